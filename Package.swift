@@ -1,0 +1,50 @@
+// swift-tools-version: 6.2
+import Foundation
+import PackageDescription
+
+// The settings of every Swift target. docs/ARCHITECTURE.md draws the layers that the dependencies below spell out.
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+  name: "realmfs",
+  products: [
+    .library(name: "RealmPages", targets: ["RealmPages"]),
+    .library(name: "RealmJSON", targets: ["RealmJSON"]),
+    .executable(name: "realmfs", targets: ["realmfs"]),
+  ],
+  targets: [
+    .systemLibrary(name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
+    .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CIntelDecimal", providers: [.apt(["libintelrdfpmath-dev"])]),
+    .target(name: "CLinux"),
+    .target(
+      name: "RealmPages",
+      dependencies: ["CLinux", "COpenSSL", "CIntelDecimal"],
+      swiftSettings: strict),
+    .target(name: "RealmJSON", dependencies: ["RealmPages"], swiftSettings: strict),
+    .target(
+      name: "FileTree",
+      dependencies: ["RealmPages", "RealmJSON", "CLinux"],
+      swiftSettings: strict),
+    .target(name: "FuseBridge", dependencies: ["FileTree", "CFuse", "CLinux"], swiftSettings: strict),
+    .executableTarget(
+      name: "realmfs",
+      dependencies: ["RealmPages", "RealmJSON", "FileTree", "FuseBridge", "CLinux"],
+      swiftSettings: strict),
+    .target(
+      name: "TestSupport",
+      dependencies: ["RealmPages", "RealmJSON"],
+      path: "Tests/TestSupport",
+      swiftSettings: strict),
+    .testTarget(name: "RealmPagesTests", dependencies: ["RealmPages", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "FileTreeTests", dependencies: ["FileTree", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "CommandTests", dependencies: ["TestSupport", "realmfs"], swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,27 @@
+// Calls on processes and mounts that Swift's Glibc module hides: fork, close_range, umount2, syslog, device numbers,
+// and the few bytes of systemd's readiness protocol.
+#pragma once
+#include <stdint.h>
+#include <sys/types.h>
+
+/// fork(2). Only before any thread exists.
+pid_t clinux_fork(void);
+
+/// Closes every descriptor above 2, except the two named (-1: none).
+void clinux_close_descriptors_except(int first, int second);
+
+/// Unmounts `path` without following a symbolic link; `lazy` detaches a busy tree. 0, or an errno.
+int clinux_unmount(const char *path, int lazy);
+
+/// Writes one line to the system log, tagged `realmfs`. The priority is one of syslog(3)'s.
+void clinux_log_to_system(int priority, const char *text);
+
+/// Sends `state` ("READY=1") to the socket named by $NOTIFY_SOCKET. 1 when sent, 0 without such a socket, or -errno.
+int clinux_notify_manager(const char *state);
+
+/// The two parts of a device number, as /proc/locks and /proc/self/mountinfo print them.
+uint32_t clinux_device_major(dev_t device);
+uint32_t clinux_device_minor(dev_t device);
+
+/// Overwrites memory that held a secret; the compiler cannot drop it.
+void clinux_wipe(void *start, size_t count);

@@ -1,0 +1,71 @@
+// An open file descriptor on a realm file: the only place that opens, stats and reads it. Opening never changes a time of
+// the file where the system allows that (O_NOATIME).
+
+import CLinux
+import Glibc
+
+/// An open realm file. Closed when the last user lets go.
+final class FileHandle: Sendable {
+  let path: String
+  let descriptor: Int32
+  let device: UInt64
+  let inode: UInt64
+
+  /// Opens `path` read-only. A directory, or anything but a regular file, is refused.
+  init(path: String) throws(FileError) {
+    self.path = path
+    // O_NOATIME is for the owner or root only; others open plainly.
+    var fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | clinux_o_noatime())
+    if fd < 0 && errno == EPERM { fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }
+    guard fd >= 0 else { throw FileError("open", path, errno) }
+    var status = stat()
+    guard fstat(fd, &status) == 0 else {
+      let code = errno
+      close(fd)
+      throw FileError("fstat", path, code)
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      close(fd)
+      throw FileError("open", path, status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
+    }
+    descriptor = fd
+    device = UInt64(status.st_dev)
+    inode = UInt64(status.st_ino)
+  }
+
+  deinit { close(descriptor) }
+
+  /// What the system says of the open file.
+  func status() throws(FileError) -> FileStatus {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw FileError("fstat", path, errno) }
+    return FileStatus(
+      size: Int(status.st_size),
+      modified: Timestamp(seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int32(status.st_mtim.tv_nsec)),
+      mode: UInt32(status.st_mode),
+      owner: status.st_uid,
+      group: status.st_gid)
+  }
+
+  /// Whether the path leads to another file now, as after a compaction that renamed a new file into place.
+  func wasReplaced() -> Bool {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return false }
+    return UInt64(status.st_ino) != inode || UInt64(status.st_dev) != device
+  }
+
+  /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end of the file.
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+    var done = 0
+    while done < buffer.count {
+      let count = pread(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done, offset + done)
+      if count == 0 { break }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw FileError("pread", path, errno)
+      }
+      done += count
+    }
+    return done
+  }
+}

@@ -1,0 +1,15 @@
+// What the operating system says of a realm file.
+
+/// What the operating system says of the realm file.
+public struct FileStatus: Sendable {
+  /// Bytes on disk, encryption metadata included.
+  public let size: Int
+  /// Time of the last modification.
+  public let modified: Timestamp
+  /// Type and permission bits.
+  public let mode: UInt32
+  /// User id of the owner.
+  public let owner: UInt32
+  /// Group id.
+  public let group: UInt32
+}

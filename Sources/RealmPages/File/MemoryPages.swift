@@ -1,0 +1,15 @@
+// The bytes of a realm that is not in a file: a copy in memory of exactly the size that was given.
+
+/// Bytes in memory.
+final class MemoryPages: PageSpace, @unchecked Sendable {
+  // Unchecked: immutable after init.
+
+  /// Copies `bytes`.
+  init(_ bytes: UnsafeRawBufferPointer) {
+    let copy = UnsafeMutableRawPointer.allocate(byteCount: max(bytes.count, 1), alignment: 16)
+    if let start = bytes.baseAddress { copy.copyMemory(from: start, byteCount: bytes.count) }
+    super.init(base: UnsafeRawPointer(copy), size: bytes.count, fillsOnDemand: false)
+  }
+
+  deinit { base.deallocate() }
+}

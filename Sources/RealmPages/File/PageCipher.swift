@@ -1,0 +1,77 @@
+// AES-256-CBC and HMAC-SHA-224 over one page: the only user of libcrypto's ciphers. Source: format/4-encryption.md 4.1.
+
+import CLinux
+import COpenSSL
+
+/// A 64-byte key: 32 bytes for AES-256, 32 for HMAC-SHA-224. Kept in locked memory and wiped when the last user lets go.
+/// Source: format/4-encryption.md 4.1.
+public final class EncryptionKey: @unchecked Sendable {
+  // Unchecked: the memory is written in init only.
+  private let memory: UnsafeMutableRawPointer
+
+  /// The number of bytes of a key.
+  public static let size = 64
+
+  /// Copies 64 bytes; nil if there are not exactly 64, or no memory.
+  public init?(_ bytes: [UInt8]) {
+    guard bytes.count == Self.size, let memory = clinux_secret_alloc(Self.size) else { return nil }
+    self.memory = memory
+    bytes.withUnsafeBytes { memory.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(memory), byteCount: Self.size) }
+  }
+
+  deinit { clinux_secret_free(memory, Self.size) }
+
+  fileprivate var cipherKey: UnsafePointer<UInt8> { UnsafePointer(memory.assumingMemoryBound(to: UInt8.self)) }
+  fileprivate var macKey: UnsafeRawPointer { UnsafeRawPointer(memory) + 32 }
+}
+
+/// Decrypts and authenticates single pages. Not for several threads at once.
+final class PageCipher {
+  /// The unit of encryption in bytes, whatever the page size of the system.
+  static let pageSize = 4096
+  /// The bytes of a MAC.
+  static let macSize = 28
+
+  private let key: EncryptionKey
+  private let context: OpaquePointer
+
+  /// Nil if libcrypto has no memory.
+  init?(_ key: EncryptionKey) {
+    guard let context = EVP_CIPHER_CTX_new() else { return nil }
+    self.key = key
+    self.context = context
+  }
+
+  deinit { EVP_CIPHER_CTX_free(context) }
+
+  /// Whether `mac` authenticates the 4096 bytes of cipher text.
+  func authenticates(_ cipherText: UnsafeRawPointer, mac: UnsafeRawPointer) -> Bool {
+    withUnsafeTemporaryAllocation(byteCount: Self.macSize, alignment: 8) { digest in
+      var count: UInt32 = 0
+      let result = HMAC(
+        EVP_sha224(), key.macKey, 32, cipherText.assumingMemoryBound(to: UInt8.self), Self.pageSize,
+        digest.baseAddress?.assumingMemoryBound(to: UInt8.self), &count)
+      return result != nil && CRYPTO_memcmp(digest.baseAddress, mac, Self.macSize) == 0
+    }
+  }
+
+  /// Decrypts one page; false if libcrypto refuses.
+  func decrypt(
+    _ cipherText: UnsafeRawPointer, into plainText: UnsafeMutableRawPointer, counter: UInt32, pageOffset: Int
+  ) -> Bool {
+    withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { iv in
+      iv.storeBytes(of: counter.littleEndian, toByteOffset: 0, as: UInt32.self)
+      iv.storeBytes(of: UInt32(truncatingIfNeeded: pageOffset).littleEndian, toByteOffset: 4, as: UInt32.self)
+      iv.storeBytes(of: UInt32(truncatingIfNeeded: pageOffset >> 32).littleEndian, toByteOffset: 8, as: UInt32.self)
+      iv.storeBytes(of: 0, toByteOffset: 12, as: UInt32.self)
+      var count: Int32 = 0
+      return EVP_DecryptInit_ex(
+        context, EVP_aes_256_cbc(), nil, key.cipherKey, iv.baseAddress?.assumingMemoryBound(to: UInt8.self)) == 1
+        && EVP_CIPHER_CTX_set_padding(context, 0) == 1
+        && EVP_DecryptUpdate(
+          context, plainText.assumingMemoryBound(to: UInt8.self), &count,
+          cipherText.assumingMemoryBound(to: UInt8.self), Int32(Self.pageSize)) == 1
+        && count == Int32(Self.pageSize)
+    }
+  }
+}

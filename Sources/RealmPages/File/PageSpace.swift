@@ -1,0 +1,51 @@
+// The bytes of a realm as one contiguous address range, whether plain or encrypted: the seam between the file layer and
+// the nodes. A plain file is mapped; an encrypted one gets reserved memory that fills with decrypted pages on demand.
+// Offsets here are those of format/1-storage.md: of the decrypted file.
+
+import CLinux
+import Glibc
+
+/// Contiguous, read-only bytes of one state of a realm file.
+///
+/// `base ..< base + size` is readable memory for as long as the object lives, whatever happens to the file: pages that
+/// somebody cuts off read as zeros. Before bytes are read, `require` must have been called for them.
+class PageSpace: @unchecked Sendable {
+  // Unchecked: immutable after init; subclasses synchronise what they change.
+  let base: UnsafeRawPointer
+  /// Readable bytes: the logical file size, rounded as the file has it.
+  let size: Int
+
+  /// Whether `require` has work to do.
+  let fillsOnDemand: Bool
+
+  init(base: UnsafeRawPointer, size: Int, fillsOnDemand: Bool) {
+    self.base = base
+    self.size = size
+    self.fillsOnDemand = fillsOnDemand
+  }
+
+  /// Makes `count` bytes at `offset` valid; both lie within `size`.
+  func require(_ offset: Int, _ count: Int) throws(FormatError) {}
+
+  /// Whether the memory no longer shows the file, or holds so much that it should be replaced by a fresh one.
+  var isSpent: Bool { false }
+}
+
+/// A mapping of a plain file.
+final class MappedFile: PageSpace, @unchecked Sendable {
+  private let file: FileHandle
+
+  /// Maps the whole file of `size` bytes (greater than 0).
+  init(_ file: FileHandle, size: Int) throws(FileError) {
+    guard let base = clinux_map_shared(file.descriptor, size) else { throw FileError("mmap", file.path, errno) }
+    self.file = file
+    super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: false)
+  }
+
+  deinit { clinux_unmap(UnsafeMutableRawPointer(mutating: base), size) }
+
+  override var isSpent: Bool { clinux_mapping_was_cut(base) }
+
+  /// Gives resident memory back; the page cache keeps the content.
+  func dropResidentPages() { clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size) }
+}

@@ -1,0 +1,61 @@
+// From refs to nodes for one version of a realm. Every bounds check on refs lives here: what `node` returns can be read
+// without leaving the snapshot's memory.
+
+/// The nodes of one version.
+final class Arena: Sendable {
+  let space: PageSpace
+  /// Refs and nodes end at or below this: the logical size.
+  let limit: Int
+  /// The file format, which decides how some leaves are read.
+  let format: Int
+  private let base: UnsafeRawPointerBox
+
+  /// Wraps the pointer so that the class can be Sendable: the memory is immutable.
+  private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
+
+  /// A view of the first `limit` bytes of `space`; a larger limit is cut.
+  init(_ space: PageSpace, limit: Int, format: Int) {
+    self.space = space
+    self.limit = min(limit, space.size)
+    self.format = format
+    base = UnsafeRawPointerBox(pointer: space.base)
+  }
+
+  /// The bytes of the file before the first node.
+  static let fileHeaderSize = 24
+
+  /// The node at `ref`.
+  @inline(__always)
+  func node(_ ref: Int) throws(FormatError) -> Node {
+    if ref & (Node.alignment - 1) != 0 || ref < Self.fileHeaderSize || ref > limit - Node.headerSize {
+      throw FormatError("a ref that is not aligned or lies outside of the file of \(limit) bytes", ref: ref)
+    }
+    if space.fillsOnDemand { try space.require(ref, Node.headerSize) }
+    guard let node = Node(header: base.pointer + ref, ref: ref) else {
+      throw FormatError("width scheme 3 does not exist", ref: ref)
+    }
+    if node.byteSize > limit - ref {
+      throw FormatError("ends at \(ref + node.byteSize), beyond the logical size \(limit)", ref: ref)
+    }
+    if space.fillsOnDemand { try space.require(ref, node.byteSize) }
+    return node
+  }
+
+  /// The node at `ref`, which must hold integers.
+  @inline(__always)
+  func integers(_ ref: Int) throws(FormatError) -> Node {
+    let node = try node(ref)
+    if node.scheme != .bits { throw FormatError("expected integers", ref: ref) }
+    return node
+  }
+
+  /// The node at `ref`, which must hold refs, at least `slots` of them.
+  @inline(__always)
+  func refs(_ ref: Int, slots: Int = 0) throws(FormatError) -> Node {
+    let node = try node(ref)
+    if node.scheme != .bits || !node.hasRefs || node.count < slots {
+      throw FormatError("expected a node of at least \(slots) refs", ref: ref)
+    }
+    return node
+  }
+}

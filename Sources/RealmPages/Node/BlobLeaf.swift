@@ -1,0 +1,112 @@
+// Leaves of texts and binaries in their three forms. Source: format/1-storage.md S8 to S10.
+
+/// Where the bytes of one element end, in a small-blobs or big-blobs leaf. Strings carry a terminating zero byte that is
+/// not part of the value.
+struct BlobLeaf {
+  private enum Form {
+    /// ends, bytes, nulls
+    case small(ends: Node, bytes: Node, nulls: Node?)
+    /// One ref an element; 0 is null.
+    case big(Node)
+  }
+
+  private let form: Form
+  private let terminator: Int
+  /// The flag that marks a null: 1, but 0 in strings of formats before 10.
+  private let nullFlag: Int64
+  let count: Int
+
+  /// Opens the leaf whose root is `root`, a has-refs node. `isText` says that values carry a terminating zero.
+  init(_ arena: Arena, _ root: Node, isText: Bool) throws(FormatError) {
+    terminator = isText ? 1 : 0
+    let isOldText = isText && arena.format < 10
+    nullFlag = isOldText ? 0 : 1
+    if root.scheme != .bits || !root.hasRefs { throw FormatError("expected a leaf of blobs", ref: root.ref) }
+    if root.hasContext {
+      form = .big(root)
+      count = root.count
+      return
+    }
+    // Before strings could be null, their leaves had no flags.
+    let hasFlags = root.count == 3
+    if !hasFlags && !(isOldText && root.count == 2) {
+      throw FormatError("a small-blobs leaf with \(root.count) slots instead of 3", ref: root.ref)
+    }
+    let ends = try arena.integers(root.child(0)), bytes = try arena.node(root.child(1))
+    let nulls = hasFlags ? try arena.integers(root.child(2)) : nil
+    if bytes.scheme != .ignore { throw FormatError("expected bytes", ref: bytes.ref) }
+    if let nulls, nulls.count != ends.count { throw FormatError("null flags and values differ in number", ref: root.ref) }
+    form = .small(ends: ends, bytes: bytes, nulls: nulls)
+    count = ends.count
+  }
+
+  /// The bytes of element `index`, nil for null.
+  func value(_ index: Int, _ arena: Arena) throws(FormatError) -> ByteView? {
+    switch form {
+    case .small(let ends, let bytes, let nulls):
+      if let nulls, try (nulls.int(index) == 0) == (nullFlag == 0) { return nil }
+      let start = index == 0 ? 0 : try ends.int(index - 1), end = try ends.int(index) &- Int64(terminator)
+      if start < 0 || end < start || end > bytes.count - terminator {
+        throw FormatError("value \(index) runs from \(start) to \(end) in \(bytes.count) bytes", ref: bytes.ref)
+      }
+      return ByteView(base: bytes.payload + Int(start), count: Int(end - start))
+    case .big(let root):
+      let ref = try root.child(index)
+      if ref == 0 { return nil }
+      let blob = try arena.node(ref)
+      if blob.scheme != .ignore || blob.count < terminator {
+        throw FormatError("expected the bytes of a value", ref: ref)
+      }
+      return ByteView(base: blob.payload, count: blob.count - terminator)
+    }
+  }
+}
+
+/// A leaf of strings. Source: format/1-storage.md S8.
+struct StringLeaf {
+  private enum Form {
+    case short(Node)
+    case blobs(BlobLeaf)
+  }
+
+  private let form: Form
+  let count: Int
+
+  /// Opens the leaf at `ref`, in any form but the enumerated one.
+  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+    try self.init(arena, arena.node(ref))
+  }
+
+  /// Opens the leaf whose root has been read already.
+  init(_ arena: Arena, _ root: Node) throws(FormatError) {
+    if root.hasRefs {
+      form = .blobs(try BlobLeaf(arena, root, isText: true))
+    } else if root.scheme == .multiply {
+      form = .short(root)
+    } else {
+      throw FormatError("expected a leaf of strings", ref: root.ref)
+    }
+    if case .blobs(let leaf) = form { count = leaf.count } else { count = root.count }
+  }
+
+  /// The bytes of element `index`, nil for null.
+  @inline(__always)
+  func value(_ index: Int, _ arena: Arena) throws(FormatError) -> ByteView? {
+    switch form {
+    case .short(let node): try Self.short(node, index)
+    case .blobs(let leaf): try leaf.value(index, arena)
+    }
+  }
+
+  /// Short strings: zero-filled elements whose last byte tells how much of the element is not used.
+  @inline(__always)
+  static func short(_ node: Node, _ index: Int) throws(FormatError) -> ByteView? {
+    let bytes = try node.element(index)
+    let width = Int(node.width)
+    if width == 0 { return nil }
+    let unused = Int(bytes.load(fromByteOffset: width - 1, as: UInt8.self))
+    if unused == width { return nil }
+    if unused > width { throw FormatError("short string \(index) has bad padding", ref: node.ref) }
+    return ByteView(base: bytes, count: width - 1 - unused)
+  }
+}

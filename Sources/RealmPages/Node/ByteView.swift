@@ -1,0 +1,33 @@
+// Borrowed bytes: how texts and binaries leave the engine without a copy.
+
+/// Bytes inside a snapshot: a string or a binary. Valid while the snapshot (or the reader that produced it) is alive;
+/// copy what must live longer.
+public struct ByteView: @unchecked Sendable {
+  // Unchecked: the bytes belong to an immutable snapshot.
+  let base: UnsafeRawPointer
+  /// The number of bytes.
+  public let count: Int
+
+  init(base: UnsafeRawPointer, count: Int) {
+    self.base = base
+    self.count = count
+  }
+
+  /// Calls `body` with the bytes; the pointer must not escape.
+  @inlinable
+  public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+    try body(unsafeBytes)
+  }
+
+  /// The bytes; the caller keeps the snapshot alive while it uses them.
+  public var unsafeBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+
+  /// A copy of the bytes.
+  public var bytes: [UInt8] { [UInt8](unsafeBytes) }
+
+  /// The bytes as text, with U+FFFD in place of what is not UTF-8.
+  public var string: String { String(decoding: unsafeBytes, as: UTF8.self) }
+
+  /// No bytes at all.
+  static let empty = ByteView(base: UnsafeRawPointer(bitPattern: 8).unsafelyUnwrapped, count: 0)
+}

@@ -1,0 +1,106 @@
+// One node: eight header bytes and its elements. Source: format/1-storage.md S4.
+
+/// How the size of a node's payload follows from width and count. Source: format/1-storage.md S4.
+enum WidthScheme: UInt8 {
+  /// `width` counts bits.
+  case bits = 0
+  /// `width` counts bytes.
+  case multiply = 1
+  /// One byte an element.
+  case ignore = 2
+}
+
+/// A view of one node whose header has been checked. Valid while the arena that made it lives.
+struct Node {
+  /// The first payload byte.
+  let payload: UnsafeRawPointer
+  let ref: Int
+  /// The number of elements.
+  let count: Int
+  /// Bits or bytes an element, by `scheme`.
+  let width: UInt8
+  private let flags: UInt8
+
+  /// The bytes of a header.
+  static let headerSize = 8
+  /// Nodes begin at multiples of this.
+  static let alignment = 8
+
+  /// Reads the header at `bytes`; nil if it uses the width scheme that does not exist.
+  @inline(__always)
+  init?(header bytes: UnsafeRawPointer, ref: Int) {
+    let word = UInt64(littleEndian: bytes.load(as: UInt64.self))
+    flags = UInt8(truncatingIfNeeded: word >> 32)
+    if flags & 0x18 == 0x18 { return nil }
+    // The count is big-endian in bytes 5 to 7.
+    count = Int(word.byteSwapped & 0xFF_FFFF)
+    width = UInt8((1 << UInt16(flags & 7)) >> 1)
+    payload = bytes + Self.headerSize
+    self.ref = ref
+  }
+
+  @inline(__always) var isInner: Bool { flags & 0x80 != 0 }
+  @inline(__always) var hasRefs: Bool { flags & 0x40 != 0 }
+  @inline(__always) var hasContext: Bool { flags & 0x20 != 0 }
+  @inline(__always) var scheme: WidthScheme {
+    flags & 0x10 != 0 ? .ignore : flags & 0x08 != 0 ? .multiply : .bits
+  }
+
+  /// The bytes of the payload, without alignment.
+  @inline(__always) var payloadSize: Int {
+    switch scheme {
+    case .bits: (count * Int(width) + 7) >> 3
+    case .multiply: count * Int(width)
+    case .ignore: count
+    }
+  }
+
+  /// The bytes of the node in the file.
+  @inline(__always) var byteSize: Int { (Self.headerSize + payloadSize + 7) & ~7 }
+
+  /// Element `index` of an integer node.
+  @inline(__always)
+  func int(_ index: Int) throws(FormatError) -> Int64 {
+    if UInt(bitPattern: index) >= UInt(bitPattern: count) || flags & 0x18 != 0 { throw badAccess(index) }
+    return PackedBits.signed(payload, width, index)
+  }
+
+  /// Element `index` of a key or offset node.
+  @inline(__always)
+  func unsigned(_ index: Int) throws(FormatError) -> UInt64 {
+    if UInt(bitPattern: index) >= UInt(bitPattern: count) || flags & 0x18 != 0 { throw badAccess(index) }
+    return PackedBits.unsigned(payload, width, index)
+  }
+
+  /// The child at `index` of a has-refs node: 0 where there is none. A tagged integer there is an error.
+  @inline(__always)
+  func child(_ index: Int) throws(FormatError) -> Int {
+    let value = try int(index)
+    if value & 1 != 0 { throw FormatError("slot \(index) holds a number where a ref belongs", ref: ref) }
+    return Int(value)
+  }
+
+  /// The child at `index`, or 0 also where the node is shorter.
+  @inline(__always)
+  func childIfPresent(_ index: Int) throws(FormatError) -> Int { index < count ? try child(index) : 0 }
+
+  /// The tagged integer at `index`; plain 0 counts as 0, as in positions that were never filled.
+  @inline(__always)
+  func tagged(_ index: Int) throws(FormatError) -> Int64 {
+    let value = try int(index)
+    if value & 1 == 0 && value != 0 { throw FormatError("slot \(index) holds a ref where a number belongs", ref: ref) }
+    return value >> 1
+  }
+
+  /// The bytes of element `index` of a node of scheme `multiply`.
+  @inline(__always)
+  func element(_ index: Int) throws(FormatError) -> UnsafeRawPointer {
+    if UInt(bitPattern: index) >= UInt(bitPattern: count) || scheme != .multiply { throw badAccess(index) }
+    return payload + index * Int(width)
+  }
+
+  @inline(never)
+  private func badAccess(_ index: Int) -> FormatError {
+    FormatError("has \(count) elements of scheme \(scheme); element \(index) cannot be read", ref: ref)
+  }
+}

@@ -1,0 +1,55 @@
+// The scalar types that Swift does not have, as the file stores them.
+
+/// A point in time. `nanoseconds` has the sign of `seconds`, or either is 0; its magnitude is below 1,000,000,000.
+/// Source: format/1-storage.md S11.
+public struct Timestamp: Hashable, Sendable {
+  /// Seconds since 1970-01-01T00:00:00Z.
+  public let seconds: Int64
+  public let nanoseconds: Int32
+
+  /// Takes both parts as stored.
+  public init(seconds: Int64, nanoseconds: Int32) {
+    self.seconds = seconds
+    self.nanoseconds = nanoseconds
+  }
+}
+
+/// A 128-bit decimal: IEEE 754-2008, binary integer coefficient. Source: format/1-storage.md S12.
+public struct Decimal128: Hashable, Sendable {
+  public let low: UInt64
+  public let high: UInt64
+
+  /// Takes the two words of the stored form.
+  public init(low: UInt64, high: UInt64) {
+    self.low = low
+    self.high = high
+  }
+}
+
+/// Twelve bytes that identify an object in MongoDB's manner.
+public struct ObjectID: Hashable, Sendable {
+  /// Bytes 0 to 7, big-endian.
+  public let high: UInt64
+  /// Bytes 8 to 11, big-endian.
+  public let low: UInt32
+
+  /// Takes the twelve bytes as two big-endian numbers.
+  public init(high: UInt64, low: UInt32) {
+    self.high = high
+    self.low = low
+  }
+}
+
+/// A universally unique identifier.
+public struct UniqueID: Hashable, Sendable {
+  /// Bytes 0 to 7, big-endian.
+  public let high: UInt64
+  /// Bytes 8 to 15, big-endian.
+  public let low: UInt64
+
+  /// Takes the sixteen bytes as two big-endian numbers.
+  public init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+}

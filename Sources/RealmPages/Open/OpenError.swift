@@ -1,0 +1,44 @@
+// Why a realm does not open.
+
+/// Why a realm does not open. `description` says what, where and what to do.
+public struct OpenError: Error, Sendable, CustomStringConvertible {
+  /// The kinds that a program decides on; each has an exit code of the command.
+  public enum Reason: Sendable, Hashable {
+    /// The file is missing or cannot be read; the errno of the call.
+    case unreadable(Int32)
+    /// Not a Realm file.
+    case notARealm
+    /// A Realm file whose header or top array is damaged, or that is cut short.
+    case damaged
+    /// Encrypted (or not a realm at all), and no key was given.
+    case keyNeeded
+    /// Encrypted with another key.
+    case wrongKey
+    /// A key was given, but the file is not encrypted.
+    case notEncrypted
+    /// A format that this version does not read.
+    case unsupportedFormat(Int)
+  }
+
+  public let reason: Reason
+  public let description: String
+
+  init(_ reason: Reason, _ description: String) {
+    self.reason = reason
+    self.description = description
+  }
+
+  /// A failed system call.
+  init(_ error: FileError) {
+    self.init(.unreadable(error.code), error.description)
+  }
+
+  /// An encrypted file whose first page does not verify.
+  init(encryptedFileIsDamaged: Bool, path: String) {
+    if encryptedFileIsDamaged {
+      self.init(.damaged, "\(path): the first page fails its HMAC check, others pass it: the file is damaged")
+    } else {
+      self.init(.wrongKey, "\(path): wrong encryption key, or not an encrypted Realm file: no page passes its HMAC check")
+    }
+  }
+}

@@ -1,0 +1,171 @@
+// Views of collections, element by element. Source: format/2-model.md M8.
+
+/// The elements of a B+tree, read by position. Remembers the leaf it read last.
+final class ElementReader {
+  let arena: Arena
+  let count: Int
+  private let tree: BPlusTree
+  private let element: ElementType
+  private var leaf: ColumnLeaf
+  private var start = 0
+  private var end: Int
+
+  /// Opens the tree at `ref`. Cost O(1).
+  init(_ arena: Arena, _ ref: Int, _ element: ElementType) throws(FormatError) {
+    self.arena = arena
+    self.element = element
+    tree = try BPlusTree(arena, ref)
+    if let count = tree.innerCount {
+      let place = try tree.place(of: 0, arena)
+      leaf = try ColumnLeaf(arena, place.leaf, element, inTree: true)
+      self.count = count
+      end = place.end
+      try checkLeaf(ref)
+    } else {
+      leaf = try ColumnLeaf(arena, ref, element, inTree: true)
+      count = leaf.count
+      end = count
+      // Elements without any bits, in a number that no leaf reaches, would last for ever.
+      if count > 1000 && count > arena.limit { throw FormatError("a leaf of \(count) elements", ref: ref) }
+    }
+  }
+
+  func value(at index: Int) throws(FormatError) -> ValueView {
+    if index < start || index >= end {
+      if index < 0 || index >= count {
+        throw FormatError("a collection of \(count) elements has no element \(index)", ref: tree.root.ref)
+      }
+      let place = try tree.place(of: index, arena)
+      leaf = try ColumnLeaf(arena, place.leaf, element, inTree: true)
+      (start, end) = (place.start, place.end)
+      try checkLeaf(place.leaf)
+    }
+    return try leaf.value(index - start, arena)
+  }
+
+  private func checkLeaf(_ ref: Int) throws(FormatError) {
+    if leaf.count != end - start {
+      let found = leaf.count, expected = end - start
+      // Nothing can be read from a leaf whose size is in doubt.
+      end = start
+      throw FormatError("a leaf of \(found) elements where \(expected) belong", ref: ref)
+    }
+  }
+}
+
+/// The elements of a list or set, borrowed from the snapshot. Not for use by several threads at once.
+public struct ListView {
+  private let reader: ElementReader?
+  /// Positions in the order that shows; nil when that is the stored order.
+  private let order: [Int]?
+
+  /// The collection whose tree is at `ref`; 0 is an empty one.
+  init(_ arena: Arena, _ ref: Int, _ element: ElementType, isSet: Bool = false) throws(FormatError) {
+    let reader = ref == 0 ? nil : try ElementReader(arena, ref, element)
+    self.reader = reader
+    if isSet, arena.format < 24, let reader, ValueOrder.changedBefore24(element.type) {
+      order = try ValueOrder.sortedPositions(reader.count) { index throws(FormatError) in try reader.value(at: index) }
+    } else {
+      order = nil
+    }
+  }
+
+  /// The number of elements.
+  public var count: Int { reader?.count ?? 0 }
+
+  /// The element at `index` (0 ..< count). Cost O(log n), and O(1) for the element after the last one read.
+  public mutating func value(at index: Int) throws(FormatError) -> ValueView {
+    guard let reader else { throw FormatError("an empty collection has no element \(index)") }
+    return try reader.value(at: order?[index] ?? index)
+  }
+}
+
+/// The entries of a dictionary in ascending byte order of their keys, borrowed from the snapshot. Not for use by several
+/// threads at once.
+public struct DictionaryView {
+  private enum Form {
+    case empty
+    /// Format 23 on: two trees of the same length.
+    case trees(keys: ElementReader, values: ElementReader)
+    /// Formats 21 and 22: a cluster tree; its entries, sorted by key.
+    case clusters(HashedDictionary)
+  }
+
+  private let form: Form
+  /// The number of entries.
+  public let count: Int
+
+  /// The dictionary whose root is at `ref`; 0 is an empty one. `keyType` is the type code of the keys.
+  init(_ arena: Arena, _ ref: Int, keyType: Int) throws(FormatError) {
+    if ref == 0 {
+      form = .empty
+      count = 0
+      return
+    }
+    if keyType != 2 { throw FormatError("a dictionary with keys of type \(keyType) instead of strings", ref: ref) }
+    if arena.format < 23 {
+      let dictionary = try HashedDictionary(arena, ref)
+      form = .clusters(dictionary)
+      count = dictionary.entries.count
+      return
+    }
+    let root = try arena.refs(ref, slots: 2)
+    let keys = try ElementReader(arena, root.child(0), .string)
+    let values = try ElementReader(arena, root.child(1), .mixed)
+    if keys.count != values.count {
+      throw FormatError("\(keys.count) dictionary keys for \(values.count) values", ref: ref)
+    }
+    form = .trees(keys: keys, values: values)
+    count = keys.count
+  }
+
+  /// The key of the entry at `index` (0 ..< count).
+  public mutating func key(at index: Int) throws(FormatError) -> ByteView {
+    switch form {
+    case .empty: throw FormatError("an empty dictionary has no entry \(index)")
+    case .trees(let keys, _):
+      guard case .string(let key) = try keys.value(at: index) else {
+        throw FormatError("a dictionary whose key \(index) is null")
+      }
+      return key
+    case .clusters(let dictionary): return dictionary.entries[index].key
+    }
+  }
+
+  /// The value of the entry at `index` (0 ..< count).
+  public mutating func value(at index: Int) throws(FormatError) -> ValueView {
+    switch form {
+    case .empty: throw FormatError("an empty dictionary has no entry \(index)")
+    case .trees(_, let values): return try values.value(at: index)
+    case .clusters(let dictionary): return dictionary.entries[index].value
+    }
+  }
+}
+
+/// A dictionary of formats 21 and 22: a cluster tree whose keys are hashes, with a column of keys and one of values.
+private final class HashedDictionary {
+  let entries: [(key: ByteView, value: ValueView)]
+
+  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+    let tree = ClusterTree(arena: arena, rootRef: ref)
+    let total = min(try tree.count(), arena.limit)
+    var entries: [(key: ByteView, value: ValueView)] = []
+    var next: UInt64 = 0
+    while let (cluster, first) = try tree.first(notBelow: next) {
+      let keys = try ColumnLeaf(arena, cluster.leafRef(0), .string, inTree: false)
+      let values = try ColumnLeaf(arena, cluster.leafRef(1), .mixed, inTree: false)
+      for row in first..<cluster.count {
+        guard case .string(let key) = try keys.value(row, arena) else {
+          throw FormatError("a dictionary with a null key", ref: ref)
+        }
+        entries.append((key, try values.value(row, arena)))
+      }
+      let last = try cluster.key(cluster.count - 1)
+      if last == .max || last < next { break }
+      next = last + 1
+      if entries.count > total { throw FormatError("a dictionary of more than its \(total) entries", ref: ref) }
+    }
+    entries.sort { ValueOrder.compareBytes($0.key, $1.key) < 0 }
+    self.entries = entries
+  }
+}

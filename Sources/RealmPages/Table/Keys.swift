@@ -1,0 +1,55 @@
+// The keys that name things in a Realm file: tables, columns, objects. Source: format/2-model.md M1, M4, M5.
+
+/// Names a table for as long as it exists: 16 bits of table slot below 15 bits of a tag that changes when the slot is
+/// used again.
+public struct TableKey: Hashable, Comparable, Sendable, CustomStringConvertible {
+  public let value: UInt32
+
+  /// Wraps a raw table key.
+  public init(_ value: UInt32) { self.value = value }
+
+  /// The position of the table in the group.
+  public var slot: Int { Int(value & 0xFFFF) }
+
+  /// "No table" in the arrays of opposite tables.
+  static let none = TableKey(0x7FFF_FFFF)
+
+  public static func < (a: TableKey, b: TableKey) -> Bool { a.value < b.value }
+  public var description: String { String(value) }
+}
+
+/// Names a column of a table: leaf position, type, attributes at creation, and a tag.
+public struct ColKey: Hashable, Sendable, CustomStringConvertible {
+  public let value: Int64
+
+  /// Wraps a raw column key.
+  public init(_ value: Int64) { self.value = value }
+
+  /// The place of the column's leaf in each cluster; the leaf is in slot `leafPosition + 1`.
+  var leafPosition: Int { Int(value & 0xFFFF) }
+  var typeCode: Int { Int(value >> 16) & 0x3F }
+  var attributes: Int { Int(value >> 22) & 0xFF }
+
+  /// "No column" in the arrays of opposite columns.
+  static let none = ColKey(0x7FFF_FFFF_FFFF_FFFF)
+
+  public var description: String { String(value) }
+}
+
+/// Names an object within its table. Live objects have keys from 0, unresolved ones (tombstones) from -2 downwards;
+/// -1 means "no object".
+public struct ObjKey: Hashable, Comparable, Sendable, CustomStringConvertible {
+  public let value: Int64
+
+  /// Wraps a raw object key.
+  public init(_ value: Int64) { self.value = value }
+
+  /// No object.
+  public static let none = ObjKey(-1)
+
+  /// True for the key of a tombstone: an object that is linked to but does not exist (yet).
+  public var isUnresolved: Bool { value <= -2 }
+
+  public static func < (a: ObjKey, b: ObjKey) -> Bool { a.value < b.value }
+  public var description: String { String(value) }
+}

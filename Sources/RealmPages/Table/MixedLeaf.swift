@@ -1,0 +1,85 @@
+// Leaves of Mixed values. Source: format/1-storage.md S15.
+
+/// A leaf of Mixed values: one composite word each, with payloads beside them.
+struct MixedLeaf {
+  private let root: Node
+  private let composite: Node
+  var count: Int { composite.count }
+
+  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+    root = try arena.refs(ref, slots: 4)
+    composite = try arena.integers(root.child(0))
+  }
+
+  /// The type codes of column_type.hpp. Source: format/2-model.md M3.
+  private enum Code {
+    static let int: Int64 = 0, bool: Int64 = 1, string: Int64 = 2, data: Int64 = 4, date: Int64 = 8, float: Int64 = 9
+    static let double: Int64 = 10, decimal: Int64 = 11, link: Int64 = 12, objectID: Int64 = 15, typedLink: Int64 = 16
+    static let uuid: Int64 = 17, list: Int64 = 19, dictionary: Int64 = 21
+  }
+
+  func value(_ index: Int, _ arena: Arena) throws(FormatError) -> ValueView {
+    let word = try composite.int(index)
+    if word == 0 { return .null }
+    let code = (word & 31) - 1, slot = Int(word >> 5 & 7), datum = word >> 8
+    let position = Int(truncatingIfNeeded: datum)
+    switch code {
+    case Code.int: return .int(slot == 0 ? datum : try ints(arena).int(position))
+    case Code.bool: return .bool(datum != 0)
+    case Code.float:
+      return .float(Float(bitPattern: UInt32(truncatingIfNeeded: try ints(arena).int(position))))
+    case Code.double: return .double(Double(bitPattern: UInt64(bitPattern: try ints(arena).int(position))))
+    case Code.string: return .string(try bytes(position, arena))
+    case Code.data: return .data(try bytes(position, arena))
+    case Code.objectID: return .objectID(ObjectID(try bytes(position, arena, count: 12)))
+    case Code.uuid: return .uuid(UniqueID(try bytes(position, arena, count: 16)))
+    case Code.date:
+      let (seconds, nanoseconds) = try pair(position, arena)
+      return .date(try Timestamp(checked: seconds, nanoseconds, ref: root.ref))
+    case Code.decimal:
+      let (low, high) = try pair(position, arena)
+      return .decimal128(Decimal128(low: UInt64(bitPattern: low), high: UInt64(bitPattern: high)))
+    case Code.typedLink:
+      let (table, key) = try pair(position, arena)
+      return .link(TableKey(UInt32(truncatingIfNeeded: table)), ObjKey(key))
+    case Code.list where arena.format < 24, Code.dictionary where arena.format < 24:
+      throw FormatError("a collection in a Mixed value, which format \(arena.format) does not have", ref: root.ref)
+    case Code.list: return .list(try ListView(arena, nested(position, arena), .mixed))
+    case Code.dictionary: return .dictionary(try DictionaryView(arena, nested(position, arena), keyType: 2))
+    default: throw FormatError("a Mixed value of the unknown type \(code)", ref: root.ref)
+    }
+  }
+
+  private func payload(_ slot: Int, _ arena: Arena) throws(FormatError) -> Int {
+    let ref = try root.childIfPresent(slot)
+    if ref == 0 { throw FormatError("a Mixed value without its payload", ref: root.ref) }
+    return ref
+  }
+
+  private func ints(_ arena: Arena) throws(FormatError) -> Node { try arena.integers(payload(1, arena)) }
+
+  private func pair(_ index: Int, _ arena: Arena) throws(FormatError) -> (Int64, Int64) {
+    let node = try arena.integers(payload(2, arena))
+    if index < 0 || index > node.count { throw FormatError("a Mixed value outside of its payload", ref: node.ref) }
+    return (try node.int(2 * index), try node.int(2 * index + 1))
+  }
+
+  private func bytes(_ index: Int, _ arena: Arena) throws(FormatError) -> ByteView {
+    guard let bytes = try StringLeaf(arena, payload(3, arena)).value(index, arena) else {
+      throw FormatError("a Mixed value whose bytes are null", ref: root.ref)
+    }
+    return bytes
+  }
+
+  private func bytes(_ index: Int, _ arena: Arena, count: Int) throws(FormatError) -> UnsafeRawPointer {
+    let bytes = try bytes(index, arena)
+    if bytes.count != count {
+      throw FormatError("a Mixed value of \(bytes.count) bytes instead of \(count)", ref: root.ref)
+    }
+    return bytes.base
+  }
+
+  private func nested(_ index: Int, _ arena: Arena) throws(FormatError) -> Int {
+    try arena.refs(payload(4, arena)).child(index)
+  }
+}

@@ -1,0 +1,163 @@
+// Reads objects one after another, or at random.
+
+/// A reader that stands on one object of a table, or on none.
+///
+/// It remembers the cluster it stands in and the leaves it has opened there, so stepping and re-reading neighbours is
+/// cheap. Not for use by several threads at once; views that it returns live as long as the snapshot.
+public final class ObjectCursor {
+  // Exclusive access is not checked at run time here: one thread uses a cursor, no method hands out a property for
+  // writing, and the checks would take a third of the time of printing a class.
+  public let table: Table
+  /// The object the cursor stands on; `.none` before the first and after the last.
+  @exclusivity(unchecked) public private(set) var key = ObjKey.none
+
+  @exclusivity(unchecked) private var cluster: Cluster?
+  @exclusivity(unchecked) private var row = 0
+  @exclusivity(unchecked) private var isInTombstones = false
+  /// By position in `table.columns`: the leaf in the present cluster, once it was asked for.
+  @exclusivity(unchecked) private var leaves: [OpenLeaf?]
+  /// Clusters entered by `next`; a damaged tree that leads in circles ends here.
+  @exclusivity(unchecked) private var visited = 0
+  /// By position in `table.columns`: the readers of a table of formats 2 to 9.
+  private var legacyReaders: [LegacyReader?] = []
+
+  /// A cursor that stands before the first object.
+  public init(_ table: Table) {
+    self.table = table
+    leaves = Array(repeating: nil, count: table.columns.count)
+  }
+
+  /// Moves to the object with this key; false (and on no object) if it does not exist. Also finds tombstones. O(log n),
+  /// O(1) when the object shares the present cluster.
+  public func seek(_ key: ObjKey) throws(FormatError) -> Bool {
+    if let rows = table.legacyRows { return stand(on: key.value, of: rows) }
+    let wanted = UInt64(bitPattern: key.value)
+    if let cluster, isInTombstones == (key.value < 0), cluster.count > 0 {
+      if try cluster.key(0) <= wanted, try wanted <= cluster.key(cluster.count - 1) {
+        row = try cluster.lowerBound(wanted)
+        return try settle(on: wanted, in: cluster)
+      }
+    }
+    guard let tree = key.value < 0 ? table.tombstones : table.objects,
+      let (cluster, row) = try located({ () throws(FormatError) in try tree.first(notBelow: wanted) })
+    else {
+      leave()
+      return false
+    }
+    enter(cluster, row, tombstones: key.value < 0)
+    return try settle(on: wanted, in: cluster)
+  }
+
+  /// Moves to the first live object whose key is greater than `key`; false if there is none. O(log n).
+  public func seek(after key: ObjKey) throws(FormatError) -> Bool {
+    guard key.value < Int64.max else {
+      leave()
+      return false
+    }
+    if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
+    let wanted = UInt64(max(0, key.value + 1))
+    guard let (cluster, row) = try located({ () throws(FormatError) in try table.objects.first(notBelow: wanted) })
+    else {
+      leave()
+      return false
+    }
+    let found = Int64(bitPattern: try cluster.key(row))
+    if found <= key.value || found < 0 {
+      throw FormatError("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)")
+    }
+    enter(cluster, row, tombstones: false)
+    self.key = ObjKey(found)
+    return true
+  }
+
+  /// Moves to the next live object in key order; false at the end. O(1) within a cluster.
+  public func next() throws(FormatError) -> Bool {
+    if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
+    if let cluster, key != .none, !isInTombstones, row + 1 < cluster.count {
+      row += 1
+      let found = Int64(bitPattern: try cluster.key(row))
+      if found <= key.value {
+        throw FormatError("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)")
+      }
+      key = ObjKey(found)
+      return true
+    }
+    visited += 1
+    if visited > table.arena.limit / Node.headerSize {
+      throw FormatError("more clusters than the file has room for", place: "table \(table.name)")
+    }
+    return try seek(after: key)
+  }
+
+  /// The value of the property at `index` of `table.columns`.
+  public func value(_ index: Int) throws(FormatError) -> ValueView {
+    do throws(FormatError) {
+      if key == .none { throw FormatError("no object") }
+      if let rows = table.legacyRows { return try legacyValue(index, rows) }
+      guard let cluster else { throw FormatError("no object") }
+      if let open = leaves[index] { return try open.leaf.value(row, table.arena) }
+      let column = table.columns[index]
+      let leaf = try column.leaf(table.arena, cluster.leafRef(column.key.leafPosition))
+      if leaf.count != cluster.count {
+        throw FormatError("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
+      }
+      leaves[index] = OpenLeaf(leaf)
+      return try leaf.value(row, table.arena)
+    } catch {
+      var place = error
+      place.place = "\(table.name) object \(key), property \"\(table.columns[index].name)\""
+      throw place
+    }
+  }
+
+  private func stand(on row: Int64, of rows: LegacyRows) -> Bool {
+    key = row >= 0 && row < rows.count ? ObjKey(row) : .none
+    return key != .none
+  }
+
+  private func legacyValue(_ index: Int, _ rows: LegacyRows) throws(FormatError) -> ValueView {
+    if legacyReaders.isEmpty { legacyReaders = Array(repeating: nil, count: rows.columns.count) }
+    if let reader = legacyReaders[index] { return try reader.value(Int(key.value), table.arena) }
+    let reader = try LegacyReader(table.arena, rows.columns[index])
+    legacyReaders[index] = reader
+    return try reader.value(Int(key.value), table.arena)
+  }
+
+  private func settle(on wanted: UInt64, in cluster: Cluster) throws(FormatError) -> Bool {
+    guard row < cluster.count, try cluster.key(row) == wanted else {
+      key = .none
+      return false
+    }
+    key = ObjKey(Int64(bitPattern: wanted))
+    return true
+  }
+
+  private func enter(_ cluster: Cluster, _ row: Int, tombstones: Bool) {
+    if self.cluster?.slots.ref != cluster.slots.ref {
+      for i in leaves.indices { leaves[i] = nil }
+    }
+    self.cluster = cluster
+    self.row = row
+    isInTombstones = tombstones
+  }
+
+  private func leave() {
+    cluster = nil
+    key = .none
+  }
+
+  private func located<T>(_ body: () throws(FormatError) -> T) throws(FormatError) -> T {
+    do throws(FormatError) { return try body() } catch {
+      var located = error
+      located.place = "table \(table.name)"
+      throw located
+    }
+  }
+}
+
+/// A leaf in a box, so that finding it again does not copy it.
+private final class OpenLeaf {
+  let leaf: ColumnLeaf
+
+  init(_ leaf: ColumnLeaf) { self.leaf = leaf }
+}

@@ -1,0 +1,124 @@
+// Primary keys: comparing them with stored values, and finding objects by them where a format has no index.
+// Source: format/2-model.md M5.
+
+import COpenSSL
+
+/// A primary key that outlives its snapshot. Used to look objects up.
+public enum PrimaryKey: Hashable, Sendable {
+  case null
+  case int(Int64)
+  case string([UInt8])
+  case objectID(ObjectID)
+  case uuid(UniqueID)
+
+  /// A copy of a stored value; nil if it is of a type that a primary key cannot have.
+  public init?(_ value: ValueView) {
+    switch value {
+    case .null: self = .null
+    case .int(let value): self = .int(value)
+    case .string(let value): self = .string(value.bytes)
+    case .objectID(let value): self = .objectID(value)
+    case .uuid(let value): self = .uuid(value)
+    default: return nil
+    }
+  }
+
+  /// Whether a column of this type can hold the key.
+  func fits(_ column: Column) -> Bool {
+    switch self {
+    case .null: column.isNullable
+    case .int: column.type == .int
+    case .string: column.type == .string
+    case .objectID: column.type == .objectID
+    case .uuid: column.type == .uuid
+    }
+  }
+
+  /// Whether a stored value is this key.
+  func equals(_ value: ValueView) -> Bool {
+    switch (self, value) {
+    case (.null, .null): true
+    case (.int(let a), .int(let b)): a == b
+    case (.string(let a), .string(let b)): b.unsafeBytes.elementsEqual(a)
+    case (.objectID(let a), .objectID(let b)): a == b
+    case (.uuid(let a), .uuid(let b)): a == b
+    default: false
+    }
+  }
+
+  /// The bytes that stand for the key in a search index; nil for null. Source: format/2-model.md M10.
+  var indexData: [UInt8]? {
+    switch self {
+    case .null: nil
+    case .int(let value): Self.littleEndian(UInt64(bitPattern: value))
+    case .string(let bytes): bytes
+    case .objectID(let id): Self.bigEndian(id.high) + Self.bigEndian(id.low)
+    case .uuid(let id): Self.bigEndian(id.high) + Self.bigEndian(id.low)
+    }
+  }
+
+  /// The object key that formats up to 21 give to an object with this primary key unless it is taken.
+  var localKey: ObjKey? {
+    let low: UInt64
+    switch self {
+    case .null: low = 0
+    case .int(let value): low = UInt64(bitPattern: value)
+    case .string, .objectID:
+      guard let data = indexData else { return nil }
+      var digest = [UInt8](repeating: 0, count: 20)
+      guard SHA1(data, data.count, &digest) != nil else { return nil }
+      low = digest.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
+    case .uuid(let id): low = id.low.byteSwapped
+    }
+    return ObjKey(Int64(low & 0x3FFF_FFFF_FFFF_FFFF))
+  }
+
+  private static func littleEndian(_ value: UInt64) -> [UInt8] { withUnsafeBytes(of: value.littleEndian) { [UInt8]($0) } }
+  private static func bigEndian<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
+    withUnsafeBytes(of: value.bigEndian) { [UInt8]($0) }
+  }
+}
+
+/// All primary keys of a table by hash: what replaces an index that the format does not have. 16 bytes an object.
+struct PrimaryKeyTable: Sendable {
+  private let entries: [(hash: Int, key: ObjKey)]
+
+  /// Reads every object of the table. Cost O(n log n).
+  init(_ table: Table, _ column: Int) throws(FormatError) {
+    let cursor = ObjectCursor(table)
+    var entries: [(hash: Int, key: ObjKey)] = []
+    while try cursor.next() {
+      guard let key = PrimaryKey(try cursor.value(column)) else { continue }
+      entries.append((key.hashValue, cursor.key))
+    }
+    entries.sort { $0.hash < $1.hash }
+    self.entries = entries
+  }
+
+  /// Two objects of `table` with the same primary key; nil if there are none. Cost O(n).
+  func firstDuplicate(_ table: Table, _ column: Int) throws(FormatError) -> (ObjKey, ObjKey)? {
+    let cursor = ObjectCursor(table)
+    func key(_ object: ObjKey) throws(FormatError) -> PrimaryKey? {
+      try cursor.seek(object) ? PrimaryKey(cursor.value(column)) : nil
+    }
+    for i in entries.indices.dropFirst() where entries[i].hash == entries[i - 1].hash {
+      if try key(entries[i].key) == key(entries[i - 1].key) { return (entries[i - 1].key, entries[i].key) }
+    }
+    return nil
+  }
+
+  /// The first object with the hash of `key` that `isMatch` confirms. Cost O(log n).
+  func first(_ key: PrimaryKey, where isMatch: (ObjKey) throws(FormatError) -> Bool) throws(FormatError) -> ObjKey? {
+    let hash = key.hashValue
+    var low = 0, high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].hash < hash { low = middle + 1 } else { high = middle }
+    }
+    while low < entries.count, entries[low].hash == hash {
+      if try isMatch(entries[low].key) { return entries[low].key }
+      low += 1
+    }
+    return nil
+  }
+}

@@ -1,0 +1,68 @@
+// Finding objects by value through a search index. Source: format/2-model.md M10.
+
+/// A general search index, read as a hint: every hit is confirmed by the caller against the object, because real files
+/// hold stale entries (format/2-model.md M15).
+struct SearchIndex {
+  let arena: Arena
+  let rootRef: Int
+
+  /// No sub-index begins beyond this offset of a value.
+  private static let maximumOffset = 200
+  /// Inner levels at one offset: 1000 entries a node.
+  private static let maximumDepth = 12
+
+  /// The first object listed for `key` that `isMatch` confirms; nil if there is none. Cost O(log n).
+  func first(
+    _ key: PrimaryKey, where isMatch: (ObjKey) throws(FormatError) -> Bool
+  ) throws(FormatError) -> ObjKey? {
+    let data = key.indexData
+    var ref = rootRef
+    for offset in stride(from: 0, through: Self.maximumOffset + 4, by: 4) {
+      guard let entry = try entry(ref, Self.word(data, offset)) else { return nil }
+      if entry & 1 != 0 {
+        let found = ObjKey(Int64(bitPattern: UInt64(bitPattern: entry) >> 1))
+        return try isMatch(found) ? found : nil
+      }
+      let node = try arena.node(Int(entry))
+      if !node.hasContext {
+        let keys = try ElementReader(arena, node.ref, ElementType(.int, isNullable: false))
+        for i in 0..<keys.count {
+          if case .int(let value) = try keys.value(at: i), try isMatch(ObjKey(value)) { return ObjKey(value) }
+        }
+        return nil
+      }
+      ref = node.ref
+    }
+    return nil
+  }
+
+  /// The entry for `word` below the index node at `ref`; nil if there is none.
+  func entry(_ ref: Int, _ word: Int32) throws(FormatError) -> Int64? {
+    var node = try arena.refs(ref, slots: 1)
+    for _ in 0..<Self.maximumDepth {
+      let keys = try arena.integers(node.child(0))
+      if !node.hasContext || keys.count != node.count - 1 {
+        throw FormatError("expected an index node", ref: node.ref)
+      }
+      var low = 0, high = keys.count
+      while low < high {
+        let middle = (low + high) / 2
+        if try keys.int(middle) < Int64(word) { low = middle + 1 } else { high = middle }
+      }
+      if low == keys.count { return nil }
+      if !node.isInner { return try keys.int(low) == Int64(word) ? try node.int(low + 1) : nil }
+      node = try arena.refs(node.child(low + 1), slots: 1)
+    }
+    throw FormatError("the index is deeper than \(Self.maximumDepth) levels", ref: ref)
+  }
+
+  /// Four bytes of a value as the index compares them: big-endian and signed; 'X' marks the end of the value.
+  static func word(_ data: [UInt8]?, _ offset: Int) -> Int32 {
+    guard let data, offset <= data.count else { return 0 }
+    var word: UInt32 = 0
+    for i in offset..<offset + 4 {
+      word = word << 8 | UInt32(i < data.count ? data[i] : i == data.count ? UInt8(ascii: "X") : 0)
+    }
+    return Int32(bitPattern: word)
+  }
+}

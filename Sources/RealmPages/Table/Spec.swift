@@ -1,0 +1,136 @@
+// From the spec and the arrays beside it to the columns of a table. Source: format/2-model.md M2 to M4.
+
+/// The columns of one table, named and hidden.
+struct Spec {
+  /// The named columns in schema order.
+  let columns: [Column]
+  /// The backlink columns: place in the cluster, and the column that their links come from.
+  let backlinks: [BacklinkColumn]
+
+  /// One hidden column of incoming links.
+  struct BacklinkColumn: Sendable {
+    let key: ColKey
+    let originTable: TableKey
+    let originColumn: ColKey
+  }
+
+  /// Type codes of column_type.hpp.
+  enum TypeCode {
+    static let int = 0, bool = 1, string = 2, data = 4, mixed = 6, date = 8, float = 9, double = 10, decimal128 = 11
+    static let link = 12, linkList = 13, backlink = 14, objectID = 15, typedLink = 16, uuid = 17
+  }
+
+  /// Attribute bits of column_type.hpp.
+  enum Attribute {
+    static let indexed = 1, nullable = 16, list = 32, dictionary = 64, set = 128, fullText = 256
+  }
+
+  /// Reads the spec at slot 0 of a table's top array.
+  init(_ arena: Arena, tableTop top: Node, place: String) throws(FormatError) {
+    do throws(FormatError) {
+      let spec = try arena.refs(top.child(0), slots: 6)
+      let types = try arena.integers(spec.child(0)), names = try arena.node(spec.child(1))
+      let attributes = try arena.integers(spec.child(2)), keys = try arena.integers(spec.child(5))
+      if types.count != attributes.count || types.count != keys.count || names.count > types.count {
+        throw FormatError("the arrays of the spec differ in size", ref: spec.ref)
+      }
+      if types.count > 0xFFFF { throw FormatError("\(types.count) columns", ref: spec.ref) }
+      let enumRefs = try Self.optionalNode(arena, spec.child(4))
+      let indexes = try Self.optionalNode(arena, top.childIfPresent(4))
+      let oppositeTables = try Self.optionalNode(arena, top.childIfPresent(7))
+      let oppositeColumns = try Self.optionalNode(arena, top.childIfPresent(8))
+      var columns: [Column] = []
+      var backlinks: [BacklinkColumn] = []
+      for i in 0..<types.count {
+        let key = ColKey(try keys.int(i)), position = key.leafPosition
+        var target = TableKey.none, origin = ColKey.none
+        if let oppositeTables, position < oppositeTables.count {
+          target = TableKey(UInt32(truncatingIfNeeded: try oppositeTables.int(position)))
+        }
+        if let oppositeColumns, position < oppositeColumns.count {
+          origin = ColKey(try oppositeColumns.int(position))
+        }
+        if i >= names.count {
+          if key.typeCode != TypeCode.backlink {
+            throw FormatError("a column of type \(key.typeCode) without a name", ref: spec.ref)
+          }
+          backlinks.append(BacklinkColumn(key: key, originTable: target, originColumn: origin))
+          continue
+        }
+        let name = try StringLeaf.short(names, i)?.string ?? ""
+        guard let type = Self.valueType(key.typeCode) else {
+          throw FormatError("property \"\(name)\" has the unknown type \(key.typeCode)", ref: spec.ref)
+        }
+        let attribute = Int(truncatingIfNeeded: try attributes.int(i))
+        columns.append(
+          Column(
+            name: name, key: key, type: type, collection: Self.collection(key),
+            isNullable: key.attributes & Attribute.nullable != 0,
+            index: attribute & Attribute.fullText != 0 ? .fullText : attribute & Attribute.indexed != 0 ? .general : nil,
+            targetTable: type == .link ? target : nil,
+            enumRef: try enumRefs.map { node throws(FormatError) in try node.childIfPresent(i) } ?? 0,
+            indexRef: try indexes.map { node throws(FormatError) in try node.childIfPresent(position) } ?? 0,
+            dictionaryKeyType: Self.dictionaryKeyType(try types.int(i))))
+      }
+      self.columns = columns
+      self.backlinks = backlinks
+    } catch {
+      var located = error
+      located.place = place
+      throw located
+    }
+  }
+
+  private static func optionalNode(_ arena: Arena, _ ref: Int) throws(FormatError) -> Node? {
+    ref == 0 ? nil : try arena.integers(ref)
+  }
+
+  /// The type comes from the column key: the upgrade to format 24 leaves an old code in the spec (M3).
+  static func valueType(_ code: Int) -> ValueType? {
+    switch code {
+    case TypeCode.int: .int
+    case TypeCode.bool: .bool
+    case TypeCode.string: .string
+    case TypeCode.data: .data
+    case TypeCode.mixed, TypeCode.typedLink: .mixed
+    case TypeCode.date: .date
+    case TypeCode.float: .float
+    case TypeCode.double: .double
+    case TypeCode.decimal128: .decimal128
+    case TypeCode.link, TypeCode.linkList: .link
+    case TypeCode.objectID: .objectID
+    case TypeCode.uuid: .uuid
+    default: nil
+    }
+  }
+
+  private static func collection(_ key: ColKey) -> CollectionKind? {
+    if key.attributes & Attribute.list != 0 || key.typeCode == TypeCode.linkList { return .list }
+    if key.attributes & Attribute.set != 0 { return .set }
+    if key.attributes & Attribute.dictionary != 0 { return .dictionary }
+    return nil
+  }
+
+  /// Bits 31 to 16 of the stored type; 0 in an old dictionary column means string.
+  private static func dictionaryKeyType(_ stored: Int64) -> Int {
+    let type = Int(stored >> 16) & 0xFFFF
+    return type == 0 ? TypeCode.string : type
+  }
+}
+
+extension Column {
+  /// What the elements of the column's leaves, or of its collections, are.
+  var element: ElementType {
+    ElementType(
+      type, isNullable: isNullable, target: targetTable ?? .none,
+      isTypedLink: key.typeCode == Spec.TypeCode.typedLink)
+  }
+
+  /// Opens the leaf of this column at `ref` of a cluster.
+  func leaf(_ arena: Arena, _ ref: Int) throws(FormatError) -> ColumnLeaf {
+    if let collection {
+      return .collections(try arena.integers(ref), collection, element, dictionaryKeyType: dictionaryKeyType)
+    }
+    return try ColumnLeaf(arena, ref, element, inTree: false, enumRef: enumRef)
+  }
+}

@@ -1,0 +1,144 @@
+// One table: its schema and the roots of its trees. Source: format/2-model.md M2.
+
+import Synchronization
+
+/// Whether a table's objects stand for themselves.
+public enum TableKind: Sendable, Hashable {
+  case topLevel, embedded, asymmetric
+}
+
+/// One table of a snapshot. Immutable.
+public final class Table: Sendable {
+  public let key: TableKey
+  /// The stored name, with its `class_` prefix if it has one.
+  public let name: String
+  public let kind: TableKind
+  /// The named properties in schema order.
+  public let columns: [Column]
+  /// The position in `columns` of the primary key, or nil.
+  public let primaryKeyIndex: Int?
+  /// The number of live objects.
+  public let objectCount: Int
+  /// Grows in every commit that changed the table.
+  public let contentVersion: UInt64
+
+  let arena: Arena
+  let ref: Int
+  let backlinks: [Spec.BacklinkColumn]
+  let objects: ClusterTree
+  /// Unresolved objects, or nil if the table never had any.
+  let tombstones: ClusterTree?
+  /// The rows of a table of formats 2 to 9, which has no cluster trees.
+  let legacyRows: LegacyRows?
+  let primaryKeyTable = Mutex<PrimaryKeyTable?>(nil)
+
+  /// The prefix of the tables that hold classes.
+  public static let classPrefix = "class_"
+
+  /// The class name: `name` without `class_`; nil for a table of the SDK's own.
+  public var className: String? {
+    name.hasPrefix(Self.classPrefix) ? String(name.dropFirst(Self.classPrefix.count)) : nil
+  }
+
+  /// The primary key column, or nil.
+  public var primaryKey: Column? { primaryKeyIndex.map { columns[$0] } }
+
+  /// Slots of the table's top array.
+  private enum Slot {
+    static let clusters = 2, key = 3, contentVersion = 6, primaryKey = 11, flags = 12, tombstones = 13
+  }
+
+  /// Reads the table whose top array is at `ref`. Cost O(columns).
+  init(_ arena: Arena, name: String, slot: Int, ref: Int) throws(FormatError) {
+    do throws(FormatError) {
+      let top = try arena.refs(ref, slots: 10)
+      self.arena = arena
+      self.ref = ref
+      self.name = name
+      key = TableKey(UInt32(truncatingIfNeeded: try top.tagged(Slot.key)))
+      if key.slot != slot { throw FormatError("table key \(key) in slot \(slot)", ref: ref) }
+      contentVersion = UInt64(bitPattern: try top.tagged(Slot.contentVersion))
+      let flags = top.count > Slot.flags ? try top.tagged(Slot.flags) : 0
+      kind = flags & 3 == 1 ? .embedded : flags & 3 == 2 ? .asymmetric : .topLevel
+      let spec = try Spec(arena, tableTop: top, place: "")
+      columns = spec.columns
+      backlinks = spec.backlinks
+      // The column key itself can be 0, so only the tag says whether there is one.
+      let primaryKey = top.count > Slot.primaryKey ? try top.int(Slot.primaryKey) : 0
+      primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
+      if primaryKey & 1 != 0 && primaryKeyIndex == nil {
+        throw FormatError("the primary key column does not exist", ref: ref)
+      }
+      objects = ClusterTree(arena: arena, rootRef: try top.child(Slot.clusters))
+      objectCount = try objects.count()
+      let tombstones = try top.childIfPresent(Slot.tombstones)
+      self.tombstones = tombstones == 0 ? nil : ClusterTree(arena: arena, rootRef: tombstones)
+      legacyRows = nil
+    } catch {
+      var located = error
+      located.place = "table \(name)"
+      throw located
+    }
+  }
+
+  /// Reads a table of formats 2 to 9. `pkTable` is the table `pk` of the group, which names primary keys.
+  init(_ arena: Arena, legacyName name: String, slot: Int, ref: Int, pkTable: Table?) throws(FormatError) {
+    do throws(FormatError) {
+      let rows = try LegacyRows(arena, tableTop: arena.refs(ref, slots: 2))
+      self.arena = arena
+      self.ref = ref
+      self.name = name
+      // A table's position is its identity; every change moves its root.
+      key = TableKey(UInt32(slot))
+      contentVersion = UInt64(ref)
+      kind = .topLevel
+      columns = rows.columns.map(\.column)
+      backlinks = []
+      objects = ClusterTree(arena: arena, rootRef: 0)
+      tombstones = nil
+      objectCount = rows.count
+      legacyRows = rows
+      let className = name.hasPrefix(Self.classPrefix) ? String(name.dropFirst(Self.classPrefix.count)) : nil
+      let primaryKey = try LegacyRows.primaryKeyName(pkTable, of: className)
+      primaryKeyIndex = primaryKey == nil ? nil : rows.columns.firstIndex { $0.column.name == primaryKey }
+    } catch {
+      var located = error
+      located.place = "table \(name)"
+      throw located
+    }
+  }
+
+  /// Whether a live object with this key exists. Cost O(log n).
+  public func contains(_ key: ObjKey) throws(FormatError) -> Bool {
+    if let legacyRows { return key.value >= 0 && key.value < legacyRows.count }
+    guard key.value >= 0, let (cluster, row) = try objects.first(notBelow: UInt64(key.value)) else { return false }
+    return try cluster.key(row) == UInt64(key.value)
+  }
+
+  /// The key of the object with this primary key, or nil; nil too when the table has none or one of another type. Cost
+  /// O(log n) through the index. Formats 10 to 21 have none: there the object key is tried that follows from the primary
+  /// key, and if another object has it, a table of all primary keys is built once.
+  public func objectKey(primaryKey: PrimaryKey) throws(FormatError) -> ObjKey? {
+    guard let index = primaryKeyIndex else { return nil }
+    let column = columns[index]
+    guard primaryKey.fits(column) else { return nil }
+    let cursor = ObjectCursor(self)
+    let confirm = { (key: ObjKey) throws(FormatError) -> Bool in
+      guard key.value >= 0, try cursor.seek(key) else { return false }
+      return primaryKey.equals(try cursor.value(index))
+    }
+    if column.indexRef != 0 {
+      do throws(FormatError) {
+        return try SearchIndex(arena: arena, rootRef: column.indexRef).first(primaryKey, where: confirm)
+      } catch {
+        // A damaged index is only a lost shortcut: the objects themselves are asked.
+      }
+    } else if let hashed = primaryKey.localKey, try confirm(hashed) {
+      return hashed
+    }
+    return try primaryKeyTable.withLock { table throws(FormatError) -> ObjKey? in
+      if table == nil { table = try PrimaryKeyTable(self, index) }
+      return try table?.first(primaryKey, where: confirm)
+    }
+  }
+}

@@ -1,0 +1,150 @@
+// The order of values in sets. Source: format/2-model.md M9.
+
+import CIntelDecimal
+import Glibc
+
+/// The total order of Mixed values, and of the values of typed sets.
+enum ValueOrder {
+  /// Whether sets of this type were stored in another order before format 24.
+  static func changedBefore24(_ type: ValueType) -> Bool {
+    type == .string || type == .data || type == .mixed
+  }
+
+  /// The positions 0 ..< count in the order of the values there. Cost O(n log n).
+  static func sortedPositions(
+    _ count: Int, _ value: (Int) throws(FormatError) -> ValueView
+  ) throws(FormatError) -> [Int] {
+    var values: [(position: Int, value: ValueView)] = []
+    values.reserveCapacity(min(count, 1 << 16))
+    for position in 0..<count { values.append((position, try value(position))) }
+    values.sort { compare($0.value, $1.value) < 0 }
+    return values.map(\.position)
+  }
+
+  /// Negative, zero or positive as `a` comes before, with or after `b`.
+  static func compare(_ a: ValueView, _ b: ValueView) -> Int {
+    let rankA = rank(a), rankB = rank(b)
+    if rankA != rankB { return rankA < rankB ? -1 : 1 }
+    switch (a, b) {
+    case (.bool(let x), .bool(let y)): return three(x ? 1 : 0, y ? 1 : 0)
+    case (.string(let x), .string(let y)), (.data(let x), .data(let y)): return compareBytes(x, y)
+    case (.date(let x), .date(let y)):
+      return x.seconds != y.seconds ? three(x.seconds, y.seconds) : three(x.nanoseconds, y.nanoseconds)
+    case (.objectID(let x), .objectID(let y)): return x.high != y.high ? three(x.high, y.high) : three(x.low, y.low)
+    case (.uuid(let x), .uuid(let y)): return x.high != y.high ? three(x.high, y.high) : three(x.low, y.low)
+    case (.link(let table, let key), .link(let otherTable, let otherKey)):
+      return table != otherTable ? three(table, otherTable) : three(key, otherKey)
+    default: return rankA == numberRank ? compareNumbers(a, b) : 0
+    }
+  }
+
+  /// Unsigned bytes, then the shorter first.
+  static func compareBytes(_ a: ByteView, _ b: ByteView) -> Int {
+    let common = min(a.count, b.count)
+    let result = common == 0 ? 0 : Int(memcmp(a.base, b.base, common))
+    return result != 0 ? result : three(a.count, b.count)
+  }
+
+  private static let numberRank = 2
+
+  private static func rank(_ value: ValueView) -> Int {
+    switch value {
+    case .null: 0
+    case .bool: 1
+    case .int, .float, .double, .decimal128: numberRank
+    case .string: 3
+    case .data: 4
+    case .date: 5
+    case .objectID: 6
+    case .uuid: 7
+    case .link: 8
+    case .list: 9
+    case .set: 10
+    case .dictionary: 11
+    }
+  }
+
+  private static func three<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : a > b ? 1 : 0 }
+
+  /// Numbers by value across types, NaN before all others.
+  private static func compareNumbers(_ a: ValueView, _ b: ValueView) -> Int {
+    switch (isNaN(a), isNaN(b)) {
+    case (true, true): return three(nanBits(a), nanBits(b))
+    case (true, false): return -1
+    case (false, true): return 1
+    case (false, false): break
+    }
+    switch (a, b) {
+    case (.int(let x), .int(let y)): return three(x, y)
+    case (.decimal128, _), (_, .decimal128): return compareDecimals(decimal(a), decimal(b))
+    case (.int(let x), .float(let y)): return compare(x, Double(y))
+    case (.int(let x), .double(let y)): return compare(x, y)
+    case (.float(let x), .int(let y)): return -compare(y, Double(x))
+    case (.double(let x), .int(let y)): return -compare(y, x)
+    default: return three(double(a), double(b))
+    }
+  }
+
+  private static func isNaN(_ value: ValueView) -> Bool {
+    switch value {
+    case .float(let x): x.isNaN
+    case .double(let x): x.isNaN
+    case .decimal128(let x): x.high & 0x7c00_0000_0000_0000 == 0x7c00_0000_0000_0000
+    default: false
+    }
+  }
+
+  private static func nanBits(_ value: ValueView) -> UInt64 {
+    switch value {
+    case .float(let x): UInt64(x.bitPattern)
+    case .double(let x): x.bitPattern
+    case .decimal128(let x): x.low
+    default: 0
+    }
+  }
+
+  private static func double(_ value: ValueView) -> Double {
+    switch value {
+    case .float(let x): Double(x)
+    case .double(let x): x
+    default: 0
+    }
+  }
+
+  /// An integer against a floating-point number, exactly.
+  private static func compare(_ x: Int64, _ y: Double) -> Int {
+    if y >= 0x1p63 { return -1 }
+    if y < -0x1p63 { return 1 }
+    let whole = Int64(y)
+    return x != whole ? three(x, whole) : three(0, y - Double(whole))
+  }
+
+  private static func compareDecimals(_ a: Decimal128, _ b: Decimal128) -> Int {
+    Int(realmfs_bid_compare(a.low, a.high, b.low, b.high))
+  }
+
+  /// A number as the decimal that the engine compares it as: floats with 7 digits, doubles with 15.
+  private static func decimal(_ value: ValueView) -> Decimal128 {
+    switch value {
+    case .decimal128(let x): x
+    case .int(let x): parsed(String(x))
+    case .float(let x): parsed(digits(Double(x), 6))
+    case .double(let x): parsed(digits(x, 14))
+    default: Decimal128(low: 0, high: 0)
+    }
+  }
+
+  private static func parsed(_ text: String) -> Decimal128 {
+    var low: UInt64 = 0, high: UInt64 = 0
+    text.withCString { realmfs_bid_parse($0, &low, &high) }
+    return Decimal128(low: low, high: high)
+  }
+
+  private static func digits(_ value: Double, _ fraction: Int32) -> String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+      guard let start = buffer.baseAddress else { return "0" }
+      _ = withVaList([fraction, value]) { vsnprintf(start, 64, "%.*e", $0) }
+      return String(cString: start)
+    }
+  }
+}

@@ -1,0 +1,26 @@
+// Values as they lie in the file: scalars by value, texts and collections as views that borrow from the snapshot.
+
+/// One value of a property, of a collection element, or inside a Mixed.
+///
+/// Texts and collections borrow from the snapshot that they were read from.
+public enum ValueView {
+  case null
+  case int(Int64)
+  case bool(Bool)
+  case float(Float)
+  case double(Double)
+  case string(ByteView)
+  case data(ByteView)
+  case date(Timestamp)
+  case decimal128(Decimal128)
+  case objectID(ObjectID)
+  case uuid(UniqueID)
+  /// A link; the key can be that of a tombstone or of an object that does not exist.
+  case link(TableKey, ObjKey)
+  /// A list property, or a list inside a Mixed.
+  case list(ListView)
+  /// A set property, in the order that it shows.
+  case set(ListView)
+  /// A dictionary property, or a dictionary inside a Mixed.
+  case dictionary(DictionaryView)
+}

@@ -1,0 +1,67 @@
+// The first 24 bytes of a file, and where they lead. Source: format/1-storage.md S2.
+
+/// The header of a realm file, and the top ref that it selects.
+struct Header: Hashable {
+  /// The top refs of both slots; the one that is not selected may be anything.
+  let topRefs: (UInt64, UInt64)
+  /// The selected slot, 0 or 1.
+  let slot: Int
+  /// The format byte of the selected slot.
+  let format: Int
+  /// A file written front to back, whose top ref is in a footer.
+  let isStreaming: Bool
+  /// The top array, or 0 for a file without content.
+  let topRef: Int
+
+  static let size = 24
+  static let footerSize = 16
+  private static let cookie: UInt64 = 0x3034_1252_37E5_26C8
+
+  /// Reads the header of `space`. `isEncrypted` only shapes the message.
+  init(_ space: PageSpace, path: String, isEncrypted: Bool) throws(OpenError) {
+    guard space.size >= Self.size else {
+      throw OpenError(.notARealm, "\(path): only \(space.size) bytes: too short for a Realm file")
+    }
+    let bytes = space.base
+    guard bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == 0x4244_2d54 else {
+      if isEncrypted {
+        throw OpenError(.wrongKey, "\(path): wrong encryption key: its second half fits the file, its first half does not")
+      }
+      throw OpenError(
+        .keyNeeded,
+        "\(path): not a Realm file, or an encrypted one: if it is encrypted, give its key (--key-file)")
+    }
+    let first = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+    let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+    topRefs = (first, second)
+    slot = Int(bytes.load(fromByteOffset: 23, as: UInt8.self) & 1)
+    format = Int(bytes.load(fromByteOffset: 20 + slot, as: UInt8.self))
+    isStreaming = slot == 0 && first == .max
+    var ref = slot == 0 ? first : second
+    if isStreaming {
+      let footer = space.size - Self.footerSize
+      guard footer >= Self.size else {
+        throw OpenError(.damaged, "\(path): a copy of a realm that is cut short: \(space.size) bytes, no footer")
+      }
+      do throws(FormatError) { try space.require(footer, Self.footerSize) } catch {
+        throw OpenError(.damaged, "\(path): the footer of this copy of a realm cannot be read: \(error)")
+      }
+      guard UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: footer + 8, as: UInt64.self)) == Self.cookie else {
+        throw OpenError(.damaged, "\(path): a copy of a realm that is cut short: its footer is missing")
+      }
+      ref = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: footer, as: UInt64.self))
+    }
+    guard ref % 8 == 0, ref < UInt64(space.size) else {
+      throw OpenError(
+        .damaged,
+        "\(path): the header points to \(ref), but the file has \(space.size) bytes: it is damaged or cut short")
+    }
+    topRef = Int(ref)
+  }
+
+  static func == (a: Header, b: Header) -> Bool {
+    a.topRefs == b.topRefs && a.slot == b.slot && a.format == b.format && a.topRef == b.topRef
+  }
+
+  func hash(into hasher: inout Hasher) { hasher.combine(topRef) }
+}

@@ -1,0 +1,123 @@
+// One committed state of a realm, immutable.
+
+import Synchronization
+
+/// One version of a realm. Immutable and Sendable; nothing is read but what is asked for.
+public final class Snapshot: Sendable {
+  /// The version number; each commit adds 1.
+  public var version: UInt64 { top.version }
+  /// The file format, 10 to 24; 0 for a file without content.
+  public let fileFormat: Int
+  /// The logical size in bytes.
+  public var logicalSize: Int { top.logicalSize }
+  /// 0 none, 2 in-Realm, 3 sync client, 4 sync server. Source: format/6-history.md 6.1.
+  public var historyType: Int { top.historyType }
+  /// Whether the file is in the form that copies and compactions have, with its top ref at the end.
+  public let isStreamingForm: Bool
+
+  let arena: Arena
+  let top: TopArray
+  private let tables = Mutex<[Int: Table]>([:])
+
+  /// Reads the top array that `header` selects.
+  init(_ space: PageSpace, _ header: Header) throws(FormatError) {
+    fileFormat = header.format
+    isStreamingForm = header.isStreaming
+    let whole = Arena(space, limit: space.size, format: header.format)
+    top = header.topRef == 0 ? .empty : try TopArray(whole, header.topRef)
+    arena = Arena(space, limit: top.logicalSize, format: header.format)
+  }
+
+  /// The names and refs of all table slots; nil without content.
+  private func group() throws(FormatError) -> (names: Node, refs: Node)? {
+    if top.ref == 0 { return nil }
+    let names = try arena.node(top.namesRef), refs = try arena.integers(top.tablesRef)
+    if names.count != refs.count || refs.count > 0xFFFF {
+      throw FormatError("\(names.count) names for \(refs.count) tables", ref: top.tablesRef)
+    }
+    return (names, refs)
+  }
+
+  /// The slots in use: the position and the ref of each table.
+  func tableSlots() throws(FormatError) -> [(slot: Int, ref: Int)] {
+    guard let (_, refs) = try group() else { return [] }
+    var slots: [(slot: Int, ref: Int)] = []
+    for slot in 0..<refs.count {
+      let element = try refs.int(slot)
+      if element != 0 && element & 1 == 0 { slots.append((slot, Int(element))) }
+    }
+    return slots
+  }
+
+  /// The keys of all tables in slot order.
+  public func tableKeys() throws(FormatError) -> [TableKey] {
+    var keys: [TableKey] = []
+    for (slot, _) in try tableSlots() {
+      if let table = try table(slot: slot) { keys.append(table.key) }
+    }
+    return keys
+  }
+
+  /// The table with this key; nil if there is none.
+  public func table(_ key: TableKey) throws(FormatError) -> Table? {
+    guard let table = try table(slot: key.slot), table.key == key else { return nil }
+    return table
+  }
+
+  /// The table with this stored name (`class_Person`); nil if there is none.
+  public func table(named name: String) throws(FormatError) -> Table? {
+    guard let (names, _) = try group() else { return nil }
+    for slot in 0..<names.count where try StringLeaf.short(names, slot)?.string == name {
+      if let table = try table(slot: slot) { return table }
+    }
+    return nil
+  }
+
+  /// The table in a slot of the group; nil if the slot is free or beyond the end. Read once a snapshot.
+  func table(slot: Int) throws(FormatError) -> Table? {
+    if let table = tables.withLock({ $0[slot] }) { return table }
+    guard let (names, refs) = try group(), slot < refs.count else { return nil }
+    let element = try refs.int(slot)
+    if element == 0 || element & 1 != 0 { return nil }
+    let name = try StringLeaf.short(names, slot)?.string ?? ""
+    let table: Table
+    if fileFormat >= 10 {
+      table = try Table(arena, name: name, slot: slot, ref: Int(element))
+    } else {
+      let pkTable = name.hasPrefix(Table.classPrefix) ? try self.table(named: "pk") : nil
+      table = try Table(arena, legacyName: name, slot: slot, ref: Int(element), pkTable: pkTable)
+    }
+    // Another thread may have read it meanwhile: one of the two stays.
+    return tables.withLock { tables in
+      if let first = tables[slot] { return first }
+      tables[slot] = table
+      return table
+    }
+  }
+
+  /// The schema version that the SDK stores in table `metadata`; nil if not versioned. Source: format/2-model.md M11.
+  public func schemaVersion() throws(FormatError) -> UInt64? {
+    guard let table = try table(named: "metadata"),
+      let index = table.columns.firstIndex(where: { $0.name == "version" && $0.type == .int && $0.collection == nil })
+    else { return nil }
+    let cursor = ObjectCursor(table)
+    guard try cursor.next(), case .int(let version) = try cursor.value(index), version != -1 else { return nil }
+    return UInt64(bitPattern: version)
+  }
+
+  /// The number of free bytes below the logical size, by the free list. O(free entries).
+  public func freeBytes() throws(FormatError) -> Int {
+    if top.freeRefs[1] == 0 { return 0 }
+    let sizes = try arena.integers(top.freeRefs[1])
+    var sum = 0
+    for i in 0..<sizes.count { sum &+= Int(truncatingIfNeeded: try sizes.int(i)) }
+    return sum
+  }
+
+  /// The bytes of all nodes below a table, found by walking it. O(size of the table).
+  public func storedBytes(of key: TableKey) throws(FormatError) -> Int {
+    guard let table = try table(key) else { return 0 }
+    var walker = TreeWalker(arena)
+    return try walker.bytes(below: table.ref)
+  }
+}

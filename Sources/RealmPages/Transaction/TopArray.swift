@@ -1,0 +1,58 @@
+// The root node of one version. Source: format/1-storage.md S3.
+
+/// The decoded top array.
+struct TopArray: Sendable {
+  let ref: Int
+  let namesRef: Int
+  let tablesRef: Int
+  /// The logical size in bytes: all refs and free space end at or below it.
+  let logicalSize: Int
+  /// Refs of free positions, sizes and versions; 0 where absent.
+  let freeRefs: [Int]
+  let version: UInt64
+  /// 0 none, 2 in-Realm, 3 sync client, 4 sync server.
+  let historyType: Int
+  let historyRef: Int
+  let historySchemaVersion: Int
+  let syncFileIdent: Int64
+  /// The raw element of slot 11: evacuation state.
+  let evacuation: Int64
+  /// The number of slots.
+  let slotCount: Int
+
+  /// The lengths that the engine accepts.
+  static let acceptedCounts: Set<Int> = [3, 5, 7, 9, 10, 11, 12]
+
+  /// A file without content.
+  static let empty = TopArray()
+
+  private init() {
+    (ref, namesRef, tablesRef, logicalSize, freeRefs, version) = (0, 0, 0, Header.size, [0, 0, 0], 1)
+    (historyType, historyRef, historySchemaVersion, syncFileIdent, evacuation, slotCount) = (0, 0, 0, 0, 0, 0)
+  }
+
+  /// Reads the top array at `ref`.
+  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+    let node = try arena.refs(ref, slots: 3)
+    if !Self.acceptedCounts.contains(node.count) {
+      throw FormatError("a top array of \(node.count) slots", ref: ref)
+    }
+    func tagged(_ slot: Int) throws(FormatError) -> Int64 { slot < node.count ? try node.tagged(slot) : 0 }
+    self.ref = ref
+    slotCount = node.count
+    namesRef = try node.child(0)
+    tablesRef = try node.child(1)
+    let size = try node.tagged(2)
+    if size < Int64(ref + node.byteSize) || size > Int64(arena.limit) {
+      throw FormatError("a logical size of \(size) bytes, but the file has \(arena.limit)", ref: ref)
+    }
+    logicalSize = Int(size)
+    freeRefs = [try node.childIfPresent(3), try node.childIfPresent(4), try node.childIfPresent(5)]
+    version = max(1, UInt64(bitPattern: try tagged(6)))
+    historyType = Int(truncatingIfNeeded: try tagged(7))
+    historyRef = try node.childIfPresent(8)
+    historySchemaVersion = Int(truncatingIfNeeded: try tagged(9))
+    syncFileIdent = try tagged(10)
+    evacuation = node.count > 11 ? try node.int(11) : 0
+  }
+}

@@ -1,0 +1,78 @@
+// The B+tree of lists, sets, dictionary parts, backlinks and index entries: position to leaf. Source:
+// format/1-storage.md S16.
+
+/// A B+tree seen from its root. Knows positions, not values: what a leaf holds is for its reader to say.
+struct BPlusTree {
+  /// A leaf and the positions of its elements in the whole tree.
+  struct Place {
+    let leaf: Int
+    let start: Int
+    let end: Int
+  }
+
+  let root: Node
+  /// The number of elements below an inner root; nil when the root is a leaf, whose reader knows.
+  let innerCount: Int?
+
+  /// Deeper trees do not exist: 1000 children a node.
+  private static let maximumDepth = 12
+
+  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+    root = try arena.node(ref)
+    innerCount = root.isInner ? try Self.total(root, arena) : nil
+  }
+
+  /// The leaf that holds position `index`; `index` is below `innerCount`. Cost O(log n).
+  func place(of index: Int, _ arena: Arena) throws(FormatError) -> Place {
+    var node = root, start = 0, end = innerCount ?? Int.max
+    for _ in 0..<Self.maximumDepth {
+      guard node.isInner else { return Place(leaf: node.ref, start: start, end: end) }
+      let children = node.count - 2, head = try node.int(0)
+      let local = index - start
+      var child: Int, childStart: Int, childEnd = end
+      if head & 1 != 0 {
+        let perChild = Int(head >> 1)
+        if perChild <= 0 { throw FormatError("a compact inner node of \(perChild) elements a child", ref: node.ref) }
+        child = local / perChild
+        childStart = child * perChild
+        if child < children - 1 { childEnd = start + childStart + perChild }
+      } else {
+        let offsets = try arena.integers(Int(head))
+        if offsets.count != children - 1 {
+          throw FormatError("\(offsets.count) offsets for \(children) children", ref: node.ref)
+        }
+        child = try offsets.upperBound(UInt64(local))
+        childStart = child == 0 ? 0 : Int(truncatingIfNeeded: try offsets.unsigned(child - 1))
+        if child < children - 1 { childEnd = start &+ Int(truncatingIfNeeded: try offsets.unsigned(child)) }
+      }
+      start = start &+ childStart
+      if child >= children || start > index || childEnd <= index || childEnd > end {
+        throw FormatError("position \(index) is in no child", ref: node.ref)
+      }
+      end = childEnd
+      let ref = try node.child(child + 1)
+      node = try arena.node(ref)
+    }
+    throw FormatError("the tree is deeper than \(Self.maximumDepth) levels", ref: root.ref)
+  }
+
+  /// Even leaves that hold nothing but zeros or nulls take a header for 1000 of them.
+  private static func total(_ node: Node, _ arena: Arena) throws(FormatError) -> Int {
+    if node.count < 3 || !node.hasRefs { throw FormatError("an inner node without children", ref: node.ref) }
+    let total = try node.tagged(node.count - 1)
+    if total <= 0 || total / 1000 > Int64(arena.limit / Node.headerSize) { throw FormatError("an inner node that counts \(total) elements", ref: node.ref) }
+    return Int(total)
+  }
+}
+
+extension Node {
+  /// The number of elements, read as unsigned and ascending, that are not greater than `value`. Cost O(log count).
+  func upperBound(_ value: UInt64) throws(FormatError) -> Int {
+    var low = 0, high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if try unsigned(middle) <= value { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}

@@ -1,0 +1,127 @@
+// The tree from object keys to clusters of up to 256 objects. Source: format/2-model.md M6.
+
+/// A leaf of the tree: the columns of up to 256 objects.
+struct Cluster {
+  /// Slot 0: count or keys; slot p + 1: the leaf of the column at position p.
+  let slots: Node
+  /// Added to the keys stored in the leaf.
+  let offset: UInt64
+  /// The keys of a general leaf; nil for a compact one, whose keys count from 0.
+  let keys: Node?
+  let count: Int
+
+  /// realm-core puts at most this many objects into a leaf, and as many children into an inner node.
+  static let maximumCount = 256
+
+  init(_ arena: Arena, _ node: Node, offset: UInt64) throws(FormatError) {
+    slots = node
+    self.offset = offset
+    let head = try node.int(0)
+    if head & 1 != 0 {
+      keys = nil
+      count = Int(truncatingIfNeeded: head >> 1)
+    } else {
+      let keys = try arena.integers(Int(head))
+      self.keys = keys
+      count = keys.count
+    }
+    if count < 0 || count > Self.maximumCount {
+      throw FormatError("\(count) objects in one cluster", ref: node.ref)
+    }
+  }
+
+  /// The key of the object in `row`, as an unsigned number.
+  @inline(__always)
+  func key(_ row: Int) throws(FormatError) -> UInt64 {
+    try offset &+ (keys?.unsigned(row) ?? UInt64(row))
+  }
+
+  /// The first row whose key is not below `key`; `count` if there is none.
+  func lowerBound(_ key: UInt64) throws(FormatError) -> Int {
+    guard keys != nil else { return key < offset ? 0 : Int(min(key - offset, UInt64(count))) }
+    var low = 0, high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if try self.key(middle) < key { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  /// The ref of the leaf of the column at `position`.
+  @inline(__always)
+  func leafRef(_ position: Int) throws(FormatError) -> Int {
+    let ref = try slots.childIfPresent(position + 1)
+    if ref == 0 { throw FormatError("has no leaf for column position \(position)", ref: slots.ref) }
+    return ref
+  }
+}
+
+/// Objects by ascending key; keys are compared as unsigned 64-bit numbers.
+struct ClusterTree {
+  let arena: Arena
+  let rootRef: Int
+
+  /// 256 to the power of 8 is all keys there are.
+  private static let maximumDepth = 8
+  /// Clusters that a search looks into. Two will do in a sound file, where none below an inner node is empty.
+  private static let maximumVisits = 1000
+
+  /// The number of objects as the root has it. O(1).
+  func count() throws(FormatError) -> Int {
+    let root = try arena.refs(rootRef, slots: 1)
+    if !root.isInner { return try Cluster(arena, root, offset: 0).count }
+    let count = try root.tagged(2)
+    if count < 0 { throw FormatError("an inner node that counts \(count) objects", ref: rootRef) }
+    return Int(count)
+  }
+
+  /// The cluster and row of the first object whose key is not below `key`; nil if there is none. O(log n).
+  func first(notBelow key: UInt64) throws(FormatError) -> (cluster: Cluster, row: Int)? {
+    var visits = 0
+    return try first(in: rootRef, offset: 0, notBelow: key, depth: nil, &visits)
+  }
+
+  private func first(
+    in ref: Int, offset: UInt64, notBelow key: UInt64, depth: Int?, _ visits: inout Int
+  ) throws(FormatError) -> (cluster: Cluster, row: Int)? {
+    visits += 1
+    if visits > Self.maximumVisits { throw FormatError("too many empty clusters", ref: ref) }
+    let node = try arena.refs(ref, slots: 1)
+    guard node.isInner else {
+      if let depth, depth != 0 { throw FormatError("a cluster \(depth) levels too high", ref: ref) }
+      let cluster = try Cluster(arena, node, offset: offset)
+      let row = try cluster.lowerBound(key)
+      return row < cluster.count ? (cluster, row) : nil
+    }
+    let level = try Int(truncatingIfNeeded: node.tagged(1)), children = node.count - 3
+    if children < 1 || children > Cluster.maximumCount || level < 1 || level > Self.maximumDepth
+      || depth.map({ $0 != level }) ?? false
+    {
+      throw FormatError("an inner cluster node of level \(level) with \(children) children", ref: ref)
+    }
+    let starts = try node.child(0)
+    let offsets = starts == 0 ? nil : try arena.integers(starts)
+    if let offsets, offsets.count != children {
+      throw FormatError("\(offsets.count) key offsets for \(children) children", ref: ref)
+    }
+    let local = key &- offset
+    // Keys wrap modulo 2^64; a key before this subtree starts with its first child.
+    var child = 0
+    if key >= offset {
+      if let offsets {
+        child = max(0, try offsets.upperBound(local) - 1)
+      } else {
+        child = Int(min(local >> (8 * UInt64(level)), UInt64(children - 1)))
+      }
+    }
+    while child < children {
+      let start = try offsets?.unsigned(child) ?? UInt64(child) << (8 * UInt64(level))
+      let childRef = try node.child(child + 3)
+      if let found = try first(in: childRef, offset: offset &+ start, notBelow: key, depth: level - 1, &visits) {
+        return found
+      }
+      child += 1
+    }
+    return nil
+  }
+}

@@ -1,0 +1,134 @@
+// What all checks share: the nodes of the version, which of them the model has explained, where the check stands, and
+// where problems go. A node can be claimed once, so that no check ever walks in circles or takes the same path twice.
+
+/// The state of one run of the verifier.
+final class CheckContext {
+  let snapshot: Snapshot
+  let arena: Arena
+  var summary = Verifier.Summary()
+
+  /// Where the check stands.
+  struct Place {
+    var part = ""
+    var table = ""
+    var object: Int64?
+    var column = ""
+
+    var text: String {
+      var parts: [String] = []
+      if !part.isEmpty { parts.append(part) }
+      if !table.isEmpty { parts.append("table \(table)") }
+      if let object { parts.append("object \(object)") }
+      if !column.isEmpty { parts.append("\"\(column)\"") }
+      return parts.joined(separator: ", ")
+    }
+  }
+
+  var place = Place()
+
+  /// The links found so far, and the number there of the column at which the check stands.
+  var links = LinkLedger()
+  var linkColumn = 0
+
+  /// Nodes that the top array leads to, by ref / 8.
+  var reached: BitSet
+  /// Nodes that some part of the model has explained, by ref / 8.
+  private(set) var explained: BitSet
+
+  /// Elements of width 0 so far. They take no room, so only this bounds the time that they take: 1000 for each node
+  /// are as many as a sound file can have.
+  private var bitless = 0
+  private static let maximumBitless = 1 << 20
+
+  private let limit: Int
+  private let deliver: (Verifier.Problem) -> Void
+  private var delivered: Set<Verifier.Problem> = []
+
+  init(_ snapshot: Snapshot, limit: Int, report: @escaping (Verifier.Problem) -> Void) {
+    self.snapshot = snapshot
+    arena = snapshot.arena
+    reached = BitSet(count: (arena.limit + 7) / Node.alignment)
+    explained = reached
+    self.limit = limit
+    deliver = report
+  }
+
+  // MARK: Problems
+
+  /// Records a problem at the present place.
+  func report(_ text: String, ref: Int? = nil) {
+    let problem = Verifier.Problem(place: place.text, ref: ref, text: text)
+    if delivered.count >= limit {
+      summary.problems += delivered.contains(problem) ? 0 : 1
+    } else if delivered.insert(problem).inserted {
+      summary.problems += 1
+      deliver(problem)
+    }
+  }
+
+  /// Runs `body` and records the error that ends it.
+  func guarded(_ body: () throws(FormatError) -> Void) {
+    let start = place
+    do throws(FormatError) { try body() } catch { report(error.problem, ref: error.ref) }
+    place = start
+  }
+
+  /// Records a link from the object and column at which the check stands; key -1 is none.
+  func recordLink(to table: TableKey, _ key: ObjKey) {
+    if key != .none { links.forward(linkColumn, from: place.object ?? -1, to: table, key.value) }
+  }
+
+  // MARK: Claims
+
+  /// The node at `ref`, which becomes explained. A second claim is an error.
+  func claim(_ ref: Int) throws(FormatError) -> Node {
+    let node = try arena.node(ref)
+    if node.payloadSize == 0 {
+      bitless += node.count
+      if bitless > Self.maximumBitless + arena.limit * 125 {
+        throw FormatError("\(node.count) elements without a bit, after many others", ref: ref)
+      }
+    }
+    if !explained.insert(ref / Node.alignment) { throw FormatError("belongs to more than one parent", ref: ref) }
+    return node
+  }
+
+  /// Claims a node of plain integers.
+  func integers(_ ref: Int) throws(FormatError) -> Node {
+    let node = try claim(ref)
+    try expect(node, .bits, hasRefs: false)
+    return node
+  }
+
+  /// Claims a node of refs with one of the given numbers of slots.
+  func refs(_ ref: Int, _ slots: ClosedRange<Int> = 0...0xFF_FFFF, context: Bool = false) throws(FormatError) -> Node {
+    let node = try claim(ref)
+    try expect(node, .bits, hasRefs: true, context: context)
+    if !slots.contains(node.count) { throw FormatError("has \(node.count) slots instead of \(slots)", ref: ref) }
+    return node
+  }
+
+  /// Claims a subtree whose meaning does not matter.
+  func claimAll(below ref: Int) throws(FormatError) {
+    var pending = [ref]
+    while let ref = pending.popLast() {
+      let node = try claim(ref)
+      if !node.hasRefs { continue }
+      for i in 0..<node.count {
+        let element = try node.int(i)
+        if element != 0 && element & 1 == 0 { pending.append(Int(element)) }
+      }
+    }
+  }
+
+  /// Refuses a node with other flags.
+  func expect(
+    _ node: Node, _ scheme: WidthScheme, hasRefs: Bool, inner: Bool = false, context: Bool = false
+  ) throws(FormatError) {
+    if node.scheme != scheme || node.hasRefs != hasRefs || node.isInner != inner || node.hasContext != context {
+      throw FormatError(
+        "flags that do not belong here: scheme \(node.scheme), has refs \(node.hasRefs), inner \(node.isInner),"
+          + " context \(node.hasContext)", ref: node.ref)
+    }
+  }
+}

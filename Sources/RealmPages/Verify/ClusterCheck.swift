@@ -1,0 +1,78 @@
+// The shape of cluster trees: depths, counts, key order, at most 256 objects a cluster. Source: format/2-model.md M6.
+
+/// Walks a cluster tree from cluster to cluster, in key order.
+struct ClusterCheck {
+  private let context: CheckContext
+
+  /// 256 to the power of 8 is all keys there are.
+  private static let maximumDepth = 8
+
+  init(_ context: CheckContext) { self.context = context }
+
+  /// Checks the tree at `ref` and calls `leaf` for each cluster, whose own nodes are claimed but not the leaves of its
+  /// columns. Returns the number of objects.
+  func check(_ ref: Int, leaf: (Cluster) throws(FormatError) -> Void) throws(FormatError) -> Int {
+    var last: Int64?
+    return try subtree(ref, offset: 0, depth: nil, last: &last, leaf)
+  }
+
+  private func subtree(
+    _ ref: Int, offset: UInt64, depth: Int?, last: inout Int64?, _ leaf: (Cluster) throws(FormatError) -> Void
+  ) throws(FormatError) -> Int {
+    let node = try context.claim(ref)
+    try context.expect(node, .bits, hasRefs: true, inner: node.isInner)
+    if node.isInner { return try inner(node, offset: offset, depth: depth, last: &last, leaf) }
+    if let depth, depth != 0 { throw FormatError("a cluster \(depth) levels too high", ref: ref) }
+    if node.count == 0 { throw FormatError("a cluster without slots", ref: ref) }
+    let head = try node.int(0)
+    if head & 1 == 0 { _ = try context.integers(Int(head)) }
+    let cluster = try Cluster(context.arena, node, offset: offset)
+    if cluster.count == 0 && depth != nil { context.report("an empty cluster below an inner node", ref: ref) }
+    for row in 0..<cluster.count {
+      let key = Int64(bitPattern: try cluster.key(row))
+      if let last, key <= last { context.report("object key \(key) comes after \(last)", ref: ref) }
+      last = key
+    }
+    do throws(FormatError) { try leaf(cluster) } catch {
+      // The rest of the tree can still be checked.
+      context.report(error.problem, ref: error.ref ?? ref)
+    }
+    return cluster.count
+  }
+
+  private func inner(
+    _ node: Node, offset: UInt64, depth: Int?, last: inout Int64?, _ leaf: (Cluster) throws(FormatError) -> Void
+  ) throws(FormatError) -> Int {
+    let children = node.count - 3
+    if children < 1 { throw FormatError("an inner cluster node of \(node.count) slots", ref: node.ref) }
+    let level = try node.tagged(1), total = try node.tagged(2)
+    if level < 1 || level > Int64(Self.maximumDepth) || depth.map({ Int64($0) != level }) ?? false {
+      throw FormatError("an inner cluster node of level \(level) where \(depth ?? 1) belongs", ref: node.ref)
+    }
+    if children > Cluster.maximumCount { context.report("\(children) children in an inner cluster node", ref: node.ref) }
+    let starts = try node.child(0)
+    let offsets = starts == 0 ? nil : try context.integers(starts)
+    if let offsets, offsets.count != children {
+      throw FormatError("\(offsets.count) key offsets for \(children) children", ref: node.ref)
+    }
+    var count = 0
+    for child in 0..<children {
+      let start = try offsets?.unsigned(child) ?? UInt64(child) << (8 * UInt64(level))
+      if let offsets, child > 0, try offsets.unsigned(child - 1) >= start {
+        context.report("the key offsets are not ascending", ref: node.ref)
+      }
+      // A search goes to the last child whose offset is not above the key.
+      if child > 0, let last, UInt64(bitPattern: last) >= offset &+ start {
+        context.report("child \(child - 1) has the key \(last), which belongs to the next child", ref: node.ref)
+      }
+      let ref = try node.child(child + 3)
+      do throws(FormatError) {
+        count += try subtree(ref, offset: offset &+ start, depth: Int(level) - 1, last: &last, leaf)
+      } catch {
+        context.report(error.problem, ref: error.ref)
+      }
+    }
+    if Int64(count) != total { context.report("counts \(total) objects, but has \(count)", ref: node.ref) }
+    return count
+  }
+}

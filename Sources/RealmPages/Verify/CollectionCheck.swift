@@ -1,0 +1,186 @@
+// Lists, sets and dictionaries, of a property or nested in a Mixed: order, uniqueness, nulls, links. Source:
+// format/2-model.md M8, M9.
+
+/// Checks one collection with everything below it.
+struct CollectionCheck {
+  private let context: CheckContext
+  private var arena: Arena { context.arena }
+
+  /// Collections do not nest deeper.
+  private static let maximumNesting = 100
+
+  init(_ context: CheckContext) { self.context = context }
+
+  /// Checks the collection at `ref`, which is not 0. `nesting` is the number of collections around it.
+  func check(
+    _ ref: Int, _ kind: CollectionKind, _ element: ElementType, keyType: Int = Spec.TypeCode.string, nesting: Int = 0
+  ) throws(FormatError) {
+    if nesting > Self.maximumNesting { throw FormatError("collections nested \(nesting) deep", ref: ref) }
+    switch kind {
+    case .list: _ = try sequence(ref, element, nesting)
+    case .set: try set(ref, element, nesting)
+    case .dictionary: try dictionary(ref, element, keyType, nesting)
+    }
+  }
+
+  /// Checks value `index` of the leaf of Mixed values at `ref`, whose structure has been checked, with what is nested in
+  /// it. Returns the value; nil for a nested collection.
+  func mixedValue(_ leaf: MixedLeaf, _ ref: Int, _ index: Int, nesting: Int = 0) throws(FormatError) -> ValueView? {
+    if let (nested, isDictionary) = try MixedCheck.nested(arena, ref, index) {
+      if nested != 0 { try check(nested, isDictionary ? .dictionary : .list, .mixed, nesting: nesting + 1) }
+      return nil
+    }
+    let value = try leaf.value(index, arena)
+    if case .link(let table, let key) = value { context.recordLink(to: table, key) }
+    return value
+  }
+
+  // MARK: Lists and sets
+
+  /// Checks a tree of elements and calls `body` for each, with nil for a nested collection; returns their number.
+  private func sequence(
+    _ ref: Int, _ element: ElementType, _ nesting: Int, _ body: (ValueView?) throws(FormatError) -> Void = { _ in }
+  ) throws(FormatError) -> Int {
+    var keys: Set<Int64> = []
+    var nulls = 0, unresolved = false
+    let mayBeNull = element.isNullable || element.type == .link
+    let count = try TreeCheck(context).check(ref) { leafRef, isRoot throws(FormatError) in
+      if element.type == .mixed && !element.isTypedLink {
+        let count = try MixedCheck(context).check(leafRef, keys: &keys)
+        let leaf = try MixedLeaf(arena, leafRef)
+        for i in 0..<count {
+          let value = try mixedValue(leaf, leafRef, i, nesting: nesting)
+          if case .null? = value { nulls += 1 }
+          try body(value)
+        }
+        return count
+      }
+      let count = try LeafCheck(context).check(leafRef, element, inTree: true, isRoot: isRoot)
+      let leaf = try ColumnLeaf(arena, leafRef, element, inTree: true)
+      for i in 0..<count {
+        let value = try leaf.value(i, arena)
+        switch value {
+        case .null: nulls += 1
+        case .link(let table, let key):
+          context.recordLink(to: table, key)
+          if key.isUnresolved { unresolved = true }
+        default: break
+        }
+        try body(value)
+      }
+      return count
+    }
+    if nulls > 0 && !mayBeNull { context.report("null in a collection that is not nullable", ref: ref) }
+    if unresolved, element.type == .link, try !arena.node(ref).hasContext {
+      context.report("unresolved links in a tree that is not marked as having some", ref: ref)
+    }
+    return count
+  }
+
+  private func set(_ ref: Int, _ element: ElementType, _ nesting: Int) throws(FormatError) {
+    var last: ValueView?, isOrdered = true, hasNaN = false
+    _ = try sequence(ref, element, nesting) { value throws(FormatError) in
+      guard var value else { throw FormatError("a collection nested in a set", ref: ref) }
+      switch value {
+      case .float(let number) where number.isNaN: hasNaN = true
+      case .double(let number) where number.isNaN: hasNaN = true
+      // In sets of decimals null is one NaN among others.
+      case .null where element.type == .decimal128: value = .decimal128(Decimal128(low: 0xaa, high: 0x7c00 << 48))
+      default: break
+      }
+      if let last, ValueOrder.compare(last, value) >= 0 { isOrdered = false }
+      last = value
+    }
+    // Typed sets of floating-point numbers follow an order that NaN breaks; other orders have changed with format 24.
+    let isExempt =
+      hasNaN && (element.type == .float || element.type == .double)
+      || arena.format < 24 && ValueOrder.changedBefore24(element.type)
+    if !isOrdered && !isExempt { context.report("the elements of a set are out of order or not unique", ref: ref) }
+  }
+
+  // MARK: Dictionaries
+
+  private func dictionary(
+    _ ref: Int, _ element: ElementType, _ keyType: Int, _ nesting: Int
+  ) throws(FormatError) {
+    if keyType != Spec.TypeCode.string {
+      throw FormatError("a dictionary with keys of type \(keyType) instead of strings", ref: ref)
+    }
+    if arena.format < 23 { return try hashedDictionary(ref, element, nesting) }
+    let root = try context.refs(ref, 2...2)
+    var last: ByteView?
+    let keys = try sequence(root.child(0), .string, nesting) { key throws(FormatError) in
+      guard case .string(let key)? = key else { throw FormatError("a dictionary with a null key", ref: ref) }
+      if let last, ValueOrder.compareBytes(last, key) >= 0 {
+        context.report("the keys \(last.quoted) and \(key.quoted) of a dictionary are out of order", ref: ref)
+      }
+      last = key
+    }
+    let values = try sequence(root.child(1), .mixed, nesting) { value throws(FormatError) in
+      checkEntry(value, element, ref)
+    }
+    if keys != values { throw FormatError("\(keys) dictionary keys for \(values) values", ref: ref) }
+  }
+
+  /// A dictionary of formats 21 and 22: a cluster tree in the order of the hashes of its keys.
+  private func hashedDictionary(_ ref: Int, _ element: ElementType, _ nesting: Int) throws(FormatError) {
+    _ = try ClusterCheck(context).check(ref) { cluster throws(FormatError) in
+      if cluster.count == 0 && cluster.slots.count == 1 { return }
+      let keys = try LeafCheck(context).strings(cluster.leafRef(0))
+      var collectionKeys: Set<Int64> = []
+      let values = try MixedCheck(context).check(cluster.leafRef(1), keys: &collectionKeys)
+      if keys != cluster.count || values != cluster.count || cluster.slots.count > 3 {
+        throw FormatError("\(keys) keys and \(values) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
+      }
+      let leafRef = try cluster.leafRef(1), leaf = try MixedLeaf(arena, leafRef)
+      for i in 0..<values { checkEntry(try mixedValue(leaf, leafRef, i, nesting: nesting), element, ref) }
+    }
+    var view = try DictionaryView(arena, ref, keyType: Spec.TypeCode.string)
+    for i in 1..<max(1, view.count) {
+      let (a, b) = (try view.key(at: i - 1), try view.key(at: i))
+      if ValueOrder.compareBytes(a, b) == 0 { context.report("the key \(a.quoted) is used twice", ref: ref) }
+    }
+  }
+
+  /// A value of a dictionary is of the dictionary's type; nil stands for a nested collection.
+  private func checkEntry(_ value: ValueView?, _ element: ElementType, _ ref: Int) {
+    if case .null? = value {
+      if !element.isNullable && element.type != .link {
+        context.report("null in a dictionary that is not nullable", ref: ref)
+      }
+    } else if element.type != .mixed && value?.type != element.type {
+      context.report("a dictionary value of the wrong type", ref: ref)
+    }
+  }
+}
+
+extension ValueView {
+  /// The type of a value that is neither null nor a collection.
+  fileprivate var type: ValueType? {
+    switch self {
+    case .int: .int
+    case .bool: .bool
+    case .float: .float
+    case .double: .double
+    case .string: .string
+    case .data: .data
+    case .date: .date
+    case .decimal128: .decimal128
+    case .objectID: .objectID
+    case .uuid: .uuid
+    case .link: .link
+    case .null, .list, .set, .dictionary: nil
+    }
+  }
+}
+
+extension ByteView {
+  /// Whether the bytes are valid UTF-8.
+  var isUTF8: Bool { String(validating: unsafeBytes, as: UTF8.self) != nil }
+
+  /// The text in quotes, with escapes, at most 40 bytes of it.
+  var quoted: String {
+    let text = String(decoding: unsafeBytes.prefix(40), as: UTF8.self)
+    return "\"" + text.unicodeScalars.map { $0.escaped(asASCII: false) }.joined() + (count > 40 ? "...\"" : "\"")
+  }
+}

@@ -1,0 +1,126 @@
+// The bytes that stand for a value in a search index, and the index keys made of them. Source: format/2-model.md M10.
+
+/// The index data of one value, borrowed from the snapshot where the value is a text.
+struct IndexData {
+  private enum Form {
+    case none
+    case bytes(ByteView)
+    case word([UInt8])
+    /// Up to sixteen bytes, the first one lowest.
+    case words(UInt64, UInt64)
+  }
+
+  private let form: Form
+  /// The number of bytes.
+  let count: Int
+
+  private init(_ form: Form, _ count: Int) {
+    self.form = form
+    self.count = count
+  }
+
+  private init(_ bytes: StaticString) {
+    self.init(
+      .bytes(ByteView(base: UnsafeRawPointer(bytes.utf8Start), count: bytes.utf8CodeUnitCount)),
+      bytes.utf8CodeUnitCount)
+  }
+
+  init(_ value: ValueView) {
+    switch value {
+    case .null: self.init(.none, 0)
+    case .int(let value): self.init(integer: value)
+    case .bool(let value): self.init(integer: value ? 1 : 0)
+    case .string(let value), .data(let value): self.init(.bytes(value), value.count)
+    case .objectID(let id): self.init(.words(id.high.byteSwapped, UInt64(id.low.byteSwapped)), 12)
+    case .uuid(let id): self.init(.words(id.high.byteSwapped, id.low.byteSwapped), 16)
+    case .date(let date):
+      let nanoseconds = UInt32(bitPattern: date.nanoseconds)
+      self.init(.words(UInt64(bitPattern: date.seconds), UInt64(nanoseconds)), 12)
+    case .float(let value):
+      if let integer = Int32(exactly: value) {
+        self.init(integer: Int64(integer))
+      } else {
+        self.init(.words(UInt64(value.bitPattern), 0), 4)
+      }
+    case .double(let value):
+      if let integer = Int32(exactly: value) {
+        self.init(integer: Int64(integer))
+      } else {
+        self.init(.words(value.bitPattern, 0), 8)
+      }
+    case .decimal128(let value):
+      if let integer = value.integer {
+        self.init(integer: integer)
+      } else {
+        self.init(.words(value.low, value.high), 16)
+      }
+    case .link(let table, let key):
+      let bits = UInt64(bitPattern: key.value)
+      self.init(.words(UInt64(table.value) | bits << 32, bits >> 32), 12)
+    case .list, .set: self.init("__List__")
+    case .dictionary: self.init("__Dictionary__")
+    }
+  }
+
+  private init(integer: Int64) {
+    self.init(.words(UInt64(bitPattern: integer), 0), 8)
+  }
+
+  /// The data of a word of a full-word index.
+  init(word: [UInt8]) { self.init(.word(word), word.count) }
+
+  private func byte(_ index: Int) -> UInt8 {
+    switch form {
+    case .none: 0
+    case .bytes(let view): view.unsafeBytes[index]
+    case .word(let bytes): bytes[index]
+    case .words(let low, let high): UInt8(truncatingIfNeeded: (index < 8 ? low : high) >> UInt64(8 * (index & 7)))
+    }
+  }
+
+  /// Four bytes from `offset` on as the index compares them: big-endian and signed; 'X' marks the end of the data.
+  func key(_ offset: Int) -> Int32 {
+    if case .none = form { return 0 }
+    if offset > count { return 0 }
+    var key: UInt32 = 0
+    for i in offset..<offset + 4 {
+      key = key << 8 | UInt32(i < count ? byte(i) : i == count ? UInt8(ascii: "X") : 0)
+    }
+    return Int32(bitPattern: key)
+  }
+
+  /// Whether both stand for the same bytes.
+  func isEqual(_ other: IndexData) -> Bool {
+    switch (form, other.form) {
+    case (.none, .none): true
+    case (.none, _), (_, .none): false
+    default: count == other.count && (0..<count).allSatisfy { byte($0) == other.byte($0) }
+    }
+  }
+}
+
+extension Decimal128 {
+  /// The value if it is an integer of magnitude below 2^63.
+  fileprivate var integer: Int64? {
+    if high & 0x7800_0000_0000_0000 == 0x7800_0000_0000_0000 { return nil }
+    // Coefficients that are not canonical count as zero.
+    if high & 0x6000_0000_0000_0000 == 0x6000_0000_0000_0000 { return 0 }
+    var coefficient = UInt128(high & 0x1_ffff_ffff_ffff) << 64 | UInt128(low)
+    let limit: UInt128 = 10_000_000_000_000_000_000_000_000_000_000_000
+    if coefficient >= limit || coefficient == 0 { return 0 }
+    var exponent = Int(high >> 49 & 0x3fff) - 6176
+    while exponent < 0 {
+      let (quotient, remainder) = coefficient.quotientAndRemainder(dividingBy: 10)
+      if remainder != 0 { return nil }
+      coefficient = quotient
+      exponent += 1
+    }
+    while exponent > 0 {
+      if coefficient > UInt128(Int64.max) { return nil }
+      coefficient *= 10
+      exponent -= 1
+    }
+    if coefficient > UInt128(Int64.max) { return nil }
+    return high >> 63 != 0 ? -Int64(coefficient) : Int64(coefficient)
+  }
+}

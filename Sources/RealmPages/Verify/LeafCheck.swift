@@ -1,0 +1,156 @@
+// The structure of leaves of values: claims their nodes and checks what reading single values does not. Source:
+// format/1-storage.md S5 to S15.
+
+/// Checks one leaf of a column or of the tree of a collection.
+struct LeafCheck {
+  private let context: CheckContext
+  private var arena: Arena { context.arena }
+
+  init(_ context: CheckContext) { self.context = context }
+
+  /// Claims the nodes of a leaf of values that are not Mixed and checks their structure; returns the number of values.
+  /// `enumCount` is the number of enumerated values that the column has, if it has any.
+  func check(
+    _ ref: Int, _ element: ElementType, inTree: Bool, isRoot: Bool, enumCount: Int? = nil
+  ) throws(FormatError) -> Int {
+    switch element.type {
+    case .int:
+      let node = try context.integers(ref)
+      if !element.isNullable { return node.count }
+      return try nullableInts(node)
+    case .bool:
+      let node = try context.integers(ref)
+      for i in 0..<node.count {
+        let value = try node.int(i)
+        if value != 0 && value != 1 && value != 3 { context.report("\(value) is no bool", ref: ref) }
+      }
+      return node.count
+    case .float: return try elements(ref, widths: [4])
+    case .double: return try elements(ref, widths: [8])
+    case .string: return try strings(ref, enumCount: enumCount)
+    case .data: return try blobs(context.claim(ref), isText: false)
+    case .date: return try dates(ref)
+    case .decimal128:
+      let node = try context.claim(ref)
+      // The flag tells zeros from nulls at width 0, and stays when the leaf is widened.
+      try context.expect(node, .multiply, hasRefs: false, context: node.hasContext)
+      if ![0, 4, 8, 16].contains(node.width) { throw FormatError("decimals of \(node.width) bytes", ref: ref) }
+      return node.count
+    case .objectID, .uuid:
+      let node = try context.claim(ref)
+      try context.expect(node, .multiply, hasRefs: false)
+      return try FixedBytesLeaf(arena, ref, width: element.type == .uuid ? 16 : 12).count
+    case .link:
+      let node = try context.claim(ref)
+      try context.expect(node, .bits, hasRefs: false, context: inTree && isRoot && node.hasContext)
+      return node.count
+    case .mixed:
+      // Typed links: two integers each.
+      let node = try context.integers(ref)
+      if node.count % 2 != 0 { throw FormatError("typed links in \(node.count) integers", ref: ref) }
+      return node.count / 2
+    }
+  }
+
+  /// The elements of `node` without the sentinel for null.
+  private func nullableInts(_ node: Node) throws(FormatError) -> Int {
+    if node.count == 0 { throw FormatError("nullable integers without the element that stands for null", ref: node.ref) }
+    return node.count - 1
+  }
+
+  private func elements(_ ref: Int, widths: Set<UInt8>) throws(FormatError) -> Int {
+    let node = try context.claim(ref)
+    try context.expect(node, .multiply, hasRefs: false)
+    if !widths.contains(node.width) && (node.count != 0 || node.width != 0) {
+      throw FormatError("elements of \(node.width) bytes", ref: ref)
+    }
+    return node.count
+  }
+
+  private func dates(_ ref: Int) throws(FormatError) -> Int {
+    let root = try context.refs(ref, 2...2)
+    let seconds = try context.integers(root.child(0)), nanoseconds = try context.integers(root.child(1))
+    let count = try nullableInts(seconds)
+    if nanoseconds.count != count { throw FormatError("seconds and nanoseconds differ in number", ref: ref) }
+    let leaf = try TimestampLeaf(arena, ref)
+    for i in 0..<count {
+      do throws(FormatError) { _ = try leaf.value(i) } catch { context.report(error.problem, ref: error.ref) }
+    }
+    return count
+  }
+
+  /// Claims a leaf of strings in any form and returns the number of strings.
+  func strings(_ ref: Int, enumCount: Int? = nil) throws(FormatError) -> Int {
+    let root = try context.claim(ref)
+    if root.hasRefs { return try blobs(root, isText: true) }
+    if root.scheme == .multiply {
+      try context.expect(root, .multiply, hasRefs: false)
+      if root.width > 16 { context.report("short strings of \(root.width) bytes", ref: ref) }
+      try shortStrings(root)
+      return root.count
+    }
+    guard let enumCount else { throw FormatError("an enumerated leaf in a column without values", ref: ref) }
+    try context.expect(root, .bits, hasRefs: false)
+    for i in 0..<root.count {
+      let index = try root.int(i)
+      if index < 0 || index >= Int64(enumCount) { throw FormatError("\(index) is no enumerated value", ref: ref) }
+    }
+    return root.count
+  }
+
+  /// Short strings, each filled up with zeros.
+  func shortStrings(_ node: Node) throws(FormatError) {
+    let width = Int(node.width)
+    for i in 0..<node.count {
+      guard let text = try StringLeaf.short(node, i) else { continue }
+      let bytes = try node.element(i)
+      for at in text.count..<width - 1 where bytes.load(fromByteOffset: at, as: UInt8.self) != 0 {
+        throw FormatError("short string \(i) has bad padding", ref: node.ref)
+      }
+    }
+  }
+
+  /// Checks small or big blobs below `root`, which is claimed; returns their number. Values are in one node each;
+  /// `inChunks` allows more.
+  func blobs(_ root: Node, isText: Bool, inChunks: Bool = false) throws(FormatError) -> Int {
+    try context.expect(root, .bits, hasRefs: true, context: root.hasContext)
+    if root.hasContext {
+      for i in 0..<root.count {
+        let ref = try root.child(i)
+        if ref != 0 { try blob(ref, isText: isText, inChunks: inChunks) }
+      }
+      return root.count
+    }
+    if root.count != 3 { throw FormatError("a small-blobs leaf of \(root.count) slots", ref: root.ref) }
+    let ends = try context.integers(root.child(0)), bytes = try context.claim(root.child(1))
+    let nulls = try context.integers(root.child(2))
+    try context.expect(bytes, .ignore, hasRefs: false)
+    if nulls.count != ends.count { throw FormatError("null flags and values differ in number", ref: root.ref) }
+    var start: Int64 = 0
+    for i in 0..<ends.count {
+      let end = try ends.int(i), null = try nulls.int(i)
+      if end < start || end > Int64(bytes.count) || null != 0 && null != 1 || isText && end == start {
+        throw FormatError("value \(i) runs from \(start) to \(end), with a null flag of \(null)", ref: root.ref)
+      }
+      if isText && bytes.payload.load(fromByteOffset: Int(end - 1), as: UInt8.self) != 0 {
+        throw FormatError("value \(i) does not end with a zero", ref: bytes.ref)
+      }
+      start = end
+    }
+    if start != Int64(bytes.count) { throw FormatError("\(bytes.count) bytes for values of \(start)", ref: bytes.ref) }
+    return ends.count
+  }
+
+  private func blob(_ ref: Int, isText: Bool, inChunks: Bool) throws(FormatError) {
+    let node = try context.claim(ref)
+    if node.hasContext && inChunks {
+      try context.expect(node, .bits, hasRefs: true, context: true)
+      for i in 0..<node.count { try context.expect(context.claim(node.child(i)), .ignore, hasRefs: false) }
+      return
+    }
+    try context.expect(node, .ignore, hasRefs: false)
+    if isText && (node.count == 0 || node.payload.load(fromByteOffset: node.count - 1, as: UInt8.self) != 0) {
+      throw FormatError("a string that does not end with a zero", ref: ref)
+    }
+  }
+}

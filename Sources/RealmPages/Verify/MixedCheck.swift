@@ -1,0 +1,107 @@
+// Leaves of Mixed values: each entry of a payload belongs to exactly one value, and nested collections bear keys. Source:
+// format/1-storage.md S15.
+
+/// Checks the structure of leaves of Mixed values.
+struct MixedCheck {
+  private let context: CheckContext
+
+  /// Where the payload of a value is: the slot of the leaf.
+  private enum Payload: Int, CaseIterable {
+    case inline, ints, pairs, strings, collections
+  }
+
+  init(_ context: CheckContext) { self.context = context }
+
+  /// Claims the nodes of the leaf at `ref`, but not those of nested collections, and returns the number of values.
+  /// `keys` gathers the keys of nested collections; they are unique in a tree.
+  func check(_ ref: Int, keys: inout Set<Int64>) throws(FormatError) -> Int {
+    let root = try context.refs(ref, 4...6)
+    let composite = try context.integers(root.child(0))
+    var used = try payloads(root)
+    let keyNode = try optional(root, 5)
+    if let keyNode, keyNode.count > composite.count {
+      context.report("\(keyNode.count) collection keys for \(composite.count) values", ref: ref)
+    }
+    for i in 0..<composite.count {
+      let word = try composite.int(i)
+      if word == 0 { continue }
+      let code = Int(word & 31) - 1
+      let payload = try place(of: code, Int(word >> 5 & 7), ref)
+      if payload == .inline {
+        if code == Spec.TypeCode.bool && word >> 8 != 0 && word >> 8 != 1 { throw FormatError("a bad bool", ref: ref) }
+        continue
+      }
+      let index = word >> 8
+      if index < 0 || index >= Int64(used[payload.rawValue].count) {
+        throw FormatError("value \(i) lies outside of its payload", ref: ref)
+      }
+      if !used[payload.rawValue].insert(Int(index)) {
+        context.report("value \(i) shares its payload with another", ref: ref)
+      }
+      if payload == .collections {
+        let key = try i < (keyNode?.count ?? 0) ? keyNode?.int(i) ?? 0 : 0
+        if key == 0 { context.report("the nested collection at \(i) has no key", ref: ref) }
+      }
+    }
+    for payload in Payload.allCases where used[payload.rawValue].first(false, from: 0) < used[payload.rawValue].count {
+      context.report("an entry of the payload of \(payload) belongs to no value", ref: ref)
+    }
+    for i in 0..<(keyNode?.count ?? 0) {
+      if let key = try keyNode?.int(i), key != 0, !keys.insert(key).inserted {
+        context.report("two nested collections with the key \(key)", ref: ref)
+      }
+    }
+    return composite.count
+  }
+
+  /// The payload that values of a type have; `slot` is what the value says.
+  private func place(of code: Int, _ slot: Int, _ ref: Int) throws(FormatError) -> Payload {
+    let payload: Payload
+    switch code {
+    case Spec.TypeCode.int: payload = slot == 0 ? .inline : .ints
+    case Spec.TypeCode.bool: payload = .inline
+    case Spec.TypeCode.float, Spec.TypeCode.double: payload = .ints
+    case Spec.TypeCode.string, Spec.TypeCode.data, Spec.TypeCode.objectID, Spec.TypeCode.uuid: payload = .strings
+    case Spec.TypeCode.date, Spec.TypeCode.decimal128, Spec.TypeCode.typedLink: payload = .pairs
+    case Spec.TypeCode.nestedList, Spec.TypeCode.nestedDictionary: payload = .collections
+    default: throw FormatError("a Mixed value of the unknown type \(code)", ref: ref)
+    }
+    if payload.rawValue != slot { throw FormatError("a Mixed value of type \(code) in payload \(slot)", ref: ref) }
+    return payload
+  }
+
+  /// Claims the payload nodes; for each, a set as large as its number of entries.
+  private func payloads(_ root: Node) throws(FormatError) -> [BitSet] {
+    let pairs = try optional(root, 2)
+    if let pairs, pairs.count % 2 != 0 { throw FormatError("half a pair", ref: pairs.ref) }
+    let strings = try root.child(3)
+    let collections = try root.childIfPresent(4)
+    let counts = [
+      0, try optional(root, 1)?.count ?? 0, (pairs?.count ?? 0) / 2,
+      strings == 0 ? 0 : try LeafCheck(context).strings(strings),
+      collections == 0 ? 0 : try context.refs(collections).count,
+    ]
+    return counts.map { BitSet(count: $0) }
+  }
+
+  private func optional(_ root: Node, _ slot: Int) throws(FormatError) -> Node? {
+    let ref = try root.childIfPresent(slot)
+    return ref == 0 ? nil : try context.integers(ref)
+  }
+
+  /// The ref of the nested collection of value `index` of the leaf at `ref`, and whether it is a dictionary; nil if the
+  /// value is something else. The leaf has been checked.
+  static func nested(_ arena: Arena, _ ref: Int, _ index: Int) throws(FormatError) -> (ref: Int, isDictionary: Bool)? {
+    let root = try arena.node(ref)
+    let word = try arena.node(root.child(0)).int(index)
+    let code = Int(word & 31) - 1
+    guard code == Spec.TypeCode.nestedList || code == Spec.TypeCode.nestedDictionary else { return nil }
+    let collections = try arena.node(root.child(Payload.collections.rawValue))
+    return (try collections.child(Int(word >> 8)), code == Spec.TypeCode.nestedDictionary)
+  }
+}
+
+extension Spec.TypeCode {
+  /// Collections inside a Mixed.
+  fileprivate static let nestedList = 19, nestedDictionary = 21
+}

@@ -1,0 +1,162 @@
+// The model above the storage: tables, objects, indexes, links, history, and that every node belongs to one of them.
+// Source: format/2-model.md.
+
+/// Checks what the nodes mean.
+struct ModelCheck {
+  private let context: CheckContext
+  private var arena: Arena { context.arena }
+  private var snapshot: Snapshot { context.snapshot }
+  private var top: TopArray { snapshot.top }
+
+  /// Older files have columns of their own form; see `run`.
+  private static let oldestClusterFormat = 10
+
+  init(_ context: CheckContext) { self.context = context }
+
+  func run() {
+    if snapshot.fileFormat < Self.oldestClusterFormat { return readOldTables() }
+    var tables: [CheckedTable] = []
+    context.guarded { () throws(FormatError) in tables = try readTables() }
+    let byKey = Dictionary(tables.map { ($0.table.key, $0) }) { first, _ in first }
+    for table in tables { check(table, byKey) }
+    context.guarded { () throws(FormatError) in
+      context.links.compare(context, tables: byKey.mapValues(\.table))
+    }
+    checkTop()
+    guard context.summary.problems == 0 else { return }
+    if let first = context.reached.firstMissing(in: context.explained) {
+      context.report("belongs to nothing that is known", ref: first * Node.alignment)
+    }
+  }
+
+  // MARK: Tables
+
+  private func readTables() throws(FormatError) -> [CheckedTable] {
+    let schema = SchemaCheck(context)
+    try context.expect(context.claim(top.ref), .bits, hasRefs: true)
+    let names = try schema.shortNames(top.namesRef), refs = try context.refs(top.tablesRef)
+    if names.count != refs.count || refs.count > 0xFFFF {
+      throw FormatError("\(names.count) names for \(refs.count) tables", ref: top.tablesRef)
+    }
+    var tables: [CheckedTable] = [], seen: Set<String> = []
+    for slot in 0..<refs.count {
+      let element = try refs.int(slot), text = try StringLeaf.short(names, slot) ?? .empty, name = text.string
+      if element == 0 || element & 1 != 0 {
+        if !name.isEmpty { context.report("the free table slot \(slot) has the name \(name)") }
+        continue
+      }
+      context.summary.tables += 1
+      if name.isEmpty || !seen.insert(name).inserted {
+        context.report("the name \"\(name)\" of table \(slot) is empty or not unique")
+      }
+      if !text.isUTF8 { context.report("the name of table \(slot) is not UTF-8") }
+      context.guarded { () throws(FormatError) in
+        context.place.table = name
+        tables.append(try schema.table(slot: slot, ref: Int(element)))
+      }
+    }
+    return tables
+  }
+
+  private func check(_ checked: CheckedTable, _ all: [TableKey: CheckedTable]) {
+    let table = checked.table
+    context.place.table = table.name
+    SchemaCheck(context).columns(checked, all)
+    context.guarded { () throws(FormatError) in
+      context.summary.objects += try ObjectCheck(context, checked, isTombstones: false).run(table.objects.rootRef)
+    }
+    context.guarded { () throws(FormatError) in
+      if let tombstones = table.tombstones {
+        _ = try ObjectCheck(context, checked, isTombstones: true).run(tombstones.rootRef)
+      }
+    }
+    for (index, column) in table.columns.enumerated() where column.indexRef != 0 {
+      context.guarded { () throws(FormatError) in
+        context.place.column = column.name
+        try IndexCheck(context, table, column: index).run()
+      }
+    }
+    context.guarded { () throws(FormatError) in try checkPrimaryKeys(table) }
+    context.guarded { () throws(FormatError) in try checkCollisions(checked.collisionRef) }
+    context.place = CheckContext.Place()
+  }
+
+  /// Primary keys are unique. Where there is an index, its check has told.
+  private func checkPrimaryKeys(_ table: Table) throws(FormatError) {
+    guard let index = table.primaryKeyIndex, table.columns[index].indexRef == 0 else { return }
+    if let (a, b) = try PrimaryKeyTable(table, index).firstDuplicate(table, index) {
+      context.report("objects \(a) and \(b) have the same primary key")
+    }
+  }
+
+  /// Two halves of a hash and an object key for each object whose key was taken. Source: M5.
+  private func checkCollisions(_ ref: Int) throws(FormatError) {
+    if ref == 0 { return }
+    let map = try context.refs(ref, 3...3)
+    var counts: Set<Int> = []
+    for slot in 0..<3 { counts.insert(try context.integers(map.child(slot)).count) }
+    if counts.count != 1 || counts == [0] { context.report("a collision map of different lengths", ref: ref) }
+  }
+
+  // MARK: The rest of the top array
+
+  private func checkTop() {
+    for ref in top.freeRefs where ref != 0 {
+      context.guarded { () throws(FormatError) in
+        context.place.part = "free list"
+        _ = try context.integers(ref)
+      }
+    }
+    context.guarded { () throws(FormatError) in
+      context.place.part = "compaction state"
+      if top.evacuation != 0 && top.evacuation & 1 == 0 {
+        let state = try context.integers(Int(top.evacuation))
+        if state.count < 2 { context.report("\(state.count) elements", ref: state.ref) }
+      }
+    }
+    context.guarded { () throws(FormatError) in
+      context.place.part = "history"
+      try checkHistory()
+    }
+  }
+
+  /// The in-Realm history is a B+tree of binaries; histories of synchronisation are left alone.
+  private func checkHistory() throws(FormatError) {
+    if top.historyRef == 0 { return }
+    if top.historyType != 2 { return try context.claimAll(below: top.historyRef) }
+    let count = try TreeCheck(context).check(top.historyRef) { leafRef, _ throws(FormatError) in
+      try LeafCheck(context).blobs(context.claim(leafRef), isText: false, inChunks: true)
+    }
+    if UInt64(count) > snapshot.version {
+      context.report("\(count) entries at version \(snapshot.version)", ref: top.historyRef)
+    }
+  }
+
+  // MARK: Formats below 10
+
+  /// Files of these formats are converted when they are next opened for writing: here they are only read.
+  private func readOldTables() {
+    context.guarded { () throws(FormatError) in
+      for (slot, _) in try snapshot.tableSlots() {
+        context.guarded { () throws(FormatError) in
+          guard let table = try snapshot.table(slot: slot) else { return }
+          context.summary.tables += 1
+          context.place.table = table.name
+          let cursor = ObjectCursor(table)
+          while try cursor.next() {
+            context.summary.objects += 1
+            context.place.object = cursor.key.value
+            for index in table.columns.indices { try readAll(cursor.value(index)) }
+          }
+        }
+      }
+    }
+  }
+
+  private func readAll(_ value: ValueView) throws(FormatError) {
+    switch value {
+    case .list(var list), .set(var list): for i in 0..<list.count { _ = try list.value(at: i) }
+    default: break
+    }
+  }
+}

@@ -1,0 +1,205 @@
+// Tables and their columns: table tops, specs, column keys, attributes, and the arrays that tie links to backlinks.
+// Source: format/2-model.md M1 to M4.
+
+/// A table whose top array and spec could be read.
+struct CheckedTable {
+  let table: Table
+  /// Everything the spec and the arrays beside it say of each column, the hidden ones included.
+  let facts: [ColumnFacts]
+  /// By position in `table.columns`: the number of enumerated values, nil if the column is not enumerated.
+  let enumCounts: [Int?]
+  /// The collision map, or 0.
+  let collisionRef: Int
+}
+
+/// What is stored about one column.
+struct ColumnFacts {
+  let name: String
+  let isNamed: Bool
+  let key: ColKey
+  let specType: Int
+  let attributes: Int
+  let oppositeTable: TableKey
+  let oppositeColumn: ColKey
+  let indexRef: Int
+
+  /// The type, with the old code of link lists read as link.
+  var type: Int { key.typeCode == Spec.TypeCode.linkList ? Spec.TypeCode.link : key.typeCode }
+}
+
+/// Checks schemas.
+struct SchemaCheck {
+  private let context: CheckContext
+  private var arena: Arena { context.arena }
+
+  /// Slots of a table's top array. Source: M2.
+  private enum Slot {
+    static let spec = 0, unused = 1, clusters = 2, key = 3, indexes = 4, columnTag = 5, contentVersion = 6
+    static let oppositeTables = 7, oppositeColumns = 8, sequence = 9, collisions = 10, primaryKey = 11, flags = 12
+    static let tombstones = 13
+  }
+
+  /// Table keys have 31 bits.
+  private static let tableKeys: ClosedRange<Int64> = 0...0x7FFF_FFFF
+  /// The primary key types of the object store. Source: M11.
+  private static let primaryKeyTypes: Set<ValueType> = [.int, .string, .objectID, .uuid]
+  /// What attributes a column key holds, but for those of indexes.
+  private static let keyAttributes = 0xFF & ~Spec.Attribute.indexed
+
+  init(_ context: CheckContext) { self.context = context }
+
+  // MARK: Tables
+
+  /// Claims the schema of the table in `slot` and checks what can be told from it alone.
+  func table(slot: Int, ref: Int) throws(FormatError) -> CheckedTable {
+    let top = try context.refs(ref, 10...14)
+    for number in [Slot.columnTag, Slot.contentVersion, Slot.sequence] { _ = try top.tagged(number) }
+    _ = try tableKey(top.tagged(Slot.key))
+    if try top.int(Slot.unused) != 0 { context.report("slot 1 of the table is not 0", ref: ref) }
+    let flags = top.count > Slot.flags ? try top.tagged(Slot.flags) : 0
+    if flags < 0 || flags > 2 { context.report("unknown bits in the flags \(flags)", ref: ref) }
+    guard let table = try context.snapshot.table(slot: slot) else { throw FormatError("no table", ref: ref) }
+    context.place.table = table.name
+    let facts = try columns(top)
+    let enumCounts = try enumCounts(top, table.columns.count)
+    if let primaryKey = table.primaryKey {
+      if primaryKey.collection != nil || !Self.primaryKeyTypes.contains(primaryKey.type) {
+        context.report("the primary key \"\(primaryKey.name)\" is of a type that cannot be one")
+      }
+      if table.kind == .embedded { context.report("embedded objects with a primary key") }
+    }
+    return CheckedTable(
+      table: table, facts: facts, enumCounts: enumCounts, collisionRef: try top.childIfPresent(Slot.collisions))
+  }
+
+  private func columns(_ top: Node) throws(FormatError) -> [ColumnFacts] {
+    let spec = try context.refs(top.child(Slot.spec), 6...6)
+    let types = try context.integers(spec.child(0)), attributes = try context.integers(spec.child(2))
+    let keys = try context.integers(spec.child(5)), names = try shortNames(spec.child(1))
+    if try spec.int(3) != 0 { context.report("slot 3 of the spec is not 0", ref: spec.ref) }
+    if types.count != attributes.count || types.count != keys.count || names.count > types.count {
+      throw FormatError("the arrays of the spec differ in size", ref: spec.ref)
+    }
+    var size = 0
+    for i in 0..<keys.count { size = max(size, ColKey(try keys.int(i)).leafPosition + 1) }
+    let beside = try arraysBeside(top, size)
+    var facts: [ColumnFacts] = [], positions: Set<Int> = []
+    for i in 0..<types.count {
+      let key = ColKey(try keys.int(i)), position = key.leafPosition
+      if key.value < 0 { context.report("the negative column key \(key)", ref: keys.ref) }
+      if !positions.insert(position).inserted { context.report("two columns at position \(position)", ref: keys.ref) }
+      let name = i < names.count ? try StringLeaf.short(names, i) ?? .empty : .empty
+      if !name.isUTF8 { context.report("the name of column \(i) is not UTF-8", ref: names.ref) }
+      facts.append(
+        ColumnFacts(
+          name: name.string, isNamed: i < names.count, key: key,
+          specType: Int(truncatingIfNeeded: try types.int(i)) & 0xFFFF,
+          attributes: Int(truncatingIfNeeded: try attributes.int(i)),
+          oppositeTable: try tableKey(beside?.tables.int(position) ?? Int64(TableKey.none.value)),
+          oppositeColumn: ColKey(try beside?.columns.int(position) ?? ColKey.none.value),
+          indexRef: try beside?.indexes.child(position) ?? 0))
+    }
+    if let indexes = beside?.indexes {
+      for position in 0..<indexes.count where try indexes.int(position) != 0 && !positions.contains(position) {
+        context.report("an index at position \(position), where no column is", ref: indexes.ref)
+      }
+    }
+    return facts
+  }
+
+  private func tableKey(_ value: Int64) throws(FormatError) -> TableKey {
+    if !Self.tableKeys.contains(value) { throw FormatError("\(value) is no table key") }
+    return TableKey(UInt32(value))
+  }
+
+  /// The arrays of index refs, opposite tables and opposite columns; nil where a table has none.
+  private func arraysBeside(
+    _ top: Node, _ size: Int
+  ) throws(FormatError) -> (indexes: Node, tables: Node, columns: Node)? {
+    let ref = try top.child(Slot.indexes)
+    if ref == 0 { return nil }
+    let indexes = try context.refs(ref), tables = try context.integers(top.child(Slot.oppositeTables))
+    let columns = try context.integers(top.child(Slot.oppositeColumns))
+    if indexes.count < size || tables.count != indexes.count || columns.count != indexes.count {
+      throw FormatError("index refs or opposite columns are not as many as columns", ref: ref)
+    }
+    return (indexes, tables, columns)
+  }
+
+  /// Claims a node of names of tables or columns.
+  func shortNames(_ ref: Int) throws(FormatError) -> Node {
+    let names = try context.claim(ref)
+    try context.expect(names, .multiply, hasRefs: false)
+    try LeafCheck(context).shortStrings(names)
+    return names
+  }
+
+  private func enumCounts(_ top: Node, _ columnCount: Int) throws(FormatError) -> [Int?] {
+    var counts: [Int?] = Array(repeating: nil, count: columnCount)
+    let ref = try arena.node(top.child(Slot.spec)).child(4)
+    if ref == 0 { return counts }
+    let refs = try context.refs(ref)
+    if refs.count > columnCount { context.report("enumerated values of \(refs.count) columns", ref: ref) }
+    for i in 0..<min(refs.count, columnCount) {
+      let values = try refs.child(i)
+      if values != 0 { counts[i] = try LeafCheck(context).strings(values) }
+    }
+    return counts
+  }
+
+  // MARK: Columns
+
+  /// Checks the columns of one table against its own keys and attributes, and against the other tables.
+  func columns(_ checked: CheckedTable, _ all: [TableKey: CheckedTable]) {
+    let start = context.place
+    var names: Set<String> = []
+    for facts in checked.facts {
+      context.place = start
+      context.place.column = facts.isNamed ? facts.name : "backlinks at \(facts.key.leafPosition)"
+      if facts.isNamed && !names.insert(facts.name).inserted { context.report("a second column of this name") }
+      checkKey(facts)
+      checkIndex(facts, checked.table)
+      if facts.type == Spec.TypeCode.link || facts.type == Spec.TypeCode.backlink {
+        checkOpposite(facts, checked, all)
+      }
+    }
+    context.place = start
+  }
+
+  private func checkKey(_ facts: ColumnFacts) {
+    let isUpgraded = facts.specType == Spec.TypeCode.linkList && facts.type == Spec.TypeCode.link
+    if facts.specType != facts.key.typeCode && !isUpgraded
+      || arena.format >= 24 && facts.key.typeCode == Spec.TypeCode.linkList
+    {
+      context.report("type \(facts.specType) in the spec, \(facts.key.typeCode) in the column key")
+    }
+    if (facts.type == Spec.TypeCode.backlink) == facts.isNamed { context.report("a backlink column with a name") }
+    if facts.key.attributes & ~Spec.Attribute.indexed != facts.attributes & Self.keyAttributes {
+      context.report("attributes \(facts.attributes) in the spec, \(facts.key.attributes) in the column key")
+    }
+    let kinds = Spec.Attribute.list | Spec.Attribute.set | Spec.Attribute.dictionary
+    if (facts.key.attributes & kinds).nonzeroBitCount > 1 { context.report("more than one kind of collection") }
+  }
+
+  private func checkIndex(_ facts: ColumnFacts, _ table: Table) {
+    let isPrimaryKey = facts.isNamed && table.primaryKey?.key == facts.key
+    let isDeclared = facts.attributes & (Spec.Attribute.indexed | Spec.Attribute.fullText) != 0
+    // Before format 22 primary keys had an index or none.
+    if isPrimaryKey && arena.format < 22 { return }
+    if (isDeclared || isPrimaryKey) != (facts.indexRef != 0) {
+      context.report(facts.indexRef == 0 ? "the index is missing" : "an index that the attributes do not tell of")
+    }
+  }
+
+  private func checkOpposite(_ facts: ColumnFacts, _ checked: CheckedTable, _ all: [TableKey: CheckedTable]) {
+    let other = all[facts.oppositeTable]?.facts.first { $0.key == facts.oppositeColumn }
+    if let other {
+      let pointsBack = other.oppositeTable == checked.table.key && other.oppositeColumn == facts.key
+      // Links in a Mixed lead to many tables, so their column names none.
+      let isFromMixed =
+        facts.type == Spec.TypeCode.backlink && (other.type == Spec.TypeCode.mixed || other.type == Spec.TypeCode.typedLink)
+      if pointsBack && other.type != facts.type || isFromMixed { return }
+    }
+    context.report("no column of the table \(facts.oppositeTable) matches")
+  }
+}

@@ -1,0 +1,153 @@
+// The storage below the model: the file header, every node that can be reached, and the free list. Header, nodes and free
+// space must tile the logical size without a gap or an overlap. Source: format/1-storage.md S2 to S4.
+
+/// Checks that need no knowledge of what nodes mean.
+struct SpaceCheck {
+  private let context: CheckContext
+  private var arena: Arena { context.arena }
+  private var top: TopArray { context.snapshot.top }
+
+  init(_ context: CheckContext) { self.context = context }
+
+  func run() {
+    checkHeader()
+    guard top.ref != 0 else { return }
+    context.place.part = "storage"
+    var covered = BitSet(count: context.reached.count)
+    // The file header takes the first granules; a limit below it cannot hold a top array.
+    _ = covered.insert(0..<min(covered.count, Arena.fileHeaderSize / Node.alignment))
+    walk(&covered)
+    context.place.part = "free list"
+    context.guarded { () throws(FormatError) in try markFree(&covered) }
+    context.place.part = "storage"
+    checkGaps(covered)
+    context.place.part = ""
+  }
+
+  // MARK: Header
+
+  private func checkHeader() {
+    context.place.part = "header"
+    let bytes = arena.space.base
+    let reserved = bytes.load(fromByteOffset: 22, as: UInt8.self), flags = bytes.load(fromByteOffset: 23, as: UInt8.self)
+    if reserved != 0 { context.report("byte 22 is \(reserved) instead of 0") }
+    if flags & ~1 != 0 { context.report("unknown bits in the flags \(flags)") }
+    let first = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+    let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+    let other = flags & 1 == 0 ? second : first
+    if context.snapshot.isStreamingForm {
+      if second != 0 { context.report("the streaming form with a second top ref") }
+    } else if other % 8 != 0 && other != .max {
+      context.report("the top ref of the other slot, \(other), is not aligned")
+    }
+    if arena.space.size % 8 != 0 { context.report("a file of \(arena.space.size) bytes, not a multiple of 8") }
+    if arena.limit % 8 != 0 { context.report("the logical size \(arena.limit) is not a multiple of 8") }
+    context.place.part = ""
+  }
+
+  // MARK: Nodes
+
+  /// Visits every node by the flag "has refs" alone. What lies in a node that overlaps another is not followed, so each
+  /// byte is looked at once.
+  private func walk(_ covered: inout BitSet) {
+    var pending = [(ref: top.ref, parent: 0, slot: 0)]
+    _ = context.reached.insert(top.ref / Node.alignment)
+    while let (ref, parent, slot) = pending.popLast() {
+      do throws(FormatError) {
+        let node = try arena.node(ref)
+        context.summary.nodes += 1
+        context.summary.bytes += node.byteSize
+        let start = ref / Node.alignment
+        if let taken = covered.insert(start..<start + node.byteSize / Node.alignment) {
+          throw FormatError("of \(node.byteSize) bytes overlaps what is used at \(taken * Node.alignment)", ref: ref)
+        }
+        if node.isInner && !node.hasRefs { throw FormatError("an inner node without refs", ref: ref) }
+        if node.hasRefs { try follow(node, &pending) }
+      } catch {
+        let origin = parent == 0 ? "the top array" : "slot \(slot) of the node at \(parent)"
+        context.report("\(error.problem) (\(origin) leads here)", ref: error.ref)
+      }
+    }
+  }
+
+  private func follow(_ node: Node, _ pending: inout [(ref: Int, parent: Int, slot: Int)]) throws(FormatError) {
+    if node.scheme != .bits { throw FormatError("refs of scheme \(node.scheme)", ref: node.ref) }
+    var magnitudes: UInt64 = 0, isNegative = false
+    var bad: (slot: Int, value: Int64, isKnown: Bool)?
+    for i in 0..<(node.width == 0 ? 0 : node.count) {
+      let element = try node.int(i)
+      magnitudes |= UInt64(bitPattern: element < 0 ? ~element : element)
+      if element < 0 { isNegative = true }
+      if element == 0 || element & 1 != 0 { continue }
+      if element % 8 != 0 || element < Int64(Arena.fileHeaderSize) || element > Int64(arena.limit - Node.headerSize) {
+        bad = bad ?? (i, element, false)
+      } else if context.reached.insert(Int(element) / Node.alignment) {
+        pending.append((Int(element), node.ref, i))
+      } else {
+        bad = bad ?? (i, element, true)
+      }
+    }
+    if let bad {
+      context.report(
+        bad.isKnown
+          ? "slot \(bad.slot) leads to \(bad.value), which another slot leads to as well"
+          : "slot \(bad.slot) leads to \(bad.value), which is not aligned or outside of the file", ref: node.ref)
+    }
+    // The top array is laid out before its elements are known.
+    if node.ref != top.ref && Int(node.width) != Self.width(magnitudes, isNegative) {
+      context.report("\(node.width) bits an element are not the fewest for its refs", ref: node.ref)
+    }
+  }
+
+  /// The least width that holds integers whose magnitudes were or-ed together.
+  private static func width(_ magnitudes: UInt64, _ isNegative: Bool) -> Int {
+    if !isNegative && magnitudes < 16 { return magnitudes < 2 ? Int(magnitudes) : magnitudes < 4 ? 2 : 4 }
+    return magnitudes >> 31 != 0 ? 64 : magnitudes >> 15 != 0 ? 32 : magnitudes >> 7 != 0 ? 16 : 8
+  }
+
+  // MARK: Free space
+
+  private func markFree(_ covered: inout BitSet) throws(FormatError) {
+    let refs = top.freeRefs
+    if refs[0] == 0 {
+      if refs[1] != 0 || refs[2] != 0 { context.report("sizes or versions without positions") }
+      return
+    }
+    let positions = try arena.integers(refs[0]), sizes = try arena.integers(refs[1])
+    let versions = refs[2] == 0 ? nil : try arena.integers(refs[2])
+    if sizes.count != positions.count || versions.map({ $0.count != positions.count }) ?? false {
+      throw FormatError("positions, sizes and versions differ in number", ref: refs[0])
+    }
+    // Nothing bounds the number of entries of width 0.
+    if positions.width == 0 && positions.count != 0 { throw FormatError("free space at 0", ref: refs[0]) }
+    var last: Int64 = 0
+    for i in 0..<positions.count {
+      let position = try positions.int(i), size = try sizes.int(i), version = try versions?.int(i) ?? 0
+      if position <= last { context.report("entry \(i) is not sorted by position") }
+      last = position
+      if context.snapshot.fileFormat >= 10 && (version < 0 || UInt64(version) > context.snapshot.version) {
+        context.report("entry \(i) has version \(version), but the file is at \(context.snapshot.version)")
+      }
+      let start = Int64(Arena.fileHeaderSize), limit = Int64(arena.limit)
+      guard position % 8 == 0, size % 8 == 0, size > 0, position >= start, position <= limit, size <= limit - position
+      else {
+        context.report("entry \(i): \(size) bytes at \(position)")
+        continue
+      }
+      context.summary.freeBytes += Int(size)
+      let granule = Int(position) / Node.alignment
+      if let taken = covered.insert(granule..<granule + Int(size) / Node.alignment) {
+        context.report("entry \(i): \(size) bytes at \(position) are not free at \(taken * Node.alignment)")
+      }
+    }
+  }
+
+  private func checkGaps(_ covered: BitSet) {
+    var at = covered.first(false, from: 0)
+    while at < covered.count {
+      let end = covered.first(true, from: at)
+      context.report("\((end - at) * Node.alignment) bytes at \(at * Node.alignment) are neither used nor free")
+      at = covered.first(false, from: end)
+    }
+  }
+}

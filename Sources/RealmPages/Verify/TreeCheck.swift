@@ -1,0 +1,85 @@
+// The shape of B+trees: every inner node's sizes and offsets agree with what lies below it. Source: format/1-storage.md
+// S16.
+
+/// Walks a B+tree from leaf to leaf.
+struct TreeCheck {
+  private let context: CheckContext
+
+  /// At most this many elements in a leaf or children in an inner node.
+  static let maximumCount = 1000
+  /// Deeper trees do not exist.
+  private static let maximumDepth = 12
+
+  init(_ context: CheckContext) { self.context = context }
+
+  /// The size and height of a subtree.
+  private struct Extent {
+    var count: Int
+    var height: Int
+    /// The elements of its largest leaf.
+    var largestLeaf: Int
+  }
+
+  /// Checks the tree at `ref` and returns the number of its elements. `leaf` checks and claims one leaf, which is given
+  /// by its ref and whether it is the root, and returns the number of its elements.
+  func check(_ ref: Int, leaf: (Int, Bool) throws(FormatError) -> Int) throws(FormatError) -> Int {
+    let root = try context.arena.node(ref)
+    if !root.isInner { return try leaf(ref, true) }
+    let extent = try inner(root, 0, leaf)
+    if extent.largestLeaf > Self.maximumCount && context.arena.format >= 24 {
+      context.report("a leaf of \(extent.largestLeaf) elements in a B+tree", ref: ref)
+    }
+    return extent.count
+  }
+
+  private func subtree(
+    _ ref: Int, _ depth: Int, _ leaf: (Int, Bool) throws(FormatError) -> Int
+  ) throws(FormatError) -> Extent {
+    let node = try context.arena.node(ref)
+    if node.isInner { return try inner(node, depth, leaf) }
+    let count = try leaf(ref, false)
+    return Extent(count: count, height: 0, largestLeaf: count)
+  }
+
+  private func inner(
+    _ node: Node, _ depth: Int, _ leaf: (Int, Bool) throws(FormatError) -> Int
+  ) throws(FormatError) -> Extent {
+    _ = try context.claim(node.ref)
+    // The root of a tree of links can have the context flag.
+    try context.expect(node, .bits, hasRefs: true, inner: true, context: depth == 0 && node.hasContext)
+    let children = node.count - 2
+    if children < 1 || depth == Self.maximumDepth {
+      throw FormatError("an inner node of \(children) children, \(depth) levels below the root", ref: node.ref)
+    }
+    if children > Self.maximumCount { context.report("\(children) children in an inner node", ref: node.ref) }
+    let head = try node.int(0), total = try node.tagged(node.count - 1)
+    let offsets = head & 1 == 0 ? try context.integers(Int(head)) : nil
+    if let offsets, offsets.count != children - 1 {
+      context.report("\(offsets.count) offsets for \(children) children", ref: node.ref)
+    }
+    var extent = Extent(count: 0, height: 0, largestLeaf: 0)
+    for child in 0..<children {
+      let part = try subtree(node.child(child + 1), depth + 1, leaf)
+      if part.count == 0 { context.report("child \(child) is empty", ref: node.ref) }
+      if child > 0 && part.height != extent.height - 1 {
+        context.report("child \(child) is not as high as the others", ref: node.ref)
+      }
+      extent.count += part.count
+      extent.height = max(extent.height, part.height + 1)
+      extent.largestLeaf = max(extent.largestLeaf, part.largestLeaf)
+      let isLast = child == children - 1
+      if let offsets {
+        if child < offsets.count, try offsets.unsigned(child) != UInt64(extent.count), !isLast {
+          context.report("child \(child) ends at \(extent.count), not at \(try offsets.unsigned(child))", ref: node.ref)
+        }
+      } else if Int64(part.count) > head >> 1 || !isLast && Int64(part.count) != head >> 1 {
+        context.report(
+          "child \(child) of a compact node has \(part.count) elements instead of \(head >> 1)", ref: node.ref)
+      }
+    }
+    if total != Int64(extent.count) {
+      context.report("counts \(total) elements, but has \(extent.count)", ref: node.ref)
+    }
+    return extent
+  }
+}
