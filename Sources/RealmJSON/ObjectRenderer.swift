@@ -1,0 +1,345 @@
+// Objects as JSON text: properties in schema order, links as primary keys, embedded objects nested.
+//
+// Whatever the bytes of the file say, rendering ends: nesting and length are bounded, and a link is never followed
+// further than to the primary key of its target.
+
+public import RealmPages
+
+/// Renders the objects of one snapshot.
+///
+/// It keeps cursors into the tables that it has met, so rendering many objects is much cheaper than making a renderer
+/// for each. One thread at a time.
+public final class ObjectRenderer {
+  /// The snapshot that objects are read from.
+  public let snapshot: Snapshot
+  /// How values are written.
+  public let style: JSONStyle
+
+  /// Bounds that only a damaged or hostile file reaches.
+  struct Limits {
+    /// Levels of collections and embedded objects.
+    ///
+    /// The format allows 100 levels in a Mixed.
+    var depth = 200
+    /// Bytes of text for one object.
+    var length: Int
+
+    /// The bounds for a file of this size in bytes.
+    ///
+    /// The densest thing that a sound file holds is a list of zeros, 1000 of them in 16 bytes. So a text of more than
+    /// 16 MiB and 4096 times the file comes from trees that lead in circles.
+    init(fileSize: Int) {
+      length = min(1 << 30, (1 << 24) + 4096 * min(fileSize, 1 << 18))
+    }
+  }
+
+  private let limits: Limits
+  private let typedForm: ValueForm
+  private let mixedForm: ValueForm
+  /// By table slot.
+  private var plans: [TablePlan?] = []
+
+  /// A renderer that has read nothing yet.
+  public convenience init(_ snapshot: Snapshot, style: JSONStyle = .plain) {
+    self.init(snapshot, style: style, limits: Limits(fileSize: snapshot.logicalSize))
+  }
+
+  init(_ snapshot: Snapshot, style: JSONStyle, limits: Limits) {
+    self.snapshot = snapshot
+    self.style = style
+    self.limits = limits
+    typedForm = style.typedForm
+    mixedForm = style.mixedForm
+  }
+
+  /// Appends the object of `table` with this key to `out`; false if there is none.
+  ///
+  /// Cost: O(log n) and the length of the text. On error `out` is as it was.
+  public func render(
+    _ table: Table,
+    _ key: ObjKey,
+    layout: JSONLayout,
+    into out: OutputBuffer
+  ) throws(RenderError) -> Bool {
+    guard key.value >= 0 else { return false }
+    let plan = plan(of: table)
+    do throws(RenderError) {
+      guard try plan.cursor.find(key) else { return false }
+    } catch {
+      throw error.about(plan, key)
+    }
+    try render(plan, plan.cursor, layout, out)
+    return true
+  }
+
+  /// Appends the object that `cursor` stands on to `out`.
+  ///
+  /// The cursor belongs to this renderer's snapshot.
+  ///
+  /// Cost: the length of the text. On error `out` is as it was.
+  public func render(_ cursor: ObjectCursor, layout: JSONLayout, into out: OutputBuffer) throws(RenderError) {
+    try render(plan(of: cursor.table), cursor, layout, out)
+  }
+
+  private func render(
+    _ plan: TablePlan,
+    _ cursor: ObjectCursor,
+    _ layout: JSONLayout,
+    _ out: OutputBuffer
+  ) throws(RenderError) {
+    let start = out.count
+    var writer = JSONWriter(out, layout, limit: start + limits.length)
+    do throws(RenderError) {
+      try object(plan, cursor, depth: 0, &writer)
+    } catch {
+      out.truncate(to: start)
+      throw error.about(plan, cursor.key)
+    }
+    writer.finish()
+  }
+
+  // MARK: plans
+
+  private func plan(of table: Table) -> TablePlan {
+    if let plan = knownPlan(table.key) { return plan }
+    let plan = TablePlan(table)
+    while plans.count <= table.key.slot { plans.append(nil) }
+    plans[table.key.slot] = plan
+    return plan
+  }
+
+  private func knownPlan(_ key: TableKey) -> TablePlan? {
+    guard key.slot < plans.count, let plan = plans[key.slot], plan.table.key == key else { return nil }
+    return plan
+  }
+
+  // MARK: values
+
+  private func object(
+    _ plan: TablePlan,
+    _ cursor: ObjectCursor,
+    depth: Int,
+    _ writer: inout JSONWriter
+  ) throws(RenderError) {
+    if depth > limits.depth { throw RenderError(.tooDeep) }
+    writer.beginObject()
+    for index in plan.properties.indices {
+      let property = plan.properties[index]
+      writer.next(isFirst: index == 0)
+      writer.out.append(plan.names, in: property.name)
+      writer.endName()
+      do throws(RenderError) {
+        try value(cursor.read(index), isMixed: property.isMixed, depth: depth, &writer)
+      } catch {
+        throw error.within(plan.table.columns[index].name)
+      }
+    }
+    writer.endObject(isEmpty: plan.properties.isEmpty)
+  }
+
+  private func value(
+    _ value: ValueView,
+    isMixed: Bool,
+    depth: Int,
+    _ writer: inout JSONWriter
+  ) throws(RenderError) {
+    if writer.isOverLimit { throw RenderError(.tooLarge) }
+    let form = isMixed ? mixedForm : typedForm
+    switch value {
+    case .null: writer.null()
+    case .int(let value): writer.int(value, form)
+    case .bool(let value): writer.bool(value)
+    case .float(let value): writer.float(value, form)
+    case .double(let value): writer.double(value, form)
+    case .string(let value): writer.string(value)
+    case .data(let value): writer.data(value, form)
+    case .date(let value): writer.date(value, form)
+    case .decimal128(let value): writer.decimal128(value, form)
+    case .objectID(let value): writer.objectID(value, form)
+    case .uuid(let value): writer.uuid(value, form)
+    case .link(let table, let key): try link(to: table, key, isMixed: isMixed, depth: depth, &writer)
+    case .list(let list), .set(let list): try array(list, isMixed: isMixed, depth: depth + 1, &writer)
+    case .dictionary(let entries): try dictionary(entries, isMixed: isMixed, depth: depth + 1, &writer)
+    }
+  }
+
+  // MARK: collections
+
+  private func array(
+    _ list: ListView,
+    isMixed: Bool,
+    depth: Int,
+    _ writer: inout JSONWriter
+  ) throws(RenderError) {
+    if depth > limits.depth { throw RenderError(.tooDeep) }
+    var list = list
+    var isEmpty = true
+    writer.beginArray()
+    for index in 0..<list.count {
+      let element = try list.read(index)
+      if !isMixed, case .link(_, let key) = element, key.isUnresolved {
+        // Links to tombstones are left out.
+        writer.limit -= 1
+        if writer.isOverLimit { throw RenderError(.tooLarge) }
+        continue
+      }
+      writer.next(isFirst: isEmpty)
+      isEmpty = false
+      try value(element, isMixed: isMixed, depth: depth, &writer)
+    }
+    writer.endArray(isEmpty: isEmpty)
+  }
+
+  /// The three ways to write a dictionary.
+  private enum DictionaryShape {
+    case object
+    /// Inside `{"$dictionary":..}`, so that a key with `$` is not taken for a type.
+    case wrappedObject
+    /// `{"$dictionary":[[key,value],..]}`: a key that is not UTF-8 cannot name a member.
+    case wrappedPairs
+  }
+
+  private func dictionary(
+    _ entries: DictionaryView,
+    isMixed: Bool,
+    depth: Int,
+    _ writer: inout JSONWriter
+  ) throws(RenderError) {
+    if depth > limits.depth { throw RenderError(.tooDeep) }
+    let shape = try shape(of: entries)
+    if shape != .object { writer.beginWrapper("$dictionary") }
+    if shape == .wrappedPairs {
+      try pairs(entries, isMixed: isMixed, depth: depth, &writer)
+    } else {
+      try members(entries, isMixed: isMixed, depth: depth, &writer)
+    }
+    if shape != .object { writer.endObject() }
+  }
+
+  private func shape(of entries: DictionaryView) throws(RenderError) -> DictionaryShape {
+    var entries = entries
+    var shape = DictionaryShape.object
+    for index in 0..<entries.count {
+      let key = try entries.readKey(index)
+      if !key.withSpan({ UTF8Sequence.isValid($0) }) { return .wrappedPairs }
+      if key.withSpan({ $0.byteCount > 0 && $0.unsafeLoad(as: UInt8.self) == UInt8(ascii: "$") }) {
+        shape = .wrappedObject
+      }
+    }
+    return shape
+  }
+
+  private func members(
+    _ entries: DictionaryView,
+    isMixed: Bool,
+    depth: Int,
+    _ writer: inout JSONWriter
+  ) throws(RenderError) {
+    var entries = entries
+    writer.beginObject()
+    for index in 0..<entries.count {
+      writer.next(isFirst: index == 0)
+      try writer.string(entries.readKey(index))
+      writer.endName()
+      try value(entries.read(index), isMixed: isMixed, depth: depth, &writer)
+    }
+    writer.endObject(isEmpty: entries.count == 0)
+  }
+
+  private func pairs(
+    _ entries: DictionaryView,
+    isMixed: Bool,
+    depth: Int,
+    _ writer: inout JSONWriter
+  ) throws(RenderError) {
+    var entries = entries
+    writer.beginArray()
+    for index in 0..<entries.count {
+      writer.next(isFirst: index == 0)
+      writer.beginArray()
+      writer.next(isFirst: true)
+      try writer.string(entries.readKey(index))
+      writer.next(isFirst: false)
+      try value(entries.read(index), isMixed: isMixed, depth: depth, &writer)
+      writer.endArray()
+    }
+    writer.endArray()
+  }
+
+  // MARK: links
+
+  private func link(
+    to tableKey: TableKey,
+    _ key: ObjKey,
+    isMixed: Bool,
+    depth: Int,
+    _ writer: inout JSONWriter
+  ) throws(RenderError) {
+    if key.value < 0 {
+      writer.null()
+      return
+    }
+    let target = try target(tableKey, key)
+    if !isMixed && target.table.kind == .embedded {
+      try embedded(target, key, depth: depth + 1, &writer)
+      return
+    }
+    guard try target.targetCursor.find(key) else {
+      throw RenderError(.missingTarget(table: target.shownName, key: key))
+    }
+    let primaryKey = try primaryKey(target, key)
+    let needsClass: Bool = if case .null = primaryKey { true } else { isMixed || typedForm != .bare }
+    if needsClass {
+      writer.beginObject()
+      writer.member("$ref", isFirst: true)
+      writer.out.append(quoted: target.shownName)
+      writer.member("$id")
+      try value(primaryKey, isMixed: false, depth: depth, &writer)
+      writer.endObject()
+    } else {
+      try value(primaryKey, isMixed: false, depth: depth, &writer)
+    }
+  }
+
+  /// The plan of the table that a link leads to.
+  private func target(_ tableKey: TableKey, _ key: ObjKey) throws(RenderError) -> TablePlan {
+    if let plan = knownPlan(tableKey) { return plan }
+    guard let table = try snapshot.readTable(tableKey) else {
+      throw RenderError(.missingTarget(table: "table \(tableKey)", key: key))
+    }
+    return plan(of: table)
+  }
+
+  /// The primary key of the object that the target cursor stands on, or its object key if the class has none.
+  private func primaryKey(_ target: TablePlan, _ key: ObjKey) throws(RenderError) -> ValueView {
+    guard let index = target.table.primaryKeyIndex else { return .int(key.value) }
+    let value = try target.targetCursor.read(index)
+    switch value {
+    case .null, .int, .string, .objectID, .uuid: return value
+    default: throw RenderError(.badPrimaryKey(table: target.shownName, key: key))
+    }
+  }
+
+  private func embedded(
+    _ target: TablePlan,
+    _ key: ObjKey,
+    depth: Int,
+    _ writer: inout JSONWriter
+  ) throws(RenderError) {
+    let cursor = target.takeEmbeddedCursor()
+    defer { target.giveBackEmbeddedCursor() }
+    guard try cursor.find(key) else {
+      throw RenderError(.missingTarget(table: target.shownName, key: key))
+    }
+    try object(target, cursor, depth: depth, &writer)
+  }
+}
+
+extension RenderError {
+  /// The same error, with the object that it concerns.
+  fileprivate func about(_ plan: TablePlan, _ key: ObjKey) -> RenderError {
+    var error = self
+    error.object = "\(plan.shownName)/\(key)"
+    return error
+  }
+}

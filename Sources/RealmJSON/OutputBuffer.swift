@@ -1,0 +1,196 @@
+// Growable raw memory that text is written to. The only file of this module that handles raw pointers.
+//
+// Invariant: `count <= capacity`, and the first `count` bytes at `base` are initialized. Every append reserves before it
+// stores, so no store lies beyond the capacity.
+
+import Glibc
+public import RealmPages
+
+/// A byte buffer to render into, meant to be used again and again: it keeps its memory between objects.
+///
+/// Not for use by several threads at once.
+public final class OutputBuffer {
+  // Exclusive access is not checked at run time here: one thread uses a buffer, no method hands out a property for
+  // writing, and the checks would take a quarter of the time of printing a class.
+  @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
+  @exclusivity(unchecked) private var capacity: Int
+  /// The number of bytes written.
+  @exclusivity(unchecked) public private(set) var count = 0
+
+  /// Memory beyond this many bytes goes back to the system at `reset()`.
+  private static let keptCapacity = 1 << 20
+  private static let firstCapacity = 4096
+
+  /// An empty buffer with room for a small object.
+  public init() {
+    capacity = Self.firstCapacity
+    base = .allocate(byteCount: capacity, alignment: 16)
+  }
+
+  deinit { base.deallocate() }
+
+  /// Forgets the bytes and keeps the memory, unless that is more than 1 MiB.
+  public func reset() {
+    count = 0
+    if capacity > Self.keptCapacity { move(toCapacity: Self.firstCapacity) }
+  }
+
+  /// Forgets the bytes from `newCount` on; nothing happens if there are no more than that.
+  public func truncate(to newCount: Int) {
+    count = min(count, max(newCount, 0))
+  }
+
+  // MARK: reading
+
+  /// The bytes.
+  ///
+  /// Valid until the next append, reset or the end of the buffer's life.
+  public var unsafeBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+
+  /// Calls `body` with the bytes; the pointer must not escape, and `body` must not write to the buffer.
+  public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+    try body(unsafeBytes)
+  }
+
+  /// A copy of the bytes.
+  public var bytes: [UInt8] { [UInt8](unsafeBytes) }
+
+  /// The bytes as text, with U+FFFD in place of what is not UTF-8.
+  public var string: String { String(decoding: unsafeBytes, as: UTF8.self) }
+
+  // MARK: writing
+
+  /// Appends one byte.
+  public func append(_ byte: UInt8) {
+    store(byte)
+  }
+
+  /// Appends the bytes of a literal.
+  public func append(_ literal: StaticString) {
+    append(UnsafeRawBufferPointer(start: literal.utf8Start, count: literal.utf8CodeUnitCount))
+  }
+
+  /// Appends a copy of `bytes`.
+  public func append(_ bytes: UnsafeRawBufferPointer) {
+    guard let source = bytes.baseAddress, bytes.count > 0 else { return }
+    copy(from: source, count: bytes.count)
+  }
+
+  /// Appends a copy of bytes of the snapshot.
+  public func append(_ view: ByteView) {
+    append(view.unsafeBytes)
+  }
+
+  /// Appends a copy of the bytes of `span` in `range`, which must lie inside it.
+  public func append(_ span: RawSpan, in range: Range<Int>) {
+    span.extracting(range).withUnsafeBytes { append($0) }
+  }
+
+  /// Appends a copy of a part of another buffer.
+  func append(_ other: OutputBuffer, in range: Range<Int>) {
+    append(UnsafeRawBufferPointer(rebasing: other.unsafeBytes[range]))
+  }
+
+  /// Appends two bytes, low byte first.
+  func append(pair: UInt16) { store(pair.littleEndian) }
+
+  /// Appends four bytes, low byte first.
+  func append(four: UInt32) { store(four.littleEndian) }
+
+  /// Appends `count` spaces.
+  func append(spaces count: Int) {
+    reserve(count)
+    memset(base + self.count, 0x20, count)
+    self.count += count
+  }
+
+  /// Appends a number in decimal digits.
+  public func append(decimal value: Int64) {
+    if value < 0 { store(UInt8(ascii: "-")) }
+    append(decimal: value.magnitude)
+  }
+
+  /// Appends a number in decimal digits.
+  public func append(decimal value: UInt64) {
+    let digits = Self.digitCount(value)
+    reserve(digits)
+    var end = count + digits
+    count = end
+    var rest = value
+    while rest >= 10 {
+      let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+      end -= 1
+      base.storeBytes(of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit), toByteOffset: end, as: UInt8.self)
+      rest = quotient
+    }
+    base.storeBytes(of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest), toByteOffset: end - 1, as: UInt8.self)
+  }
+
+  /// Appends the lowest `width` decimal digits of a number, with leading zeros.
+  func append(decimal value: UInt64, width: Int) {
+    reserve(width)
+    var rest = value
+    for offset in stride(from: count + width - 1, through: count, by: -1) {
+      let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
+      base.storeBytes(of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit), toByteOffset: offset, as: UInt8.self)
+      rest = quotient
+    }
+    count += width
+  }
+
+  // MARK: memory
+
+  /// Makes room for `extra` more bytes.
+  @inline(__always)
+  func reserve(_ extra: Int) {
+    if extra > capacity &- count { grow(by: extra) }
+  }
+
+  @inline(__always)
+  private func store<T: FixedWidthInteger>(_ value: T) {
+    reserve(MemoryLayout<T>.size)
+    base.storeBytes(of: value, toByteOffset: count, as: T.self)
+    count += MemoryLayout<T>.size
+  }
+
+  @inline(__always)
+  private func copy(from source: UnsafeRawPointer, count length: Int) {
+    reserve(length)
+    (base + count).copyMemory(from: source, byteCount: length)
+    count += length
+  }
+
+  @inline(never)
+  private func grow(by extra: Int) {
+    move(toCapacity: max(capacity * 2, count + extra))
+  }
+
+  private func move(toCapacity newCapacity: Int) {
+    let new = UnsafeMutableRawPointer.allocate(byteCount: newCapacity, alignment: 16)
+    new.copyMemory(from: base, byteCount: count)
+    base.deallocate()
+    base = new
+    capacity = newCapacity
+  }
+
+  private static func digitCount(_ value: UInt64) -> Int {
+    var count = 1
+    var limit: UInt64 = 10
+    while value >= limit {
+      count += 1
+      let (next, overflow) = limit.multipliedReportingOverflow(by: 10)
+      if overflow { break }
+      limit = next
+    }
+    return count
+  }
+}
+
+extension ByteView {
+  /// Calls `body` with the bytes as a span, which checks its bounds.
+  @inline(__always)
+  func withSpan<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+    let pointer = unsafeBytes
+    return try body(pointer.bytes)
+  }
+}

@@ -1,0 +1,153 @@
+// Whole realm files against the trees that the real engine shows, and the layout against jq.
+
+import Foundation
+import RealmJSON
+import RealmPages
+import Testing
+
+@Suite("golden trees")
+struct GoldenTreeTests {
+  @Test("every object reads as the real engine shows it", arguments: FixtureTree.made)
+  func madeFiles(_ fixture: FixtureTree) throws { try compare(fixture) }
+
+  @Test(
+    "every object of a file of an older format reads as the real engine shows it after its upgrade",
+    .enabled(if: !FixtureTree.sdk.isEmpty, FixtureTree.whereSDKFilesAre),
+    arguments: FixtureTree.sdk
+  )
+  func sdkFiles(_ fixture: FixtureTree) throws { try compare(fixture) }
+
+  private func compare(_ fixture: FixtureTree) throws {
+    var lines = try fixture.lines()[...]
+    let snapshot = try fixture.snapshot()
+    let renderer = ObjectRenderer(snapshot)
+    let out = OutputBuffer()
+    for table in try topLevelClasses(of: snapshot) {
+      let header = lines.popFirst() ?? ""
+      #expect(header.hasSuffix(",\"objects\":\(table.objectCount)}"), "\(table.name): \(header)")
+      let cursor = ObjectCursor(table)
+      while try cursor.next() {
+        out.reset()
+        try renderer.render(cursor, layout: .compact, into: out)
+        let line = lines.popFirst() ?? ""
+        guard let start = line.range(of: "\",\"value\":")?.upperBound else {
+          Issue.record("\(table.name)/\(cursor.key) is not expected; the next line is \(line.prefix(100))")
+          return
+        }
+        if out.string != line[start...].dropLast() + "\n" {
+          Issue.record("\(table.name)/\(cursor.key): \(out.string) is not \(line[start...])")
+        }
+      }
+    }
+    #expect(lines.isEmpty)
+  }
+
+  @Test("an object that is asked for by key reads as in a scan", arguments: FixtureTree.made)
+  func byKey(_ fixture: FixtureTree) throws {
+    let snapshot = try fixture.snapshot()
+    let (scan, random) = (ObjectRenderer(snapshot), ObjectRenderer(snapshot))
+    let (scanned, found) = (OutputBuffer(), OutputBuffer())
+    for table in try topLevelClasses(of: snapshot) {
+      let cursor = ObjectCursor(table)
+      var count = 0
+      while count < 300, try cursor.next() {
+        count += 1
+        scanned.reset()
+        found.reset()
+        try scan.render(cursor, layout: .pretty, into: scanned)
+        let isFound = try random.render(table, cursor.key, layout: .pretty, into: found)
+        if !isFound || scanned.bytes != found.bytes { Issue.record("\(table.name)/\(cursor.key) differs") }
+      }
+      found.reset()
+      #expect(try !random.render(table, ObjKey(.max), layout: .pretty, into: found))
+      #expect(try !random.render(table, ObjKey(-5), layout: .pretty, into: found))
+      #expect(found.count == 0)
+    }
+  }
+
+  @Test(
+    "jq leaves the text as it is",
+    .enabled(if: FileManager.default.isExecutableFile(atPath: jq), "jq is not there"),
+    arguments: FixtureTree.made,
+    JSONStyle.allCases
+  )
+  func jqLayout(_ fixture: FixtureTree, style: JSONStyle) throws {
+    let snapshot = try fixture.snapshot()
+    let renderer = ObjectRenderer(snapshot, style: style)
+    let out = OutputBuffer()
+    for table in try topLevelClasses(of: snapshot) {
+      let cursor = ObjectCursor(table)
+      var count = 0
+      while count < 300, try cursor.next() {
+        count += 1
+        let start = out.count
+        try renderer.render(cursor, layout: .pretty, into: out)
+        // jq rewrites real numbers in its own manner.
+        if hasRealNumber(out.bytes[start...]) { out.truncate(to: start) }
+      }
+    }
+    #expect(try runJQ(["."], on: out.bytes) == Data(out.bytes))
+  }
+
+  @Test("the compact layout is that of jq -c", .enabled(if: FileManager.default.isExecutableFile(atPath: jq)))
+  func compactLayout() throws {
+    let snapshot = try FixtureTree.named("all-types").snapshot()
+    let renderer = ObjectRenderer(snapshot, style: .canonical)
+    let out = OutputBuffer()
+    for table in try topLevelClasses(of: snapshot) {
+      let cursor = ObjectCursor(table)
+      while try cursor.next() { try renderer.render(cursor, layout: .compact, into: out) }
+    }
+    #expect(try runJQ(["-c", "."], on: out.bytes) == Data(out.bytes))
+  }
+
+  private func topLevelClasses(of snapshot: Snapshot) throws -> [Table] {
+    try snapshot.tableKeys().compactMap { try snapshot.table($0) }
+      .filter { $0.className != nil && $0.kind != .embedded }
+  }
+}
+
+private let jq = "/usr/bin/jq"
+
+/// Whether a number with a point or an exponent stands outside of strings.
+private func hasRealNumber(_ json: ArraySlice<UInt8>) -> Bool {
+  var inString = false
+  var isEscaped = false
+  var previous: UInt8 = 0
+  for byte in json {
+    if inString {
+      if isEscaped {
+        isEscaped = false
+      } else if byte == UInt8(ascii: "\\") {
+        isEscaped = true
+      } else if byte == UInt8(ascii: "\"") {
+        inString = false
+      }
+    } else if byte == UInt8(ascii: "\"") {
+      inString = true
+    } else if byte == UInt8(ascii: ".")
+      || previous == UInt8(ascii: "e") && (byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-"))
+    {
+      return true
+    }
+    previous = byte
+  }
+  return false
+}
+
+private func runJQ(_ arguments: [String], on input: [UInt8]) throws -> Data {
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: folder) }  // a leftover in the temporary folder harms nobody
+  let (source, result) = (folder.appendingPathComponent("in"), folder.appendingPathComponent("out"))
+  try Data(input).write(to: source)
+  try Data().write(to: result)
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: jq)
+  process.arguments = arguments
+  process.standardInput = try FileHandle(forReadingFrom: source)
+  process.standardOutput = try FileHandle(forWritingTo: result)
+  try process.run()
+  process.waitUntilExit()
+  return try Data(contentsOf: result)
+}

@@ -1,0 +1,81 @@
+// Strings as JSON text.
+
+import RealmPages
+import Testing
+
+@testable import RealmJSON
+@testable import RealmPages
+
+/// Calls `body` with a view of `bytes`.
+func withView(_ bytes: [UInt8], _ body: (ByteView) -> Void) {
+  bytes.withUnsafeBytes { buffer in
+    body(buffer.baseAddress.map { ByteView(base: $0, count: buffer.count) } ?? .empty)
+  }
+}
+
+private func text(_ bytes: [UInt8]) -> String {
+  let out = OutputBuffer()
+  var writer = JSONWriter(out, .compact)
+  withView(bytes) { writer.string($0) }
+  return out.string
+}
+
+@Suite("strings")
+struct StringTextTests {
+  @Test(
+    "a string is escaped as jq escapes it",
+    arguments: [
+      ("", #""""#), ("plain", #""plain""#), ("a\"b\\c/d", #""a\"b\\c/d""#), ("\n\r\t\u{8}\u{C}", #""\n\r\t\b\f""#),
+      ("\0\u{1}\u{1F}\u{7F}", #""\u0000\u0001\u001f\u007f""#), ("日本語 ünï 🐕", "\"日本語 ünï 🐕\""),
+      ("\u{80}\u{2028}\u{FFFE}", "\"\u{80}\u{2028}\u{FFFE}\""),
+      (
+        "seven7\"eight8\\\\ then plain text until the end of it",
+        #""seven7\"eight8\\\\ then plain text until the end of it""#
+      ),
+    ]
+  )
+  func escapes(string: String, expected: String) {
+    #expect(text(Array(string.utf8)) == expected)
+  }
+
+  @Test("every byte below 0x80 is escaped, or not, at every place of a word")
+  func everyByteEverywhere() {
+    for byte in UInt8(0)..<0x80 {
+      let single = text([byte])
+      for place in 0..<20 {
+        var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: 20)
+        bytes[place] = byte
+        let a = String(repeating: "a", count: 20)
+        let expected = "\"" + a.prefix(place) + single.dropFirst().dropLast() + a.suffix(19 - place) + "\""
+        if text(bytes) != expected { Issue.record("byte \(byte) at place \(place): \(text(bytes))") }
+      }
+    }
+  }
+
+  @Test(
+    "bytes that are not UTF-8 are kept in base64",
+    arguments: [
+      ([0x80], "gA=="), ([0xC3], "ww=="), ([0x61, 0xC3, 0x28], "YcMo"), ([0xC0, 0xAF], "wK8="),
+      ([0xED, 0xA0, 0x80], "7aCA"), ([0xF4, 0x90, 0x80, 0x80], "9JCAgA=="), ([0xF8, 0x88], "+Ig="),
+      ([0xE0, 0x80, 0xAF], "4ICv"), ([0xE2, 0x82], "4oI="), ([0xF0, 0x9F, 0x90], "8J+Q"), ([0xFF], "/w=="),
+    ] as [([UInt8], String)]
+  )
+  func invalid(bytes: [UInt8], base64: String) {
+    #expect(text(bytes) == #"{"$invalidString":{"base64":"\#(base64)"}}"#)
+  }
+
+  @Test("what is UTF-8 is decided as the standard library decides it")
+  func validation() {
+    var random = SystemRandomNumberGenerator()
+    // Bytes near the borders of the definition, so that all rows of the table are met.
+    let bytes: [UInt8] = [
+      0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF,
+      0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF,
+    ]
+    for _ in 0..<20_000 {
+      let candidate = (0..<Int.random(in: 0...5, using: &random)).map { _ in bytes.randomElement(using: &random) ?? 0 }
+      let isValid = String(validating: candidate, as: UTF8.self) != nil
+      if UTF8Sequence.isValid(candidate.span.bytes) != isValid { Issue.record("wrong about \(candidate)") }
+    }
+  }
+}
