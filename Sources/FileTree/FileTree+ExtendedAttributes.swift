@@ -1,0 +1,48 @@
+// Extended attributes: what an object is in Realm's terms.
+
+import RealmPages
+
+extension FileTree {
+  private static let classAttribute = "user.realm.class"
+  private static let keyAttribute = "user.realm.key"
+  private static let versionAttribute = "user.realm.version"
+
+  /// The value of an extended attribute, as text.
+  ///
+  /// - Throws: `unsupportedAttribute` outside of namespace `user`, without looking at the file; `noSuchAttribute`.
+  public func extendedAttribute(_ inode: InodeNumber, _ name: String) throws(FileTreeError) -> String {
+    guard name.hasPrefix("user.") else { throw .unsupportedAttribute }
+    guard let value = try extendedAttributes(inode).first(where: { $0.name == name })?.value else {
+      throw .noSuchAttribute
+    }
+    return value
+  }
+
+  /// The names of the extended attributes of a node.
+  public func extendedAttributeNames(_ inode: InodeNumber) throws(FileTreeError) -> [String] {
+    try extendedAttributes(inode).map(\.name)
+  }
+
+  private func extendedAttributes(_ inode: InodeNumber) throws(FileTreeError) -> [(name: String, value: String)] {
+    let node = try node(inode)
+    return try read { view throws(FileTreeError) in
+      let version = (name: Self.versionAttribute, value: String(view.snapshot.version))
+      switch node {
+      case .fixed(.root): return [version]
+      case .fixed: return []
+      case .schemaFile(let ordinal): return [Self.className(try view.existing(ordinal)), version]
+      case .table(let ordinal): return [Self.className(try view.existing(ordinal)), version]
+      case .object(let ordinal, let key):
+        let directory = try view.existing(ordinal)
+        let exists: Bool
+        do throws(FormatError) { exists = try directory.table.contains(key) } catch { throw self.damaged(directory, error) }
+        guard exists else { throw .stale }
+        return [Self.className(directory), (Self.keyAttribute, String(key.value)), version]
+      }
+    }
+  }
+
+  private static func className(_ directory: TableDirectory) -> (name: String, value: String) {
+    (classAttribute, directory.table.className ?? directory.table.name)
+  }
+}

@@ -1,0 +1,138 @@
+// The tree: the newest view of the realm, and the one loop that makes reads of it safe.
+//
+// The mount takes no place in the lock file, so a writer may reuse what an old version refers to. Every operation
+// therefore works on the newest version and asks afterwards whether it still is the newest; if not, what was read is thrown
+// away and read again. Nothing read is handed out or remembered before that check.
+
+import Glibc
+public import RealmPages
+import Synchronization
+
+/// A realm as a tree of directories and files. All operations may be called from any number of threads.
+public final class FileTree: Sendable {
+  /// What the user chose.
+  public let options: MountOptions
+  let realm: Realm
+  let registry = TableRegistry()
+  let inodes = InodeTable()
+  let texts: TextCache
+  let openFiles = OpenFiles()
+  let statistics = StatisticsMemory()
+  let damageLog: DamageLog
+  private let newest = Mutex<VersionView?>(nil)
+  /// Held while a view is made, so that it is made once.
+  private let making = Mutex<Void>(())
+  private let versionObserver = Mutex<(@Sendable () -> Void)?>(nil)
+
+  /// How often a read is tried while commits keep coming.
+  private static let attempts = 20
+
+  /// Shows `realm` as a tree. Reads the schema, and no objects.
+  ///
+  /// - Throws: `noSuchClass` if the options ask for a class that is not there; `damaged`, `unavailable`, `busy`.
+  public init(_ realm: Realm, options: MountOptions) throws(FileTreeError) {
+    self.realm = realm
+    self.options = options
+    texts = TextCache()
+    damageLog = DamageLog(options.log)
+    try read { view throws(FileTreeError) in
+      let available = view.directories.compactMap { $0.table.kind == .embedded ? nil : $0.table.className }
+      for name in options.classes ?? [] where !available.contains(name) {
+        throw .noSuchClass(name, available: available)
+      }
+    }
+  }
+
+  /// Sets what is called, on whichever thread, when a version is seen that was not seen before.
+  public func observeVersions(_ observer: @escaping @Sendable () -> Void) {
+    versionObserver.withLock { $0 = observer }
+  }
+
+  /// Looks whether there is a new version.
+  public func refresh() throws(FileTreeError) {
+    try read { _ in }
+  }
+
+  // MARK: reading
+
+  /// Runs `body` on the newest view, again while commits come in between. Results and errors count only if the view was
+  /// still the newest when `body` ended; `body` must not keep anything by itself.
+  func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
+    var attempt = 0
+    while true {
+      let snapshot = try newestSnapshot()
+      do throws(FileTreeError) {
+        let result = try body(try view(of: snapshot))
+        if realm.isCurrent(snapshot) { return result }
+      } catch {
+        if realm.isCurrent(snapshot) { throw error }
+      }
+      attempt += 1
+      if attempt == Self.attempts { throw .busy }
+      if attempt > 2 { usleep(useconds_t(100 * attempt)) }
+    }
+  }
+
+  private func newestSnapshot() throws(FileTreeError) -> Snapshot {
+    do { return try realm.latest() } catch { throw .unavailable(error) }
+  }
+
+  private func view(of snapshot: Snapshot) throws(FileTreeError) -> VersionView {
+    if let view = newest.withLock({ $0 }), view.snapshot === snapshot { return view }
+    let (view, isNew) = try making.withLock { _ throws(FileTreeError) -> (VersionView, Bool) in
+      let previous = newest.withLock { $0 }
+      if let previous, previous.snapshot === snapshot { return (previous, false) }
+      let view = try make(snapshot, previous)
+      // Times of a view that was read from reused space would be carried on.
+      guard realm.isCurrent(snapshot) else { throw .busy }
+      newest.withLock { $0 = view }
+      return (view, previous != nil)
+    }
+    if isNew { versionObserver.withLock { $0 }?() }
+    return view
+  }
+
+  private func make(_ snapshot: Snapshot, _ previous: VersionView?) throws(FileTreeError) -> VersionView {
+    let status: FileStatus
+    do { status = try realm.fileStatus() } catch { throw .unavailable(error) }
+    do throws(FormatError) {
+      return try VersionView(
+        VersionView.Source(
+          snapshot: snapshot, status: status, fileIdentity: RealmFile.identity(realm.configuration.path),
+          options: options, registry: registry, previous: previous, now: Clock.now()))
+    } catch {
+      throw .damaged("the realm", error)
+    }
+  }
+
+  // MARK: nodes
+
+  /// What an inode stands for; `stale` if nothing.
+  func node(_ inode: InodeNumber) throws(FileTreeError) -> TreeNode {
+    if inode.isHashed {
+      guard let (ordinal, key) = inodes.object(inode) else { throw .stale }
+      return .object(ordinal, key)
+    }
+    guard let node = inode.spelledNode else { throw .stale }
+    return node
+  }
+
+  /// The number of an object, without counting a reference.
+  func number(_ directory: TableDirectory, _ key: ObjKey) -> InodeNumber {
+    InodeNumber(spelling: .object(directory.ordinal, key)) ?? inodes.number(of: directory.ordinal, key)
+  }
+
+  /// Takes back `lookups` references that the kernel held on an inode: one for each lookup and each entry of a listing
+  /// with attributes.
+  public func forget(_ inode: InodeNumber, lookups: UInt64) {
+    if inode.isHashed { inodes.forget(inode, lookups: lookups) }
+  }
+}
+
+extension VersionView {
+  /// The table with this ordinal; `stale` if it is gone.
+  func existing(_ ordinal: TableOrdinal) throws(FileTreeError) -> TableDirectory {
+    guard let directory = directory(ordinal) else { throw .stale }
+    return directory
+  }
+}

@@ -1,0 +1,51 @@
+// The error of this layer. What the kernel is told instead is decided elsewhere, in one table.
+
+public import RealmPages
+
+/// Why an operation on the tree failed.
+public enum FileTreeError: Error, Sendable, CustomStringConvertible {
+  /// No such name.
+  case notFound
+  /// The inode was valid once, but its object or class is gone. A new lookup of its name tells what is there now.
+  case stale
+  /// A directory is needed, and this is none.
+  case notADirectory
+  /// A file is needed, and this is a directory.
+  case isADirectory
+  /// The tree shows data; it does not change it.
+  case readOnly
+  /// The file has no such extended attribute.
+  case noSuchAttribute
+  /// Attributes of this namespace do not exist here.
+  case unsupportedAttribute
+  /// Commits came faster than the read could be made; nothing is wrong with the file.
+  case busy
+  /// Bytes of the realm break the format. `place` is a path of the tree, `problem` says what was found.
+  case damaged(place: String, problem: String)
+  /// The realm file cannot be read any more.
+  case unavailable(OpenError)
+  /// The mount was asked to show a class that the file does not have.
+  case noSuchClass(String, available: [String])
+
+  public var description: String {
+    switch self {
+    case .notFound: "no such file or directory"
+    case .stale: "the object or class is gone"
+    case .notADirectory: "not a directory"
+    case .isADirectory: "is a directory"
+    case .readOnly: "the tree is read-only"
+    case .noSuchAttribute: "no such extended attribute"
+    case .unsupportedAttribute: "only extended attributes of namespace user exist here"
+    case .busy: "other programs commit faster than this could be read; try again"
+    case .damaged(let place, let problem): "\(place): \(problem); `realmfs check` tells how much is damaged"
+    case .unavailable(let error): error.description
+    case .noSuchClass(let name, let available):
+      "no class \(name) in this realm; it has \(available.isEmpty ? "none" : available.joined(separator: ", "))"
+    }
+  }
+
+  /// A format error met at `place`.
+  static func damaged(_ place: String, _ error: FormatError) -> FileTreeError {
+    .damaged(place: place, problem: error.description)
+  }
+}

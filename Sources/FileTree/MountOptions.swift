@@ -1,0 +1,30 @@
+// What the user chooses about the tree.
+
+public import RealmJSON
+
+/// How a realm is shown as a tree.
+public struct MountOptions: Sendable {
+  /// The notation of object files.
+  public var json = JSONStyle.plain
+  /// Whether the root lists `.realm`; looking it up always works.
+  public var showControl = false
+  /// The names of the classes to show; nil shows all.
+  public var classes: [String]?
+  /// The owner of every file and directory, instead of the realm file's.
+  public var uid: UInt32?
+  /// The group of every file and directory, instead of the realm file's.
+  public var gid: UInt32?
+  /// Permission bits that nothing has. Given any mask, the realm file's own mode counts no more.
+  public var umask: UInt32?
+  /// Permission bits that files do not have, instead of `umask`.
+  public var fmask: UInt32?
+  /// Permission bits that directories do not have, instead of `umask`.
+  public var dmask: UInt32?
+  /// What `.realm/README` and `.realm/info.json` say of this program.
+  public var productVersion = ""
+  /// Called with one line for each damaged thing that was met; at most 100 different lines.
+  public var log: (@Sendable (String) -> Void)?
+
+  /// All classes, plain notation, owner and mode of the realm file.
+  public init() {}
+}

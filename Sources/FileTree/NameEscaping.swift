@@ -1,0 +1,307 @@
+// Names of classes and objects as file names, and back. A bijection: every key has exactly one name, and only that
+// name leads back to it.
+//
+// `%XX` stands for `/`, `%`, control characters, DEL, a leading `.` and each byte that is not part of well-formed
+// UTF-8. `%null`, `%empty` and `%~` cannot arise from that. A string key whose name would pass 255 bytes becomes the
+// longest prefix of whole characters within 232 bytes, `%~`, and 16 hexadecimal digits of the SHA-256 of the key.
+
+public import RealmJSON
+public import RealmPages
+
+/// What the name of an object file says.
+public enum ObjectFileName: Hashable, Sendable {
+  /// The primary key of the object.
+  case key(PrimaryKey)
+  /// The object key, in a class without primary key.
+  case objectKey(ObjKey)
+  /// The beginning of a long string key and the first eight bytes, big-endian, of its SHA-256.
+  case hashed(prefix: [UInt8], digest: UInt64)
+}
+
+/// Turns keys into file names and back.
+public enum NameEscaping {
+  /// The most bytes that a file name can have.
+  public static let longestName = 255
+  /// What the name of every object file ends in.
+  public static let suffix = ".json"
+
+  private static let suffixLength = 5
+  private static let longestPrefix = 232
+  private static let hashLength = 18
+
+  // MARK: names of classes
+
+  /// Appends the directory name of a class to `out`.
+  public static func append(directoryOf className: String, to out: OutputBuffer) {
+    if className.isEmpty {
+      out.append("%empty")
+      return
+    }
+    var className = className
+    className.withUTF8 { text in
+      _ = escape(UnsafeRawBufferPointer(text).bytes, limit: .max, to: out)
+    }
+  }
+
+  /// The directory name of a class.
+  public static func directory(of className: String) -> String {
+    let out = OutputBuffer()
+    append(directoryOf: className, to: out)
+    return out.string
+  }
+
+  /// The class whose directory has this name; nil if no class name leads to it.
+  public static func className(ofDirectory name: RawSpan) -> String? {
+    if matches(name, "%empty") { return "" }
+    guard let bytes = unescape(name) else { return nil }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  // MARK: names of objects
+
+  /// Appends the file name of the object with this primary key to `out`.
+  ///
+  /// False, and nothing appended, if no primary
+  /// key can have such a value. No heap allocation while `out` has room.
+  public static func append(fileOf primaryKey: ValueView, to out: OutputBuffer) -> Bool {
+    switch primaryKey {
+    case .null: out.append("%null")
+    case .int(let value): out.append(decimal: value)
+    case .objectID(let value): out.append(value)
+    case .uuid(let value): out.append(value)
+    case .string(let value):
+      let bytes = value.unsafeBytes
+      append(text: bytes.bytes, to: out)
+    default: return false
+    }
+    out.append(".json")
+    return true
+  }
+
+  /// Appends the file name of the object with this primary key to `out`.
+  public static func append(fileOf primaryKey: PrimaryKey, to out: OutputBuffer) {
+    switch primaryKey {
+    case .null: out.append("%null")
+    case .int(let value): out.append(decimal: value)
+    case .objectID(let value): out.append(value)
+    case .uuid(let value): out.append(value)
+    case .string(let value): append(text: value.span.bytes, to: out)
+    }
+    out.append(".json")
+  }
+
+  /// Appends the file name of an object in a class without primary key to `out`.
+  public static func append(fileOf key: ObjKey, to out: OutputBuffer) {
+    out.append(decimal: key.value)
+    out.append(".json")
+  }
+
+  /// The file name of the object with this primary key.
+  public static func file(of primaryKey: PrimaryKey) -> String {
+    let out = OutputBuffer()
+    append(fileOf: primaryKey, to: out)
+    return out.string
+  }
+
+  /// What the name of a file in a class's directory says; nil if no object can have that name.
+  ///
+  /// `primaryKey` is the type of the class's primary key, nil for a class without one.
+  public static func parse(file name: RawSpan, primaryKey type: ValueType?) -> ObjectFileName? {
+    let length = name.byteCount - suffixLength
+    guard length > 0, name.byteCount <= longestName, matches(name.extracting(length...), ".json") else { return nil }
+    let stem = name.extracting(..<length)
+    guard let type else {
+      return integer(stem).flatMap { $0 >= 0 ? .objectKey(ObjKey($0)) : nil }
+    }
+    if matches(stem, "%null") { return .key(.null) }
+    switch type {
+    case .int: return integer(stem).map { .key(.int($0)) }
+    case .objectID: return objectID(stem).map { .key(.objectID($0)) }
+    case .uuid: return uuid(stem).map { .key(.uuid($0)) }
+    case .string: return string(stem)
+    default: return nil
+    }
+  }
+
+  /// The digest that the name of a long string key bears.
+  public static func digest(of key: RawSpan) -> UInt64 { SHA256.prefix(of: key) }
+
+  // MARK: escaping
+
+  private static func append(text: RawSpan, to out: OutputBuffer) {
+    if text.byteCount == 0 {
+      out.append("%empty")
+      return
+    }
+    let start = out.count
+    let prefixLength = escape(text, limit: longestName - suffixLength, to: out)
+    guard let prefixLength else { return }
+    out.truncate(to: start + prefixLength)
+    out.append("%~")
+    out.append(hex: SHA256.prefix(of: text), digits: 16)
+  }
+
+  /// Appends the escaped text.
+  ///
+  /// If that is longer than `limit`, it stops early and returns the length of the longest
+  /// prefix that a shortened name may have.
+  private static func escape(_ text: RawSpan, limit: Int, to out: OutputBuffer) -> Int? {
+    let start = out.count
+    var prefixLength = 0
+    var written = 0
+    var index = 0
+    while index < text.byteCount {
+      let length = plainLength(text, index)
+      if length > 0 {
+        index += length
+      } else {
+        out.append(text, in: written..<index)
+        out.append(UInt8(ascii: "%"))
+        out.append(upperHex: byte(text, index))
+        index += 1
+        written = index
+      }
+      let total = out.count - start + index - written
+      if total <= longestPrefix { prefixLength = total }
+      if total > limit {
+        out.append(text, in: written..<index)
+        return prefixLength
+      }
+    }
+    out.append(text, in: written..<index)
+    return nil
+  }
+
+  /// The text that escapes to exactly `name`; nil if none does.
+  private static func unescape(_ name: RawSpan) -> [UInt8]? {
+    if name.byteCount == 0 { return nil }
+    var text: [UInt8] = []
+    text.reserveCapacity(name.byteCount)
+    var index = 0
+    while index < name.byteCount {
+      let character = byte(name, index)
+      if character != UInt8(ascii: "%") {
+        text.append(character)
+        index += 1
+      } else {
+        guard index + 3 <= name.byteCount, let high = hexDigit(byte(name, index + 1), upper: true),
+          let low = hexDigit(byte(name, index + 2), upper: true)
+        else { return nil }
+        text.append(high << 4 | low)
+        index += 3
+      }
+    }
+    return isEscape(name, of: text.span.bytes) ? text : nil
+  }
+
+  /// Whether `name`, which decodes to `text`, escapes just what it must.
+  private static func isEscape(_ name: RawSpan, of text: RawSpan) -> Bool {
+    var nameIndex = 0
+    var index = 0
+    while index < text.byteCount {
+      let length = plainLength(text, index)
+      for offset in 0..<max(length, 1) {
+        guard nameIndex < name.byteCount else { return false }
+        let isEscaped = byte(name, nameIndex) == UInt8(ascii: "%")
+        if isEscaped != (length == 0) { return false }
+        if !isEscaped && byte(name, nameIndex) != byte(text, index + offset) { return false }
+        nameIndex += isEscaped ? 3 : 1
+      }
+      index += max(length, 1)
+    }
+    return nameIndex == name.byteCount
+  }
+
+  /// The length of the character at `index` if it stands for itself in a name; 0 if its first byte is escaped.
+  private static func plainLength(_ text: RawSpan, _ index: Int) -> Int {
+    switch byte(text, index) {
+    case 0..<0x20, 0x7F, UInt8(ascii: "/"), UInt8(ascii: "%"): 0
+    case UInt8(ascii: "."): index == 0 ? 0 : 1
+    case 0..<0x80: 1
+    default: UTF8Sequence.length(in: text, at: index)
+    }
+  }
+
+  // MARK: parsing
+
+  private static func string(_ stem: RawSpan) -> ObjectFileName? {
+    if matches(stem, "%empty") { return .key(.string([])) }
+    let prefixLength = stem.byteCount - hashLength
+    if prefixLength >= 0, matches(stem.extracting(prefixLength..<prefixLength + 2), "%~") {
+      // The prefix ends where the next character, of at most four bytes, would have passed the limit.
+      guard (longestPrefix - 3...longestPrefix).contains(prefixLength),
+        let digest = hexadecimal(stem.extracting((prefixLength + 2)...)),
+        let prefix = unescape(stem.extracting(..<prefixLength))
+      else { return nil }
+      return .hashed(prefix: prefix, digest: digest)
+    }
+    return unescape(stem).map { .key(.string($0)) }
+  }
+
+  /// A decimal number without superfluous characters.
+  private static func integer(_ text: RawSpan) -> Int64? {
+    let isNegative = byte(text, 0) == UInt8(ascii: "-")
+    var index = isNegative ? 1 : 0
+    guard index < text.byteCount else { return nil }
+    let isSuperfluous = byte(text, index) == UInt8(ascii: "0") && (isNegative || text.byteCount > 1)
+    if isSuperfluous { return nil }
+    var value: Int64 = 0
+    while index < text.byteCount {
+      let digit = byte(text, index) &- UInt8(ascii: "0")
+      guard digit <= 9 else { return nil }
+      let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+      let (sum, overflow2) = product.addingReportingOverflow(isNegative ? -Int64(digit) : Int64(digit))
+      if overflow || overflow2 { return nil }
+      value = sum
+      index += 1
+    }
+    return value
+  }
+
+  private static func objectID(_ text: RawSpan) -> ObjectID? {
+    guard text.byteCount == 24, let high = hexadecimal(text.extracting(..<16)),
+      let low = hexadecimal(text.extracting(16...))
+    else { return nil }
+    return ObjectID(high: high, low: UInt32(low))
+  }
+
+  private static func uuid(_ text: RawSpan) -> UniqueID? {
+    guard text.byteCount == 36 else { return nil }
+    for index in [8, 13, 18, 23] where byte(text, index) != UInt8(ascii: "-") { return nil }
+    guard let a = hexadecimal(text.extracting(..<8)), let b = hexadecimal(text.extracting(9..<13)),
+      let c = hexadecimal(text.extracting(14..<18)), let d = hexadecimal(text.extracting(19..<23)),
+      let e = hexadecimal(text.extracting(24...))
+    else { return nil }
+    return UniqueID(high: a << 32 | b << 16 | c, low: d << 48 | e)
+  }
+
+  /// A number of up to 16 lower-case hexadecimal digits.
+  private static func hexadecimal(_ text: RawSpan) -> UInt64? {
+    var value: UInt64 = 0
+    for index in 0..<text.byteCount {
+      guard let digit = hexDigit(byte(text, index), upper: false) else { return nil }
+      value = value << 4 | UInt64(digit)
+    }
+    return value
+  }
+
+  private static func hexDigit(_ character: UInt8, upper: Bool) -> UInt8? {
+    switch character {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+    case UInt8(ascii: "A")...UInt8(ascii: "F") where upper: character - UInt8(ascii: "A") + 10
+    case UInt8(ascii: "a")...UInt8(ascii: "f") where !upper: character - UInt8(ascii: "a") + 10
+    default: nil
+    }
+  }
+
+  private static func matches(_ text: RawSpan, _ literal: StaticString) -> Bool {
+    guard text.byteCount == literal.utf8CodeUnitCount else { return false }
+    return literal.withUTF8Buffer { expected in
+      expected.indices.allSatisfy { byte(text, $0) == expected[$0] }
+    }
+  }
+
+  private static func byte(_ text: RawSpan, _ index: Int) -> UInt8 {
+    text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+  }
+}

@@ -1,0 +1,138 @@
+// The texts of objects that were rendered lately, so that stat, open and a second open render once.
+//
+// Bounded in bytes and in entries; the oldest text goes first, which suits scans. A text belongs to an inode and to the
+// generation of its table's last change, so commits to other tables leave it valid. Invariant: each entry in use is in the
+// chain of its inode's hash exactly once.
+
+import Synchronization
+
+/// A text, or only its size when the text is too large to keep.
+struct CachedText: Sendable {
+  let size: Int
+  let text: [UInt8]?
+}
+
+/// Texts by inode.
+final class TextCache: Sendable {
+  /// One text to remember.
+  struct Item: Sendable {
+    let inode: InodeNumber
+    let generation: UInt64
+    let text: [UInt8]
+  }
+
+  fileprivate struct Entry {
+    var inode = InodeNumber(0)
+    var generation: UInt64 = 0
+    var size = 0
+    var text: [UInt8]?
+    /// The slot of the next entry in the chain; -1 at its end.
+    var next: Int32 = -1
+    var isUsed = false
+
+    /// What the entry counts for.
+    var cost: Int { (text?.count ?? 0) + 64 }
+  }
+
+  fileprivate struct State {
+    /// A ring: entries come in at `newest` and go at `oldest`.
+    var entries: [Entry]
+    var oldest = 0
+    var newest = 0
+    /// The first slot of each chain; as many chains as slots.
+    var chains: [Int32]
+    var bytes = 0
+    var count = 0
+  }
+
+  /// Texts above this many bytes are remembered by their size alone.
+  static let largestText = 4 << 20
+
+  private let state: Mutex<State>
+  private let maximumBytes: Int
+
+  /// `slots` is a power of 2.
+  init(maximumBytes: Int = 16 << 20, slots: Int = 65_536) {
+    self.maximumBytes = maximumBytes
+    state = Mutex(
+      State(entries: Array(repeating: Entry(), count: slots), chains: Array(repeating: -1, count: slots)))
+  }
+
+  /// The text of `inode` as of `generation`, if it is still here.
+  func find(_ inode: InodeNumber, _ generation: UInt64) -> CachedText? {
+    state.withLock { state in
+      guard let slot = state.slot(of: inode), state.entries[slot].generation == generation else { return nil }
+      return CachedText(size: state.entries[slot].size, text: state.entries[slot].text)
+    }
+  }
+
+  /// The size of the text of `inode` as of `generation`, if it is still known.
+  func size(of inode: InodeNumber, _ generation: UInt64) -> Int? {
+    state.withLock { state in
+      guard let slot = state.slot(of: inode), state.entries[slot].generation == generation else { return nil }
+      return state.entries[slot].size
+    }
+  }
+
+  /// Remembers texts and forgets as many old ones as are in the way.
+  func insert(_ items: [Item]) {
+    if items.isEmpty { return }
+    state.withLock { state in
+      for item in items { state.insert(item, maximumBytes: maximumBytes) }
+    }
+  }
+
+  /// The number of bytes and entries held.
+  var usage: (bytes: Int, count: Int) { state.withLock { ($0.bytes, $0.count) } }
+}
+
+extension TextCache.State {
+  private func chain(of inode: InodeNumber) -> Int {
+    Int((inode.value &* 0x9e37_79b9_7f4a_7c15) >> 40) & (chains.count - 1)
+  }
+
+  fileprivate func slot(of inode: InodeNumber) -> Int? {
+    var slot = Int(chains[chain(of: inode)])
+    while slot >= 0, entries[slot].inode != inode { slot = Int(entries[slot].next) }
+    return slot >= 0 ? slot : nil
+  }
+
+  fileprivate mutating func insert(_ item: TextCache.Item, maximumBytes: Int) {
+    if let slot = slot(of: item.inode) { remove(slot) }
+    let isKept = item.text.count <= TextCache.largestText
+    var entry = TextCache.Entry()
+    entry.inode = item.inode
+    entry.generation = item.generation
+    entry.size = item.text.count
+    entry.text = isKept ? item.text : nil
+    entry.isUsed = true
+    while count > 0, bytes + entry.cost > maximumBytes || entries[newest].isUsed { removeOldest() }
+    let chain = chain(of: item.inode)
+    entry.next = chains[chain]
+    chains[chain] = Int32(newest)
+    bytes += entry.cost
+    count += 1
+    entries[newest] = entry
+    newest = (newest + 1) & (entries.count - 1)
+  }
+
+  private mutating func removeOldest() {
+    if entries[oldest].isUsed { remove(oldest) }
+    oldest = (oldest + 1) & (entries.count - 1)
+  }
+
+  private mutating func remove(_ slot: Int) {
+    let chain = chain(of: entries[slot].inode)
+    let next = entries[slot].next
+    if Int(chains[chain]) == slot {
+      chains[chain] = next
+    } else {
+      var before = Int(chains[chain])
+      while Int(entries[before].next) != slot { before = Int(entries[before].next) }
+      entries[before].next = next
+    }
+    bytes -= entries[slot].cost
+    count -= 1
+    entries[slot] = TextCache.Entry()
+  }
+}

@@ -1,0 +1,40 @@
+// What every callback needs, reached through the session's user data.
+
+import CFuse
+import FileTree
+import Glibc
+
+/// One mount.
+final class Bridge: Sendable {
+  let tree: FileTree
+  let kernel = KernelCache()
+  let notifier: Notifier
+
+  /// For how many seconds the kernel may trust a name. New versions are announced to it, so this bounds only how long a
+  /// missed announcement can matter.
+  static let entryTimeout = 10.0
+  /// The same for attributes.
+  static let attributeTimeout = 10.0
+
+  init(_ tree: FileTree) throws(FileTreeError) {
+    self.tree = tree
+    notifier = try Notifier(tree, kernel)
+  }
+
+  /// The mount that a request belongs to.
+  static func of(_ request: fuse_req_t) -> Unmanaged<Bridge> {
+    // The session was made with a pointer to a bridge, which lives longer than the session.
+    Unmanaged<Bridge>.fromOpaque(fuse_req_userdata(request).unsafelyUnwrapped)
+  }
+
+  /// An entry that the kernel may remember.
+  func entry(_ attributes: FileAttributes) -> fuse_entry_param {
+    var entry = fuse_entry_param()
+    entry.ino = attributes.inode.value
+    entry.generation = 1
+    entry.attr = status(attributes)
+    entry.attr_timeout = Self.attributeTimeout
+    entry.entry_timeout = Self.entryTimeout
+    return entry
+  }
+}

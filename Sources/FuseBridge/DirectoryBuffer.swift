@@ -1,0 +1,66 @@
+// Entries of a listing in the kernel's form, in memory of the size that the kernel asked for.
+
+import CFuse
+import FileTree
+import Glibc
+
+/// Packs entries until the memory is full.
+struct DirectoryBuffer: DirectorySink {
+  /// The number of bytes filled.
+  private(set) var count = 0
+
+  private let request: fuse_req_t
+  private let bridge: Bridge
+  private let memory: UnsafeMutableRawPointer
+  private let capacity: Int
+  private let withAttributes: Bool
+  /// Inodes that the kernel learns by this listing and that somebody counts.
+  private var references: [InodeNumber] = []
+
+  /// `memory` has `capacity` bytes and outlives the buffer.
+  init(
+    _ request: fuse_req_t, _ bridge: Bridge, _ memory: UnsafeMutableRawPointer, _ capacity: Int, withAttributes: Bool
+  ) {
+    self.request = request
+    self.bridge = bridge
+    self.memory = memory
+    self.capacity = capacity
+    self.withAttributes = withAttributes
+  }
+
+  mutating func add(
+    _ name: RawSpan, _ inode: InodeNumber, _ kind: NodeKind, _ attributes: FileAttributes?, next: UInt64
+  ) -> Bool {
+    let place = memory.advanced(by: count).assumingMemoryBound(to: CChar.self)
+    let room = capacity - count
+    var entry = fuse_entry_param()
+    if let attributes {
+      entry = bridge.entry(attributes)
+    } else {
+      // Node id 0 (which `entry.ino` still is) tells the kernel that no attributes come with this entry.
+      entry.attr.st_ino = numericCast(inode.value)
+      entry.attr.st_mode = kind == .directory ? S_IFDIR : S_IFREG
+    }
+    let size = name.withUnsafeBytes { bytes in
+      // The span is followed by a zero byte, so it is a C string.
+      let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+      return withAttributes
+        ? fuse_add_direntry_plus(request, place, room, text, &entry, off_t(next))
+        : fuse_add_direntry(request, place, room, text, &entry.attr, off_t(next))
+    }
+    if size > room { return false }
+    count += size
+    if attributes != nil { references.append(inode) }
+    return true
+  }
+
+  mutating func reset() {
+    count = 0
+    references.removeAll(keepingCapacity: true)
+  }
+
+  /// Takes back what the kernel did not learn after all.
+  func forgetReferences() {
+    for inode in references { bridge.tree.forget(inode, lookups: 1) }
+  }
+}

@@ -1,0 +1,24 @@
+// What the kernel is told when an operation fails: the only place where an errno is chosen for an error of the tree.
+
+import FileTree
+import Glibc
+
+extension FileTreeError {
+  /// The errno that stands for this error.
+  var errno: Int32 {
+    switch self {
+    case .notFound: ENOENT
+    // The kernel looks the name up again, and tells ENOENT or opens what has taken the place.
+    case .stale: ESTALE
+    case .notADirectory: ENOTDIR
+    case .isADirectory: EISDIR
+    case .readOnly: EROFS
+    case .noSuchAttribute: ENODATA
+    // ls asks once and remembers.
+    case .unsupportedAttribute: EOPNOTSUPP
+    case .busy: EAGAIN
+    case .damaged, .unavailable: EIO
+    case .noSuchClass: ENOENT
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// One request of the kernel, to be answered exactly once: answers consume it, and a request that is dropped is answered
+// with EIO.
+
+import CFuse
+import FileTree
+import Glibc
+
+/// A request that waits for its answer.
+struct FuseRequest: ~Copyable {
+  private let raw: fuse_req_t
+  private let owner: Unmanaged<Bridge>
+
+  /// Takes the request of a callback, which must not answer it by other means.
+  init(_ raw: fuse_req_t?) {
+    // libfuse passes a request to each callback, and the user data that the session was made with.
+    self.raw = raw.unsafelyUnwrapped
+    owner = Bridge.of(self.raw)
+  }
+
+  deinit { fuse_reply_err(raw, EIO) }
+
+  /// The mount that the request belongs to.
+  var bridge: Bridge { owner.takeUnretainedValue() }
+  var tree: FileTree { bridge.tree }
+
+  // MARK: answers
+
+  consuming func reply(_ error: FileTreeError) { reply(errno: error.errno) }
+
+  consuming func reply(errno: Int32) {
+    fuse_reply_err(raw, errno)
+    discardAnswered()
+  }
+
+  /// Answers with success and nothing else.
+  consuming func reply() { reply(errno: 0) }
+
+  /// Ends a request that has no answer.
+  consuming func replyNothing() {
+    fuse_reply_none(raw)
+    discardAnswered()
+  }
+
+  consuming func reply(entry attributes: FileAttributes) {
+    bridge.notifier.noteCacheableReply()
+    var entry = bridge.entry(attributes)
+    // The kernel that does not take the answer does not know the inode.
+    if fuse_reply_entry(raw, &entry) != 0 { bridge.tree.forget(attributes.inode, lookups: 1) }
+    discardAnswered()
+  }
+
+  consuming func reply(attributes: FileAttributes) {
+    bridge.notifier.noteCacheableReply()
+    var status = status(attributes)
+    fuse_reply_attr(raw, &status, Bridge.attributeTimeout)
+    discardAnswered()
+  }
+
+  consuming func reply(open file: OpenFile, _ info: UnsafeMutablePointer<fuse_file_info>) {
+    let handle = Unmanaged.passRetained(file)
+    info.pointee.fh = UInt64(UInt(bitPattern: handle.toOpaque()))
+    info.pointee.keep_cache = file.caching == .keep ? 1 : 0
+    info.pointee.direct_io = file.caching == .bypass ? 1 : 0
+    // An interrupted open is not followed by a release.
+    if fuse_reply_open(raw, info) != 0 {
+      bridge.tree.release(file)
+      handle.release()
+    }
+    discardAnswered()
+  }
+
+  consuming func reply(open stream: DirectoryStream, _ info: UnsafeMutablePointer<fuse_file_info>) {
+    let handle = Unmanaged.passRetained(stream)
+    info.pointee.fh = UInt64(UInt(bitPattern: handle.toOpaque()))
+    if fuse_reply_open(raw, info) != 0 { handle.release() }
+    discardAnswered()
+  }
+
+  consuming func reply(bytes: UnsafeRawBufferPointer) {
+    fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    discardAnswered()
+  }
+
+  /// Answers a question for a value that the asker has room for `capacity` bytes of; 0 asks for the length only.
+  consuming func reply(value: [UInt8], capacity: Int) {
+    if capacity == 0 {
+      fuse_reply_xattr(raw, value.count)
+    } else if capacity < value.count {
+      fuse_reply_err(raw, ERANGE)
+    } else {
+      value.withUnsafeBytes { bytes in
+        _ = fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+      }
+    }
+    discardAnswered()
+  }
+
+  consuming func reply(_ status: FileSystemStatus) {
+    var result = statvfs()
+    result.f_bsize = numericCast(status.blockSize)
+    result.f_frsize = numericCast(status.blockSize)
+    result.f_blocks = numericCast(status.blocks)
+    result.f_bfree = numericCast(status.freeBlocks)
+    result.f_bavail = numericCast(status.availableBlocks)
+    result.f_files = numericCast(status.files)
+    result.f_ffree = numericCast(status.freeFiles)
+    result.f_favail = numericCast(status.freeFiles)
+    result.f_namemax = numericCast(status.longestName)
+    fuse_reply_statfs(raw, &result)
+    discardAnswered()
+  }
+
+  /// Fills a buffer of `capacity` bytes with entries and answers with it; an answer that does not arrive takes the entries
+  /// back.
+  consuming func reply(
+    capacity: Int, withAttributes: Bool, entries: (inout DirectoryBuffer) throws(FileTreeError) -> Void
+  ) {
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
+    defer { memory.deallocate() }
+    var buffer = DirectoryBuffer(raw, bridge, memory, capacity, withAttributes: withAttributes)
+    do throws(FileTreeError) {
+      try entries(&buffer)
+      if withAttributes { bridge.notifier.noteCacheableReply() }
+      let start = UnsafePointer(memory.assumingMemoryBound(to: CChar.self))
+      if fuse_reply_buf(raw, start, buffer.count) != 0 { buffer.forgetReferences() }
+    } catch {
+      fuse_reply_err(raw, error.errno)
+    }
+    discardAnswered()
+  }
+
+  private consuming func discardAnswered() { discard self }
+}
+
+/// Attributes as stat(2) has them.
+func status(_ attributes: FileAttributes) -> stat {
+  var status = stat()
+  let type: mode_t = attributes.kind == .directory ? S_IFDIR : S_IFREG
+  status.st_ino = numericCast(attributes.inode.value)
+  status.st_mode = type | attributes.permissions
+  status.st_nlink = numericCast(attributes.links)
+  status.st_uid = attributes.owner
+  status.st_gid = attributes.group
+  status.st_size = off_t(attributes.size)
+  status.st_blksize = 4096
+  status.st_blocks = blkcnt_t((attributes.size + 511) / 512)
+  let time = timespec(tv_sec: Int(attributes.modifiedSeconds), tv_nsec: Int(attributes.modifiedNanoseconds))
+  status.st_mtim = time
+  status.st_ctim = time
+  status.st_atim = time
+  return status
+}

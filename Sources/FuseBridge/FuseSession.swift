@@ -1,0 +1,143 @@
+// The life of a mount: make the session, mount, serve, unmount.
+
+public import FileTree
+import CFuse
+import Glibc
+
+/// A tree on its way to the kernel. Make it after the process has forked; `mount`, then `run`, from one thread.
+public final class FuseSession {
+  /// Called once the kernel and this process have agreed on how to talk: from then on the tree is live.
+  public var onReady: (() -> Void)?
+
+  private let settings: FuseSettings
+  private let bridge: Bridge
+  /// libfuse's session; nil after `run`.
+  private var session: OpaquePointer?
+  private var isMounted = false
+
+  /// Prepares a session; nothing is mounted yet.
+  public init(_ tree: FileTree, _ settings: FuseSettings) throws(FuseError) {
+    self.settings = settings
+    do {
+      bridge = try Bridge(tree)
+    } catch {
+      throw .refused("cannot read the realm: \(error)")
+    }
+    var arguments = fuse_args()
+    defer { fuse_opt_free_args(&arguments) }
+    fuse_opt_add_arg(&arguments, "realmfs")
+    if settings.debug { fuse_opt_add_arg(&arguments, "-d") }
+    for option in ["ro", "default_permissions"] + settings.kernelOptions {
+      fuse_opt_add_arg(&arguments, "-o" + Self.escaped(option))
+    }
+    var operations = Callbacks.table()
+    let userData = Unmanaged.passUnretained(bridge).toOpaque()
+    FuseLog.collect()
+    session = fuse_session_new(&arguments, &operations, MemoryLayout<fuse_lowlevel_ops>.size, userData)
+    let messages = FuseLog.collected()
+    bridge.kernel.attach(session)
+    if session == nil { throw .badOption(Self.joined(messages, or: "libfuse refused the mount options")) }
+  }
+
+  deinit { destroy() }
+
+  /// Mounts. When it returns, the kernel knows the mount and holds requests back until `run` serves them.
+  public func mount() throws(FuseError) {
+    let point = settings.mountPoint
+    var status = stat()
+    if stat(point, &status) != 0 {
+      throw .mountPoint("cannot mount on \(point): \(Self.text(of: errno))")
+    }
+    if status.st_mode & S_IFMT != S_IFDIR { throw .mountPoint("cannot mount on \(point): not a directory") }
+    let device = "/dev/fuse"
+    if access(device, F_OK) != 0 {
+      throw .refused("cannot mount: \(device): \(Self.text(of: errno)); load the module (modprobe fuse) or, in a container, "
+        + "pass the device in (--device /dev/fuse)")
+    }
+    FuseLog.collect()
+    let result = fuse_session_mount(session, point)
+    let messages = FuseLog.collected()
+    if result != 0 { throw .refused("cannot mount on \(point): " + Self.joined(messages, or: "FUSE refused")) }
+    isMounted = true
+  }
+
+  /// Serves until the tree is unmounted or SIGINT, SIGTERM or SIGHUP comes, then unmounts. 0, or 1 after a failure.
+  public func run() -> Int32 {
+    guard let session, isMounted else { return 1 }
+    defer { destroy() }
+    guard fuse_set_signal_handlers(session) == 0, serveOne(session) else { return 1 }
+    onReady?()
+    onReady = nil
+    guard bridge.notifier.start() else { return 1 }
+    let result = settings.singleThread ? fuse_session_loop(session) : serveWithThreads(session)
+    endNotifier(session)
+    // A signal ends the loop with its number, an unmount with 0, a failure with -errno.
+    return result >= 0 ? 0 : 1
+  }
+
+  // MARK: serving
+
+  private func serveWithThreads(_ session: OpaquePointer) -> Int32 {
+    guard let configuration = fuse_loop_cfg_create() else { return -ENOMEM }
+    defer { fuse_loop_cfg_destroy(configuration) }
+    let threads = max(1, settings.threads ?? Self.defaultThreads)
+    fuse_loop_cfg_set_clone_fd(configuration, 1)
+    fuse_loop_cfg_set_max_threads(configuration, UInt32(clamping: threads))
+    fuse_loop_cfg_set_idle_threads(configuration, UInt32(clamping: threads))
+    return fuse_session_loop_mt(session, configuration)
+  }
+
+  /// Enough that one thread that waits for the disk does not hold up the others.
+  private static var defaultThreads: Int { min(16, max(4, 2 * sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+
+  /// Receives and serves one request. The first is the kernel's INIT.
+  private func serveOne(_ session: OpaquePointer) -> Bool {
+    var buffer = fuse_buf()
+    defer { free(buffer.mem) }
+    var count: Int32
+    repeat {
+      count = fuse_session_receive_buf(session, &buffer)
+    } while count == -EINTR && fuse_session_exited(session) == 0
+    guard count > 0 else { return false }
+    fuse_session_process_buf(session, &buffer)
+    return true
+  }
+
+  /// Ends the notifier. The kernel may hold a notification until some request is answered, so requests are served on
+  /// until the thread is through.
+  private func endNotifier(_ session: OpaquePointer) {
+    bridge.notifier.stop()
+    fuse_session_reset(session)
+    var device = pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
+    while !bridge.notifier.isStopped {
+      if poll(&device, 1, 10) > 0, !serveOne(session) { break }
+    }
+    bridge.notifier.join()
+  }
+
+  private func destroy() {
+    guard let session else { return }
+    fuse_remove_signal_handlers(session)
+    if isMounted { fuse_session_unmount(session) }
+    fuse_session_destroy(session)
+    self.session = nil
+  }
+
+  // MARK: texts
+
+  /// libfuse splits options at commas.
+  private static func escaped(_ option: String) -> String {
+    var result = ""
+    for character in option {
+      if character == "," || character == "\\" { result.append("\\") }
+      result.append(character)
+    }
+    return result
+  }
+
+  private static func joined(_ messages: [String], or fallback: String) -> String {
+    messages.isEmpty ? fallback : messages.joined(separator: "; ")
+  }
+
+  private static func text(of error: Int32) -> String { String(cString: strerror(error)) }
+}

@@ -1,0 +1,20 @@
+// What the user chooses about the mount itself.
+
+/// How a tree is mounted and served.
+public struct FuseSettings: Sendable {
+  /// The directory to mount on.
+  public var mountPoint: String
+  /// Whether the process stays attached to its terminal. It changes nothing here; the command forks or does not.
+  public var foreground = false
+  /// Options for the kernel or libfuse, each as after `-o`. `ro` and `default_permissions` are always added.
+  public var kernelOptions: [String] = []
+  /// The most threads that serve requests; nil chooses by the number of processors.
+  public var threads: Int?
+  /// Whether one thread serves everything.
+  public var singleThread = false
+  /// Whether libfuse prints each request.
+  public var debug = false
+
+  /// Serves `mountPoint` with as many threads as suit the machine.
+  public init(mountPoint: String) { self.mountPoint = mountPoint }
+}

@@ -1,0 +1,51 @@
+// What this process can do to the kernel's caches of the tree: the notifications of the FUSE protocol.
+
+import CFuse
+import FileTree
+import Glibc
+
+/// The kernel's caches of names, attributes and texts.
+final class KernelCache: @unchecked Sendable {
+  // Unchecked: the session is set once, before other threads exist, and libfuse lets any thread send notifications.
+  private var session: OpaquePointer?
+
+  /// Names the session behind which the kernel is.
+  func attach(_ session: OpaquePointer?) { self.session = session }
+
+  /// Makes the kernel look up every name again. False if it is too old for that.
+  func forgetNames() -> Bool { realmfs_notify_epoch(session) != -EINVAL }
+
+  /// Makes the kernel look up a name in the root again, and all below it. It waits for requests that are under way in the
+  /// root.
+  func forgetName(_ name: [UInt8]) {
+    name.withUnsafeBytes { bytes in
+      let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+      // An error says that the kernel does not know the name; the same below for inodes.
+      _ = fuse_lowlevel_notify_inval_entry(session, InodeNumber.root.value, text, bytes.count)
+    }
+  }
+
+  /// Makes the kernel ask for the attributes of an inode again. It does not wait for anything.
+  func forgetAttributes(_ inode: InodeNumber) {
+    _ = fuse_lowlevel_notify_inval_inode(session, inode.value, -1, 0)
+  }
+
+  /// Puts the text of a file that is being opened into the page cache, which saves the kernel from asking for it: for small
+  /// files that is every second request that a reader waits for.
+  ///
+  /// Unlike other notifications it is sent by the thread that answers the open. The kernel lets it wait only for pages that
+  /// are being read, and there are none: the tree answers for it that the file has no other handle.
+  func store(_ file: OpenFile) {
+    file.read(from: 0, count: file.size) { bytes in
+      bytes.withUnsafeBytes { bytes in
+        var buffer = fuse_buf()
+        buffer.size = bytes.count
+        buffer.mem = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+        buffer.fd = -1
+        var vector = fuse_bufvec(count: 1, idx: 0, off: 0, buf: buffer)
+        // If it fails, the kernel asks for the text after all.
+        _ = fuse_lowlevel_notify_store(session, file.inode.value, 0, &vector, fuse_buf_copy_flags(0))
+      }
+    }
+  }
+}
