@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Runs the tests of damaged files under the address sanitizer, after a check that the sanitizer works at all.
+# MUTANTS sets how many mutants of each fixture are tried (default: a number for a few minutes).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0:abort_on_error=0}
+export SWIFT_BACKTRACE=enable=no
+
+# A sanitizer that finds nothing must be one that would have found something.
+probe=$(mktemp -d)
+trap 'rm -rf "$probe"' EXIT
+cat >"$probe/probe.swift" <<'SWIFT'
+let memory = UnsafeMutablePointer<Int>.allocate(capacity: 1)
+memory.deallocate()
+print(memory.pointee)
+SWIFT
+swiftc -sanitize=address "$probe/probe.swift" -o "$probe/probe" 2>/dev/null
+if "$probe/probe" >/dev/null 2>&1; then
+  echo "asan: the address sanitizer did not find the planted error" >&2
+  exit 1
+fi
+
+swift build --build-tests --sanitize=address --scratch-path .build/asan ${SWIFTFLAGS:-}
+swift test --skip-build --sanitize=address --scratch-path .build/asan ${SWIFTFLAGS:-} \
+  --filter "${ASAN_FILTER:-Mutant|Damage|Hostile}"

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Everything that a change must pass, in the order of what fails fastest. Each step says how long it took.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+started=$SECONDS
+step() {
+  local name=$1 start=$SECONDS
+  shift
+  printf '\n==> %s\n' "$name"
+  if "$@"; then
+    echo "==> $name: passed in $((SECONDS - start)) s"
+  else
+    echo "==> $name: FAILED after $((SECONDS - start)) s"
+    exit 1
+  fi
+}
+
+step "style" make --no-print-directory lint
+step "build" make --no-print-directory release
+step "tidy" Scripts/tidy.sh
+step "tests" make --no-print-directory test
+step "end to end" Tests/e2e/run.sh
+step "address sanitizer" Scripts/asan.sh
+step "fuzzing" env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" Fuzz/run.sh
+echo
+echo "All checks passed in $((SECONDS - started)) s."

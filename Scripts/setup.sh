@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing, and says how to get Swift if it is absent. Does nothing, and needs no
+# rights, on a machine that has everything.
+set -euo pipefail
+
+packages=(
+  libfuse3-dev fuse3     # mounts
+  libssl-dev             # encrypted realms
+  libintelrdfpmath-dev   # Decimal128
+  pkg-config binutils
+  jq python3 attr rsync strace procps util-linux # tests
+  bindfs                 # benchmarks compare with it
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
+  [[ $status == "install ok installed" ]] || missing+=("$package")
+done
+
+if [ ${#missing[@]} -gt 0 ]; then
+  if ! command -v apt-get >/dev/null; then
+    echo "setup: this machine has no apt-get; install the counterparts of: ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || {
+      echo "setup: run as root: apt-get install ${missing[*]}" >&2
+      exit 1
+    }
+    as_root=(sudo)
+  fi
+  echo "setup: installing ${missing[*]}"
+  log=$(mktemp)
+  install_missing() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
+  }
+  # A package list that is too old, or none at all, is the usual reason for a failure.
+  if ! install_missing >"$log" 2>&1 &&
+    ! { "${as_root[@]}" apt-get update && install_missing; } >"$log" 2>&1; then
+    tail -20 "$log" >&2
+    exit 1
+  fi
+  rm -f "$log"
+fi
+
+if ! command -v swift >/dev/null; then
+  cat >&2 <<'TEXT'
+setup: Swift is missing. realmfs needs version 6.2 or later; https://www.swift.org/install/linux/ has it, for example
+
+    curl -O https://download.swift.org/swiftly/linux/swiftly-$(uname -m).tar.gz
+    tar zxf swiftly-$(uname -m).tar.gz && ./swiftly init
+
+Run the same make command again when `swift --version` works.
+TEXT
+  exit 1
+fi

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Rules of the house that no compiler checks: layers, forbidden constructs, where unsafe memory may be, form of the text,
+# test names in documents, generated files. Prints every breach with its place; exits 1 if there is one.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+program=${REALMFS:-$PWD/.build/release/realmfs}
+breaches=0
+# The reporting end of a pipe runs in this shell, so that it can count.
+shopt -s lastpipe
+
+# breach RULE: reads `file:line: text` lines and reports them.
+breach() {
+  local line
+  while IFS= read -r line; do
+    [ -n "$line" ] || continue
+    echo "$line: $1" | sed -E 's/^(\S+:[0-9]+):\s*/\1: /'
+    breaches=$((breaches + 1))
+  done
+}
+
+# Code without comments and string literals, as `file:line:code`, so that words in texts do not count.
+code() {
+  find "$@" -name '*.swift' -print0 | sort -z | xargs -0 -r awk '
+    FNR == 1 { inside = 0 }
+    {
+      line = $0
+      count = gsub(/"""/, "\"\"\"", line)
+      if (inside) { if (count % 2) inside = 0; next }
+      if (count % 2) { inside = 1; sub(/""".*/, "", line) }
+      gsub(/\\"/, "", line)
+      gsub(/"[^"]*"/, "\"\"", line)
+      sub(/\/\/.*/, "", line)
+      print FILENAME ":" FNR ":" line
+    }'
+}
+
+# ---- layers: a module imports only what lies below it ----
+
+imports() { code "Sources/$1" | grep -E ':\s*(@\w+ )*((public|internal|package|private|fileprivate) )?import '; }
+may_import() {
+  local module=$1 allowed=$2
+  imports "$module" | grep -vE "import ($allowed)\$" | breach "module $module may import only: ${allowed//|/, }"
+}
+system='Glibc|Synchronization|CLinux'
+may_import RealmPages "$system|COpenSSL|CIntelDecimal"
+may_import RealmJSON "$system|RealmPages|CIntelDecimal"
+may_import FileTree "$system|RealmPages|RealmJSON"
+may_import FuseBridge "$system|FileTree|CFuse"
+may_import realmfs "$system|RealmPages|RealmJSON|FileTree|FuseBridge"
+code Sources/RealmPages/Node Sources/RealmPages/File | grep -wE 'Table|TableKey|Column|ColKey|ObjKey|Snapshot|Spec' |
+  breach "Node/ and File/ know nothing of tables and versions"
+code Sources/RealmPages/Tree | grep -wE 'Table|Snapshot|Realm' | breach "Tree/ knows nothing of tables and versions"
+code Sources | grep -E 'import Foundation' | breach "sources use Glibc, not Foundation: start-up time and size"
+
+# ---- forbidden constructs ----
+
+code Sources | grep -E '\btry!' | breach "try! turns an error into a crash"
+code Sources | grep -E '\b(fatalError|preconditionFailure|assertionFailure)\(' | breach "data must not end the process"
+code Sources | grep -E '[A-Za-z0-9_)\]]!([.,;:)\[ ]|$)' | grep -vE '!=|\bas!' | breach "no forced unwrapping"
+code Sources | grep -E '\bas!' | breach "no forced casts"
+code Sources | grep -E 'catch \{\s*\}' | breach "an empty catch hides an error"
+grep -rnE '\btry\?' --include='*.swift' Sources | grep -vE '//' | while IFS= read -r line; do
+  # The reason may also stand in the line above.
+  file=${line%%:*} number=${line#*:} && number=${number%%:*}
+  sed -n "$((number - 1))p" "$file" | grep -q '//' || echo "$line"
+done | breach "try? needs a comment that says why the loss is right"
+
+# ---- unsafe memory: only where it must be, each place with its reason ----
+
+declare -A unsafe_places=(
+  [Sources/RealmPages/File/]="system calls, the mapping, decryption buffers"
+  [Sources/RealmPages/Node/]="views of nodes in the mapping; bounds are checked when a view is made"
+  [Sources/RealmPages/Table/MixedLeaf.swift]="the bytes of a value that lies in a pair of words"
+  [Sources/RealmPages/Open/Realm.swift]="the way in for bytes in memory; the signature of a file"
+  [Sources/RealmPages/Verify/FullTextWords.swift]="a text of the snapshot, passed on as it is"
+  [Sources/RealmPages/Verify/IndexData.swift]="literals as values"
+  [Sources/RealmJSON/OutputBuffer.swift]="the text buffer that all rendering appends to"
+  [Sources/RealmJSON/StringText.swift]="the bytes of a String, passed on as a span"
+  [Sources/FileTree/NameEscaping.swift]="the bytes of a String, passed on as a span"
+  [Sources/FuseBridge/]="libfuse's interface is made of pointers"
+  [Sources/realmfs/System.swift]="system calls with C strings"
+  [Sources/realmfs/StandardOutput.swift]="write(2)"
+  [Sources/realmfs/SecretBuffer.swift]="memory that is locked and wiped"
+)
+code Sources | grep -E 'Unsafe(Mutable)?(Raw)?(Buffer)?Pointer|Unmanaged|unsafeBitCast|withMemoryRebound' |
+  while IFS= read -r line; do
+    allowed=
+    for place in "${!unsafe_places[@]}"; do [[ $line == "$place"* ]] && allowed=1; done
+    [ -n "$allowed" ] || echo "$line"
+  done | breach "unsafe memory outside the places that Scripts/tidy.sh lists"
+
+# ---- form of the text ----
+
+mapfile -t texts < <(git ls-files --cached --others --exclude-standard 2>/dev/null |
+  grep -E '\.(swift|sh|py|c|h|md|yml)$|^Makefile$|^\.ci/' | sort)
+for text in "${texts[@]}"; do
+  [ -f "$text" ] || continue
+  if [[ $text == *.swift || $text == *.c || $text == *.h ]]; then
+    awk -v file="$text" 'length($0) > 120 {print file ":" FNR ": " length($0) " columns"}' "$text"
+  fi
+  [[ $text == Makefile ]] || grep -nP '\t' "$text" | sed "s|^\([0-9]*\):.*|$text:\1: tab|"
+  grep -nP '[ \t]+$' "$text" | sed "s|^\([0-9]*\):.*|$text:\1: trailing blank|"
+  [ -z "$(tail -c1 "$text")" ] || echo "$text:1: no newline at the end"
+done | breach "form"
+find Sources Tests -name '*.swift' | while IFS= read -r file; do
+  head -1 "$file" | grep -q '^//' || echo "$file:1"
+done | breach "a file opens with a comment on its job"
+
+# ---- documents name tests that exist ----
+
+if [ -f docs/SEMANTICS.md ]; then
+  # `[t: mount_lifecycle]` or `[t: NameEscapingTests]`: an end-to-end script, or a word in a Swift test.
+  grep -noE '\[t: [^]]+\]' docs/SEMANTICS.md | while IFS=: read -r number _ ids; do
+    for id in $(tr -d '],' <<<"$ids"); do
+      [ -f "Tests/e2e/$id.sh" ] || grep -rqw -- "$id" Tests --include='*.swift' ||
+        echo "docs/SEMANTICS.md:$number: test $id"
+    done
+  done | breach "a statement names a test that does not exist"
+fi
+
+# ---- generated files ----
+
+if [ -x "$program" ]; then
+  same() {
+    local file=$1
+    shift
+    "$program" help "$@" | cmp -s - "$file" || echo "$file:1"
+  }
+  { same man/realmfs.1 --man
+    same completions/realmfs.bash --completions bash
+    same completions/_realmfs --completions zsh
+    same completions/realmfs.fish --completions fish
+  } | breach "differs from the program's output; run 'make man completions'"
+else
+  echo "tidy: no release build at $program: generated files were not compared" >&2
+  breaches=$((breaches + 1))
+fi
+
+if [ $breaches -gt 0 ]; then
+  echo "tidy: $breaches breaches"
+  exit 1
+fi
+echo "tidy: all rules are kept"

@@ -1,0 +1,130 @@
+// From argv to checked arguments, by the option table alone. Options and operands may come in any order, `--` ends the
+// options; what the table does not know is a usage error that names it.
+
+/// The arguments of one command, checked against the option table.
+struct Arguments: Sendable {
+  let command: CommandName
+  private(set) var operands: [String] = []
+  private var values: [OptionName: [String]] = [:]
+  /// The `-o` options in the order given, their values nil for flags.
+  private(set) var mountOptions: [(spec: MountOptionSpec, value: String?)] = []
+
+  /// How often an option was given.
+  func count(_ option: OptionName) -> Int { values[option]?.count ?? 0 }
+
+  /// Whether an option was given.
+  func has(_ option: OptionName) -> Bool { count(option) > 0 }
+
+  /// The value of an option, or nil if it was not given.
+  func value(_ option: OptionName) -> String? { values[option]?.last }
+
+  /// All values of an option that may repeat.
+  func allValues(_ option: OptionName) -> [String] { values[option] ?? [] }
+
+  /// The value of one of our own mount options; empty for a flag that was given.
+  func mountOption(_ name: MountOptionName) -> String? {
+    mountOptions.last { $0.spec.kind == .own(name) }.map { $0.value ?? "" }
+  }
+
+  /// A usage error of this command.
+  func usage(_ message: String) -> CommandFailure { .usage(message, command: command) }
+}
+
+extension Arguments {
+  /// Parses what follows the command's name.
+  ///
+  /// `--help` anywhere ends the checks, since nothing else will be done.
+  init(_ command: CommandName, _ words: [String]) throws(CommandFailure) {
+    self.command = command
+    var rest = words[...]
+    var onlyOperands = false
+    while let word = rest.popFirst() {
+      if onlyOperands || !word.hasPrefix("-") || word == "-" {
+        operands.append(word)
+      } else if word == "--" {
+        onlyOperands = true
+      } else if word.hasPrefix("--") {
+        try takeLong(word.dropFirst(2), &rest)
+      } else {
+        try takeShort(word.dropFirst(), &rest)
+      }
+    }
+    if has(.help) { return }
+    try checkGroups()
+    try checkOperands()
+  }
+
+  private mutating func takeLong(_ word: Substring, _ rest: inout ArraySlice<String>) throws(CommandFailure) {
+    let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let spec = spec(where: { $0.name.rawValue == parts[0] }) else {
+      throw usage("unknown option --\(parts[0])")
+    }
+    guard spec.value != nil else {
+      if parts.count > 1 { throw usage("option --\(parts[0]) takes no value") }
+      return try take(spec, value: "")
+    }
+    guard let value = parts.count > 1 ? String(parts[1]) : rest.popFirst() else {
+      throw usage("option --\(parts[0]) needs a value")
+    }
+    try take(spec, value: value)
+  }
+
+  /// A cluster of short flags; the first that takes a value takes the rest of the word, or the next word.
+  private mutating func takeShort(_ word: Substring, _ rest: inout ArraySlice<String>) throws(CommandFailure) {
+    var letters = word
+    while let letter = letters.popFirst() {
+      guard let spec = spec(where: { $0.short == letter }) else { throw usage("unknown option -\(letter)") }
+      guard spec.value != nil else {
+        try take(spec, value: "")
+        continue
+      }
+      guard let value = letters.isEmpty ? rest.popFirst() : String(letters) else {
+        throw usage("option -\(letter) needs a value")
+      }
+      return try take(spec, value: value)
+    }
+  }
+
+  private func spec(where matches: (OptionSpec) -> Bool) -> OptionSpec? {
+    Options.options.first { $0.commands.contains(command) && matches($0) }
+  }
+
+  private mutating func take(_ spec: OptionSpec, value: String) throws(CommandFailure) {
+    if has(spec.name) && !spec.mayRepeat { throw usage("option --\(spec.name.rawValue) is given twice") }
+    if case .words(let words) = spec.completion, !words.contains(value) {
+      throw usage("option --\(spec.name.rawValue): '\(value)' is none of \(words.joined(separator: ", "))")
+    }
+    values[spec.name, default: []].append(value)
+    guard spec.name == .options else { return }
+    for item in value.split(unescaped: ",") { try takeMountOption(item) }
+  }
+
+  private mutating func takeMountOption(_ item: String) throws(CommandFailure) {
+    let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    let name = String(parts[0])
+    let value = parts.count > 1 ? String(parts[1]) : nil
+    guard let spec = Options.mountOptions.first(where: { $0.name == name && $0.commands.contains(command) }) else {
+      throw usage("unknown mount option -o \(name)")
+    }
+    if case .refused(let reason) = spec.kind { throw usage("mount option -o \(name) is refused: \(reason)") }
+    if spec.value != nil && (value ?? "").isEmpty { throw usage("mount option -o \(name) needs a value") }
+    if spec.value == nil && value != nil { throw usage("mount option -o \(name) takes no value") }
+    mountOptions.append((spec, value))
+  }
+
+  private func checkGroups() throws(CommandFailure) {
+    for spec in Options.options where spec.group != nil && has(spec.name) {
+      if let other = Options.options.first(where: { $0.group == spec.group && $0.name != spec.name && has($0.name) }) {
+        throw usage("options --\(spec.name.rawValue) and --\(other.name.rawValue) exclude each other")
+      }
+    }
+  }
+
+  private func checkOperands() throws(CommandFailure) {
+    guard let expected = Options.command(command)?.arguments else { return }
+    if operands.count > expected.count { throw usage("unexpected argument '\(operands[expected.count])'") }
+    if operands.count < expected.count, !expected[operands.count].isOptional {
+      throw usage("\(expected[operands.count].name) is missing")
+    }
+  }
+}

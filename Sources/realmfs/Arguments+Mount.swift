@@ -1,0 +1,73 @@
+// What the arguments say about the tree: notation, classes, owner, modes.
+import FileTree
+import Glibc
+import RealmJSON
+
+extension Arguments {
+  /// The notation of values: --json-style or -o json=, plain without either.
+  func jsonStyle() throws(CommandFailure) -> JSONStyle {
+    let long = value(.jsonStyle)
+    let short = mountOption(.json)
+    if let long, let short, long != short { throw usage("options --json-style \(long) and -o json=\(short) disagree") }
+    guard let name = long ?? short else { return .plain }
+    guard let style = JSONStyle(rawValue: name) else {
+      throw usage("mount option -o json: '\(name)' is none of \(Options.jsonStyles.joined(separator: ", "))")
+    }
+    return style
+  }
+
+  /// The classes to show: --class A,B and -o class=A:B together; nil for all.
+  func shownClasses() -> [String]? {
+    guard has(.classes) || mountOption(.classes) != nil else { return nil }
+    let long = allValues(.classes).flatMap { $0.split(unescaped: ",") }
+    let short = mountOptions.filter { $0.spec.kind == .own(.classes) }.flatMap {
+      ($0.value ?? "").split(unescaped: ":")
+    }
+    return long + short
+  }
+
+  /// The options of the tree.
+  func treeOptions() throws(CommandFailure) -> MountOptions {
+    var options = MountOptions()
+    options.json = try jsonStyle()
+    options.classes = shownClasses()
+    options.showControl = mountOption(.showControl) != nil
+    options.uid = try userID()
+    options.gid = try groupID()
+    options.umask = try mode(.umask)
+    options.fmask = try mode(.fmask)
+    options.dmask = try mode(.dmask)
+    options.productVersion = Options.version
+    options.log = { Log.error($0) }
+    return options
+  }
+
+  /// What is passed on to libfuse and the kernel, as `NAME` or `NAME=VALUE`.
+  func kernelOptions() -> [String] {
+    mountOptions.filter { $0.spec.kind == .kernel }.map { option in
+      option.spec.name + (option.value.map { "=\($0)" } ?? "")
+    }
+  }
+
+  private func mode(_ name: MountOptionName) throws(CommandFailure) -> UInt32? {
+    guard let text = mountOption(name) else { return nil }
+    guard let mode = UInt32(text, radix: 8), mode <= 0o777 else {
+      throw usage("mount option -o \(name.rawValue): '\(text)' is not an octal mode from 0 to 777")
+    }
+    return mode
+  }
+
+  private func userID() throws(CommandFailure) -> UInt32? {
+    guard let text = mountOption(.uid) else { return nil }
+    if let number = UInt32(text) { return number }
+    guard let entry = getpwnam(text) else { throw usage("mount option -o uid: there is no user '\(text)'") }
+    return entry.pointee.pw_uid
+  }
+
+  private func groupID() throws(CommandFailure) -> UInt32? {
+    guard let text = mountOption(.gid) else { return nil }
+    if let number = UInt32(text) { return number }
+    guard let entry = getgrnam(text) else { throw usage("mount option -o gid: there is no group '\(text)'") }
+    return entry.pointee.gr_gid
+  }
+}

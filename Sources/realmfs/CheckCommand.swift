@@ -1,0 +1,69 @@
+// `realmfs check`: verifies every structure of a file and prints what is wrong with it.
+import RealmPages
+
+/// The command `check`.
+enum CheckCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let limit = try limit(arguments)
+    let source = try RealmSource(arguments)
+    let report = try source.onNewest { (snapshot) throws(CommandFailure) in
+      var problems: [Verifier.Problem] = []
+      let summary = Verifier(snapshot).run(limit: limit) { problems.append($0) }
+      return CheckReport(path: source.path, version: snapshot.version, summary: summary, problems: problems)
+    }
+    let output = StandardOutput()
+    output.print(arguments.has(.json) ? report.json.text : report.text)
+    try output.flush()
+    return report.summary.isSound ? .done : .damaged
+  }
+
+  private static func limit(_ arguments: Arguments) throws(CommandFailure) -> Int {
+    guard let text = arguments.value(.limit) else { return 1000 }
+    guard let limit = Int(text), limit > 0 else {
+      throw arguments.usage("option --limit: '\(text)' is not a number above 0")
+    }
+    return limit
+  }
+}
+
+/// The verdict on one version.
+private struct CheckReport {
+  let path: String
+  let version: UInt64
+  let summary: Verifier.Summary
+  let problems: [Verifier.Problem]
+
+  var text: String {
+    var text = problems.map { "\($0)\n" }.joined()
+    let left = summary.problems - problems.count
+    if left > 0 { text += "and \(left) more; --limit shows them\n" }
+    let verdict = summary.isSound ? "sound" : summary.problems == 1 ? "1 problem" : "\(summary.problems) problems"
+    text += "\(path): \(verdict): \(summary.tables) tables, \(summary.objects) objects, "
+    return text + "\(summary.nodes) nodes with \(summary.bytes) bytes, \(summary.freeBytes) bytes free\n"
+  }
+
+  var json: JSONText {
+    .object([
+      ("file", .string(path)),
+      ("version", .number(Int(clamping: version))),
+      ("sound", .bool(summary.isSound)),
+      ("tables", .number(summary.tables)),
+      ("objects", .number(summary.objects)),
+      ("nodes", .number(summary.nodes)),
+      ("bytes", .number(summary.bytes)),
+      ("freeBytes", .number(summary.freeBytes)),
+      ("problemCount", .number(summary.problems)),
+      (
+        "problems",
+        .array(
+          problems.map { problem in
+            .object([
+              ("place", .string(problem.place)), ("ref", problem.ref.map { .number($0) } ?? .null),
+              ("text", .string(problem.text)),
+            ])
+          }
+        )
+      ),
+    ])
+  }
+}

@@ -1,0 +1,64 @@
+// The one error that commands throw: an exit code and a line for the user. Errors of the layers below become one here.
+import FileTree
+import FuseBridge
+import RealmPages
+
+/// Ends a command.
+///
+/// The message says what happened, where, and what to do.
+struct CommandFailure: Error {
+  let code: ExitCode
+  let message: String
+
+  init(_ code: ExitCode, _ message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  init(_ error: OpenError) {
+    self.init(ExitCode(error.reason), error.description)
+  }
+
+  init(_ error: FormatError, reading path: String) {
+    self.init(.damaged, "\(path): \(error)")
+  }
+
+  init(_ error: FileTreeError, path: String) {
+    switch error {
+    case .unavailable(let cause): self.init(cause)
+    case .damaged: self.init(.damaged, "\(path): \(error)")
+    case .busy: self.init(.inUse, "\(path): \(error)")
+    default: self.init(.unreadable, "\(path): \(error)")
+    }
+  }
+
+  init(_ error: FuseError) {
+    let code: ExitCode =
+      switch error {
+      case .mountPoint: .mountPoint
+      case .refused: .fuse
+      case .badOption: .usage
+      }
+    self.init(code, error.description)
+  }
+
+  /// A mistake in the command line; points to the help of the command.
+  static func usage(_ message: String, command: CommandName?) -> CommandFailure {
+    let help = command.map { "realmfs \($0.rawValue) --help" } ?? "realmfs --help"
+    return CommandFailure(.usage, "\(message); see '\(help)'")
+  }
+}
+
+extension ExitCode {
+  /// The code for a realm that does not open.
+  init(_ reason: OpenError.Reason) {
+    self =
+      switch reason {
+      case .unreadable: .unreadable
+      case .notARealm, .damaged: .damaged
+      case .keyNeeded: .keyNeeded
+      case .wrongKey, .notEncrypted: .wrongKey
+      case .unsupportedFormat: .upgradeNeeded
+      }
+  }
+}

@@ -1,0 +1,33 @@
+// The exit codes, the same for every command. Scripts rely on them: a code never changes its meaning.
+
+/// What the process tells its caller.
+enum ExitCode: Int32, CaseIterable, Sendable {
+  case done = 0
+  case failure = 1
+  case usage = 2
+  case unreadable = 3
+  case damaged = 4
+  case keyNeeded = 5
+  case wrongKey = 6
+  case upgradeNeeded = 7
+  case inUse = 8
+  case mountPoint = 9
+  case fuse = 10
+
+  /// One line for the man page and `--help`.
+  var meaning: String {
+    switch self {
+    case .done: "done"
+    case .failure: "another failure"
+    case .usage: "the command line is wrong"
+    case .unreadable: "the file, class or object is missing or cannot be read"
+    case .damaged: "not a Realm file, or damaged"
+    case .keyNeeded: "a key is needed, or the key cannot be had"
+    case .wrongKey: "wrong key, or a key for a file that is not encrypted"
+    case .upgradeNeeded: "a file format that this version does not read"
+    case .inUse: "the realm is in use by another program"
+    case .mountPoint: "the mount point is missing, busy or not a mount of realmfs"
+    case .fuse: "FUSE is missing or refused"
+    }
+  }
+}

@@ -1,0 +1,27 @@
+// `realmfs help`: prints what the option table generates.
+
+/// The command `help`, and `--help` of every other command.
+enum HelpCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    if arguments.has(.man) { return try show(ManPage.text()) }
+    if let shell = arguments.value(.completions) { return try show(Completions.text(for: shell)) }
+    guard let word = arguments.operands.first else { return try overview() }
+    guard let command = CommandName(rawValue: word) else { throw .usage("unknown command '\(word)'", command: nil) }
+    return try explain(command)
+  }
+
+  /// The page of the whole program.
+  static func overview() throws(CommandFailure) -> ExitCode { try show(HelpText.overview()) }
+
+  /// The page of one command.
+  static func explain(_ command: CommandName) throws(CommandFailure) -> ExitCode {
+    try show(Options.command(command).map(HelpText.page) ?? "")
+  }
+
+  private static func show(_ text: String) throws(CommandFailure) -> ExitCode {
+    let output = StandardOutput()
+    output.print(text)
+    try output.flush()
+    return .done
+  }
+}

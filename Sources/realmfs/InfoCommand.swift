@@ -1,0 +1,137 @@
+// `realmfs info`: what a file is, read without changing it; or why it does not open.
+import RealmPages
+
+/// The command `info`.
+enum InfoCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let path = arguments.operands[0]
+    let holders = LockHolders.ofRealm(at: System.absolute(path))
+    let output = StandardOutput()
+    do throws(CommandFailure) {
+      let source = try RealmSource(arguments)
+      let facts = try source.onNewest { (snapshot) throws(CommandFailure) in try RealmFacts(source, snapshot) }
+      output.print(arguments.has(.json) ? facts.json(holders).text : facts.text(holders))
+    } catch {
+      if arguments.has(.json) {
+        output.print(
+          JSONText.object([
+            ("file", .string(path)), ("error", .string(error.message)), ("exitCode", .number(Int(error.code.rawValue))),
+          ]).text
+        )
+        try output.flush()
+      }
+      throw error
+    }
+    try output.flush()
+    return .done
+  }
+}
+
+/// What `info` tells of one version.
+private struct RealmFacts {
+  private let path: String
+  private let isEncrypted: Bool
+  private let fileSize: Int
+  private let snapshot: Snapshot
+  private let freeBytes: Int
+  private let schemaVersion: UInt64?
+  private let classes: [Table]
+
+  init(_ source: RealmSource, _ snapshot: Snapshot) throws(CommandFailure) {
+    path = source.path
+    isEncrypted = source.realm.configuration.encryptionKey != nil
+    self.snapshot = snapshot
+    do throws(OpenError) { fileSize = try source.realm.fileStatus().size } catch { throw CommandFailure(error) }
+    do throws(FormatError) {
+      freeBytes = try snapshot.freeBytes()
+      schemaVersion = try snapshot.schemaVersion()
+      classes = try snapshot.classes()
+    } catch {
+      throw CommandFailure(error, reading: source.path)
+    }
+  }
+
+  func text(_ holders: [LockHolder]) -> String {
+    var lines = [
+      ("file", path),
+      ("format", formatInWords),
+      ("encrypted", isEncrypted ? "yes" : "no"),
+      ("version", "\(snapshot.version)"),
+      ("file size", "\(fileSize) bytes"),
+      ("logical size", "\(snapshot.logicalSize) bytes, \(freeBytes) of them free"),
+      ("history", historyInWords),
+      ("schema version", schemaVersion.map { "\($0)" } ?? "not stored"),
+      ("in use by", holders.isEmpty ? "nobody" : holders.map(\.description).joined(separator: ", ")),
+      ("classes", classes.isEmpty ? "none" : "\(classes.count)"),
+    ]
+    let width = max(14, classes.map { ($0.className ?? "").count + 2 }.max() ?? 0)
+    for table in classes { lines.append(("  \(table.className ?? "")", Self.inWords(table))) }
+    return lines.map { label, value in
+      "\(label)\(String(repeating: " ", count: max(0, width - label.count)))  \(value)\n"
+    }.joined()
+  }
+
+  func json(_ holders: [LockHolder]) -> JSONText {
+    .object([
+      ("file", .string(path)),
+      ("format", .number(snapshot.fileFormat)),
+      ("form", .string(snapshot.isStreamingForm ? "streaming" : "ordinary")),
+      ("encrypted", .bool(isEncrypted)),
+      ("version", .number(Int(clamping: snapshot.version))),
+      ("fileSize", .number(fileSize)),
+      ("logicalSize", .number(snapshot.logicalSize)),
+      ("freeBytes", .number(freeBytes)),
+      ("historyType", .number(snapshot.historyType)),
+      ("history", .string(historyInWords)),
+      ("schemaVersion", schemaVersion.map { .number(Int(clamping: $0)) } ?? .null),
+      (
+        "classes",
+        .array(
+          classes.map { table in
+            .object([
+              ("name", .string(table.className ?? "")), ("kind", .string(Self.kind(table.kind))),
+              ("objects", .number(table.objectCount)),
+              ("primaryKey", table.primaryKey.map { .string($0.name) } ?? .null),
+            ])
+          }
+        )
+      ),
+      (
+        "lockHolders",
+        .array(
+          holders.map { .object([("pid", .number(Int($0.processID))), ("name", .string($0.name))]) }
+        )
+      ),
+    ])
+  }
+
+  private var formatInWords: String {
+    if snapshot.fileFormat == 0 { return "not yet decided: the file has no content" }
+    return "\(snapshot.fileFormat)" + (snapshot.isStreamingForm ? ", as written by a copy (streaming form)" : "")
+  }
+
+  private var historyInWords: String {
+    switch snapshot.historyType {
+    case 0: "none"
+    case 1: "out of realm (obsolete)"
+    case 2: "in realm: a local file"
+    case 3: "sync client: a synced file"
+    case 4: "sync server"
+    default: "unknown type \(snapshot.historyType)"
+    }
+  }
+
+  private static func inWords(_ table: Table) -> String {
+    let objects = table.objectCount == 1 ? "1 object" : "\(table.objectCount) objects"
+    let key = table.primaryKey.map { ", primary key \($0.name)" } ?? ""
+    return objects + key + (table.kind == .topLevel ? "" : ", \(kind(table.kind))")
+  }
+
+  private static func kind(_ kind: TableKind) -> String {
+    switch kind {
+    case .topLevel: "top-level"
+    case .embedded: "embedded"
+    case .asymmetric: "asymmetric"
+    }
+  }
+}

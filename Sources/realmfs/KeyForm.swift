@@ -1,0 +1,111 @@
+// Recognizes the form of a key: 64 raw bytes, 128 hexadecimal digits, or base64. Says what it found, never the bytes.
+import CLinux
+import RealmPages
+
+/// How a key was written.
+enum KeyForm: String {
+  case raw = "64 raw bytes"
+  case rawWithNewline = "64 raw bytes and a newline"
+  case hexadecimal = "128 hexadecimal digits"
+  case base64 = "base64"
+}
+
+/// Why bytes are not a key; `description` follows the name of their source.
+struct KeyFormError: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ found: String) {
+    description = "\(found) found, but a key is 64 raw bytes, 128 hexadecimal digits, or those 64 bytes in base64"
+  }
+}
+
+extension KeyForm {
+  /// The key in `secret`, and the form that it had.
+  static func key(in secret: borrowing SecretBuffer) throws(KeyFormError) -> (key: EncryptionKey, form: KeyForm) {
+    if secret.overflowed { throw KeyFormError("more than \(SecretBuffer.capacity) bytes") }
+    var key = [UInt8]()
+    key.reserveCapacity(64)
+    // The array stays below the reserved capacity, so these are all the bytes that ever were.
+    defer { key.withUnsafeMutableBytes { clinux_wipe($0.baseAddress, $0.count) } }
+    guard let form = decode(secret, into: &key) else { throw KeyFormError(found(secret)) }
+    guard let result = EncryptionKey(key) else { throw KeyFormError("\(key.count) bytes") }
+    return (result, form)
+  }
+
+  private static func decode(_ secret: borrowing SecretBuffer, into key: inout [UInt8]) -> KeyForm? {
+    if secret.count == 64 {
+      for index in 0..<64 { key.append(secret[index]) }
+      return .raw
+    }
+    if decodeDigits(secret, bits: 4, into: &key, value: hexadecimalValue) { return .hexadecimal }
+    if decodeDigits(secret, bits: 6, into: &key, value: base64Value) { return .base64 }
+    guard secret.count == 65, secret[64] == UInt8(ascii: "\n") else { return nil }
+    key.removeAll(keepingCapacity: true)
+    for index in 0..<64 { key.append(secret[index]) }
+    return .rawWithNewline
+  }
+
+  /// Decodes digits of `bits` bits, ignoring white space and `=` at the end; whether that gave 64 bytes.
+  private static func decodeDigits(
+    _ secret: borrowing SecretBuffer,
+    bits: Int,
+    into key: inout [UInt8],
+    value: (UInt8) -> UInt32?
+  ) -> Bool {
+    key.removeAll(keepingCapacity: true)
+    var pending: UInt32 = 0
+    var pendingBits = 0
+    var digits = 0
+    var padding = 0
+    for index in 0..<secret.count {
+      let byte = secret[index]
+      if isWhiteSpace(byte) { continue }
+      if byte == UInt8(ascii: "="), bits == 6 {
+        padding += 1
+        continue
+      }
+      guard padding == 0, let digit = value(byte) else { return false }
+      digits += 1
+      pending = pending << UInt32(bits) | digit
+      pendingBits += bits
+      if pendingBits < 8 { continue }
+      if key.count == 64 { return false }
+      pendingBits -= 8
+      key.append(UInt8(truncatingIfNeeded: pending >> UInt32(pendingBits)))
+    }
+    return key.count == 64 && digits == (512 + bits - 1) / bits && (padding == 0 || padding == 2)
+  }
+
+  /// What was found instead of a key, without showing it.
+  private static func found(_ secret: borrowing SecretBuffer) -> String {
+    var digits = 0
+    var others = 0
+    for index in 0..<secret.count where !isWhiteSpace(secret[index]) {
+      if hexadecimalValue(secret[index]) == nil { others += 1 } else { digits += 1 }
+    }
+    if secret.count == 0 { return "nothing" }
+    return others == 0 ? "\(digits) hexadecimal digits" : "\(secret.count) bytes"
+  }
+
+  private static func isWhiteSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) }
+
+  private static func hexadecimalValue(_ byte: UInt8) -> UInt32? {
+    switch byte {
+    case 0x30...0x39: UInt32(byte) - 0x30
+    case 0x41...0x46: UInt32(byte) - 0x41 + 10
+    case 0x61...0x66: UInt32(byte) - 0x61 + 10
+    default: nil
+    }
+  }
+
+  private static func base64Value(_ byte: UInt8) -> UInt32? {
+    switch byte {
+    case 0x41...0x5A: UInt32(byte) - 0x41
+    case 0x61...0x7A: UInt32(byte) - 0x61 + 26
+    case 0x30...0x39: UInt32(byte) - 0x30 + 52
+    case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
+    case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// Where the encryption key comes from: a file, a descriptor, a command or the environment, never argv.
+import Glibc
+import RealmPages
+
+/// The source of the key that the command line names.
+enum KeySource {
+  case file(String)
+  case descriptor(Int32)
+  case command(String)
+  case environment(String)
+
+  /// The source that the arguments name; nil without one.
+  init?(_ arguments: Arguments) throws(CommandFailure) {
+    if let path = arguments.value(.keyFile) {
+      self = .file(path)
+    } else if let text = arguments.value(.keyDescriptor) {
+      guard let number = Int32(text), number >= 0 else {
+        throw arguments.usage("option --key-fd: '\(text)' is not a file descriptor")
+      }
+      self = .descriptor(number)
+    } else if let command = arguments.value(.keyCommand) {
+      self = .command(command)
+    } else if let name = arguments.value(.keyVariable) {
+      self = .environment(name)
+    } else {
+      return nil
+    }
+  }
+
+  /// The source in words, for messages.
+  var description: String {
+    switch self {
+    case .file(let path): "key file \(path)"
+    case .descriptor(let number): "file descriptor \(number)"
+    case .command: "output of the key command"
+    case .environment(let name): "environment variable \(name)"
+    }
+  }
+
+  /// Reads the key.
+  ///
+  /// Every buffer it passed through is wiped.
+  func read(verbose: Bool) throws(CommandFailure) -> EncryptionKey {
+    var secret = SecretBuffer()
+    switch self {
+    case .file(let path): try Self.read(&secret, file: path)
+    case .descriptor(let number):
+      let code = secret.read(from: number)
+      close(number)
+      if code != 0 { throw unreadable(System.message(code)) }
+    case .command(let command): try read(&secret, command: command)
+    case .environment(let name):
+      if !secret.takeEnvironment(name) { throw unreadable("it is not set") }
+    }
+    do {
+      let (key, form) = try KeyForm.key(in: secret)
+      if verbose { Log.notice("\(description): key read, \(form.rawValue)") }
+      return key
+    } catch {
+      throw CommandFailure(.keyNeeded, "\(description): \(error)")
+    }
+  }
+
+  private static func read(_ secret: inout SecretBuffer, file path: String) throws(CommandFailure) {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    let code = descriptor < 0 ? errno : secret.read(from: descriptor)
+    if descriptor >= 0 { close(descriptor) }
+    if code != 0 { throw Self.file(path).unreadable(System.message(code)) }
+  }
+
+  private func read(_ secret: inout SecretBuffer, command: String) throws(CommandFailure) {
+    guard let pipe = popen(command, "r") else { throw unreadable(System.message(errno)) }
+    // The descriptor is read directly, so that stdio keeps no copy of the key.
+    let code = secret.read(from: fileno(pipe))
+    let status = pclose(pipe)
+    if code != 0 { throw unreadable(System.message(code)) }
+    // A command that wrote more than fits may have died of that; the length is then the message.
+    guard status == 0 || secret.overflowed else {
+      let signal = status & 0x7F
+      let end = signal == 0 ? "exit status \((status >> 8) & 0xFF)" : "signal \(signal)"
+      throw unreadable("the command ended with \(end)")
+    }
+  }
+
+  private func unreadable(_ reason: String) -> CommandFailure {
+    CommandFailure(.keyNeeded, "cannot read the key from \(description): \(reason)")
+  }
+}

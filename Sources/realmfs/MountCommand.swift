@@ -1,0 +1,102 @@
+// `realmfs mount`: checks what can be checked, then serves the tree, in the background unless told otherwise.
+import CLinux
+import FileTree
+import FuseBridge
+import Glibc
+import RealmPages
+
+/// The command `mount`.
+enum MountCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let mount = try Mount(arguments)
+    if arguments.has(.foreground) || arguments.has(.debug) {
+      return try mount.serve {
+        let sent = clinux_notify_manager("READY=1")
+        if sent < 0 { Log.error("cannot tell the service manager that the mount is live: \(System.message(-sent))") }
+      }
+    }
+    return try Daemon.start(keeping: mount.keyDescriptor) { becomeReady in
+      do throws(CommandFailure) {
+        return try mount.serve(whenLive: becomeReady)
+      } catch {
+        Log.error(error.message)
+        return error.code
+      }
+    }
+  }
+}
+
+/// A mount that has passed all checks that need no open realm.
+private struct Mount {
+  private let arguments: Arguments
+  private let path: String
+  private let mountPoint: String
+  private let options: MountOptions
+
+  init(_ arguments: Arguments) throws(CommandFailure) {
+    self.arguments = arguments
+    // The path must keep its meaning when the process leaves its working directory.
+    path = System.absolute(arguments.operands[0])
+    options = try arguments.treeOptions()
+    _ = try KeySource(arguments)
+    mountPoint = try MountPoint.prepare(arguments.operands[1], verbose: arguments.has(.verbose))
+    if let file = System.real(path), System.isPath(file, atOrBelow: mountPoint) {
+      throw CommandFailure(
+        .mountPoint,
+        "mount point \(mountPoint) holds the realm file itself, which the mount would hide; choose another"
+      )
+    }
+    try Self.checkFuse()
+    if !arguments.has(.immutable) { try checkLockFile() }
+  }
+
+  /// The descriptor that --key-fd names, or -1.
+  var keyDescriptor: Int32 { arguments.value(.keyDescriptor).flatMap { Int32($0) } ?? -1 }
+
+  /// Opens the realm, mounts it and serves it until it is unmounted.
+  ///
+  /// The options of the tree log to wherever messages go.
+  func serve(whenLive: @escaping @Sendable () -> Void) throws(CommandFailure) -> ExitCode {
+    let session = try makeSession()
+    session.onReady = whenLive
+    do throws(FuseError) { try session.mount() } catch { throw CommandFailure(error) }
+    if arguments.has(.verbose) { Log.notice("\(path) is mounted on \(mountPoint)") }
+    return session.run() == 0 ? .done : .failure
+  }
+
+  private func makeSession() throws(CommandFailure) -> FuseSession {
+    let source = try RealmSource(path: path, arguments)
+    let tree: FileTree
+    do throws(FileTreeError) {
+      tree = try FileTree(source.realm, options: options)
+    } catch {
+      throw CommandFailure(error, path: path)
+    }
+    var settings = FuseSettings(mountPoint: mountPoint)
+    settings.foreground = arguments.has(.foreground)
+    settings.singleThread = arguments.has(.singleThread)
+    settings.debug = arguments.has(.debug)
+    settings.kernelOptions = arguments.kernelOptions() + ["subtype=realmfs"]
+    if !arguments.kernelOptions().contains(where: { $0.hasPrefix("fsname=") }) {
+      settings.kernelOptions.append("fsname=\(path)")
+    }
+    do throws(FuseError) { return try FuseSession(tree, settings) } catch { throw CommandFailure(error) }
+  }
+
+  private static func checkFuse() throws(CommandFailure) {
+    if access("/dev/fuse", F_OK) != 0 {
+      throw CommandFailure(.fuse, "/dev/fuse: \(System.message(errno)); load the kernel module with 'modprobe fuse'")
+    }
+  }
+
+  private func checkLockFile() throws(CommandFailure) {
+    let holders = LockHolders.ofRealm(at: path)
+    if holders.isEmpty { return }
+    let names = holders.map(\.description).joined(separator: ", ")
+    throw CommandFailure(
+      .inUse,
+      "\(path) is in use by \(names); 'realmfs mount --immutable' shows it all the same, read-only and without "
+        + "a place in its lock file"
+    )
+  }
+}

@@ -1,0 +1,63 @@
+// The directory that a realm is mounted on: fit for a mount, freed of a dead mount of ours, unmounted.
+import CLinux
+import Glibc
+
+/// Operations on mount points.
+enum MountPoint {
+  /// Makes sure that `given` can take a mount, and returns its real path.
+  ///
+  /// A stale mount of ours is detached first.
+  static func prepare(_ given: String, verbose: Bool) throws(CommandFailure) -> String {
+    let path = System.realMountPoint(given)
+    if let entry = MountTable.entry(at: path), entry.isOurs {
+      guard isDead(path) else {
+        throw CommandFailure(
+          .mountPoint,
+          "mount point \(given) shows \(entry.source) already; 'realmfs umount \(given)' ends that mount"
+        )
+      }
+      try unmount(path, isLazy: true)
+      if verbose { Log.notice("\(given): detached a stale mount of realmfs") }
+    }
+    switch System.status(given) {
+    case .failure(let error):
+      throw CommandFailure(.mountPoint, "mount point \(given): \(System.message(error.code))")
+    case .success(let status) where status.st_mode & S_IFMT != S_IFDIR:
+      throw CommandFailure(.mountPoint, "mount point \(given) is not a directory")
+    case .success: return System.real(given) ?? path
+    }
+  }
+
+  /// Unmounts by the system call, or through fusermount3 where only root may.
+  static func unmount(_ path: String, isLazy: Bool) throws(CommandFailure) {
+    let code = clinux_unmount(path, isLazy ? 1 : 0)
+    switch code {
+    case 0: return
+    case EBUSY:
+      throw CommandFailure(
+        .mountPoint,
+        "\(path) is busy: a program has a file or its working directory there ('fuser -vm' tells which); "
+          + "'realmfs umount --lazy' detaches it all the same"
+      )
+    case EPERM where geteuid() != 0:
+      // fusermount3 prints its own reason.
+      let status = System.run(["fusermount3", isLazy ? "-uz" : "-u", "--", path])
+      if status == 0 { return }
+      throw CommandFailure(
+        status == nil || status == 127 ? .fuse : .mountPoint,
+        status == nil || status == 127
+          ? "fusermount3 is missing; install fuse3" : "\(path): fusermount3 did not unmount it"
+      )
+    default:
+      throw CommandFailure(.mountPoint, "cannot unmount \(path): \(System.message(code))")
+    }
+  }
+
+  /// Whether the process behind a FUSE mount is gone.
+  ///
+  /// The kernel answers `stat` from its memory for a while, but never `statfs`.
+  private static func isDead(_ path: String) -> Bool {
+    var status = statvfs()
+    return statvfs(path, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)
+  }
+}

@@ -1,0 +1,72 @@
+// The mounts that this process sees, from /proc/self/mountinfo (proc(5)).
+
+/// One line of the mount table.
+struct MountEntry: Equatable {
+  let mountPoint: String
+  let type: String
+  let source: String
+  /// `major:minor` in decimal, as the file system itself reports it.
+  let device: String
+
+  /// Whether it is a mount of this program.
+  var isOurs: Bool { type == "fuse.realmfs" }
+}
+
+/// The mount table.
+enum MountTable {
+  /// All mounts, later ones over earlier ones.
+  ///
+  /// Empty without /proc.
+  static func entries() -> [MountEntry] { parse(System.text(ofFile: "/proc/self/mountinfo") ?? "") }
+
+  /// The uppermost mount at exactly this real path.
+  static func entry(at path: String) -> MountEntry? { entries().last { $0.mountPoint == path } }
+
+  /// The uppermost mount that a real path lies on.
+  static func entry(containing path: String) -> MountEntry? {
+    var best: MountEntry?
+    for entry in entries() where System.isPath(path, atOrBelow: entry.mountPoint) {
+      if entry.mountPoint.utf8.count >= (best?.mountPoint.utf8.count ?? 0) { best = entry }
+    }
+    return best
+  }
+
+  /// Lines such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`.
+  static func parse(_ text: String) -> [MountEntry] {
+    text.split(separator: "\n").compactMap { line in
+      let fields = line.split(separator: " ")
+      guard let dash = fields.firstIndex(of: "-"), dash >= 6, fields.count > dash + 2 else { return nil }
+      return MountEntry(
+        mountPoint: unescaped(fields[4]),
+        type: String(fields[dash + 1]),
+        source: unescaped(fields[dash + 2]),
+        device: String(fields[2])
+      )
+    }
+  }
+
+  /// White space and backslashes are written as three octal digits.
+  private static func unescaped(_ field: Substring) -> String {
+    var bytes: [UInt8] = []
+    var rest = Array(field.utf8)[...]
+    while let byte = rest.popFirst() {
+      let digits = rest.prefix(3)
+      if byte == UInt8(ascii: "\\"), digits.count == 3,
+        let code = UInt8(String(decoding: digits, as: UTF8.self), radix: 8)
+      {
+        bytes.append(code)
+        rest = rest.dropFirst(3)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension System {
+  /// Whether an absolute path is `directory` itself or lies below it.
+  static func isPath(_ path: String, atOrBelow directory: String) -> Bool {
+    path == directory || path.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/")
+  }
+}

@@ -1,0 +1,152 @@
+// The words in which Options.swift declares the command line. Parsing, help, man page and completions read the same
+// rows, so none of them can fall behind.
+
+/// The commands, by the word that the user types.
+enum CommandName: String, CaseIterable, Sendable {
+  case mount, umount, info, schema, cat, check, version, help
+}
+
+/// The long options, by their name without the dashes.
+enum OptionName: String, CaseIterable, Sendable {
+  case options, immutable, foreground, debug, lazy, json, limit, man, completions, verbose, help
+  case readOnly = "read-only"
+  case singleThread = "single-thread"
+  case classes = "class"
+  case jsonStyle = "json-style"
+  case keyFile = "key-file"
+  case keyDescriptor = "key-fd"
+  case keyCommand = "key-command"
+  case keyVariable = "key-env"
+}
+
+/// The `-o NAME` mount options that realmfs itself obeys; all others are the kernel's.
+enum MountOptionName: String, CaseIterable, Sendable {
+  case classes = "class"
+  case json
+  case showControl = "show_control"
+  case uid, gid, umask, fmask, dmask
+  case readOnly = "ro"
+}
+
+/// What a shell offers in place of a value.
+enum Completion: Sendable {
+  case nothing, file, directory, command
+  case words([String])
+}
+
+/// Options of which at most one may be given.
+enum ExclusiveGroup: Sendable {
+  case key, access
+}
+
+/// One argument that is not an option.
+struct ArgumentSpec: Sendable {
+  let name: String
+  let help: String
+  let completion: Completion
+  let isOptional: Bool
+
+  init(_ name: String, _ help: String, completion: Completion = .nothing, isOptional: Bool = false) {
+    self.name = name
+    self.help = help
+    self.completion = completion
+    self.isOptional = isOptional
+  }
+}
+
+/// One command.
+struct CommandSpec: Sendable {
+  let name: CommandName
+  let arguments: [ArgumentSpec]
+  let summary: String
+  /// Paragraphs for `help COMMAND` and the man page.
+  let description: [String]
+}
+
+/// One long option and where it applies.
+struct OptionSpec: Sendable {
+  let name: OptionName
+  let short: Character?
+  /// The placeholder of the value; nil for a flag.
+  let value: String?
+  let help: String
+  let commands: [CommandName]
+  let group: ExclusiveGroup?
+  let mayRepeat: Bool
+  let isHidden: Bool
+  let completion: Completion
+
+  init(
+    _ name: OptionName,
+    short: Character? = nil,
+    value: String? = nil,
+    on commands: [CommandName],
+    group: ExclusiveGroup? = nil,
+    mayRepeat: Bool = false,
+    isHidden: Bool = false,
+    completion: Completion = .nothing,
+    _ help: String
+  ) {
+    self.name = name
+    self.short = short
+    self.value = value
+    self.help = help
+    self.commands = commands
+    self.group = group
+    self.mayRepeat = mayRepeat
+    self.isHidden = isHidden
+    self.completion = completion
+  }
+
+  /// `-f, --foreground` or `    --key-file FILE`.
+  var label: String {
+    (short.map { "-\($0), " } ?? "    ") + "--\(name.rawValue)" + (value.map { " \($0)" } ?? "")
+  }
+}
+
+/// One `-o` option of `mount`.
+struct MountOptionSpec: Sendable {
+  /// Who obeys the option.
+  enum Kind: Sendable, Equatable {
+    case own(MountOptionName)
+    case kernel
+    case refused(because: String)
+  }
+
+  let name: String
+  let value: String?
+  let kind: Kind
+  let help: String
+  let commands: [CommandName]
+
+  init(
+    _ name: MountOptionName,
+    value: String? = nil,
+    on commands: [CommandName] = [.mount],
+    _ help: String
+  ) {
+    self.name = name.rawValue
+    self.value = value
+    kind = .own(name)
+    self.help = help
+    self.commands = commands
+  }
+
+  init(kernel name: String, value: String? = nil, _ help: String) {
+    self.name = name
+    self.value = value
+    kind = .kernel
+    self.help = help
+    commands = [.mount]
+  }
+
+  init(refused name: String, because reason: String) {
+    self.name = name
+    value = nil
+    kind = .refused(because: reason)
+    help = ""
+    commands = [.mount]
+  }
+
+  var label: String { name + (value.map { "=\($0)" } ?? "") }
+}

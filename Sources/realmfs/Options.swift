@@ -1,0 +1,251 @@
+// The command line, declared once. A new option is one row here and its use in the command; help, man page,
+// completions and the exclusive groups follow from the row.
+import RealmPages
+
+/// Every command, option and mount option of the program.
+enum Options {
+  static let version = "0.1.0"
+
+  static let commands: [CommandSpec] = [
+    CommandSpec(
+      name: .mount,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("MOUNTPOINT", "an existing directory", completion: .directory),
+      ],
+      summary: "show a Realm file as a directory tree",
+      description: [
+        """
+        Each class becomes a directory, each object a JSON file named by its primary key. The command returns when the \
+        tree is live, with a true exit status; a process in the background serves it until it is unmounted.
+        """,
+        """
+        Mounts are read-only: every change is refused with EROFS. Commits that other programs make are seen at the \
+        next lookup. A stale mount of realmfs at MOUNTPOINT is detached first. SIGTERM, SIGINT and SIGHUP unmount.
+        """,
+        """
+        The mount takes no part in the realm's lock file. If a running program holds FILE.lock, mount refuses and \
+        names it; --immutable mounts all the same.
+        """,
+      ]
+    ),
+    CommandSpec(
+      name: .umount,
+      arguments: [ArgumentSpec("MOUNTPOINT", "where a realm is mounted", completion: .directory)],
+      summary: "end a mount",
+      description: ["Only mounts of realmfs are touched. Without root, fusermount3 does the work."]
+    ),
+    CommandSpec(
+      name: .info,
+      arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
+      summary: "say what a file is, how large, which classes it has and who uses it",
+      description: [
+        "If the file does not open, the message says why, and the exit code tells the reasons apart."
+      ]
+    ),
+    CommandSpec(
+      name: .schema,
+      arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
+      summary: "print the schema as JSON",
+      description: ["The form is the canonical object schema of Realm's JavaScript SDK."]
+    ),
+    CommandSpec(
+      name: .cat,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("CLASS[/NAME.json]", "a class, or one object of it as the mount names it"),
+      ],
+      summary: "print objects as JSON, without a mount",
+      description: [
+        """
+        A class is printed as JSON Lines: one compact object a line, in the order of the object keys. An object is \
+        printed exactly as its file in the mounted tree; so are the files below .realm/.
+        """,
+        "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
+      ]
+    ),
+    CommandSpec(
+      name: .check,
+      arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
+      summary: "verify every structure of a file",
+      description: [
+        """
+        Walks all nodes, indexes, links and the free list, and prints one line for each problem. Nothing is repaired \
+        and nothing is written.
+        """
+      ]
+    ),
+    CommandSpec(
+      name: .version,
+      arguments: [],
+      summary: "print the version and the file formats it reads",
+      description: []
+    ),
+    CommandSpec(
+      name: .help,
+      arguments: [ArgumentSpec("COMMAND", "a command", completion: .command, isOptional: true)],
+      summary: "explain realmfs or one command",
+      description: []
+    ),
+  ]
+
+  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .check]
+
+  static let options: [OptionSpec] = [
+    OptionSpec(
+      .options,
+      short: "o",
+      value: "NAME[=VALUE],...",
+      on: [.mount, .cat],
+      mayRepeat: true,
+      "mount options, separated by commas; see below"
+    ),
+    OptionSpec(
+      .readOnly,
+      on: [.mount],
+      group: .access,
+      "no changes through this mount; the only way to mount so far"
+    ),
+    OptionSpec(
+      .immutable,
+      on: [.mount],
+      group: .access,
+      "no lock and no auxiliary file: works in a read-only directory, and while another program uses the realm"
+    ),
+    OptionSpec(
+      .classes,
+      value: "CLASS,...",
+      on: [.mount, .schema],
+      mayRepeat: true,
+      "only these classes"
+    ),
+    OptionSpec(
+      .jsonStyle,
+      value: "STYLE",
+      on: [.mount, .cat],
+      completion: .words(jsonStyles),
+      "plain (default), ejson or canonical: how values are written; the same as -o json=STYLE"
+    ),
+    OptionSpec(
+      .keyFile,
+      value: "KEYFILE",
+      on: readers,
+      group: .key,
+      completion: .file,
+      "read the encryption key from this file"
+    ),
+    OptionSpec(
+      .keyDescriptor,
+      value: "N",
+      on: readers,
+      group: .key,
+      "read the encryption key from file descriptor N"
+    ),
+    OptionSpec(
+      .keyCommand,
+      value: "CMD",
+      on: readers,
+      group: .key,
+      "run CMD with /bin/sh and read the encryption key from its output"
+    ),
+    OptionSpec(
+      .keyVariable,
+      value: "VAR",
+      on: readers,
+      group: .key,
+      "read the encryption key from environment variable VAR, which is then wiped"
+    ),
+    OptionSpec(
+      .foreground,
+      short: "f",
+      on: [.mount],
+      "serve in the foreground; tells systemd when the tree is live"
+    ),
+    OptionSpec(
+      .debug,
+      short: "d",
+      on: [.mount],
+      "print every request and answer; stays in the foreground"
+    ),
+    OptionSpec(.singleThread, short: "s", on: [.mount], "serve one request at a time"),
+    OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
+    OptionSpec(.json, on: [.info, .check, .version], "print one JSON object for programs to read"),
+    OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
+    OptionSpec(
+      .completions,
+      value: "SHELL",
+      on: [.help],
+      completion: .words(Completions.shells),
+      "print the completions for bash, zsh or fish"
+    ),
+    OptionSpec(.man, on: [.help], isHidden: true, "print the man page"),
+    OptionSpec(.verbose, short: "v", on: readers, "say more about what happens, such as the form of the key"),
+    OptionSpec(.help, short: "h", on: CommandName.allCases, "explain the command"),
+  ]
+
+  static let jsonStyles = ["plain", "ejson", "canonical"]
+
+  static let mountOptions: [MountOptionSpec] = [
+    MountOptionSpec(.classes, value: "A:B", "show only these classes; the same as --class A,B"),
+    MountOptionSpec(
+      .json,
+      value: jsonStyles.joined(separator: "|"),
+      on: [.mount, .cat],
+      "how values are written"
+    ),
+    MountOptionSpec(.showControl, "list the control directory .realm, which is otherwise there but hidden"),
+    MountOptionSpec(.uid, value: "USER", "owner of every file, by name or number"),
+    MountOptionSpec(.gid, value: "GROUP", "group of every file, by name or number"),
+    MountOptionSpec(.umask, value: "MODE", "permission bits taken away from files and directories, in octal"),
+    MountOptionSpec(.fmask, value: "MODE", "the same for files only"),
+    MountOptionSpec(.dmask, value: "MODE", "the same for directories only"),
+    MountOptionSpec(.readOnly, "read-only; every mount is, so far"),
+    MountOptionSpec(kernel: "allow_other", "let other users in"),
+    MountOptionSpec(kernel: "allow_root", "let root in"),
+    MountOptionSpec(kernel: "default_permissions", "let the kernel check modes and owners"),
+    MountOptionSpec(kernel: "auto_unmount", "unmount when the serving process ends in whatever way"),
+    MountOptionSpec(kernel: "fsname", value: "NAME", "the source that mount(8) and df(1) show (default: FILE)"),
+    MountOptionSpec(kernel: "nosuid", "as in mount(8); always on without root"),
+    MountOptionSpec(kernel: "nodev", "as in mount(8); always on without root"),
+    MountOptionSpec(kernel: "noexec", "as in mount(8)"),
+    MountOptionSpec(kernel: "suid", "as in mount(8)"),
+    MountOptionSpec(kernel: "dev", "as in mount(8)"),
+    MountOptionSpec(kernel: "exec", "as in mount(8)"),
+    MountOptionSpec(kernel: "atime", "as in mount(8)"),
+    MountOptionSpec(kernel: "noatime", "as in mount(8)"),
+    MountOptionSpec(refused: "rw", because: "this version mounts read-only"),
+    MountOptionSpec(refused: "subtype", because: "the type is always fuse.realmfs, so that 'realmfs umount' knows it"),
+    MountOptionSpec(refused: "nonempty", because: "it is not needed: any directory will do"),
+  ]
+}
+
+extension Options {
+  /// The formats that are read, as `2 to 11 and 20 to 24`.
+  static var formatsInWords: String {
+    var ranges: [ClosedRange<Int>] = []
+    for format in Realm.readableFormats.sorted() {
+      if let last = ranges.last, last.upperBound == format - 1 {
+        ranges[ranges.count - 1] = last.lowerBound...format
+      } else {
+        ranges.append(format...format)
+      }
+    }
+    return ranges.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound) to \($0.upperBound)" }
+      .joined(separator: " and ")
+  }
+
+  static func command(_ name: CommandName) -> CommandSpec? { commands.first { $0.name == name } }
+
+  /// The visible options of a command, in table order.
+  static func options(of command: CommandName) -> [OptionSpec] {
+    options.filter { $0.commands.contains(command) && !$0.isHidden }
+  }
+
+  /// The mount options that a command takes, in table order, without those it refuses.
+  static func mountOptions(of command: CommandName) -> [MountOptionSpec] {
+    mountOptions.filter { option in
+      if case .refused = option.kind { return false }
+      return option.commands.contains(command)
+    }
+  }
+}

@@ -1,0 +1,36 @@
+// From argv to an exit code: finds the command, runs it, and prints why it failed.
+
+/// The program.
+enum Program {
+  /// Runs the command that `words` (argv, with the program's name) asks for.
+  static func run(_ words: [String]) -> ExitCode {
+    System.occupyStandardDescriptors()
+    do throws(CommandFailure) {
+      return try dispatch(words.dropFirst())
+    } catch {
+      if !error.message.isEmpty { Log.error(error.message) }
+      return error.code
+    }
+  }
+
+  private static func dispatch(_ words: ArraySlice<String>) throws(CommandFailure) -> ExitCode {
+    guard let word = words.first else { throw .usage("a command is missing", command: nil) }
+    if word == "--help" || word == "-h" { return try HelpCommand.overview() }
+    if word == "--version" || word == "-V" { return try VersionCommand.run(try Arguments(.version, [])) }
+    guard let command = CommandName(rawValue: word) else {
+      throw .usage(word.hasPrefix("-") ? "unknown option \(word)" : "unknown command '\(word)'", command: nil)
+    }
+    let arguments = try Arguments(command, Array(words.dropFirst()))
+    if arguments.has(.help) { return try HelpCommand.explain(command) }
+    return switch command {
+    case .mount: try MountCommand.run(arguments)
+    case .umount: try UmountCommand.run(arguments)
+    case .info: try InfoCommand.run(arguments)
+    case .schema: try SchemaCommand.run(arguments)
+    case .cat: try CatCommand.run(arguments)
+    case .check: try CheckCommand.run(arguments)
+    case .version: try VersionCommand.run(arguments)
+    case .help: try HelpCommand.run(arguments)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+// Opens the FILE of a command, with its key if one is named, and turns what can fail on the way into exit codes.
+import FileTree
+import RealmJSON
+import RealmPages
+
+/// An open realm and its path as given.
+struct RealmSource {
+  let path: String
+  let realm: Realm
+
+  /// Opens the first operand.
+  init(_ arguments: Arguments) throws(CommandFailure) {
+    try self.init(path: arguments.operands[0], arguments)
+  }
+
+  /// Opens the file at `path` with the key that the arguments name.
+  init(path: String, _ arguments: Arguments) throws(CommandFailure) {
+    self.path = path
+    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+      try source.read(verbose: arguments.has(.verbose))
+    }
+    do throws(OpenError) {
+      realm = try Realm(Configuration(path: path, encryptionKey: key))
+    } catch {
+      throw CommandFailure(error)
+    }
+  }
+
+  /// The newest version.
+  func latest() throws(CommandFailure) -> Snapshot {
+    do throws(OpenError) { return try realm.latest() } catch { throw CommandFailure(error) }
+  }
+
+  /// Runs `body` on the newest version, again if another program committed meanwhile: it may have read anything then.
+  func onNewest<R>(_ body: (Snapshot) throws(CommandFailure) -> R) throws(CommandFailure) -> R {
+    for _ in 0..<Self.attempts {
+      let snapshot = try latest()
+      let result = Result { () throws(CommandFailure) in try body(snapshot) }
+      if realm.isCurrent(snapshot) { return try result.get() }
+    }
+    throw tooBusy
+  }
+
+  /// How often a read is repeated because of commits by others.
+  static let attempts = 1000
+
+  /// What to say when `attempts` were not enough.
+  var tooBusy: CommandFailure {
+    CommandFailure(.inUse, "\(path): other programs commit faster than it can be read; copy the file and read the copy")
+  }
+}
+
+extension Snapshot {
+  /// The table of a class, named as stored or as its directory in the tree.
+  func table(ofClass name: String, in path: String) throws(CommandFailure) -> Table {
+    let names: [String]
+    do throws(FormatError) {
+      let decoded = NameEscaping.className(ofDirectory: name.utf8.span.bytes)
+      for candidate in [name, decoded ?? name] {
+        if let table = try table(named: Table.classPrefix + candidate) { return table }
+      }
+      names = try classes().compactMap(\.className)
+    } catch {
+      throw CommandFailure(error, reading: path)
+    }
+    let list = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
+    throw CommandFailure(.unreadable, "\(path): no class \(name); \(list)")
+  }
+
+  /// All tables that are classes, in slot order.
+  func classes() throws(FormatError) -> [Table] {
+    var tables: [Table] = []
+    for key in try tableKeys() {
+      if let table = try table(key), table.className != nil { tables.append(table) }
+    }
+    return tables
+  }
+}

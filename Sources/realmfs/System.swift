@@ -1,0 +1,120 @@
+// Small system calls that several commands share: whole text files of the kernel, absolute paths, error texts. Pointers
+// stay inside this file.
+import Glibc
+
+/// Calls on the operating system.
+enum System {
+  /// The text of an errno.
+  static func message(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+  /// Makes sure that descriptors 0 to 2 exist, so that no file opened later takes their place and gets our output.
+  static func occupyStandardDescriptors() {
+    for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
+      // The lowest free number is the missing one, for all lower ones exist.
+      _ = open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY)
+    }
+  }
+
+  /// The content of a small text file, as those of /proc; nil if it cannot be read.
+  static func text(ofFile path: String) -> String? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var content: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 16384)
+    while true {
+      let count = read(descriptor, &chunk, chunk.count)
+      if count < 0 && errno == EINTR { continue }
+      if count < 0 { return nil }
+      if count == 0 { return String(decoding: content, as: UTF8.self) }
+      content += chunk[..<count]
+    }
+  }
+
+  /// What the system says of a path, or the errno.
+  ///
+  /// Follows symbolic links.
+  static func status(_ path: String) -> Result<stat, Errno> {
+    var status = stat()
+    return stat(path, &status) == 0 ? .success(status) : .failure(Errno(code: errno))
+  }
+
+  /// `path` from the root, without touching the file system: the working directory comes before a relative path.
+  static func absolute(_ path: String) -> String {
+    if path.hasPrefix("/") { return path }
+    guard let name = getcwd(nil, 0) else { return path }
+    defer { free(name) }
+    let directory = String(cString: name)
+    return directory.hasSuffix("/") ? directory + path : directory + "/" + path
+  }
+
+  /// The real path, every symbolic link resolved; nil if it does not exist or cannot be reached.
+  static func real(_ path: String) -> String? {
+    guard let name = realpath(path, nil) else { return nil }
+    defer { free(name) }
+    return String(cString: name)
+  }
+
+  /// The real path of a mount point whose file system may be dead: only its parent is touched, unless the last part is
+  /// a symbolic link.
+  static func realMountPoint(_ path: String) -> String {
+    var trimmed = absolute(path)[...]
+    while trimmed.count > 1 && trimmed.hasSuffix("/") { trimmed.removeLast() }
+    guard let slash = trimmed.lastIndex(of: "/"), trimmed.count > 1 else { return "/" }
+    let name = trimmed[trimmed.index(after: slash)...]
+    if name == "." || name == ".." { return real(String(trimmed)) ?? String(trimmed) }
+    guard let parent = real(slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])) else {
+      return String(trimmed)
+    }
+    let path = parent == "/" ? "/" + name : parent + "/" + name
+    // readlink(2) fails with EINVAL on a mount point, and does not ask the file system below it.
+    var byte: CChar = 0
+    return readlink(path, &byte, 1) < 0 ? path : real(path) ?? path
+  }
+
+  /// Runs a program found on $PATH with our own descriptors and waits for it: its exit status, 128 + signal, or nil if
+  /// it could not be started.
+  static func run(_ words: [String]) -> Int32? {
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
+    defer { for argument in arguments { free(argument) } }
+    arguments.append(nil)
+    var child: pid_t = 0
+    guard posix_spawnp(&child, words[0], nil, nil, arguments, environ) == 0 else { return nil }
+    return wait(for: child)
+  }
+
+  /// Waits for a child: its exit status, 128 + signal, or nil if there is no such child.
+  static func wait(for child: pid_t) -> Int32? {
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0 { if errno != EINTR { return nil } }
+    let signal = status & 0x7F
+    return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
+  }
+}
+
+/// An errno as an error.
+struct Errno: Error, Equatable {
+  let code: Int32
+}
+
+extension String {
+  /// Splits at `separator`; a backslash before a separator makes it part of the text.
+  func split(unescaped separator: Character) -> [String] {
+    var parts = [""]
+    var escaping = false
+    for character in self {
+      if escaping {
+        parts[parts.count - 1] += character == separator ? "\(character)" : "\\\(character)"
+        escaping = false
+      } else if character == "\\" {
+        escaping = true
+      } else if character == separator {
+        parts.append("")
+      } else {
+        parts[parts.count - 1].append(character)
+      }
+    }
+    if escaping { parts[parts.count - 1] += "\\" }
+    return parts.filter { !$0.isEmpty }
+  }
+}

@@ -1,0 +1,17 @@
+// `realmfs umount`: ends a mount of ours, and only of ours.
+
+/// The command `umount`.
+enum UmountCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let given = arguments.operands[0]
+    let path = System.realMountPoint(given)
+    guard let entry = MountTable.entry(at: path) else {
+      throw CommandFailure(.mountPoint, "\(given): nothing is mounted here")
+    }
+    guard entry.isOurs else {
+      throw CommandFailure(.mountPoint, "\(given): a mount of type \(entry.type), not of realmfs; use umount(8)")
+    }
+    try MountPoint.unmount(entry.mountPoint, isLazy: arguments.has(.lazy))
+    return .done
+  }
+}

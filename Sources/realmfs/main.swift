@@ -1,0 +1,5 @@
+// The entry point, and nothing else: closures written in this file would belong to the main actor and crash on other
+// threads.
+import Glibc
+
+exit(Program.run(CommandLine.arguments).rawValue)

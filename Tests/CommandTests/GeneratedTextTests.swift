@@ -1,0 +1,66 @@
+// Help, man page and completions follow from the option table, and the committed files are what the program writes.
+
+import Testing
+
+@testable import realmfs
+
+@Suite("Generated texts")
+struct GeneratedTextTests {
+  @Test("the committed man page is the program's own")
+  func manPage() throws {
+    #expect(try Place.text("man/realmfs.1") == ManPage.text(), "run 'make man'")
+  }
+
+  @Test(
+    "the committed completions are the program's own",
+    arguments: [("bash", "realmfs.bash"), ("zsh", "_realmfs"), ("fish", "realmfs.fish")]
+  )
+  func completions(shell: String, file: String) throws {
+    #expect(try Place.text("completions/" + file) == Completions.text(for: shell), "run 'make completions'")
+  }
+
+  @Test("help, man page and completions know every command and every option")
+  func complete() {
+    let manPage = ManPage.text()
+    for command in Options.commands {
+      #expect(HelpText.overview().contains("  \(command.name.rawValue) "))
+      #expect(manPage.contains(".SS \(command.name.rawValue)\n"))
+      let page = HelpText.page(command)
+      for option in Options.options(of: command.name) {
+        #expect(page.contains("--\(option.name.rawValue)"))
+        for shell in Completions.shells { #expect(Completions.text(for: shell).contains(option.name.rawValue)) }
+      }
+    }
+    for option in Options.mountOptions(of: .mount) {
+      #expect(manPage.contains("\\fB\(option.name)\\fR"))
+      #expect(HelpText.page(Options.commands[0]).contains("  \(option.name)"))
+    }
+    for code in ExitCode.allCases { #expect(manPage.contains(".B \(code.rawValue)\n")) }
+  }
+
+  @Test("every command is in the table, and every option belongs to one")
+  func table() {
+    #expect(Options.commands.map(\.name) == CommandName.allCases)
+    for name in OptionName.allCases { #expect(Options.options.filter { $0.name == name }.count == 1) }
+    for name in MountOptionName.allCases {
+      #expect(Options.mountOptions.filter { $0.kind == .own(name) }.count == 1)
+    }
+    for command in CommandName.allCases {
+      let letters = Options.options(of: command).compactMap(\.short)
+      #expect(Set(letters).count == letters.count, "a letter means one thing")
+    }
+  }
+
+  @Test("help fits a terminal of 80 columns", arguments: Options.commands)
+  func width(command: CommandSpec) {
+    for line in (HelpText.page(command) + HelpText.overview()).split(separator: "\n") { #expect(line.count <= 80) }
+  }
+
+  @Test("no line of the man page starts with a dot or an apostrophe by accident")
+  func controlCharacters() {
+    let known = [".\\\"", ".TH", ".SH", ".SS", ".B", ".I", ".RI", ".BR", ".br", ".PP", ".TP", ".EX", ".EE"]
+    for line in ManPage.text().split(separator: "\n") where line.hasPrefix(".") || line.hasPrefix("'") {
+      #expect(known.contains { line == $0 || line.hasPrefix($0 + " ") })
+    }
+  }
+}

@@ -1,0 +1,75 @@
+// The forms of an encryption key, and what is said when something is none.
+
+import Foundation
+import Testing
+
+@testable import realmfs
+
+@Suite("Forms of a key")
+struct KeyFormTests {
+  private static let bytes = (0..<64).map { UInt8(truncatingIfNeeded: $0 * 37 + 250) }
+  private static let hexadecimal = bytes.map { String(format: "%02x", $0) }.joined()
+  private static let base64 = Data(bytes).base64EncodedString()
+
+  /// The form that is recognized, or the message.
+  private func verdict(_ content: some Sequence<UInt8>) throws -> Result<KeyForm, KeyFormError> {
+    let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try Data(content).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }  // left-overs in the temporary directory do no harm
+    let descriptor = open(file.path, O_RDONLY)
+    defer { close(descriptor) }
+    var secret = SecretBuffer()
+    #expect(secret.read(from: descriptor) == 0)
+    do throws(KeyFormError) {
+      return .success(try KeyForm.key(in: secret).form)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func form(_ text: String) throws -> KeyForm? { try? verdict(text.utf8).get() }
+
+  @Test("raw, also with a newline after it")
+  func raw() throws {
+    #expect(try verdict(Self.bytes).get() == .raw)
+    #expect(try verdict(Self.bytes + [0x0A]).get() == .rawWithNewline)
+  }
+
+  @Test("128 hexadecimal digits in either case, with white space anywhere")
+  func hexadecimal() throws {
+    #expect(try form(Self.hexadecimal) == .hexadecimal)
+    #expect(try form(Self.hexadecimal.uppercased() + "\r\n") == .hexadecimal)
+    #expect(try form(" " + Self.hexadecimal.map { "\($0) " }.joined()) == .hexadecimal)
+  }
+
+  @Test("base64 in both alphabets, with and without padding, in lines")
+  func base64() throws {
+    #expect(try form(Self.base64) == .base64)
+    #expect(try form(Self.base64.filter { $0 != "=" } + "\n") == .base64)
+    #expect(try form(Self.base64.replacing("+", with: "-").replacing("/", with: "_")) == .base64)
+    #expect(try form(Self.base64.prefix(40) + "\n" + Self.base64.dropFirst(40)) == .base64)
+  }
+
+  @Test("64 bytes are always raw, even if they look like digits")
+  func rawDigits() throws {
+    #expect(try form(String(Self.hexadecimal.prefix(64))) == .raw)
+  }
+
+  @Test(
+    "what is no key is described, not shown",
+    arguments: [
+      ("", "nothing found"), ("0123456789", "10 hexadecimal digits found"), ("not a key", "9 bytes found"),
+      (String(repeating: "ab", count: 63), "126 hexadecimal digits found"),
+      (String(repeating: "ab", count: 65), "130 hexadecimal digits found"),
+      (String(repeating: "k", count: 5000), "more than 4096 bytes found"),
+    ]
+  )
+  func noKey(text: String, message: String) throws {
+    guard case .failure(let error) = try verdict(text.utf8) else {
+      Issue.record("taken for a key")
+      return
+    }
+    #expect(error.description.hasPrefix(message))
+    #expect(text.isEmpty || !error.description.contains(text))
+  }
+}

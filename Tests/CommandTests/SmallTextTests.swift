@@ -1,0 +1,41 @@
+// The small text helpers of the commands.
+
+import Foundation
+import Testing
+
+@testable import realmfs
+
+@Suite("Small texts")
+struct SmallTextTests {
+  @Test(
+    "lists are split at separators that no backslash precedes",
+    arguments: [
+      ("a,b", ["a", "b"]), (#"a\,b,c"#, ["a,b", "c"]), ("", []), (",a,,b,", ["a", "b"]),
+      (#"a\:b,c\"#, [#"a\:b"#, #"c\"#]),
+    ]
+  )
+  func split(text: String, parts: [String]) {
+    #expect(text.split(unescaped: ",") == parts)
+  }
+
+  @Test("reports are JSON whatever they hold")
+  func json() throws {
+    let nasty = "\u{0}\u{1f}\u{7f}\"\\\n\r\tü😀"
+    let text = JSONText.object([
+      ("text", .string(nasty)), ("list", .array([.number(-1), .null, .bool(true), .array([]), .object([])])),
+    ]).text
+    let parsed = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+    #expect(parsed?["text"] as? String == nasty)
+    #expect((parsed?["list"] as? [Any])?.count == 5)
+    #expect(
+      JSONText.object([("a", .array([.number(1)])), ("b", .object([]))]).text
+        == "{\n  \"a\": [\n    1\n  ],\n  \"b\": {}\n}\n"
+    )
+  }
+
+  @Test("exit codes are those of the manual, and different")
+  func exitCodes() {
+    #expect(ExitCode.allCases.map(\.rawValue) == Array(0...10))
+    #expect(Set(ExitCode.allCases.map(\.meaning)).count == 11)
+  }
+}

@@ -1,0 +1,93 @@
+// Reads all that a realm shows, the way a program does that trusts nothing: every value of every object, nested ones
+// too, the targets of links, objects by primary key. What cannot be read is counted and passed over.
+
+public import RealmPages
+
+/// A walk through one version.
+public struct ObjectWalk {
+  /// Objects that the walk came to.
+  public private(set) var objects = 0
+  /// Values and elements that were read.
+  public private(set) var values = 0
+  /// Places that could not be read.
+  public private(set) var errors = 0
+  /// Depends on every byte that was read.
+  public private(set) var digest: UInt64 = 0
+
+  /// The walk ends after so many values: a damaged file can show more than it has room for.
+  private let limit: Int
+
+  /// Collections nest no deeper in a sound file.
+  private static let maximumDepth = 110
+
+  /// A walk that ends after about `limit` values.
+  public init(limit: Int = 1_000_000) { self.limit = limit }
+
+  /// Reads the version from end to end.
+  public mutating func run(_ snapshot: Snapshot) {
+    mix(snapshot.version)
+    attempt { _ throws(FormatError) in _ = try snapshot.schemaVersion() }
+    attempt { _ throws(FormatError) in _ = try snapshot.freeBytes() }
+    attempt { walk throws(FormatError) in
+      for key in try snapshot.tableKeys() {
+        walk.attempt { walk throws(FormatError) in
+          guard let table = try snapshot.table(key) else { return }
+          walk.attempt { _ throws(FormatError) in _ = try snapshot.storedBytes(of: key) }
+          try walk.read(table, snapshot)
+        }
+      }
+    }
+  }
+
+  private mutating func attempt(_ body: (inout Self) throws(FormatError) -> Void) {
+    do throws(FormatError) { try body(&self) } catch { errors += 1 }
+  }
+
+  private mutating func read(_ table: Table, _ snapshot: Snapshot) throws(FormatError) {
+    let cursor = ObjectCursor(table)
+    while try cursor.next(), values < limit {
+      objects += 1
+      mix(UInt64(bitPattern: cursor.key.value))
+      for index in table.columns.indices {
+        attempt { walk throws(FormatError) in try walk.read(cursor.value(index), snapshot, depth: 0) }
+      }
+      guard let index = table.primaryKeyIndex, objects & 15 == 1 else { continue }
+      attempt { walk throws(FormatError) in
+        guard let key = PrimaryKey(try cursor.value(index)) else { return }
+        walk.mix(UInt64(bitPattern: try table.objectKey(primaryKey: key)?.value ?? -1))
+      }
+    }
+  }
+
+  private mutating func read(_ value: ValueView, _ snapshot: Snapshot, depth: Int) throws(FormatError) {
+    values += 1
+    if depth > Self.maximumDepth || values > limit { return }
+    switch value {
+    case .null: mix(0)
+    case .int(let value): mix(UInt64(bitPattern: value))
+    case .bool(let value): mix(value ? 1 : 2)
+    case .float(let value): mix(UInt64(value.bitPattern))
+    case .double(let value): mix(value.bitPattern)
+    case .string(let view), .data(let view): for byte in view.unsafeBytes { mix(UInt64(byte)) }
+    case .date(let date): mix(UInt64(bitPattern: date.seconds) ^ UInt64(UInt32(bitPattern: date.nanoseconds)))
+    case .decimal128(let value): mix(value.low ^ value.high)
+    case .objectID(let id): mix(id.high ^ UInt64(id.low))
+    case .uuid(let id): mix(id.high ^ id.low)
+    case .link(let key, let object):
+      if let table = try snapshot.table(key) { mix(try ObjectCursor(table).seek(object) ? 1 : 2) }
+    case .list(var list), .set(var list):
+      for i in 0..<list.count where values < limit {
+        attempt { walk throws(FormatError) in try walk.read(list.value(at: i), snapshot, depth: depth + 1) }
+      }
+    case .dictionary(var dictionary):
+      for i in 0..<dictionary.count where values < limit {
+        attempt { walk throws(FormatError) in
+          for byte in try dictionary.key(at: i).unsafeBytes { walk.mix(UInt64(byte)) }
+          try walk.read(dictionary.value(at: i), snapshot, depth: depth + 1)
+        }
+      }
+    }
+  }
+
+  private mutating func mix(_ word: UInt64) { digest = (digest ^ word) &* 0x100_0000_01B3 }
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# The exit codes of the manual, each from a case that a user meets.
+source "$(dirname "$0")/lib.sh"
+
+file=$fixtures/people.realm
+point=$(new_directory mnt)
+check_status "0: help" 0 'Usage' "$realmfs" --help
+for command in mount umount info schema cat check version help; do
+  check_status "0: $command --help" 0 "Usage: realmfs $command" "$realmfs" $command --help
+done
+check_status "0: version" 0 'realmfs [0-9]+\.[0-9]+' "$realmfs" --version
+check_status "2: no command" 2 "realmfs --help" "$realmfs"
+check_status "2: an unknown command" 2 "unknown command 'mout'" "$realmfs" mout
+check_status "2: an unknown option names itself and the help" 2 "unknown option --colour; see 'realmfs cat --help'" \
+  "$realmfs" cat --colour "$file" Person
+check_status "2: an unknown mount option" 2 'unknown mount option -o colour' "$realmfs" mount -o colour "$file" "$point"
+check_status "2: a missing argument" 2 'MOUNTPOINT is missing' "$realmfs" mount "$file"
+check_status "2: one argument too many" 2 "unexpected argument 'x'" "$realmfs" info "$file" x
+check_status "2: exclusive options" 2 'exclude each other' "$realmfs" mount --read-only --immutable "$file" "$point"
+check_status "2: a refused mount option says why" 2 'read-only' "$realmfs" mount -o rw "$file" "$point"
+check_status "2: a bad mode" 2 'octal' "$realmfs" mount -o umask=9 "$file" "$point"
+check_status "2: an unknown style" 2 'plain, ejson, canonical' "$realmfs" cat --json-style xml "$file" Person
+for command in info schema check; do
+  check_status "3: $command of a missing file" 3 'No such file' "$realmfs" $command "$scratch/absent.realm"
+done
+check_status "3: a directory" 3 'Is a directory|directory' "$realmfs" info "$scratch"
+check_status "3: a missing class" 3 'no class' "$realmfs" cat "$file" Absent
+printf 'no realm at all, but long enough for a header' >"$scratch/text.realm"
+check_status "5 or 4: a text file" "$("$realmfs" info "$scratch/text.realm" >/dev/null 2>&1; echo $?)" 'not a Realm file' \
+  "$realmfs" info "$scratch/text.realm"
+: >"$scratch/zero.realm"
+check_status "4: an empty file" 4 'empty' "$realmfs" info "$scratch/zero.realm"
+head -c 4096 "$file" >"$scratch/cut.realm"
+check_status "4: a file that is cut short" 4 'cut short|damaged' "$realmfs" info "$scratch/cut.realm"
+check_status "5: no key" 5 'key' "$realmfs" info "$fixtures/people-encrypted.realm"
+head -c 64 /dev/urandom >"$scratch/key"
+check_status "6: a wrong key" 6 'key' "$realmfs" info --key-file "$scratch/key" "$fixtures/people-encrypted.realm"
+cp "$file" "$scratch/old.realm"
+printf '\x01\x01' | dd of="$scratch/old.realm" bs=1 seek=20 conv=notrunc status=none
+check_status "7: a format that is too old" 7 'format 1' "$realmfs" info "$scratch/old.realm"
+printf '\x63\x63' | dd of="$scratch/old.realm" bs=1 seek=20 conv=notrunc status=none
+check_status "7: a format that is too new" 7 'format 99' "$realmfs" info "$scratch/old.realm"
+check_status "9: no mount point" 9 'mount point' "$realmfs" mount "$file" "$scratch/absent"
+# 8 is tested by refuses_held_lock_file.sh. 10: FUSE that is not there.
+if unshare --mount true 2>/dev/null; then
+  check_status "10: FUSE is missing" 10 'fuse' unshare --mount bash -c \
+    'mount -t tmpfs tmpfs /dev && mkdir -p /dev/shm && mknod -m 666 /dev/null c 1 3 && exec "$@"' - \
+    "$realmfs" mount "$file" "$point"
+else
+  skip "a private mount table needs root: FUSE was not taken away"
+fi
+equal "info --json of a file that does not open is JSON with the exit code" "3" \
+  "$("$realmfs" info --json "$scratch/absent.realm" 2>/dev/null | jq .exitCode)"
+equal "info --json" '24 false 2 "Dog" 5' \
+  "$("$realmfs" info --json "$file" | jq '.format, .encrypted, (.classes | length), .classes[0].name, .classes[0].objects' | paste -sd' ')"

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# A mount's life: it is live when `mount` returns, its exit status is true, and it ends by umount, by signals and after a
+# crash.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture people)
+point=$(new_directory mnt)
+
+check "mount returns 0" "$realmfs" mount "$file" "$point"
+equal "the tree is live when mount returns" "Dog Person" "$(ls "$point" | paste -sd" ")"
+pid=$(pgrep -f "^$realmfs mount $file $point\$")
+if [ -n "$pid" ]; then ok "one process serves it"; else not_ok "one process serves it: $(pgrep -af realmfs)"; fi
+equal "it left the terminal" "/dev/null /dev/null /dev/null" \
+  "$(readlink "/proc/$pid/fd/0" "/proc/$pid/fd/1" "/proc/$pid/fd/2" | paste -sd" ")"
+equal "its working directory is the root" "/" "$(readlink "/proc/$pid/cwd")"
+check_status "a second mount on the same directory is refused" 9 'umount' "$realmfs" mount "$file" "$point"
+check_status "umount of a busy mount says so" 9 'busy' bash -c 'cd "$1" && "$2" umount "$1"' - "$point" "$realmfs"
+check "umount" "$realmfs" umount "$point"
+check "umount is complete when the command returns" is_not_mounted "$point"
+check "the process ends with the mount" wait_until 5 is_dead "$pid"
+check_status "umount of what is no mount" 9 'nothing is mounted' "$realmfs" umount "$point"
+check_status "umount of somebody else's mount" 9 'not of realmfs' "$realmfs" umount /proc
+
+# Output that is captured must not wait for the process in the background.
+check "\$(realmfs mount) returns" timeout 10 bash -c 'text=$("$1" mount "$2" "$3" 2>&1); [ -z "$text" ]' \
+  - "$realmfs" "$file" "$point"
+check "descriptors of the caller do not stay open" bash -c '! ls -l "/proc/$(pgrep -f "^$1 mount $2 $3\$")/fd" | grep -q "pipe:"' \
+  - "$realmfs" "$file" "$point"
+check "umount --lazy of a busy mount" bash -c 'cd "$1" && "$2" umount --lazy "$1"' - "$point" "$realmfs"
+check "it is gone" is_not_mounted "$point"
+
+# A relative path keeps its meaning although the process changes its directory.
+check "a relative file and mount point" bash -c 'cd "$1" && "$2" mount people.realm ./mnt' - "$scratch" "$realmfs"
+cp "$file" "$scratch/new.realm" && mv "$scratch/new.realm" "$file"
+equal "the file can be replaced by rename" "19" "$(ls "$point/Person" | wc -l)"
+check "umount of a relative path" bash -c 'cd "$1" && "$2" umount mnt/' - "$scratch" "$realmfs"
+
+for signal in TERM INT HUP; do
+  serve "$file" "$point" || continue
+  kill -$signal "$server"
+  wait "$server"
+  equal "SIG$signal ends a foreground mount with status 0" "0" "$?"
+  check "SIG$signal unmounts" is_not_mounted "$point"
+done
+
+"$realmfs" mount "$file" "$point"
+pid=$(pgrep -f "^$realmfs mount $file $point\$")
+kill -TERM "$pid"
+check "SIGTERM ends a background mount" wait_until 5 is_not_mounted "$point"
+
+# After kill -9 the mount is dead; the next mount takes its place.
+serve "$file" "$point"
+kill -9 "$server"
+wait "$server" 2>/dev/null
+check_status "a dead mount answers ENOTCONN" 2 'not connected' ls "$point"
+check "a stale mount of ours is detached first" "$realmfs" mount "$file" "$point"
+equal "and the new one works" "19" "$(ls "$point/Person" | wc -l)"
+equal "there is one mount, not two" "1" "$(grep -c " $point fuse.realmfs " /proc/self/mounts)"
+check "umount" "$realmfs" umount "$point"
+serve "$file" "$point"
+kill -9 "$server"
+wait "$server" 2>/dev/null
+check "umount of a dead mount" "$realmfs" umount "$point"
+check "it is gone" is_not_mounted "$point"
+
+# Readiness for systemd.
+cat >"$scratch/notify.py" <<'PYTHON'
+import os, socket, subprocess, sys
+path, command = sys.argv[1], sys.argv[2:]
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+    listener.bind("\0" + path[1:] if path[0] == "@" else path)
+    listener.settimeout(10)
+    process = subprocess.Popen(command, env={**os.environ, "NOTIFY_SOCKET": path})
+    try:
+        print(listener.recv(100).decode(), sorted(os.listdir(command[-1])))
+    finally:
+        process.terminate()
+        process.wait(10)
+PYTHON
+for socket in "$scratch/notify.socket" "@realmfs-e2e-$$"; do
+  equal "-f tells systemd READY=1 when the tree is live (${socket:0:1}...)" "READY=1 ['Dog', 'Person']" \
+    "$(python3 "$scratch/notify.py" "$socket" "$realmfs" mount -f "$file" "$point" 2>&1)"
+done
+
+# What cannot be mounted leaves nothing behind.
+check_status "a mount point that does not exist" 9 'No such file' "$realmfs" mount "$file" "$scratch/absent"
+check_status "a mount point that is a file" 9 'not a directory' "$realmfs" mount "$file" "$file"
+check_status "a mount point that would hide the file" 9 'holds the realm file' "$realmfs" mount "$file" "$scratch"
+check_status "a file that does not exist" 3 'No such file' "$realmfs" mount "$scratch/absent.realm" "$point"
+check_status "the same in the foreground" 3 'No such file' "$realmfs" mount -f "$scratch/absent.realm" "$point"
+check "nothing is mounted" is_not_mounted "$point"
+check "no process is left" bash -c '! pgrep -f "^$1 mount .*$2"' - "$realmfs" "$scratch"

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Extended attributes tell class, object key and version.
+source "$(dirname "$0")/lib.sh"
+
+point=$(new_directory mnt)
+"$realmfs" mount "$fixtures/people.realm" "$point" || not_ok "mount"
+attributes() {
+  python3 -c '
+import os, sys
+for name in sorted(os.listxattr(sys.argv[1])):
+    print(name + "=" + os.getxattr(sys.argv[1], name).decode(), end=" ")' "$1" 2>&1
+}
+version=$(cat "$point/.realm/version")
+equal "an object" "user.realm.class=Person user.realm.key=1 user.realm.version=$version " "$(attributes "$point/Person/4.json")"
+equal "a class" "user.realm.class=Person user.realm.version=$version " "$(attributes "$point/Person")"
+equal "the root" "user.realm.version=$version " "$(attributes "$point")"
+equal "an attribute that does not exist" "ENODATA" "$(python3 -c '
+import errno, os, sys
+try: os.getxattr(sys.argv[1], "user.absent")
+except OSError as error: print(errno.errorcode[error.errno])' "$point/Person/4.json")"
+check_status "attributes cannot be set" 1 'Read-only' python3 -c '
+import os, sys
+try: os.setxattr(sys.argv[1], "user.x", b"1")
+except OSError as error: sys.exit(error.strerror)' "$point/Person/4.json"
+if command -v getfattr >/dev/null; then
+  equal "getfattr" "Person" "$(getfattr --absolute-names --only-values -n user.realm.class "$point/Person/4.json" 2>&1)"
+fi
+"$realmfs" umount "$point" || not_ok "umount"

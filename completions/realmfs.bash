@@ -1,0 +1,59 @@
+# Written by 'realmfs help --completions bash' from the program's option table; do not edit.
+_realmfs() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "mount umount info schema cat check version help --help --version" -- "$cur"))
+    return
+  fi
+  case $command:$prev in
+    mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= ro allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
+    mount:--class) :; return ;;
+    mount:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
+    mount:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    mount:--key-fd) :; return ;;
+    mount:--key-command) :; return ;;
+    mount:--key-env) :; return ;;
+    info:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    info:--key-fd) :; return ;;
+    info:--key-command) :; return ;;
+    info:--key-env) :; return ;;
+    schema:--class) :; return ;;
+    schema:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    schema:--key-fd) :; return ;;
+    schema:--key-command) :; return ;;
+    schema:--key-env) :; return ;;
+    cat:-o|cat:--options) COMPREPLY=($(compgen -W "json=" -- "$cur")); return ;;
+    cat:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
+    cat:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    cat:--key-fd) :; return ;;
+    cat:--key-command) :; return ;;
+    cat:--key-env) :; return ;;
+    check:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    check:--key-fd) :; return ;;
+    check:--key-command) :; return ;;
+    check:--key-env) :; return ;;
+    check:--limit) :; return ;;
+    help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
+  esac
+  case $command:$cur in
+    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --json-style --key-file --key-fd --key-command --key-env -f --foreground -d --debug -s --single-thread -v --verbose -h --help" -- "$cur")); return ;;
+    umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
+    info:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    schema:-*) COMPREPLY=($(compgen -W "--class --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    cat:-*) COMPREPLY=($(compgen -W "-o --options --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit -v --verbose -h --help" -- "$cur")); return ;;
+    version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
+    help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
+  esac
+  case $command in
+    mount) COMPREPLY=($(compgen -d -- "$cur")) ;;
+    umount) COMPREPLY=($(compgen -d -- "$cur")) ;;
+    info) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    schema) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    cat) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    check) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "mount umount info schema cat check version help" -- "$cur")) ;;
+  esac
+}
+complete -o filenames -F _realmfs realmfs
