@@ -1,0 +1,232 @@
+#!/bin/bash
+# Measures the speed of realmfs against its peers and prints ratios: ours / peer, less is better. docs/BENCHMARKS.md
+# explains each line. JSON lines go to standard output, progress and a table to standard error. Nothing is asserted about
+# speed; a wrong count of names, bytes or hits ends the run.
+#
+#   BENCH_LIST=1000000      objects of the large realm (list, class, live, memory)
+#   BENCH_OBJECTS=100000    objects that are read (cat, stat, grep)
+#   BENCH_ROUNDS=3          runs of each side, in turns; the medians count
+#   BENCH_ONLY="cat grep"   only these measures
+#   REALMFS=PATH            the program (default: .build/release/realmfs)
+#   REALM2JSON=PATH         realm-core's realm2json, the peer of "class"
+#   TMPDIR=PATH             a directory on a local file system (default: /var/tmp)
+set -euo pipefail
+export LC_ALL=C
+
+here=$(cd "$(dirname "$0")" && pwd)
+realmfs=${REALMFS:-$here/../.build/release/realmfs}
+large=${BENCH_LIST:-1000000}
+small=${BENCH_OBJECTS:-100000}
+rounds=${BENCH_ROUNDS:-3}
+only=${BENCH_ONLY:-list list-find cat stat grep class live memory}
+
+say() { echo "bench: $*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+wanted() { [[ " $only " == *" $1 "* ]]; }
+
+[[ -x $realmfs ]] || fail "$realmfs is missing: run 'make release', or set REALMFS"
+
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/realmfs-bench.XXXXXX")
+ours=$work/ours
+peer=$work/peer
+mkdir "$ours" "$peer"
+
+unmount_all() {
+  local directory
+  for directory in "$ours" "$peer"; do
+    mountpoint -q "$directory" || continue
+    fusermount3 -u "$directory" 2>/dev/null || umount "$directory" || umount -l "$directory"
+  done
+}
+clean_up() {
+  unmount_all
+  # A mount that could not be ended must not be emptied through.
+  mountpoint -q "$ours" || mountpoint -q "$peer" || rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# --- measuring -------------------------------------------------------------------------------------------------------
+
+elapsed=0 # milliseconds of the last `timed`
+output='' # and what it printed
+timed() {
+  local begin=$EPOCHREALTIME end
+  output=$("$@")
+  end=$EPOCHREALTIME
+  elapsed=$(((${end/./} - ${begin/./} + 500) / 1000))
+}
+
+median() { printf '%s\n' "$@" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+
+rows=()
+# report NAME OURS PEER UNIT TARGET WHAT: TARGET is the ratio that is wished for.
+report() {
+  local ratio verdict
+  ratio=$(awk -v a="$2" -v b="$3" 'BEGIN { printf "%.3f", a / (b > 0 ? b : 1) }')
+  verdict=$(awk -v a="$ratio" -v b="$5" 'BEGIN { print a <= b ? "true" : "false" }')
+  printf '{"name":"%s","ours":%s,"peer":%s,"unit":"%s","ratio":%s,"target":%s,"met":%s}\n' \
+    "$1" "$2" "$3" "$4" "$ratio" "$5" "$verdict"
+  rows+=("$(printf '%-10s %12s %12s %8s %8s  %-4s %s' \
+    "$1" "$2 $4" "$3 $4" "$ratio" "$5" "$([[ $verdict == true ]] && echo yes || echo NO)" "$6")")
+}
+
+# --- what is measured ------------------------------------------------------------------------------------------------
+
+list_names() { ls -f "$1" | wc -l; }
+find_names() { find "$1" -maxdepth 1 | wc -l; }
+read_all() { find "$1" -type f -print0 | xargs -0 cat | wc -c; }
+list_long() { ls -l "$1" | wc -l; }
+search() { grep -r needle "$1" | wc -l; }
+
+mount_ours() { "$realmfs" mount "$1" "$ours"; }
+unmount_ours() { "$realmfs" umount "$ours"; }
+mount_peer() { bindfs "$1" "$peer"; }
+unmount_peer() { fusermount3 -u "$peer" 2>/dev/null || umount "$peer"; }
+
+# compare NAME TARGET REALM FILES EXPECTED WHAT COMMAND: the same command on our mount of REALM and on bindfs over FILES.
+# Each run has a mount of its own, so the kernel knows nothing of the tree; what lies beneath is in the page cache after
+# a run of each that does not count.
+compare() {
+  local name=$1 target=$2 realm=$3 files=$4 expected=$5 what=$6 command=$7
+  local round our_times=() peer_times=()
+  wanted "$name" && [[ -d $files ]] || return 0
+  say "$name: $what"
+  for ((round = 0; round <= rounds; round++)); do
+    mount_ours "$realm"
+    timed "$command" "$ours/Item"
+    unmount_ours
+    [[ $output == "$expected" ]] || fail "$name: the mount gave $output where $expected was expected"
+    ((round == 0)) || our_times+=("$elapsed")
+    mount_peer "$files"
+    timed "$command" "$peer/Item"
+    unmount_peer
+    [[ $output == "$expected" ]] || fail "$name: bindfs gave $output where $expected was expected"
+    ((round == 0)) || peer_times+=("$elapsed")
+  done
+  report "$name" "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms "$target" "$what"
+}
+
+print_class() { "$realmfs" cat "$large_realm" Item >/dev/null; }
+print_class_peer() { "$REALM2JSON" "$large_realm" >/dev/null; }
+
+compare_class() {
+  local round our_times=() peer_times=()
+  wanted class || return 0
+  if [[ ! -x ${REALM2JSON:-} ]]; then
+    say "class: skipped; REALM2JSON does not name realm-core's realm2json"
+    return 0
+  fi
+  say "class: all objects of one class as JSON, $large objects"
+  for ((round = 0; round <= rounds; round++)); do
+    timed print_class
+    ((round == 0)) || our_times+=("$elapsed")
+    timed print_class_peer
+    ((round == 0)) || peer_times+=("$elapsed")
+  done
+  report class "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms 0.333 \
+    "realmfs cat of $large objects / realm2json"
+}
+
+compare_live() {
+  local round large_times=() tiny_times=()
+  wanted live || return 0
+  say "live: time until 'realmfs mount' returns"
+  for ((round = 0; round <= 3 * rounds + 2; round++)); do
+    timed_us mount_ours "$large_realm"
+    unmount_ours
+    ((round == 0)) || large_times+=("$elapsed")
+    timed_us mount_ours "$tiny_realm"
+    unmount_ours
+    ((round == 0)) || tiny_times+=("$elapsed")
+  done
+  report live "$(median "${large_times[@]}")" "$(median "${tiny_times[@]}")" us 1.2 \
+    "mount of $large objects / mount of 10"
+}
+
+# As `timed`, in microseconds, and without a subshell around the command.
+timed_us() {
+  local begin=$EPOCHREALTIME end
+  "$@"
+  end=$EPOCHREALTIME
+  elapsed=$((${end/./} - ${begin/./}))
+}
+
+measure_memory() {
+  local process count=0 status
+  wanted memory || return 0
+  say "memory: resident set after reading $large objects"
+  "$realmfs" mount -f "$large_realm" "$ours" &
+  process=$!
+  until mountpoint -q "$ours"; do
+    kill -0 "$process" 2>/dev/null || fail "memory: the mount did not start"
+    ((count++ < 200)) || fail "memory: the mount is not live after 10 s"
+    sleep 0.05
+  done
+  read_all "$ours/Item" >/dev/null
+  status=$(<"/proc/$process/status")
+  unmount_ours
+  wait "$process" || true
+  field() { awk -v name="$1:" '$1 == name { print $2 }' <<<"$status"; }
+  report memory "$(field VmRSS)" 40000 kB 1.0 \
+    "resident set after reading $large objects / 40 MB (peak $(field VmHWM), anonymous $(field RssAnon))"
+}
+
+# --- the realms and the files ----------------------------------------------------------------------------------------
+
+large_realm=$work/large.realm
+small_realm=$work/small.realm
+tiny_realm=$work/tiny.realm
+large_files=$work/large
+small_files=$work/small
+
+say "making realms of 10, $small and $large objects in $work"
+python3 "$here/make_realm.py" 10 "$tiny_realm" 2>/dev/null
+python3 "$here/make_realm.py" "$small" "$small_realm" 2>/dev/null
+python3 "$here/make_realm.py" "$large" "$large_realm" 2>/dev/null
+
+if ! command -v bindfs >/dev/null && [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+  say "installing bindfs"
+  apt-get install -y -qq bindfs >/dev/null || true
+fi
+if command -v bindfs >/dev/null; then
+  if wanted list || wanted list-find; then
+    say "making $large empty files of the same names"
+    mkdir -p "$large_files/Item"
+    (cd "$large_files/Item" && seq -f '%.0f.json' "$large" | xargs touch)
+  fi
+  if wanted cat || wanted stat || wanted grep; then
+    say "copying $small objects to files"
+    mkdir "$small_files"
+    mount_ours "$small_realm"
+    cp -r "$ours/Item" "$small_files/"
+    unmount_ours
+  fi
+else
+  say "bindfs is not installed: list, cat, stat and grep are skipped (apt-get install bindfs)"
+fi
+bytes=0 hits=0
+if [[ -d $small_files ]]; then
+  bytes=$(read_all "$small_files/Item")
+  hits=$(search "$small_files/Item")
+fi
+
+# --- the run ---------------------------------------------------------------------------------------------------------
+
+compare list 1.0 "$large_realm" "$large_files" $((large + 2)) "ls -f of $large names / bindfs" list_names
+compare list-find 1.0 "$large_realm" "$large_files" $((large + 1)) "find -maxdepth 1 of $large names / bindfs" find_names
+compare cat 0.35 "$small_realm" "$small_files" "$bytes" "find | xargs cat of $small objects / bindfs" read_all
+compare stat 0.05 "$small_realm" "$small_files" $((small + 1)) "ls -l of $small objects / bindfs" list_long
+compare grep 0.35 "$small_realm" "$small_files" "$hits" "grep -r over $small objects / bindfs" search
+compare_class
+compare_live
+measure_memory
+
+{
+  echo
+  printf '%-10s %12s %12s %8s %8s  %-4s %s\n' measure ours peer ratio target met what
+  printf '%s\n' "${rows[@]}"
+} >&2
