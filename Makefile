@@ -66,13 +66,14 @@ docs: ## the library's reference as static pages in .build/docs
 	Scripts/docs.sh
 
 man: release ## write man/realmfs.1 from the option table
-	mkdir -p man && $(PROGRAM) help --man > man/realmfs.1
+	mkdir -p man
+	$(PROGRAM) help --man > .build/realmfs.1 && mv .build/realmfs.1 man/realmfs.1
 
 completions: release ## write completions/ from the option table
 	mkdir -p completions
-	$(PROGRAM) help --completions bash > completions/realmfs.bash
-	$(PROGRAM) help --completions zsh > completions/_realmfs
-	$(PROGRAM) help --completions fish > completions/realmfs.fish
+	$(PROGRAM) help --completions bash > .build/completions && mv .build/completions completions/realmfs.bash
+	$(PROGRAM) help --completions zsh > .build/completions && mv .build/completions completions/_realmfs
+	$(PROGRAM) help --completions fish > .build/completions && mv .build/completions completions/realmfs.fish
 
 install: ## install into PREFIX (/usr/local), below DESTDIR; builds only if there is no release build
 	@test -x $(PROGRAM) || $(MAKE) release

@@ -25,23 +25,38 @@ let package = Package(
     .target(
       name: "RealmPages",
       dependencies: ["CLinux", "COpenSSL", "CIntelDecimal"],
-      swiftSettings: strict),
+      swiftSettings: strict
+    ),
     .target(name: "RealmJSON", dependencies: ["RealmPages"], swiftSettings: strict),
     .target(
       name: "FileTree",
       dependencies: ["RealmPages", "RealmJSON", "CLinux"],
-      swiftSettings: strict),
+      swiftSettings: strict
+    ),
     .target(name: "FuseBridge", dependencies: ["FileTree", "CFuse", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "realmfs",
       dependencies: ["RealmPages", "RealmJSON", "FileTree", "FuseBridge", "CLinux"],
-      swiftSettings: strict),
+      swiftSettings: strict
+    ),
     .target(
       name: "TestSupport",
       dependencies: ["RealmPages", "RealmJSON"],
       path: "Tests/TestSupport",
-      swiftSettings: strict),
-    .testTarget(name: "RealmPagesTests", dependencies: ["RealmPages", "TestSupport"], swiftSettings: strict),
+      swiftSettings: strict
+    ),
+    // Commits until it is killed; a test does that.
+    .executableTarget(
+      name: "CommitLoop",
+      dependencies: ["RealmPages"],
+      path: "Tests/CommitLoop",
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "RealmPagesTests",
+      dependencies: ["RealmPages", "TestSupport", "CommitLoop"],
+      swiftSettings: strict
+    ),
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "FileTreeTests", dependencies: ["FileTree", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "CommandTests", dependencies: ["TestSupport", "realmfs"], swiftSettings: strict),

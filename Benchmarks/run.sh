@@ -63,15 +63,15 @@ timed() {
 median() { printf '%s\n' "$@" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 rows=()
-# report NAME OURS PEER UNIT TARGET WHAT: TARGET is the ratio that is wished for.
+# report NAME OURS PEER UNIT TARGET WHAT [DIRECT]: TARGET is the ratio that is wished for, DIRECT the time without FUSE.
 report() {
-  local ratio verdict
+  local ratio verdict direct=${7:-}
   ratio=$(awk -v a="$2" -v b="$3" 'BEGIN { printf "%.3f", a / (b > 0 ? b : 1) }')
   verdict=$(awk -v a="$ratio" -v b="$5" 'BEGIN { print a <= b ? "true" : "false" }')
-  printf '{"name":"%s","ours":%s,"peer":%s,"unit":"%s","ratio":%s,"target":%s,"met":%s}\n' \
-    "$1" "$2" "$3" "$4" "$ratio" "$5" "$verdict"
-  rows+=("$(printf '%-10s %12s %12s %8s %8s  %-4s %s' \
-    "$1" "$2 $4" "$3 $4" "$ratio" "$5" "$([[ $verdict == true ]] && echo yes || echo NO)" "$6")")
+  printf '{"name":"%s","ours":%s,"peer":%s,"direct":%s,"unit":"%s","ratio":%s,"target":%s,"met":%s}\n' \
+    "$1" "$2" "$3" "${direct:-null}" "$4" "$ratio" "$5" "$verdict"
+  rows+=("$(printf '%-10s %12s %12s %10s %7s %7s  %-4s %s' "$1" "$2 $4" "$3 $4" "${direct:+$direct $4}" \
+    "$ratio" "$5" "$([[ $verdict == true ]] && echo yes || echo NO)" "$6")")
 }
 
 # --- what is measured ------------------------------------------------------------------------------------------------
@@ -89,10 +89,10 @@ unmount_peer() { fusermount3 -u "$peer" 2>/dev/null || umount "$peer"; }
 
 # compare NAME TARGET REALM FILES EXPECTED WHAT COMMAND: the same command on our mount of REALM and on bindfs over FILES.
 # Each run has a mount of its own, so the kernel knows nothing of the tree; what lies beneath is in the page cache after
-# a run of each that does not count.
+# a run of each that does not count. The command also runs on FILES themselves: what it costs without FUSE.
 compare() {
   local name=$1 target=$2 realm=$3 files=$4 expected=$5 what=$6 command=$7
-  local round our_times=() peer_times=()
+  local round our_times=() peer_times=() direct_times=()
   wanted "$name" && [[ -d $files ]] || return 0
   say "$name: $what"
   for ((round = 0; round <= rounds; round++)); do
@@ -106,8 +106,11 @@ compare() {
     unmount_peer
     [[ $output == "$expected" ]] || fail "$name: bindfs gave $output where $expected was expected"
     ((round == 0)) || peer_times+=("$elapsed")
+    timed "$command" "$files/Item"
+    ((round == 0)) || direct_times+=("$elapsed")
   done
-  report "$name" "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms "$target" "$what"
+  report "$name" "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms "$target" "$what" \
+    "$(median "${direct_times[@]}")"
 }
 
 print_class() { "$realmfs" cat "$large_realm" Item >/dev/null; }
@@ -227,6 +230,6 @@ measure_memory
 
 {
   echo
-  printf '%-10s %12s %12s %8s %8s  %-4s %s\n' measure ours peer ratio target met what
+  printf '%-10s %12s %12s %10s %7s %7s  %-4s %s\n' measure ours peer direct ratio target met what
   printf '%s\n' "${rows[@]}"
 } >&2

@@ -1,5 +1,6 @@
-// libfuse's low-level interface as Swift imports it. Version 314, because in lower ones fuse_session_loop_mt is a macro,
-// which Swift does not see; _FILE_OFFSET_BITS stays undefined so that struct stat and struct statvfs are Glibc's.
+// libfuse's low-level interface as Swift imports it. Version 314, because in lower ones fuse_session_loop_mt is a
+// macro, which Swift does not see; _FILE_OFFSET_BITS stays undefined so that struct stat and struct statvfs are
+// Glibc's.
 #pragma once
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>

@@ -31,3 +31,10 @@ static inline void realmfs_bid_parse(const char *text, uint64_t *low, uint64_t *
   *low = value.w[0];
   *high = value.w[1];
 }
+
+/// Whether the decimal is an integer of 64 bits, which then is stored in `result`.
+static inline int realmfs_bid_to_int64(uint64_t low, uint64_t high, int64_t *result) {
+  _IDEC_flags flags = 0;
+  *result = bid128_to_int64_xint(realmfs_bid(low, high), &flags);
+  return (flags & (0x01 | 0x20)) == 0;
+}

@@ -1,4 +1,5 @@
-// What stat shows: sizes, times, owner and mode. Owner and mode follow from the realm file's, or from the mount options.
+// What stat shows: sizes, times, owner and mode. Owner and mode follow from the realm file's, or from the mount
+// options.
 
 import RealmPages
 
@@ -9,11 +10,15 @@ public enum NodeKind: Sendable, Hashable {
 
 /// The attributes of a node.
 public struct FileAttributes: Sendable, Hashable {
+  /// The number of the file or directory.
   public internal(set) var inode: InodeNumber
+  /// Whether it is a file or a directory.
   public let kind: NodeKind
   /// Permission bits, without the type.
   public let permissions: UInt32
+  /// User id.
   public let owner: UInt32
+  /// Group id.
   public let group: UInt32
   /// For a directory 2 and one for each subdirectory.
   public let links: UInt32
@@ -21,6 +26,7 @@ public struct FileAttributes: Sendable, Hashable {
   public let size: Int
   /// Seconds since 1970 of the last change, and nanoseconds within.
   public let modifiedSeconds: Int64
+  /// The fraction of the modification time in nanoseconds.
   public let modifiedNanoseconds: Int32
 }
 
@@ -44,14 +50,29 @@ struct AccessRules: Sendable, Hashable {
 
   func file(_ inode: InodeNumber, size: Int, _ modified: Timestamp, links: UInt32 = 1) -> FileAttributes {
     FileAttributes(
-      inode: inode, kind: .file, permissions: filePermissions, owner: owner, group: group, links: links, size: size,
-      modifiedSeconds: modified.seconds, modifiedNanoseconds: modified.nanoseconds)
+      inode: inode,
+      kind: .file,
+      permissions: filePermissions,
+      owner: owner,
+      group: group,
+      links: links,
+      size: size,
+      modifiedSeconds: modified.seconds,
+      modifiedNanoseconds: modified.nanoseconds
+    )
   }
 
   func directory(_ inode: InodeNumber, subdirectories: Int, _ modified: Timestamp) -> FileAttributes {
     FileAttributes(
-      inode: inode, kind: .directory, permissions: directoryPermissions, owner: owner, group: group,
-      links: UInt32(clamping: 2 + subdirectories), size: 0, modifiedSeconds: modified.seconds,
-      modifiedNanoseconds: modified.nanoseconds)
+      inode: inode,
+      kind: .directory,
+      permissions: directoryPermissions,
+      owner: owner,
+      group: group,
+      links: UInt32(clamping: 2 + subdirectories),
+      size: 0,
+      modifiedSeconds: modified.seconds,
+      modifiedNanoseconds: modified.nanoseconds
+    )
   }
 }

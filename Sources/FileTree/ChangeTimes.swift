@@ -1,5 +1,5 @@
-// When the text of objects last changed, as far as commits seen tell. The granularity is the table: a commit that changes
-// a table moves the time of all its objects. A finer source can be put in here without anybody else noticing.
+// When the text of objects last changed, as far as commits seen tell. The granularity is the table: a commit that
+// changes a table moves the time of all its objects. A finer source can be put in here without anybody else noticing.
 //
 // Invariant: a stamp changes whenever any text of the table's objects may have changed, and times never go back.
 
@@ -36,8 +36,11 @@ struct ChangeTimes: Sendable {
   ///   - tables: all tables of its version, with their ordinals
   ///   - file: distinguishes the realm file from one that replaced it
   ///   - stamp: what tables get that changed
+  /// - Returns: the times of the new version
   func advanced(
-    to tables: [(ordinal: TableOrdinal, table: Table)], file: UInt64, stamp: ChangeStamp
+    to tables: [(ordinal: TableOrdinal, table: Table)],
+    file: UInt64,
+    stamp: ChangeStamp
   ) -> ChangeTimes {
     let fingerprints = Fingerprints(tables.map(\.table), file: file)
     var next = ChangeTimes()

@@ -1,5 +1,5 @@
-// `.realm`: what is told about the realm itself. Its files are made when they are asked for, once a version, so their sizes
-// are exact too.
+// `.realm`: what is told about the realm itself. Its files are made when they are asked for, once a version, so
+// their sizes are exact too.
 
 import RealmJSON
 import RealmPages
@@ -85,15 +85,21 @@ extension FileTree {
 
   func attributes(ofSchema directory: TableDirectory, _ view: VersionView) throws(FileTreeError) -> FileAttributes {
     view.rules.file(
-      directory.schemaInode, size: try text(ofSchema: directory, view).count, directory.stamp.modified)
+      directory.schemaInode,
+      size: try text(ofSchema: directory, view).count,
+      directory.stamp.modified
+    )
   }
 
   // MARK: listings
 
-  /// Lists a directory that is not a table's. Such directories are short; a position is 3 and the index of a fixed entry,
-  /// or beyond these, the ordinal of a table.
+  /// Lists a directory that is not a table's. Such directories are short; a position is 3 and the index of a fixed
+  /// entry, or beyond these, the ordinal of a table.
   func list<Sink: DirectorySink>(
-    _ node: TreeNode.Fixed, from position: UInt64, attributes: Bool, into sink: inout Sink
+    _ node: TreeNode.Fixed,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink
   ) throws(FileTreeError) {
     let firstEntry = DirectoryStream.Position.afterDotDot
     let firstTable = firstEntry + UInt64(TreeNode.Fixed.controlEntries.count)
@@ -126,7 +132,11 @@ extension FileTree {
 
   /// Adds what a fixed directory shows of a table, if anything; false if it does not fit.
   private func add<Sink: DirectorySink>(
-    _ directory: TableDirectory, in node: TreeNode.Fixed, _ attributes: Bool, next: UInt64, _ view: VersionView,
+    _ directory: TableDirectory,
+    in node: TreeNode.Fixed,
+    _ attributes: Bool,
+    next: UInt64,
+    _ view: VersionView,
     to sink: inout Sink
   ) throws(FileTreeError) -> Bool {
     switch (node, directory.place) {
@@ -136,7 +146,13 @@ extension FileTree {
     case (.schemaDirectory, .root), (.schemaDirectory, .nowhere):
       let shown = attributes ? try self.attributes(ofSchema: directory, view) : nil
       return Self.add(
-        directory.name + NameEscaping.suffix.utf8, directory.schemaInode, .file, shown, next: next, to: &sink)
+        directory.name + NameEscaping.suffix.utf8,
+        directory.schemaInode,
+        .file,
+        shown,
+        next: next,
+        to: &sink
+      )
     default: return true
     }
   }
@@ -151,7 +167,8 @@ extension FileTree {
       case .version: Array("\(view.snapshot.version)\n".utf8)
       case .info: Array(ControlTexts.info(view, self.realm, self.options).utf8)
       case .stats: Array(try ControlTexts.statistics(view, self.statistics).utf8)
-      case .schema: try Self.rendered("schema") { out throws(RenderError) in
+      case .schema:
+        try Self.rendered("schema") { out throws(RenderError) in
           try SchemaRenderer.render(view.snapshot, into: out)
         }
       default: throw .isADirectory
@@ -169,7 +186,8 @@ extension FileTree {
   }
 
   private static func rendered(
-    _ place: String, _ render: (OutputBuffer) throws(RenderError) -> Void
+    _ place: String,
+    _ render: (OutputBuffer) throws(RenderError) -> Void
   ) throws(FileTreeError) -> [UInt8] {
     let out = OutputBuffer()
     do { try render(out) } catch { throw .damaged(place: place, problem: error.description) }
@@ -192,7 +210,8 @@ extension VersionView {
 
   /// The control text of `inode`, made at the first call.
   func controlText(
-    _ inode: InodeNumber, _ make: () throws(FileTreeError) -> [UInt8]
+    _ inode: InodeNumber,
+    _ make: () throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> [UInt8] {
     if let text = controlTexts.withLock({ $0[inode] }) { return text }
     let text = try make()

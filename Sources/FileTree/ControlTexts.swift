@@ -68,7 +68,10 @@ enum ControlTexts {
   }
 
   private static func statistics(
-    of directory: TableDirectory, _ view: VersionView, _ memory: StatisticsMemory, into json: inout JSONLines
+    of directory: TableDirectory,
+    _ view: VersionView,
+    _ memory: StatisticsMemory,
+    into json: inout JSONLines
   ) throws(FileTreeError) {
     json.begin(directory.table.className ?? directory.table.name)
     json.member("objects", directory.table.objectCount)

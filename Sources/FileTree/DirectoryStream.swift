@@ -6,10 +6,14 @@ import Synchronization
 
 /// Takes the entries of a listing one by one.
 public protocol DirectorySink {
-  /// Takes an entry, or says that it does not fit. `name` is followed by a zero byte that does not belong to it. `next` is
-  /// the position behind the entry. Without `attributes` only its inode and kind are known.
+  /// Takes an entry, or says that it does not fit. `name` is followed by a zero byte that does not belong to it.
+  /// `next` is the position behind the entry. Without `attributes` only its inode and kind are known.
   mutating func add(
-    _ name: RawSpan, _ inode: InodeNumber, _ kind: NodeKind, _ attributes: FileAttributes?, next: UInt64
+    _ name: RawSpan,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    _ attributes: FileAttributes?,
+    next: UInt64
   ) -> Bool
 
   /// Forgets all entries taken, because what they were read from was not stable.
@@ -18,34 +22,33 @@ public protocol DirectorySink {
 
 /// A directory opened for listing.
 public final class DirectoryStream: Sendable {
+  /// The directory that is open.
   public let inode: InodeNumber
   let node: TreeNode
   let state: Mutex<State>
 
   struct State {
     /// Entries that may still be listed with attributes before somebody shows that he wants them.
-    var budget = DirectoryStream.firstBudget
-    /// The budget after the next sign.
-    var nextBudget = 2 * DirectoryStream.firstBudget
+    var budget: Int
     /// The interest in the directory when that was last looked at.
     var interest: UInt64
     /// The key behind which position `Position.last` continues.
     var lastKey = Position.lastSpelledKey
   }
 
-  /// How many entries a stream lists with attributes without a sign that they are wanted. Each costs rendering an object
-  /// and an inode in the kernel, which a mere listing of a large class does not need. When an object of the directory is
-  /// looked up, asked for or opened, the budget is renewed, and doubled up to the largest.
-  public static let firstBudget = 65_536
-  public static let largestBudget = 131_072
+  /// How many entries a stream lists with attributes without a sign that they are wanted. Each costs rendering an
+  /// object and an inode in the kernel, which a mere listing of a large class does not need. When an object of the
+  /// directory is looked up, asked for or opened, the budget is renewed.
+  static let usualBudget = 65_536
 
-  init(_ inode: InodeNumber, _ node: TreeNode, interest: UInt64) {
+  init(_ inode: InodeNumber, _ node: TreeNode, budget: Int = 0, interest: UInt64 = 0) {
     self.inode = inode
     self.node = node
-    state = Mutex(State(interest: interest))
+    state = Mutex(State(budget: budget, interest: interest))
   }
 
-  /// Positions within a listing: 0 is the start, 1 and 2 are behind `.` and `..`, the rest is behind an object or table.
+  /// Positions within a listing: 0 is the start, 1 and 2 are behind `.` and `..`, the rest is behind an object or
+  /// table.
   enum Position {
     static let afterDot: UInt64 = 1
     static let afterDotDot: UInt64 = 2

@@ -25,9 +25,6 @@ public final class ChangeReader: Sendable {
   fileprivate let state: Mutex<State>
 
   fileprivate init(_ state: State) { self.state = Mutex(state) }
-
-  /// The generation up to which changes were read.
-  public var generation: UInt64 { state.withLock { $0.generation } }
 }
 
 extension FileTree {
@@ -64,6 +61,8 @@ extension FileTree {
       generation: view.generation,
       directories: Dictionary(
         shown.map { ($0.ordinal, ChangeReader.Seen(name: $0.name, generation: $0.stamp.generation)) },
-        uniquingKeysWith: { first, _ in first }))
+        uniquingKeysWith: { first, _ in first }
+      )
+    )
   }
 }

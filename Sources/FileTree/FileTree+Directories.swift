@@ -14,10 +14,10 @@ extension FileTree {
     switch node {
     case .fixed(let fixed):
       guard fixed.isDirectory else { throw .notADirectory }
-      return DirectoryStream(inode, node, interest: 0)
+      return DirectoryStream(inode, node)
     case .table(let ordinal):
       let interest = try read { view throws(FileTreeError) in try view.existing(ordinal).interest }
-      return DirectoryStream(inode, node, interest: interest)
+      return DirectoryStream(inode, node, budget: listingBudget, interest: interest)
     case .schemaFile, .object: throw .notADirectory
     }
   }
@@ -29,7 +29,10 @@ extension FileTree {
   ///
   /// - Throws: `damaged` where the names of objects cannot be read; `stale` when the class is gone.
   public func readDirectory<Sink: DirectorySink>(
-    _ stream: DirectoryStream, from position: UInt64, attributes: Bool, into sink: inout Sink
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink
   ) throws(FileTreeError) {
     switch stream.node {
     case .fixed(let fixed): try list(fixed, from: position, attributes: attributes, into: &sink)
@@ -52,7 +55,11 @@ extension FileTree {
   }
 
   private func list<Sink: DirectorySink>(
-    _ ordinal: TableOrdinal, _ stream: DirectoryStream, from position: UInt64, attributes: Bool, into sink: inout Sink
+    _ ordinal: TableOrdinal,
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink
   ) throws(FileTreeError) {
     var state = stream.state.withLock { $0 }
     var batch = Batch()
@@ -62,8 +69,7 @@ extension FileTree {
         let directory = try view.existing(ordinal)
         if state.interest != directory.interest {
           state.interest = directory.interest
-          state.budget = state.nextBudget
-          state.nextBudget = min(2 * state.nextBudget, DirectoryStream.largestBudget)
+          state.budget = listingBudget
         }
         var lister = Lister(tree: self, view: view, directory: directory, budget: attributes ? state.budget : 0)
         let parent: TreeNode.Fixed = directory.place == .tables ? .tablesDirectory : .root
@@ -95,7 +101,9 @@ extension FileTree {
     var budget: Int
 
     mutating func list<Sink: DirectorySink>(
-      after key: ObjKey, into sink: inout Sink, _ batch: inout Batch
+      after key: ObjKey,
+      into sink: inout Sink,
+      _ batch: inout Batch
     ) throws(FileTreeError) {
       do {
         try view.benches.lend { bench throws(FormatError) in
@@ -112,7 +120,10 @@ extension FileTree {
     /// Adds the object that `cursor` stands on; false if it does not fit.
     @inline(__always)
     private mutating func add<Sink: DirectorySink>(
-      _ cursor: ObjectCursor, _ bench: Workbench, to sink: inout Sink, _ batch: inout Batch
+      _ cursor: ObjectCursor,
+      _ bench: Workbench,
+      to sink: inout Sink,
+      _ batch: inout Batch
     ) throws(FormatError) -> Bool {
       try directory.name(of: cursor, into: bench.name)
       bench.name.append(0)
@@ -129,7 +140,12 @@ extension FileTree {
       }
       let name = bench.name.unsafeBytes
       let fits = sink.add(
-        name.bytes.extracting(droppingLast: 1), inode, .file, attributes, next: DirectoryStream.Position.after(key))
+        name.bytes.extracting(droppingLast: 1),
+        inode,
+        .file,
+        attributes,
+        next: DirectoryStream.Position.after(key)
+      )
       guard fits else {
         if attributes != nil, inode.isHashed, let reference = batch.references.popLast() {
           tree.forget(reference, lookups: 1)
@@ -145,11 +161,14 @@ extension FileTree {
       return true
     }
 
-    /// The size of the text; nil if the object is damaged. The text is remembered even if its entry does not fit, because
-    /// then it is the first of the next batch.
+    /// The size of the text; nil if the object is damaged. The text is remembered even if its entry does not fit,
+    /// because then it is the first of the next batch.
     @inline(__always)
     private func size(
-      of inode: InodeNumber, _ cursor: ObjectCursor, _ bench: Workbench, _ batch: inout Batch
+      of inode: InodeNumber,
+      _ cursor: ObjectCursor,
+      _ bench: Workbench,
+      _ batch: inout Batch
     ) -> Int? {
       let generation = directory.stamp.generation
       if let size = tree.texts.size(of: inode, generation) { return size }
@@ -167,19 +186,30 @@ extension FileTree {
 
   /// Adds `.` and `..` as far as they lie behind `position`; false if one does not fit.
   static func addDots<Sink: DirectorySink>(
-    _ inode: InodeNumber, _ parent: TreeNode.Fixed, from position: UInt64, into sink: inout Sink
+    _ inode: InodeNumber,
+    _ parent: TreeNode.Fixed,
+    from position: UInt64,
+    into sink: inout Sink
   ) -> Bool {
     if position < DirectoryStream.Position.afterDot,
       !add(".", inode, .directory, nil, next: DirectoryStream.Position.afterDot, to: &sink)
-    { return false }
+    {
+      return false
+    }
     if position < DirectoryStream.Position.afterDotDot,
       !add("..", InodeNumber(parent.rawValue), .directory, nil, next: DirectoryStream.Position.afterDotDot, to: &sink)
-    { return false }
+    {
+      return false
+    }
     return true
   }
 
   static func add<Sink: DirectorySink>(
-    _ name: some Sequence<UInt8>, _ inode: InodeNumber, _ kind: NodeKind, _ attributes: FileAttributes?, next: UInt64,
+    _ name: some Sequence<UInt8>,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    _ attributes: FileAttributes?,
+    next: UInt64,
     to sink: inout Sink
   ) -> Bool {
     let terminated = Array(name) + [0]
@@ -187,7 +217,11 @@ extension FileTree {
   }
 
   static func add<Sink: DirectorySink>(
-    _ name: StaticString, _ inode: InodeNumber, _ kind: NodeKind, _ attributes: FileAttributes?, next: UInt64,
+    _ name: StaticString,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    _ attributes: FileAttributes?,
+    next: UInt64,
     to sink: inout Sink
   ) -> Bool {
     add(name.description.utf8, inode, kind, attributes, next: next, to: &sink)

@@ -35,7 +35,9 @@ extension FileTree {
       case .object(let ordinal, let key):
         let directory = try view.existing(ordinal)
         let exists: Bool
-        do throws(FormatError) { exists = try directory.table.contains(key) } catch { throw self.damaged(directory, error) }
+        do throws(FormatError) { exists = try directory.table.contains(key) } catch {
+          throw self.damaged(directory, error)
+        }
         guard exists else { throw .stale }
         return [Self.className(directory), (Self.keyAttribute, String(key.value)), version]
       }

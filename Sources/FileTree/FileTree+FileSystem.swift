@@ -34,7 +34,13 @@ extension FileTree {
     let free = UInt64(host?.f_bfree ?? 0), available = UInt64(host?.f_bavail ?? 0)
     let freeFiles = UInt64(host?.f_ffree ?? 0)
     return FileSystemStatus(
-      blockSize: blockSize, blocks: used &+ free, freeBlocks: free, availableBlocks: available,
-      files: objects &+ freeFiles, freeFiles: freeFiles, longestName: UInt(NameEscaping.longestName))
+      blockSize: blockSize,
+      blocks: used &+ free,
+      freeBlocks: free,
+      availableBlocks: available,
+      files: objects &+ freeFiles,
+      freeFiles: freeFiles,
+      longestName: UInt(NameEscaping.longestName)
+    )
   }
 }

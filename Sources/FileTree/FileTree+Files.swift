@@ -3,6 +3,9 @@
 import RealmPages
 
 extension FileTree {
+  /// For how long after a change of its table a text counts as live. Longer than the kernel remembers attributes.
+  private static let liveTime: UInt64 = 30_000_000_000
+
   /// Opens a file for reading; `release` ends it.
   ///
   /// - Throws: `isADirectory`; `stale` if the object is gone; `damaged` if it cannot be read, whatever its neighbours.
@@ -11,17 +14,21 @@ extension FileTree {
     case .table: throw .isADirectory
     case .fixed(let fixed):
       guard !fixed.isDirectory else { throw .isADirectory }
-      let (text, generation) = try read { view throws(FileTreeError) in
-        (try self.text(of: fixed, view), view.generation)
-      }
-      return openControl(inode, text, generation)
+      return openControl(inode, try read { view throws(FileTreeError) in try self.text(of: fixed, view) })
     case .schemaFile(let ordinal):
-      let (text, generation) = try read { view throws(FileTreeError) in
-        (try self.text(ofSchema: try view.existing(ordinal), view), view.generation)
-      }
-      return openControl(inode, text, generation)
+      return openControl(
+        inode,
+        try read { view throws(FileTreeError) in
+          try self.text(ofSchema: try view.existing(ordinal), view)
+        }
+      )
     case .object(let ordinal, let key):
-      return try open(inode, ordinal, key)
+      do {
+        return try open(inode, ordinal, key)
+      } catch {
+        damageLog.note(error)
+        throw error
+      }
     }
   }
 
@@ -32,26 +39,24 @@ extension FileTree {
   public func pageCacheSeeded(_ file: OpenFile) { openFiles.seeded(file) }
 
   private func open(_ inode: InodeNumber, _ ordinal: TableOrdinal, _ key: ObjKey) throws(FileTreeError) -> OpenFile {
-    let (text, stamp, isNew): ([UInt8], ChangeStamp, Bool)
-    do throws(FileTreeError) {
-      (text, stamp, isNew) = try read { view throws(FileTreeError) in
-        let directory = try view.existing(ordinal)
-        directory.noteInterest()
-        let stamp = directory.stamp
-        if let text = self.texts.find(inode, stamp.generation)?.text { return (text, stamp, false) }
-        return (try self.text(of: key, directory, view), stamp, true)
-      }
-    } catch {
-      damageLog.note(error)
-      throw error
+    let (text, stamp, isNew) = try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      directory.noteInterest()
+      let stamp = directory.stamp
+      if let text = self.texts.find(inode, stamp.generation)?.text { return (text, stamp, false) }
+      return (try self.text(of: key, directory, view), stamp, true)
     }
     if isNew { texts.insert([TextCache.Item(inode: inode, generation: stamp.generation, text: text)]) }
-    let decision = openFiles.open(inode, text, isUnchanged: stamp.noticed == 0)
-    return OpenFile(inode, decision, stamp.generation, noticed: stamp.noticed, text: text)
+    return OpenFile(inode, openFiles.open(inode, text, Self.liveliness(stamp)), text: text)
   }
 
-  /// Control files differ from version to version; they are small and rarely read, so the kernel does not cache them.
-  private func openControl(_ inode: InodeNumber, _ text: [UInt8], _ generation: UInt64) -> OpenFile {
-    OpenFile(inode, OpenFiles.Decision(caching: .bypass), generation, noticed: 0, text: text)
+  private static func liveliness(_ stamp: ChangeStamp) -> OpenFiles.Liveliness {
+    if stamp.noticed == 0 { return .unchanged }
+    return Clock.now() &- stamp.noticed < liveTime ? .live : .quiet
+  }
+
+  /// Control files differ from version to version and are rarely read, so the kernel does not cache them.
+  private func openControl(_ inode: InodeNumber, _ text: [UInt8]) -> OpenFile {
+    OpenFile(inode, OpenFiles.Decision(caching: .bypass), text: text)
   }
 }

@@ -4,7 +4,8 @@ import RealmJSON
 import RealmPages
 
 extension FileTree {
-  /// The attributes of the node called `name` in a directory. The kernel then knows its inode: `forget` takes that back.
+  /// The attributes of the node called `name` in a directory. The kernel then knows its inode: `forget` takes that
+  /// back.
   ///
   /// Renders the object, unless its text is cached, because its size is that of the text.
   ///
@@ -50,7 +51,9 @@ extension FileTree {
   }
 
   private func attributes(
-    _ inode: InodeNumber, _ ordinal: TableOrdinal, _ key: ObjKey
+    _ inode: InodeNumber,
+    _ ordinal: TableOrdinal,
+    _ key: ObjKey
   ) throws(FileTreeError) -> FileAttributes {
     let object = try read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
@@ -71,7 +74,9 @@ extension FileTree {
   }
 
   private func lookup(
-    _ name: [UInt8], in directory: TableDirectory, _ view: VersionView
+    _ name: [UInt8],
+    in directory: TableDirectory,
+    _ view: VersionView
   ) throws(FileTreeError) -> (Found, ObjKey) {
     let key: ObjKey?
     do {
@@ -88,7 +93,10 @@ extension FileTree {
 
   /// The size of an object's text; 0 if it is damaged, which `open` tells.
   private func size(
-    of inode: InodeNumber, _ key: ObjKey, _ directory: TableDirectory, _ view: VersionView
+    of inode: InodeNumber,
+    _ key: ObjKey,
+    _ directory: TableDirectory,
+    _ view: VersionView
   ) throws(FileTreeError) -> (Int, [TextCache.Item]) {
     if let size = texts.size(of: inode, directory.stamp.generation) { return (size, []) }
     do {

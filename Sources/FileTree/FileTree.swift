@@ -1,8 +1,8 @@
 // The tree: the newest view of the realm, and the one loop that makes reads of it safe.
 //
 // The mount takes no place in the lock file, so a writer may reuse what an old version refers to. Every operation
-// therefore works on the newest version and asks afterwards whether it still is the newest; if not, what was read is thrown
-// away and read again. Nothing read is handed out or remembered before that check.
+// therefore works on the newest version and asks afterwards whether it still is the newest; if not, what was read is
+// thrown away and read again. Nothing read is handed out or remembered before that check.
 
 import Glibc
 public import RealmPages
@@ -19,21 +19,28 @@ public final class FileTree: Sendable {
   let openFiles = OpenFiles()
   let statistics = StatisticsMemory()
   let damageLog: DamageLog
+  /// How many entries a directory stream lists with attributes unasked.
+  let listingBudget: Int
   private let newest = Mutex<VersionView?>(nil)
   /// Held while a view is made, so that it is made once.
   private let making = Mutex<Void>(())
   private let versionObserver = Mutex<(@Sendable () -> Void)?>(nil)
 
-  /// How often a read is tried while commits keep coming.
-  private static let attempts = 20
+  /// How often a read is tried while commits keep coming, which takes up to a fifth of a second.
+  private static let attempts = 100
 
   /// Shows `realm` as a tree. Reads the schema, and no objects.
   ///
   /// - Throws: `noSuchClass` if the options ask for a class that is not there; `damaged`, `unavailable`, `busy`.
-  public init(_ realm: Realm, options: MountOptions) throws(FileTreeError) {
+  public convenience init(_ realm: Realm, options: MountOptions) throws(FileTreeError) {
+    try self.init(realm, options: options, listingBudget: DirectoryStream.usualBudget, texts: TextCache())
+  }
+
+  init(_ realm: Realm, options: MountOptions, listingBudget: Int, texts: TextCache) throws(FileTreeError) {
     self.realm = realm
     self.options = options
-    texts = TextCache()
+    self.listingBudget = listingBudget
+    self.texts = texts
     damageLog = DamageLog(options.log)
     try read { view throws(FileTreeError) in
       let available = view.directories.compactMap { $0.table.kind == .embedded ? nil : $0.table.className }
@@ -69,7 +76,7 @@ public final class FileTree: Sendable {
       }
       attempt += 1
       if attempt == Self.attempts { throw .busy }
-      if attempt > 2 { usleep(useconds_t(100 * attempt)) }
+      if attempt > 2 { usleep(useconds_t(min(100 * attempt, 2000))) }
     }
   }
 
@@ -98,8 +105,15 @@ public final class FileTree: Sendable {
     do throws(FormatError) {
       return try VersionView(
         VersionView.Source(
-          snapshot: snapshot, status: status, fileIdentity: RealmFile.identity(realm.configuration.path),
-          options: options, registry: registry, previous: previous, now: Clock.now()))
+          snapshot: snapshot,
+          status: status,
+          fileIdentity: RealmFile.identity(realm.configuration.path),
+          options: options,
+          registry: registry,
+          previous: previous,
+          now: Clock.now()
+        )
+      )
     } catch {
       throw .damaged("the realm", error)
     }

@@ -27,6 +27,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   /// The mount was asked to show a class that the file does not have.
   case noSuchClass(String, available: [String])
 
+  /// What happened and where.
   public var description: String {
     switch self {
     case .notFound: "no such file or directory"

@@ -1,5 +1,5 @@
-// The inodes whose object keys are too large to be spelled in a number. Old formats derive object keys from a hash of the
-// primary key, so there these are all of them.
+// The inodes whose object keys are too large to be spelled in a number. Old formats derive object keys from a hash
+// of the primary key, so there these are all of them.
 //
 // Invariant: a number is in the table as long as the kernel remembers it (nlookup > 0), and leads to one object only.
 
@@ -51,7 +51,9 @@ final class InodeTable: Sendable {
 
   /// The number that an object has or would get: that of its hash, or the next one that no other object has.
   private static func place(
-    of ordinal: TableOrdinal, _ key: ObjKey, in entries: inout [UInt64: Entry]
+    of ordinal: TableOrdinal,
+    _ key: ObjKey,
+    in entries: inout [UInt64: Entry]
   ) -> InodeNumber {
     var number = InodeNumber(hash: hash(ordinal, key))
     while let entry = entries[number.value], entry.ordinal != ordinal || entry.key != key {

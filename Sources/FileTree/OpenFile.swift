@@ -1,4 +1,7 @@
 // Open files. A handle keeps the text that it was opened with until it is released, whatever is committed meanwhile.
+//
+// The kernel's page cache and its idea of a file's size belong to the inode, not to the handle, so handles with
+// different texts must not share them. Invariant: all handles of an inode that use the page cache have the same text.
 
 import Glibc
 import Synchronization
@@ -9,31 +12,25 @@ public enum KernelCaching: Sendable, Hashable {
   case keep
   /// It must drop what it holds, then it may cache.
   case refresh
-  /// It must not cache: another handle, which may fill the cache, has another text.
+  /// It must not cache, but ask for each piece.
   case bypass
 }
 
 /// A file opened for reading.
 public final class OpenFile: Sendable {
+  /// The file that is open.
   public let inode: InodeNumber
+  /// What the kernel may keep of it.
   public let caching: KernelCaching
-  /// The generation in which the text last changed; 1 for what was there when the mount began.
-  public let generation: UInt64
-  /// When that was noticed, in nanoseconds of the monotonic clock; 0 if it never changed.
-  public let changeNoticed: UInt64
   /// Whether the text may be put into the page cache before anybody can read it. Until `FileTree.pageCacheSeeded` is
   /// called, nobody else gets a handle on the inode.
   public let maySeedPageCache: Bool
   let text: [UInt8]
 
-  init(
-    _ inode: InodeNumber, _ decision: OpenFiles.Decision, _ generation: UInt64, noticed: UInt64, text: [UInt8]
-  ) {
+  init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, text: [UInt8]) {
     self.inode = inode
     self.caching = decision.caching
     self.maySeedPageCache = decision.maySeed
-    self.generation = generation
-    self.changeNoticed = noticed
     self.text = text
   }
 
@@ -42,15 +39,25 @@ public final class OpenFile: Sendable {
 
   /// Calls `body` with up to `count` bytes from `offset` on; none at or beyond the end.
   public func read<R>(from offset: Int, count: Int, _ body: (RawSpan) -> R) -> R {
+    let text = text
     let start = min(max(offset, 0), text.count)
     let end = start + min(max(count, 0), text.count - start)
-    let text = text
     return body(text.span.bytes.extracting(start..<end))
   }
 }
 
-/// Which inodes have open handles, and the text that those share that fill the page cache.
+/// Which inodes have open handles, and the text that those share that use the page cache.
 final class OpenFiles: Sendable {
+  /// How likely the text is to change while a handle is open.
+  enum Liveliness {
+    /// It is the same as ever since the mount began.
+    case unchanged
+    /// Its table changed, but not lately: what the kernel may remember from before has run out.
+    case quiet
+    /// Its table changed a moment ago. The kernel may remember another size, and another change is to be expected.
+    case live
+  }
+
   /// How a new handle uses the page cache.
   struct Decision {
     let caching: KernelCaching
@@ -61,39 +68,38 @@ final class OpenFiles: Sendable {
     /// Whether the first handle is putting its text into the page cache.
     var isSeeding = false
     var handles = 0
-    /// Handles of those that may fill the page cache, all with the same text.
     var cachedHandles = 0
+    /// The text of the handles that use the page cache, or of the last handle if there is none.
     var text: [UInt8]
   }
-
-  private let records = Mutex<[InodeNumber: Record]>([:])
 
   /// Larger texts are worth a request of their own.
   private static let largestSeed = 32 << 10
 
-  /// Notes a new handle and decides on its use of the page cache. `isUnchanged` says that the text is the same as ever
-  /// since the mount began. Waits while another handle is seeding the page cache, which takes microseconds.
-  func open(_ inode: InodeNumber, _ text: [UInt8], isUnchanged: Bool) -> Decision {
+  private let records = Mutex<[InodeNumber: Record]>([:])
+
+  /// Notes a new handle and decides on its use of the page cache. Waits while another handle is seeding the page cache,
+  /// which takes microseconds.
+  func open(_ inode: InodeNumber, _ text: [UInt8], _ liveliness: Liveliness) -> Decision {
     while true {
-      if let decision = tryOpen(inode, text, isUnchanged: isUnchanged) { return decision }
+      if let decision = tryOpen(inode, text, liveliness) { return decision }
       sched_yield()
     }
   }
 
-  private func tryOpen(_ inode: InodeNumber, _ text: [UInt8], isUnchanged: Bool) -> Decision? {
+  private func tryOpen(_ inode: InodeNumber, _ text: [UInt8], _ liveliness: Liveliness) -> Decision? {
     records.withLock { records in
-      guard var record = records[inode] else {
-        let maySeed = isUnchanged && !text.isEmpty && text.count <= Self.largestSeed
-        records[inode] = Record(isSeeding: maySeed, handles: 1, cachedHandles: 1, text: text)
-        return Decision(caching: isUnchanged ? .keep : .refresh, maySeed: maySeed)
-      }
+      var record = records[inode] ?? Record(text: text)
       if record.isSeeding { return nil }
       defer { records[inode] = record }
       record.handles += 1
       if record.cachedHandles > 0 && record.text != text { return Decision(caching: .bypass) }
-      record.cachedHandles += 1
       record.text = text
-      return Decision(caching: isUnchanged ? .keep : .refresh)
+      if liveliness == .live { return Decision(caching: .bypass) }
+      record.cachedHandles += 1
+      if liveliness == .quiet { return Decision(caching: .refresh) }
+      record.isSeeding = record.handles == 1 && !text.isEmpty && text.count <= Self.largestSeed
+      return Decision(caching: .keep, maySeed: record.isSeeding)
     }
   }
 

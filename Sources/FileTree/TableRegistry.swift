@@ -1,13 +1,13 @@
-// The tables that a mount has met, in that order. Append-only, so an ordinal (and with it an inode number) never comes to
-// mean another table.
+// The tables that a mount has met, in that order. Append-only, so an ordinal (and with it an inode number) never
+// comes to mean another table.
 
 import RealmPages
 import Synchronization
 
 /// Gives each table an ordinal for the life of the mount.
 final class TableRegistry: Sendable {
-  /// A table as the registry knows it. The name is part of it because a file that is replaced by another one can give the
-  /// same key to another table.
+  /// A table as the registry knows it. The name is part of it because a file that is replaced by another one can
+  /// give the same key to another table.
   private struct Identity: Hashable {
     let key: TableKey
     let name: String

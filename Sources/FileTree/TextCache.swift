@@ -1,8 +1,8 @@
 // The texts of objects that were rendered lately, so that stat, open and a second open render once.
 //
 // Bounded in bytes and in entries; the oldest text goes first, which suits scans. A text belongs to an inode and to the
-// generation of its table's last change, so commits to other tables leave it valid. Invariant: each entry in use is in the
-// chain of its inode's hash exactly once.
+// generation of its table's last change, so commits to other tables leave it valid. Invariant: each entry in use is
+// in the chain of its inode's hash exactly once.
 
 import Synchronization
 
@@ -55,7 +55,8 @@ final class TextCache: Sendable {
   init(maximumBytes: Int = 16 << 20, slots: Int = 65_536) {
     self.maximumBytes = maximumBytes
     state = Mutex(
-      State(entries: Array(repeating: Entry(), count: slots), chains: Array(repeating: -1, count: slots)))
+      State(entries: Array(repeating: Entry(), count: slots), chains: Array(repeating: -1, count: slots))
+    )
   }
 
   /// The text of `inode` as of `generation`, if it is still here.
@@ -106,7 +107,8 @@ extension TextCache.State {
     entry.size = item.text.count
     entry.text = isKept ? item.text : nil
     entry.isUsed = true
-    while count > 0, bytes + entry.cost > maximumBytes || entries[newest].isUsed { removeOldest() }
+    if count == 0 { oldest = newest } else if oldest == newest { removeOldest() }  // the ring has come round
+    while count > 0, bytes + entry.cost > maximumBytes { removeOldest() }
     let chain = chain(of: item.inode)
     entry.next = chains[chain]
     chains[chain] = Int32(newest)

@@ -1,5 +1,6 @@
-// One version of the realm as a tree: its directories, its times, and the tools and texts that belong to it. Immutable but
-// for its caches. A view is made from the one before, so that what did not change keeps its ordinals and times.
+// One version of the realm as a tree: its directories, its times, and the tools and texts that belong to it.
+// Immutable but for its caches. A view is made from the one before, so that what did not change keeps its ordinals
+// and times.
 
 import RealmJSON
 import RealmPages
@@ -52,15 +53,23 @@ final class VersionView: Sendable {
 
     var tables: [(registered: TableRegistry.Registered, table: Table)] = []
     for key in try source.snapshot.tableKeys() {
-      guard let table = try source.snapshot.table(key), let registered = source.registry.register(table) else { continue }
+      guard let table = try source.snapshot.table(key), let registered = source.registry.register(table) else {
+        continue
+      }
       tables.append((registered, table))
     }
     tables.sort { $0.registered.ordinal < $1.registered.ordinal }
 
     let stamp = ChangeStamp(
-      generation: generation, modified: source.status.modified, noticed: previous == nil ? 0 : source.now)
+      generation: generation,
+      modified: source.status.modified,
+      noticed: previous == nil ? 0 : source.now
+    )
     let times = (previous?.times ?? ChangeTimes()).advanced(
-      to: tables.map { ($0.registered.ordinal, $0.table) }, file: source.fileIdentity, stamp: stamp)
+      to: tables.map { ($0.registered.ordinal, $0.table) },
+      file: source.fileIdentity,
+      stamp: stamp
+    )
     self.times = times
     directories = tables.map { registered, table in
       TableDirectory(table, registered, Self.place(of: table, source.options), times[registered.ordinal] ?? stamp)

@@ -1,5 +1,5 @@
-// What one thread needs to make names and texts of one version: a renderer, which keeps cursors, and buffers. Benches are
-// lent from a pool, so that no two threads ever use one at the same time.
+// What one thread needs to make names and texts of one version: a renderer, which keeps cursors, and buffers.
+// Benches are lent from a pool, so that no two threads ever use one at the same time.
 
 import RealmJSON
 import RealmPages

@@ -1,5 +1,5 @@
-// The operations table: each callback turns a request into a call of the tree. What is missing here libfuse answers with
-// ENOSYS, after which the kernel does not ask again: flush, fsync, access, poll, seek.
+// The operations table: each callback turns a request into a call of the tree. What is missing here libfuse answers
+// with ENOSYS, after which the kernel does not ask again: flush, fsync, access, poll, seek.
 //
 // The closures must be made outside of the main actor, or they trap on libfuse's threads.
 
@@ -103,7 +103,10 @@ enum Callbacks {
   }
 
   private static func list(
-    _ raw: fuse_req_t?, _ size: Int, _ offset: off_t, _ info: UnsafeMutablePointer<fuse_file_info>?,
+    _ raw: fuse_req_t?,
+    _ size: Int,
+    _ offset: off_t,
+    _ info: UnsafeMutablePointer<fuse_file_info>?,
     withAttributes: Bool
   ) {
     let request = FuseRequest(raw)
@@ -125,7 +128,6 @@ enum Callbacks {
       if info.pointee.flags & O_ACCMODE != O_RDONLY { return request.reply(.readOnly) }
       do throws(FileTreeError) {
         let file = try request.tree.open(InodeNumber(inode))
-        request.bridge.notifier.waitUntilKernelKnows(file)
         if file.maySeedPageCache {
           request.bridge.kernel.store(file)
           request.tree.pageCacheSeeded(file)
@@ -137,7 +139,9 @@ enum Callbacks {
     }
     operations.read = { raw, _, size, offset, info in
       let request = FuseRequest(raw)
-      guard let file = Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else { return request.reply(errno: EBADF) }
+      guard let file = Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
+        return request.reply(errno: EBADF)
+      }
       Callbacks.answer(request, file, offset, size)
     }
     operations.release = { raw, _, info in

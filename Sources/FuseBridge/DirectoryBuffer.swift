@@ -19,7 +19,11 @@ struct DirectoryBuffer: DirectorySink {
 
   /// `memory` has `capacity` bytes and outlives the buffer.
   init(
-    _ request: fuse_req_t, _ bridge: Bridge, _ memory: UnsafeMutableRawPointer, _ capacity: Int, withAttributes: Bool
+    _ request: fuse_req_t,
+    _ bridge: Bridge,
+    _ memory: UnsafeMutableRawPointer,
+    _ capacity: Int,
+    withAttributes: Bool
   ) {
     self.request = request
     self.bridge = bridge
@@ -29,7 +33,11 @@ struct DirectoryBuffer: DirectorySink {
   }
 
   mutating func add(
-    _ name: RawSpan, _ inode: InodeNumber, _ kind: NodeKind, _ attributes: FileAttributes?, next: UInt64
+    _ name: RawSpan,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    _ attributes: FileAttributes?,
+    next: UInt64
   ) -> Bool {
     let place = memory.advanced(by: count).assumingMemoryBound(to: CChar.self)
     let room = capacity - count

@@ -9,6 +9,7 @@ public enum FuseError: Error, Sendable, CustomStringConvertible {
   /// An option that neither the kernel nor libfuse knows.
   case badOption(String)
 
+  /// What happened, and what to do.
   public var description: String {
     switch self {
     case .mountPoint(let text), .refused(let text), .badOption(let text): text

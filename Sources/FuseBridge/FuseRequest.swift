@@ -110,10 +110,12 @@ struct FuseRequest: ~Copyable {
     discardAnswered()
   }
 
-  /// Fills a buffer of `capacity` bytes with entries and answers with it; an answer that does not arrive takes the entries
-  /// back.
+  /// Fills a buffer of `capacity` bytes with entries and answers with it; an answer that does not arrive takes the
+  /// entries back.
   consuming func reply(
-    capacity: Int, withAttributes: Bool, entries: (inout DirectoryBuffer) throws(FileTreeError) -> Void
+    capacity: Int,
+    withAttributes: Bool,
+    entries: (inout DirectoryBuffer) throws(FileTreeError) -> Void
   ) {
     let memory = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
     defer { memory.deallocate() }

@@ -51,8 +51,10 @@ public final class FuseSession {
     if status.st_mode & S_IFMT != S_IFDIR { throw .mountPoint("cannot mount on \(point): not a directory") }
     let device = "/dev/fuse"
     if access(device, F_OK) != 0 {
-      throw .refused("cannot mount: \(device): \(Self.text(of: errno)); load the module (modprobe fuse) or, in a container, "
-        + "pass the device in (--device /dev/fuse)")
+      throw .refused(
+        "cannot mount: \(device): \(Self.text(of: errno)); load the module (modprobe fuse) or, in a container, "
+          + "pass the device in (--device /dev/fuse)"
+      )
     }
     FuseLog.collect()
     let result = fuse_session_mount(session, point)

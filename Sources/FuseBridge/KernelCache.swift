@@ -15,8 +15,8 @@ final class KernelCache: @unchecked Sendable {
   /// Makes the kernel look up every name again. False if it is too old for that.
   func forgetNames() -> Bool { realmfs_notify_epoch(session) != -EINVAL }
 
-  /// Makes the kernel look up a name in the root again, and all below it. It waits for requests that are under way in the
-  /// root.
+  /// Makes the kernel look up a name in the root again, and all below it. It waits for requests that are under way
+  /// in the root.
   func forgetName(_ name: [UInt8]) {
     name.withUnsafeBytes { bytes in
       let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
@@ -30,11 +30,11 @@ final class KernelCache: @unchecked Sendable {
     _ = fuse_lowlevel_notify_inval_inode(session, inode.value, -1, 0)
   }
 
-  /// Puts the text of a file that is being opened into the page cache, which saves the kernel from asking for it: for small
-  /// files that is every second request that a reader waits for.
+  /// Puts the text of a file that is being opened into the page cache, which saves the kernel from asking for it:
+  /// for small files that is every second request that a reader waits for.
   ///
-  /// Unlike other notifications it is sent by the thread that answers the open. The kernel lets it wait only for pages that
-  /// are being read, and there are none: the tree answers for it that the file has no other handle.
+  /// Unlike other notifications it is sent by the thread that answers the open. The kernel lets it wait only for
+  /// pages that are being read, and there are none: the tree answers for it that the file has no other handle.
   func store(_ file: OpenFile) {
     file.read(from: 0, count: file.size) { bytes in
       bytes.withUnsafeBytes { bytes in

@@ -1,6 +1,5 @@
-// Tells the kernel what a new version makes stale in its caches. The only place that sends notifications, and it does so
-// from a thread of its own: the kernel may make a notification wait for a request, so no request may wait for one without
-// a limit.
+// Tells the kernel what a new version makes stale in its caches of names and attributes, from a thread of its own: the
+// kernel may make a notification wait for a request, so no request may wait for a notification.
 //
 // While the kernel can have something cached, the realm is looked at every 20 ms; else the thread sleeps.
 
@@ -9,8 +8,8 @@ import Synchronization
 
 /// The announcer of changes to the kernel.
 final class Notifier: @unchecked Sendable {
-  // Unchecked: variables are touched under the monitor's lock, or by the notifier's thread alone (`knowsEpochs`), or before
-  // that exists and after its end (`thread`).
+  // Unchecked: variables are touched under the monitor's lock, or by the notifier's thread alone (`knowsEpochs`), or
+  // before that exists and after its end (`thread`).
   private let tree: FileTree
   private let kernel: KernelCache
   private let changes: ChangeReader
@@ -20,33 +19,22 @@ final class Notifier: @unchecked Sendable {
   private var isStopping = false
   private var hasStopped = false
   private var mayHaveChanged = false
-  /// Inodes whose attributes somebody waits to see forgotten, and how many were asked for and done since the beginning.
-  private var requests: [InodeNumber] = []
-  private var requested = 0
-  private var done = 0
+  /// Whether the kernel can forget all names at once; until it says no.
+  private var knowsEpochs = true
 
   private let lastCacheableReply = Atomic<UInt64>(0)
   private let isAsleep = Atomic<Bool>(false)
-  /// The generation that the kernel has been told of.
-  private let announced: Atomic<UInt64>
-
-  /// Whether the kernel can forget all names at once; until it says no.
-  private var knowsEpochs = true
 
   private static let pollInterval: UInt64 = 20_000_000
   /// A little more than the kernel's own timeouts: after this long it trusts nothing that it was told.
   private static let memory = UInt64((max(Bridge.entryTimeout, Bridge.attributeTimeout) + 1) * 1e9)
-  /// For how long after a change an open can be based on a name that was looked up before it.
-  private static let openWindow: UInt64 = 2_000_000_000
-  private static let longestWait: UInt64 = 1_000_000_000
-  /// A reply that was on its way while the kernel was told is made up for after this long.
+  /// A reply that was on its way while an older kernel was told is made up for after this long.
   private static let echoDelay: UInt64 = 200_000_000
 
   init(_ tree: FileTree, _ kernel: KernelCache) throws(FileTreeError) {
     self.tree = tree
     self.kernel = kernel
     changes = try tree.changeReader()
-    announced = Atomic(changes.generation)
   }
 
   /// Starts announcing. False if there is no thread to be had.
@@ -68,33 +56,14 @@ final class Notifier: @unchecked Sendable {
     thread = nil
   }
 
-  // MARK: called by requests
-
   /// Notes that the kernel is about to be told something that it may cache.
   func noteCacheableReply() {
     let now = Clock.coarse()
-    // Exact to a quarter of a second; sequential consistency pairs with `sleepUnlessNeeded`.
-    if now &- lastCacheableReply.load(ordering: .sequentiallyConsistent) < 250_000_000 { return }
+    // Exact to a quarter of a second. Sequential consistency pairs with `sleep`: either this sees that the thread is
+    // asleep, or the thread sees the new time.
+    if now &- lastCacheableReply.load(ordering: .relaxed) < 250_000_000 { return }
     lastCacheableReply.store(now, ordering: .sequentiallyConsistent)
     if isAsleep.load(ordering: .sequentiallyConsistent) { wake { _ in } }
-  }
-
-  /// Waits until the kernel has forgotten the attributes of a file whose text changed lately, because it cuts what is
-  /// read at the size that it remembers. Waits a second at most.
-  func waitUntilKernelKnows(_ file: OpenFile) {
-    guard file.changeNoticed != 0, file.caching != .bypass else { return }
-    let now = Clock.now()
-    let isAnnounced = announced.load(ordering: .acquiring) >= file.generation
-    if isAnnounced && now &- file.changeNoticed > Self.openWindow { return }
-    monitor.locked {
-      requests.append(file.inode)
-      requested += 1
-      let ticket = requested
-      monitor.wakeAll()
-      while done < ticket, !isStopping, Clock.now() < now + Self.longestWait {
-        monitor.wait(until: now + Self.longestWait)
-      }
-    }
   }
 
   private func wake(_ change: (Notifier) -> Void) {
@@ -108,12 +77,7 @@ final class Notifier: @unchecked Sendable {
 
   private func run() {
     var echo: (change: TreeChange, time: UInt64)?
-    while let work = nextWork(echoAt: echo?.time) {
-      for inode in work.requests { kernel.forgetAttributes(inode) }
-      monitor.locked {
-        done = work.requested
-        monitor.wakeAll()
-      }
+    while sleep(hasEcho: echo != nil) {
       if let due = echo, Clock.now() >= due.time {
         announce(due.change)
         echo = nil
@@ -121,7 +85,6 @@ final class Notifier: @unchecked Sendable {
       // An error says only that nothing can be read now; the next look may be luckier.
       if let change = try? tree.nextChange(changes) {
         announce(change)
-        announced.store(changes.generation, ordering: .releasing)
         if !knowsEpochs { echo = (change, Clock.now() + Self.echoDelay) }
       }
     }
@@ -131,36 +94,23 @@ final class Notifier: @unchecked Sendable {
     }
   }
 
-  /// Sleeps until there is something to do; nil at the end.
-  private func nextWork(echoAt: UInt64?) -> (requests: [InodeNumber], requested: Int)? {
+  /// Sleeps until it is time to look: when somebody has seen a new version, after one poll interval, or, while the
+  /// kernel cannot have anything cached, when that ends. False when the thread shall end.
+  private func sleep(hasEcho: Bool) -> Bool {
     monitor.locked {
-      if requests.isEmpty && !mayHaveChanged && !isStopping { sleep(echoAt) }
-      if isStopping { return nil }
-      defer {
-        requests = []
-        mayHaveChanged = false
+      if !mayHaveChanged && !isStopping {
+        isAsleep.store(true, ordering: .sequentiallyConsistent)
+        let sinceReply = Clock.coarse() &- lastCacheableReply.load(ordering: .sequentiallyConsistent)
+        monitor.wait(until: sinceReply < Self.memory || hasEcho ? Clock.now() + Self.pollInterval : nil)
+        isAsleep.store(false, ordering: .sequentiallyConsistent)
       }
-      return (requests, requested)
+      mayHaveChanged = false
+      return !isStopping
     }
   }
 
-  /// Sleeps one poll interval, or without end while the kernel cannot have anything cached.
-  private func sleep(_ echoAt: UInt64?) {
-    isAsleep.store(true, ordering: .sequentiallyConsistent)
-    defer { isAsleep.store(false, ordering: .sequentiallyConsistent) }
-    let isNeeded = Clock.coarse() &- lastCacheableReply.load(ordering: .sequentiallyConsistent) < Self.memory
-    if isNeeded || echoAt != nil {
-      isAsleep.store(false, ordering: .sequentiallyConsistent)
-      monitor.wait(until: Clock.now() + Self.pollInterval)
-    } else {
-      monitor.wait()
-    }
-  }
-
-  // MARK: notifications
-
-  /// Leaves cached texts alone: an open handle keeps the text that it was opened with, and a new one says itself whether
-  /// what is cached may stay.
+  /// Leaves cached texts alone: an open handle keeps the text that it was opened with, and a new one says itself
+  /// whether what is cached may stay.
   private func announce(_ change: TreeChange) {
     if knowsEpochs { knowsEpochs = kernel.forgetNames() }
     for directory in change.directories {

@@ -110,8 +110,8 @@ private struct ShortestDecimal {
 
   /// Numbers with at most four decimals and 15 digits, as most are that people write; nil for others.
   ///
-  /// No two decimals of up to 15 digits are the same Double, so the first that equals the value is its shortest one. The
-  /// division is exact but for its last rounding, which is that of reading the text.
+  /// No two decimals of up to 15 digits are the same Double, so the first that equals the value is its shortest one.
+  /// The division is exact but for its last rounding, which is that of reading the text.
   init?(fewDigits value: Double) {
     var power = 1.0
     for decimals in 0...4 {

@@ -1,7 +1,7 @@
 // Growable raw memory that text is written to. The only file of this module that handles raw pointers.
 //
-// Invariant: `count <= capacity`, and the first `count` bytes at `base` are initialized. Every append reserves before it
-// stores, so no store lies beyond the capacity.
+// Invariant: `count <= capacity`, and the first `count` bytes at `base` are initialized. Every append reserves
+// before it stores, so no store lies beyond the capacity.
 
 import Glibc
 public import RealmPages

@@ -6,7 +6,8 @@ enum CheckCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let limit = try limit(arguments)
     let source = try RealmSource(arguments)
-    let report = try source.onNewest { (snapshot) throws(CommandFailure) in
+    // A check takes long, and is not worth much while a program writes.
+    let report = try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
       var problems: [Verifier.Problem] = []
       let summary = Verifier(snapshot).run(limit: limit) { problems.append($0) }
       return CheckReport(path: source.path, version: snapshot.version, summary: summary, problems: problems)

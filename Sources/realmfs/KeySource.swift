@@ -47,6 +47,8 @@ enum KeySource {
     case .descriptor(let number):
       let code = secret.read(from: number)
       close(number)
+      // If it was one of the standard ones, the realm file must not take its place.
+      System.occupyStandardDescriptors()
       if code != 0 { throw unreadable(System.message(code)) }
     case .command(let command): try read(&secret, command: command)
     case .environment(let name):

@@ -32,8 +32,11 @@ struct RealmSource {
   }
 
   /// Runs `body` on the newest version, again if another program committed meanwhile: it may have read anything then.
-  func onNewest<R>(_ body: (Snapshot) throws(CommandFailure) -> R) throws(CommandFailure) -> R {
-    for _ in 0..<Self.attempts {
+  func onNewest<R>(
+    attempts: Int = Self.attempts,
+    _ body: (Snapshot) throws(CommandFailure) -> R
+  ) throws(CommandFailure) -> R {
+    for _ in 0..<attempts {
       let snapshot = try latest()
       let result = Result { () throws(CommandFailure) in try body(snapshot) }
       if realm.isCurrent(snapshot) { return try result.get() }

@@ -19,6 +19,11 @@ struct GeneratedTextTests {
     #expect(try Place.text("completions/" + file) == Completions.text(for: shell), "run 'make completions'")
   }
 
+  @Test("the documents name the formats that are read", arguments: ["README.md", "CHANGELOG.md"])
+  func formats(document: String) throws {
+    #expect(try Place.text(document).contains("formats \(Options.formatsInWords)"))
+  }
+
   @Test("help, man page and completions know every command and every option")
   func complete() {
     let manPage = ManPage.text()

@@ -178,7 +178,8 @@ struct NameEscapingTests {
     var seen: [[UInt8]: [UInt8]] = [:]
     let pieces: [[UInt8]] = [
       [0], [0x1F], [0x7F], Array("/".utf8), Array("%".utf8), Array(".".utf8), Array("..".utf8), Array("%null".utf8),
-      Array("%empty".utf8), Array("%~".utf8), Array(".json".utf8), Array("é".utf8), Array("日".utf8), Array("🐕".utf8),
+      Array("%empty".utf8), Array("%~".utf8), Array(".json".utf8), Array("é".utf8),
+      Array("日".utf8), Array("🐕".utf8),
       [0xC3], [0xE6, 0x97], [0xF0, 0x9F, 0x90], [0xED, 0xA0, 0x80], [0xFF], [0x80], Array("2F".utf8), Array("a".utf8),
       Array("0123456789abcdef".utf8), Array("the quick brown fox jumps over".utf8),
     ]

@@ -10,7 +10,8 @@ public struct Mutator: Sendable {
   public init(_ bytes: [UInt8]) {
     original = bytes
     var anchors = [0, 8, 16, max(0, bytes.count - 16)]
-    for at in stride(from: 24, to: max(24, bytes.count - 8), by: 8) where bytes[at..<at + 4].allSatisfy({ $0 == 0x41 }) {
+    for at in stride(from: 24, to: max(24, bytes.count - 8), by: 8) where bytes[at..<at + 4].allSatisfy({ $0 == 0x41 })
+    {
       anchors.append(at)
     }
     self.anchors = anchors
@@ -24,7 +25,8 @@ public struct Mutator: Sendable {
   }
 
   private static let extremes: [Int64] = [
-    0, 1, 2, 3, -1, -2, .min, .max, .min + 1, .max - 1, 1 << 31, -1 << 31, 1 << 32, 24, 0x7FFF_FFFF, 0xFFFF_FFFF, 1 << 62,
+    0, 1, 2, 3, -1, -2, .min, .max, .min + 1, .max - 1, 1 << 31, -1 << 31, 1 << 32, 24, 0x7FFF_FFFF, 0xFFFF_FFFF,
+    1 << 62,
   ]
 
   private func damage(_ bytes: inout [UInt8], _ random: inout SplitMix64) {

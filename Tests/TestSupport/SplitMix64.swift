@@ -1,4 +1,5 @@
-// A small seeded generator: the same seed gives the same numbers on every machine, so that a failing run can be repeated.
+// A small seeded generator: the same seed gives the same numbers on every machine, so that a failing run can be
+// repeated.
 
 /// Sebastiano Vigna's SplitMix64.
 public struct SplitMix64: RandomNumberGenerator, Sendable {

@@ -43,6 +43,7 @@ check "mount with --key-file" mounted --key-file "$scratch/raw"
 check "mount with --key-command" mounted --key-command "cat '$scratch/base64'"
 check "mount with --key-fd" mounted --key-fd 9 9<"$scratch/hex"
 export SECRET=$hex
+check "mount with --key-fd 0" mounted --key-fd 0 <"$scratch/hex"
 check "mount with --key-env" mounted --key-env SECRET
 serve "$file" "$point" --key-env SECRET
 # `grep -c` prints 0 and fails where nothing is found.

@@ -23,7 +23,6 @@ clean_up() {
   cd /
   local pid
   for pid in "${background[@]}"; do
-    # Waiting takes the shell's own message about the kill away.
     { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
   done
   # The innermost mounts come last in the table, so they go first.
@@ -108,6 +107,9 @@ serve() {
     return 1
   fi
 }
+
+# crash_server: kills the last `serve` without warning. Waiting takes the shell's own message about it away.
+crash_server() { { kill -9 "$server" && wait "$server"; } 2>/dev/null; }
 
 # stop_server MOUNTPOINT: ends the last `serve`.
 stop_server() {

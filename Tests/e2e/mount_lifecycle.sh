@@ -50,18 +50,20 @@ check "SIGTERM ends a background mount" wait_until 5 is_not_mounted "$point"
 
 # After kill -9 the mount is dead; the next mount takes its place.
 serve "$file" "$point"
-kill -9 "$server"
-wait "$server" 2>/dev/null
+crash_server
 check_status "a dead mount answers ENOTCONN" 2 'not connected' ls "$point"
 check "a stale mount of ours is detached first" "$realmfs" mount "$file" "$point"
 equal "and the new one works" "19" "$(ls "$point/Person" | wc -l)"
 equal "there is one mount, not two" "1" "$(grep -c " $point fuse.realmfs " /proc/self/mounts)"
 check "umount" "$realmfs" umount "$point"
 serve "$file" "$point"
-kill -9 "$server"
-wait "$server" 2>/dev/null
+crash_server
 check "umount of a dead mount" "$realmfs" umount "$point"
 check "it is gone" is_not_mounted "$point"
+
+serve "$file" "$point" -o auto_unmount
+crash_server
+check "-o auto_unmount: after a crash the mount goes by itself" wait_until 5 is_not_mounted "$point"
 
 # Readiness for systemd.
 cat >"$scratch/notify.py" <<'PYTHON'

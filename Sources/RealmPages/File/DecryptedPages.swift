@@ -23,6 +23,12 @@ enum EncryptedLayout {
     let pages = physical / page
     return max(0, (pages - (pages + pagesPerGroup) / (pagesPerGroup + 1)) * page)
   }
+
+  /// The size of a file that holds `logical` bytes.
+  static func physicalSize(_ logical: Int) -> Int {
+    let pages = (logical + page - 1) / page
+    return (pages + pages / pagesPerGroup + 1) * page
+  }
 }
 
 /// Memory that fills with decrypted pages as they are required. Safe for several threads.
@@ -141,14 +147,17 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     guard
       let slotBytes = try? file.read(  // unreadable metadata is treated as a page beyond the end
         into: UnsafeMutableRawBufferPointer(start: slot, count: EncryptedLayout.slotSize),
-        at: EncryptedLayout.slotOffset(page)), slotBytes == EncryptedLayout.slotSize
+        at: EncryptedLayout.slotOffset(page)
+      ), slotBytes == EncryptedLayout.slotSize
     else { return .beyondEnd }
     let counter = UInt32(littleEndian: slot.loadUnaligned(as: UInt32.self))
     let previousCounter = UInt32(littleEndian: slot.loadUnaligned(fromByteOffset: 32, as: UInt32.self))
     if counter == 0 { return .neverWritten }
     guard
       let dataBytes = try? file.read(  // likewise
-        into: UnsafeMutableRawBufferPointer(start: data, count: pageSize), at: EncryptedLayout.dataOffset(page)),
+        into: UnsafeMutableRawBufferPointer(start: data, count: pageSize),
+        at: EncryptedLayout.dataOffset(page)
+      ),
       dataBytes == pageSize
     else { return .beyondEnd }
     if worker.cipher.authenticates(data, mac: slot + 4) {

@@ -1,5 +1,5 @@
-// An open file descriptor on a realm file: the only place that opens, stats and reads it. Opening never changes a time of
-// the file where the system allows that (O_NOATIME).
+// An open file descriptor on a realm file: the only place that opens, stats and reads it. Opening never changes a
+// time of the file where the system allows that (O_NOATIME).
 
 import CLinux
 import Glibc
@@ -11,12 +11,13 @@ final class FileHandle: Sendable {
   let device: UInt64
   let inode: UInt64
 
-  /// Opens `path` read-only. A directory, or anything but a regular file, is refused.
-  init(path: String) throws(FileError) {
+  /// Opens `path`, read-only unless `forWriting`. A directory, or anything but a regular file, is refused.
+  init(path: String, forWriting: Bool = false, create: Bool = false) throws(FileError) {
     self.path = path
+    let access = forWriting ? O_RDWR : O_RDONLY
     // O_NOATIME is for the owner or root only; others open plainly.
-    var fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | clinux_o_noatime())
-    if fd < 0 && errno == EPERM { fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }
+    var fd = open(path, access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | clinux_o_noatime() | (create ? O_CREAT : 0), 0o644)
+    if fd < 0 && errno == EPERM { fd = open(path, access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }
     guard fd >= 0 else { throw FileError("open", path, errno) }
     var status = stat()
     guard fstat(fd, &status) == 0 else {
@@ -44,7 +45,8 @@ final class FileHandle: Sendable {
       modified: Timestamp(seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int32(status.st_mtim.tv_nsec)),
       mode: UInt32(status.st_mode),
       owner: status.st_uid,
-      group: status.st_gid)
+      group: status.st_gid
+    )
   }
 
   /// Whether the path leads to another file now, as after a compaction that renamed a new file into place.
@@ -67,5 +69,53 @@ final class FileHandle: Sendable {
       done += count
     }
     return done
+  }
+
+  /// Writes all bytes at `offset`.
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+    var done = 0
+    while done < bytes.count {
+      let count = pwrite(descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done, offset + done)
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw FileError("pwrite", path, errno)
+      }
+      if count == 0 { throw FileError("pwrite", path, ENOSPC) }
+      done += count
+    }
+  }
+
+  /// Reserves space on disk up to `size` bytes, so that later writes cannot run out of it.
+  func allocate(_ size: Int) throws(FileError) {
+    if try status().size >= size { return }
+    let result = posix_fallocate(descriptor, 0, size)
+    if result == EINVAL || result == EOPNOTSUPP || result == EPERM {
+      guard ftruncate(descriptor, size) == 0 else { throw FileError("ftruncate", path, errno) }
+    } else if result != 0 {
+      throw FileError("posix_fallocate", path, result)
+    }
+  }
+
+  /// Cuts the file.
+  func truncate(_ size: Int) throws(FileError) {
+    guard ftruncate(descriptor, size) == 0 else { throw FileError("ftruncate", path, errno) }
+  }
+
+  /// Returns when what was written is on disk.
+  func sync() throws(FileError) {
+    while fdatasync(descriptor) != 0 {
+      if errno != EINTR { throw FileError(FileError.syncCall, path, errno) }
+    }
+  }
+
+  /// Returns when the name of a new file is on disk.
+  func syncDirectory() throws(FileError) {
+    let end = path.lastIndex(of: "/")
+    let folder = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard directory >= 0 else { throw FileError("open", folder, errno) }
+    defer { close(directory) }
+    // Some file systems refuse to sync a directory, and need not.
+    guard fsync(directory) == 0 || errno == EINVAL else { throw FileError("fsync", folder, errno) }
   }
 }

@@ -3,8 +3,8 @@
 import CLinux
 import COpenSSL
 
-/// A 64-byte key: 32 bytes for AES-256, 32 for HMAC-SHA-224. Kept in locked memory and wiped when the last user lets go.
-/// Source: format/4-encryption.md 4.1.
+/// A 64-byte key: 32 bytes for AES-256, 32 for HMAC-SHA-224. Kept in locked memory and wiped when the last user lets
+/// go. Source: format/4-encryption.md 4.1.
 public final class EncryptionKey: @unchecked Sendable {
   // Unchecked: the memory is written in init only.
   private let memory: UnsafeMutableRawPointer
@@ -49,15 +49,24 @@ final class PageCipher {
     withUnsafeTemporaryAllocation(byteCount: Self.macSize, alignment: 8) { digest in
       var count: UInt32 = 0
       let result = HMAC(
-        EVP_sha224(), key.macKey, 32, cipherText.assumingMemoryBound(to: UInt8.self), Self.pageSize,
-        digest.baseAddress?.assumingMemoryBound(to: UInt8.self), &count)
+        EVP_sha224(),
+        key.macKey,
+        32,
+        cipherText.assumingMemoryBound(to: UInt8.self),
+        Self.pageSize,
+        digest.baseAddress?.assumingMemoryBound(to: UInt8.self),
+        &count
+      )
       return result != nil && CRYPTO_memcmp(digest.baseAddress, mac, Self.macSize) == 0
     }
   }
 
   /// Decrypts one page; false if libcrypto refuses.
   func decrypt(
-    _ cipherText: UnsafeRawPointer, into plainText: UnsafeMutableRawPointer, counter: UInt32, pageOffset: Int
+    _ cipherText: UnsafeRawPointer,
+    into plainText: UnsafeMutableRawPointer,
+    counter: UInt32,
+    pageOffset: Int
   ) -> Bool {
     withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { iv in
       iv.storeBytes(of: counter.littleEndian, toByteOffset: 0, as: UInt32.self)
@@ -66,12 +75,79 @@ final class PageCipher {
       iv.storeBytes(of: 0, toByteOffset: 12, as: UInt32.self)
       var count: Int32 = 0
       return EVP_DecryptInit_ex(
-        context, EVP_aes_256_cbc(), nil, key.cipherKey, iv.baseAddress?.assumingMemoryBound(to: UInt8.self)) == 1
+        context,
+        EVP_aes_256_cbc(),
+        nil,
+        key.cipherKey,
+        iv.baseAddress?.assumingMemoryBound(to: UInt8.self)
+      ) == 1
         && EVP_CIPHER_CTX_set_padding(context, 0) == 1
         && EVP_DecryptUpdate(
-          context, plainText.assumingMemoryBound(to: UInt8.self), &count,
-          cipherText.assumingMemoryBound(to: UInt8.self), Int32(Self.pageSize)) == 1
+          context,
+          plainText.assumingMemoryBound(to: UInt8.self),
+          &count,
+          cipherText.assumingMemoryBound(to: UInt8.self),
+          Int32(Self.pageSize)
+        ) == 1
         && count == Int32(Self.pageSize)
     }
+  }
+
+  /// Decrypts a page with its metadata slot. The offset in the slot of the half that fits, 0 or 32; nil if neither
+  /// does.
+  func open(data: [UInt8], slot: [UInt8], page: Int, into plain: inout [UInt8]) -> Int? {
+    data.withUnsafeBytes { data in
+      slot.withUnsafeBytes { slot in
+        plain.withUnsafeMutableBytes { plain in
+          guard let data = data.baseAddress, let slot = slot.baseAddress, let plain = plain.baseAddress else {
+            return nil
+          }
+          for half in [0, 32] {
+            let counter = UInt32(littleEndian: slot.loadUnaligned(fromByteOffset: half, as: UInt32.self))
+            if counter == 0 { return nil }
+            if authenticates(data, mac: slot + half + 4) {
+              return decrypt(data, into: plain, counter: counter, pageOffset: page * Self.pageSize) ? half : nil
+            }
+          }
+          return nil
+        }
+      }
+    }
+  }
+
+  /// Encrypts a page with the next counter and moves its slot on; nil if libcrypto refuses. Source:
+  /// format/4-encryption.md 4.4.
+  func seal(_ plain: [UInt8], slot: inout [UInt8], page: Int) -> [UInt8]? {
+    var cipherText = [UInt8](repeating: 0, count: Self.pageSize), mac = [UInt8](repeating: 0, count: Self.macSize)
+    var counter = slot.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) }
+    let previous = Array(slot[0..<32])
+    repeat {
+      counter = counter == .max ? 1 : counter + 1
+      guard encrypt(plain, into: &cipherText, counter: counter, pageOffset: page * Self.pageSize, mac: &mac) else {
+        return nil
+      }
+    } while mac == Array(previous[4..<32])
+    slot.replaceSubrange(32..<64, with: previous)
+    slot.replaceSubrange(0..<4, with: withUnsafeBytes(of: counter.littleEndian) { Array($0) })
+    slot.replaceSubrange(4..<32, with: mac)
+    return cipherText
+  }
+
+  private func encrypt(
+    _ plain: [UInt8],
+    into cipherText: inout [UInt8],
+    counter: UInt32,
+    pageOffset: Int,
+    mac: inout [UInt8]
+  ) -> Bool {
+    var iv = [UInt8](repeating: 0, count: 16)
+    withUnsafeBytes(of: counter.littleEndian) { iv.replaceSubrange(0..<4, with: $0) }
+    withUnsafeBytes(of: UInt64(pageOffset).littleEndian) { iv.replaceSubrange(4..<12, with: $0) }
+    var count: Int32 = 0, macCount: UInt32 = 0
+    guard EVP_EncryptInit_ex(context, EVP_aes_256_cbc(), nil, key.cipherKey, iv) == 1,
+      EVP_CIPHER_CTX_set_padding(context, 0) == 1,
+      EVP_EncryptUpdate(context, &cipherText, &count, plain, Int32(Self.pageSize)) == 1
+    else { return false }
+    return HMAC(EVP_sha224(), key.macKey, 32, cipherText, Self.pageSize, &mac, &macCount) != nil
   }
 }

@@ -8,14 +8,17 @@ final class Arena: Sendable {
   let limit: Int
   /// The file format, which decides how some leaves are read.
   let format: Int
+  /// The nodes that a write transaction has made or changed; nil outside of one.
+  let slab: Slab?
   private let base: UnsafeRawPointerBox
 
   /// Wraps the pointer so that the class can be Sendable: the memory is immutable.
   private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
 
   /// A view of the first `limit` bytes of `space`; a larger limit is cut.
-  init(_ space: PageSpace, limit: Int, format: Int) {
+  init(_ space: PageSpace, limit: Int, format: Int, slab: Slab? = nil) {
     self.space = space
+    self.slab = slab
     self.limit = min(limit, space.size)
     self.format = format
     base = UnsafeRawPointerBox(pointer: space.base)
@@ -28,6 +31,7 @@ final class Arena: Sendable {
   @inline(__always)
   func node(_ ref: Int) throws(FormatError) -> Node {
     if ref & (Node.alignment - 1) != 0 || ref < Self.fileHeaderSize || ref > limit - Node.headerSize {
+      if let slab, ref >= slab.firstRef { return slab.node(ref) }
       throw FormatError("a ref that is not aligned or lies outside of the file of \(limit) bytes", ref: ref)
     }
     if space.fillsOnDemand { try space.require(ref, Node.headerSize) }

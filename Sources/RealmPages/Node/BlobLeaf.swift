@@ -1,7 +1,7 @@
 // Leaves of texts and binaries in their three forms. Source: format/1-storage.md S8 to S10.
 
-/// Where the bytes of one element end, in a small-blobs or big-blobs leaf. Strings carry a terminating zero byte that is
-/// not part of the value.
+/// Where the bytes of one element end, in a small-blobs or big-blobs leaf. Strings carry a terminating zero byte
+/// that is not part of the value.
 struct BlobLeaf {
   private enum Form {
     /// ends, bytes, nulls
@@ -35,7 +35,9 @@ struct BlobLeaf {
     let ends = try arena.integers(root.child(0)), bytes = try arena.node(root.child(1))
     let nulls = hasFlags ? try arena.integers(root.child(2)) : nil
     if bytes.scheme != .ignore { throw FormatError("expected bytes", ref: bytes.ref) }
-    if let nulls, nulls.count != ends.count { throw FormatError("null flags and values differ in number", ref: root.ref) }
+    if let nulls, nulls.count != ends.count {
+      throw FormatError("null flags and values differ in number", ref: root.ref)
+    }
     form = .small(ends: ends, bytes: bytes, nulls: nulls)
     count = ends.count
   }

@@ -15,6 +15,7 @@ public struct FormatError: Error, Hashable, Sendable, CustomStringConvertible {
     self.place = place
   }
 
+  /// The place, the node and the problem in one line.
   public var description: String {
     var text = place.isEmpty ? "" : place + ": "
     if let ref { text += "node at \(ref): " }

@@ -169,7 +169,8 @@ extension ObjectID {
   init(_ bytes: UnsafeRawPointer) {
     self.init(
       high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
-      low: UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self)))
+      low: UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+    )
   }
 }
 
@@ -178,6 +179,7 @@ extension UniqueID {
   init(_ bytes: UnsafeRawPointer) {
     self.init(
       high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
-      low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+      low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+    )
   }
 }

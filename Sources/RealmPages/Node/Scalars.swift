@@ -5,6 +5,7 @@
 public struct Timestamp: Hashable, Sendable {
   /// Seconds since 1970-01-01T00:00:00Z.
   public let seconds: Int64
+  /// The fraction, with the sign of the whole.
   public let nanoseconds: Int32
 
   /// Takes both parts as stored.
@@ -16,7 +17,9 @@ public struct Timestamp: Hashable, Sendable {
 
 /// A 128-bit decimal: IEEE 754-2008, binary integer coefficient. Source: format/1-storage.md S12.
 public struct Decimal128: Hashable, Sendable {
+  /// Bits 0 to 63.
   public let low: UInt64
+  /// Bits 64 to 127: sign, exponent and the upper part of the coefficient.
   public let high: UInt64
 
   /// Takes the two words of the stored form.

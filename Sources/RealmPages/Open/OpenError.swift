@@ -20,7 +20,9 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
     case unsupportedFormat(Int)
   }
 
+  /// What a program decides on.
   public let reason: Reason
+  /// What happened, where, and what to do.
   public let description: String
 
   init(_ reason: Reason, _ description: String) {
@@ -38,7 +40,10 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
     if encryptedFileIsDamaged {
       self.init(.damaged, "\(path): the first page fails its HMAC check, others pass it: the file is damaged")
     } else {
-      self.init(.wrongKey, "\(path): wrong encryption key, or not an encrypted Realm file: no page passes its HMAC check")
+      self.init(
+        .wrongKey,
+        "\(path): wrong encryption key, or not an encrypted Realm file: no page passes its HMAC check"
+      )
     }
   }
 }

@@ -9,18 +9,26 @@ import Synchronization
 /// It takes no place in the lock file, so a writer in another process may reuse space that an older version refers to:
 /// readers work on `latest()`, ask `isCurrent` afterwards, and start again when the answer is no.
 public final class Realm: Sendable {
+  /// How the file was opened.
   public let configuration: Configuration
 
   private struct State {
-    var file: FileHandle
+    /// Nil for a realm in memory.
+    var file: FileHandle?
     var space: PageSpace
     var header: Header
+    /// The version that the header shows.
+    var publishedVersion: UInt64
+    /// The top ref of a later version, between a grouped commit and the full one after it.
+    var unpublishedTopRef: Int?
+    /// The newest version.
     var snapshot: Snapshot
     /// For an encrypted file: what distinguishes one content of page 0 from another.
     var slot: PageSlot?
     var calls = 0
   }
 
+  private let memory: MemoryStorage?
   private let state: Mutex<State>
 
   /// The formats that are read.
@@ -29,7 +37,15 @@ public final class Realm: Sendable {
   /// Opens a file for reading. Reads the header and the top array, nothing else.
   public init(_ configuration: Configuration) throws(OpenError) {
     self.configuration = configuration
-    state = Mutex(try Self.load(configuration))
+    memory = nil
+    state = Mutex(try Self.load(configuration, nil))
+  }
+
+  /// Opens a realm in memory.
+  init(memory: MemoryStorage) throws(OpenError) {
+    configuration = Configuration(path: memory.name)
+    self.memory = memory
+    state = Mutex(try Self.load(configuration, memory))
   }
 
   /// The newest version. Cheap when nothing changed: it compares the header with the one it knows.
@@ -39,16 +55,17 @@ public final class Realm: Sendable {
     try state.withLock { state throws(OpenError) -> Snapshot in
       state.calls += 1
       if state.calls & 511 == 0 { Self.limitResidentPages(state.space) }
-      if !state.space.isSpent && !state.file.wasReplaced() && Self.shows(state) { return state.snapshot }
-      if state.file.wasReplaced() {
-        state = try Self.load(configuration)
+      let wasReplaced = state.file?.wasReplaced() ?? false
+      if !state.space.isSpent && !wasReplaced && Self.shows(state) { return state.snapshot }
+      if wasReplaced {
+        state = try Self.load(configuration, memory)
         return state.snapshot
       }
       // A commit may be under way: look again until two looks agree.
       var attempt = 0
       while true {
         do throws(OpenError) {
-          state = try Self.load(configuration, reusing: state)
+          state = try Self.load(configuration, memory, reusing: state)
           return state.snapshot
         } catch {
           attempt += 1
@@ -57,6 +74,28 @@ public final class Realm: Sendable {
         }
       }
     }
+  }
+
+  /// The newest version, the header of the file, and the version that the header shows: an older one after a grouped
+  /// commit.
+  func latestWithHeader() throws(OpenError) -> (Snapshot, Header, publishedVersion: UInt64) {
+    _ = try latest()
+    return state.withLock { ($0.snapshot, $0.header, $0.publishedVersion) }
+  }
+
+  /// Makes a version the newest that this object shows, before the header does. It is forgotten when the header
+  /// changes.
+  func show(unpublished topRef: Int) throws(OpenError) {
+    try state.withLock { state throws(OpenError) in
+      var former = state
+      former.unpublishedTopRef = topRef
+      state = try Self.load(configuration, memory, reusing: former)
+    }
+  }
+
+  /// The oldest version that a snapshot of this process refers to.
+  func oldestVersionInUse(newest: UInt64) -> UInt64 {
+    min(newest, VersionRegistry.shared.oldest(of: configuration.path) ?? newest)
   }
 
   /// Whether `snapshot` is still the newest version, so that no writer can have reused what it refers to. A reader that
@@ -70,45 +109,62 @@ public final class Realm: Sendable {
 
   /// Size, times, mode and owner of the realm file itself.
   public func fileStatus() throws(OpenError) -> FileStatus {
-    let file = state.withLock { $0.file }
+    let (file, size) = state.withLock { ($0.file, $0.space.size) }
+    guard let file else {
+      let epoch = Timestamp(seconds: 0, nanoseconds: 0)
+      return FileStatus(size: size, modified: epoch, mode: UInt32(S_IFREG | 0o600), owner: getuid(), group: getgid())
+    }
     do throws(FileError) { return try file.status() } catch { throw OpenError(error) }
   }
 
   /// Whether the header of the file still leads to the state's snapshot.
   private static func shows(_ state: State) -> Bool {
-    if let slot = state.slot { return slot == PageSlot(state.file) }
-    let path = state.file.path
-    guard let header = try? Header(state.space, path: path, isEncrypted: false)  // an unreadable header is a changed one
+    if let slot = state.slot, let file = state.file { return slot == PageSlot(file) }
+    guard let header = try? Header(state.space, path: "", isEncrypted: false)  // an unreadable header is a changed one
     else { return false }
     if header.topRef != state.header.topRef || header.format != state.header.format { return false }
     if header.topRef == 0 { return true }
     // The same place can hold the top array of a later version.
     let arena = Arena(state.space, limit: state.space.size, format: header.format)
     guard let top = try? TopArray(arena, header.topRef) else { return false }  // likewise
-    return top.version == state.snapshot.version
+    return top.version == state.publishedVersion
   }
 
-  /// Opens the file, or takes a second look at one that is open.
-  private static func load(_ configuration: Configuration, reusing old: State? = nil) throws(OpenError) -> State {
+  /// Opens the file or the memory, or takes a second look at one that is open.
+  private static func load(
+    _ configuration: Configuration,
+    _ memory: MemoryStorage?,
+    reusing old: State? = nil
+  ) throws(OpenError) -> State {
     let path = configuration.path
+    if let memory {
+      let space: PageSpace
+      do throws(FileError) { space = try memory.pages() } catch { throw OpenError(error) }
+      return try finish(nil, space, path, slot: nil, after: old)
+    }
     let file: FileHandle, size: Int
     do throws(FileError) {
-      if let old { file = old.file } else { file = try FileHandle(path: path) }
+      if let known = old?.file { file = known } else { file = try FileHandle(path: path) }
       size = try file.status().size
     } catch {
       throw OpenError(error)
     }
     if size == 0 { throw OpenError(.notARealm, "\(path): an empty file, not a Realm file") }
-    if let key = configuration.encryptionKey { return try loadEncrypted(file, size, key) }
+    if let key = configuration.encryptionKey { return try loadEncrypted(file, size, key, after: old) }
     if let old, old.space.size == size, !old.space.isSpent {
-      return try finish(file, old.space, isEncrypted: false, slot: nil)
+      return try finish(file, old.space, path, slot: nil, after: old)
     }
     let mapped: MappedFile
     do throws(FileError) { mapped = try MappedFile(file, size: size) } catch { throw OpenError(error) }
-    return try finish(file, mapped, isEncrypted: false, slot: nil)
+    return try finish(file, mapped, path, slot: nil, after: old)
   }
 
-  private static func loadEncrypted(_ file: FileHandle, _ size: Int, _ key: EncryptionKey) throws(OpenError) -> State {
+  private static func loadEncrypted(
+    _ file: FileHandle,
+    _ size: Int,
+    _ key: EncryptionKey,
+    after old: State?
+  ) throws(OpenError) -> State {
     let path = file.path, pages: DecryptedPages, slot: PageSlot
     if isPlain(file) {
       throw OpenError(.notEncrypted, "\(path): the file is not encrypted: leave the key out")
@@ -116,7 +172,8 @@ public final class Realm: Sendable {
     if size < 2 * PageCipher.pageSize || size % PageCipher.pageSize != 0 {
       throw OpenError(
         .damaged,
-        "\(path): \(size) bytes: an encrypted realm has at least 8192, in steps of 4096: cut short, or not a realm")
+        "\(path): \(size) bytes: an encrypted realm has at least 8192, in steps of 4096: cut short, or not a realm"
+      )
     }
     do throws(FileError) {
       // The slot is read before the page: a change in between is noticed at the next look.
@@ -124,44 +181,67 @@ public final class Realm: Sendable {
       pages = try DecryptedPages(file, key: key, physicalSize: size)
     } catch { throw OpenError(error) }
     switch pages.fill(0) {
-    case .good, .previousContent: return try finish(file, pages, isEncrypted: true, slot: slot)
+    case .good, .previousContent: return try finish(file, pages, path, slot: slot, after: old)
     case .beyondEnd: throw OpenError(.damaged, "\(path): cut short: the first encrypted page is not there")
     case .bad, .neverWritten, .interrupted, .zeroed:
       throw OpenError(encryptedFileIsDamaged: pages.anyPageVerifies(), path: path)
     }
   }
 
+  /// The state that `space` shows. A later version that `old` knows of stays the newest until the header changes.
   private static func finish(
-    _ file: FileHandle, _ space: PageSpace, isEncrypted: Bool, slot: PageSlot?
+    _ file: FileHandle?,
+    _ space: PageSpace,
+    _ path: String,
+    slot: PageSlot?,
+    after old: State?
   ) throws(OpenError) -> State {
-    let (header, snapshot) = try Self.snapshot(space, path: file.path, isEncrypted: isEncrypted)
-    return State(file: file, space: space, header: header, snapshot: snapshot, slot: slot)
+    let header = try header(of: space, path: path, isEncrypted: slot != nil)
+    let published = try snapshot(space, header, path: path)
+    var state = State(
+      file: file,
+      space: space,
+      header: header,
+      publishedVersion: published.version,
+      snapshot: published,
+      slot: slot
+    )
+    if let topRef = old?.unpublishedTopRef, old?.header == header {
+      state.unpublishedTopRef = topRef
+      state.snapshot = try snapshot(space, header.showing(topRef), path: path)
+    }
+    return state
   }
 
-  /// The version that the header of `space` selects. `path` shapes the messages.
-  private static func snapshot(
-    _ space: PageSpace, path: String, isEncrypted: Bool
-  ) throws(OpenError) -> (Header, Snapshot) {
+  private static func header(of space: PageSpace, path: String, isEncrypted: Bool) throws(OpenError) -> Header {
     let header = try Header(space, path: path, isEncrypted: isEncrypted)
     guard readableFormats.contains(header.format) || header.format == 0 && header.topRef == 0 else {
       throw OpenError(
         .unsupportedFormat(header.format),
-        "\(path): file format \(header.format): this version reads formats 2 to 11 and 20 to 24")
+        "\(path): file format \(header.format): this version reads formats 2 to 11 and 20 to 24"
+      )
     }
-    do throws(FormatError) { return (header, try Snapshot(space, header)) } catch {
+    return header
+  }
+
+  /// The version that `header` selects. `path` shapes the messages.
+  private static func snapshot(_ space: PageSpace, _ header: Header, path: String) throws(OpenError) -> Snapshot {
+    do throws(FormatError) { return try Snapshot(space, header, path: path) } catch {
       throw OpenError(.damaged, "\(path): \(error): the file is damaged or cut short")
     }
   }
 
   /// The newest version in a copy of the bytes of a realm that is not encrypted. `name` shapes the messages.
   public static func snapshot(of bytes: UnsafeRawBufferPointer, name: String = "memory") throws(OpenError) -> Snapshot {
-    try snapshot(MemoryPages(bytes), path: name, isEncrypted: false).1
+    let pages = MemoryPages(bytes)
+    return try snapshot(pages, header(of: pages, path: name, isEncrypted: false), path: name)
   }
 
   /// Whether the raw bytes bear the signature of a plain realm.
   private static func isPlain(_ file: FileHandle) -> Bool {
     var bytes = [UInt8](repeating: 0, count: 4)
-    let count = bytes.withUnsafeMutableBytes { (try? file.read(into: $0, at: 16)) ?? 0 }  // unreadable: said by the next read
+    // A file that cannot be read is reported by the next read.
+    let count = bytes.withUnsafeMutableBytes { (try? file.read(into: $0, at: 16)) ?? 0 }
     return count == 4 && bytes == [0x54, 0x2d, 0x44, 0x42]
   }
 
@@ -180,7 +260,8 @@ struct PageSlot: Hashable {
   init(_ file: FileHandle) {
     var words = [UInt64](repeating: 0, count: EncryptedLayout.slotSize / 8)
     let count = words.withUnsafeMutableBytes { buffer in
-      (try? file.read(into: buffer, at: EncryptedLayout.slotOffset(0))) ?? 0  // unreadable: equal to nothing that was read
+      // An unreadable slot equals nothing that was read.
+      (try? file.read(into: buffer, at: EncryptedLayout.slotOffset(0))) ?? 0
     }
     self.words = count == EncryptedLayout.slotSize ? words : []
   }

@@ -59,6 +59,11 @@ public struct ListView {
   /// Positions in the order that shows; nil when that is the stored order.
   private let order: [Int]?
 
+  private init() { (reader, order) = (nil, nil) }
+
+  /// A list without elements.
+  static var empty: ListView { ListView() }
+
   /// The collection whose tree is at `ref`; 0 is an empty one.
   init(_ arena: Arena, _ ref: Int, _ element: ElementType, isSet: Bool = false) throws(FormatError) {
     let reader = ref == 0 ? nil : try ElementReader(arena, ref, element)
@@ -80,8 +85,8 @@ public struct ListView {
   }
 }
 
-/// The entries of a dictionary in ascending byte order of their keys, borrowed from the snapshot. Not for use by several
-/// threads at once.
+/// The entries of a dictionary in ascending byte order of their keys, borrowed from the snapshot. Not for use by
+/// several threads at once.
 public struct DictionaryView {
   private enum Form {
     case empty
@@ -94,6 +99,11 @@ public struct DictionaryView {
   private let form: Form
   /// The number of entries.
   public let count: Int
+
+  private init() { (form, count) = (.empty, 0) }
+
+  /// A dictionary without entries.
+  static var empty: DictionaryView { DictionaryView() }
 
   /// The dictionary whose root is at `ref`; 0 is an empty one. `keyType` is the type code of the keys.
   init(_ arena: Arena, _ ref: Int, keyType: Int) throws(FormatError) {

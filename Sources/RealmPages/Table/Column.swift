@@ -21,9 +21,11 @@ public enum IndexKind: Sendable, Hashable {
 public struct Column: Sendable {
   /// The property's name, at most 63 bytes of UTF-8.
   public let name: String
+  /// The key of the column, unique in its table.
   public let key: ColKey
   /// The type of the value, or of the elements when `collection` is not nil.
   public let type: ValueType
+  /// The kind of collection; nil for one value.
   public let collection: CollectionKind?
   /// Whether null is a legal value (or element).
   public let isNullable: Bool

@@ -114,7 +114,10 @@ enum ColumnLeaf {
       let table = try node.int(2 * index)
       return table == 0
         ? .null
-        : .link(TableKey(UInt32(truncatingIfNeeded: table &- 1) & 0x7FFF_FFFF), ObjKey(try node.int(2 * index + 1) &- 1))
+        : .link(
+          TableKey(UInt32(truncatingIfNeeded: table &- 1) & 0x7FFF_FFFF),
+          ObjKey(try node.int(2 * index + 1) &- 1)
+        )
     case .mixed(let leaf): return try leaf.value(index, arena)
     case .collections(let node, let kind, let element, let keyType):
       let ref = try node.child(index)

@@ -3,6 +3,7 @@
 /// Names a table for as long as it exists: 16 bits of table slot below 15 bits of a tag that changes when the slot is
 /// used again.
 public struct TableKey: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// The raw key.
   public let value: UInt32
 
   /// Wraps a raw table key.
@@ -14,12 +15,15 @@ public struct TableKey: Hashable, Comparable, Sendable, CustomStringConvertible 
   /// "No table" in the arrays of opposite tables.
   static let none = TableKey(0x7FFF_FFFF)
 
+  /// Ascending by raw key.
   public static func < (a: TableKey, b: TableKey) -> Bool { a.value < b.value }
+  /// The raw key in decimal.
   public var description: String { String(value) }
 }
 
 /// Names a column of a table: leaf position, type, attributes at creation, and a tag.
 public struct ColKey: Hashable, Sendable, CustomStringConvertible {
+  /// The raw key.
   public let value: Int64
 
   /// Wraps a raw column key.
@@ -33,12 +37,14 @@ public struct ColKey: Hashable, Sendable, CustomStringConvertible {
   /// "No column" in the arrays of opposite columns.
   static let none = ColKey(0x7FFF_FFFF_FFFF_FFFF)
 
+  /// The raw key in decimal.
   public var description: String { String(value) }
 }
 
 /// Names an object within its table. Live objects have keys from 0, unresolved ones (tombstones) from -2 downwards;
 /// -1 means "no object".
 public struct ObjKey: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// The raw key.
   public let value: Int64
 
   /// Wraps a raw object key.
@@ -50,6 +56,12 @@ public struct ObjKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// True for the key of a tombstone: an object that is linked to but does not exist (yet).
   public var isUnresolved: Bool { value <= -2 }
 
+  /// The key of a live object that a backlink leaf or an index holds as a tagged number. That is an unsigned one: keys
+  /// from 2^62 on use its top bit.
+  init(tagged element: Int64) { self.init(Int64(bitPattern: UInt64(bitPattern: element) >> 1)) }
+
+  /// Ascending by raw key.
   public static func < (a: ObjKey, b: ObjKey) -> Bool { a.value < b.value }
+  /// The raw key in decimal.
   public var description: String { String(value) }
 }

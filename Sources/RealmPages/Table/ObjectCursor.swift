@@ -7,6 +7,7 @@
 public final class ObjectCursor {
   // Exclusive access is not checked at run time here: one thread uses a cursor, no method hands out a property for
   // writing, and the checks would take a third of the time of printing a class.
+  /// The table whose objects are read.
   public let table: Table
   /// The object the cursor stands on; `.none` before the first and after the last.
   @exclusivity(unchecked) public private(set) var key = ObjKey.none

@@ -73,7 +73,9 @@ public enum PrimaryKey: Hashable, Sendable {
     return ObjKey(Int64(low & 0x3FFF_FFFF_FFFF_FFFF))
   }
 
-  private static func littleEndian(_ value: UInt64) -> [UInt8] { withUnsafeBytes(of: value.littleEndian) { [UInt8]($0) } }
+  private static func littleEndian(_ value: UInt64) -> [UInt8] {
+    withUnsafeBytes(of: value.littleEndian) { [UInt8]($0) }
+  }
   private static func bigEndian<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
     withUnsafeBytes(of: value.bigEndian) { [UInt8]($0) }
   }

@@ -13,7 +13,8 @@ struct SearchIndex {
 
   /// The first object listed for `key` that `isMatch` confirms; nil if there is none. Cost O(log n).
   func first(
-    _ key: PrimaryKey, where isMatch: (ObjKey) throws(FormatError) -> Bool
+    _ key: PrimaryKey,
+    where isMatch: (ObjKey) throws(FormatError) -> Bool
   ) throws(FormatError) -> ObjKey? {
     let data = key.indexData
     var ref = rootRef

@@ -64,13 +64,19 @@ struct Spec {
         let attribute = Int(truncatingIfNeeded: try attributes.int(i))
         columns.append(
           Column(
-            name: name, key: key, type: type, collection: Self.collection(key),
+            name: name,
+            key: key,
+            type: type,
+            collection: Self.collection(key),
             isNullable: key.attributes & Attribute.nullable != 0,
-            index: attribute & Attribute.fullText != 0 ? .fullText : attribute & Attribute.indexed != 0 ? .general : nil,
+            index: attribute & Attribute.fullText != 0
+              ? .fullText : attribute & Attribute.indexed != 0 ? .general : nil,
             targetTable: type == .link ? target : nil,
             enumRef: try enumRefs.map { node throws(FormatError) in try node.childIfPresent(i) } ?? 0,
             indexRef: try indexes.map { node throws(FormatError) in try node.childIfPresent(position) } ?? 0,
-            dictionaryKeyType: Self.dictionaryKeyType(try types.int(i))))
+            dictionaryKeyType: Self.dictionaryKeyType(try types.int(i))
+          )
+        )
       }
       self.columns = columns
       self.backlinks = backlinks
@@ -122,8 +128,11 @@ extension Column {
   /// What the elements of the column's leaves, or of its collections, are.
   var element: ElementType {
     ElementType(
-      type, isNullable: isNullable, target: targetTable ?? .none,
-      isTypedLink: key.typeCode == Spec.TypeCode.typedLink)
+      type,
+      isNullable: isNullable,
+      target: targetTable ?? .none,
+      isTypedLink: key.typeCode == Spec.TypeCode.typedLink
+    )
   }
 
   /// Opens the leaf of this column at `ref` of a cluster.

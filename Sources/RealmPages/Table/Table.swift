@@ -9,9 +9,11 @@ public enum TableKind: Sendable, Hashable {
 
 /// One table of a snapshot. Immutable.
 public final class Table: Sendable {
+  /// The key of the table.
   public let key: TableKey
   /// The stored name, with its `class_` prefix if it has one.
   public let name: String
+  /// Whether its objects stand for themselves.
   public let kind: TableKind
   /// The named properties in schema order.
   public let columns: [Column]
@@ -116,8 +118,8 @@ public final class Table: Sendable {
   }
 
   /// The key of the object with this primary key, or nil; nil too when the table has none or one of another type. Cost
-  /// O(log n) through the index. Formats 10 to 21 have none: there the object key is tried that follows from the primary
-  /// key, and if another object has it, a table of all primary keys is built once.
+  /// O(log n) through the index. Formats 10 to 21 have none: there the object key is tried that follows from the
+  /// primary key, and if another object has it, a table of all primary keys is built once.
   public func objectKey(primaryKey: PrimaryKey) throws(FormatError) -> ObjKey? {
     guard let index = primaryKeyIndex else { return nil }
     let column = columns[index]

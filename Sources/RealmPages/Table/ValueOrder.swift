@@ -12,7 +12,8 @@ enum ValueOrder {
 
   /// The positions 0 ..< count in the order of the values there. Cost O(n log n).
   static func sortedPositions(
-    _ count: Int, _ value: (Int) throws(FormatError) -> ValueView
+    _ count: Int,
+    _ value: (Int) throws(FormatError) -> ValueView
   ) throws(FormatError) -> [Int] {
     var values: [(position: Int, value: ValueView)] = []
     values.reserveCapacity(min(count, 1 << 16))
@@ -38,6 +39,16 @@ enum ValueOrder {
     }
   }
 
+  /// Whether sets of this type may hold NaN, which realm-core does not keep in order.
+  static func isUnordered(_ type: ValueType) -> Bool { type == .float || type == .double }
+
+  /// The order within a set of `type`: that of Mixed, but null counts as a NaN among decimals.
+  static func compareInSet(_ a: ValueView, _ b: ValueView, _ type: ValueType) -> Int {
+    guard type == .decimal128 else { return compare(a, b) }
+    func stored(_ value: ValueView) -> ValueView { if case .null = value { .decimal128(.storedNull) } else { value } }
+    return compare(stored(a), stored(b))
+  }
+
   /// Unsigned bytes, then the shorter first.
   static func compareBytes(_ a: ByteView, _ b: ByteView) -> Int {
     let common = min(a.count, b.count)
@@ -46,6 +57,13 @@ enum ValueOrder {
   }
 
   private static let numberRank = 2
+
+  /// The decimal as an integer, if it is one of 64 bits.
+  static func int64(_ value: Decimal128) -> Int64? {
+    if value.high & 0x7800_0000_0000_0000 == 0x7800_0000_0000_0000 { return nil }
+    var result: Int64 = 0
+    return realmfs_bid_to_int64(value.low, value.high, &result) != 0 ? result : nil
+  }
 
   private static func rank(_ value: ValueView) -> Int {
     switch value {

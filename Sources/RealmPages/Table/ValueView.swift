@@ -24,3 +24,14 @@ public enum ValueView {
   /// A dictionary property, or a dictionary inside a Mixed.
   case dictionary(DictionaryView)
 }
+
+extension ValueView {
+  /// The value itself, but empty where it is a collection.
+  var withoutElements: ValueView {
+    switch self {
+    case .list, .set: .list(.empty)
+    case .dictionary: .dictionary(.empty)
+    default: self
+    }
+  }
+}

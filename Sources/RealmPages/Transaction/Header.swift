@@ -7,11 +7,11 @@ struct Header: Hashable {
   /// The selected slot, 0 or 1.
   let slot: Int
   /// The format byte of the selected slot.
-  let format: Int
+  private(set) var format: Int
   /// A file written front to back, whose top ref is in a footer.
-  let isStreaming: Bool
+  private(set) var isStreaming: Bool
   /// The top array, or 0 for a file without content.
-  let topRef: Int
+  private(set) var topRef: Int
 
   static let size = 24
   static let footerSize = 16
@@ -25,11 +25,15 @@ struct Header: Hashable {
     let bytes = space.base
     guard bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == 0x4244_2d54 else {
       if isEncrypted {
-        throw OpenError(.wrongKey, "\(path): wrong encryption key: its second half fits the file, its first half does not")
+        throw OpenError(
+          .wrongKey,
+          "\(path): wrong encryption key: its second half fits the file, its first half does not"
+        )
       }
       throw OpenError(
         .keyNeeded,
-        "\(path): not a Realm file, or an encrypted one: if it is encrypted, give its key (--key-file)")
+        "\(path): not a Realm file, or an encrypted one: if it is encrypted, give its key (--key-file)"
+      )
     }
     let first = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
     let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
@@ -54,9 +58,17 @@ struct Header: Hashable {
     guard ref % 8 == 0, ref < UInt64(space.size) else {
       throw OpenError(
         .damaged,
-        "\(path): the header points to \(ref), but the file has \(space.size) bytes: it is damaged or cut short")
+        "\(path): the header points to \(ref), but the file has \(space.size) bytes: it is damaged or cut short"
+      )
     }
     topRef = Int(ref)
+  }
+
+  /// The same header, as if it led to a version of our own that it does not show yet.
+  func showing(_ topRef: Int) -> Header {
+    var header = self
+    (header.topRef, header.format, header.isStreaming) = (topRef, 24, false)
+    return header
   }
 
   static func == (a: Header, b: Header) -> Bool {

@@ -82,7 +82,11 @@ struct ClusterTree {
   }
 
   private func first(
-    in ref: Int, offset: UInt64, notBelow key: UInt64, depth: Int?, _ visits: inout Int
+    in ref: Int,
+    offset: UInt64,
+    notBelow key: UInt64,
+    depth: Int?,
+    _ visits: inout Int
   ) throws(FormatError) -> (cluster: Cluster, row: Int)? {
     visits += 1
     if visits > Self.maximumVisits { throw FormatError("too many empty clusters", ref: ref) }

@@ -32,6 +32,8 @@ final class CheckContext {
 
   /// Nodes that the top array leads to, by ref / 8.
   var reached: BitSet
+  /// Those of them that overlap no other, by ref / 8.
+  var accepted: BitSet
   /// Nodes that some part of the model has explained, by ref / 8.
   private(set) var explained: BitSet
 
@@ -48,6 +50,7 @@ final class CheckContext {
     self.snapshot = snapshot
     arena = snapshot.arena
     reached = BitSet(count: (arena.limit + 7) / Node.alignment)
+    accepted = reached
     explained = reached
     self.limit = limit
     deliver = report
@@ -56,14 +59,15 @@ final class CheckContext {
   // MARK: Problems
 
   /// Records a problem at the present place.
-  func report(_ text: String, ref: Int? = nil) {
-    let problem = Verifier.Problem(place: place.text, ref: ref, text: text)
+  func report(_ text: @autoclosure () -> String, ref: Int? = nil) {
     if delivered.count >= limit {
-      summary.problems += delivered.contains(problem) ? 0 : 1
-    } else if delivered.insert(problem).inserted {
       summary.problems += 1
-      deliver(problem)
+      return
     }
+    let problem = Verifier.Problem(place: place.text, ref: ref, text: text())
+    if !delivered.insert(problem).inserted { return }
+    summary.problems += 1
+    deliver(problem)
   }
 
   /// Runs `body` and records the error that ends it.
@@ -80,9 +84,11 @@ final class CheckContext {
 
   // MARK: Claims
 
-  /// The node at `ref`, which becomes explained. A second claim is an error.
+  /// The node at `ref`, which becomes explained. A second claim is an error, and so is that of a node that shares bytes
+  /// with another: no byte is looked at twice.
   func claim(_ ref: Int) throws(FormatError) -> Node {
     let node = try arena.node(ref)
+    if !accepted.contains(ref / Node.alignment) { throw FormatError("cannot be told from its surroundings", ref: ref) }
     if node.payloadSize == 0 {
       bitless += node.count
       if bitless > Self.maximumBitless + arena.limit * 125 {
@@ -123,12 +129,18 @@ final class CheckContext {
 
   /// Refuses a node with other flags.
   func expect(
-    _ node: Node, _ scheme: WidthScheme, hasRefs: Bool, inner: Bool = false, context: Bool = false
+    _ node: Node,
+    _ scheme: WidthScheme,
+    hasRefs: Bool,
+    inner: Bool = false,
+    context: Bool = false
   ) throws(FormatError) {
     if node.scheme != scheme || node.hasRefs != hasRefs || node.isInner != inner || node.hasContext != context {
       throw FormatError(
         "flags that do not belong here: scheme \(node.scheme), has refs \(node.hasRefs), inner \(node.isInner),"
-          + " context \(node.hasContext)", ref: node.ref)
+          + " context \(node.hasContext)",
+        ref: node.ref
+      )
     }
   }
 }

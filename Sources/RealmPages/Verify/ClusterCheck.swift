@@ -17,7 +17,11 @@ struct ClusterCheck {
   }
 
   private func subtree(
-    _ ref: Int, offset: UInt64, depth: Int?, last: inout Int64?, _ leaf: (Cluster) throws(FormatError) -> Void
+    _ ref: Int,
+    offset: UInt64,
+    depth: Int?,
+    last: inout Int64?,
+    _ leaf: (Cluster) throws(FormatError) -> Void
   ) throws(FormatError) -> Int {
     let node = try context.claim(ref)
     try context.expect(node, .bits, hasRefs: true, inner: node.isInner)
@@ -41,7 +45,11 @@ struct ClusterCheck {
   }
 
   private func inner(
-    _ node: Node, offset: UInt64, depth: Int?, last: inout Int64?, _ leaf: (Cluster) throws(FormatError) -> Void
+    _ node: Node,
+    offset: UInt64,
+    depth: Int?,
+    last: inout Int64?,
+    _ leaf: (Cluster) throws(FormatError) -> Void
   ) throws(FormatError) -> Int {
     let children = node.count - 3
     if children < 1 { throw FormatError("an inner cluster node of \(node.count) slots", ref: node.ref) }
@@ -49,7 +57,9 @@ struct ClusterCheck {
     if level < 1 || level > Int64(Self.maximumDepth) || depth.map({ Int64($0) != level }) ?? false {
       throw FormatError("an inner cluster node of level \(level) where \(depth ?? 1) belongs", ref: node.ref)
     }
-    if children > Cluster.maximumCount { context.report("\(children) children in an inner cluster node", ref: node.ref) }
+    if children > Cluster.maximumCount {
+      context.report("\(children) children in an inner cluster node", ref: node.ref)
+    }
     let starts = try node.child(0)
     let offsets = starts == 0 ? nil : try context.integers(starts)
     if let offsets, offsets.count != children {

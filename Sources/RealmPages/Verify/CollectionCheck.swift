@@ -13,7 +13,11 @@ struct CollectionCheck {
 
   /// Checks the collection at `ref`, which is not 0. `nesting` is the number of collections around it.
   func check(
-    _ ref: Int, _ kind: CollectionKind, _ element: ElementType, keyType: Int = Spec.TypeCode.string, nesting: Int = 0
+    _ ref: Int,
+    _ kind: CollectionKind,
+    _ element: ElementType,
+    keyType: Int = Spec.TypeCode.string,
+    nesting: Int = 0
   ) throws(FormatError) {
     if nesting > Self.maximumNesting { throw FormatError("collections nested \(nesting) deep", ref: ref) }
     switch kind {
@@ -23,8 +27,8 @@ struct CollectionCheck {
     }
   }
 
-  /// Checks value `index` of the leaf of Mixed values at `ref`, whose structure has been checked, with what is nested in
-  /// it. Returns the value; nil for a nested collection.
+  /// Checks value `index` of the leaf of Mixed values at `ref`, whose structure has been checked, with what is
+  /// nested in it. Returns the value; nil for a nested collection.
   func mixedValue(_ leaf: MixedLeaf, _ ref: Int, _ index: Int, nesting: Int = 0) throws(FormatError) -> ValueView? {
     if let (nested, isDictionary) = try MixedCheck.nested(arena, ref, index) {
       if nested != 0 { try check(nested, isDictionary ? .dictionary : .list, .mixed, nesting: nesting + 1) }
@@ -39,7 +43,10 @@ struct CollectionCheck {
 
   /// Checks a tree of elements and calls `body` for each, with nil for a nested collection; returns their number.
   private func sequence(
-    _ ref: Int, _ element: ElementType, _ nesting: Int, _ body: (ValueView?) throws(FormatError) -> Void = { _ in }
+    _ ref: Int,
+    _ element: ElementType,
+    _ nesting: Int,
+    _ body: (ValueView?) throws(FormatError) -> Void = { _ in }
   ) throws(FormatError) -> Int {
     var keys: Set<Int64> = []
     var nulls = 0, unresolved = false
@@ -101,7 +108,10 @@ struct CollectionCheck {
   // MARK: Dictionaries
 
   private func dictionary(
-    _ ref: Int, _ element: ElementType, _ keyType: Int, _ nesting: Int
+    _ ref: Int,
+    _ element: ElementType,
+    _ keyType: Int,
+    _ nesting: Int
   ) throws(FormatError) {
     if keyType != Spec.TypeCode.string {
       throw FormatError("a dictionary with keys of type \(keyType) instead of strings", ref: ref)
@@ -124,6 +134,7 @@ struct CollectionCheck {
 
   /// A dictionary of formats 21 and 22: a cluster tree in the order of the hashes of its keys.
   private func hashedDictionary(_ ref: Int, _ element: ElementType, _ nesting: Int) throws(FormatError) {
+    let problems = context.summary.problems
     _ = try ClusterCheck(context).check(ref) { cluster throws(FormatError) in
       if cluster.count == 0 && cluster.slots.count == 1 { return }
       let keys = try LeafCheck(context).strings(cluster.leafRef(0))
@@ -135,6 +146,7 @@ struct CollectionCheck {
       let leafRef = try cluster.leafRef(1), leaf = try MixedLeaf(arena, leafRef)
       for i in 0..<values { checkEntry(try mixedValue(leaf, leafRef, i, nesting: nesting), element, ref) }
     }
+    if context.summary.problems != problems { return }
     var view = try DictionaryView(arena, ref, keyType: Spec.TypeCode.string)
     for i in 1..<max(1, view.count) {
       let (a, b) = (try view.key(at: i - 1), try view.key(at: i))

@@ -22,7 +22,8 @@ struct IndexData {
   private init(_ bytes: StaticString) {
     self.init(
       .bytes(ByteView(base: UnsafeRawPointer(bytes.utf8Start), count: bytes.utf8CodeUnitCount)),
-      bytes.utf8CodeUnitCount)
+      bytes.utf8CodeUnitCount
+    )
   }
 
   init(_ value: ValueView) {

@@ -11,7 +11,11 @@ struct LeafCheck {
   /// Claims the nodes of a leaf of values that are not Mixed and checks their structure; returns the number of values.
   /// `enumCount` is the number of enumerated values that the column has, if it has any.
   func check(
-    _ ref: Int, _ element: ElementType, inTree: Bool, isRoot: Bool, enumCount: Int? = nil
+    _ ref: Int,
+    _ element: ElementType,
+    inTree: Bool,
+    isRoot: Bool,
+    enumCount: Int? = nil
   ) throws(FormatError) -> Int {
     switch element.type {
     case .int:
@@ -54,7 +58,9 @@ struct LeafCheck {
 
   /// The elements of `node` without the sentinel for null.
   private func nullableInts(_ node: Node) throws(FormatError) -> Int {
-    if node.count == 0 { throw FormatError("nullable integers without the element that stands for null", ref: node.ref) }
+    if node.count == 0 {
+      throw FormatError("nullable integers without the element that stands for null", ref: node.ref)
+    }
     return node.count - 1
   }
 

@@ -1,5 +1,5 @@
-// Links and backlinks, column by column: for every column the multiset of links equals the multiset of backlinks. Source:
-// format/2-model.md M7.
+// Links and backlinks, column by column: for every column the multiset of links equals the multiset of backlinks.
+// Source: format/2-model.md M7.
 
 /// Gathers the links and backlinks of all tables and compares them.
 struct LinkLedger {
@@ -63,7 +63,11 @@ struct LinkLedger {
   }
 
   private func report(
-    _ origin: Origin, _ forward: [Link], _ backward: [Link], _ context: CheckContext, _ tables: [TableKey: Table]
+    _ origin: Origin,
+    _ forward: [Link],
+    _ backward: [Link],
+    _ context: CheckContext,
+    _ tables: [TableKey: Table]
   ) {
     var f = 0, b = 0
     while f < forward.count || b < backward.count {
@@ -74,8 +78,10 @@ struct LinkLedger {
       if f - firstForward == b - firstBackward { continue }
       let table = tables[origin.table], target = tables[TableKey(link.table)]
       context.place = CheckContext.Place(
-        table: table?.name ?? "of key \(origin.table)", object: link.origin,
-        column: table?.columns.first { $0.key == origin.column }?.name ?? "")
+        table: table?.name ?? "of key \(origin.table)",
+        object: link.origin,
+        column: table?.columns.first { $0.key == origin.column }?.name ?? ""
+      )
       let name = target?.name ?? "the missing table \(link.table)"
       if let target, (try? exists(link.target, in: target)) ?? true {  // an unreadable tree is reported elsewhere
         context.report("\(f - firstForward) links to \(name) \(link.target), \(b - firstBackward) backlinks from there")

@@ -1,5 +1,5 @@
-// Leaves of Mixed values: each entry of a payload belongs to exactly one value, and nested collections bear keys. Source:
-// format/1-storage.md S15.
+// Leaves of Mixed values: each entry of a payload belongs to exactly one value, and nested collections bear keys.
+// Source: format/1-storage.md S15.
 
 /// Checks the structure of leaves of Mixed values.
 struct MixedCheck {

@@ -62,6 +62,7 @@ struct ModelCheck {
     let table = checked.table
     context.place.table = table.name
     SchemaCheck(context).columns(checked, all)
+    let problems = context.summary.problems
     context.guarded { () throws(FormatError) in
       context.summary.objects += try ObjectCheck(context, checked, isTombstones: false).run(table.objects.rootRef)
     }
@@ -70,13 +71,14 @@ struct ModelCheck {
         _ = try ObjectCheck(context, checked, isTombstones: true).run(tombstones.rootRef)
       }
     }
+    let objectsAreSound = context.summary.problems == problems
     for (index, column) in table.columns.enumerated() where column.indexRef != 0 {
       context.guarded { () throws(FormatError) in
         context.place.column = column.name
-        try IndexCheck(context, table, column: index).run()
+        try IndexCheck(context, table, column: index, objectsAreSound: objectsAreSound).run()
       }
     }
-    context.guarded { () throws(FormatError) in try checkPrimaryKeys(table) }
+    context.guarded { () throws(FormatError) in if objectsAreSound { try checkPrimaryKeys(table) } }
     context.guarded { () throws(FormatError) in try checkCollisions(checked.collisionRef) }
     context.place = CheckContext.Place()
   }

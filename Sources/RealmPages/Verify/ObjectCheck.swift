@@ -95,7 +95,12 @@ struct ObjectCheck {
       }
     } else {
       let count = try LeafCheck(context).check(
-        ref, column.element, inTree: false, isRoot: true, enumCount: checked.enumCounts[index])
+        ref,
+        column.element,
+        inTree: false,
+        isRoot: true,
+        enumCount: checked.enumCounts[index]
+      )
       try expect(count, in: cluster, ref)
       try checkValues(column, ref, cluster)
     }
@@ -126,7 +131,10 @@ struct ObjectCheck {
   }
 
   private func checkBacklinks(
-    _ column: Spec.BacklinkColumn, _ number: Int, _ cluster: Cluster, _ owners: inout [Int]
+    _ column: Spec.BacklinkColumn,
+    _ number: Int,
+    _ cluster: Cluster,
+    _ owners: inout [Int]
   ) throws(FormatError) {
     let ref = try cluster.leafRef(column.key.leafPosition)
     let leaf = try context.refs(ref)
@@ -137,7 +145,7 @@ struct ObjectCheck {
       try stand(on: row, of: cluster)
       let key = context.place.object ?? -1
       if element & 1 != 0 {
-        context.links.backward(number, from: element >> 1, to: table.key, key)
+        context.links.backward(number, from: ObjKey(tagged: element).value, to: table.key, key)
         owners[row] += 1
         continue
       }

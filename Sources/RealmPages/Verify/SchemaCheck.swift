@@ -69,7 +69,11 @@ struct SchemaCheck {
       if table.kind == .embedded { context.report("embedded objects with a primary key") }
     }
     return CheckedTable(
-      table: table, facts: facts, enumCounts: enumCounts, collisionRef: try top.childIfPresent(Slot.collisions))
+      table: table,
+      facts: facts,
+      enumCounts: enumCounts,
+      collisionRef: try top.childIfPresent(Slot.collisions)
+    )
   }
 
   private func columns(_ top: Node) throws(FormatError) -> [ColumnFacts] {
@@ -92,12 +96,16 @@ struct SchemaCheck {
       if !name.isUTF8 { context.report("the name of column \(i) is not UTF-8", ref: names.ref) }
       facts.append(
         ColumnFacts(
-          name: name.string, isNamed: i < names.count, key: key,
+          name: name.string,
+          isNamed: i < names.count,
+          key: key,
           specType: Int(truncatingIfNeeded: try types.int(i)) & 0xFFFF,
           attributes: Int(truncatingIfNeeded: try attributes.int(i)),
           oppositeTable: try tableKey(beside?.tables.int(position) ?? Int64(TableKey.none.value)),
           oppositeColumn: ColKey(try beside?.columns.int(position) ?? ColKey.none.value),
-          indexRef: try beside?.indexes.child(position) ?? 0))
+          indexRef: try beside?.indexes.child(position) ?? 0
+        )
+      )
     }
     if let indexes = beside?.indexes {
       for position in 0..<indexes.count where try indexes.int(position) != 0 && !positions.contains(position) {
@@ -114,7 +122,8 @@ struct SchemaCheck {
 
   /// The arrays of index refs, opposite tables and opposite columns; nil where a table has none.
   private func arraysBeside(
-    _ top: Node, _ size: Int
+    _ top: Node,
+    _ size: Int
   ) throws(FormatError) -> (indexes: Node, tables: Node, columns: Node)? {
     let ref = try top.child(Slot.indexes)
     if ref == 0 { return nil }
@@ -197,7 +206,8 @@ struct SchemaCheck {
       let pointsBack = other.oppositeTable == checked.table.key && other.oppositeColumn == facts.key
       // Links in a Mixed lead to many tables, so their column names none.
       let isFromMixed =
-        facts.type == Spec.TypeCode.backlink && (other.type == Spec.TypeCode.mixed || other.type == Spec.TypeCode.typedLink)
+        facts.type == Spec.TypeCode.backlink
+        && (other.type == Spec.TypeCode.mixed || other.type == Spec.TypeCode.typedLink)
       if pointsBack && other.type != facts.type || isFromMixed { return }
     }
     context.report("no column of the table \(facts.oppositeTable) matches")

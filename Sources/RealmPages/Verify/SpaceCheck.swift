@@ -1,5 +1,5 @@
-// The storage below the model: the file header, every node that can be reached, and the free list. Header, nodes and free
-// space must tile the logical size without a gap or an overlap. Source: format/1-storage.md S2 to S4.
+// The storage below the model: the file header, every node that can be reached, and the free list. Header, nodes and
+// free space must tile the logical size without a gap or an overlap. Source: format/1-storage.md S2 to S4.
 
 /// Checks that need no knowledge of what nodes mean.
 struct SpaceCheck {
@@ -29,7 +29,8 @@ struct SpaceCheck {
   private func checkHeader() {
     context.place.part = "header"
     let bytes = arena.space.base
-    let reserved = bytes.load(fromByteOffset: 22, as: UInt8.self), flags = bytes.load(fromByteOffset: 23, as: UInt8.self)
+    let reserved = bytes.load(fromByteOffset: 22, as: UInt8.self),
+      flags = bytes.load(fromByteOffset: 23, as: UInt8.self)
     if reserved != 0 { context.report("byte 22 is \(reserved) instead of 0") }
     if flags & ~1 != 0 { context.report("unknown bits in the flags \(flags)") }
     let first = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
@@ -63,6 +64,7 @@ struct SpaceCheck {
         }
         if node.isInner && !node.hasRefs { throw FormatError("an inner node without refs", ref: ref) }
         if node.hasRefs { try follow(node, &pending) }
+        _ = context.accepted.insert(start)
       } catch {
         let origin = parent == 0 ? "the top array" : "slot \(slot) of the node at \(parent)"
         context.report("\(error.problem) (\(origin) leads here)", ref: error.ref)
@@ -91,7 +93,9 @@ struct SpaceCheck {
       context.report(
         bad.isKnown
           ? "slot \(bad.slot) leads to \(bad.value), which another slot leads to as well"
-          : "slot \(bad.slot) leads to \(bad.value), which is not aligned or outside of the file", ref: node.ref)
+          : "slot \(bad.slot) leads to \(bad.value), which is not aligned or outside of the file",
+        ref: node.ref
+      )
     }
     // The top array is laid out before its elements are known.
     if node.ref != top.ref && Int(node.width) != Self.width(magnitudes, isNegative) {

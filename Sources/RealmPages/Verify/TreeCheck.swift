@@ -33,7 +33,9 @@ struct TreeCheck {
   }
 
   private func subtree(
-    _ ref: Int, _ depth: Int, _ leaf: (Int, Bool) throws(FormatError) -> Int
+    _ ref: Int,
+    _ depth: Int,
+    _ leaf: (Int, Bool) throws(FormatError) -> Int
   ) throws(FormatError) -> Extent {
     let node = try context.arena.node(ref)
     if node.isInner { return try inner(node, depth, leaf) }
@@ -42,7 +44,9 @@ struct TreeCheck {
   }
 
   private func inner(
-    _ node: Node, _ depth: Int, _ leaf: (Int, Bool) throws(FormatError) -> Int
+    _ node: Node,
+    _ depth: Int,
+    _ leaf: (Int, Bool) throws(FormatError) -> Int
   ) throws(FormatError) -> Extent {
     _ = try context.claim(node.ref)
     // The root of a tree of links can have the context flag.
@@ -69,12 +73,15 @@ struct TreeCheck {
       extent.largestLeaf = max(extent.largestLeaf, part.largestLeaf)
       let isLast = child == children - 1
       if let offsets {
-        if child < offsets.count, try offsets.unsigned(child) != UInt64(extent.count), !isLast {
-          context.report("child \(child) ends at \(extent.count), not at \(try offsets.unsigned(child))", ref: node.ref)
+        let end = child < offsets.count ? try offsets.unsigned(child) : UInt64(extent.count)
+        if end != UInt64(extent.count) && !isLast {
+          context.report("child \(child) ends at \(extent.count), not at \(end)", ref: node.ref)
         }
       } else if Int64(part.count) > head >> 1 || !isLast && Int64(part.count) != head >> 1 {
         context.report(
-          "child \(child) of a compact node has \(part.count) elements instead of \(head >> 1)", ref: node.ref)
+          "child \(child) of a compact node has \(part.count) elements instead of \(head >> 1)",
+          ref: node.ref
+        )
       }
     }
     if total != Int64(extent.count) {

@@ -6,7 +6,7 @@
 ///     let summary = Verifier(snapshot).run { problem in print(problem) }
 ///
 /// Reads every node of the version, whatever bytes it finds: damage is reported, and never ends the process or the run.
-/// Time grows with the size of the file (about a second for a million objects); memory is one fortieth of the logical
+/// Time grows with the size of the file (about a second for a million objects); memory is one sixteenth of the logical
 /// size, 48 bytes a link while links are compared, and 16 bytes an object of a table whose primary key has no index.
 /// An encrypted file is decrypted into memory as a whole.
 ///
@@ -40,7 +40,7 @@ public struct Verifier {
     public internal(set) var bytes = 0
     /// Bytes in the free list.
     public internal(set) var freeBytes = 0
-    /// Different problems found, also those beyond the limit of what was reported.
+    /// Problems found, also those beyond the limit of what was reported.
     public internal(set) var problems = 0
 
     /// Whether no rule is broken.

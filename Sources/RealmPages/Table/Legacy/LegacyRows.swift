@@ -71,12 +71,19 @@ final class LegacyReader {
 
   /// The number of rows that a column's tree has.
   static func rowCount(
-    _ arena: Arena, _ ref: Int, _ kind: LegacyKind, _ type: ValueType, isNullableInt: Bool
+    _ arena: Arena,
+    _ ref: Int,
+    _ kind: LegacyKind,
+    _ type: ValueType,
+    isNullableInt: Bool
   ) throws(FormatError) -> Int {
     switch kind {
     case .timestamp:
       return try ElementReader(
-        arena, arena.refs(ref, slots: 2).child(0), ElementType(.int, isNullable: true)).count
+        arena,
+        arena.refs(ref, slots: 2).child(0),
+        ElementType(.int, isNullable: true)
+      ).count
     case .plain where type != .bool && type != .int:
       return try ElementReader(arena, ref, ElementType(type, isNullable: false)).count
     default: return try ElementReader(arena, ref, ElementType(.int, isNullable: isNullableInt)).count
@@ -96,7 +103,8 @@ final class LegacyReader {
       guard case .int(let nanoseconds)? = try second?.value(at: row) else { return .null }
       return .date(try Timestamp(checked: seconds, nanoseconds, ref: column.ref))
     case (.oldDate, .int(let seconds)): return .date(Timestamp(seconds: seconds, nanoseconds: 0))
-    case (.link, .int(let value)): return value == 0 ? .null : .link(column.column.targetTable ?? .none, ObjKey(value &- 1))
+    case (.link, .int(let value)):
+      return value == 0 ? .null : .link(column.column.targetTable ?? .none, ObjKey(value &- 1))
     case (.linkList, .int(let ref)):
       return .list(try ListView(arena, Self.ref(ref), column.column.element))
     case (.subtable, .int(let ref)):

@@ -103,10 +103,21 @@ struct LegacySpec {
       columns.append(
         LegacyColumn(
           column: Column(
-            name: name, key: ColKey(Int64(i)), type: type, collection: isList ? .list : nil, isNullable: isNullable,
+            name: name,
+            key: ColKey(Int64(i)),
+            type: type,
+            collection: isList ? .list : nil,
+            isNullable: isNullable,
             index: attribute & Spec.Attribute.indexed != 0 ? .general : nil,
-            targetTable: type == .link ? target : nil, enumRef: 0, indexRef: 0, dictionaryKeyType: 0),
-          kind: kind, ref: ref))
+            targetTable: type == .link ? target : nil,
+            enumRef: 0,
+            indexRef: 0,
+            dictionaryKeyType: 0
+          ),
+          kind: kind,
+          ref: ref
+        )
+      )
     }
     self.columns = columns
     self.counter = counter

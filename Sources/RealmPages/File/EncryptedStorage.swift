@@ -1,0 +1,173 @@
+// Encryption between a commit and the file. Pages are gathered in memory and written whole, metadata first with a
+// sync of its own, so that a power cut at any moment leaves each page readable in its old or its new content, as
+// long as the disk writes a page of 4096 bytes whole or not at all. Source: format/4-encryption.md 4.4.
+
+import Glibc
+
+/// The decrypted bytes of an encrypted file.
+final class EncryptedStorage: Storage, @unchecked Sendable {
+  // Unchecked: one committer at a time.
+
+  /// A page that a commit has written to.
+  private struct Pending {
+    var plain: [UInt8]
+    /// Its metadata slot, the first half of which fits what is on disk.
+    var slot: [UInt8]
+    /// What is on disk, if some version needs it.
+    let former: [UInt8]?
+  }
+
+  private static let pageSize = PageCipher.pageSize
+
+  private let base: any Storage
+  private let cipher: PageCipher
+  private var pages: [Int: Pending] = [:]
+  private var reusable: [Range<Int>] = []
+
+  /// Encrypts onto `base`; nil if libcrypto has no memory.
+  init?(_ base: any Storage, key: EncryptionKey) {
+    guard let cipher = PageCipher(key) else { return nil }
+    self.base = base
+    self.cipher = cipher
+  }
+
+  var name: String { base.name }
+
+  func size() throws(FileError) -> Int { EncryptedLayout.logicalSize(try base.size()) }
+
+  func grow(to size: Int) throws(FileError) { try base.grow(to: EncryptedLayout.physicalSize(size)) }
+
+  func shrink(to size: Int) throws(FileError) { try base.shrink(to: EncryptedLayout.physicalSize(size)) }
+
+  func begin(reusable: () -> [Range<Int>]) {
+    pages.removeAll(keepingCapacity: true)
+    self.reusable = reusable()
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+    var done = 0
+    while done < buffer.count, offset + done < (try size()) {
+      let (page, start) = (offset + done).quotientAndRemainder(dividingBy: Self.pageSize)
+      let count = min(buffer.count - done, Self.pageSize - start)
+      let plain = if let pending = pages[page] { pending.plain } else { try load(page).plain }
+      plain.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + count])
+          .copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<start + count]))
+      }
+      done += count
+    }
+    return done
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+    var done = 0
+    while done < bytes.count {
+      let (page, start) = (offset + done).quotientAndRemainder(dividingBy: Self.pageSize)
+      let count = min(bytes.count - done, Self.pageSize - start)
+      if pages[page] == nil { pages[page] = try isReusable(page) ? blank(page) : load(page) }
+      pages[page]?.plain.withUnsafeMutableBytes {
+        UnsafeMutableRawBufferPointer(rebasing: $0[start..<start + count])
+          .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[done..<done + count]))
+      }
+      done += count
+    }
+  }
+
+  /// Whether nothing on the page is part of any version.
+  private func isReusable(_ page: Int) -> Bool {
+    let start = page * Self.pageSize
+    var low = 0, high = reusable.count
+    while low < high {
+      let middle = (low + high) / 2
+      if reusable[middle].upperBound <= start { low = middle + 1 } else { high = middle }
+    }
+    return low < reusable.count && reusable[low].lowerBound <= start
+      && reusable[low].upperBound >= start + Self.pageSize
+  }
+
+  /// A page whose present content does not matter: zeros.
+  private func blank(_ page: Int) throws(FileError) -> Pending {
+    Pending(plain: [UInt8](repeating: 0, count: Self.pageSize), slot: try slot(page), former: nil)
+  }
+
+  private func slot(_ page: Int) throws(FileError) -> [UInt8] {
+    var slot = try base.read(EncryptedLayout.slotSize, at: EncryptedLayout.slotOffset(page))
+    while slot.count < EncryptedLayout.slotSize { slot.append(0) }
+    return slot
+  }
+
+  /// The present content of a page. Source: format/4-encryption.md 4.3.
+  private func load(_ page: Int) throws(FileError) -> Pending {
+    var pending = try blank(page)
+    let counters = [0, 32].map { pending.slot[$0..<$0 + 4].contains { $0 != 0 } }
+    // Never written: zeros.
+    if !counters[0] { return pending }
+    let data = try base.read(Self.pageSize, at: EncryptedLayout.dataOffset(page))
+    if data.count < Self.pageSize { return pending }
+    if let half = cipher.open(data: data, slot: pending.slot, page: page, into: &pending.plain) {
+      // After a crash between slot and data it is the former half that fits; it must survive the next write.
+      if half != 0 { pending.slot.replaceSubrange(0..<32, with: Array(pending.slot[half..<half + 32])) }
+      return Pending(plain: pending.plain, slot: pending.slot, former: data)
+    }
+    // The first write was interrupted, or the file was cut and grew again: nothing was ever there.
+    if !counters[1] {
+      pending.slot = [UInt8](repeating: 0, count: EncryptedLayout.slotSize)
+      return pending
+    }
+    if data.allSatisfy({ $0 == 0 }) { return pending }
+    throw FileError("verify page \(page)", name, EIO)
+  }
+
+  func flush() throws(FileError) {
+    if !pages.isEmpty { try sync() }
+  }
+
+  func sync() throws(FileError) {
+    if pages.isEmpty { return try base.sync() }
+    let order = pages.keys.sorted()
+    var slots: [[UInt8]] = [], data: [[UInt8]] = []
+    for page in order {
+      guard var pending = pages[page], let sealed = cipher.seal(pending.plain, slot: &pending.slot, page: page) else {
+        throw FileError("EVP_EncryptUpdate", name, EIO)
+      }
+      slots.append(pending.slot)
+      data.append(sealed)
+    }
+    // Each slot now fits the page on disk with one half and the page to come with the other.
+    try inRuns(order) { (run) throws(FileError) in
+      try base.write(Array(slots[run].joined()), at: EncryptedLayout.slotOffset(order[run.lowerBound]))
+    }
+    try base.sync()
+    try inRuns(order) { (run) throws(FileError) in
+      do throws(FileError) {
+        try base.write(Array(data[run].joined()), at: EncryptedLayout.dataOffset(order[run.lowerBound]))
+      } catch {
+        restore(order[run])
+        throw error
+      }
+    }
+    try base.sync()
+    pages.removeAll(keepingCapacity: true)
+  }
+
+  /// Calls `body` with each run of neighbouring pages of one group, as indices into `order`.
+  private func inRuns(_ order: [Int], _ body: (Range<Int>) throws(FileError) -> Void) throws(FileError) {
+    var start = 0
+    for end in 1...order.count
+    where end == order.count || order[end] != order[end - 1] + 1
+      || order[end] % EncryptedLayout.pagesPerGroup == 0
+    {
+      try body(start..<end)
+      start = end
+    }
+  }
+
+  /// Puts pages back of which a failed write may have changed a part; other pages are whole, old or new.
+  private func restore(_ run: ArraySlice<Int>) {
+    for page in run {
+      guard let former = pages[page]?.former else { continue }
+      // The error that led here is the one to report.
+      try? base.write(former, at: EncryptedLayout.dataOffset(page))
+    }
+  }
+}

@@ -1,0 +1,65 @@
+// A realm that is in memory only: an address range that commits grow into and readers look at directly.
+
+import CLinux
+import Glibc
+import Synchronization
+
+/// Memory that a commit is written to. It is gone when the last view and writer let go.
+package final class MemoryStorage: Storage, @unchecked Sendable {
+  // Unchecked: a commit writes only what no version in use refers to, and the header, which one writer changes.
+  package let name: String
+  private let base: UnsafeMutableRawPointer
+  private let capacity: Int
+  private let used = Atomic<Int>(0)
+
+  /// Reserves address space for `capacity` bytes; memory is taken as it is written.
+  package init(name: String, capacity: Int = 1 << 36) throws(FileError) {
+    guard let base = clinux_reserve(capacity) else { throw FileError("mmap", name, errno) }
+    self.name = name
+    self.base = base
+    self.capacity = capacity
+  }
+
+  deinit { clinux_unreserve(base, capacity) }
+
+  package func size() throws(FileError) -> Int { used.load(ordering: .acquiring) }
+
+  package func grow(to size: Int) throws(FileError) {
+    guard size <= capacity else { throw FileError("grow", name, ENOSPC) }
+    if size > used.load(ordering: .relaxed) { used.store(size, ordering: .releasing) }
+  }
+
+  package func shrink(to size: Int) throws(FileError) {
+    let former = used.load(ordering: .relaxed), page = PageCipher.pageSize
+    let first = (size + page - 1) / page * page
+    used.store(min(size, former), ordering: .releasing)
+    if first < former { clinux_drop_pages(base + first, former - first) }
+  }
+
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+    let count = max(0, min(buffer.count, try size() - offset))
+    buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + offset, count: count))
+    return count
+  }
+
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+    guard offset >= 0, bytes.count <= (try size()) - offset else { throw FileError("write", name, EFAULT) }
+    if let start = bytes.baseAddress { (base + offset).copyMemory(from: start, byteCount: bytes.count) }
+  }
+
+  package func sync() throws(FileError) {}
+
+  /// The present bytes; writes show in it.
+  func pages() throws(FileError) -> PageSpace { MemoryView(self, base: UnsafeRawPointer(base), size: try size()) }
+}
+
+/// The bytes of a `MemoryStorage` as far as it had grown.
+private final class MemoryView: PageSpace, @unchecked Sendable {
+  // Unchecked: immutable after init.
+  private let storage: MemoryStorage
+
+  init(_ storage: MemoryStorage, base: UnsafeRawPointer, size: Int) {
+    self.storage = storage
+    super.init(base: base, size: size, fillsOnDemand: false)
+  }
+}

@@ -1,0 +1,234 @@
+// Changing leaves of strings and binaries, which move to the next form when a value needs it and never back. Source:
+// format/1-storage.md S8 to S10.
+
+import Glibc
+
+/// The limits of values. Source: format/2-model.md M12.
+enum BlobLimit {
+  static let string = 16_777_199
+  static let data = 16_777_200
+  /// Longest string of the short form.
+  static let shortString = 15
+  /// Longest string of the small-blobs form; binaries one more.
+  static let smallString = 63
+}
+
+extension NodeEditor {
+  /// A new, empty leaf of strings.
+  func makeStrings() -> Int { slab.make([], .multiply, width: 0, count: 0, payload: 16) }
+
+  /// A new, empty leaf of binaries.
+  func makeBinaries() -> Int { makeSmallBlobs() }
+
+  private func makeSmallBlobs() -> Int {
+    slab.makeInts(
+      .hasRefs,
+      [
+        Int64(slab.makeInts()), Int64(slab.make([], .ignore, width: 1, count: 0, payload: 64)), Int64(slab.makeInts()),
+      ]
+    )
+  }
+
+  // MARK: strings
+
+  /// Inserts a string (nil: null) before element `index` of the leaf in `slot`.
+  func insertString(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(FormatError) {
+    let ref = try stringLeaf(slot, room: value?.count ?? 0)
+    let node = slab.node(ref)
+    if !node.hasRefs {
+      let width = Self.shortWidth(value)
+      if width > node.width { widenShort(ref, to: width) }
+      writeShort(openElement(ref, index), Int(slab.node(ref).width), value)
+    } else if node.hasContext {
+      slab.insertInt(ref, index, Int64(value.map { makeBlob($0, zeros: 1) } ?? 0))
+    } else {
+      try insertSmall(ref, index, value, zeros: 1)
+    }
+  }
+
+  /// Replaces element `index` of the leaf in `slot`.
+  func setString(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(FormatError) {
+    let ref = try stringLeaf(slot, room: value?.count ?? 0)
+    let node = slab.node(ref)
+    if !node.hasRefs {
+      let width = Self.shortWidth(value)
+      if width > node.width { widenShort(ref, to: width) }
+      writeShort(element(ref, index), Int(slab.node(ref).width), value)
+    } else if node.hasContext {
+      try setBig(ref, index, value, zeros: 1)
+    } else {
+      try setSmall(ref, index, value, zeros: 1)
+    }
+  }
+
+  /// Removes element `index` of the leaf of strings in `slot`, of any form but the enumerated one.
+  func removeString(_ slot: Slot, _ index: Int) throws(FormatError) {
+    let ref = try dirty(slot)
+    let node = slab.node(ref)
+    if !node.hasRefs {
+      closeElement(ref, index)
+    } else {
+      try removeBlob(ref, index, zeros: 1)
+    }
+  }
+
+  private static func shortWidth(_ value: UnsafeRawBufferPointer?) -> UInt8 {
+    guard let count = value?.count else { return 0 }
+    return count == 0 ? 1 : count < 2 ? 2 : count < 4 ? 4 : count < 8 ? 8 : 16
+  }
+
+  private func writeShort(_ target: UnsafeMutableRawPointer, _ width: Int, _ value: UnsafeRawBufferPointer?) {
+    if width == 0 { return }
+    memset(target, 0, width)
+    guard let value else {
+      target.storeBytes(of: UInt8(width), toByteOffset: width - 1, as: UInt8.self)
+      return
+    }
+    if let start = value.baseAddress, !value.isEmpty { memcpy(target, start, value.count) }
+    target.storeBytes(of: UInt8(width - 1 - value.count), toByteOffset: width - 1, as: UInt8.self)
+  }
+
+  private func widenShort(_ ref: Int, to width: UInt8) {
+    let old = slab.node(ref), oldWidth = Int(old.width), newWidth = Int(width)
+    slab.reserve(ref, payload: (old.count + 1) * newWidth)
+    let base = slab.memory(ref) + Node.headerSize
+    var i = old.count - 1
+    withUnsafeTemporaryAllocation(byteCount: 16, alignment: 16) { temporary in
+      guard let scratch = temporary.baseAddress else { return }
+      while i >= 0 {
+        var count: Int?
+        if oldWidth > 0 {
+          memcpy(scratch, base + i * oldWidth, oldWidth)
+          let unused = Int(scratch.load(fromByteOffset: oldWidth - 1, as: UInt8.self))
+          if unused < oldWidth { count = oldWidth - 1 - unused }
+        }
+        writeShort(base + i * newWidth, newWidth, count.map { UnsafeRawBufferPointer(start: scratch, count: $0) })
+        i -= 1
+      }
+    }
+    slab.setHeader(ref, [], .multiply, width: width, count: old.count)
+  }
+
+  /// The leaf in `slot`, dirty and of a form that takes a string of `count` bytes.
+  private func stringLeaf(_ slot: Slot, room count: Int) throws(FormatError) -> Int {
+    let ref = try dirty(slot)
+    let node = slab.node(ref)
+    if !node.hasRefs && node.scheme == .multiply && count > BlobLimit.shortString {
+      return try convert(slot, ref, isText: true, toBig: count > BlobLimit.smallString)
+    }
+    if node.hasRefs && !node.hasContext && count > BlobLimit.smallString {
+      return try convert(slot, ref, isText: true, toBig: true)
+    }
+    return ref
+  }
+
+  /// Copies a leaf into a new one of a larger form, which takes its slot.
+  private func convert(_ slot: Slot, _ ref: Int, isText: Bool, toBig: Bool) throws(FormatError) -> Int {
+    let zeros = isText ? 1 : 0
+    let new = toBig ? slab.makeInts([.hasRefs, .context]) : makeSmallBlobs()
+    func append(_ index: Int, _ value: ByteView?) throws(FormatError) {
+      if toBig {
+        slab.insertInt(new, index, Int64(value.map { makeBlob($0.unsafeBytes, zeros: zeros) } ?? 0))
+      } else {
+        try insertSmall(new, index, value?.unsafeBytes, zeros: zeros)
+      }
+    }
+    if isText {
+      let old = try StringLeaf(arena, ref)
+      for i in 0..<old.count { try append(i, old.value(i, arena)) }
+    } else {
+      let old = try BlobLeaf(arena, arena.node(ref), isText: false)
+      for i in 0..<old.count { try append(i, old.value(i, arena)) }
+    }
+    try slab.dropTree(ref, arena)
+    set(slot, new)
+    return new
+  }
+
+  // MARK: binaries
+
+  /// Inserts a binary (nil: null) before element `index` of the leaf in `slot`.
+  func insertBinary(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(FormatError) {
+    let ref = try binaryLeaf(slot, room: value?.count ?? 0)
+    if slab.node(ref).hasContext {
+      slab.insertInt(ref, index, Int64(value.map { makeBlob($0) } ?? 0))
+    } else {
+      try insertSmall(ref, index, value, zeros: 0)
+    }
+  }
+
+  /// Replaces element `index` of the leaf in `slot`.
+  func setBinary(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(FormatError) {
+    let ref = try binaryLeaf(slot, room: value?.count ?? 0)
+    if slab.node(ref).hasContext {
+      try setBig(ref, index, value, zeros: 0)
+    } else {
+      try setSmall(ref, index, value, zeros: 0)
+    }
+  }
+
+  /// Removes element `index` of the leaf of binaries in `slot`.
+  func removeBinary(_ slot: Slot, _ index: Int) throws(FormatError) {
+    try removeBlob(try dirty(slot), index, zeros: 0)
+  }
+
+  private func binaryLeaf(_ slot: Slot, room count: Int) throws(FormatError) -> Int {
+    let ref = try dirty(slot)
+    if !slab.node(ref).hasContext && count > BlobLimit.smallString + 1 {
+      return try convert(slot, ref, isText: false, toBig: true)
+    }
+    return ref
+  }
+
+  // MARK: both
+
+  private func setBig(_ ref: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(FormatError) {
+    // The new bytes may lie in the old ones.
+    let new = value.map { makeBlob($0, zeros: zeros) } ?? 0
+    let old = try slab.node(ref).child(index)
+    if old != 0 { try slab.dropTree(old, arena) }
+    slab.setInt(ref, index, Int64(new))
+  }
+
+  private func insertSmall(_ root: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(FormatError)
+  {
+    let ends = try slab.child(root, 0, arena), blob = try slab.child(root, 1, arena)
+    let nulls = try slab.child(root, 2, arena)
+    let start = index == 0 ? 0 : Int(slab.int(ends, index - 1))
+    let size = (value?.count ?? 0) + zeros
+    splice(blob, start, start, value ?? UnsafeRawBufferPointer(start: nil, count: 0), zeros: zeros)
+    slab.insertInt(ends, index, Int64(start))
+    shift(ends, from: index, size)
+    slab.insertInt(nulls, index, value == nil ? 1 : 0)
+  }
+
+  private func setSmall(_ root: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(FormatError) {
+    let ends = try slab.child(root, 0, arena), blob = try slab.child(root, 1, arena)
+    let nulls = try slab.child(root, 2, arena)
+    let start = index == 0 ? 0 : Int(slab.int(ends, index - 1)), end = Int(slab.int(ends, index))
+    splice(blob, start, end, value ?? UnsafeRawBufferPointer(start: nil, count: 0), zeros: zeros)
+    shift(ends, from: index, (value?.count ?? 0) + zeros - (end - start))
+    slab.setInt(nulls, index, value == nil ? 1 : 0)
+  }
+
+  private func removeBlob(_ root: Int, _ index: Int, zeros: Int) throws(FormatError) {
+    if slab.node(root).hasContext {
+      let blob = try slab.node(root).child(index)
+      if blob != 0 { try slab.dropTree(blob, arena) }
+      slab.removeInt(root, index)
+      return
+    }
+    let ends = try slab.child(root, 0, arena), blob = try slab.child(root, 1, arena)
+    let nulls = try slab.child(root, 2, arena)
+    let start = index == 0 ? 0 : Int(slab.int(ends, index - 1)), end = Int(slab.int(ends, index))
+    splice(blob, start, end, UnsafeRawBufferPointer(start: nil, count: 0), zeros: 0)
+    slab.removeInt(ends, index)
+    shift(ends, from: index, start - end)
+    slab.removeInt(nulls, index)
+  }
+
+  private func shift(_ ends: Int, from index: Int, _ delta: Int) {
+    if delta == 0 { return }
+    for i in index..<max(index, slab.node(ends).count) { slab.setInt(ends, i, slab.int(ends, i) + Int64(delta)) }
+  }
+}

@@ -1,0 +1,153 @@
+// Changing leaves of decimals, ObjectIds and UUIDs. Source: format/1-storage.md S12, S13.
+
+import Glibc
+
+extension Decimal128 {
+  /// The stored null of 16 bytes.
+  static let storedNull = Decimal128(low: 0xaa, high: 0x7c00_0000_0000_0000)
+  /// +0 with exponent 0: what a leaf of width 0 with the context flag holds.
+  static let zero = Decimal128(low: 0, high: 0x3040 << 48)
+
+  /// The fewest bytes (4, 8 or 16) that hold the number with its exponent and coefficient.
+  var neededWidth: UInt8 {
+    if high & 0x6000_0000_0000_0000 == 0x6000_0000_0000_0000 { return 16 }
+    let exponent = Int(high >> 49 & 0x3FFF) - 6176, topBits = high & 0x1_FFFF_FFFF_FFFF
+    if topBits != 0 { return 16 }
+    if low < 1 << 23 && exponent > -91 && exponent < 91 { return 4 }
+    if low < 1 << 53 && exponent > -370 && exponent < 370 { return 8 }
+    return 16
+  }
+
+  /// The number in `width` bytes, which suffice.
+  fileprivate func store(_ target: UnsafeMutableRawPointer, width: UInt8) {
+    let sign = high >> 63, exponent = Int(high >> 49 & 0x3FFF) - 6176
+    switch width {
+    case 4:
+      let bits = UInt32(sign) << 31 | UInt32(exponent + 101) << 23 | UInt32(low)
+      target.storeBytes(of: bits.littleEndian, as: UInt32.self)
+    case 8:
+      target.storeBytes(of: (sign << 63 | UInt64(exponent + 398) << 53 | low).littleEndian, as: UInt64.self)
+    default:
+      target.storeBytes(of: low.littleEndian, as: UInt64.self)
+      target.storeBytes(of: high.littleEndian, toByteOffset: 8, as: UInt64.self)
+    }
+  }
+
+  fileprivate static func storeNull(_ target: UnsafeMutableRawPointer, width: UInt8) {
+    switch width {
+    case 4: target.storeBytes(of: UInt32(0x7c00_00aa).littleEndian, as: UInt32.self)
+    case 8: target.storeBytes(of: UInt64(0x7c00_0000_0000_00aa).littleEndian, as: UInt64.self)
+    default: storedNull.store(target, width: 16)
+    }
+  }
+}
+
+extension NodeEditor {
+  /// A new, empty leaf of decimals.
+  func makeDecimals() -> Int { slab.make([], .multiply, width: 0, count: 0, payload: 16) }
+
+  /// Inserts a decimal (nil: null) before element `index` of a dirty leaf.
+  func insertDecimal(_ ref: Int, _ index: Int, _ value: Decimal128?) throws(FormatError) {
+    try makeRoom(ref, for: value)
+    write(value, openElement(ref, index), slab.node(ref).width)
+  }
+
+  /// Replaces element `index` of a dirty leaf.
+  func setDecimal(_ ref: Int, _ index: Int, _ value: Decimal128?) throws(FormatError) {
+    try makeRoom(ref, for: value)
+    write(value, element(ref, index), slab.node(ref).width)
+  }
+
+  private func write(_ value: Decimal128?, _ target: UnsafeMutableRawPointer, _ width: UInt8) {
+    if width == 0 { return }
+    if let value { value.store(target, width: width) } else { Decimal128.storeNull(target, width: width) }
+  }
+
+  private func makeRoom(_ ref: Int, for value: Decimal128?) throws(FormatError) {
+    let node = slab.node(ref)
+    if node.width == 0 {
+      if node.count == 0 {
+        // Empty: the first value decides what width 0 means.
+        slab.setHeader(ref, value == .zero ? .context : [], .multiply, width: 0, count: 0)
+        if value == nil || value == .zero { return }
+      } else if node.hasContext ? value == .zero : value == nil {
+        return
+      }
+    }
+    let needed = max(4, value?.neededWidth ?? 4)
+    if needed <= node.width { return }
+    let old = try DecimalLeaf(arena, ref)
+    var values: [Decimal128?] = []
+    for i in 0..<old.count { values.append(try old.value(i)) }
+    slab.reserve(ref, payload: (values.count + 1) * Int(needed))
+    slab.setHeader(ref, [], .multiply, width: needed, count: values.count)
+    for (i, value) in values.enumerated() { write(value, element(ref, i), needed) }
+  }
+
+  // MARK: ObjectIds and UUIDs
+
+  /// A new, empty leaf of ObjectIds or UUIDs.
+  func makeFixedBytes() -> Int { slab.make([], .multiply, width: 1, count: 0, payload: 64) }
+
+  private func fixedCount(_ size: Int, _ width: Int) -> Int {
+    let block = 8 * width + 1
+    return size / block * 8 + (size % block == 0 ? 0 : (size % block - 1) / width)
+  }
+
+  private func fixedSize(_ count: Int, _ width: Int) -> Int { count * width + (count + 7) / 8 }
+
+  /// Inserts a value of `width` bytes before element `index`; nil writes a null. `fill` writes the bytes.
+  func insertFixed(_ ref: Int, _ index: Int, _ width: Int, _ fill: ((UnsafeMutableRawPointer) -> Void)?) {
+    let count = fixedCount(slab.node(ref).count, width)
+    let size = fixedSize(count + 1, width)
+    slab.reserve(ref, payload: size)
+    if count % 8 == 0 {
+      // A new block begins with its null flags.
+      (slab.memory(ref) + Node.headerSize + count / 8 * (8 * width + 1)).storeBytes(of: 0, as: UInt8.self)
+    }
+    slab.setHeader(ref, [], .multiply, width: 1, count: size)
+    var i = count
+    while i > index {
+      memcpy(fixed(ref, i, width), fixed(ref, i - 1, width), width)
+      setFixedNull(ref, i, width, isFixedNull(ref, i - 1, width))
+      i -= 1
+    }
+    setFixed(ref, index, width, fill)
+  }
+
+  /// Replaces element `index`.
+  func setFixed(_ ref: Int, _ index: Int, _ width: Int, _ fill: ((UnsafeMutableRawPointer) -> Void)?) {
+    setFixedNull(ref, index, width, fill == nil)
+    let target = fixed(ref, index, width)
+    if let fill { fill(target) } else { memset(target, 0, width) }
+  }
+
+  /// Removes element `index`.
+  func removeFixed(_ ref: Int, _ index: Int, _ width: Int) {
+    let count = fixedCount(slab.node(ref).count, width)
+    for i in index..<count - 1 {
+      memcpy(fixed(ref, i, width), fixed(ref, i + 1, width), width)
+      setFixedNull(ref, i, width, isFixedNull(ref, i + 1, width))
+    }
+    setFixedNull(ref, count - 1, width, false)
+    slab.setHeader(ref, [], .multiply, width: count == 1 ? 1 : 1, count: fixedSize(count - 1, width))
+  }
+
+  private func fixed(_ ref: Int, _ index: Int, _ width: Int) -> UnsafeMutableRawPointer {
+    slab.memory(ref) + Node.headerSize + index / 8 * (8 * width + 1) + 1 + index % 8 * width
+  }
+
+  private func flags(_ ref: Int, _ index: Int, _ width: Int) -> UnsafeMutableRawPointer {
+    slab.memory(ref) + Node.headerSize + index / 8 * (8 * width + 1)
+  }
+
+  private func isFixedNull(_ ref: Int, _ index: Int, _ width: Int) -> Bool {
+    flags(ref, index, width).load(as: UInt8.self) >> UInt8(index % 8) & 1 != 0
+  }
+
+  private func setFixedNull(_ ref: Int, _ index: Int, _ width: Int, _ isNull: Bool) {
+    let byte = flags(ref, index, width), bit = UInt8(1) << UInt8(index % 8)
+    let old = byte.load(as: UInt8.self)
+    byte.storeBytes(of: isNull ? old | bit : old & ~bit, as: UInt8.self)
+  }
+}

@@ -1,0 +1,213 @@
+// Changing nodes of packed integers: plain ones, has-refs ones, and the unsigned key and offset arrays. Elements get
+// wider when a value needs it, and never narrower. Source: format/1-storage.md S5.
+
+import Glibc
+
+extension PackedBits {
+  /// The smallest width that holds `value` in an ordinary integer node.
+  @inline(__always)
+  static func width(_ value: Int64) -> UInt8 {
+    if value >= 0 && value < 16 { return value == 0 ? 0 : value == 1 ? 1 : value < 4 ? 2 : 4 }
+    let magnitude = value < 0 ? ~value : value
+    return magnitude >> 7 == 0 ? 8 : magnitude >> 15 == 0 ? 16 : magnitude >> 31 == 0 ? 32 : 64
+  }
+
+  /// The smallest width, from 8 bits, that holds `value` in a key or offset node.
+  @inline(__always)
+  static func unsignedWidth(_ value: UInt64) -> UInt8 {
+    value >> 8 == 0 ? 8 : value >> 16 == 0 ? 16 : value >> 32 == 0 ? 32 : 64
+  }
+
+  /// Stores element `index`; the value fits the width.
+  @inline(__always)
+  static func store(_ base: UnsafeMutableRawPointer, _ width: UInt8, _ index: Int, _ value: Int64) {
+    switch width {
+    case 0: break
+    case 1, 2, 4:
+      let perByte = 8 / Int(width), shift = UInt8(index % perByte) * width
+      let mask = (UInt8(1) << width - 1) << shift
+      let byte = base + index / perByte
+      let old = byte.load(as: UInt8.self)
+      byte.storeBytes(of: old & ~mask | UInt8(truncatingIfNeeded: value) << shift & mask, as: UInt8.self)
+    case 8: base.storeBytes(of: UInt8(truncatingIfNeeded: value), toByteOffset: index, as: UInt8.self)
+    case 16:
+      base.storeBytes(of: UInt16(truncatingIfNeeded: value).littleEndian, toByteOffset: index << 1, as: UInt16.self)
+    case 32:
+      base.storeBytes(of: UInt32(truncatingIfNeeded: value).littleEndian, toByteOffset: index << 2, as: UInt32.self)
+    default: base.storeBytes(of: value.littleEndian, toByteOffset: index << 3, as: Int64.self)
+    }
+  }
+}
+
+extension Slab {
+  /// A new integer node.
+  func makeInts(_ flags: NodeFlags = [], _ values: [Int64] = []) -> Int {
+    var width: UInt8 = 0
+    for value in values { width = max(width, PackedBits.width(value)) }
+    let ref = make(
+      flags,
+      .bits,
+      width: width,
+      count: values.count,
+      payload: max(16, (values.count * Int(width) + 7) / 8)
+    )
+    let base = memory(ref) + Node.headerSize
+    for (i, value) in values.enumerated() { PackedBits.store(base, width, i, value) }
+    return ref
+  }
+
+  /// A new integer node of `count` equal elements.
+  func makeInts(_ flags: NodeFlags = [], repeating value: Int64, count: Int) -> Int {
+    let width = PackedBits.width(value)
+    let ref = make(flags, .bits, width: width, count: count, payload: max(16, (count * Int(width) + 7) / 8))
+    let base = memory(ref) + Node.headerSize
+    for i in 0..<count { PackedBits.store(base, width, i, value) }
+    return ref
+  }
+
+  /// A new key or offset node.
+  func makeUnsigned(_ values: [UInt64]) -> Int {
+    var width: UInt8 = 8
+    for value in values { width = max(width, PackedBits.unsignedWidth(value)) }
+    let ref = make([], .bits, width: width, count: values.count, payload: values.count * Int(width) / 8)
+    let base = memory(ref) + Node.headerSize
+    for (i, value) in values.enumerated() { PackedBits.store(base, width, i, Int64(bitPattern: value)) }
+    return ref
+  }
+
+  /// Element `index` of a dirty integer node.
+  @inline(__always)
+  func int(_ ref: Int, _ index: Int) -> Int64 {
+    let node = node(ref)
+    precondition(index >= 0 && index < node.count)
+    return PackedBits.signed(node.payload, node.width, index)
+  }
+
+  /// Replaces element `index` of a dirty integer node.
+  @inline(__always)
+  func setInt(_ ref: Int, _ index: Int, _ value: Int64) {
+    var node = node(ref)
+    precondition(index >= 0 && index < node.count)
+    let needed = PackedBits.width(value)
+    if needed > node.width {
+      widen(ref, to: needed)
+      node = self.node(ref)
+    }
+    PackedBits.store(UnsafeMutableRawPointer(mutating: node.payload), node.width, index, value)
+  }
+
+  /// Inserts `value` before element `index` of a dirty integer node.
+  func insertInt(_ ref: Int, _ index: Int, _ value: Int64) {
+    insert(ref, index, value, needed: PackedBits.width(value), isSigned: true)
+  }
+
+  /// Inserts `value` before element `index` of a dirty key or offset node.
+  func insertUnsigned(_ ref: Int, _ index: Int, _ value: UInt64) {
+    insert(ref, index, Int64(bitPattern: value), needed: PackedBits.unsignedWidth(value), isSigned: false)
+  }
+
+  /// Replaces element `index` of a dirty key or offset node.
+  func setUnsigned(_ ref: Int, _ index: Int, _ value: UInt64) {
+    var node = node(ref)
+    precondition(index >= 0 && index < node.count)
+    let needed = PackedBits.unsignedWidth(value)
+    if needed > node.width {
+      widen(ref, to: needed, isSigned: false)
+      node = self.node(ref)
+    }
+    PackedBits.store(UnsafeMutableRawPointer(mutating: node.payload), node.width, index, Int64(bitPattern: value))
+  }
+
+  private func insert(_ ref: Int, _ index: Int, _ value: Int64, needed: UInt8, isSigned: Bool) {
+    var node = node(ref)
+    precondition(index >= 0 && index <= node.count)
+    if needed > node.width {
+      widen(ref, to: needed, isSigned: isSigned)
+      node = self.node(ref)
+    }
+    let width = node.width, count = node.count
+    reserve(ref, payload: ((count + 1) * Int(width) + 7) / 8)
+    let base = memory(ref) + Node.headerSize
+    if width >= 8 {
+      let size = Int(width) / 8
+      if index < count { memmove(base + (index + 1) * size, base + index * size, (count - index) * size) }
+    } else if width > 0 {
+      var i = count
+      while i > index {
+        PackedBits.store(base, width, i, PackedBits.signed(base, width, i - 1))
+        i -= 1
+      }
+    }
+    PackedBits.store(base, width, index, value)
+    setCount(ref, count + 1)
+  }
+
+  /// Removes element `index` of a dirty integer node of either kind.
+  func removeInt(_ ref: Int, _ index: Int) {
+    let node = node(ref)
+    precondition(index >= 0 && index < node.count)
+    let base = UnsafeMutableRawPointer(mutating: node.payload), width = node.width
+    if width >= 8 {
+      let size = Int(width) / 8
+      memmove(base + index * size, base + (index + 1) * size, (node.count - index - 1) * size)
+    } else if width > 0 {
+      for i in index..<node.count - 1 { PackedBits.store(base, width, i, PackedBits.signed(base, width, i + 1)) }
+    }
+    setCount(ref, node.count - 1)
+  }
+
+  /// Cuts a dirty integer node to its first `count` elements.
+  func truncateInts(_ ref: Int, _ count: Int) { setCount(ref, min(count, node(ref).count)) }
+
+  /// Adds `delta` to the elements from `index` on of a dirty offset node.
+  func addUnsigned(_ ref: Int, from index: Int, _ delta: Int) {
+    let count = node(ref).count
+    if index >= count { return }
+    for i in index..<count {
+      let node = node(ref)
+      let value = PackedBits.unsigned(node.payload, node.width, i) &+ UInt64(bitPattern: Int64(delta))
+      if PackedBits.unsignedWidth(value) > node.width {
+        setUnsigned(ref, i, value)
+      } else {
+        PackedBits.store(UnsafeMutableRawPointer(mutating: node.payload), node.width, i, Int64(bitPattern: value))
+      }
+    }
+  }
+
+  /// Rewrites all elements with a larger width.
+  func widen(_ ref: Int, to width: UInt8, isSigned: Bool = true) {
+    let old = node(ref)
+    if width <= old.width { return }
+    // Room for one more, since most callers widen in order to insert.
+    reserve(ref, payload: ((old.count + 1) * Int(width) + 7) / 8)
+    let base = memory(ref) + Node.headerSize
+    var i = old.count - 1
+    while i >= 0 {
+      let value =
+        isSigned
+        ? PackedBits.signed(base, old.width, i) : Int64(bitPattern: PackedBits.unsigned(base, old.width, i))
+      PackedBits.store(base, width, i, value)
+      i -= 1
+    }
+    setHeader(ref, old.nodeFlags, old.scheme, width: width, count: old.count)
+  }
+
+  /// The dirty child at `index` of a dirty has-refs node; the slot then holds its ref. `ref` there must not be 0.
+  @inline(__always)
+  func child(_ parent: Int, _ index: Int, _ arena: Arena) throws(FormatError) -> Int {
+    let ref = try node(parent).child(index)
+    if owns(ref) && ref != 0 { return ref }
+    if ref == 0 { throw FormatError("slot \(index) is empty", ref: parent) }
+    let copy = try dirty(ref, arena)
+    setInt(parent, index, Int64(copy))
+    return copy
+  }
+
+  /// Replaces the child at `index`, which is not given up.
+  @inline(__always)
+  func setChild(_ parent: Int, _ index: Int, _ ref: Int) { setInt(parent, index, Int64(ref)) }
+
+  /// Stores a tagged integer.
+  @inline(__always)
+  func setTagged(_ parent: Int, _ index: Int, _ value: Int64) { setInt(parent, index, value << 1 | 1) }
+}

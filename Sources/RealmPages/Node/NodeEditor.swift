@@ -1,0 +1,94 @@
+// The means of a write transaction to change nodes: the slab for dirty ones, the arena to read all of them.
+
+import Glibc
+
+/// A place that refers to a node: an element of a dirty has-refs node.
+struct Slot {
+  /// A dirty node.
+  let parent: Int
+  let index: Int
+}
+
+/// What every editor of leaves and trees works with.
+struct NodeEditor {
+  let arena: Arena
+  let slab: Slab
+
+  /// The node that `slot` refers to, dirty from now on.
+  @inline(__always)
+  func dirty(_ slot: Slot) throws(FormatError) -> Int { try slab.child(slot.parent, slot.index, arena) }
+
+  /// The ref in `slot`, 0 if there is none.
+  @inline(__always)
+  func ref(_ slot: Slot) throws(FormatError) -> Int { try slab.node(slot.parent).child(slot.index) }
+
+  /// Makes `slot` refer to another node; the former one is not given up.
+  @inline(__always)
+  func set(_ slot: Slot, _ ref: Int) { slab.setChild(slot.parent, slot.index, ref) }
+
+  /// Gives up the tree that `slot` refers to and empties the slot.
+  func clear(_ slot: Slot) throws(FormatError) {
+    let ref = try ref(slot)
+    if ref == 0 { return }
+    try slab.dropTree(ref, arena)
+    set(slot, 0)
+  }
+
+  // MARK: elements of scheme `multiply`
+
+  /// A new node of elements of `width` bytes.
+  func makeElements(width: UInt8, capacity: Int = 8) -> Int {
+    slab.make([], .multiply, width: width, count: 0, payload: Int(width) * capacity)
+  }
+
+  /// Makes room for one element before `index` and returns where to write it.
+  func openElement(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
+    let node = slab.node(ref), width = Int(node.width)
+    precondition(index >= 0 && index <= node.count)
+    slab.reserve(ref, payload: (node.count + 1) * width)
+    let base = slab.memory(ref) + Node.headerSize
+    if index < node.count { memmove(base + (index + 1) * width, base + index * width, (node.count - index) * width) }
+    slab.setCount(ref, node.count + 1)
+    return base + index * width
+  }
+
+  /// Where element `index` lies.
+  func element(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
+    let node = slab.node(ref)
+    precondition(index >= 0 && index < node.count)
+    return slab.memory(ref) + Node.headerSize + index * Int(node.width)
+  }
+
+  /// Removes element `index`.
+  func closeElement(_ ref: Int, _ index: Int) {
+    let node = slab.node(ref), width = Int(node.width)
+    precondition(index >= 0 && index < node.count)
+    let base = slab.memory(ref) + Node.headerSize
+    memmove(base + index * width, base + (index + 1) * width, (node.count - index - 1) * width)
+    slab.setCount(ref, node.count - 1)
+  }
+
+  // MARK: blobs
+
+  /// A new node of bytes, followed by `zeros` zero bytes.
+  func makeBlob(_ bytes: UnsafeRawBufferPointer, zeros: Int = 0) -> Int {
+    let count = bytes.count + zeros
+    let ref = slab.make([], .ignore, width: 1, count: count, payload: count)
+    let base = slab.memory(ref) + Node.headerSize
+    if let start = bytes.baseAddress, !bytes.isEmpty { memcpy(base, start, bytes.count) }
+    if zeros > 0 { memset(base + bytes.count, 0, zeros) }
+    return ref
+  }
+
+  /// Replaces the bytes `start ..< end` of a dirty blob by `bytes` and `zeros` zero bytes.
+  func splice(_ ref: Int, _ start: Int, _ end: Int, _ bytes: UnsafeRawBufferPointer, zeros: Int) {
+    let count = slab.node(ref).count, inserted = bytes.count + zeros
+    let newCount = count - (end - start) + inserted
+    slab.reserve(ref, payload: newCount)
+    let base = slab.memory(ref) + Node.headerSize
+    if end < count { memmove(base + start + inserted, base + end, count - end) }
+    if let from = bytes.baseAddress, !bytes.isEmpty { memmove(base + start, from, bytes.count) }
+    if zeros > 0 { memset(base + start + bytes.count, 0, zeros) }
+    slab.setCount(ref, newCount)
+  }
+}

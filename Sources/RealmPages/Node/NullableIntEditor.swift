@@ -1,0 +1,76 @@
+// Changing leaves of nullable integers. The sentinel for null is the largest value of the leaf's width, which no real
+// value may reach; at 64 bits it is a value that does not occur. Source: format/1-storage.md S6.
+
+extension NodeEditor {
+  /// The largest value of an element width below 64, which realm-core takes for the sentinel.
+  private func sentinel(_ width: UInt8) -> Int64 {
+    switch width {
+    case 0: 0
+    case 1: 1
+    case 2: 3
+    case 4: 15
+    default: (1 << (Int64(width) - 1)) - 1
+    }
+  }
+
+  /// A new leaf of `count` nulls.
+  func makeNullableInts(nulls count: Int = 0) -> Int { slab.makeInts(repeating: 0, count: count + 1) }
+
+  /// Inserts before element `index` of a dirty leaf.
+  func insertNullableInt(_ ref: Int, _ index: Int, _ value: Int64?) {
+    makeRoom(ref, for: value)
+    slab.insertInt(ref, index + 1, value ?? slab.int(ref, 0))
+  }
+
+  /// Replaces element `index` of a dirty leaf.
+  func setNullableInt(_ ref: Int, _ index: Int, _ value: Int64?) {
+    makeRoom(ref, for: value)
+    slab.setInt(ref, index + 1, value ?? slab.int(ref, 0))
+  }
+
+  /// Chooses width and sentinel so that `value` can be told from null.
+  private func makeRoom(_ ref: Int, for value: Int64?) {
+    var node = slab.node(ref)
+    if node.width < 64, slab.int(ref, 0) != sentinel(node.width) {
+      // Another writer's choice: realm-core compares with the largest value of the width, so it must become that.
+      let largest = sentinel(node.width)
+      let isTaken = (1..<node.count).contains { slab.int(ref, $0) == largest }
+      moveSentinel(ref, to: isTaken ? wider(than: node.width) : node.width)
+      node = slab.node(ref)
+    }
+    guard let value else { return }
+    if node.width == 64 {
+      if value == slab.int(ref, 0) { replaceSentinel(ref, avoiding: value) }
+      return
+    }
+    var width = max(node.width, PackedBits.width(value))
+    while width < 64 && value >= sentinel(width) { width = wider(than: width) }
+    if width > node.width {
+      moveSentinel(ref, to: width)
+      if width == 64 && value == slab.int(ref, 0) { replaceSentinel(ref, avoiding: value) }
+    }
+  }
+
+  private func wider(than width: UInt8) -> UInt8 { width == 0 ? 1 : width * 2 }
+
+  private func moveSentinel(_ ref: Int, to width: UInt8) {
+    let old = slab.int(ref, 0)
+    let new = width == 64 ? Int64.max : sentinel(width)
+    slab.widen(ref, to: width)
+    replace(ref, old, by: new)
+  }
+
+  private func replaceSentinel(_ ref: Int, avoiding value: Int64) {
+    let old = slab.int(ref, 0), count = slab.node(ref).count
+    var candidate = Int64.max
+    while candidate == value || candidate == old || (1..<count).contains(where: { slab.int(ref, $0) == candidate }) {
+      candidate -= 1
+    }
+    replace(ref, old, by: candidate)
+  }
+
+  private func replace(_ ref: Int, _ old: Int64, by new: Int64) {
+    if old == new { return }
+    for i in 0..<slab.node(ref).count where slab.int(ref, i) == old { slab.setInt(ref, i, new) }
+  }
+}

@@ -1,0 +1,179 @@
+// The private memory of a write transaction: every node that it has made or changed. A dirty node has a ref at or above
+// `firstRef`, beyond all refs of the file, so the code that reads nodes reads dirty ones too. A dirty node keeps its
+// ref while it grows; the refs never reach the disk. Source: format/3-commit.md 3.2.
+
+import Glibc
+
+/// What a node is, apart from its elements: the flag bits of a header.
+struct NodeFlags: OptionSet {
+  let rawValue: UInt8
+  static let inner = NodeFlags(rawValue: 0x80)
+  static let hasRefs = NodeFlags(rawValue: 0x40)
+  static let context = NodeFlags(rawValue: 0x20)
+}
+
+/// Dirty nodes by ref, and the space in the file that the transaction has given up. One thread at a time.
+final class Slab: @unchecked Sendable {
+  // Unchecked: confined to the thread that runs the transaction.
+
+  private struct Block {
+    var memory: UnsafeMutableRawPointer
+    /// Bytes, header included.
+    var capacity: Int
+  }
+
+  /// The smallest ref of a dirty node.
+  let firstRef: Int
+  private var blocks: UnsafeMutablePointer<Block>
+  private var blockCount = 0
+  private var blockCapacity = 1024
+  private var unused: [Int] = []
+  /// Nodes of the file that this version no longer refers to: what their space becomes is the committer's business.
+  private(set) var freed: [(ref: Int, size: Int)] = []
+  private let space: PageSpace?
+  private let limit: Int
+
+  /// An empty slab over the file nodes of `space` below `limit`.
+  init(space: PageSpace?, limit: Int) {
+    self.space = space
+    self.limit = limit
+    firstRef = (limit + 7) & ~7
+    blocks = .allocate(capacity: blockCapacity)
+  }
+
+  deinit {
+    for i in 0..<blockCount where blocks[i].capacity > 0 { free(blocks[i].memory) }
+    blocks.deallocate()
+  }
+
+  /// Whether `ref` is a dirty node's.
+  @inline(__always) func owns(_ ref: Int) -> Bool { ref >= firstRef }
+
+  @inline(__always) private func id(_ ref: Int) -> Int { (ref - firstRef) >> 3 }
+
+  /// The dirty node at `ref`, which must be one.
+  @inline(__always)
+  func node(_ ref: Int) -> Node {
+    let memory = memory(ref)
+    guard let node = Node(header: memory, ref: ref) else { preconditionFailure("a dirty node with a bad header") }
+    return node
+  }
+
+  /// The header of the dirty node at `ref`.
+  @inline(__always)
+  func memory(_ ref: Int) -> UnsafeMutableRawPointer {
+    let id = id(ref)
+    precondition(id < blockCount && blocks[id].capacity > 0, "a ref of no dirty node")
+    return blocks[id].memory
+  }
+
+  /// A new node with room for `payload` bytes. Its header has been written, its payload has not.
+  func make(
+    _ flags: NodeFlags,
+    _ scheme: WidthScheme,
+    width: UInt8,
+    count: Int,
+    payload: Int
+  ) -> Int {
+    let capacity = max(32, (Node.headerSize + payload + 15) & ~15)
+    guard let memory = malloc(capacity) else { preconditionFailure("out of memory") }
+    let id: Int
+    if let reused = unused.popLast() {
+      id = reused
+    } else {
+      if blockCount == blockCapacity {
+        let larger = UnsafeMutablePointer<Block>.allocate(capacity: blockCapacity * 2)
+        larger.moveInitialize(from: blocks, count: blockCount)
+        blocks.deallocate()
+        blocks = larger
+        blockCapacity *= 2
+      }
+      id = blockCount
+      blockCount += 1
+    }
+    (blocks + id).initialize(to: Block(memory: memory, capacity: capacity))
+    let ref = firstRef + id << 3
+    setHeader(ref, flags, scheme, width: width, count: count)
+    return ref
+  }
+
+  /// Rewrites the header of a dirty node.
+  @inline(__always)
+  func setHeader(_ ref: Int, _ flags: NodeFlags, _ scheme: WidthScheme, width: UInt8, count: Int) {
+    precondition(count <= 0xFF_FFFF, "a node of too many elements")
+    let memory = memory(ref)
+    let code: UInt8 = width == 0 ? 0 : UInt8(width.trailingZeroBitCount) + 1
+    let flagByte = flags.rawValue | scheme.rawValue << 3 | code
+    // Bytes 0 to 3 are a checksum that nobody computes: "AAAA". The count is big-endian.
+    let word = 0x4141_4141 | UInt64(flagByte) << 32 | UInt64(UInt32(count).byteSwapped >> 8) << 40
+    memory.storeBytes(of: word.littleEndian, as: UInt64.self)
+  }
+
+  /// Changes only the count of a dirty node.
+  @inline(__always)
+  func setCount(_ ref: Int, _ count: Int) {
+    let node = node(ref)
+    setHeader(ref, node.nodeFlags, node.scheme, width: node.width, count: count)
+  }
+
+  /// Makes room for `payload` bytes in a dirty node; what it holds stays.
+  @inline(__always)
+  func reserve(_ ref: Int, payload: Int) {
+    let id = id(ref)
+    let needed = Node.headerSize + payload
+    if needed <= blocks[id].capacity { return }
+    let capacity = max(needed, blocks[id].capacity * 3 / 2 + 15) & ~15
+    guard let memory = realloc(blocks[id].memory, max(capacity, (needed + 15) & ~15)) else {
+      preconditionFailure("out of memory")
+    }
+    blocks[id] = Block(memory: memory, capacity: max(capacity, (needed + 15) & ~15))
+  }
+
+  /// A dirty copy of a node of the file, whose space is given up; a dirty node is itself.
+  func dirty(_ ref: Int, _ arena: Arena) throws(FormatError) -> Int {
+    if owns(ref) { return ref }
+    let node = try arena.node(ref)
+    let copy = make(node.nodeFlags, node.scheme, width: node.width, count: node.count, payload: node.payloadSize)
+    memcpy(memory(copy) + Node.headerSize, node.payload, node.payloadSize)
+    freed.append((ref, node.byteSize))
+    return copy
+  }
+
+  /// Gives up one node, not its children.
+  func drop(_ ref: Int, _ arena: Arena) throws(FormatError) {
+    if owns(ref) {
+      let id = id(ref)
+      free(memory(ref))
+      blocks[id].capacity = 0
+      unused.append(id)
+    } else {
+      freed.append((ref, try arena.node(ref).byteSize))
+    }
+  }
+
+  /// Gives up a node and everything below it.
+  func dropTree(_ ref: Int, _ arena: Arena) throws(FormatError) {
+    var pending = [ref]
+    while let ref = pending.popLast() {
+      let node = try arena.node(ref)
+      if node.hasRefs {
+        for i in 0..<node.count {
+          let element = try node.int(i)
+          if element != 0 && element & 1 == 0 { pending.append(Int(element)) }
+        }
+      }
+      try drop(ref, arena)
+    }
+  }
+}
+
+extension Node {
+  /// The flag bits of the header.
+  var nodeFlags: NodeFlags {
+    var flags: NodeFlags = []
+    if isInner { flags.insert(.inner) }
+    if hasRefs { flags.insert(.hasRefs) }
+    if hasContext { flags.insert(.context) }
+    return flags
+  }
+}

@@ -1,0 +1,270 @@
+// Changing leaves of Mixed values: a composite word each, payloads beside them. Source: format/1-storage.md S15.
+
+import Glibc
+
+/// Changes one leaf of Mixed values.
+struct MixedEditor {
+  let editor: NodeEditor
+  /// The dirty root of the leaf.
+  let root: Int
+
+  private enum Part {
+    static let composite = 0, ints = 1, pairs = 2, strings = 3, refs = 4, keys = 5, count = 6
+  }
+
+  private enum Code {
+    static let int: Int64 = 0, bool: Int64 = 1, string: Int64 = 2, data: Int64 = 4, date: Int64 = 8, float: Int64 = 9
+    static let double: Int64 = 10, decimal: Int64 = 11, objectID: Int64 = 15, typedLink: Int64 = 16
+    static let uuid: Int64 = 17, list: Int64 = 19, dictionary: Int64 = 21
+  }
+
+  private var slab: Slab { editor.slab }
+
+  /// A new, empty leaf.
+  static func make(_ editor: NodeEditor) -> Int {
+    editor.slab.makeInts(.hasRefs, [Int64(editor.slab.makeInts()), 0, 0, 0, 0, 0])
+  }
+
+  /// Takes the leaf that `slot` refers to.
+  init(_ editor: NodeEditor, _ slot: Slot) throws(FormatError) {
+    self.editor = editor
+    root = try editor.dirty(slot)
+    while editor.slab.node(root).count < Part.count { editor.slab.insertInt(root, editor.slab.node(root).count, 0) }
+  }
+
+  private func composite() throws(FormatError) -> Int { try slab.child(root, Part.composite, editor.arena) }
+
+  /// The number of values.
+  func count() throws(FormatError) -> Int { slab.node(try composite()).count }
+
+  /// Inserts a value before element `index`. A list or dictionary comes in empty: fill it through `nested`.
+  func insert(_ index: Int, _ value: ValueView) throws(FormatError) {
+    let count = try count(), word = try store(value)
+    slab.insertInt(try composite(), index, word)
+    if try slab.node(root).child(Part.keys) != 0 { slab.insertInt(try keys(count), index, 0) }
+    if Self.isCollection(value) { try assignKey(index) }
+  }
+
+  /// Replaces element `index`. What a nested collection held there must have been emptied of links before.
+  func set(_ index: Int, _ value: ValueView) throws(FormatError) {
+    // The new value may borrow from the old one's bytes, so it is stored before they go; releasing the old payload may
+    // then move the new one, whose word is in place by that time.
+    let old = slab.int(try composite(), index)
+    slab.setInt(try composite(), index, try store(value))
+    try release(old)
+    if Self.isCollection(value) { try assignKey(index) } else { try clearKey(index) }
+  }
+
+  /// Removes element `index`.
+  func remove(_ index: Int) throws(FormatError) {
+    let count = try count(), word = slab.int(try composite(), index)
+    slab.removeInt(try composite(), index)
+    try release(word)
+    if try slab.node(root).child(Part.keys) != 0 { slab.removeInt(try keys(count), index) }
+  }
+
+  /// Where the root of the collection nested in element `index` is kept; nil if the element is no collection.
+  func nested(_ index: Int) throws(FormatError) -> Slot? {
+    let word = slab.int(try composite(), index)
+    if word == 0 || Int(word >> 5 & 7) != Part.refs { return nil }
+    return Slot(parent: try slab.child(root, Part.refs, editor.arena), index: Int(word >> 8))
+  }
+
+  /// The key that identifies the collection nested in element `index`.
+  func key(_ index: Int) throws(FormatError) -> Int64 {
+    let keys = try slab.node(root).child(Part.keys)
+    if keys == 0 { return 0 }
+    let node = try editor.arena.integers(keys)
+    return index < node.count ? try node.int(index) : 0
+  }
+
+  /// Appends element `index` of `source` here, nested collection and its key included, and leaves null there.
+  func take(_ index: Int, from source: MixedEditor, as value: ValueView) throws(FormatError) {
+    let at = try count()
+    guard let place = try source.nested(index) else {
+      try insert(at, value)
+      return
+    }
+    let key = try source.key(index), ref = try editor.ref(place)
+    editor.set(place, 0)
+    try insert(at, value)
+    if let target = try nested(at) { editor.set(target, ref) }
+    try setKey(at, key)
+  }
+
+  /// Gives the collection nested in element `index`, which is empty, the root and key of one in another leaf.
+  func adopt(_ index: Int, from source: MixedEditor, _ sourceIndex: Int) throws(FormatError) {
+    guard let from = try source.nested(sourceIndex), let to = try nested(index) else { return }
+    let ref = try editor.ref(from), key = try source.key(sourceIndex)
+    editor.set(from, 0)
+    editor.set(to, ref)
+    try setKey(index, key)
+  }
+
+  private static func isCollection(_ value: ValueView) -> Bool {
+    switch value {
+    case .list, .dictionary: true
+    default: false
+    }
+  }
+
+  // MARK: payloads
+
+  private func word(_ code: Int64, _ part: Int, _ datum: Int64) -> Int64 { datum << 8 | Int64(part) << 5 | code + 1 }
+
+  /// Puts the value's payload in place; the composite word for it.
+  private func store(_ value: ValueView) throws(FormatError) -> Int64 {
+    switch value {
+    case .null: return 0
+    case .int(let value):
+      if value == Int64(Int32(truncatingIfNeeded: value)) { return word(Code.int, 0, value) }
+      return word(Code.int, Part.ints, try append(Part.ints, value))
+    case .bool(let value): return word(Code.bool, 0, value ? 1 : 0)
+    case .float(let value): return word(Code.float, Part.ints, try append(Part.ints, Int64(value.bitPattern)))
+    case .double(let value):
+      return word(Code.double, Part.ints, try append(Part.ints, Int64(bitPattern: value.bitPattern)))
+    case .string(let bytes): return word(Code.string, Part.strings, try append(bytes.unsafeBytes))
+    case .data(let bytes): return word(Code.data, Part.strings, try append(bytes.unsafeBytes))
+    case .objectID(let id):
+      return word(Code.objectID, Part.strings, try id.withBytes { bytes throws(FormatError) in try append(bytes) })
+    case .uuid(let id):
+      return word(Code.uuid, Part.strings, try id.withBytes { bytes throws(FormatError) in try append(bytes) })
+    case .date(let date):
+      return word(Code.date, Part.pairs, try append(pair: date.seconds, Int64(date.nanoseconds)))
+    case .decimal128(let value):
+      return word(
+        Code.decimal,
+        Part.pairs,
+        try append(pair: Int64(bitPattern: value.low), Int64(bitPattern: value.high))
+      )
+    case .link(let table, let key):
+      return word(Code.typedLink, Part.pairs, try append(pair: Int64(table.value), key.value))
+    case .list, .set: return word(Code.list, Part.refs, try append(Part.refs, 0))
+    case .dictionary: return word(Code.dictionary, Part.refs, try append(Part.refs, 0))
+    }
+  }
+
+  private func payload(_ part: Int) throws(FormatError) -> Int {
+    if try slab.node(root).child(part) == 0 {
+      let new = part == Part.strings ? editor.makeStrings() : slab.makeInts(part == Part.refs ? .hasRefs : [])
+      slab.setChild(root, part, new)
+    }
+    return try slab.child(root, part, editor.arena)
+  }
+
+  private func append(_ part: Int, _ value: Int64) throws(FormatError) -> Int64 {
+    let ref = try payload(part), index = slab.node(ref).count
+    slab.insertInt(ref, index, value)
+    return Int64(index)
+  }
+
+  private func append(pair first: Int64, _ second: Int64) throws(FormatError) -> Int64 {
+    let ref = try payload(Part.pairs), index = slab.node(ref).count
+    slab.insertInt(ref, index, first)
+    slab.insertInt(ref, index + 1, second)
+    return Int64(index / 2)
+  }
+
+  private func append(_ bytes: UnsafeRawBufferPointer) throws(FormatError) -> Int64 {
+    let ref = try payload(Part.strings), index = try StringLeaf(editor.arena, ref).count
+    try editor.insertString(Slot(parent: root, index: Part.strings), index, bytes)
+    return Int64(index)
+  }
+
+  /// Takes the payload of a word away; the last entry moves into the hole.
+  private func release(_ word: Int64) throws(FormatError) {
+    let part = Int(word >> 5 & 7), index = Int(word >> 8)
+    if word == 0 || part == 0 { return }
+    let last: Int
+    switch part {
+    case Part.strings:
+      let slot = Slot(parent: root, index: Part.strings)
+      last = try StringLeaf(editor.arena, payload(part)).count - 1
+      if index != last, let bytes = try StringLeaf(editor.arena, payload(part)).value(last, editor.arena) {
+        // Copied, because the leaf that holds the bytes is about to change.
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+        defer { copy.deallocate() }
+        copy.copyMemory(from: bytes.unsafeBytes)
+        try editor.setString(slot, index, UnsafeRawBufferPointer(copy))
+      }
+      try editor.removeString(slot, last)
+    case Part.pairs:
+      let ref = try payload(part)
+      last = slab.node(ref).count / 2 - 1
+      slab.setInt(ref, 2 * index, slab.int(ref, 2 * last))
+      slab.setInt(ref, 2 * index + 1, slab.int(ref, 2 * last + 1))
+      slab.truncateInts(ref, 2 * last)
+    default:
+      let ref = try payload(part)
+      last = slab.node(ref).count - 1
+      if part == Part.refs {
+        let nested = try slab.node(ref).child(index)
+        if nested != 0 { try slab.dropTree(nested, editor.arena) }
+      }
+      slab.setInt(ref, index, slab.int(ref, last))
+      slab.truncateInts(ref, last)
+    }
+    if index == last { return }
+    let words = try composite()
+    for i in 0..<slab.node(words).count {
+      let other = slab.int(words, i)
+      if other != 0 && Int(other >> 5 & 7) == part && Int(other >> 8) == last {
+        slab.setInt(words, i, Int64(index) << 8 | other & 0xFF)
+        return
+      }
+    }
+  }
+
+  // MARK: keys of nested collections
+
+  private func setKey(_ index: Int, _ key: Int64) throws(FormatError) {
+    slab.setInt(try keys(count()), index, key)
+  }
+
+  /// The dirty keys, one for each of `count` values. Others may have left fewer, but the engine inserts keys where it
+  /// inserts values and so needs them all.
+  private func keys(_ count: Int) throws(FormatError) -> Int {
+    if try slab.node(root).child(Part.keys) == 0 {
+      slab.setChild(root, Part.keys, slab.makeInts(repeating: 0, count: count))
+    }
+    let keys = try slab.child(root, Part.keys, editor.arena)
+    while slab.node(keys).count < count { slab.insertInt(keys, slab.node(keys).count, 0) }
+    return keys
+  }
+
+  private func clearKey(_ index: Int) throws(FormatError) {
+    if try key(index) != 0 { try setKey(index, 0) }
+  }
+
+  /// A key that no other element of the leaf has: 32 random bits make it unique in the tree too, for all practical
+  /// ends; within the leaf it is checked.
+  private func assignKey(_ index: Int) throws(FormatError) {
+    var taken: Set<Int64> = []
+    let keys = try slab.node(root).child(Part.keys)
+    if keys != 0 {
+      let node = try editor.arena.integers(keys)
+      for i in 0..<node.count where i != index { taken.insert(try node.int(i)) }
+    }
+    var key: Int64 = 0
+    while key == 0 || taken.contains(key) { key = Int64(Int32.random(in: .min ... .max)) }
+    try setKey(index, key)
+  }
+}
+
+extension ObjectID {
+  /// Calls `body` with the twelve bytes.
+  func withBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+    var bytes = (high.bigEndian, low.bigEndian)
+    return try withUnsafeBytes(of: &bytes) { buffer throws(E) in
+      try body(UnsafeRawBufferPointer(rebasing: buffer[0..<12]))
+    }
+  }
+}
+
+extension UniqueID {
+  /// Calls `body` with the sixteen bytes.
+  func withBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+    var bytes = (high.bigEndian, low.bigEndian)
+    return try withUnsafeBytes(of: &bytes) { buffer throws(E) in try body(buffer) }
+  }
+}

@@ -1,0 +1,125 @@
+// Values that a program owns: what it writes.
+
+/// A value to be written, or a copy of one that was read.
+public indirect enum Value: Hashable, Sendable {
+  case null
+  case int(Int64)
+  case bool(Bool)
+  case float(Float)
+  case double(Double)
+  /// A string by its bytes, which should be UTF-8. See also `text(_:)`.
+  case string([UInt8])
+  case data([UInt8])
+  case date(Timestamp)
+  case decimal128(Decimal128)
+  case objectID(ObjectID)
+  case uuid(UniqueID)
+  /// A link to an object of a table.
+  case link(TableKey, ObjKey)
+  /// A list, to be nested in a Mixed or to replace a list property.
+  case list([Value])
+  /// A dictionary, likewise. Later entries win over earlier ones with the same key.
+  case dictionary([Entry])
+
+  /// One entry of a dictionary.
+  public struct Entry: Hashable, Sendable {
+    /// The key in UTF-8.
+    public var key: [UInt8]
+    /// The value.
+    public var value: Value
+
+    /// An entry with a key of UTF-8 bytes.
+    public init(key: [UInt8], value: Value) {
+      self.key = key
+      self.value = value
+    }
+  }
+
+  /// A string value.
+  public static func text(_ text: some StringProtocol) -> Value { .string(Array(text.utf8)) }
+
+  /// A deep copy of what was read.
+  public init(copying view: ValueView) throws(FormatError) {
+    switch view {
+    case .null: self = .null
+    case .int(let value): self = .int(value)
+    case .bool(let value): self = .bool(value)
+    case .float(let value): self = .float(value)
+    case .double(let value): self = .double(value)
+    case .string(let bytes): self = .string(bytes.bytes)
+    case .data(let bytes): self = .data(bytes.bytes)
+    case .date(let value): self = .date(value)
+    case .decimal128(let value): self = .decimal128(value)
+    case .objectID(let value): self = .objectID(value)
+    case .uuid(let value): self = .uuid(value)
+    case .link(let table, let key): self = .link(table, key)
+    case .list(var list), .set(var list):
+      var values: [Value] = []
+      for i in 0..<list.count { values.append(try Value(copying: list.value(at: i))) }
+      self = .list(values)
+    case .dictionary(var dictionary):
+      var entries: [Entry] = []
+      for i in 0..<dictionary.count {
+        entries.append(Entry(key: try dictionary.key(at: i).bytes, value: try Value(copying: dictionary.value(at: i))))
+      }
+      self = .dictionary(entries)
+    }
+  }
+
+  /// Calls `body` with the value as a view; a list or dictionary shows as an empty one.
+  func withView<R, E: Error>(_ body: (ValueView) throws(E) -> R) throws(E) -> R {
+    switch self {
+    case .null: return try body(.null)
+    case .int(let value): return try body(.int(value))
+    case .bool(let value): return try body(.bool(value))
+    case .float(let value): return try body(.float(value))
+    case .double(let value): return try body(.double(value))
+    case .string(let bytes): return try bytes.withView { view throws(E) in try body(.string(view)) }
+    case .data(let bytes): return try bytes.withView { view throws(E) in try body(.data(view)) }
+    case .date(let value): return try body(.date(value))
+    case .decimal128(let value): return try body(.decimal128(value))
+    case .objectID(let value): return try body(.objectID(value))
+    case .uuid(let value): return try body(.uuid(value))
+    case .link(let table, let key): return try body(.link(table, key))
+    case .list: return try body(.list(ListView.empty))
+    case .dictionary: return try body(.dictionary(DictionaryView.empty))
+    }
+  }
+
+  /// Whether a property or collection of `element`s can hold the value; links by kind only.
+  func fits(_ element: ElementType) -> Bool {
+    switch (self, element.type) {
+    case (.null, _): element.isNullable || element.type == .mixed
+    case (.int, .int), (.bool, .bool), (.float, .float), (.double, .double), (.string, .string), (.data, .data),
+      (.date, .date), (.decimal128, .decimal128), (.objectID, .objectID), (.uuid, .uuid), (_, .mixed):
+      true
+    case (.link(let table, _), .link): table == element.target
+    default: false
+    }
+  }
+
+  /// The limit that the value breaks, in words; nil if it breaks none.
+  var brokenLimit: String? {
+    switch self {
+    case .string(let bytes) where bytes.count > BlobLimit.string:
+      "a string of \(bytes.count) bytes: the format holds \(BlobLimit.string)"
+    case .data(let bytes) where bytes.count > BlobLimit.data:
+      "a binary of \(bytes.count) bytes: the format holds \(BlobLimit.data)"
+    case .date(let date)
+    where date.nanoseconds.magnitude >= 1_000_000_000 || date.seconds > 0 && date.nanoseconds < 0
+      || date.seconds < 0 && date.nanoseconds > 0:
+      "a date whose nanoseconds do not fit its seconds"
+    case .int, .null: nil
+    default: nil
+    }
+  }
+}
+
+extension Array where Element == UInt8 {
+  /// Calls `body` with a view of the bytes.
+  func withView<R, E: Error>(_ body: (ByteView) throws(E) -> R) throws(E) -> R {
+    let box = BytesBox(self)
+    defer { withExtendedLifetime(box) {} }
+    return try body(ByteView(base: box.buffer.baseAddress ?? ByteView.empty.base, count: count))
+  }
+}

@@ -1,0 +1,460 @@
+// The tables of a write transaction and the links between them: every change that concerns more than one row. Source:
+// format/2-model.md M1, M5, M7.
+
+/// All tables of a transaction. One thread at a time.
+final class GroupEditor {
+  let editor: NodeEditor
+  /// The dirty top array.
+  let top: Int
+  var log = InstructionLog()
+  private var tables: [Int: TableEditor] = [:]
+
+  enum Slots {
+    static let names = 0, tables = 1, logicalSize = 2, freePositions = 3, freeSizes = 4, freeVersions = 5, version = 6
+    static let historyType = 7, history = 8, historySchema = 9, fileIdent = 10, evacuation = 11
+  }
+
+  init(_ editor: NodeEditor, top: Int) {
+    self.editor = editor
+    self.top = top
+  }
+
+  private var arena: Arena { editor.arena }
+  var slab: Slab { editor.slab }
+
+  // MARK: tables
+
+  /// The dirty node of table refs.
+  func tableRefs() throws(FormatError) -> Int { try slab.child(top, Slots.tables, arena) }
+
+  /// The dirty node of table names.
+  func tableNames() throws(FormatError) -> Int { try slab.child(top, Slots.names, arena) }
+
+  /// The table in `slot`; nil if the slot is free.
+  func table(slot: Int) throws(FormatError) -> TableEditor? {
+    if let table = tables[slot] { return table }
+    let refs = try tableRefs(), names = slab.node(try tableNames())
+    guard slot < slab.node(refs).count else { return nil }
+    let element = slab.int(refs, slot)
+    if element == 0 || element & 1 != 0 { return nil }
+    let name = try StringLeaf.short(names, slot)?.string ?? ""
+    let table = try TableEditor(editor, Slot(parent: refs, index: slot), name: name)
+    tables[slot] = table
+    return table
+  }
+
+  /// The table with this key.
+  func table(_ key: TableKey) throws(TransactionError) -> TableEditor {
+    do throws(FormatError) {
+      if let table = try table(slot: key.slot), table.key == key { return table }
+    } catch { throw TransactionError(error) }
+    throw TransactionError(.notFound, "no table with key \(key)")
+  }
+
+  /// The table with this stored name; nil if there is none.
+  func table(named name: String) throws(FormatError) -> TableEditor? {
+    for slot in 0..<slab.node(try tableRefs()).count {
+      if try StringLeaf.short(slab.node(try tableNames()), slot)?.string == name { return try table(slot: slot) }
+    }
+    return nil
+  }
+
+  /// Forgets a table that was removed.
+  func forget(slot: Int) { tables[slot] = nil }
+
+  // MARK: backlinks
+
+  /// The backlink column in `target` for links from `column` of `origin`; made if it is a Mixed column's first link
+  /// there.
+  private func backlinkColumn(
+    _ target: TableEditor,
+    _ origin: TableEditor,
+    _ column: Column
+  ) throws(TransactionError) -> ColKey {
+    if let known = target.backlinks.first(where: { $0.originTable == origin.key && $0.originColumn == column.key }) {
+      return known.key
+    }
+    if column.type == .link {
+      throw TransactionError(.format, "\(target.className): no backlinks for \(origin.className).\(column.name)")
+    }
+    let key = try addBacklinkColumn(to: target, origin: origin.key, column: column.key)
+    log.typedLinkChange(origin.key, column.key, target.key)
+    return key
+  }
+
+  /// Notes that `origin` links to `target`.
+  func addBacklink(
+    _ target: TableKey,
+    _ targetKey: ObjKey,
+    from origin: TableEditor,
+    _ column: Column,
+    _ originKey: ObjKey
+  ) throws(TransactionError) {
+    let table = try table(target)
+    let backlink = try backlinkColumn(table, origin, column)
+    let place = try table.place(targetKey)
+    do throws(FormatError) {
+      let leaf = try editor.dirty(table.leafSlot(place, backlink.leafPosition))
+      let element = slab.int(leaf, place.row)
+      if element == 0 {
+        slab.setTagged(leaf, place.row, originKey.value)
+      } else if element & 1 != 0 {
+        slab.setInt(leaf, place.row, Int64(slab.makeInts([], [ObjKey(tagged: element).value, originKey.value])))
+      } else {
+        let list = BPlusTreeEditor(editor, Slot(parent: leaf, index: place.row), Self.keyElement)
+        try list.insert(list.count(), .int(originKey.value))
+      }
+      table.bump()
+    } catch { throw TransactionError(error) }
+  }
+
+  /// Notes that one link of `origin` to `target` is gone.
+  func removeBacklink(
+    _ target: TableKey,
+    _ targetKey: ObjKey,
+    from origin: TableEditor,
+    _ column: Column,
+    _ originKey: ObjKey
+  ) throws(TransactionError) {
+    let table = try table(target)
+    let backlink = try backlinkColumn(table, origin, column)
+    let place = try table.place(targetKey)
+    do throws(FormatError) {
+      let leaf = try editor.dirty(table.leafSlot(place, backlink.leafPosition))
+      let element = slab.int(leaf, place.row)
+      let slot = Slot(parent: leaf, index: place.row)
+      if element & 1 != 0 {
+        if ObjKey(tagged: element) == originKey { slab.setInt(leaf, place.row, 0) }
+      } else if element != 0 {
+        let list = BPlusTreeEditor(editor, slot, Self.keyElement)
+        let reader = try ElementReader(arena, Int(element), Self.keyElement), count = reader.count
+        for i in 0..<count {
+          guard case .int(let key) = try reader.value(at: i), key == originKey.value else { continue }
+          // The last one moves into the hole.
+          let last = try reader.value(at: count - 1)
+          try list.set(i, last)
+          try list.remove(count - 1)
+          break
+        }
+        if try list.count() == 1, case .int(let key) = try list.value(at: 0) {
+          try editor.clear(slot)
+          slab.setTagged(leaf, place.row, key)
+        } else if try list.count() == 0 {
+          try editor.clear(slot)
+        }
+      }
+      table.bump()
+    } catch { throw TransactionError(error) }
+  }
+
+  static let keyElement = ElementType(.int, isNullable: false)
+
+  /// The keys of the objects that link to an object through one backlink column, each as often as it links.
+  func origins(_ table: TableEditor, _ key: ObjKey, _ backlink: ColKey) throws(TransactionError) -> [ObjKey] {
+    let place = try table.place(key)
+    do throws(FormatError) {
+      let leaf = try arena.integers(slab.node(place.cluster).child(backlink.leafPosition + 1))
+      let element = try leaf.int(place.row)
+      if element == 0 { return [] }
+      if element & 1 != 0 { return [ObjKey(tagged: element)] }
+      let reader = try ElementReader(arena, Int(element), Self.keyElement)
+      var keys: [ObjKey] = []
+      for i in 0..<reader.count {
+        if case .int(let key) = try reader.value(at: i) { keys.append(ObjKey(key)) }
+      }
+      return keys
+    } catch { throw TransactionError(error) }
+  }
+
+  // MARK: objects
+
+  /// Creates an object with default values and, where the class has one, the primary key `primaryKey`, which is new.
+  func createObject(
+    _ table: TableEditor,
+    key given: ObjKey?,
+    primaryKey: ValueView = .null
+  ) throws(TransactionError) -> ObjKey {
+    do throws(FormatError) {
+      let key: ObjKey
+      if let given { key = given } else { key = try table.nextKey() }
+      if given != nil, try table.contains(key) {
+        throw FormatError("")
+      }
+      let place = try table.objects.insert(UInt64(key.value))
+      for (i, column) in table.columns.enumerated() where column.collection == nil {
+        let isPrimary = i == table.primaryKeyIndex
+        if isPrimary { try table.store(place, column, primaryKey) }
+        if let index = try table.index(column), column.index != .fullText {
+          let value = isPrimary ? primaryKey : editor.defaultValue(column.element)
+          try insertIntoIndex(table, index, column, value, key)
+        }
+      }
+      table.bump()
+      // Embedded objects come into being with the change of their owner.
+      if table.kind != .embedded { log.createObject(table.key, key) }
+      return key
+    } catch {
+      if error.problem.isEmpty {
+        throw TransactionError(.duplicateKey, "\(table.className): object \(given ?? .none) exists")
+      }
+      throw TransactionError(error)
+    }
+  }
+
+  /// Deletes an object: links to it become null or leave their collections, embedded objects in it go with it.
+  func deleteObject(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) {
+    // A work list instead of recursion: embedded objects can nest deeply.
+    var pending = [(table, key)]
+    while let (table, key) = pending.popLast() {
+      for column in table.columns {
+        let targets = try links(table, key, column)
+        for (target, targetKey) in targets where !targetKey.isUnresolved && targetKey != .none {
+          let targetTable = try self.table(target)
+          try removeBacklink(target, targetKey, from: table, column, key)
+          if targetTable.kind == .embedded && column.type == .link { pending.append((targetTable, targetKey)) }
+        }
+      }
+      for backlink in table.backlinks {
+        for origin in try origins(table, key, backlink.key) {
+          try nullify(backlink, origin, table.key, key)
+        }
+      }
+      for column in table.columns { try removeFromIndex(table, column, key) }
+      do throws(FormatError) { try table.objects.remove(UInt64(key.value)) } catch { throw TransactionError(error) }
+      table.bump()
+      log.removeObject(table.key, key)
+    }
+  }
+
+  // MARK: links of an object
+
+  /// All links that a property of an object holds, nested collections included; each as often as it occurs.
+  func links(
+    _ table: TableEditor,
+    _ key: ObjKey,
+    _ column: Column
+  ) throws(TransactionError) -> [(TableKey, ObjKey)] {
+    guard column.type == .link || column.type == .mixed else { return [] }
+    let place = try table.place(key)
+    var found: [(TableKey, ObjKey)] = []
+    do throws(FormatError) { try Self.collectLinks(table.value(place, column), &found) } catch {
+      throw TransactionError(error)
+    }
+    return found
+  }
+
+  static func collectLinks(_ value: ValueView, _ found: inout [(TableKey, ObjKey)]) throws(FormatError) {
+    switch value {
+    case .link(let table, let key): found.append((table, key))
+    case .list(var list), .set(var list):
+      for i in 0..<list.count { try collectLinks(list.value(at: i), &found) }
+    case .dictionary(var dictionary):
+      for i in 0..<dictionary.count { try collectLinks(dictionary.value(at: i), &found) }
+    default: break
+    }
+  }
+
+  /// The levels of collections within each other.
+  private static let nestingLimit = 100
+
+  /// Refuses a value that breaks a limit, or holds a link that the schema does not allow, at any depth. A collection
+  /// that the value itself is would be at `level`, from 1.
+  func check(
+    _ value: Value,
+    level: Int,
+    from table: TableEditor,
+    _ column: Column
+  ) throws(TransactionError) {
+    if let limit = value.brokenLimit {
+      throw TransactionError(.overLimit, "\(table.className).\(column.name): \(limit)")
+    }
+    switch value {
+    case .link: try checkLink(value, from: table, column)
+    case .list(let values):
+      try checkLevel(level, table, column)
+      for value in values { try check(value, level: level + 1, from: table, column) }
+    case .dictionary(let entries):
+      try checkLevel(level, table, column)
+      for entry in entries {
+        try checkDictionaryKey(entry.key, table, column)
+        try check(entry.value, level: level + 1, from: table, column)
+      }
+    default: break
+    }
+  }
+
+  private func checkLevel(_ level: Int, _ table: TableEditor, _ column: Column) throws(TransactionError) {
+    if level > Self.nestingLimit {
+      throw TransactionError(
+        .overLimit,
+        "\(table.className).\(column.name): more than \(Self.nestingLimit) levels of nesting"
+      )
+    }
+  }
+
+  /// Refuses a dictionary key that the format does not take.
+  func checkDictionaryKey(_ key: [UInt8], _ table: TableEditor, _ column: Column) throws(TransactionError) {
+    if key.first == UInt8(ascii: "$") || key.contains(UInt8(ascii: ".")) {
+      throw TransactionError(
+        .overLimit,
+        "\(table.className).\(column.name): dictionary keys must not start with \"$\" nor contain \".\""
+      )
+    }
+  }
+
+  /// Refuses a link that the schema does not allow.
+  private func checkLink(_ value: Value, from table: TableEditor, _ column: Column) throws(TransactionError) {
+    guard case .link(let target, let key) = value else { return }
+    let targetTable = try self.table(target)
+    let place = "\(table.className).\(column.name)"
+    if targetTable.kind == .asymmetric {
+      throw TransactionError(.forbidden, "\(place): links to the asymmetric class \(targetTable.className)")
+    }
+    if targetTable.kind == .embedded {
+      throw TransactionError(
+        .forbidden,
+        "\(place): \(targetTable.className) is embedded: its objects are written nested, not linked"
+      )
+    }
+    if try !has(targetTable, key) {
+      throw TransactionError(.notFound, "\(place): no object \(key) in \(targetTable.className)")
+    }
+  }
+
+  /// One link of an object is gone: its backlink goes, and the target too if it was embedded here.
+  func dropLink(
+    _ target: TableKey,
+    _ key: ObjKey,
+    from origin: TableEditor,
+    _ column: Column,
+    _ originKey: ObjKey
+  ) throws(TransactionError) {
+    if key.isUnresolved || key == .none { return }
+    try removeBacklink(target, key, from: origin, column, originKey)
+    let targetTable = try table(target)
+    if targetTable.kind == .embedded && column.type == .link { try deleteObject(targetTable, key) }
+  }
+
+  /// Removes one link of `origin` to an object that is going away.
+  private func nullify(
+    _ backlink: Spec.BacklinkColumn,
+    _ originKey: ObjKey,
+    _ target: TableKey,
+    _ targetKey: ObjKey
+  ) throws(TransactionError) {
+    let origin = try table(backlink.originTable)
+    // An embedded owner that is itself being deleted may be gone already.
+    guard let column = origin.columns.first(where: { $0.key == backlink.originColumn }),
+      try has(origin, originKey)
+    else { return }
+    origin.bump()
+    if column.collection == nil {
+      let place = try origin.place(originKey)
+      do throws(FormatError) {
+        if case .link(let table, let key) = try origin.value(place, column) {
+          guard table == target && key == targetKey else { return }
+          try replaceInIndex(origin, column, originKey, by: .null)
+          try origin.store(place, column, .null)
+          log.set(origin.key, column.key, originKey)
+          return
+        }
+      } catch { throw TransactionError(error) }
+    }
+    let collection = try CollectionEditor(self, origin, originKey, column)
+    _ = try collection.nullifyOne(target, targetKey)
+  }
+
+  func has(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) -> Bool {
+    do throws(FormatError) { return try table.contains(key) } catch { throw TransactionError(error) }
+  }
+
+  // MARK: indexes
+
+  /// Lists an object in the index of a scalar column under `value`.
+  private func insertIntoIndex(
+    _ table: TableEditor,
+    _ index: SearchIndexEditor,
+    _ column: Column,
+    _ value: ValueView,
+    _ key: ObjKey
+  ) throws(FormatError) {
+    if column.index == .fullText {
+      guard case .string(let text) = value else { return }
+      for word in FullText.words(text) { try index.insert(word: word, key) }
+      return
+    }
+    try index.insert(value, key) { (other) throws(FormatError) in try table.read(other, column) ?? .null }
+  }
+
+  /// A cursor over the table as it is now.
+  func reader(_ table: TableEditor) throws(FormatError) -> ObjectCursor {
+    ObjectCursor(try Table(editor.arena, name: table.name, slot: table.key.slot, ref: table.top))
+  }
+
+  /// Moves an object within the index of a scalar column from its present value to `value`, before that is stored.
+  func replaceInIndex(
+    _ table: TableEditor,
+    _ column: Column,
+    _ key: ObjKey,
+    by value: ValueView
+  ) throws(FormatError) {
+    guard column.collection == nil, let index = try table.index(column),
+      let place = try table.objects.find(UInt64(key.value))
+    else { return }
+    let old = try table.value(place, column)
+    if column.index == .fullText {
+      if case .string(let text) = old {
+        for word in FullText.words(text) { try index.remove(word: word, key) }
+      }
+    } else {
+      try index.remove(old, key)
+    }
+    try insertIntoIndex(table, index, column, value, key)
+  }
+
+  /// Takes an object out of the index of a column.
+  private func removeFromIndex(_ table: TableEditor, _ column: Column, _ key: ObjKey) throws(TransactionError) {
+    do throws(FormatError) {
+      guard let index = try table.index(column), let place = try table.objects.find(UInt64(key.value)) else { return }
+      switch try table.value(place, column) {
+      case .list(var list) where column.collection != nil:
+        for word in try Self.words(&list) { try index.remove(word: word, key) }
+      case .string(let text) where column.index == .fullText:
+        for word in FullText.words(text) { try index.remove(word: word, key) }
+      case let value: if column.index != .fullText { try index.remove(value, key) }
+      }
+    } catch { throw TransactionError(error) }
+  }
+
+  /// The distinct words that an indexed list is found under; nil is null's.
+  static func words(_ list: inout ListView) throws(FormatError) -> Set<[UInt8]?> {
+    var words: Set<[UInt8]?> = []
+    for i in 0..<list.count {
+      if case .string(let text) = try list.value(at: i) { words.insert(text.bytes) } else { words.insert(nil) }
+    }
+    return words
+  }
+
+  /// Fills a new index with every object of its table.
+  func fillIndex(_ table: TableEditor, _ column: Column) throws(FormatError) {
+    guard let index = try table.index(column) else { return }
+    let cursor = try reader(table)
+    let columnIndex = table.columns.firstIndex { $0.key == column.key } ?? 0
+    while try cursor.next() {
+      switch try cursor.value(columnIndex) {
+      case .list(var list) where column.collection != nil:
+        for word in try Self.words(&list) { try index.insert(word: word, cursor.key) }
+      case let value: try insertIntoIndex(table, index, column, value, cursor.key)
+      }
+    }
+  }
+}
+
+extension Array where Element == UInt8 {
+  /// `withUnsafeBytes` with typed errors.
+  func withUnsafeBytesOf<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+    let box = BytesBox(self)
+    defer { withExtendedLifetime(box) {} }
+    return try body(box.buffer)
+  }
+}

@@ -1,0 +1,33 @@
+// The in-Realm history: one changeset a version. Source: format/6-history.md 6.2, 6.3.
+
+/// Appends to and trims the history of a transaction.
+struct HistoryEditor {
+  let group: GroupEditor
+
+  private static let element = ElementType(.data, isNullable: false)
+
+  /// Adds the changeset that leads to the next version, and drops entries that lead to versions up to `oldest`.
+  /// `base` is the version that the transaction builds on.
+  func append(_ changeset: [UInt8], base: UInt64, oldest: UInt64) throws(FormatError) {
+    let slab = group.slab, top = group.top
+    typealias Slots = GroupEditor.Slots
+    if slab.int(top, Slots.historyType) >> 1 == 0 {
+      slab.setTagged(top, Slots.historyType, 2)
+      slab.setInt(top, Slots.history, 0)
+      slab.setTagged(top, Slots.fileIdent, 0)
+    }
+    slab.setTagged(top, Slots.historySchema, 1)
+    let slot = Slot(parent: top, index: Slots.history)
+    let tree = BPlusTreeEditor(group.editor, slot, Self.element)
+    let count = try tree.count()
+    // Entry i leads from version base - count + i to the next.
+    let needed = min(count, Int(base - min(base, oldest)))
+    if needed == 0 {
+      // Nothing of the old history is asked for: start anew rather than copy.
+      try group.editor.clear(slot)
+    } else {
+      for _ in 0..<count - needed { try tree.remove(0) }
+    }
+    try changeset.withView { (view) throws(FormatError) in try tree.insert(tree.count(), .data(view)) }
+  }
+}

@@ -1,0 +1,44 @@
+// Why a change or a commit is refused.
+
+/// Why a change or a commit is refused. `description` says what, where and what to do. A refused change leaves the
+/// transaction as it was unless it says otherwise; a refused commit leaves the file at the former version.
+public struct TransactionError: Error, Sendable, CustomStringConvertible {
+  /// The kinds that a program decides on.
+  public enum Reason: Sendable, Hashable {
+    /// The file breaks a rule of the format where the change needs it.
+    case format
+    /// A system call failed; its errno.
+    case file(Int32)
+    /// No such class, property, object or position.
+    case notFound
+    /// A value of another type than the property's, or null where it cannot be.
+    case wrongType
+    /// A primary key that another object has.
+    case duplicateKey
+    /// Something that may not be changed: a primary key, an object of an asymmetric class.
+    case forbidden
+    /// A name, text or number of things beyond the limits of the format.
+    case overLimit
+    /// A schema that breaks a rule.
+    case badSchema
+    /// Somebody else has the file open.
+    case inUse
+    /// The file has sync history, which only a sync client may write, or an older format.
+    case readOnly
+    /// An earlier failure to write to disk: nothing can be trusted until the file is opened again.
+    case poisoned
+  }
+
+  /// What a program decides on.
+  public let reason: Reason
+  /// What happened, where, and what to do.
+  public let description: String
+
+  init(_ reason: Reason, _ description: String) {
+    self.reason = reason
+    self.description = description
+  }
+
+  init(_ error: FormatError) { self.init(.format, error.description) }
+  init(_ error: FileError) { self.init(.file(error.code), error.description) }
+}

@@ -1,0 +1,426 @@
+// Changing a realm: everything between begin and commit.
+
+/// A transaction: changes that become visible and durable together, or not at all.
+///
+/// There is one at a time. It ends with `commit()` or `rollback()`; one that is dropped rolls back. It reads what it
+/// wrote.
+public struct WriteTransaction: ~Copyable {
+  private let writer: RealmWriter
+  private let group: GroupEditor
+  private let base: Snapshot
+
+  init(_ writer: RealmWriter, base: Snapshot) throws(TransactionError) {
+    self.writer = writer
+    self.base = base
+    let slab = Slab(space: base.arena.space, limit: base.logicalSize)
+    let arena = Arena(base.arena.space, limit: base.logicalSize, format: 24, slab: slab)
+    let editor = NodeEditor(arena: arena, slab: slab)
+    do throws(FormatError) {
+      let top: Int
+      if base.top.ref == 0 {
+        let names = slab.make([], .multiply, width: 0, count: 0, payload: 16)
+        top = slab.makeInts(.hasRefs, repeating: 0, count: 11)
+        slab.setChild(top, GroupEditor.Slots.names, names)
+        slab.setChild(top, GroupEditor.Slots.tables, slab.makeInts(.hasRefs))
+      } else {
+        top = try slab.dirty(base.top.ref, arena)
+        while slab.node(top).count < 11 { slab.insertInt(top, slab.node(top).count, 0) }
+      }
+      group = GroupEditor(editor, top: top)
+    } catch {
+      writer.gate.leave()
+      throw TransactionError(error)
+    }
+  }
+
+  deinit { writer.gate.leave() }
+
+  /// Writes the changes as the next version and returns its number. Without a change it does that too, with an empty
+  /// changeset. On failure the realm is as it was before the transaction; see the error's reason.
+  public consuming func commit(_ durability: Durability = .full) throws(TransactionError) -> UInt64 {
+    try writer.commit(group, base: base, durability)
+  }
+
+  /// Forgets the changes.
+  public consuming func rollback() {}
+
+  /// Whether anything was changed that other programs are told of.
+  public var hasChanges: Bool { !group.log.bytes.isEmpty }
+
+  private func format<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
+    do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
+  }
+
+  private func column(_ table: TableEditor, _ key: ColKey) throws(TransactionError) -> Column {
+    guard let column = table.columns.first(where: { $0.key == key }) else {
+      throw TransactionError(.notFound, "\(table.className): no property with key \(key)")
+    }
+    return column
+  }
+
+  // MARK: reading
+
+  /// The keys of all tables in slot order.
+  public func tableKeys() throws(TransactionError) -> [TableKey] {
+    try format { () throws(FormatError) in
+      var keys: [TableKey] = []
+      for slot in 0..<group.slab.node(try group.tableRefs()).count {
+        if let table = try group.table(slot: slot) { keys.append(table.key) }
+      }
+      return keys
+    }
+  }
+
+  /// The table as it is now, changes included. Valid until the next change of the transaction.
+  public func table(_ key: TableKey) throws(TransactionError) -> Table {
+    let table = try group.table(key)
+    return try format { () throws(FormatError) in
+      try Table(group.editor.arena, name: table.name, slot: key.slot, ref: table.top)
+    }
+  }
+
+  /// The key of the table with this stored name; nil if there is none.
+  public func tableKey(named name: String) throws(TransactionError) -> TableKey? {
+    try format { () throws(FormatError) in try group.table(named: name)?.key }
+  }
+
+  /// The properties of a class as they are now.
+  public func columns(of table: TableKey) throws(TransactionError) -> [Column] { try group.table(table).columns }
+
+  /// The key of the object with this primary key; nil if there is none. O(log n).
+  public func objectKey(_ table: TableKey, primaryKey: Value) throws(TransactionError) -> ObjKey? {
+    let table = try group.table(table)
+    return try format { () throws(FormatError) in
+      try primaryKey.withView { (view) throws(FormatError) in try table.find(primaryKey: view) }
+    }
+  }
+
+  /// A copy of a property's value.
+  public func value(_ table: TableKey, _ object: ObjKey, _ column: ColKey) throws(TransactionError) -> Value {
+    let table = try group.table(table), column = try self.column(table, column)
+    let value = try format { () throws(FormatError) in try table.read(object, column).map(Value.init(copying:)) }
+    guard let value else { throw TransactionError(.notFound, "\(table.className): no object \(object)") }
+    return value
+  }
+
+  // MARK: objects
+
+  /// Creates an object of a class without primary key, with default values. `key` is an unused key of the caller's
+  /// choice, from 0; nil takes the next one.
+  public func create(_ table: TableKey, key: ObjKey? = nil) throws(TransactionError) -> ObjKey {
+    let table = try group.table(table)
+    guard table.kind == .topLevel else {
+      throw TransactionError(.forbidden, "\(table.className): objects of this class are not made by themselves")
+    }
+    if table.primaryKeyIndex != nil {
+      throw TransactionError(.wrongType, "\(table.className): an object of this class needs a primary key")
+    }
+    // Links are stored as the key plus one.
+    if let key, key.value < 0 || key.value == .max {
+      throw TransactionError(.overLimit, "\(table.className): object key \(key) is not from 0 to \(Int64.max - 1)")
+    }
+    return try group.createObject(table, key: key)
+  }
+
+  /// Creates an object of a class with primary key, with default values elsewhere.
+  public func create(_ table: TableKey, primaryKey: Value) throws(TransactionError) -> ObjKey {
+    let table = try group.table(table)
+    guard let index = table.primaryKeyIndex, table.kind == .topLevel else {
+      throw TransactionError(.wrongType, "\(table.className): the class has no primary key")
+    }
+    let column = table.columns[index]
+    guard primaryKey.fits(column.element) else {
+      throw TransactionError(.wrongType, "\(table.className).\(column.name): a primary key of another type")
+    }
+    if let limit = primaryKey.brokenLimit {
+      throw TransactionError(.overLimit, "\(table.className).\(column.name): \(limit)")
+    }
+    return try primaryKey.withView { (view) throws(TransactionError) in
+      if let other = try format({ () throws(FormatError) in try table.find(primaryKey: view) }) {
+        throw TransactionError(.duplicateKey, "\(table.className): object \(other) has this primary key")
+      }
+      return try group.createObject(table, key: nil, primaryKey: view)
+    }
+  }
+
+  /// Deletes an object: links to it become null or vanish from collections, its embedded objects go too.
+  public func delete(_ table: TableKey, _ object: ObjKey) throws(TransactionError) {
+    let table = try group.table(table)
+    if table.kind == .embedded {
+      throw TransactionError(.forbidden, "\(table.className): embedded objects are deleted through their owner")
+    }
+    if try !group.has(table, object) { throw TransactionError(.notFound, "\(table.className): no object \(object)") }
+    try group.deleteObject(table, object)
+  }
+
+  // MARK: properties
+
+  /// Sets a property that holds one value. A list or dictionary is for Mixed properties. Embedded objects are made with
+  /// `setEmbedded`; null deletes one.
+  public func set(_ table: TableKey, _ object: ObjKey, _ key: ColKey, _ value: Value) throws(TransactionError) {
+    let table = try group.table(table), column = try self.column(table, key)
+    let place = "\(table.className) object \(object), property \"\(column.name)\""
+    if column.collection != nil {
+      throw TransactionError(.wrongType, "\(place): a collection is changed element by element")
+    }
+    if table.primaryKeyIndex.map({ table.columns[$0].key == key }) ?? false {
+      throw TransactionError(.forbidden, "\(place): a primary key cannot be changed")
+    }
+    guard value.fits(column.element) else {
+      throw TransactionError(.wrongType, "\(place): the value is not of the property's type")
+    }
+    try group.check(value, level: 1, from: table, column)
+    try store(table, object, column, value)
+    let steps = try CollectionEditor(group, table, object, column)
+    switch value {
+    case .list(let values): for (i, value) in values.enumerated() { try steps.insert(i, value) }
+    case .dictionary(let entries): for entry in entries { try steps.set(key: entry.key, entry.value) }
+    default: break
+    }
+  }
+
+  /// Replaces a scalar with everything that follows from it.
+  private func store(
+    _ table: TableEditor,
+    _ object: ObjKey,
+    _ column: Column,
+    _ value: Value
+  ) throws(TransactionError) {
+    for (target, key) in try group.links(table, object, column) {
+      try group.dropLink(target, key, from: table, column, object)
+    }
+    let row = try table.place(object)
+    try format { () throws(FormatError) in
+      try value.withView { (view) throws(FormatError) in
+        try group.replaceInIndex(table, column, object, by: view)
+        try table.store(row, column, view)
+      }
+    }
+    table.bump()
+    group.log.set(table.key, column.key, object)
+    if case .link(let target, let key) = value {
+      try group.addBacklink(target, key, from: table, column, object)
+    }
+  }
+
+  /// Makes a new embedded object with default values in a property that holds one, in place of the one there.
+  public func setEmbedded(_ table: TableKey, _ object: ObjKey, _ key: ColKey) throws(TransactionError) -> ObjKey {
+    let table = try group.table(table), column = try self.column(table, key)
+    let target = try embeddedTable(table, column, nil)
+    _ = try table.place(object)
+    let made = try group.createObject(target, key: nil)
+    try store(table, object, column, .link(target.key, made))
+    return made
+  }
+
+  /// Makes a new embedded object before element `index` of a list.
+  public func insertEmbedded(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    at index: Int
+  ) throws(TransactionError) -> ObjKey {
+    let table = try group.table(table), column = try self.column(table, key)
+    let target = try embeddedTable(table, column, .list)
+    let list = try CollectionEditor(group, table, object, column)
+    try list.checkInsertion(at: index)
+    let made = try group.createObject(target, key: nil)
+    try list.insertEmbedded(index, target.key, made)
+    return made
+  }
+
+  /// Makes a new embedded object as the entry of a dictionary, in place of the one there.
+  public func setEmbedded(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    entry: [UInt8]
+  ) throws(TransactionError) -> ObjKey {
+    let table = try group.table(table), column = try self.column(table, key)
+    let target = try embeddedTable(table, column, .dictionary)
+    try group.checkDictionaryKey(entry, table, column)
+    _ = try table.place(object)
+    let made = try group.createObject(target, key: nil)
+    try CollectionEditor(group, table, object, column).setEmbedded(key: entry, target.key, made)
+    return made
+  }
+
+  private func embeddedTable(
+    _ table: TableEditor,
+    _ column: Column,
+    _ collection: CollectionKind?
+  ) throws(TransactionError) -> TableEditor {
+    guard column.type == .link, column.collection == collection, let key = column.targetTable else {
+      throw TransactionError(.wrongType, "\(table.className).\(column.name): no place for an embedded object")
+    }
+    let target = try group.table(key)
+    guard target.kind == .embedded else {
+      throw TransactionError(.wrongType, "\(table.className).\(column.name): \(target.className) is not embedded")
+    }
+    return target
+  }
+
+  // MARK: collections
+
+  /// The number of elements of a collection. `path` leads into collections nested in a Mixed.
+  public func count(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    path: [PathStep] = []
+  ) throws(TransactionError) -> Int { try collection(table, object, key, path).count() }
+
+  /// Inserts before element `index` of a list.
+  public func insert(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    path: [PathStep] = [],
+    at index: Int,
+    _ value: Value
+  ) throws(TransactionError) { try collection(table, object, key, path).insert(index, value) }
+
+  /// Replaces element `index` of a list.
+  public func set(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    path: [PathStep] = [],
+    at index: Int,
+    _ value: Value
+  ) throws(TransactionError) { try collection(table, object, key, path).set(index, value) }
+
+  /// Removes element `index` of a list.
+  public func remove(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    path: [PathStep] = [],
+    at index: Int
+  ) throws(TransactionError) { try collection(table, object, key, path).remove(index) }
+
+  /// Moves an element of a list.
+  public func move(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    path: [PathStep] = [],
+    from: Int,
+    to: Int
+  ) throws(TransactionError) { try collection(table, object, key, path).move(from: from, to: to) }
+
+  /// Empties a collection.
+  public func clear(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    path: [PathStep] = []
+  ) throws(TransactionError) { try collection(table, object, key, path).clear() }
+
+  /// Adds a value to a set; false if it is there.
+  public func add(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    _ value: Value
+  ) throws(TransactionError) -> Bool { try collection(table, object, key, []).add(value) }
+
+  /// Takes a value out of a set; false if it is not there.
+  public func discard(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    _ value: Value
+  ) throws(TransactionError) -> Bool { try collection(table, object, key, []).discard(value) }
+
+  /// Puts an entry into a dictionary.
+  public func set(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    path: [PathStep] = [],
+    entry: [UInt8],
+    _ value: Value
+  ) throws(TransactionError) { try collection(table, object, key, path).set(key: entry, value) }
+
+  /// Removes an entry of a dictionary; false if there is none.
+  public func remove(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    path: [PathStep] = [],
+    entry: [UInt8]
+  ) throws(TransactionError) -> Bool { try collection(table, object, key, path).remove(key: entry) }
+
+  private func collection(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ key: ColKey,
+    _ path: [PathStep]
+  ) throws(TransactionError) -> CollectionEditor {
+    let table = try group.table(table)
+    return try CollectionEditor(group, table, object, column(table, key), path: path)
+  }
+
+  // MARK: schema
+
+  /// Adds a table; `name` is the stored one, `class_` included.
+  public func addTable(_ name: String, kind: TableKind = .topLevel) throws(TransactionError) -> TableKey {
+    try group.addTable(name, kind: kind)
+  }
+
+  /// Removes a table with its objects; no property of another class may link to it.
+  public func removeTable(_ key: TableKey) throws(TransactionError) { try group.removeTable(key) }
+
+  /// Gives a table another stored name.
+  public func renameTable(_ key: TableKey, to name: String) throws(TransactionError) {
+    try group.renameTable(key, to: name)
+  }
+
+  /// Adds a property; objects that exist take its default.
+  public func addColumn(_ table: TableKey, _ spec: ColumnSpec) throws(TransactionError) -> ColKey {
+    try group.addColumn(group.table(table), spec)
+  }
+
+  /// Removes a property with its values.
+  public func removeColumn(_ table: TableKey, _ key: ColKey) throws(TransactionError) {
+    try group.removeColumn(group.table(table), key)
+  }
+
+  /// Gives a property another name.
+  public func renameColumn(_ table: TableKey, _ key: ColKey, to name: String) throws(TransactionError) {
+    try group.renameColumn(group.table(table), key, to: name)
+  }
+
+  /// Adds a search index to a property.
+  public func addIndex(_ table: TableKey, _ key: ColKey, _ kind: IndexKind = .general) throws(TransactionError) {
+    try group.addIndex(group.table(table), key, kind)
+  }
+
+  /// Removes the search index of a property.
+  public func removeIndex(_ table: TableKey, _ key: ColKey) throws(TransactionError) {
+    try group.removeIndex(group.table(table), key)
+  }
+
+  /// Makes a property the primary key; nil takes it away.
+  public func setPrimaryKey(_ table: TableKey, _ key: ColKey?) throws(TransactionError) {
+    try group.setPrimaryKey(group.table(table), key)
+  }
+
+  /// Stores the schema version where the SDKs look for it. Source: format/2-model.md M11.
+  public func setSchemaVersion(_ version: UInt64) throws(TransactionError) {
+    let table: TableKey
+    if let known = try tableKey(named: "metadata") {
+      table = known
+    } else {
+      table = try addTable("metadata")
+      _ = try addColumn(table, ColumnSpec("version", .int))
+    }
+    guard let column = try columns(of: table).first(where: { $0.name == "version" }) else {
+      throw TransactionError(.badSchema, "table metadata has no column version")
+    }
+    let editor = try group.table(table)
+    if try !group.has(editor, ObjKey(0)) { _ = try group.createObject(editor, key: ObjKey(0)) }
+    try set(table, ObjKey(0), column.key, .int(Int64(bitPattern: version)))
+  }
+}

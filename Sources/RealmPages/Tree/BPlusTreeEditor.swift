@@ -1,0 +1,230 @@
+// Changing B+trees: lists, sets, the parts of dictionaries, backlinks, index entries, history. Inner nodes that change
+// take the general form. Source: format/1-storage.md S16.
+
+/// Changes the B+tree that a slot refers to.
+struct BPlusTreeEditor {
+  let editor: NodeEditor
+  let root: Slot
+  let element: ElementType
+
+  /// The elements of a leaf, and the children of an inner node, at most.
+  static let maximumCount = 1000
+
+  private var slab: Slab { editor.slab }
+  private var arena: Arena { editor.arena }
+
+  init(_ editor: NodeEditor, _ root: Slot, _ element: ElementType) {
+    self.editor = editor
+    self.root = root
+    self.element = element
+  }
+
+  /// Makes the tree if the slot is empty.
+  func create() throws(FormatError) {
+    if try editor.ref(root) == 0 { editor.set(root, editor.makeLeaf(element, inTree: true)) }
+  }
+
+  /// The number of elements.
+  func count() throws(FormatError) -> Int {
+    let ref = try editor.ref(root)
+    return ref == 0 ? 0 : try ElementReader(arena, ref, element).count
+  }
+
+  /// The element at `index`.
+  func value(at index: Int) throws(FormatError) -> ValueView {
+    try ElementReader(arena, editor.ref(root), element).value(at: index)
+  }
+
+  /// Inserts before element `index`.
+  func insert(_ index: Int, _ value: ValueView) throws(FormatError) {
+    try create()
+    guard let split = try insert(root, index, value) else { return }
+    // The root was split: a new one takes its place.
+    let left = try editor.ref(root)
+    let offsets = slab.makeUnsigned([UInt64(split.leftCount)])
+    let total = split.leftCount + split.rightCount
+    editor.set(
+      root,
+      slab.makeInts([.inner, .hasRefs], [Int64(offsets), Int64(left), Int64(split.right), Int64(total) << 1 | 1])
+    )
+  }
+
+  /// Replaces the element at `index`.
+  func set(_ index: Int, _ value: ValueView) throws(FormatError) {
+    let (slot, local) = try leaf(of: index)
+    try editor.set(slot, local, value, element, inTree: true)
+  }
+
+  /// Removes the element at `index`. The last one leaves an empty leaf.
+  func remove(_ index: Int) throws(FormatError) {
+    _ = try remove(root, index)
+    // A root with one child is that child.
+    while true {
+      let ref = try editor.ref(root), node = try arena.node(ref)
+      guard node.isInner, node.count == 3 else { return }
+      let child = try node.child(1)
+      let head = try node.int(0)
+      if head & 1 == 0 && head != 0 { try slab.dropTree(Int(head), arena) }
+      editor.set(root, child)
+      try slab.drop(ref, arena)
+    }
+  }
+
+  /// The leaf that holds `index`, dirty, and the position in it. For elements that are changed in place.
+  func leaf(of index: Int) throws(FormatError) -> (slot: Slot, index: Int) {
+    var slot = root, local = index
+    while true {
+      let ref = try editor.dirty(slot)
+      if !slab.node(ref).isInner { return (slot, local) }
+      let (child, start) = try position(ref, local)
+      local -= start
+      slot = Slot(parent: ref, index: child + 1)
+    }
+  }
+
+  // MARK: inner nodes
+
+  /// The child of a dirty inner node that holds `index`, and the position of its first element.
+  private func position(_ ref: Int, _ index: Int) throws(FormatError) -> (child: Int, start: Int) {
+    let node = slab.node(ref), children = node.count - 2, head = try node.int(0)
+    if head & 1 != 0 {
+      let perChild = max(1, Int(head >> 1)), child = min(index / perChild, children - 1)
+      return (child, child * perChild)
+    }
+    let offsets = try arena.integers(Int(head))
+    let child = min(try offsets.upperBound(UInt64(index)), children - 1)
+    return (child, child == 0 ? 0 : Int(truncatingIfNeeded: try offsets.unsigned(child - 1)))
+  }
+
+  /// The offsets node of a dirty inner node, which takes the general form.
+  private func offsets(_ ref: Int) throws(FormatError) -> Int {
+    let head = slab.int(ref, 0)
+    if head & 1 == 0 { return try slab.child(ref, 0, arena) }
+    let children = slab.node(ref).count - 2
+    let made = slab.makeUnsigned((1..<max(1, children)).map { UInt64($0) * UInt64(head >> 1) })
+    slab.setChild(ref, 0, made)
+    return made
+  }
+
+  private func total(_ ref: Int) -> Int { Int(slab.int(ref, slab.node(ref).count - 1) >> 1) }
+
+  private func setTotal(_ ref: Int, _ total: Int) { slab.setTagged(ref, slab.node(ref).count - 1, Int64(total)) }
+
+  private struct Split {
+    let right: Int
+    let leftCount: Int
+    let rightCount: Int
+  }
+
+  private func insert(_ slot: Slot, _ index: Int, _ value: ValueView) throws(FormatError) -> Split? {
+    let ref = try editor.dirty(slot)
+    if !slab.node(ref).isInner { return try insertIntoLeaf(slot, ref, index, value) }
+    // Inserting at the end of a child goes to that child, not to the start of the next.
+    let total = total(ref)
+    let (child, start) = try position(ref, index == total ? max(0, index - 1) : index)
+    let offsets = try offsets(ref)
+    let split = try insert(Slot(parent: ref, index: child + 1), index - start, value)
+    slab.addUnsigned(offsets, from: child, 1)
+    setTotal(ref, total + 1)
+    guard let split else { return nil }
+    slab.insertInt(ref, child + 2, Int64(split.right))
+    slab.insertUnsigned(offsets, child, UInt64(start + split.leftCount))
+    let children = slab.node(ref).count - 2
+    if children <= Self.maximumCount { return nil }
+    return try splitInner(ref, at: child + 2 == children ? children - 1 : children / 2)
+  }
+
+  private func insertIntoLeaf(
+    _ slot: Slot,
+    _ ref: Int,
+    _ index: Int,
+    _ value: ValueView
+  ) throws(FormatError) -> Split? {
+    let count = try ColumnLeaf(arena, ref, element, inTree: true).count
+    if count < Self.maximumCount {
+      try editor.insert(slot, index, value, element, inTree: true)
+      return nil
+    }
+    let holder = slab.makeInts(.hasRefs, [Int64(editor.makeLeaf(element, inTree: true))])
+    let right = Slot(parent: holder, index: 0)
+    var leftCount = count
+    if index == count {
+      try editor.insert(right, 0, value, element, inTree: true)
+    } else {
+      let middle = count / 2
+      try editor.move(slot, from: middle, to: right, element, inTree: true)
+      if index <= middle {
+        try editor.insert(slot, index, value, element, inTree: true)
+        leftCount = middle + 1
+      } else {
+        try editor.insert(right, index - middle, value, element, inTree: true)
+        leftCount = middle
+      }
+    }
+    let made = try editor.ref(right)
+    try slab.drop(holder, arena)
+    return Split(right: made, leftCount: leftCount, rightCount: count + 1 - leftCount)
+  }
+
+  /// Moves the children from `middle` on of an inner node to a new one.
+  private func splitInner(_ ref: Int, at middle: Int) throws(FormatError) -> Split {
+    let offsets = try offsets(ref), children = slab.node(ref).count - 2, all = total(ref)
+    let leftCount = Int(truncatingIfNeeded: try slab.node(offsets).unsigned(middle - 1))
+    var moved: [Int64] = [0]
+    for i in middle..<children { moved.append(slab.int(ref, i + 1)) }
+    moved.append(Int64(all - leftCount) << 1 | 1)
+    var rightOffsets: [UInt64] = []
+    for i in middle..<children - 1 { rightOffsets.append(try slab.node(offsets).unsigned(i) - UInt64(leftCount)) }
+    moved[0] = Int64(slab.makeUnsigned(rightOffsets))
+    let right = slab.makeInts([.inner, .hasRefs], moved)
+    slab.truncateInts(ref, middle + 1)
+    slab.insertInt(ref, middle + 1, Int64(leftCount) << 1 | 1)
+    slab.truncateInts(offsets, middle - 1)
+    return Split(right: right, leftCount: leftCount, rightCount: all - leftCount)
+  }
+
+  /// Removes an element below `slot`; true if nothing is left there.
+  private func remove(_ slot: Slot, _ index: Int) throws(FormatError) -> Bool {
+    let ref = try editor.dirty(slot)
+    if !slab.node(ref).isInner {
+      try editor.remove(slot, index, element)
+      return try ColumnLeaf(arena, editor.ref(slot), element, inTree: true).count == 0
+    }
+    let (child, _) = try position(ref, index)
+    let start = try position(ref, index).start
+    let offsets = try offsets(ref)
+    let isEmpty = try remove(Slot(parent: ref, index: child + 1), index - start)
+    slab.addUnsigned(offsets, from: child, -1)
+    setTotal(ref, total(ref) - 1)
+    if isEmpty && slab.node(ref).count > 3 {
+      try editor.clear(Slot(parent: ref, index: child + 1))
+      slab.removeInt(ref, child + 1)
+      let offsetCount = slab.node(offsets).count
+      slab.removeInt(offsets, min(child, offsetCount - 1))
+      return false
+    }
+    if !isEmpty { try mergeIfSmall(ref, child) }
+    return isEmpty
+  }
+
+  /// Joins a leaf that has become small with its right or left neighbour.
+  private func mergeIfSmall(_ ref: Int, _ child: Int) throws(FormatError) {
+    let offsets = try offsets(ref), children = slab.node(ref).count - 2
+    func size(_ i: Int) throws(FormatError) -> Int {
+      let start = i == 0 ? 0 : Int(truncatingIfNeeded: try slab.node(offsets).unsigned(i - 1))
+      let end = i == children - 1 ? total(ref) : Int(truncatingIfNeeded: try slab.node(offsets).unsigned(i))
+      return end - start
+    }
+    guard children > 1, try size(child) < Self.maximumCount / 4 else { return }
+    guard try !arena.node(slab.node(ref).child(child + 1)).isInner else { return }
+    let left = child + 1 < children ? child : child - 1
+    guard try size(left) + size(left + 1) <= Self.maximumCount * 3 / 4 else { return }
+    let from = Slot(parent: ref, index: left + 2), to = Slot(parent: ref, index: left + 1)
+    _ = try editor.dirty(from)
+    _ = try editor.dirty(to)
+    try editor.move(from, from: 0, to: to, element, inTree: true)
+    try editor.clear(from)
+    slab.removeInt(ref, left + 2)
+    slab.removeInt(offsets, left)
+  }
+}

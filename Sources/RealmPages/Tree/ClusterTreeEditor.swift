@@ -1,0 +1,429 @@
+// Changing cluster trees: rows come and go, clusters split at 256 objects and join when they are small. Source:
+// format/2-model.md M6.
+
+/// One column as a cluster sees it.
+struct ClusterColumn {
+  enum Kind {
+    case scalar(ElementType, enumRef: Int)
+    /// One root ref a row, 0 for an empty collection.
+    case collection
+    /// See `Backlinks`.
+    case backlink
+  }
+
+  /// The leaf is in slot `position + 1`.
+  let position: Int
+  let kind: Kind
+}
+
+/// Changes the cluster tree that a slot refers to.
+struct ClusterTreeEditor {
+  let editor: NodeEditor
+  let root: Slot
+  let columns: [ClusterColumn]
+
+  private var slab: Slab { editor.slab }
+  private var arena: Arena { editor.arena }
+
+  /// Where an object is: its dirty cluster and its row.
+  struct Place {
+    let cluster: Int
+    let row: Int
+  }
+
+  /// A new tree without objects.
+  static func make(_ editor: NodeEditor, columns: [ClusterColumn]) -> Int {
+    makeLeaf(editor, columns, count: 0)
+  }
+
+  private static func makeLeaf(_ editor: NodeEditor, _ columns: [ClusterColumn], count: Int) -> Int {
+    let slots = (columns.map(\.position).max() ?? -1) + 2
+    let ref = editor.slab.makeInts(.hasRefs, repeating: 0, count: slots)
+    editor.slab.setTagged(ref, 0, Int64(count))
+    for column in columns { editor.slab.setChild(ref, column.position + 1, makeColumnLeaf(editor, column)) }
+    return ref
+  }
+
+  private static func makeColumnLeaf(_ editor: NodeEditor, _ column: ClusterColumn) -> Int {
+    switch column.kind {
+    case .scalar(let element, _): editor.makeLeaf(element, inTree: false)
+    case .collection, .backlink: editor.slab.makeInts(.hasRefs)
+    }
+  }
+
+  // MARK: objects
+
+  /// The dirty place of the object with this key; nil if there is none. O(log n).
+  func find(_ key: UInt64) throws(FormatError) -> Place? {
+    var slot = root, local = key
+    while true {
+      let ref = try editor.dirty(slot)
+      if slab.node(ref).isInner {
+        let (child, start) = try child(ref, local)
+        local &-= start
+        slot = Slot(parent: ref, index: child + 3)
+        continue
+      }
+      let cluster = try Cluster(arena, slab.node(ref), offset: 0)
+      let row = try cluster.lowerBound(local)
+      guard row < cluster.count, try cluster.key(row) == local else { return nil }
+      return Place(cluster: ref, row: row)
+    }
+  }
+
+  /// Adds an object with default values; its key is new to the tree. O(log n + 256).
+  func insert(_ key: UInt64) throws(FormatError) -> Place {
+    let result = try insert(root, key)
+    if let split = result.split {
+      let left = try editor.ref(root)
+      let isInner = slab.node(left).isInner
+      let depth = isInner ? Int(slab.int(left, 1) >> 1) + 1 : 1
+      let leftCount = try count(left), rightCount = try count(split.right)
+      // Compact if the children begin where those of a full node would.
+      let isCompact = split.key == 1 << (8 * UInt64(depth))
+      let offsets = isCompact ? 0 : slab.makeUnsigned([0, split.key])
+      editor.set(
+        root,
+        slab.makeInts(
+          [.inner, .hasRefs],
+          [
+            Int64(offsets), Int64(depth) << 1 | 1, Int64(leftCount + rightCount) << 1 | 1, Int64(left),
+            Int64(split.right),
+          ]
+        )
+      )
+    }
+    return result.place
+  }
+
+  /// Removes the object with this key, which exists, with its values; links and collections are the caller's business.
+  func remove(_ key: UInt64) throws(FormatError) {
+    _ = try remove(root, key)
+    while true {
+      let ref = try editor.ref(root), node = try arena.node(ref)
+      guard node.isInner, node.count == 4 else { return }
+      let offsets = try node.child(0)
+      if offsets != 0 {
+        // Keys are relative to the offset that goes away.
+        let start = try arena.integers(offsets).unsigned(0)
+        if start != 0 { try shift(Slot(parent: ref, index: 3), by: start) }
+        try slab.dropTree(offsets, arena)
+      }
+      // Read again: the shift may have made the child dirty.
+      editor.set(root, try arena.node(ref).child(3))
+      try slab.drop(ref, arena)
+    }
+  }
+
+  // MARK: columns
+
+  /// Calls `body` with each dirty cluster and its number of objects.
+  func forEachCluster(_ body: (Int, Int) throws(FormatError) -> Void) throws(FormatError) {
+    try forEachCluster(root, body)
+  }
+
+  private func forEachCluster(_ slot: Slot, _ body: (Int, Int) throws(FormatError) -> Void) throws(FormatError) {
+    let ref = try editor.dirty(slot)
+    if slab.node(ref).isInner {
+      for i in 3..<slab.node(ref).count { try forEachCluster(Slot(parent: ref, index: i), body) }
+    } else {
+      try body(ref, Cluster(arena, slab.node(ref), offset: 0).count)
+    }
+  }
+
+  /// Adds a column to every cluster, filled by `value` for each row.
+  func addColumn(_ column: ClusterColumn) throws(FormatError) {
+    try forEachCluster { (cluster, count) throws(FormatError) in
+      while slab.node(cluster).count <= column.position + 1 { slab.insertInt(cluster, slab.node(cluster).count, 0) }
+      let slot = Slot(parent: cluster, index: column.position + 1)
+      try editor.clear(slot)
+      editor.set(slot, Self.makeColumnLeaf(editor, column))
+      for row in 0..<count { try insertDefault(slot, row, column) }
+    }
+  }
+
+  /// Takes a column out of every cluster, with all that hangs from it.
+  func removeColumn(_ position: Int) throws(FormatError) {
+    try forEachCluster { (cluster, _) throws(FormatError) in
+      if position + 1 < slab.node(cluster).count { try editor.clear(Slot(parent: cluster, index: position + 1)) }
+    }
+  }
+
+  // MARK: leaves
+
+  private func insertDefault(_ slot: Slot, _ row: Int, _ column: ClusterColumn) throws(FormatError) {
+    switch column.kind {
+    case .scalar(let element, let enumRef):
+      try materialise(slot, element, enumRef)
+      try editor.insert(slot, row, editor.defaultValue(element), element, inTree: false)
+    case .collection, .backlink: slab.insertInt(try editor.dirty(slot), row, 0)
+    }
+  }
+
+  /// Enumerated leaves turn into leaves of strings when they change.
+  private func materialise(_ slot: Slot, _ element: ElementType, _ enumRef: Int) throws(FormatError) {
+    if enumRef != 0 { try editor.materialise(slot, enumRef: enumRef) }
+  }
+
+  private func insertRow(_ cluster: Int, _ row: Int, key: UInt64) throws(FormatError) -> Place {
+    let count = try Cluster(arena, slab.node(cluster), offset: 0).count
+    let head = slab.int(cluster, 0)
+    if head & 1 != 0 && key == UInt64(count) && row == count {
+      slab.setTagged(cluster, 0, Int64(count + 1))
+    } else {
+      let keys = try generalKeys(cluster)
+      slab.insertUnsigned(keys, row, key)
+    }
+    while let last = columns.map(\.position).max(), slab.node(cluster).count <= last + 1 {
+      slab.insertInt(cluster, slab.node(cluster).count, 0)
+    }
+    for column in columns {
+      let slot = Slot(parent: cluster, index: column.position + 1)
+      if try editor.ref(slot) == 0 { editor.set(slot, Self.makeColumnLeaf(editor, column)) }
+      try insertDefault(slot, row, column)
+    }
+    return Place(cluster: cluster, row: row)
+  }
+
+  private func generalKeys(_ cluster: Int) throws(FormatError) -> Int {
+    let head = slab.int(cluster, 0)
+    if head & 1 == 0 { return try slab.child(cluster, 0, arena) }
+    let made = slab.makeUnsigned((0..<max(0, head >> 1)).map { UInt64($0) })
+    slab.setChild(cluster, 0, made)
+    return made
+  }
+
+  private func removeRow(_ cluster: Int, _ row: Int) throws(FormatError) {
+    let count = try Cluster(arena, slab.node(cluster), offset: 0).count
+    if slab.int(cluster, 0) & 1 != 0 && row == count - 1 {
+      slab.setTagged(cluster, 0, Int64(count - 1))
+    } else {
+      slab.removeInt(try generalKeys(cluster), row)
+    }
+    for column in columns {
+      let slot = Slot(parent: cluster, index: column.position + 1)
+      switch column.kind {
+      case .scalar(let element, let enumRef):
+        try materialise(slot, element, enumRef)
+        try editor.remove(slot, row, element)
+      case .collection, .backlink:
+        let ref = try editor.dirty(slot), root = slab.int(ref, row)
+        if root != 0 && root & 1 == 0 { try slab.dropTree(Int(root), arena) }
+        slab.removeInt(ref, row)
+      }
+    }
+  }
+
+  /// Moves the rows from `start` on to the end of another cluster, whose keys are relative to `base` of this one's.
+  private func moveRows(_ from: Int, _ start: Int, to: Int, keysMinus base: UInt64) throws(FormatError) {
+    let source = try Cluster(arena, slab.node(from), offset: 0), count = source.count
+    let target = try Cluster(arena, slab.node(to), offset: 0).count
+    var keys: [UInt64] = []
+    for row in start..<count { keys.append(try source.key(row) &- base) }
+    let staysCompact = slab.int(to, 0) & 1 != 0 && keys.enumerated().allSatisfy { $1 == UInt64(target + $0) }
+    if staysCompact {
+      slab.setTagged(to, 0, Int64(target + keys.count))
+    } else {
+      let general = try generalKeys(to)
+      for (i, key) in keys.enumerated() { slab.insertUnsigned(general, target + i, key) }
+    }
+    for column in columns {
+      let source = Slot(parent: from, index: column.position + 1), sink = Slot(parent: to, index: column.position + 1)
+      switch column.kind {
+      case .scalar(let element, let enumRef):
+        try materialise(source, element, enumRef)
+        try materialise(sink, element, enumRef)
+        _ = try editor.dirty(source)
+        _ = try editor.dirty(sink)
+        try editor.move(source, from: start, to: sink, element, inTree: false)
+      case .collection, .backlink:
+        let old = try editor.dirty(source), new = try editor.dirty(sink)
+        for row in start..<count { slab.insertInt(new, slab.node(new).count, slab.int(old, row)) }
+        slab.truncateInts(old, start)
+      }
+    }
+    if slab.int(from, 0) & 1 != 0 {
+      slab.setTagged(from, 0, Int64(start))
+    } else {
+      slab.truncateInts(try slab.child(from, 0, arena), start)
+    }
+  }
+
+  // MARK: inner nodes
+
+  private struct Split {
+    let right: Int
+    /// Where the right part begins, relative to the left part's offset.
+    let key: UInt64
+  }
+
+  private func count(_ ref: Int) throws(FormatError) -> Int {
+    let node = slab.node(ref)
+    return node.isInner ? Int(slab.int(ref, 2) >> 1) : try Cluster(arena, node, offset: 0).count
+  }
+
+  /// The child of a dirty inner node for `key`, and its offset.
+  private func child(_ ref: Int, _ key: UInt64) throws(FormatError) -> (child: Int, start: UInt64) {
+    let node = slab.node(ref), children = node.count - 3, starts = try node.child(0)
+    if starts == 0 {
+      let shift = 8 * UInt64(slab.int(ref, 1) >> 1)
+      let child = min(key >> shift, UInt64(children - 1))
+      return (Int(child), child << shift)
+    }
+    let offsets = try arena.integers(starts)
+    let child = max(0, min(children, try offsets.upperBound(key)) - 1)
+    return (child, try offsets.unsigned(child))
+  }
+
+  private func generalOffsets(_ ref: Int) throws(FormatError) -> Int {
+    if slab.int(ref, 0) != 0 { return try slab.child(ref, 0, arena) }
+    let shift = 8 * UInt64(slab.int(ref, 1) >> 1)
+    let made = slab.makeUnsigned((0..<UInt64(slab.node(ref).count - 3)).map { $0 << shift })
+    slab.setChild(ref, 0, made)
+    return made
+  }
+
+  private func insert(_ slot: Slot, _ key: UInt64) throws(FormatError) -> (place: Place, split: Split?) {
+    let ref = try editor.dirty(slot)
+    if !slab.node(ref).isInner { return try insertIntoLeaf(ref, key) }
+    let (child, first) = try child(ref, key)
+    var start = first
+    if key < start {
+      // A key before all others: the first child begins earlier from now on.
+      try shift(Slot(parent: ref, index: child + 3), by: start - key)
+      slab.setUnsigned(try generalOffsets(ref), child, key)
+      start = key
+    }
+    let result = try insert(Slot(parent: ref, index: child + 3), key &- start)
+    slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + 1)
+    guard let split = result.split else { return (result.place, nil) }
+    let begin = start &+ split.key
+    let shift = 8 * UInt64(slab.int(ref, 1) >> 1)
+    let children = slab.node(ref).count - 3
+    if !(slab.int(ref, 0) == 0 && child == children - 1 && begin == UInt64(children) << shift) {
+      slab.insertUnsigned(try generalOffsets(ref), child + 1, begin)
+    }
+    slab.insertInt(ref, child + 4, Int64(split.right))
+    if children + 1 <= Cluster.maximumCount { return (result.place, nil) }
+    return (result.place, try splitInner(ref, at: child + 1 == children ? children : (children + 1) / 2))
+  }
+
+  private func insertIntoLeaf(_ ref: Int, _ key: UInt64) throws(FormatError) -> (place: Place, split: Split?) {
+    let cluster = try Cluster(arena, slab.node(ref), offset: 0)
+    let row = try cluster.lowerBound(key)
+    if cluster.count < Cluster.maximumCount { return (try insertRow(ref, row, key: key), nil) }
+    let right = Self.makeLeaf(editor, columns, count: 0)
+    if row == cluster.count {
+      return (try insertRow(right, 0, key: 0), Split(right: right, key: key))
+    }
+    let middle = max(1, min(row, cluster.count - 1)) < cluster.count / 2 ? cluster.count / 2 : max(1, row)
+    let base = try cluster.key(middle)
+    try moveRows(ref, middle, to: right, keysMinus: base)
+    // A new object between the halves stays with the left one, whose keys are all smaller than the right one's first.
+    return (try insertRow(ref, row, key: key), Split(right: right, key: base))
+  }
+
+  private func splitInner(_ ref: Int, at middle: Int) throws(FormatError) -> Split {
+    let children = slab.node(ref).count - 3, level = slab.int(ref, 1)
+    let wasCompact = slab.int(ref, 0) == 0
+    let shift = 8 * UInt64(level >> 1)
+    let base = wasCompact ? UInt64(middle) << shift : try slab.node(generalOffsets(ref)).unsigned(middle)
+    var elements: [Int64] = [0, level, 0]
+    var rightCount = 0
+    for i in middle..<children {
+      let child = slab.int(ref, i + 3)
+      elements.append(child)
+      let node = try arena.node(Int(child))
+      rightCount += node.isInner ? Int(try node.tagged(2)) : try Cluster(arena, node, offset: 0).count
+    }
+    elements[2] = Int64(rightCount) << 1 | 1
+    if !wasCompact {
+      let offsets = try generalOffsets(ref)
+      var moved: [UInt64] = []
+      for i in middle..<children { moved.append(try slab.node(offsets).unsigned(i) - base) }
+      elements[0] = Int64(slab.makeUnsigned(moved))
+      slab.truncateInts(offsets, middle)
+    }
+    let right = slab.makeInts([.inner, .hasRefs], elements)
+    slab.truncateInts(ref, middle + 3)
+    slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 - Int64(rightCount))
+    return Split(right: right, key: base)
+  }
+
+  /// Removes an object below `slot`; true if nothing is left there.
+  private func remove(_ slot: Slot, _ key: UInt64) throws(FormatError) -> Bool {
+    let ref = try editor.dirty(slot)
+    if !slab.node(ref).isInner {
+      let cluster = try Cluster(arena, slab.node(ref), offset: 0)
+      let row = try cluster.lowerBound(key)
+      guard row < cluster.count, try cluster.key(row) == key else {
+        throw FormatError("no object with key \(key) in its cluster", ref: ref)
+      }
+      try removeRow(ref, row)
+      return cluster.count == 1
+    }
+    let (child, start) = try child(ref, key)
+    let isEmpty = try remove(Slot(parent: ref, index: child + 3), key &- start)
+    slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 - 1)
+    if isEmpty && slab.node(ref).count > 4 {
+      try removeChild(ref, child)
+      return false
+    }
+    if !isEmpty { try mergeIfSmall(ref, child) }
+    return isEmpty
+  }
+
+  private func removeChild(_ ref: Int, _ child: Int) throws(FormatError) {
+    let children = slab.node(ref).count - 3
+    if !(slab.int(ref, 0) == 0 && child == children - 1) { slab.removeInt(try generalOffsets(ref), child) }
+    try editor.clear(Slot(parent: ref, index: child + 3))
+    slab.removeInt(ref, child + 3)
+  }
+
+  /// Joins a cluster that has become small with its right or left neighbour.
+  private func mergeIfSmall(_ ref: Int, _ child: Int) throws(FormatError) {
+    let children = slab.node(ref).count - 3
+    let node = try arena.node(slab.node(ref).child(child + 3))
+    guard children > 1, !node.isInner, try Cluster(arena, node, offset: 0).count < Cluster.maximumCount / 4
+    else { return }
+    let left = child + 1 < children ? child : child - 1
+    let leftNode = try arena.node(slab.node(ref).child(left + 3))
+    let rightNode = try arena.node(slab.node(ref).child(left + 4))
+    let joined = try Cluster(arena, leftNode, offset: 0).count + Cluster(arena, rightNode, offset: 0).count
+    guard joined <= Cluster.maximumCount * 3 / 4 else { return }
+    let offsets = try generalOffsets(ref)
+    let distance = try slab.node(offsets).unsigned(left + 1) - slab.node(offsets).unsigned(left)
+    let from = try editor.dirty(Slot(parent: ref, index: left + 4))
+    let to = try editor.dirty(Slot(parent: ref, index: left + 3))
+    try moveRows(from, 0, to: to, keysMinus: 0 &- distance)
+    try removeChild(ref, left + 1)
+  }
+
+  /// Adds `base` to all keys of the subtree in `slot`, whose parent's offset for it goes away.
+  private func shift(_ slot: Slot, by base: UInt64) throws(FormatError) {
+    let ref = try editor.dirty(slot)
+    if slab.node(ref).isInner {
+      slab.addUnsigned(try generalOffsets(ref), from: 0, Int(bitPattern: UInt(base)))
+    } else {
+      slab.addUnsigned(try generalKeys(ref), from: 0, Int(bitPattern: UInt(base)))
+    }
+  }
+}
+
+extension NodeEditor {
+  /// Turns the leaf in `slot`, if it is enumerated, into one that holds its strings.
+  func materialise(_ slot: Slot, enumRef: Int) throws(FormatError) {
+    let old = try arena.node(ref(slot))
+    if old.hasRefs || old.scheme != .bits { return }
+    let values = try StringLeaf(arena, enumRef)
+    let holder = slab.makeInts(.hasRefs, [Int64(makeStrings())])
+    let new = Slot(parent: holder, index: 0)
+    for i in 0..<old.count {
+      let value = try values.value(Int(truncatingIfNeeded: old.int(i)), arena)
+      try insertString(new, i, value?.unsafeBytes)
+    }
+    try slab.drop(old.ref, arena)
+    set(slot, try ref(new))
+    try slab.drop(holder, arena)
+  }
+}

@@ -1,0 +1,103 @@
+// Owner, mode, links, times, statfs and extended attributes.
+
+import Foundation
+import RealmPages
+import TestSupport
+import Testing
+
+@testable import FileTree
+
+@Suite("Attributes")
+struct AttributeTests {
+  @Test(
+    "mode and owner follow from the realm file: read bits only, and x where r for directories",
+    arguments: [(0o644, 0o444, 0o555), (0o600, 0o400, 0o500), (0o777, 0o444, 0o555), (0o040, 0o040, 0o050)]
+  )
+  func modeFollowsFromTheFile(_ mode: Int, _ file: Int, _ directory: Int) throws {
+    let scratch = try ScratchRealm("people")
+    let tree = try scratch.tree()
+    #expect(chmod(scratch.file.path, mode_t(mode)) == 0)
+    let later = try scratch.tree()
+    #expect(try later.find("Person").permissions == UInt32(directory))
+    #expect(try later.find("Person/4.json").permissions == UInt32(file))
+    #expect(try later.attributes(.root).permissions == UInt32(directory))
+    #expect(try tree.find("Person").owner == getuid())
+    #expect(
+      try tree.find("Person/4.json").group == FileManager.default.attributesOfItem(
+        atPath: scratch.file.path
+      )[.groupOwnerAccountID] as? UInt32
+    )
+  }
+
+  @Test("uid, gid and the masks override them")
+  func masksOverride() throws {
+    var options = MountOptions()
+    options.uid = 12
+    options.gid = 34
+    options.umask = 0o027
+    #expect(try FileTree.of("people", options).find("Person/4.json").permissions == 0o440)
+    #expect(try FileTree.of("people", options).find("Person").permissions == 0o550)
+    options.fmask = 0o007
+    options.dmask = 0o077
+    let tree = try FileTree.of("people", options)
+    let file = try tree.find("Person/4.json"), directory = try tree.find("Person")
+    #expect(file.permissions == 0o440 && directory.permissions == 0o500)
+    #expect(file.owner == 12 && directory.group == 34)
+  }
+
+  @Test("a file has one link, a directory two and one for each directory in it")
+  func links() throws {
+    let tree = try FileTree.of("people")
+    #expect(try tree.find("Person/4.json").links == 1)
+    #expect(try tree.find("Person").links == 2)
+    #expect(try tree.attributes(.root).links == 5, "Person, Dog and .realm")
+    #expect(try tree.find(".realm").links == 4, "schema and tables")
+  }
+
+  @Test("at first every time is that of the realm file")
+  func firstTimesAreTheFiles() throws {
+    let scratch = try ScratchRealm("people")
+    let time = timespec(tv_sec: 1_600_000_000, tv_nsec: 123_456_789)
+    #expect(utimensat(AT_FDCWD, scratch.file.path, [time, time], 0) == 0)
+    let tree = try scratch.tree()
+    for path in ["", "Person", "Person/4.json", ".realm/version", ".realm/schema/Dog.json"] {
+      let attributes = try tree.find(path)
+      #expect(attributes.modifiedSeconds == 1_600_000_000 && attributes.modifiedNanoseconds == 123_456_789, "\(path)")
+    }
+  }
+
+  @Test("statfs counts the realm file as used, on top of what is free where it lies")
+  func statfsCountsTheFile() throws {
+    let tree = try FileTree.of("strings")
+    let status = try tree.fileSystemStatus()
+    let size = try Fixture.named("strings").bytes().count
+    #expect(Int(status.blocks - status.freeBlocks) * Int(status.blockSize) >= size)
+    #expect(Int(status.blocks - status.freeBlocks - 1) * Int(status.blockSize) < size)
+    #expect(status.files - status.freeFiles == 3500)
+    #expect(status.longestName == 255)
+  }
+
+  @Test("extended attributes tell class, object key and version")
+  func extendedAttributes() throws {
+    let tree = try FileTree.of("people")
+    let object = try tree.find("Person/4.json").inode
+    #expect(try tree.extendedAttributeNames(object) == ["user.realm.class", "user.realm.key", "user.realm.version"])
+    #expect(try tree.extendedAttribute(object, "user.realm.class") == "Person")
+    #expect(try tree.extendedAttribute(object, "user.realm.key") == "1")
+    #expect(try tree.extendedAttribute(object, "user.realm.version") == "5")
+    let directory = try tree.find("Dog").inode
+    #expect(try tree.extendedAttributeNames(directory) == ["user.realm.class", "user.realm.version"])
+    #expect(try tree.extendedAttribute(directory, "user.realm.class") == "Dog")
+    #expect(try tree.extendedAttributeNames(.root) == ["user.realm.version"])
+  }
+
+  @Test("an unknown attribute of namespace user does not exist, and other namespaces are not supported")
+  func otherExtendedAttributes() throws {
+    let tree = try FileTree.of("people")
+    let object = try tree.find("Person/4.json").inode
+    #expect(failure { try tree.extendedAttribute(object, "user.mime_type") }?.kind == "noSuchAttribute")
+    for name in ["security.selinux", "system.posix_acl_access", "trusted.x"] {
+      #expect(failure { try tree.extendedAttribute(object, name) }?.kind == "unsupportedAttribute")
+    }
+  }
+}

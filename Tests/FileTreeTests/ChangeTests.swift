@@ -1,0 +1,186 @@
+// Commits by other programs: what becomes visible, what moves its time, what is announced, and what is left alone.
+
+import Foundation
+import RealmPages
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import FileTree
+
+@Suite("Changes by other programs")
+struct ChangeTests {
+  private static let canCommit: Comment = "the tool that commits is not at ../shared/tools"
+
+  /// The object key of `Person/4.json`.
+  private func key(_ tree: FileTree) throws -> ObjKey {
+    let text = try tree.extendedAttribute(tree.find("Person/4.json").inode, "user.realm.key")
+    return ObjKey(try #require(Int64(text)))
+  }
+
+  @Test(
+    "a commit shows at the next lookup, moves the times of its class alone, and keeps inodes",
+    .enabled(if: ScratchRealm.canCommit, canCommit)
+  )
+  func commitShows() throws {
+    let scratch = try ScratchRealm("people")
+    let tree = try scratch.tree()
+    let person = try tree.find("Person/4.json"), dog = try tree.find("Dog/Fido.json"), root = try tree.attributes(.root)
+    let directory = try tree.find("Person")
+    try scratch.commit("Person", key(tree), "age", 1_234_567)
+    let after = try tree.find("Person/4.json")
+    #expect(after.inode == person.inode)
+    #expect(try tree.text("Person/4.json").contains("1234567"))
+    #expect(try tree.text("Person/4.json").utf8.count == after.size)
+    #expect((after.modifiedSeconds, after.modifiedNanoseconds) > (person.modifiedSeconds, person.modifiedNanoseconds))
+    #expect(try tree.find("Person").modifiedSeconds >= directory.modifiedSeconds)
+    #expect(try tree.find("Person/11.json").modifiedNanoseconds == after.modifiedNanoseconds)
+    #expect(try tree.find("Dog/Fido.json") == dog)
+    #expect(try tree.attributes(.root) != root)
+    #expect(try tree.text(".realm/version") == "6\n")
+    #expect(try tree.extendedAttribute(after.inode, "user.realm.version") == "6")
+  }
+
+  @Test(
+    "handles opened after a commit bypass the page cache; a handle from before keeps its text",
+    .enabled(if: ScratchRealm.canCommit, canCommit)
+  )
+  func handlesAcrossCommits() throws {
+    let scratch = try ScratchRealm("people")
+    let tree = try scratch.tree()
+    let inode = try tree.find("Person/4.json").inode
+    let old = try tree.open(inode)
+    tree.pageCacheSeeded(old)
+    #expect(old.caching == .keep)
+    try scratch.commit("Person", key(tree), "age", 77)
+    let new = try tree.open(inode)
+    #expect(new.caching == .bypass && !new.maySeedPageCache)
+    #expect(new.wholeText.contains("\"age\": 77") && !old.wholeText.contains("\"age\": 77"))
+    let dog = try tree.open(tree.find("Dog/Fido.json").inode)
+    #expect(dog.caching == .keep)
+    for file in [old, new, dog] { tree.release(file) }
+  }
+
+  @Test(
+    "a version is announced once, with the directories that changed and the open files",
+    .enabled(if: ScratchRealm.canCommit, canCommit)
+  )
+  func announcements() throws {
+    let scratch = try ScratchRealm("people")
+    let tree = try scratch.tree()
+    let seen = Atomic<Int>(0)
+    tree.observeVersions { seen.add(1, ordering: .relaxed) }
+    let reader = try tree.changeReader()
+    #expect(try tree.nextChange(reader) == nil)
+    let file = try tree.open(tree.find("Person/4.json").inode)
+    tree.pageCacheSeeded(file)
+    let key = try key(tree)
+    try scratch.commit("Person", key, "age", 1, count: 3)
+    try tree.refresh()
+    #expect(seen.load(ordering: .relaxed) == 1)
+    let change = try #require(try tree.nextChange(reader))
+    #expect(change.directories.map { String(decoding: $0.name, as: UTF8.self) } == [".realm", "Person"])
+    #expect(change.inodes == [.root, file.inode])
+    #expect(try tree.nextChange(reader) == nil)
+    tree.release(file)
+
+    try scratch.replace(by: "nested")
+    let other = try #require(try tree.nextChange(reader))
+    let names = Set(other.directories.map { String(decoding: $0.name, as: UTF8.self) })
+    #expect(names.isSuperset(of: ["Person", "Dog", ".realm"]) && names.count > 3, "gone and new classes")
+    #expect(other.inodes == [.root])
+  }
+
+  @Test("the text of an object changes with the embedded objects in it, and with no others")
+  func embeddedChangesCount() throws {
+    func tables(_ bytes: [UInt8]) throws -> [(ordinal: TableOrdinal, table: Table)] {
+      let scratch = try ScratchRealm(bytes: bytes)
+      let snapshot = try Realm(Configuration(path: scratch.file.path)).latest()
+      return try snapshot.tableKeys().map { (UInt32($0.slot), try #require(try snapshot.table($0))) }
+    }
+    func stamp(_ generation: UInt64) -> ChangeStamp {
+      ChangeStamp(generation: generation, modified: Timestamp(seconds: 1, nanoseconds: 0), noticed: generation)
+    }
+    let bytes = try Fixture.named("embedded").bytes()
+    let first = try ChangeTimes().advanced(to: tables(bytes), file: 0, stamp: stamp(1))
+    var moves: [[String]] = []
+    for place in Self.embeddedContentVersions(bytes) {
+      var changed = bytes
+      changed[place] += 2
+      let after = try tables(changed)
+      let second = first.advanced(to: after, file: 0, stamp: stamp(2))
+      moves.append(after.filter { second[$0.ordinal]?.generation == 2 }.map(\.table.name))
+    }
+    // What earlier versions left behind moves nothing.
+    moves.removeAll(where: \.isEmpty)
+    #expect(moves.count == 2, "Address, and Geo in it")
+    #expect(moves.allSatisfy { $0.contains("class_Contact") && !$0.contains("metadata") })
+  }
+
+  /// Where the top arrays of embedded tables have their content version, as a tagged number.
+  private static func embeddedContentVersions(_ bytes: [UInt8]) -> [Int] {
+    stride(from: 24, to: bytes.count - 64, by: 8).compactMap { node in
+      // A node of 14 refs or tagged numbers of 16 bits: slot 6 is the content version, slot 12 tells the kind.
+      guard bytes[node..<node + 8] == [0x41, 0x41, 0x41, 0x41, 0x45, 0, 0, 14], bytes[node + 8 + 24] == 3 else {
+        return nil
+      }
+      return node + 8 + 12
+    }
+  }
+
+  @Test("times move even if two commits fall into one tick of the clock, and never back")
+  func timesAlwaysMove() throws {
+    let snapshot = try Fixture.named("people").snapshot()
+    let person = try #require(try snapshot.table(named: "class_Person"))
+    let time = Timestamp(seconds: 100, nanoseconds: 999_999_999)
+    func stamp(_ generation: UInt64, _ time: Timestamp) -> ChangeStamp {
+      ChangeStamp(generation: generation, modified: time, noticed: generation)
+    }
+    let first = ChangeTimes().advanced(to: [(0, person)], file: 1, stamp: stamp(1, time))
+    #expect(first[0] == stamp(1, time) && first[1] == nil)
+    let same = first.advanced(to: [(0, person)], file: 1, stamp: stamp(2, Timestamp(seconds: 200, nanoseconds: 0)))
+    #expect(same[0] == stamp(1, time), "nothing changed")
+    let other = same.advanced(to: [(0, person)], file: 2, stamp: stamp(3, Timestamp(seconds: 50, nanoseconds: 0)))
+    #expect(other[0] == stamp(3, Timestamp(seconds: 101, nanoseconds: 0)), "another file with an earlier time")
+  }
+
+  @Test("eight threads read a realm that is replaced and committed to all the time, and see whole texts only")
+  func readersDuringChanges() throws {
+    let scratch = try ScratchRealm("people")
+    let tree = try scratch.tree()
+    let end = Date().addingTimeInterval(2)
+    let problems = Mutex<[String]>([])
+    let reads = Atomic<Int>(0)
+    onThreads(9) { number in
+      while Date() < end {
+        do {
+          if number == 0 {
+            try scratch.replace(by: reads.load(ordering: .relaxed) % 2 == 0 ? "people" : "many-versions")
+            usleep(500)
+            continue
+          }
+          let directories = try tree.list("", attributes: true).filter { !$0.isDot }
+          for directory in directories {
+            for entry in try tree.list(directory.name, batch: 7, attributes: number % 2 == 0).prefix(40)
+            where !entry.isDot {
+              let file = try tree.open(entry.inode)
+              if file.maySeedPageCache { tree.pageCacheSeeded(file) }
+              if (try? JSONSerialization.jsonObject(with: Data(file.wholeText.utf8))) == nil {  // reported below
+                problems.withLock { $0.append("\(entry.name): \(file.wholeText)") }
+              }
+              tree.release(file)
+              reads.add(1, ordering: .relaxed)
+            }
+          }
+        } catch let error as FileTreeError where ["stale", "notFound"].contains(error.kind) {
+          continue  // the class went away with the file
+        } catch {
+          problems.withLock { $0.append("\(error)") }
+        }
+      }
+    }
+    #expect(problems.withLock { Array($0.prefix(3)) }.isEmpty)
+    #expect(reads.load(ordering: .relaxed) > 100)
+    #expect(tree.inodes.count == 0 && tree.openFiles.inodes.isEmpty)
+  }
+}

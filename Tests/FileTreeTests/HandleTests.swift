@@ -1,0 +1,125 @@
+// Open files, and how they share the kernel's page cache.
+
+import Foundation
+import RealmPages
+import TestSupport
+import Testing
+
+@testable import FileTree
+
+@Suite("Open files")
+struct HandleTests {
+  @Test("reads give exactly the asked range, and nothing beyond the end")
+  func ranges() throws {
+    let tree = try FileTree.of("people")
+    let file = try tree.open(tree.find("Person/4.json").inode)
+    let text = Array(file.wholeText.utf8)
+    for (offset, count) in [(0, 1), (0, .max), (5, 10), (text.count - 1, 10), (text.count, 1), (.max, .max), (-1, 2)] {
+      let start = min(max(offset, 0), text.count)
+      let expected = Array(text[start..<start + min(count, text.count - start)])
+      #expect(file.read(from: offset, count: count) { span in span.withUnsafeBytes { [UInt8]($0) } } == expected)
+    }
+    tree.release(file)
+  }
+
+  @Test("an open handle keeps its text when the file is replaced; its inode lives as long as the handle")
+  func handleOutlivesTheObject() throws {
+    let scratch = try ScratchRealm("people")
+    let tree = try scratch.tree()
+    let inode = try tree.find("Person/4.json").inode
+    let file = try tree.open(inode)
+    tree.pageCacheSeeded(file)
+    let text = file.wholeText
+    try scratch.replace(by: "nested")
+    #expect(file.wholeText == text)
+    #expect(failure { try tree.find("Person") }?.kind == "notFound")
+    #expect(try tree.attributes(inode).links == 0)
+    #expect(try tree.attributes(inode).size == text.utf8.count)
+    #expect(failure { try tree.open(inode) }?.kind == "stale")
+    tree.release(file)
+    #expect(failure { try tree.attributes(inode) }?.kind == "stale")
+  }
+
+  @Test("a class that comes with another file has other inodes than the one it takes the place of")
+  func replacedClassesHaveNewInodes() throws {
+    let scratch = try ScratchRealm("people")
+    let tree = try scratch.tree()
+    let before = try Set(tree.list("").filter { !$0.isDot }.map(\.inode))
+    try scratch.replace(by: "nested")
+    let between = try Set(tree.list("").filter { !$0.isDot }.map(\.inode))
+    #expect(!between.isEmpty && before.isDisjoint(with: between))
+    try scratch.replace(by: "people")
+    #expect(try Set(tree.list("").filter { !$0.isDot }.map(\.inode)) == before)
+  }
+
+  private static let inode = InodeNumber(7)
+
+  /// A handle on an inode in a given situation, with the page cache seeded if that is allowed.
+  private func open(_ files: OpenFiles, _ text: String, _ liveliness: OpenFiles.Liveliness) -> OpenFile {
+    let file = OpenFile(Self.inode, files.open(Self.inode, Array(text.utf8), liveliness), text: Array(text.utf8))
+    if file.maySeedPageCache { files.seeded(file) }
+    return file
+  }
+
+  @Test("the first handle on an unchanged text may seed the page cache, and all may keep what is in it")
+  func unchangedTextsAreKept() {
+    let files = OpenFiles()
+    let first = open(files, "a", .unchanged), second = open(files, "a", .unchanged)
+    #expect(first.caching == .keep && first.maySeedPageCache)
+    #expect(second.caching == .keep && !second.maySeedPageCache)
+    files.close(first)
+    #expect(!open(files, "a", .unchanged).maySeedPageCache, "the second handle may be reading")
+    #expect(!open(OpenFiles(), "", .unchanged).maySeedPageCache)
+    #expect(!open(OpenFiles(), String(repeating: "a", count: 40_000), .unchanged).maySeedPageCache)
+  }
+
+  @Test("a text that changed a moment ago is read past the page cache")
+  func liveTextsBypass() {
+    #expect(open(OpenFiles(), "a", .live).caching == .bypass)
+  }
+
+  @Test("a text that changed long ago replaces what is in the page cache")
+  func quietTextsRefresh() {
+    #expect(open(OpenFiles(), "a", .quiet).caching == .refresh)
+  }
+
+  @Test("handles with different texts never share the page cache")
+  func differentTextsDoNotShare() {
+    let files = OpenFiles()
+    let old = open(files, "a", .unchanged)
+    let new = open(files, "b", .quiet)
+    #expect(new.caching == .bypass)
+    #expect(open(files, "a", .quiet).caching == .refresh)
+    files.close(old)
+    files.close(new)
+    #expect(open(files, "b", .quiet).caching == .bypass, "the third handle still has the old text")
+  }
+
+  @Test("while one handle seeds the page cache, others wait")
+  func seedingExcludes() {
+    let files = OpenFiles()
+    let text = Array("a".utf8)
+    let first = OpenFile(Self.inode, files.open(Self.inode, text, .unchanged), text: text)
+    #expect(first.maySeedPageCache)
+    let order = Order()
+    let waiter = Thread {
+      _ = files.open(Self.inode, text, .unchanged)
+      order.note("opened")
+    }
+    waiter.start()
+    usleep(20_000)
+    order.note("seeded")
+    files.seeded(first)
+    while !waiter.isFinished { usleep(1000) }
+    #expect(order.notes == ["seeded", "opened"])
+  }
+
+  /// What happened, in order.
+  private final class Order: @unchecked Sendable {
+    // Unchecked: the lock.
+    private let lock = NSLock()
+    private var all: [String] = []
+    func note(_ what: String) { lock.withLock { all.append(what) } }
+    var notes: [String] { lock.withLock { all } }
+  }
+}

@@ -1,0 +1,127 @@
+// What the tree remembers, and that it is bounded.
+
+import RealmPages
+import Testing
+
+@testable import FileTree
+
+@Suite("Caches and inode numbers")
+struct MemoryTests {
+  private func item(_ inode: UInt64, _ generation: UInt64, _ size: Int) -> TextCache.Item {
+    TextCache.Item(
+      inode: InodeNumber(inode),
+      generation: generation,
+      text: Array(repeating: UInt8(inode & 255), count: size)
+    )
+  }
+
+  @Test("a text is found for its inode and generation only")
+  func textsBelongToGenerations() {
+    let cache = TextCache(maximumBytes: 10_000, slots: 16)
+    cache.insert([item(1, 1, 10)])
+    #expect(cache.find(InodeNumber(1), 1)?.text?.count == 10)
+    #expect(cache.size(of: InodeNumber(1), 1) == 10)
+    #expect(cache.find(InodeNumber(1), 2) == nil && cache.find(InodeNumber(2), 1) == nil)
+    cache.insert([item(1, 2, 20)])
+    #expect(cache.find(InodeNumber(1), 1) == nil)
+    #expect(cache.find(InodeNumber(1), 2)?.size == 20)
+    #expect(cache.usage == (84, 1))
+  }
+
+  @Test("the cache is bounded in bytes and in entries, and the oldest go first")
+  func textsAreBounded() {
+    let cache = TextCache(maximumBytes: 2000, slots: 16)
+    for number in 1...100 { cache.insert([item(UInt64(number), 1, 36)]) }
+    #expect(cache.usage == (1600, 16))
+    #expect(cache.find(InodeNumber(84), 1) == nil && cache.find(InodeNumber(85), 1) != nil)
+    cache.insert([item(200, 1, 1900)])
+    #expect(cache.usage == (1964, 1))
+    #expect(cache.find(InodeNumber(200), 1)?.size == 1900)
+    cache.insert([item(201, 1, 3000)])
+    #expect(cache.usage.count == 1, "a text beyond the bound is alone")
+  }
+
+  @Test("of a very large text only the size is remembered")
+  func largeTextsAreSizes() {
+    let cache = TextCache()
+    cache.insert([item(1, 1, TextCache.largestText + 1)])
+    #expect(cache.find(InodeNumber(1), 1)?.text == nil)
+    #expect(cache.find(InodeNumber(1), 1)?.size == TextCache.largestText + 1)
+    #expect(cache.usage.bytes < 100)
+  }
+
+  @Test("the cache agrees with a dictionary over random use", arguments: [1, 2, 3])
+  func textsAgreeWithModel(_ seed: UInt64) {
+    var state = seed
+    func random(_ bound: UInt64) -> UInt64 {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return (state >> 33) % bound
+    }
+    let cache = TextCache(maximumBytes: 1 << 20, slots: 64)
+    var model: [UInt64: (generation: UInt64, size: Int)] = [:]
+    var order: [UInt64] = []
+    var wrong = 0
+    for _ in 0..<1000 {
+      // Few different numbers in the bits that the hash takes, so that chains are long.
+      let inode = random(40) << random(3) * 20, generation = random(3) + 1, size = Int(random(50))
+      cache.insert([item(inode, generation, size)])
+      model[inode] = (generation, size)
+      order.append(inode)
+      for known in Set(order.suffix(64)) {
+        guard let expected = model[known] else { continue }
+        let found = cache.size(of: InodeNumber(known), expected.generation)
+        let other = cache.size(of: InodeNumber(known), expected.generation + 1)
+        if found != expected.size || other != nil { wrong += 1 }
+      }
+    }
+    #expect(wrong == 0)
+    #expect(cache.usage.count <= 64)
+  }
+
+  @Test(
+    "an inode number spells what it stands for",
+    arguments: [
+      TreeNode.fixed(.root), .fixed(.tablesDirectory), .table(0), .table(InodeNumber.maximumOrdinal), .schemaFile(0),
+      .schemaFile(InodeNumber.maximumOrdinal), .object(0, ObjKey(0)), .object(5, ObjKey(123_456)),
+      .object(InodeNumber.maximumOrdinal, ObjKey(1 << 44 - 1)),
+    ]
+  )
+  func numbersSpellNodes(_ node: TreeNode) throws {
+    let number = try #require(InodeNumber(spelling: node))
+    #expect(number.spelledNode == node)
+    #expect(!number.isHashed && number.value != 0 && number.value < 1 << 62)
+  }
+
+  @Test("keys that do not fit are not spelled, and the numbers of the first 511 tables fit a double")
+  func numbersThatDoNotFit() throws {
+    #expect(InodeNumber(spelling: .object(0, ObjKey(1 << 44))) == nil)
+    #expect(InodeNumber(spelling: .object(0, ObjKey(-2))) == nil)
+    #expect(try #require(InodeNumber(spelling: .object(510, ObjKey(1 << 44 - 1)))).value < 1 << 53)
+    #expect(InodeNumber.root.value == 1)
+  }
+
+  @Test("the inode table counts references, and gives an object the same number again")
+  func inodeTableCounts() {
+    let table = InodeTable()
+    let key = ObjKey(1 << 60)
+    let number = table.number(of: 3, key)
+    #expect(number.isHashed && table.count == 0 && table.object(number) == nil)
+    #expect(table.retain(3, key) == number && table.retain(3, key, lookups: 2) == number)
+    #expect(table.object(number)?.ordinal == 3 && table.object(number)?.key == key)
+    table.forget(number, lookups: 2)
+    #expect(table.count == 1)
+    table.forget(number, lookups: 5)
+    #expect(table.count == 0)
+    #expect(table.number(of: 3, key) == number && table.number(of: 4, key) != number)
+  }
+
+  @Test("100,000 large keys have 100,000 numbers")
+  func inodeTableIsCollisionFree() {
+    let table = InodeTable()
+    var numbers: Set<InodeNumber> = []
+    for key in 0..<100_000 { numbers.insert(table.retain(1, ObjKey(1 << 61 + Int64(key)))) }
+    #expect(numbers.count == 100_000 && table.count == 100_000)
+    for number in numbers { table.forget(number, lookups: 1) }
+    #expect(table.count == 0)
+  }
+}

@@ -1,0 +1,203 @@
+// What the tests of the tree need: trees over fixtures, paths, listings, and realm files that change.
+
+import Foundation
+import RealmPages
+import TestSupport
+
+@testable import FileTree
+
+/// A realm file that a test may replace, in a folder of its own that goes away with it.
+final class ScratchRealm: Sendable {
+  let folder: URL
+  let file: URL
+
+  /// A copy of a fixture.
+  init(_ fixture: String) throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("realmfs-\(UUID().uuidString)")
+    file = folder.appendingPathComponent("scratch.realm")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try write(Fixture.named(fixture).bytes())
+  }
+
+  /// A file with these bytes.
+  init(bytes: [UInt8]) throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("realmfs-\(UUID().uuidString)")
+    file = folder.appendingPathComponent("scratch.realm")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try write(bytes)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }  // a leftover in the temporary folder harms nobody
+
+  /// Puts another file in the place of this one, as an atomic save does.
+  func replace(by fixture: String) throws {
+    let new = folder.appendingPathComponent("new.realm")
+    try Data(Fixture.named(fixture).bytes()).write(to: new)
+    guard rename(new.path, file.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
+  }
+
+  /// Overwrites the file in place.
+  func write(_ bytes: [UInt8]) throws { try Data(bytes).write(to: file) }
+
+  func tree(_ options: MountOptions = MountOptions()) throws -> FileTree {
+    try FileTree(Realm(Configuration(path: file.path)), options: options)
+  }
+
+  /// Whether commits by another program can be made: they need a tool that is not part of the package.
+  static let canCommit = FileManager.default.fileExists(atPath: peer.path)
+  private static let peer = Fixture.shared.appendingPathComponent("tools/realmpeer.py")
+
+  /// Has another program commit `count` times: `value`, `value + 1`, ... into an Int property.
+  func commit(_ className: String, _ key: ObjKey, _ property: String, _ value: Int, count: Int = 1) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [
+      "python3", Self.peer.path, "set", file.path, className, String(key.value), property, String(value), "--count",
+      String(count),
+    ]
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+    if process.terminationStatus != 0 { throw CocoaError(.fileWriteUnknown) }
+  }
+}
+
+extension FileTree {
+  /// A tree over a fixture of the package.
+  static func of(_ fixture: String, _ options: MountOptions = MountOptions()) throws -> FileTree {
+    try FileTree(Realm(Fixture.named(fixture).configuration()), options: options)
+  }
+
+  /// The attributes of the node at a path like `Person/4.json`, by one lookup for each name.
+  func find(_ path: String) throws(FileTreeError) -> FileAttributes {
+    var attributes = try attributes(.root)
+    for name in path.split(separator: "/") { attributes = try lookup(attributes.inode, Array(name.utf8)) }
+    return attributes
+  }
+
+  /// The whole text of the file at a path.
+  func text(_ path: String) throws(FileTreeError) -> String {
+    let file = try open(find(path).inode)
+    defer { release(file) }
+    if file.maySeedPageCache { pageCacheSeeded(file) }
+    return file.wholeText
+  }
+
+  /// The entries of a directory from `position` on, `batch` entries at a call.
+  func list(
+    _ path: String,
+    from position: UInt64 = 0,
+    batch: Int = 100,
+    attributes: Bool = false
+  ) throws(FileTreeError) -> [ListedEntry] {
+    try list(openDirectory(find(path).inode), from: position, batch: batch, attributes: attributes)
+  }
+
+  /// The same from a stream that is open.
+  func list(
+    _ stream: DirectoryStream,
+    from position: UInt64 = 0,
+    batch: Int = 100,
+    attributes: Bool = false
+  ) throws(FileTreeError) -> [ListedEntry] {
+    var all: [ListedEntry] = []
+    var position = position
+    while true {
+      var sink = EntrySink(room: batch)
+      try readDirectory(stream, from: position, attributes: attributes, into: &sink)
+      guard let last = sink.entries.last else { return all }
+      all += sink.entries
+      position = last.next
+    }
+  }
+}
+
+extension OpenFile {
+  var wholeText: String {
+    read(from: 0, count: .max) { span in span.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+  }
+}
+
+/// One entry of a listing.
+struct ListedEntry: Equatable {
+  let name: String
+  let inode: InodeNumber
+  let kind: NodeKind
+  let attributes: FileAttributes?
+  let next: UInt64
+
+  var isDot: Bool { name == "." || name == ".." }
+}
+
+/// Takes a number of entries.
+struct EntrySink: DirectorySink {
+  let room: Int
+  private(set) var entries: [ListedEntry] = []
+  private(set) var resets = 0
+
+  init(room: Int) { self.room = room }
+
+  mutating func add(
+    _ name: RawSpan,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    _ attributes: FileAttributes?,
+    next: UInt64
+  ) -> Bool {
+    if entries.count == room { return false }
+    let text = name.withUnsafeBytes { bytes in
+      // The contract: a zero byte follows.
+      precondition(bytes.baseAddress?.load(fromByteOffset: bytes.count, as: UInt8.self) == 0)
+      return String(decoding: bytes, as: UTF8.self)
+    }
+    entries.append(ListedEntry(name: text, inode: inode, kind: kind, attributes: attributes, next: next))
+    return true
+  }
+
+  mutating func reset() {
+    entries = []
+    resets += 1
+  }
+}
+
+/// The error of the tree that `body` ends with.
+func failure<R>(_ body: () throws -> R) -> FileTreeError? {
+  do {
+    _ = try body()
+    return nil
+  } catch {
+    return error as? FileTreeError
+  }
+}
+
+extension FileTreeError {
+  /// The case, without what it tells.
+  var kind: String {
+    switch self {
+    case .notFound: "notFound"
+    case .stale: "stale"
+    case .notADirectory: "notADirectory"
+    case .isADirectory: "isADirectory"
+    case .readOnly: "readOnly"
+    case .noSuchAttribute: "noSuchAttribute"
+    case .unsupportedAttribute: "unsupportedAttribute"
+    case .busy: "busy"
+    case .damaged: "damaged"
+    case .unavailable: "unavailable"
+    case .noSuchClass: "noSuchClass"
+    }
+  }
+}
+
+/// Runs `body` on several threads at once, with the number of each.
+func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+  let group = DispatchGroup()
+  for number in 0..<count {
+    let thread = Thread {
+      body(number); group.leave()
+    }
+    group.enter()
+    thread.start()
+  }
+  group.wait()
+}

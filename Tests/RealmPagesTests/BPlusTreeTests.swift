@@ -1,0 +1,110 @@
+// Positions in B+trees of every form.
+
+import Testing
+
+@testable import RealmPages
+
+@Suite("B+trees")
+struct BPlusTreeTests {
+  /// Adds a leaf of the integers `range`.
+  private func leaf(_ bytes: inout NodeBytes, _ range: Range<Int>) -> Int { bytes.add(range.map(Int64.init)) }
+
+  /// Checks that position i of the tree holds i.
+  private func check(_ bytes: NodeBytes, _ ref: Int, count: Int) throws {
+    let reader = try ElementReader(bytes.arena(), ref, ElementType(.int, isNullable: false))
+    #expect(reader.count == count)
+    for index in Array(0..<count) + (0..<count).reversed() {
+      #expect(try text(reader.value(at: index)) == "\(index)")
+    }
+    #expect(throws: FormatError.self) { try reader.value(at: count) }
+    #expect(throws: FormatError.self) { try reader.value(at: -1) }
+  }
+
+  @Test("a root that is a leaf")
+  func leafRoot() throws {
+    var bytes = NodeBytes()
+    let root = leaf(&bytes, 0..<7)
+    try check(bytes, root, count: 7)
+  }
+
+  @Test("a compact inner node: as many elements in each child but the last")
+  func compact() throws {
+    var bytes = NodeBytes()
+    let leaves = [0..<10, 10..<20, 20..<23].map { leaf(&bytes, $0) }
+    let root = bytes.addInner([.number(10)] + leaves.map { .ref($0) } + [.number(23)])
+    try check(bytes, root, count: 23)
+  }
+
+  @Test("a general inner node: an offset for each child but the first")
+  func general() throws {
+    var bytes = NodeBytes()
+    let leaves = [0..<3, 3..<4, 4..<9].map { leaf(&bytes, $0) }, offsets = bytes.add([3, 4])
+    let root = bytes.addInner([.ref(offsets)] + leaves.map { .ref($0) } + [.number(9)])
+    try check(bytes, root, count: 9)
+  }
+
+  @Test("inner nodes below inner nodes, compact and general mixed")
+  func twoLevels() throws {
+    var bytes = NodeBytes()
+    let leaves = (0..<6).map { i in leaf(&bytes, 4 * i..<4 * i + 4) }
+    let offsets = bytes.add([4])
+    let children = [
+      bytes.addInner([.number(4), .ref(leaves[0]), .ref(leaves[1]), .number(8)]),
+      bytes.addInner([.ref(offsets), .ref(leaves[2]), .ref(leaves[3]), .number(8)]),
+      bytes.addInner([.number(4), .ref(leaves[4]), .ref(leaves[5]), .number(8)]),
+    ]
+    let compact = bytes.addInner([.number(8)] + children.map { .ref($0) } + [.number(24)])
+    try check(bytes, compact, count: 24)
+    let ends = bytes.add([8, 16])
+    let general = bytes.addInner([.ref(ends)] + children.map { .ref($0) } + [.number(24)])
+    try check(bytes, general, count: 24)
+  }
+
+  @Test("offsets are unsigned: 200 elements in a child need no sign bit")
+  func unsignedOffsets() throws {
+    var bytes = NodeBytes()
+    let leaves = [leaf(&bytes, 0..<200), leaf(&bytes, 200..<210)], offsets = bytes.add("04 00 00 01 c8")
+    let root = bytes.addInner([.ref(offsets), .ref(leaves[0]), .ref(leaves[1]), .number(210)])
+    try check(bytes, root, count: 210)
+  }
+
+  @Test("sizes that do not fit together are errors, never values of another place")
+  func wrongSizes() throws {
+    let element = ElementType(.int, isNullable: false)
+    for (perChild, total): (Int64, Int64) in [
+      (9, 23), (11, 23), (10, 24), (10, 22), (0, 23), (-1, 23), (.max >> 1, 23),
+    ] {
+      var bytes = NodeBytes()
+      let leaves = [0..<10, 10..<20, 20..<23].map { leaf(&bytes, $0) }
+      let root = bytes.addInner([.number(perChild)] + leaves.map { .ref($0) } + [.number(total)])
+      let arena = bytes.arena()
+      var failures = 0
+      for index in 0..<Int(total) {
+        do {
+          #expect(try text(ElementReader(arena, root, element).value(at: index)) == "\(index)")
+        } catch { failures += 1 }
+      }
+      #expect(failures > 0)
+    }
+  }
+
+  @Test("a total that the file has no room for is refused at once")
+  func hugeTotal() throws {
+    var bytes = NodeBytes()
+    let only = leaf(&bytes, 0..<10)
+    for total: Int64 in [0, -1, 1 << 50, .max >> 1, .min >> 1] {
+      let root = bytes.addInner([.number(10), .ref(only), .number(total)])
+      #expect(throws: FormatError.self) {
+        try ElementReader(bytes.arena(), root, ElementType(.int, isNullable: false))
+      }
+    }
+  }
+
+  @Test("a tree that leads in circles ends with an error")
+  func cycle() throws {
+    var bytes = NodeBytes()
+    let ref = bytes.bytes.count
+    let root = bytes.addInner([.number(10), .ref(ref), .number(10)])
+    #expect(throws: FormatError.self) { try ElementReader(bytes.arena(), root, ElementType(.int, isNullable: false)) }
+  }
+}

@@ -1,0 +1,87 @@
+// A program that commits is killed at random moments: what it was promised is in the file, and the file is sound.
+//
+//     KILLS=1000 swift test --filter Kill
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Kill")
+struct KillTests {
+  private static let kills = ProcessInfo.processInfo.environment["KILLS"].flatMap { Int($0) } ?? 20
+  private static let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    .deletingLastPathComponent().appendingPathComponent("CommitLoop")
+
+  @Test("a killed program has lost nothing of what it was promised", arguments: [false, true])
+  func kill(isEncrypted: Bool) throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }  // a leftover in the temporary folder harms nobody
+    let path = folder.appendingPathComponent("a.realm").path
+    let digits = try String(
+      contentsOf: Fixture.package.appendingPathComponent("Tests/Fixtures/encrypted.key.hex"),
+      encoding: .utf8
+    )
+    var random = SystemRandomNumberGenerator()
+    var promised: Int64 = 0, found: Int64 = 0, later = 0
+    for kill in 0..<Self.kills / 2 {
+      let process = Process(), pipe = Pipe()
+      process.executableURL = Self.program
+      process.arguments = [path] + (isEncrypted ? [digits.trimmingCharacters(in: .whitespacesAndNewlines)] : [])
+      process.standardOutput = pipe
+      try process.run()
+      // Now and then it dies while it opens the file.
+      let delay = Int.random(in: 0..<10, using: &random) == 0 ? 3_000 : 120_000
+      usleep(useconds_t(Int.random(in: 0..<delay, using: &random)))
+      Foundation.kill(process.processIdentifier, SIGKILL)
+      let lines = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      process.waitUntilExit()
+      #expect(!lines.contains("error"), "kill \(kill): \(lines.suffix(200))")
+      // A killed program may leave half a line.
+      let numbers = lines.split(separator: "\n", omittingEmptySubsequences: false).dropLast().compactMap { Int64($0) }
+      promised = numbers.last ?? max(promised, found)
+      guard FileManager.default.fileExists(atPath: path), try promised > 0 || size(path) > 0 else { continue }
+      let key = isEncrypted ? try Fixture.key() : nil
+      let snapshot: Snapshot
+      do throws(OpenError) { snapshot = try Realm(Configuration(path: path, encryptionKey: key)).latest() } catch {
+        // It died before the first header was there; the next one makes the file anew.
+        #expect(promised == 0 && found == 0, "kill \(kill): \(error)")
+        continue
+      }
+      #expect(Verifier(snapshot).problems(limit: 3) == [], "kill \(kill)")
+      let round = try round(snapshot)
+      #expect(round >= promised, "kill \(kill): round \(round), but \(promised) was promised")
+      // Grouped rounds between the promise and the commit that was under way come with it.
+      #expect(round <= promised + 30, "kill \(kill): round \(round) after \(promised)")
+      if round > promised { later += 1 }
+      found = round
+    }
+    print("\(Self.kills / 2) kills, encrypted: \(isEncrypted), \(found) rounds, \(later) times one more than promised")
+    #expect(found > 0)
+  }
+
+  private func size(_ path: String) throws -> Int {
+    try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+  }
+
+  /// The number of the last round, whose count and sum must be those of the items.
+  private func round(_ snapshot: Snapshot) throws -> Int64 {
+    guard let rounds = try snapshot.table(named: "class_Round"), let items = try snapshot.table(named: "class_Item")
+    else { return 0 }
+    func int(_ cursor: ObjectCursor, _ column: Int) throws -> Int64 {
+      if case .int(let number) = try cursor.value(column) { number } else { -1 }
+    }
+    let round = ObjectCursor(rounds)
+    guard try round.next() else { return -1 }
+    var count: Int64 = 0, sum: Int64 = 0
+    let item = ObjectCursor(items)
+    while try item.next() {
+      count += 1
+      sum += try int(item, 0)
+    }
+    #expect(try int(round, 1) == count && int(round, 2) == sum)
+    return try int(round, 0)
+  }
+}

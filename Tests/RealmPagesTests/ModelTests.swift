@@ -1,0 +1,86 @@
+// Random transactions against a plain model, and what a commit tells other programs. SEED=n makes one history,
+// MODEL_SECONDS=n sets how long histories are made (10); MODEL_MODE=soak makes them longer and larger.
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Random histories")
+struct ModelTests {
+  private static let environment = ProcessInfo.processInfo.environment
+  private static let key = EncryptionKey([UInt8](repeating: 7, count: 64))
+
+  /// One history, checked after every commit: sound by the verifier, read back as the model, told of truthfully.
+  private func live(seed: UInt64) throws -> (commits: Int, operations: Int) {
+    var settings = RandomHistory.Settings()
+    if seed % 5 == 0 { settings.encryptionKey = Self.key }
+    if Self.environment["MODEL_MODE"] == "soak" {
+      (settings.commits, settings.operations, settings.objects) =
+        [(40, 30, 40), (20, 600, 1500), (300, 10, 20)][Int(seed % 3)]
+    } else {
+      settings.commits = 25
+    }
+    return try withTemporaryPath { path in
+      var history = RandomHistory(seed: seed, path: path, settings)
+      try history.run { snapshot, before, after in
+        let problems = Verifier(snapshot).problems(limit: 3)
+        if let first = problems.first { throw RandomHistory.Disagreement(description: "\(first)") }
+        if let difference = try after.difference(from: snapshot) {
+          throw RandomHistory.Disagreement(description: difference)
+        }
+        let changeset = try ChangesetReader(Self.changeset(of: snapshot))
+        if let omission = changeset.omission(before: before, after: after) {
+          throw RandomHistory.Disagreement(description: "the changeset \(omission)")
+        }
+      }
+      return (history.commits, history.operations)
+    }
+  }
+
+  /// The newest entry of the history.
+  static func changeset(of snapshot: Snapshot) throws -> [UInt8] {
+    let entries = try ElementReader(
+      snapshot.arena,
+      snapshot.top.historyRef,
+      ElementType(.data, isNullable: false)
+    )
+    guard case .data(let bytes) = try entries.value(at: entries.count - 1) else { return [0xff] }
+    return bytes.bytes
+  }
+
+  @Test("a realm holds what random transactions put there")
+  func histories() throws {
+    if let seed = Self.environment["SEED"].flatMap(UInt64.init) {
+      _ = try live(seed: seed)
+      return
+    }
+    let seconds = Self.environment["MODEL_SECONDS"].flatMap(Double.init) ?? 10
+    let end = Date(timeIntervalSinceNow: seconds)
+    let first = UInt64(Date().timeIntervalSince1970)
+    var seed = first, commits = 0, operations = 0
+    while Date() < end {
+      do {
+        let done = try live(seed: seed)
+        commits += done.commits
+        operations += done.operations
+      } catch {
+        Issue.record("\(error)\nSEED=\(seed) repeats it")
+        return
+      }
+      seed += 1
+    }
+    print("seeds \(first)..<\(seed): \(commits) commits, \(operations) operations")
+    #expect(commits > 0)
+  }
+}
+
+/// Calls `body` with a path where there is no file, and removes what it makes.
+func withTemporaryPath<R>(_ body: (String) throws -> R) throws -> R {
+  let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".realm").path
+  defer {
+    for ending in ["", ".lock", ".note"] { try? FileManager.default.removeItem(atPath: path + ending) }
+  }
+  return try body(path)
+}

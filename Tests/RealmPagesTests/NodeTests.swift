@@ -1,0 +1,82 @@
+// Node headers and the elements behind them.
+
+import Testing
+
+@testable import RealmPages
+
+@Suite("Nodes")
+struct NodeTests {
+  @Test("a header gives flags, width, count and size")
+  func header() throws {
+    let node = try NodeBytes.node("45 00 00 0e" + String(repeating: " 00", count: 28))
+    #expect(node.hasRefs && !node.isInner && !node.hasContext)
+    #expect(node.scheme == .bits && node.width == 16 && node.count == 14)
+    #expect(node.byteSize == 40)
+  }
+
+  @Test("each flag is a bit of its own")
+  func flags() throws {
+    #expect(try NodeBytes.node("80 00 00 00").isInner)
+    #expect(try NodeBytes.node("40 00 00 00").hasRefs)
+    #expect(try NodeBytes.node("20 00 00 00").hasContext)
+    #expect(try NodeBytes.node("08 00 00 00").scheme == .multiply)
+    #expect(try NodeBytes.node("10 00 00 00").scheme == .ignore)
+  }
+
+  @Test("the element count is big-endian")
+  func count() throws {
+    #expect(try NodeBytes.node("00 01 02 03").count == 0x01_02_03)
+  }
+
+  @Test(
+    "the payload size follows from scheme, width and count",
+    arguments: [
+      ("00 00 00 64", 8), ("01 00 00 09", 16), ("03 00 00 03", 16), ("07 00 00 01", 16), ("0c 00 00 02", 24),
+      ("11 00 00 09", 24), ("0d 00 00 00", 8),
+    ] as [(String, Int)]
+  )
+  func size(header: String, bytes: Int) throws {
+    #expect(try NodeBytes.node(header + String(repeating: "00", count: 32)).byteSize == bytes)
+  }
+
+  @Test("width scheme 3 is refused")
+  func scheme3() {
+    #expect(throws: FormatError.self) { try NodeBytes.node("1d 00 00 00") }
+  }
+
+  @Test("a ref must be aligned, behind the file header, and the node must end within the logical size")
+  func bounds() throws {
+    var bytes = NodeBytes()
+    let ref = bytes.add("07 00 00 02" + String(repeating: "00", count: 16))
+    let arena = bytes.arena()
+    #expect(try arena.node(ref).count == 2)
+    for bad in [0, 8, 16, ref + 1, ref + 4, -8, Int.min, Int.max & ~7, bytes.bytes.count, bytes.bytes.count + 8] {
+      #expect(throws: FormatError.self) { try arena.node(bad) }
+    }
+    let shorter = bytes.bytes.withUnsafeBytes { Arena(MemoryPages($0), limit: $0.count - 8, format: 24) }
+    #expect(throws: FormatError.self) { try shorter.node(ref) }
+  }
+
+  @Test("plain integers are unsigned below 8 bits and signed from there on")
+  func integers() throws {
+    #expect(try values(NodeBytes.node("03 00 00 02 cc")) == [12, 12])
+    #expect(try values(NodeBytes.node("05 00 00 03 07 00 ff ff 2c 01")) == [7, -1, 300])
+    #expect(try values(NodeBytes.node("02 00 00 03 31")) == [1, 0, 3])
+    #expect(try values(NodeBytes.node("00 00 00 03")) == [0, 0, 0])
+  }
+
+  @Test("an element outside of the node is an error, and so is a number where a ref belongs")
+  func access() throws {
+    let node = try NodeBytes.node("44 00 00 02 15 10")
+    #expect(throws: FormatError.self) { try node.int(2) }
+    #expect(throws: FormatError.self) { try node.int(-1) }
+    #expect(throws: FormatError.self) { try node.child(0) }
+    #expect(try node.child(1) == 16)
+    #expect(try node.tagged(0) == 10)
+    #expect(throws: FormatError.self) { try node.tagged(1) }
+    #expect(throws: FormatError.self) { try node.element(0) }
+    #expect(try node.childIfPresent(7) == 0)
+  }
+
+  private func values(_ node: Node) throws -> [Int64] { try (0..<node.count).map { try node.int($0) } }
+}

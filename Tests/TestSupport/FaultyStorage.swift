@@ -1,0 +1,82 @@
+// Fails where it is told to: the disk that is full or broken at the worst moment.
+
+import Glibc
+package import RealmPages
+
+/// Passes calls on to another storage, but for those that are to fail. Every call that can fail counts.
+package final class FaultyStorage: Storage, @unchecked Sendable {
+  // Unchecked: one committer at a time, and the test changes the fault between commits.
+
+  /// What goes wrong.
+  package struct Fault: Sendable {
+    /// The call that fails, from 0, counted from when the fault is set.
+    package let call: Int
+    /// The errno.
+    package let code: Int32
+    /// Whether a write that fails leaves its first half.
+    package var isShort = false
+    /// Whether all writing fails from then on, until the fault is lifted. Syncs and reads do not.
+    package var lasts = false
+
+    /// A fault at the n-th call.
+    package init(call: Int, code: Int32, isShort: Bool = false, lasts: Bool = false) {
+      (self.call, self.code, self.isShort, self.lasts) = (call, code, isShort, lasts)
+    }
+  }
+
+  private let base: any Storage
+  private var calls = 0
+  /// What goes wrong next; setting it starts the count again.
+  package var fault: Fault? {
+    didSet { (calls, failedCall) = (0, nil) }
+  }
+  /// The call that failed, if one did.
+  package private(set) var failedCall: String?
+
+  /// Stands before `base`.
+  package init(_ base: any Storage, fault: Fault? = nil) {
+    self.base = base
+    self.fault = fault
+  }
+
+  private func pass(_ call: String, writes: Bool = false) throws(FileError) {
+    defer { calls += 1 }
+    guard let fault, calls == fault.call || fault.lasts && writes && calls > fault.call else { return }
+    failedCall = failedCall ?? call
+    throw FileError(call, name, fault.code)
+  }
+
+  package var name: String { base.name }
+  package func size() throws(FileError) -> Int { try base.size() }
+
+  package func grow(to size: Int) throws(FileError) {
+    try pass("posix_fallocate", writes: true)
+    try base.grow(to: size)
+  }
+
+  package func shrink(to size: Int) throws(FileError) { try base.shrink(to: size) }
+
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+    try pass("pread")
+    return try base.read(into: buffer, at: offset)
+  }
+
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+    do throws(FileError) { try pass("pwrite", writes: true) } catch {
+      if fault?.isShort ?? false {
+        try base.write(UnsafeRawBufferPointer(rebasing: bytes.prefix(bytes.count / 2)), at: offset)
+      }
+      throw error
+    }
+    try base.write(bytes, at: offset)
+  }
+
+  package func flush() throws(FileError) { try base.flush() }
+
+  package func sync() throws(FileError) {
+    try pass(FileError.syncCall)
+    try base.sync()
+  }
+
+  package func begin(reusable: () -> [Range<Int>]) { base.begin(reusable: reusable) }
+}
