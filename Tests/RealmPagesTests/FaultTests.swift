@@ -26,7 +26,8 @@ struct FaultTests {
 
   /// Not yet: the conversion of a copy.
   static let plainShapes = shapes.filter { $0 != .conversion }
-  /// Not yet: encrypted files that are grown. A page that is written in part is an error, never a wrong value: CrashTests.
+  /// Not yet: encrypted files that are grown. A page that is written in part is an error, never a wrong value:
+  /// CrashTests.
   static let encryptedShapes = shapes.filter { $0 != .conversion && $0 != .growing }
 
   @Test("a failing call gives an error and leaves the old version", arguments: plainShapes, Kind.allCases)
