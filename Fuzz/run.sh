@@ -19,7 +19,7 @@ build() {
   rm -rf "$work/objects"
   mkdir -p "$work/CLinux" "$work/objects"
   printf 'module CLinux { umbrella "%s" export * }\n' "$root/Sources/CLinux/include" >"$work/CLinux/module.modulemap"
-  local flags=(-swift-version 6 -package-name realmfs -parse-as-library -O -wmo -g -sanitize=fuzzer,address
+  local flags=(-swift-version 6 -package-name realmfs -parse-as-library -O -wmo -g "-sanitize=fuzzer,address"
     -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault
     -enable-upcoming-feature MemberImportVisibility
     -I "$work/CLinux" -I "$root/Sources/COpenSSL" -I "$root/Sources/CIntelDecimal" -I "$work")

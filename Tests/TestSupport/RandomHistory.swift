@@ -487,7 +487,9 @@ public struct RandomHistory {
       return edit(&model) { $0.clear() }
     }
     func element(_ history: inout Self) -> Value? {
-      path.isEmpty ? history.value(for: property) : history.mixed(depth: path.count + 1)
+      // A collection in a property's Mixed is a level of its own.
+      path.isEmpty && property.collection != nil
+        ? history.value(for: property) : history.mixed(depth: path.count + 1)
     }
     switch place {
     case .list(let values):

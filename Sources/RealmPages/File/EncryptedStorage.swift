@@ -22,6 +22,8 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   private let base: any Storage
   private let cipher: PageCipher
   private var pages: [Int: Pending] = [:]
+  /// Metadata pages by group, as they are on disk.
+  private var metadata: [Int: [UInt8]] = [:]
   private var reusable: [Range<Int>] = []
 
   /// Encrypts onto `base`; nil if libcrypto has no memory.
@@ -35,12 +37,18 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
 
   func size() throws(FileError) -> Int { EncryptedLayout.logicalSize(try base.size()) }
 
-  func grow(to size: Int) throws(FileError) { try base.grow(to: EncryptedLayout.physicalSize(size)) }
+  func grow(to size: Int) throws(FileError) {
+    let physicalSize = EncryptedLayout.physicalSize(size)
+    if try base.size() >= physicalSize { return }
+    try base.grow(to: physicalSize)
+    // A file that only its first writes had made longer would not be a whole number of pages.
+    try base.sync()
+  }
 
   func shrink(to size: Int) throws(FileError) { try base.shrink(to: EncryptedLayout.physicalSize(size)) }
 
   func begin(reusable: () -> [Range<Int>]) {
-    pages.removeAll(keepingCapacity: true)
+    forget()
     self.reusable = reusable()
   }
 
@@ -91,17 +99,29 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   }
 
   private func slot(_ page: Int) throws(FileError) -> [UInt8] {
-    var slot = try base.read(EncryptedLayout.slotSize, at: EncryptedLayout.slotOffset(page))
+    let (group, index) = page.quotientAndRemainder(dividingBy: EncryptedLayout.pagesPerGroup)
+    if metadata[group] == nil {
+      let first = EncryptedLayout.slotOffset(group * EncryptedLayout.pagesPerGroup)
+      metadata[group] = try base.read(Self.pageSize, at: first)
+    }
+    var slot = Array(
+      (metadata[group] ?? []).dropFirst(index * EncryptedLayout.slotSize).prefix(EncryptedLayout.slotSize)
+    )
     while slot.count < EncryptedLayout.slotSize { slot.append(0) }
     return slot
+  }
+
+  private func forget() {
+    pages.removeAll(keepingCapacity: true)
+    metadata.removeAll(keepingCapacity: true)
+    reusable = []
   }
 
   /// The present content of a page. Source: format/4-encryption.md 4.3.
   private func load(_ page: Int) throws(FileError) -> Pending {
     var pending = try blank(page)
-    let counters = [0, 32].map { pending.slot[$0..<$0 + 4].contains { $0 != 0 } }
     // Never written: zeros.
-    if !counters[0] { return pending }
+    if pending.slot[0..<4].allSatisfy({ $0 == 0 }) { return pending }
     let data = try base.read(Self.pageSize, at: EncryptedLayout.dataOffset(page))
     if data.count < Self.pageSize { return pending }
     if let half = cipher.open(data: data, slot: pending.slot, page: page, into: &pending.plain) {
@@ -109,12 +129,11 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
       if half != 0 { pending.slot.replaceSubrange(0..<32, with: Array(pending.slot[half..<half + 32])) }
       return Pending(plain: pending.plain, slot: pending.slot, former: data)
     }
-    // The first write was interrupted, or the file was cut and grew again: nothing was ever there.
-    if !counters[1] {
+    // The first write did not come to the page, or the file was cut and grew again: nothing was ever there.
+    if data.allSatisfy({ $0 == 0 }) {
       pending.slot = [UInt8](repeating: 0, count: EncryptedLayout.slotSize)
       return pending
     }
-    if data.allSatisfy({ $0 == 0 }) { return pending }
     throw FileError("verify page \(page)", name, EIO)
   }
 
@@ -135,19 +154,34 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     }
     // Each slot now fits the page on disk with one half and the page to come with the other.
     try inRuns(order) { (run) throws(FileError) in
-      try base.write(Array(slots[run].joined()), at: EncryptedLayout.slotOffset(order[run.lowerBound]))
+      let place = EncryptedLayout.slotOffset(order[run.lowerBound])
+      try write(slots[run], at: place, orRestore: order[run].map { pages[$0]?.slot })
     }
     try base.sync()
     try inRuns(order) { (run) throws(FileError) in
-      do throws(FileError) {
-        try base.write(Array(data[run].joined()), at: EncryptedLayout.dataOffset(order[run.lowerBound]))
-      } catch {
-        restore(order[run])
-        throw error
-      }
+      let place = EncryptedLayout.dataOffset(order[run.lowerBound])
+      try write(data[run], at: place, orRestore: order[run].map { pages[$0]?.former })
     }
     try base.sync()
-    pages.removeAll(keepingCapacity: true)
+    forget()
+  }
+
+  /// Writes neighbouring parts of the file. A failure may leave one of them in part: those that were there are put
+  /// back.
+  private func write(
+    _ parts: ArraySlice<[UInt8]>,
+    at offset: Int,
+    orRestore former: [[UInt8]?]
+  ) throws(FileError) {
+    do throws(FileError) { try base.write(Array(parts.joined()), at: offset) } catch {
+      var place = offset
+      for (part, former) in zip(parts, former) {
+        // The error that led here is the one to report.
+        if let former { try? base.write(former, at: place) }
+        place += part.count
+      }
+      throw error
+    }
   }
 
   /// Calls `body` with each run of neighbouring pages of one group, as indices into `order`.
@@ -159,15 +193,6 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     {
       try body(start..<end)
       start = end
-    }
-  }
-
-  /// Puts pages back of which a failed write may have changed a part; other pages are whole, old or new.
-  private func restore(_ run: ArraySlice<Int>) {
-    for page in run {
-      guard let former = pages[page]?.former else { continue }
-      // The error that led here is the one to report.
-      try? base.write(former, at: EncryptedLayout.dataOffset(page))
     }
   }
 }

@@ -122,7 +122,9 @@ public final class Realm: Sendable {
     if let slot = state.slot, let file = state.file { return slot == PageSlot(file) }
     guard let header = try? Header(state.space, path: "", isEncrypted: false)  // an unreadable header is a changed one
     else { return false }
+    // A copy that was converted leads to the same place through the other slot.
     if header.topRef != state.header.topRef || header.format != state.header.format { return false }
+    if header.slot != state.header.slot || header.isStreaming != state.header.isStreaming { return false }
     if header.topRef == 0 { return true }
     // The same place can hold the top array of a later version.
     let arena = Arena(state.space, limit: state.space.size, format: header.format)

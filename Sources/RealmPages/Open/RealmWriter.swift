@@ -49,7 +49,11 @@ public final class RealmWriter: Sendable {
         storage = bytes
       }
       if create, try Self.holdsNothing(bytes, isEncrypted: configuration.encryptionKey != nil) {
-        try Self.makeEmpty(storage)
+        do throws(FileError) { try Self.makeEmpty(storage) } catch {
+          // What a failed write left would be taken for somebody's data.
+          try? bytes.shrink(to: 0)
+          throw error
+        }
         try file.syncDirectory()
       }
     } catch { throw TransactionError(error) }
@@ -187,6 +191,7 @@ public final class RealmWriter: Sendable {
       }
       return result.version
     } catch {
+      if error.isFailedSync { state.withLock { $0.failure = error } }
       // Space that the file had grown by stays with it when it cannot be given back; the next commit uses it.
       if state.withLock({ $0.failure == nil }) { try? trim(to: base.logicalSize) }
       throw error
@@ -218,7 +223,7 @@ public final class RealmWriter: Sendable {
   private func noting(_ body: () throws(FileError) -> Void) throws(TransactionError) {
     do throws(FileError) { try body() } catch {
       let failed = TransactionError(error)
-      if error.isFailedSync { state.withLock { $0.failure = failed } }
+      if failed.isFailedSync { state.withLock { $0.failure = failed } }
       throw failed
     }
   }

@@ -318,7 +318,8 @@ extension GroupEditor {
       let cursor = try format { () throws(FormatError) in try reader(table) }
       var keys: [ObjKey] = []
       while try format({ () throws(FormatError) in try cursor.next() }) { keys.append(cursor.key) }
-      for object in keys {
+      // An embedded object of the class itself may go with its owner.
+      for object in keys where try has(table, object) {
         for (target, targetKey) in try links(table, object, column) {
           try dropLink(target, targetKey, from: table, column, object)
         }

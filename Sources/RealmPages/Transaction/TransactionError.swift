@@ -33,12 +33,15 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
   public let reason: Reason
   /// What happened, where, and what to do.
   public let description: String
+  /// Whether nobody knows what is on disk now.
+  let isFailedSync: Bool
 
-  init(_ reason: Reason, _ description: String) {
+  init(_ reason: Reason, _ description: String, isFailedSync: Bool = false) {
     self.reason = reason
     self.description = description
+    self.isFailedSync = isFailedSync
   }
 
   init(_ error: FormatError) { self.init(.format, error.description) }
-  init(_ error: FileError) { self.init(.file(error.code), error.description) }
+  init(_ error: FileError) { self.init(.file(error.code), error.description, isFailedSync: error.isFailedSync) }
 }
