@@ -38,7 +38,7 @@ struct SpaceCheck {
     let other = flags & 1 == 0 ? second : first
     if context.snapshot.isStreamingForm {
       // A conversion that was interrupted has written it already.
-      if second != 0 && second != UInt64(top.ref) { context.report("the streaming form with another top ref") }
+      if second != 0 && second != UInt64(top.ref) { context.report("the streaming form with a second top ref") }
     } else if other % 8 != 0 && other != .max {
       context.report("the top ref of the other slot, \(other), is not aligned")
     }
