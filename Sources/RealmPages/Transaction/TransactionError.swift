@@ -42,6 +42,6 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
     self.isFailedSync = isFailedSync
   }
 
-  init(_ error: FormatError) { self.init(.format, error.description) }
+  package init(_ error: FormatError) { self.init(.format, error.description) }
   init(_ error: FileError) { self.init(.file(error.code), error.description, isFailedSync: error.isFailedSync) }
 }

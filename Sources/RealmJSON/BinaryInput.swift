@@ -1,0 +1,75 @@
+// Text as bytes: base64, hexadecimal digits, UUIDs. Each returns nil for what is not exactly one.
+
+import RealmPages
+
+/// The bytes that base64 text stands for, with or without padding.
+func decodedBase64(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+  let padding = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
+  let digits = text.dropLast(padding)
+  if padding > 0 && text.count % 4 != 0 || digits.count % 4 == 1 { return nil }
+  var bytes: [UInt8] = []
+  bytes.reserveCapacity(digits.count / 4 * 3 + 2)
+  var bits: UInt32 = 0, count = 0
+  for digit in digits {
+    guard let value = base64Value(digit) else { return nil }
+    bits = bits << 6 | UInt32(value)
+    count += 6
+    if count >= 8 {
+      count -= 8
+      bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+    }
+  }
+  // Bits that belong to no byte are zero, or the text was cut.
+  return bits & (1 << UInt32(count) - 1) == 0 ? bytes : nil
+}
+
+private func base64Value(_ digit: UInt8) -> UInt8? {
+  switch digit {
+  case UInt8(ascii: "A")...UInt8(ascii: "Z"): digit - 65
+  case UInt8(ascii: "a")...UInt8(ascii: "z"): digit - 71
+  case UInt8(ascii: "0")...UInt8(ascii: "9"): digit + 4
+  case UInt8(ascii: "+"): 62
+  case UInt8(ascii: "/"): 63
+  default: nil
+  }
+}
+
+/// The number that hexadecimal digits stand for.
+private func hexNumber(_ digits: ArraySlice<UInt8>) -> UInt64? {
+  var value: UInt64 = 0
+  for byte in digits {
+    guard let digit = hexDigit(byte) else { return nil }
+    value = value << 4 | UInt64(digit)
+  }
+  return value
+}
+
+extension ObjectID {
+  /// Takes 24 hexadecimal digits.
+  init?(text: ArraySlice<UInt8>) {
+    guard text.count == 24, let high = hexNumber(text.prefix(16)), let low = hexNumber(text.suffix(8)) else {
+      return nil
+    }
+    self.init(high: high, low: UInt32(low))
+  }
+}
+
+extension UniqueID {
+  /// Takes `8-4-4-4-12` hexadecimal digits.
+  init?(text: ArraySlice<UInt8>) {
+    let dashes = [8, 13, 18, 23]
+    guard text.count == 36, dashes.allSatisfy({ text[text.startIndex + $0] == UInt8(ascii: "-") }) else { return nil }
+    let digits = text.filter { $0 != UInt8(ascii: "-") }[...]
+    guard digits.count == 32, let high = hexNumber(digits.prefix(16)), let low = hexNumber(digits.suffix(16)) else {
+      return nil
+    }
+    self.init(high: high, low: low)
+  }
+
+  /// Takes 16 bytes.
+  init?(bytes: [UInt8]) {
+    guard bytes.count == 16 else { return nil }
+    func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+    self.init(high: number(bytes[..<8]), low: number(bytes[8...]))
+  }
+}

@@ -1,0 +1,71 @@
+// What becomes of the elements of lists and sets: which stay, and which change.
+
+import RealmPages
+
+/// How a list turns into another: what both begin and end with stays, elements between are replaced one by one, and the
+/// rest of the longer one is inserted or removed.
+struct ListDifference {
+  /// The positions that are replaced, in both lists alike.
+  let replaced: Range<Int>
+  /// The positions of new elements, in the new list.
+  let inserted: Range<Int>
+  /// The positions of elements that go, in the old list.
+  let removed: Range<Int>
+
+  /// Compares elements from both ends. Cost: a comparison for each element that stays, and two.
+  init<E: Error>(old: Int, new: Int, isSame: (_ old: Int, _ new: Int) throws(E) -> Bool) throws(E) {
+    let common = min(old, new)
+    var prefix = 0
+    while prefix < common, try isSame(prefix, prefix) { prefix += 1 }
+    var suffix = 0
+    while suffix < common - prefix, try isSame(old - 1 - suffix, new - 1 - suffix) { suffix += 1 }
+    replaced = prefix..<common - suffix
+    inserted = common - suffix..<max(new - suffix, common - suffix)
+    removed = common - suffix..<max(old - suffix, common - suffix)
+  }
+}
+
+/// The elements of a set that are not claimed yet.
+struct StoredSet {
+  /// What tells one element from another: that which has the same text is the same.
+  private enum Key: Hashable {
+    case value(Value)
+    case float(UInt32)
+    case double(UInt64)
+    case date(Int128)
+    case nanFloat, nanDouble, nanDecimal(isNegative: Bool)
+
+    init(_ value: Value) {
+      switch value {
+      case .float(let number): self = number.isNaN ? .nanFloat : .float(number.bitPattern)
+      case .double(let number): self = number.isNaN ? .nanDouble : .double(number.bitPattern)
+      case .date(let date): self = .date(date.moment)
+      case .decimal128(let number):
+        if case .nan = number.parts {
+          self = .nanDecimal(isNegative: number.high >> 63 != 0)
+        } else {
+          self = .value(value)
+        }
+      default: self = .value(value)
+      }
+    }
+  }
+
+  private var values: [Value?] = []
+  private var positions: [Key: [Int]] = [:]
+
+  mutating func add(_ value: Value) {
+    positions[Key(value), default: []].append(values.count)
+    values.append(value)
+  }
+
+  /// Claims an element; false if there is none like this.
+  mutating func take(_ value: Value) -> Bool {
+    guard let position = positions[Key(value)]?.popLast() else { return false }
+    values[position] = nil
+    return true
+  }
+
+  /// The elements that nobody claimed, in the order of the set.
+  var rest: [Value] { values.compactMap { $0 } }
+}

@@ -1,0 +1,185 @@
+// A JSON text that was checked: a flat array of nodes over its bytes, in the order of the text.
+//
+// A container's node comes before those of its children and knows where they end, so that walking needs no pointers
+// and skipping is one step. Numbers and plain strings stay bytes of the text; places are worked out only for errors.
+
+/// One JSON text, checked against the grammar; what its values mean is up to who reads it.
+public struct JSONText: Sendable {
+  /// The longest text in bytes.
+  public static let sizeLimit = 1 << 30
+
+  enum Kind: UInt8 {
+    case null, `false`, `true`, number
+    /// The content is bytes of the text.
+    case plainString
+    /// The content is bytes of `decoded`.
+    case decodedString
+    case array, object
+  }
+
+  struct Node {
+    var kind: Kind
+    /// Where the value begins in the text.
+    var start: UInt32
+    /// Where the content of a number or string begins.
+    var content: UInt32 = 0
+    /// The bytes of a number or string, or the number of elements or members.
+    var length: UInt32 = 0
+    /// The node after this one and all that is in it.
+    var end: UInt32
+  }
+
+  let bytes: [UInt8]
+  let decoded: [UInt8]
+  let nodes: [Node]
+  private let firstLine: Int
+
+  /// Reads a text in UTF-8, with or without a byte order mark. `firstLine` is the number that errors give to its first
+  /// line.
+  ///
+  /// Cost: O(n), and O(k log k) for an object of k members. A node takes 20 bytes.
+  public init(_ bytes: [UInt8], firstLine: Int = 1) throws(JSONInputError) {
+    var reader = JSONReader(bytes, firstLine: firstLine)
+    try reader.read()
+    self.bytes = bytes
+    self.firstLine = firstLine
+    decoded = reader.decoded
+    nodes = reader.nodes
+  }
+
+  /// The node of the whole text.
+  static var root: Int { 0 }
+
+  func kind(_ node: Int) -> Kind { nodes[node].kind }
+
+  func isString(_ node: Int) -> Bool { kind(node) == .plainString || kind(node) == .decodedString }
+
+  /// The number of elements or members.
+  func count(_ node: Int) -> Int { Int(nodes[node].length) }
+
+  /// The text of a number, or the bytes of a string with its escapes resolved.
+  func content(_ node: Int) -> ArraySlice<UInt8> {
+    let found = nodes[node], start = Int(found.content)
+    let range = start..<start + Int(found.length)
+    return found.kind == .decodedString ? decoded[range] : bytes[range]
+  }
+
+  /// The content of a string or number for a message, shortened.
+  func shown(_ node: Int) -> String {
+    let content = content(node)
+    let text = String(decoding: content.prefix(40), as: UTF8.self)
+    let shown = String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 32 ? "\u{FFFD}" : $0 }))
+    return content.count > 40 ? shown + "..." : shown
+  }
+
+  // MARK: children
+
+  /// The nodes of the elements of an array.
+  func elements(_ node: Int) -> Elements {
+    Elements(text: self, position: node + 1, end: kind(node) == .array ? Int(nodes[node].end) : 0)
+  }
+
+  /// The names and values of the members of an object, in the order of the text.
+  func members(_ node: Int) -> Members {
+    Members(text: self, position: node + 1, end: kind(node) == .object ? Int(nodes[node].end) : 0)
+  }
+
+  /// The value of the member with this name; nil if there is none, or this is no object.
+  func member(_ name: String, of node: Int) -> Int? {
+    for member in members(node) where content(member.name).elementsEqual(name.utf8) { return member.value }
+    return nil
+  }
+
+  struct Elements: Sequence, IteratorProtocol {
+    fileprivate let text: JSONText
+    fileprivate var position: Int
+    fileprivate let end: Int
+
+    mutating func next() -> Int? {
+      guard position < end else { return nil }
+      defer { position = Int(text.nodes[position].end) }
+      return position
+    }
+  }
+
+  struct Members: Sequence, IteratorProtocol {
+    fileprivate let text: JSONText
+    fileprivate var position: Int
+    fileprivate let end: Int
+
+    mutating func next() -> (name: Int, value: Int)? {
+      guard position < end else { return nil }
+      defer { position = Int(text.nodes[position + 1].end) }
+      return (position, position + 1)
+    }
+  }
+
+  // MARK: errors
+
+  /// An error about a value.
+  func error(_ kind: JSONInputError.Kind, at node: Int, _ problem: String) -> JSONInputError {
+    let (line, column) = Self.place(of: Int(nodes[node].start), in: bytes, firstLine: firstLine)
+    return JSONInputError(kind, line: line, column: column, path: path(to: node), problem)
+  }
+
+  /// Line and column of a byte.
+  static func place(of offset: Int, in bytes: [UInt8], firstLine: Int) -> (line: Int, column: Int) {
+    var line = firstLine, column = 1
+    let mark = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+    for byte in bytes[min(mark, offset)..<offset] {
+      if byte == UInt8(ascii: "\n") {
+        line += 1
+        column = 1
+      } else if byte & 0xC0 != 0x80 {
+        column += 1
+      }
+    }
+    return (line, column)
+  }
+
+  /// The way to a node, such as `friends[2].name`. Members that only tell a type are left out.
+  private func path(to target: Int) -> String {
+    var path = "", node = Self.root
+    while node != target {
+      switch kind(node) {
+      case .array:
+        guard let (index, child) = elements(node).enumerated().first(where: { nodes[$0.element].end > target }) else {
+          return path
+        }
+        path += "[\(index)]"
+        node = child
+      case .object:
+        guard let (name, value) = members(node).first(where: { nodes[$0.value].end > target }) else { return path }
+        if content(name).first != UInt8(ascii: "$") { path += (path.isEmpty ? "" : ".") + shown(name) }
+        if name == target { return path }
+        node = value
+      default: return path
+      }
+    }
+    return path
+  }
+}
+
+/// The texts in a file of JSON Lines, one after another; lines without anything in them are passed over.
+public struct JSONLines: Sendable {
+  private let bytes: [UInt8]
+  private var index = 0
+  /// The number of the line that was read last, from 1.
+  public private(set) var line = 0
+
+  /// The lines of `bytes`.
+  public init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  /// The next line that holds something; nil at the end. After an error it goes on with the line after.
+  public mutating func next() throws(JSONInputError) -> JSONText? {
+    while index < bytes.count {
+      let end = bytes[index...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+      let text = bytes[index..<end]
+      index = end + 1
+      line += 1
+      let isBlank = text.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+      if !isBlank { return try JSONText(Array(text), firstLine: line) }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,113 @@
+// Numbers by their text: integers and decimals are worked out digit by digit, never through a double.
+
+import RealmPages
+
+/// A number in decimal notation: sign, digits, exponent.
+struct NumberText {
+  let isNegative: Bool
+  /// The digits before and after the point.
+  private let whole: ArraySlice<UInt8>
+  private let fraction: ArraySlice<UInt8>
+  /// The exponent as written, kept within +-10^9.
+  private let writtenExponent: Int
+
+  /// Takes `-12.5e+3` and the like, with any sign and leading zeros; nil for anything else.
+  init?(_ text: ArraySlice<UInt8>) {
+    var rest = text
+    func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+    func takeSign() -> Bool {
+      guard let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") else { return false }
+      rest.removeFirst()
+      return sign == UInt8(ascii: "-")
+    }
+    func takeDigits() -> ArraySlice<UInt8> {
+      let digits = rest.prefix(while: isDigit)
+      rest = rest[digits.endIndex...]
+      return digits
+    }
+    isNegative = takeSign()
+    whole = takeDigits()
+    if rest.first == UInt8(ascii: ".") {
+      rest.removeFirst()
+      fraction = takeDigits()
+    } else {
+      fraction = rest.prefix(0)
+    }
+    if whole.isEmpty && fraction.isEmpty { return nil }
+    var exponent = 0
+    if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
+      rest.removeFirst()
+      let isBelow = takeSign(), digits = takeDigits()
+      if digits.isEmpty { return nil }
+      for digit in digits { exponent = min(exponent * 10 + Int(digit - UInt8(ascii: "0")), 1_000_000_000) }
+      if isBelow { exponent = -exponent }
+    }
+    if !rest.isEmpty { return nil }
+    writtenExponent = exponent
+  }
+
+  /// The power of ten that the digits, read as one integer, are multiplied by.
+  private var exponent: Int { writtenExponent - fraction.count }
+
+  private var digitCount: Int { whole.count + fraction.count }
+
+  /// The digit at a position of both parts together.
+  private func digit(_ index: Int) -> UInt8 {
+    let byte =
+      index < whole.count ? whole[whole.startIndex + index] : fraction[fraction.startIndex + index - whole.count]
+    return byte - UInt8(ascii: "0")
+  }
+
+  enum Integer {
+    case value(Int64)
+    case fraction, outOfRange
+  }
+
+  /// The number as an integer. `1e3` and `7.0` are integers.
+  var integer: Integer {
+    let before = exponent >= 0 ? digitCount : max(0, digitCount + exponent)
+    for index in before..<digitCount where digit(index) != 0 { return .fraction }
+    let limit: UInt64 = isNegative ? 1 << 63 : 1 << 63 - 1
+    var magnitude: UInt64 = 0
+    func append(_ digit: UInt8) -> Bool {
+      let (product, overflow) = magnitude.multipliedReportingOverflow(by: 10)
+      let (sum, overflow2) = product.addingReportingOverflow(UInt64(digit))
+      magnitude = sum
+      return !overflow && !overflow2 && sum <= limit
+    }
+    for index in 0..<before { if !append(digit(index)) { return .outOfRange } }
+    if magnitude != 0 && exponent > 0 {
+      for _ in 0..<exponent { if !append(0) { return .outOfRange } }
+    }
+    return .value(isNegative ? Int64(truncatingIfNeeded: 0 &- magnitude) : Int64(magnitude))
+  }
+
+  /// The number as a decimal with the same digits; nil if it has more than 34 or too large an exponent.
+  var decimal: Decimal128? {
+    let largest = 9_999_999_999_999_999_999_999_999_999_999_999 as UInt128
+    var coefficient: UInt128 = 0
+    var exponent = exponent
+    for index in 0..<digitCount {
+      let next = coefficient * 10 + UInt128(digit(index))
+      if next > largest {
+        // Zeros at the end of many digits say nothing.
+        for later in index..<digitCount where digit(later) != 0 { return nil }
+        exponent += digitCount - index
+        break
+      }
+      coefficient = next
+    }
+    if coefficient == 0 { exponent = min(max(exponent, -6176), 6111) }
+    while exponent > 6111 && coefficient * 10 <= largest {
+      coefficient *= 10
+      exponent -= 1
+    }
+    while exponent < -6176 && coefficient % 10 == 0 {
+      coefficient /= 10
+      exponent += 1
+    }
+    guard (-6176...6111).contains(exponent) else { return nil }
+    let high = UInt64(isNegative ? 1 : 0) << 63 | UInt64(exponent + 6176) << 49 | UInt64(coefficient >> 64)
+    return Decimal128(low: UInt64(truncatingIfNeeded: coefficient), high: high)
+  }
+}

@@ -1,0 +1,215 @@
+// Texts into objects: finds or makes the object, works out what differs, and changes only that.
+//
+// All that differs is planned from what is stored before the first change; so most refusals come before anything was
+// changed. What a new embedded object holds is planned when it is made.
+
+public import RealmPages
+
+/// What a text means for the properties that it does not name.
+public enum WriteMode: String, Sendable, CaseIterable {
+  /// They keep their values.
+  case patch
+  /// They take their defaults.
+  case replace
+}
+
+/// Which object a text is for.
+public enum PatchTarget: Sendable {
+  /// This object, which exists. A primary key in the text must be the object's.
+  case object(ObjKey)
+  /// A new object. The text has its primary key, if the class has one.
+  case new
+  /// A new object with this primary key; the text may repeat it.
+  case named(Value)
+  /// A new object with this key, in a class without primary key.
+  case keyed(ObjKey)
+  /// The object that has the text's primary key, or else a new one.
+  case upsert
+}
+
+/// What is done about links whose targets do not exist.
+public enum MissingLinks: Sendable {
+  /// The text is refused.
+  case refuse
+  /// They are counted and left out: null, or no element. Applying the same text again, when the targets exist, sets
+  /// them and changes nothing else. That is how an import, where objects name later ones, goes over such texts twice.
+  case leaveOut
+}
+
+/// What a text did.
+public struct PatchOutcome: Sendable {
+  /// The object.
+  public let object: ObjKey
+  /// Whether it is new.
+  public let wasCreated: Bool
+  /// Whether anything was changed.
+  public let hasChanged: Bool
+  /// The links that were left out.
+  public let missingLinks: Int
+}
+
+/// Writes objects as texts tell them, in one transaction.
+///
+/// It remembers the classes that it has met, so it is for as long as the schema stays as it is. One thread at a time.
+public final class ObjectPatcher {
+  /// What becomes of properties that a text does not name.
+  public let mode: WriteMode
+  /// What is done about links whose targets do not exist.
+  public let missingLinks: MissingLinks
+
+  let schema = SchemaFacts()
+
+  /// A patcher that has met no class yet.
+  public init(mode: WriteMode = .patch, missingLinks: MissingLinks = .refuse) {
+    self.mode = mode
+    self.missingLinks = missingLinks
+  }
+
+  /// Makes an object be what `text` says.
+  ///
+  /// Only what differs is written; a text that tells what is stored changes nothing at all. Numbers, dates and the
+  /// like count as the same if they have the same text. Lists keep the elements before and after what differs, sets and
+  /// dictionaries all that stays, embedded objects and collections in a Mixed are changed in place. A property that is
+  /// null is cleared. An embedded object that is given is replaced whole: what its text does not name takes its default,
+  /// in both modes.
+  ///
+  /// On error the transaction may hold a part of the changes: drop it.
+  ///
+  /// Cost: the size of the text and of what is stored, O(log n) for the object and for each link.
+  public func apply(
+    _ text: JSONText,
+    to target: PatchTarget,
+    of table: TableKey,
+    in transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> PatchOutcome {
+    schema.forgetObjects()
+    let facts = try schema.facts(table, transaction)
+    guard text.kind(JSONText.root) == .object else {
+      throw text.mismatch(JSONText.root, "an object with the properties of \(facts.name)")
+    }
+    if facts.kind != .topLevel {
+      let kind =
+        facts.kind == .embedded ? "embedded: its objects are written inside of others" : "asymmetric: read-only"
+      throw JSONInputError(.forbidden, "class \(facts.name) is \(kind)")
+    }
+    let (object, isNew) = try resolve(target, text, facts, transaction)
+    var plan = ObjectPlan(text, self, missingLinks)
+    try plan.addObject(JSONText.root, facts, object, isNew: isNew, mode: mode, depth: 0, transaction)
+    let hasChanged = isNew || !plan.steps.isEmpty
+    let missing = try plan.apply(transaction)
+    return PatchOutcome(object: object, wasCreated: isNew, hasChanged: hasChanged, missingLinks: missing)
+  }
+
+  // MARK: the object
+
+  private func resolve(
+    _ target: PatchTarget,
+    _ text: JSONText,
+    _ facts: ClassFacts,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> (ObjKey, isNew: Bool) {
+    switch target {
+    case .object(let key):
+      guard try schema.contains(facts, key, transaction) else {
+        throw JSONInputError(.missingObject, "\(facts.name) object \(key) does not exist any more")
+      }
+      try checkPrimaryKey(text, facts, key, transaction)
+      return (key, false)
+    case .keyed(let key):
+      if facts.primaryKey != nil {
+        throw JSONInputError(.keyMismatch, "class \(facts.name) has a primary key; name the object by that")
+      }
+      return (try create(text, facts, transaction, key: key), true)
+    case .new, .named, .upsert: break
+    }
+    guard let column = facts.primaryKey else {
+      if case .named = target {
+        throw JSONInputError(.keyMismatch, "class \(facts.name) has no primary key; name the object by a number")
+      }
+      return (try create(text, facts, transaction, key: nil), true)
+    }
+    let told = try text.primaryKey(of: column)
+    var wanted = told
+    if case .named(let key) = target {
+      wanted = key
+      if let told, told != key, let node = text.member(column.name, of: JSONText.root) {
+        throw text.error(
+          .keyMismatch,
+          at: node,
+          "\(text.describe(node)) is not the primary key of this file's name; make them agree"
+        )
+      }
+    }
+    guard let wanted else {
+      throw text.error(.keyMismatch, at: JSONText.root, "the primary key \"\(column.name)\" is missing; add it")
+    }
+    let node = text.member(column.name, of: JSONText.root) ?? JSONText.root
+    do throws(TransactionError) {
+      if case .upsert = target, let key = try transaction.objectKey(facts.key, primaryKey: wanted) {
+        return (key, false)
+      }
+      return (try transaction.create(facts.key, primaryKey: wanted), true)
+    } catch {
+      throw text.error(error, at: node)
+    }
+  }
+
+  private func create(
+    _ text: JSONText,
+    _ facts: ClassFacts,
+    _ transaction: borrowing WriteTransaction,
+    key: ObjKey?
+  ) throws(JSONInputError) -> ObjKey {
+    do throws(TransactionError) { return try transaction.create(facts.key, key: key) } catch {
+      throw text.error(error, at: JSONText.root)
+    }
+  }
+
+  private func checkPrimaryKey(
+    _ text: JSONText,
+    _ facts: ClassFacts,
+    _ key: ObjKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) {
+    guard let column = facts.primaryKey, let index = facts.primaryKeyIndex, let told = try text.primaryKey(of: column),
+      let node = text.member(column.name, of: JSONText.root)
+    else { return }
+    let stored = try schema.value(facts, key, index, transaction)
+    let isSame: Bool
+    do throws(FormatError) { isSame = try told.isStored(as: stored) } catch {
+      throw text.error(TransactionError(error), at: node)
+    }
+    if !isSame {
+      throw text.error(
+        .keyMismatch,
+        at: node,
+        "\(text.describe(node)) is not this object's primary key, which cannot change; make a new object instead"
+      )
+    }
+  }
+}
+
+extension JSONText {
+  /// The primary key that the text of an object gives; nil if it gives none.
+  public func primaryKey(of column: Column) throws(JSONInputError) -> Value? {
+    guard let node = member(column.name, of: Self.root) else { return nil }
+    if kind(node) == .null {
+      if column.isNullable { return .null }
+      throw mismatch(node, Self.example(of: column.type))
+    }
+    return try scalar(node, as: column.type)
+  }
+
+  /// The engine's refusal, at the value that it is about.
+  func error(_ error: TransactionError, at node: Int) -> JSONInputError {
+    let kind: JSONInputError.Kind =
+      switch error.reason {
+      case .wrongType: .wrongType
+      case .duplicateKey: .duplicate
+      case .overLimit: .overLimit
+      case .forbidden: .forbidden
+      default: .transaction(error)
+      }
+    return self.error(kind, at: node, error.description)
+  }
+}

@@ -1,0 +1,714 @@
+// What differs between a text and an object, as a list of single changes in the order in which they are made.
+//
+// Positions in a list are those at the time of the change: elements are replaced before any is inserted or removed, and
+// what is inside of an element is changed before that.
+
+import RealmPages
+
+/// One change of an object.
+struct PatchStep {
+  enum Change {
+    /// Sets the property itself, an element or an entry: what the path leads to.
+    case put(Value)
+    /// Inserts an element before the one that the path leads to.
+    case insert(Value)
+    /// Removes the element or entry that the path leads to.
+    case remove
+    /// Empties the collection that the path leads to.
+    case clear
+    /// Adds to a set, or takes out of it.
+    case add(Value)
+    case discard(Value)
+    /// Makes an embedded object in the property or entry, or before the element.
+    case embed
+  }
+
+  let table: TableKey
+  let object: ObjKey
+  let column: Column
+  let path: [PathStep]
+  /// The value in the text.
+  let node: Int
+  let depth: Int
+  let change: Change
+}
+
+/// Works out what differs, and makes it so.
+struct ObjectPlan {
+  /// The levels of collections and embedded objects within each other, as rendering has them.
+  private static let depthLimit = 200
+
+  let text: JSONText
+  let patcher: ObjectPatcher
+  let missingLinks: MissingLinks
+  private(set) var steps: [PatchStep] = []
+  private var missing = 0
+
+  private var schema: SchemaFacts { patcher.schema }
+
+  init(_ text: JSONText, _ patcher: ObjectPatcher, _ missingLinks: MissingLinks) {
+    self.text = text
+    self.patcher = patcher
+    self.missingLinks = missingLinks
+  }
+
+  /// A property of an object, and the way into it.
+  private struct Place {
+    let facts: ClassFacts
+    let object: ObjKey
+    let column: Column
+    var path: [PathStep] = []
+
+    func at(_ step: PathStep) -> Place {
+      Place(facts: facts, object: object, column: column, path: path + [step])
+    }
+  }
+
+  private mutating func add(_ change: PatchStep.Change, _ place: Place, _ node: Int, depth: Int = 0) {
+    steps.append(
+      PatchStep(
+        table: place.facts.key,
+        object: place.object,
+        column: place.column,
+        path: place.path,
+        node: node,
+        depth: depth,
+        change: change
+      )
+    )
+  }
+
+  private func format<R>(_ node: Int, _ body: () throws(FormatError) -> R) throws(JSONInputError) -> R {
+    do throws(FormatError) { return try body() } catch { throw text.error(TransactionError(error), at: node) }
+  }
+
+  // MARK: objects
+
+  /// Plans an object. One that `isNew` holds its defaults and is not read.
+  mutating func addObject(
+    _ node: Int,
+    _ facts: ClassFacts,
+    _ object: ObjKey,
+    isNew: Bool,
+    mode: WriteMode,
+    depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) {
+    try checkDepth(depth, node)
+    var isNamed = [Bool](repeating: false, count: facts.columns.count)
+    var expected = 0
+    for (name, value) in text.members(node) {
+      let index = try propertyIndex(name, facts, expected)
+      expected = index + 1
+      isNamed[index] = true
+      // The primary key was compared already.
+      if index == facts.primaryKeyIndex { continue }
+      let stored = isNew ? nil : try schema.value(facts, object, index, transaction)
+      let place = Place(facts: facts, object: object, column: facts.columns[index])
+      try addProperty(value, place, stored, depth, transaction)
+    }
+    if isNew || mode == .patch { return }
+    for index in facts.columns.indices where !isNamed[index] && index != facts.primaryKeyIndex {
+      let place = Place(facts: facts, object: object, column: facts.columns[index])
+      try addDefault(node, place, schema.value(facts, object, index, transaction))
+    }
+  }
+
+  private func checkDepth(_ depth: Int, _ node: Int) throws(JSONInputError) {
+    if depth > Self.depthLimit {
+      throw text.error(.overLimit, at: node, "more than \(Self.depthLimit) levels of objects and collections")
+    }
+  }
+
+  /// The property with the name in the text; most texts name them in the order of the schema.
+  private func propertyIndex(_ name: Int, _ facts: ClassFacts, _ expected: Int) throws(JSONInputError) -> Int {
+    let bytes = text.content(name)
+    if expected < facts.columns.count, facts.columns[expected].name.utf8.elementsEqual(bytes) { return expected }
+    if let index = facts.columns.firstIndex(where: { $0.name.utf8.elementsEqual(bytes) }) { return index }
+    let names = facts.columns.prefix(12).map(\.name).joined(separator: ", ")
+    let known = facts.columns.isEmpty ? "it has none" : "it has \(names)\(facts.columns.count > 12 ? ", .." : "")"
+    throw text.error(
+      .unknownProperty,
+      at: name,
+      "class \(facts.name) has no property \"\(text.shown(name))\"; \(known)"
+    )
+  }
+
+  private mutating func addDefault(_ node: Int, _ place: Place, _ stored: ValueView) throws(JSONInputError) {
+    if let value = place.column.defaultValue {
+      if try !format(node, { () throws(FormatError) in try value.isStored(as: stored) }) {
+        add(.put(value), place, node)
+      }
+    } else if !stored.isEmpty {
+      add(.clear, place, node)
+    }
+  }
+
+  // MARK: properties
+
+  private mutating func addProperty(
+    _ node: Int,
+    _ place: Place,
+    _ stored: ValueView?,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) {
+    let column = place.column
+    guard let collection = column.collection else {
+      if column.type == .mixed {
+        try addMixed(node, place, stored, depth, transaction)
+      } else if let target = try embeddedClass(column, transaction) {
+        try addEmbedded(node, place, target, stored, depth, transaction)
+      } else {
+        try addValue(element(node, column, transaction) ?? .null, node, place, stored)
+      }
+      return
+    }
+    try checkDepth(depth + 1, node)
+    if text.kind(node) == .null {
+      if let stored, !stored.isEmpty { add(.clear, place, node) }
+      return
+    }
+    switch collection {
+    case .list:
+      try checkIsArray(node)
+      var list: ListView?
+      if case .list(let view) = stored { list = view }
+      if let target = try embeddedClass(column, transaction) {
+        try addEmbeddedList(node, place, target, list, depth + 1, transaction)
+      } else {
+        try addList(node, place, list, depth + 1, transaction)
+      }
+    case .set:
+      try checkIsArray(node)
+      var set: ListView?
+      if case .set(let view) = stored { set = view }
+      try addSet(node, place, set, depth + 1, transaction)
+    case .dictionary:
+      var dictionary: DictionaryView?
+      if case .dictionary(let view) = stored { dictionary = view }
+      try addDictionary(node, place, dictionary, depth + 1, transaction)
+    }
+  }
+
+  private func checkIsArray(_ node: Int) throws(JSONInputError) {
+    if text.kind(node) != .array { throw text.mismatch(node, "an array") }
+  }
+
+  /// Plans one value. A new object holds null where it can.
+  private mutating func addValue(
+    _ value: Value,
+    _ node: Int,
+    _ place: Place,
+    _ stored: ValueView?
+  ) throws(JSONInputError) {
+    if let stored {
+      if try format(node, { () throws(FormatError) in try value.isStored(as: stored) }) { return }
+    } else if case .null = value {
+      return
+    }
+    add(.put(value), place, node)
+  }
+
+  private func embeddedClass(
+    _ column: Column,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> ClassFacts? {
+    guard column.type == .link, let key = column.targetTable else { return nil }
+    let facts = try schema.facts(key, transaction)
+    return facts.kind == .embedded ? facts : nil
+  }
+
+  // MARK: values
+
+  /// The value that a property or element of the column's type takes; nil for a link that is left out.
+  private mutating func element(
+    _ node: Int,
+    _ column: Column,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> Value? {
+    if text.kind(node) == .null {
+      if column.isNullable || column.type == .mixed { return .null }
+      let example = try example(column, transaction)
+      throw text.error(.wrongType, at: node, "null where \(example) belongs; this cannot be null")
+    }
+    switch column.type {
+    case .mixed: return try mixed(node, 0, transaction)
+    case .link:
+      guard let key = column.targetTable else { throw text.mismatch(node, "null") }
+      return try link(node, schema.facts(key, transaction), transaction)
+    default: return try text.scalar(node, as: column.type)
+    }
+  }
+
+  private func example(_ column: Column, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> String {
+    guard column.type == .link, let key = column.targetTable else { return JSONText.example(of: column.type) }
+    return "the primary key of a \(try schema.facts(key, transaction).name)"
+  }
+
+  /// The value of a Mixed, with all that is in it.
+  private mutating func mixed(
+    _ node: Int,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> Value {
+    try checkDepth(depth, node)
+    if let scalar = try text.untyped(node) { return scalar }
+    if text.kind(node) == .array {
+      var values: [Value] = []
+      values.reserveCapacity(text.count(node))
+      for element in text.elements(node) { values.append(try mixed(element, depth + 1, transaction)) }
+      return .list(values)
+    }
+    if let reference = reference(node) {
+      guard let target = try schema.facts(named: text.fullString(reference.type), transaction) else {
+        throw text.error(.linkTargetMissing, at: reference.type, "there is no class \"\(text.shown(reference.type))\"")
+      }
+      return try link(reference.id, target, transaction, isReference: true) ?? .null
+    }
+    guard let entries = try entries(node) else {
+      throw text.error(
+        .wrongType,
+        at: node,
+        "\(text.describe(node)) is no type of Extended JSON; put a dictionary with $ names into {\"$dictionary\": {..}}"
+      )
+    }
+    var values: [Value.Entry] = []
+    values.reserveCapacity(entries.count)
+    for entry in entries {
+      values.append(Value.Entry(key: Array(entry.key), value: try mixed(entry.node, depth + 1, transaction)))
+    }
+    return .dictionary(values)
+  }
+
+  // MARK: links
+
+  /// The nodes of `{"$ref": type, "$id": id}`; nil for anything else.
+  private func reference(_ node: Int) -> (type: Int, id: Int)? {
+    guard text.kind(node) == .object, text.count(node) == 2, let type = text.member("$ref", of: node),
+      let id = text.member("$id", of: node), text.isString(type)
+    else { return nil }
+    return (type, id)
+  }
+
+  /// The link that a node names; nil if its target does not exist and such links are left out.
+  private mutating func link(
+    _ node: Int,
+    _ target: ClassFacts,
+    _ transaction: borrowing WriteTransaction,
+    isReference: Bool = false
+  ) throws(JSONInputError) -> Value? {
+    var id = node, isReference = isReference
+    if !isReference, let reference = reference(node) {
+      if !text.content(reference.type).elementsEqual(target.name.utf8) {
+        throw text.error(
+          .wrongType,
+          at: reference.type,
+          "a \(text.shown(reference.type)) where a \(target.name) belongs"
+        )
+      }
+      (id, isReference) = (reference.id, true)
+    }
+    if target.kind == .embedded {
+      throw text.error(.wrongType, at: node, "class \(target.name) is embedded: nothing can link to its objects")
+    }
+    if let object = try targetKey(id, target, isReference, transaction) { return .link(target.key, object) }
+    if missingLinks == .leaveOut {
+      missing += 1
+      return nil
+    }
+    let key = text.kind(id) == .null ? "null" : "\"\(text.shown(id))\""
+    throw text.error(
+      .linkTargetMissing,
+      at: node,
+      "there is no \(target.name) with the \(target.primaryKey == nil ? "object" : "primary") key \(key); "
+        + "make it first, or write null"
+    )
+  }
+
+  private func targetKey(
+    _ id: Int,
+    _ target: ClassFacts,
+    _ isReference: Bool,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> ObjKey? {
+    guard let column = target.primaryKey else {
+      guard case .int(let key) = try text.scalar(id, as: .int) else { return nil }
+      return try schema.contains(target, ObjKey(key), transaction) ? ObjKey(key) : nil
+    }
+    let key: Value
+    if text.kind(id) == .null {
+      if !column.isNullable { throw text.mismatch(id, "the primary key of a \(target.name)") }
+      key = .null
+    } else {
+      key = try text.scalar(id, as: column.type)
+    }
+    do throws(TransactionError) { return try transaction.objectKey(target.key, primaryKey: key) } catch {
+      throw text.error(error, at: id)
+    }
+  }
+
+  // MARK: collections
+
+  /// Plans a Mixed: a collection is changed in place if one of its kind is stored.
+  private mutating func addMixed(
+    _ node: Int,
+    _ place: Place,
+    _ stored: ValueView?,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) {
+    try checkDepth(depth, node)
+    switch stored {
+    case .list(let list) where text.kind(node) == .array:
+      try addList(node, place, list, depth + 1, transaction)
+    case .dictionary(let dictionary) where text.kind(node) == .object && reference(node) == nil:
+      if try text.untyped(node) == nil, try entries(node) != nil {
+        try addDictionary(node, place, dictionary, depth + 1, transaction)
+      } else {
+        try addValue(mixed(node, depth, transaction), node, place, stored)
+      }
+    default: try addValue(mixed(node, depth, transaction), node, place, stored)
+    }
+  }
+
+  private mutating func addList(
+    _ node: Int,
+    _ place: Place,
+    _ stored: ListView?,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) {
+    var items: [(node: Int, value: Value)] = []
+    items.reserveCapacity(text.count(node))
+    for element in text.elements(node) {
+      if let value = try self.element(element, place.column, transaction) { items.append((element, value)) }
+    }
+    guard var list = stored, list.count > 0 else {
+      for (index, item) in items.enumerated() { add(.insert(item.value), place.at(.index(index)), item.node) }
+      return
+    }
+    if try showsOnly(items.map(\.value), list, node, place) { return }
+    if items.isEmpty {
+      add(.clear, place, node)
+      return
+    }
+    let difference = try format(node) { () throws(FormatError) in
+      try ListDifference(old: list.count, new: items.count) { (old, new) throws(FormatError) in
+        try items[new].value.isStored(as: list.value(at: old))
+      }
+    }
+    for index in difference.replaced {
+      let (node, value) = items[index]
+      let old = try format(node) { () throws(FormatError) in try list.value(at: index) }
+      if place.column.type == .mixed {
+        try addMixed(node, place.at(.index(index)), old, depth, transaction)
+      } else {
+        try addValue(value, node, place.at(.index(index)), old)
+      }
+    }
+    for index in difference.inserted { add(.insert(items[index].value), place.at(.index(index)), items[index].node) }
+    for index in difference.removed.reversed() { add(.remove, place.at(.index(index)), node) }
+  }
+
+  /// Whether a list of links shows these elements: links to objects that do not exist yet do not show.
+  private func showsOnly(
+    _ values: [Value],
+    _ list: ListView,
+    _ node: Int,
+    _ place: Place
+  ) throws(JSONInputError) -> Bool {
+    guard place.column.type == .link, values.count < list.count else { return false }
+    return try format(node) { () throws(FormatError) in
+      var list = list
+      var next = 0
+      for index in 0..<list.count {
+        let element = try list.value(at: index)
+        if case .link(_, let key) = element, key.isUnresolved { continue }
+        guard next < values.count, try values[next].isStored(as: element) else { return false }
+        next += 1
+      }
+      return next == values.count
+    }
+  }
+
+  private mutating func addSet(
+    _ node: Int,
+    _ place: Place,
+    _ stored: ListView?,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) {
+    var known = StoredSet()
+    if var set = stored {
+      for index in 0..<set.count {
+        known.add(try format(node) { () throws(FormatError) in try Value(copying: set.value(at: index)) })
+      }
+    }
+    var added: [(node: Int, value: Value)] = []
+    for element in text.elements(node) {
+      let isCollection = text.kind(element) == .array
+      if isCollection { throw text.mismatch(element, "one value; a set holds no collections") }
+      guard let value = try self.element(element, place.column, transaction) else { continue }
+      if case .dictionary = value { throw text.mismatch(element, "one value; a set holds no collections") }
+      if !known.take(value) { added.append((element, value)) }
+    }
+    for value in known.rest {
+      // Links to objects that do not exist yet do not show.
+      if case .link(_, let key) = value, key.isUnresolved { continue }
+      add(.discard(value), place, node)
+    }
+    for item in added { add(.add(item.value), place, item.node) }
+  }
+
+  /// An entry of a dictionary in the text.
+  private typealias Entry = (key: ArraySlice<UInt8>, node: Int)
+
+  /// The entries of a dictionary in the order of their keys; nil if the object is no dictionary.
+  private func entries(_ node: Int) throws(JSONInputError) -> [Entry]? {
+    var entries: [Entry] = []
+    var object = node
+    if let wrapper = text.wrapper(node), wrapper.name == "dictionary" {
+      object = wrapper.value
+      if text.kind(object) == .array {
+        for pair in text.elements(object) { entries.append(try self.pair(pair)) }
+      } else if text.kind(object) != .object {
+        throw text.mismatch(object, "an object, or an array of pairs")
+      }
+    } else if text.kind(node) != .object || text.members(node).contains(where: { isTypeName($0.name) }) {
+      return nil
+    }
+    entries.reserveCapacity(text.count(object))
+    for member in text.members(object) { entries.append((text.content(member.name), member.value)) }
+    entries.sort { compare($0.key, $1.key) < 0 }
+    for (a, b) in zip(entries, entries.dropFirst()) where a.key == b.key {
+      throw text.error(.syntax, at: b.node, "the key of this entry stands there twice; remove one of them")
+    }
+    return entries
+  }
+
+  private func isTypeName(_ name: Int) -> Bool { text.content(name).first == UInt8(ascii: "$") }
+
+  /// `[key, value]`, the form for keys that are not UTF-8.
+  private func pair(_ node: Int) throws(JSONInputError) -> Entry {
+    let nodes = Array(text.elements(node))
+    guard nodes.count == 2, let key = try text.string(nodes[0]) else {
+      throw text.mismatch(node, "a pair of a key and a value")
+    }
+    return (key[...], nodes[1])
+  }
+
+  private mutating func addDictionary(
+    _ node: Int,
+    _ place: Place,
+    _ stored: DictionaryView?,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) {
+    guard let entries = try entries(node) else {
+      throw text.mismatch(node, "an object; names with $ need {\"$dictionary\": {..}}")
+    }
+    var next = 0
+    if var dictionary = stored {
+      if entries.isEmpty && dictionary.count > 0 {
+        add(.clear, place, node)
+        return
+      }
+      for index in 0..<dictionary.count {
+        let (key, value) = try format(node) { () throws(FormatError) in
+          (try dictionary.key(at: index), try dictionary.value(at: index))
+        }
+        while next < entries.count, compare(entries[next].key, key.unsafeBytes) < 0 {
+          try addEntry(entries[next], place, nil, depth, transaction)
+          next += 1
+        }
+        if next < entries.count, compare(entries[next].key, key.unsafeBytes) == 0 {
+          try addEntry(entries[next], place, value, depth, transaction)
+          next += 1
+        } else {
+          add(.remove, place.at(.key(key.bytes)), node)
+        }
+      }
+    }
+    for entry in entries[next...] { try addEntry(entry, place, nil, depth, transaction) }
+  }
+
+  /// Plans one entry; `stored` is nil if the dictionary does not have it.
+  private mutating func addEntry(
+    _ entry: Entry,
+    _ place: Place,
+    _ stored: ValueView?,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) {
+    let place = place.at(.key(Array(entry.key)))
+    if let target = try embeddedClass(place.column, transaction) {
+      if stored == nil && text.kind(entry.node) == .null {
+        add(.put(.null), place, entry.node)
+      } else {
+        try addEmbedded(entry.node, place, target, stored, depth, transaction)
+      }
+    } else if let stored, place.column.type == .mixed {
+      try addMixed(entry.node, place, stored, depth, transaction)
+    } else {
+      let value = try element(entry.node, place.column, transaction) ?? .null
+      if let stored { try addValue(value, entry.node, place, stored) } else { add(.put(value), place, entry.node) }
+    }
+  }
+
+  // MARK: embedded objects
+
+  /// Plans an embedded object in a property or entry: the one that is there is changed in place.
+  private mutating func addEmbedded(
+    _ node: Int,
+    _ place: Place,
+    _ target: ClassFacts,
+    _ stored: ValueView?,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) {
+    if text.kind(node) == .null {
+      try addValue(.null, node, place, stored)
+      return
+    }
+    try checkIsObject(node, target)
+    if case .link(_, let key) = stored, key.value >= 0 {
+      try addObject(node, target, key, isNew: false, mode: .replace, depth: depth + 1, transaction)
+    } else {
+      add(.embed, place, node, depth: depth + 1)
+    }
+  }
+
+  private func checkIsObject(_ node: Int, _ target: ClassFacts) throws(JSONInputError) {
+    if text.kind(node) != .object { throw text.mismatch(node, "an object with the properties of \(target.name)") }
+  }
+
+  private mutating func addEmbeddedList(
+    _ node: Int,
+    _ place: Place,
+    _ target: ClassFacts,
+    _ stored: ListView?,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) {
+    let items = Array(text.elements(node))
+    for item in items { try checkIsObject(item, target) }
+    var objects: [ObjKey] = []
+    if var list = stored {
+      for index in 0..<list.count {
+        let element = try format(node) { () throws(FormatError) in try list.value(at: index) }
+        guard case .link(_, let key) = element else { continue }
+        objects.append(key)
+      }
+    }
+    if items.isEmpty {
+      if !objects.isEmpty { add(.clear, place, node) }
+      return
+    }
+    // An element is the same if there is nothing to plan.
+    let difference = try ListDifference(old: objects.count, new: items.count) { (old, new) throws(JSONInputError) in
+      var trial = ObjectPlan(text, patcher, missingLinks)
+      try trial.addObject(
+        items[new],
+        target,
+        objects[old],
+        isNew: false,
+        mode: .replace,
+        depth: depth + 1,
+        transaction
+      )
+      return trial.steps.isEmpty
+    }
+    for index in difference.replaced {
+      try addObject(
+        items[index],
+        target,
+        objects[index],
+        isNew: false,
+        mode: .replace,
+        depth: depth + 1,
+        transaction
+      )
+    }
+    for index in difference.inserted { add(.embed, place.at(.index(index)), items[index], depth: depth + 1) }
+    for index in difference.removed.reversed() { add(.remove, place.at(.index(index)), node) }
+  }
+
+  // MARK: making it so
+
+  /// Makes the changes. Returns the number of links that were left out.
+  consuming func apply(_ transaction: borrowing WriteTransaction) throws(JSONInputError) -> Int {
+    var missing = missing
+    for step in steps {
+      schema.forgetObjects()
+      let made: ObjKey?
+      do throws(TransactionError) { made = try Self.apply(step, transaction) } catch {
+        throw text.error(error, at: step.node)
+      }
+      if let made, let target = step.column.targetTable { missing += try fill(step, target, made, transaction) }
+    }
+    return missing
+  }
+
+  private static func apply(
+    _ step: PatchStep,
+    _ transaction: borrowing WriteTransaction
+  ) throws(TransactionError) -> ObjKey? {
+    let (table, object, column) = (step.table, step.object, step.column.key)
+    let path = Array(step.path.dropLast())
+    switch (step.change, step.path.last) {
+    case (.put(let value), nil): try transaction.set(table, object, column, value)
+    case (.put(let value), .index(let index)): try transaction.set(table, object, column, path: path, at: index, value)
+    case (.put(let value), .key(let key)): try transaction.set(table, object, column, path: path, entry: key, value)
+    case (.insert(let value), .index(let index)):
+      try transaction.insert(table, object, column, path: path, at: index, value)
+    case (.remove, .index(let index)): try transaction.remove(table, object, column, path: path, at: index)
+    case (.remove, .key(let key)): _ = try transaction.remove(table, object, column, path: path, entry: key)
+    case (.clear, _): try transaction.clear(table, object, column, path: step.path)
+    case (.add(let value), _): _ = try transaction.add(table, object, column, value)
+    case (.discard(let value), _): _ = try transaction.discard(table, object, column, value)
+    case (.embed, nil): return try transaction.setEmbedded(table, object, column)
+    case (.embed, .index(let index)): return try transaction.insertEmbedded(table, object, column, at: index)
+    case (.embed, .key(let key)): return try transaction.setEmbedded(table, object, column, entry: key)
+    // Only elements are inserted, only elements and entries removed.
+    case (.insert, _), (.remove, _): break
+    }
+    return nil
+  }
+
+  /// Gives a new embedded object what the text says.
+  private func fill(
+    _ step: PatchStep,
+    _ target: TableKey,
+    _ made: ObjKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> Int {
+    var plan = ObjectPlan(text, patcher, missingLinks)
+    try plan.addObject(
+      step.node,
+      schema.facts(target, transaction),
+      made,
+      isNew: true,
+      mode: .replace,
+      depth: step.depth,
+      transaction
+    )
+    return try plan.apply(transaction)
+  }
+}
+
+extension ValueView {
+  /// Whether this is a collection without elements.
+  fileprivate var isEmpty: Bool {
+    switch self {
+    case .list(let list), .set(let list): list.count == 0
+    case .dictionary(let dictionary): dictionary.count == 0
+    default: false
+    }
+  }
+}
+
+extension JSONText {
+  /// A string as text.
+  func fullString(_ node: Int) -> String { String(decoding: content(node), as: UTF8.self) }
+}

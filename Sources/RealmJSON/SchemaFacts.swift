@@ -1,0 +1,98 @@
+// What reading a text needs to know of the classes of a transaction, and cursors on what is stored now.
+
+import RealmPages
+
+/// One class, as long as its schema stays.
+final class ClassFacts {
+  let key: TableKey
+  /// The name that `$ref` bears.
+  let name: String
+  let kind: TableKind
+  let columns: [Column]
+  let primaryKeyIndex: Int?
+
+  init(_ table: Table) {
+    key = table.key
+    name = table.className ?? table.name
+    kind = table.kind
+    columns = table.columns
+    primaryKeyIndex = table.primaryKeyIndex
+  }
+
+  var primaryKey: Column? { primaryKeyIndex.map { columns[$0] } }
+}
+
+/// The classes of a transaction, each looked at once.
+final class SchemaFacts {
+  private var classes: [TableKey: ClassFacts] = [:]
+  private var names: [String: TableKey] = [:]
+  /// Valid until the next change of the transaction.
+  private var cursors: [TableKey: ObjectCursor] = [:]
+
+  /// Must be called after each change of the transaction.
+  func forgetObjects() { if !cursors.isEmpty { cursors = [:] } }
+
+  func facts(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassFacts {
+    if let known = classes[key] { return known }
+    do throws(TransactionError) {
+      let facts = ClassFacts(try transaction.table(key))
+      classes[key] = facts
+      return facts
+    } catch { throw JSONInputError(.transaction(error), error.description) }
+  }
+
+  /// The class that `$ref` names; nil if there is none.
+  func facts(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassFacts? {
+    if let key = names[name] { return try facts(key, transaction) }
+    var key: TableKey?
+    do throws(TransactionError) {
+      key = try transaction.tableKey(named: Table.classPrefix + name)
+      if key == nil { key = try transaction.tableKey(named: name) }
+    } catch { throw JSONInputError(.transaction(error), error.description) }
+    guard let key else { return nil }
+    names[name] = key
+    return try facts(key, transaction)
+  }
+
+  private func cursor(
+    _ key: TableKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> ObjectCursor {
+    if let known = cursors[key] { return known }
+    do throws(TransactionError) {
+      let cursor = ObjectCursor(try transaction.table(key))
+      cursors[key] = cursor
+      return cursor
+    } catch { throw JSONInputError(.transaction(error), error.description) }
+  }
+
+  /// Whether a live object with this key exists.
+  func contains(
+    _ facts: ClassFacts,
+    _ object: ObjKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> Bool {
+    if object.value < 0 { return false }
+    let cursor = try cursor(facts.key, transaction)
+    do throws(FormatError) { return try cursor.seek(object) } catch { throw damaged(error) }
+  }
+
+  /// A stored value, as it is before the changes that are planned.
+  func value(
+    _ facts: ClassFacts,
+    _ object: ObjKey,
+    _ index: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> ValueView {
+    let cursor = try cursor(facts.key, transaction)
+    do throws(FormatError) {
+      // The cursor may stand on another object of the class.
+      _ = try cursor.seek(object)
+      return try cursor.value(index)
+    } catch { throw damaged(error) }
+  }
+
+  private func damaged(_ error: FormatError) -> JSONInputError {
+    JSONInputError(.transaction(TransactionError(error)), error.description)
+  }
+}

@@ -1,0 +1,74 @@
+// Whether a value read from a text is the one that is stored: what rendering cannot tell apart counts as the same, so
+// that a text that was only read and written back changes nothing.
+
+import RealmPages
+
+extension Value {
+  /// Whether the stored value would render as this one does. Cost: the size of the value.
+  func isStored(as view: ValueView) throws(FormatError) -> Bool {
+    switch (self, view) {
+    case (.null, .null): return true
+    // Links to nothing, and to objects that do not exist yet, show as null.
+    case (.null, .link(_, let key)): return key.value < 0
+    case (.int(let a), .int(let b)): return a == b
+    case (.bool(let a), .bool(let b)): return a == b
+    case (.float(let a), .float(let b)): return a.bitPattern == b.bitPattern || a.isNaN && b.isNaN
+    case (.double(let a), .double(let b)): return a.bitPattern == b.bitPattern || a.isNaN && b.isNaN
+    case (.string(let a), .string(let b)), (.data(let a), .data(let b)):
+      return a.count == b.count && b.unsafeBytes.elementsEqual(a)
+    case (.date(let a), .date(let b)): return a.moment == b.moment
+    case (.decimal128(let a), .decimal128(let b)): return a == b || a.shows(as: b)
+    case (.objectID(let a), .objectID(let b)): return a == b
+    case (.uuid(let a), .uuid(let b)): return a == b
+    case (.link(let a, let b), .link(let c, let d)): return a == c && b == d
+    case (.list(let values), .list(var list)):
+      if values.count != list.count { return false }
+      for (index, value) in values.enumerated() {
+        if try !value.isStored(as: list.value(at: index)) { return false }
+      }
+      return true
+    case (.dictionary(let entries), .dictionary(var dictionary)):
+      // Both are in the order of their keys.
+      if entries.count != dictionary.count { return false }
+      for (index, entry) in entries.enumerated() {
+        if try !dictionary.key(at: index).unsafeBytes.elementsEqual(entry.key) { return false }
+        if try !entry.value.isStored(as: dictionary.value(at: index)) { return false }
+      }
+      return true
+    default: return false
+    }
+  }
+}
+
+extension Decimal128 {
+  /// Whether both have the same text.
+  fileprivate func shows(as other: Decimal128) -> Bool {
+    guard high >> 63 == other.high >> 63 else { return false }
+    switch (parts, other.parts) {
+    case (.nan, .nan), (.infinity, .infinity): return true
+    case (.number(let a, let b), .number(let c, let d)): return a == c && b == d
+    default: return false
+    }
+  }
+}
+
+extension Column {
+  /// What the property holds in a new object; nil for a collection, which is empty.
+  var defaultValue: Value? {
+    if collection != nil { return nil }
+    if isNullable { return .null }
+    switch type {
+    case .int: return .int(0)
+    case .bool: return .bool(false)
+    case .float: return .float(0)
+    case .double: return .double(0)
+    case .string: return .string([])
+    case .data: return .data([])
+    case .date: return .date(Timestamp(seconds: 0, nanoseconds: 0))
+    case .decimal128: return .decimal128(Decimal128(low: 0, high: 0x3040 << 48))
+    case .objectID: return .objectID(ObjectID(high: 0, low: 0))
+    case .uuid: return .uuid(UniqueID(high: 0, low: 0))
+    case .mixed, .link: return .null
+    }
+  }
+}
