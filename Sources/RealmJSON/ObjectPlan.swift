@@ -230,7 +230,7 @@ struct ObjectPlan {
     if text.kind(node) == .null {
       if column.isNullable || column.type == .mixed { return .null }
       let example = try example(column, transaction)
-      throw text.error(.wrongType, at: node, "null where \(example) belongs; this cannot be null")
+      throw text.error(.wrongType, at: node, "expected \(example), found null, which this cannot be")
     }
     switch column.type {
     case .mixed: return try mixed(node, 0, transaction)
@@ -304,7 +304,7 @@ struct ObjectPlan {
         throw text.error(
           .wrongType,
           at: reference.type,
-          "a \(text.shown(reference.type)) where a \(target.name) belongs"
+          "expected a \(target.name), found a \(text.shown(reference.type))"
         )
       }
       (id, isReference) = (reference.id, true)

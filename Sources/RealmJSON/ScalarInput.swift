@@ -32,13 +32,13 @@ extension JSONText {
     case .number: "the number \(shown(node))"
     case .plainString, .decodedString: "the string \"\(shown(node))\""
     case .array: "an array"
-    case .object: wrapper(node).map { "a {\"$\($0.name)\": ..}" } ?? "an object"
+    case .object: wrapper(node).map { "{\"$\($0.name)\": ..}" } ?? "an object"
     }
   }
 
   /// An error that tells what belongs here.
   func mismatch(_ node: Int, _ expected: String) -> JSONInputError {
-    error(.wrongType, at: node, "\(describe(node)) where \(expected) belongs")
+    error(.wrongType, at: node, "expected \(expected), found \(describe(node))")
   }
 
   /// What a value of a type looks like, for messages.
@@ -106,7 +106,7 @@ extension JSONText {
     }
     switch number.integer {
     case .value(let value): return value
-    case .fraction: throw error(.wrongType, at: node, "\(describe(node)) has a fraction where a whole number belongs")
+    case .fraction: throw mismatch(node, Self.example(of: .int))
     case .outOfRange:
       throw error(.outOfRange, at: node, "\(shown(text)) is not from \(Int64.min) to \(Int64.max)")
     }
