@@ -121,7 +121,7 @@ public enum SchemaRenderer {
     }
   }
 
-  private static func name(of type: ValueType) -> String {
+  static func name(of type: ValueType) -> String {
     switch type {
     case .int: "int"
     case .bool: "bool"

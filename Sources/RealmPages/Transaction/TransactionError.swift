@@ -36,7 +36,7 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
   /// Whether nobody knows what is on disk now.
   let isFailedSync: Bool
 
-  init(_ reason: Reason, _ description: String, isFailedSync: Bool = false) {
+  package init(_ reason: Reason, _ description: String, isFailedSync: Bool = false) {
     self.reason = reason
     self.description = description
     self.isFailedSync = isFailedSync

@@ -1,0 +1,206 @@
+// From one schema to another: the steps, and which of them lose or convert data.
+//
+// A step that loses nothing is made at once; the others need a greater schema version, so that nobody drops a property
+// by saving an old copy of a schema file.
+
+public import RealmPages
+
+/// What turns one schema into another.
+public struct SchemaChange: Sendable {
+  /// A single change, in words and by names.
+  public enum Step: Hashable, Sendable {
+    case addClass(String, TableKind)
+    case removeClass(String)
+    case addProperty(String, PropertyDescription)
+    case removeProperty(String, String)
+    /// Null becomes legal, or no longer is: then it turns into the type's default.
+    case setNullable(String, String, Bool)
+    case addIndex(String, String, IndexKind)
+    case removeIndex(String, String)
+    /// Nil takes the primary key away.
+    case setPrimaryKey(String, String?)
+    case setVersion(UInt64)
+  }
+
+  /// The steps in the order in which they are made.
+  public private(set) var steps: [Step] = []
+  /// What loses or converts data, in words; empty if nothing does.
+  public private(set) var losses: [String] = []
+
+  /// Whether nothing changes.
+  public var isEmpty: Bool { steps.isEmpty }
+
+  /// Works out the change of a whole schema.
+  ///
+  /// Classes and properties are known by their names; their order does not matter. A property whose type changes is
+  /// removed and added, so its values are lost. What happens to a class in `emptyClasses`, without objects, loses
+  /// nothing.
+  ///
+  /// It is refused if it loses or converts data and the version does not grow, if the version shrinks, and if there is
+  /// no way to make it.
+  public init(
+    from old: SchemaDescription,
+    to new: SchemaDescription,
+    emptyClasses: Set<String> = []
+  ) throws(SchemaChangeError) {
+    var removed: [Step] = [], classes: [Step] = [], properties: [Step] = [], indexes: [Step] = [], keys: [Step] = []
+    func isLoss(in name: String) -> Bool { !emptyClasses.contains(name) }
+
+    for known in old.classes where new[known.name] == nil {
+      // Its links go first, so that classes that link to each other can go together.
+      for property in known.properties where property.type == .link && property.target != known.name {
+        removed.append(.removeProperty(known.name, property.name))
+      }
+      if isLoss(in: known.name) { losses.append("removes class \(known.name) with its objects") }
+    }
+    for wanted in new.classes {
+      try Self.checkLinks(of: wanted, in: new)
+      guard let known = old[wanted.name] else {
+        classes.append(.addClass(wanted.name, wanted.kind))
+        for property in wanted.properties {
+          properties.append(.addProperty(wanted.name, property))
+          if let index = property.index { indexes.append(.addIndex(wanted.name, property.name, index)) }
+        }
+        if let key = wanted.primaryKey { keys.append(.setPrimaryKey(wanted.name, key)) }
+        continue
+      }
+      if known.kind != wanted.kind {
+        throw SchemaChangeError(
+          .unsupported,
+          "class \(wanted.name) is \(Self.name(of: known.kind)) and cannot become \(Self.name(of: wanted.kind)); "
+            + "make another class"
+        )
+      }
+      if known.primaryKey != wanted.primaryKey {
+        if known.primaryKey != nil { removed.append(.setPrimaryKey(wanted.name, nil)) }
+        if isLoss(in: wanted.name) {
+          let names = (known.primaryKey ?? "none", wanted.primaryKey ?? "none")
+          losses.append("changes the primary key of \(wanted.name) from \(names.0) to \(names.1)")
+        }
+      }
+      var isKeyNew = known.primaryKey != wanted.primaryKey
+      for property in known.properties where wanted[property.name] == nil {
+        removed.append(.removeProperty(wanted.name, property.name))
+        if isLoss(in: wanted.name) { losses.append("removes \(wanted.name).\(property.name) with its values") }
+      }
+      for property in wanted.properties {
+        let place = "\(wanted.name).\(property.name)"
+        guard let before = known[property.name] else {
+          properties.append(.addProperty(wanted.name, property))
+          if let index = property.index { indexes.append(.addIndex(wanted.name, property.name, index)) }
+          continue
+        }
+        if before.type != property.type || before.collection != property.collection || before.target != property.target
+        {
+          removed.append(.removeProperty(wanted.name, property.name))
+          properties.append(.addProperty(wanted.name, property))
+          if let index = property.index { indexes.append(.addIndex(wanted.name, property.name, index)) }
+          if property.name == wanted.primaryKey { isKeyNew = true }
+          if isLoss(in: wanted.name) {
+            losses.append("changes \(place) from \(before.typeText) to \(property.typeText): its values are lost")
+          }
+          continue
+        }
+        if before.isNullable != property.isNullable {
+          properties.append(.setNullable(wanted.name, property.name, property.isNullable))
+          if !property.isNullable && isLoss(in: wanted.name) {
+            losses.append("makes \(place) required: null becomes the type's default")
+          }
+        }
+        if before.index != property.index {
+          if before.index != nil { removed.append(.removeIndex(wanted.name, property.name)) }
+          if let index = property.index { indexes.append(.addIndex(wanted.name, property.name, index)) }
+        }
+      }
+      if isKeyNew, let key = wanted.primaryKey { keys.append(.setPrimaryKey(wanted.name, key)) }
+    }
+    for known in old.classes where new[known.name] == nil { removed.append(.removeClass(known.name)) }
+    steps = removed + classes + properties + indexes + keys
+    try checkVersion(old.version, new.version)
+    if let version = new.version, version != old.version { steps.append(.setVersion(version)) }
+  }
+
+  /// Works out the change of one class; the others and the version stay.
+  public init(
+    from old: SchemaDescription,
+    toClass wanted: ClassDescription,
+    emptyClasses: Set<String> = []
+  ) throws(SchemaChangeError) {
+    var new = old
+    new.version = nil
+    if let index = new.classes.firstIndex(where: { $0.name == wanted.name }) {
+      new.classes[index] = wanted
+    } else {
+      new.classes.append(wanted)
+    }
+    try self.init(from: old, to: new, emptyClasses: emptyClasses)
+  }
+
+  private func checkVersion(_ old: UInt64?, _ new: UInt64?) throws(SchemaChangeError) {
+    if let old, let new, new < old {
+      throw SchemaChangeError(
+        .oldVersion,
+        "the realm has schema version \(old), this schema is of version \(new); start from the newest schema"
+      )
+    }
+    let hasGrown = new.map { new in old.map { new > $0 } ?? true } ?? false
+    if !losses.isEmpty && !hasGrown {
+      let next = old.map { "\($0 &+ 1)" } ?? "1"
+      throw SchemaChangeError(
+        .needsVersion(losses),
+        "this change loses or converts data: it \(losses.joined(separator: "; it ")). To make it, set "
+          + "\"schemaVersion\" to \(next) or more in the whole schema; now it is \(old.map { "\($0)" } ?? "not set")"
+      )
+    }
+  }
+
+  private static func checkLinks(of wanted: ClassDescription, in new: SchemaDescription) throws(SchemaChangeError) {
+    for property in wanted.properties {
+      if property.type == .link, property.target.flatMap({ new[$0] }) == nil {
+        throw SchemaChangeError(
+          .invalid,
+          "\(wanted.name).\(property.name): \(property.target ?? "nothing") is neither a type nor a class"
+        )
+      }
+    }
+  }
+
+  private static func name(of kind: TableKind) -> String {
+    switch kind {
+    case .topLevel: "a class of its own"
+    case .embedded: "embedded"
+    case .asymmetric: "asymmetric"
+    }
+  }
+}
+
+/// Why a schema is not taken.
+///
+/// Nothing was changed, unless the reason is the engine's: then the transaction may hold a part of the change.
+public struct SchemaChangeError: Error, Sendable, CustomStringConvertible {
+  /// The kinds that a program decides on.
+  public enum Reason: Sendable {
+    /// Data would be lost or converted, and the schema version does not grow; what would be, in words.
+    case needsVersion([String])
+    /// The schema version is smaller than that of the realm.
+    case oldVersion
+    /// The schema contradicts itself.
+    case invalid
+    /// There is no way to make the change.
+    case unsupported
+    /// The engine refused.
+    case transaction(TransactionError)
+  }
+
+  /// What a program decides on.
+  public let reason: Reason
+  /// What is wrong and what to do, in one line.
+  public let description: String
+
+  init(_ reason: Reason, _ description: String) {
+    self.reason = reason
+    self.description = description
+  }
+
+  init(_ error: TransactionError) { self.init(.transaction(error), error.description) }
+}

@@ -1,0 +1,160 @@
+// What a schema file says: classes and their properties by name, without keys and places in a realm.
+
+public import RealmPages
+
+/// A schema by names, as a schema file has it.
+public struct SchemaDescription: Hashable, Sendable {
+  /// The schema version; nil where none is stored or given.
+  public var version: UInt64?
+  /// The classes in the order in which they were made.
+  public var classes: [ClassDescription]
+
+  /// A schema of these classes.
+  public init(version: UInt64? = nil, classes: [ClassDescription] = []) {
+    self.version = version
+    self.classes = classes
+  }
+
+  /// The schema of a snapshot. Tables that are no classes are left out.
+  public init(_ snapshot: Snapshot) throws(FormatError) {
+    var tables: [Table] = []
+    for key in try snapshot.tableKeys() {
+      if let table = try snapshot.table(key) { tables.append(table) }
+    }
+    self.init(version: try snapshot.schemaVersion(), tables: tables)
+  }
+
+  /// The schema as it is now in a transaction, changes included.
+  public init(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
+    var tables: [Table] = []
+    for key in try transaction.tableKeys() { tables.append(try transaction.table(key)) }
+    var version: UInt64?
+    if let table = tables.first(where: { $0.name == "metadata" }) {
+      do throws(FormatError) { version = try Self.version(in: table) } catch { throw TransactionError(error) }
+    }
+    self.init(version: version, tables: tables)
+  }
+
+  /// The schema version that the SDKs store. Source: format/2-model.md M11.
+  private static func version(in table: Table) throws(FormatError) -> UInt64? {
+    guard let index = table.columns.firstIndex(where: { $0.name == "version" && $0.type == .int }) else { return nil }
+    let cursor = ObjectCursor(table)
+    guard try cursor.next(), case .int(let version) = try cursor.value(index), version != -1 else { return nil }
+    return UInt64(bitPattern: version)
+  }
+
+  private init(version: UInt64?, tables: [Table]) {
+    let names = Dictionary(tables.map { ($0.key, $0.className ?? $0.name) }) { first, _ in first }
+    self.init(
+      version: version,
+      classes: tables.filter { $0.className != nil }.map { ClassDescription($0) { key in names[key] } }
+    )
+  }
+
+  /// The class with this name; nil if there is none.
+  public subscript(name: String) -> ClassDescription? { classes.first { $0.name == name } }
+}
+
+/// One class by names.
+public struct ClassDescription: Hashable, Sendable {
+  /// The name without `class_`.
+  public var name: String
+  /// Whether its objects stand for themselves.
+  public var kind: TableKind
+  /// The name of the primary key; nil if there is none.
+  public var primaryKey: String?
+  /// The properties in schema order.
+  public var properties: [PropertyDescription]
+
+  /// A class with these properties.
+  public init(
+    name: String,
+    kind: TableKind = .topLevel,
+    primaryKey: String? = nil,
+    properties: [PropertyDescription] = []
+  ) {
+    self.name = name
+    self.kind = kind
+    self.primaryKey = primaryKey
+    self.properties = properties
+  }
+
+  init(_ table: Table, name: (TableKey) -> String?) {
+    self.init(
+      name: table.className ?? table.name,
+      kind: table.kind,
+      primaryKey: table.primaryKey?.name,
+      properties: table.columns.map { column in
+        PropertyDescription(
+          name: column.name,
+          type: column.type,
+          collection: column.collection,
+          isNullable: column.isNullable,
+          target: column.targetTable.flatMap(name),
+          // The index of a primary key goes without saying.
+          index: column.key == table.primaryKey?.key ? nil : column.index
+        )
+      }
+    )
+  }
+
+  /// The property with this name; nil if there is none.
+  public subscript(name: String) -> PropertyDescription? { properties.first { $0.name == name } }
+}
+
+/// One property by names.
+public struct PropertyDescription: Hashable, Sendable {
+  /// The name.
+  public var name: String
+  /// The type of the value, or of the elements.
+  public var type: ValueType
+  /// The kind of collection; nil for one value.
+  public var collection: CollectionKind?
+  /// Whether null is a legal value or element.
+  public var isNullable: Bool
+  /// The class that links lead to; nil for other types.
+  public var target: String?
+  /// The index, unless this is the primary key.
+  public var index: IndexKind?
+
+  /// A property; Mixed values, links to one object and links in dictionaries are nullable, links in lists and sets are
+  /// not, whatever `isNullable` says.
+  public init(
+    name: String,
+    type: ValueType,
+    collection: CollectionKind? = nil,
+    isNullable: Bool = false,
+    target: String? = nil,
+    index: IndexKind? = nil
+  ) {
+    self.name = name
+    self.type = type
+    self.collection = collection
+    self.isNullable = Self.givenNullability(type, collection) ?? isNullable
+    self.target = target
+    self.index = index
+  }
+
+  /// Whether values of a type can be null, where that is not for a schema to say.
+  static func givenNullability(_ type: ValueType, _ collection: CollectionKind?) -> Bool? {
+    switch (type, collection) {
+    case (.mixed, _), (.link, nil), (.link, .dictionary): true
+    case (.link, _): false
+    default: nil
+    }
+  }
+
+  /// The short form of the type, such as `int?[]` or `Dog`.
+  public var typeText: String {
+    let element = target ?? SchemaRenderer.name(of: type)
+    let isMarked = isNullable && Self.givenNullability(type, collection) == nil
+    let suffix =
+      switch collection {
+      case nil: ""
+      case .list: "[]"
+      case .set: "<>"
+      case .dictionary: "{}"
+      }
+    return element + (isMarked ? "?" : "") + suffix
+  }
+}
