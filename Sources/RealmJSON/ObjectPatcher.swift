@@ -70,8 +70,8 @@ public final class ObjectPatcher {
   /// Only what differs is written; a text that tells what is stored changes nothing at all. Numbers, dates and the
   /// like count as the same if they have the same text. Lists keep the elements before and after what differs, sets and
   /// dictionaries all that stays, embedded objects and collections in a Mixed are changed in place. A property that is
-  /// null is cleared. An embedded object that is given is replaced whole: what its text does not name takes its default,
-  /// in both modes.
+  /// null is cleared. An embedded object that is given is replaced whole: what its text does not name takes its
+  /// default, in both modes.
   ///
   /// On error the transaction may hold a part of the changes: drop it.
   ///

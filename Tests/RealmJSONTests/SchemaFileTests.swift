@@ -75,9 +75,8 @@ struct SchemaFileTests {
   )
   func shortForms(short: String, full: String) throws {
     func description(_ type: String) throws -> SchemaDescription {
-      try read(
-        #"{"schema":[{"name":"A","properties":{"p":\#(type),"back":{"type":"linkingObjects","objectType":"A","property":"p"}}}]}"#
-      )
+      let back = #"{"type":"linkingObjects","objectType":"A","property":"p"}"#
+      return try read(#"{"schema":[{"name":"A","properties":{"p":\#(type),"back":\#(back)}}]}"#)
     }
     #expect(try description(short) == description(full))
     #expect(try description(short).classes[0].properties.count == 1)
