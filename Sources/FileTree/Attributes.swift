@@ -23,11 +23,13 @@ public struct FileAttributes: Sendable, Hashable {
   /// For a directory 2 and one for each subdirectory.
   public let links: UInt32
   /// Bytes that reading the file gives, exactly; 0 for a directory and for an object that cannot be read.
-  public let size: Int
+  public internal(set) var size: Int
   /// Seconds since 1970 of the last change, and nanoseconds within.
   public let modifiedSeconds: Int64
   /// The fraction of the modification time in nanoseconds.
   public let modifiedNanoseconds: Int32
+  /// Whether name and attributes stay as they are until a commit; those of files in memory change at any time.
+  public internal(set) var isCacheable = true
 }
 
 /// Who may do what, the same for all nodes of one kind.
@@ -37,15 +39,31 @@ struct AccessRules: Sendable, Hashable {
   let filePermissions: UInt32
   let directoryPermissions: UInt32
 
-  private static let read: UInt32 = 0o444
-
-  init(_ status: FileStatus, _ options: MountOptions) {
+  init(_ status: FileStatus, _ options: MountOptions, isWritable: Bool) {
     owner = options.uid ?? status.owner
     group = options.gid ?? status.group
-    let readable = status.mode & Self.read
-    filePermissions = (options.fmask ?? options.umask).map { Self.read & ~$0 } ?? readable
+    let shown: UInt32 = isWritable ? 0o666 : 0o444
+    let allowed = status.mode & shown
+    filePermissions = (options.fmask ?? options.umask).map { shown & ~$0 } ?? allowed
     // A directory that can be listed can be entered.
-    directoryPermissions = (options.dmask ?? options.umask).map { 0o555 & ~$0 } ?? readable | readable >> 2
+    directoryPermissions = (options.dmask ?? options.umask).map { (shown | 0o111) & ~$0 } ?? allowed | (allowed & 0o444) >> 2
+  }
+
+  /// The attributes of a file in memory, which has its own owner, mode and time.
+  func file(_ file: MemoryFile, links: UInt32 = 1) -> FileAttributes {
+    let metadata = file.metadata
+    return FileAttributes(
+      inode: file.inode,
+      kind: .file,
+      permissions: metadata.permissions,
+      owner: metadata.owner,
+      group: metadata.group,
+      links: links,
+      size: file.size,
+      modifiedSeconds: metadata.modified.seconds,
+      modifiedNanoseconds: metadata.modified.nanoseconds,
+      isCacheable: false
+    )
   }
 
   func file(_ inode: InodeNumber, size: Int, _ modified: Timestamp, links: UInt32 = 1) -> FileAttributes {

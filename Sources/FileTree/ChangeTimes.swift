@@ -1,5 +1,5 @@
 // When the text of objects last changed, as far as commits seen tell. The granularity is the table: a commit that
-// changes a table moves the time of all its objects. A finer source can be put in here without anybody else noticing.
+// changes a table moves the time of all its objects, unless it is the mount's own, which knows its objects.
 //
 // Invariant: a stamp changes whenever any text of the table's objects may have changed, and times never go back.
 
@@ -9,8 +9,12 @@ import RealmPages
 struct ChangeStamp: Sendable, Hashable {
   /// The generation of the view in which the change was noticed; texts of equal stamps are equal.
   var generation: UInt64
-  /// Shown as mtime.
+  /// Shown as mtime of objects that have no time of their own.
   var modified: Timestamp
+  /// The version since which `modified` holds; times of single objects that were set before count no more.
+  var version: UInt64
+  /// Shown as mtime of the directory: the last change of any object.
+  var touched: Timestamp
   /// When it was noticed, on the monotonic clock; 0 for what was there when the mount began.
   var noticed: UInt64
 }
@@ -36,11 +40,13 @@ struct ChangeTimes: Sendable {
   ///   - tables: all tables of its version, with their ordinals
   ///   - file: distinguishes the realm file from one that replaced it
   ///   - stamp: what tables get that changed
+  ///   - areKnown: whether all objects that changed are known and have times of their own
   /// - Returns: the times of the new version
   func advanced(
     to tables: [(ordinal: TableOrdinal, table: Table)],
     file: UInt64,
-    stamp: ChangeStamp
+    stamp: ChangeStamp,
+    areKnown: Bool
   ) -> ChangeTimes {
     let fingerprints = Fingerprints(tables.map(\.table), file: file)
     var next = ChangeTimes()
@@ -51,7 +57,10 @@ struct ChangeTimes: Sendable {
       } else {
         var new = stamp
         // Commits within one tick of the file system's clock still have different times.
-        if let old = known[ordinal]?.stamp.modified, !(old < new.modified) { new.modified = old.nextNanosecond }
+        if let old = known[ordinal]?.stamp {
+          if !(old.touched < new.touched) { new.touched = old.touched.nextNanosecond }
+          (new.modified, new.version) = areKnown ? (old.modified, old.version) : (new.touched, new.version)
+        }
         next.known[ordinal] = Known(fingerprint: fingerprint, stamp: new)
       }
     }

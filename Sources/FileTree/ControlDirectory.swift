@@ -10,6 +10,8 @@ extension TreeNode.Fixed {
   static let controlEntries: [TreeNode.Fixed] = [
     .readme, .version, .info, .stats, .schema, .schemaDirectory, .tablesDirectory,
   ]
+  /// Further entries of a tree that can be changed.
+  static let writableEntries: [TreeNode.Fixed] = [.errors, .rejected]
 
   /// The name in the directory that holds it.
   var name: StaticString {
@@ -23,13 +25,15 @@ extension TreeNode.Fixed {
     case .schema: "schema.json"
     case .schemaDirectory: "schema"
     case .tablesDirectory: "tables"
+    case .errors: "errors"
+    case .rejected: "rejected"
     }
   }
 
   var isDirectory: Bool {
     switch self {
-    case .root, .control, .schemaDirectory, .tablesDirectory: true
-    case .readme, .version, .info, .stats, .schema: false
+    case .root, .control, .schemaDirectory, .tablesDirectory, .rejected: true
+    case .readme, .version, .info, .stats, .schema, .errors: false
     }
   }
 
@@ -57,7 +61,7 @@ extension FileTree {
         guard let directory = view.rootDirectory(name) else { throw .notFound }
         return view.attributes(of: directory)
       case .control:
-        guard let entry = TreeNode.Fixed.controlEntries.first(where: { $0.isNamed(name) }) else { throw .notFound }
+        guard let entry = self.fixedEntries(.control).first(where: { $0.isNamed(name) }) else { throw .notFound }
         return try self.attributes(entry, view)
       case .schemaDirectory:
         guard let directory = view.schemaFile(name) else { throw .notFound }
@@ -65,7 +69,10 @@ extension FileTree {
       case .tablesDirectory:
         guard let directory = view.internalDirectory(name) else { throw .notFound }
         return view.attributes(of: directory)
-      case .readme, .version, .info, .stats, .schema: throw .notADirectory
+      case .rejected:
+        guard let directory = self.refusedDirectories(view).first(where: { $0.name == name }) else { throw .notFound }
+        return view.rules.directory(directory.rejectedInode, subdirectories: 0, view.modified)
+      case .readme, .version, .info, .stats, .schema, .errors: throw .notADirectory
       }
     }
   }
@@ -74,7 +81,12 @@ extension FileTree {
     let subdirectories: Int
     switch node {
     case .root: subdirectories = view.rootDirectoryCount
-    case .control: subdirectories = 2
+    case .control: subdirectories = saver == nil ? 2 : 3
+    case .rejected: subdirectories = refusedDirectories(view).count
+    case .errors:
+      var attributes = view.rules.file(node.inode, size: refusals.text.count, view.modified)
+      attributes.isCacheable = false
+      return attributes
     case .schemaDirectory: subdirectories = 0
     case .tablesDirectory: subdirectories = view.internalDirectoryCount
     case .readme, .version, .info, .stats, .schema:
@@ -102,7 +114,7 @@ extension FileTree {
     into sink: inout Sink
   ) throws(FileTreeError) {
     let firstEntry = DirectoryStream.Position.afterDotDot
-    let firstTable = firstEntry + UInt64(TreeNode.Fixed.controlEntries.count)
+    let firstTable = firstEntry + UInt64(fixedEntries(.control).count)
     try read { view throws(FileTreeError) in
       sink.reset()
       guard Self.addDots(node.inode, node.parent, from: position, into: &sink) else { return }
@@ -119,13 +131,19 @@ extension FileTree {
         if place < position { continue }
         guard try self.add(directory, in: node, attributes, next: place + 1, view, to: &sink) else { return }
       }
+      _ = self.addMemory(node.inode, from: position, into: &sink)
     }
+  }
+
+  /// The classes of which a text was refused.
+  private func refusedDirectories(_ view: VersionView) -> [TableDirectory] {
+    view.directories.filter { overlay.hasFiles($0.rejectedInode) }
   }
 
   private func fixedEntries(_ node: TreeNode.Fixed) -> [TreeNode.Fixed] {
     switch node {
     case .root: options.showControl ? [.control] : []
-    case .control: TreeNode.Fixed.controlEntries
+    case .control: TreeNode.Fixed.controlEntries + (saver == nil ? [] : TreeNode.Fixed.writableEntries)
     default: []
     }
   }
@@ -143,6 +161,9 @@ extension FileTree {
     case (.root, .root), (.tablesDirectory, .tables):
       let shown = attributes ? view.attributes(of: directory) : nil
       return Self.add(directory.name, directory.inode, .directory, shown, next: next, to: &sink)
+    case (.rejected, .root):
+      if !overlay.hasFiles(directory.rejectedInode) { return true }
+      return Self.add(directory.name, directory.rejectedInode, .directory, nil, next: next, to: &sink)
     case (.schemaDirectory, .root), (.schemaDirectory, .nowhere):
       let shown = attributes ? try self.attributes(ofSchema: directory, view) : nil
       return Self.add(
@@ -161,7 +182,8 @@ extension FileTree {
 
   /// The text of a control file.
   func text(of node: TreeNode.Fixed, _ view: VersionView) throws(FileTreeError) -> [UInt8] {
-    if node == .readme { return Array(ControlTexts.readme(options).utf8) }
+    if node == .readme { return Array(ControlTexts.readme(options, isWritable: saver != nil).utf8) }
+    if node == .errors { return refusals.text }
     return try view.controlText(node.inode) { () throws(FileTreeError) in
       switch node {
       case .version: Array("\(view.snapshot.version)\n".utf8)
@@ -196,6 +218,9 @@ extension FileTree {
 }
 
 extension TableDirectory {
+  /// The inode of the directory under `.realm/rejected`.
+  var rejectedInode: InodeNumber { InodeNumber(spelling: .rejectedDirectory(ordinal)) ?? .root }
+
   /// The inode of the file under `.realm/schema`.
   var schemaInode: InodeNumber { InodeNumber(spelling: .schemaFile(ordinal)) ?? .root }
 }

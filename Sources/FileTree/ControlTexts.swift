@@ -5,7 +5,7 @@ import Synchronization
 
 /// The texts of control files, as functions of a version.
 enum ControlTexts {
-  static func readme(_ options: MountOptions) -> String {
+  static func readme(_ options: MountOptions, isWritable: Bool) -> String {
     """
     This directory tells about the Realm database that is mounted here\(options.productVersion.isEmpty
       ? "" : " (realmfs \(options.productVersion))").
@@ -16,9 +16,19 @@ enum ControlTexts {
       schema.json         the whole schema
       schema/CLASS.json   the schema of one class
       tables/             tables that are not classes, by object key
+    \(isWritable
+      ? """
+        errors              the last refused changes, one JSON object a line
+        rejected/           the refused texts, to be mended and saved again
 
-    Everything here is read-only.
+      schema.json and the files of schema/ can be written, which changes the schema; the rest is read-only.
 
+      """
+      : """
+
+      Everything here is read-only.
+
+      """)
     """
   }
 
@@ -118,63 +128,5 @@ final class StatisticsMemory: Sendable {
     } catch {
       throw .damaged(directory.shownName, error)
     }
-  }
-}
-
-/// JSON of nested objects, laid out as `jq .` does.
-private struct JSONLines {
-  private var text = "{"
-  private var level = 1
-  private var isEmpty = true
-
-  mutating func member(_ name: String, _ value: some CustomStringConvertible) { add(name, value.description) }
-  mutating func member(_ name: String, string value: String) { add(name, Self.quoted(value)) }
-
-  mutating func begin(_ name: String) {
-    add(name, "{")
-    level += 1
-    isEmpty = true
-  }
-
-  mutating func end() {
-    level -= 1
-    if !isEmpty { breakLine() }
-    text += "}"
-    isEmpty = false
-  }
-
-  mutating func finished() -> String {
-    end()
-    return text + "\n"
-  }
-
-  private mutating func add(_ name: String, _ value: String) {
-    if !isEmpty { text += "," }
-    isEmpty = false
-    breakLine()
-    text += Self.quoted(name) + ": " + value
-  }
-
-  private mutating func breakLine() {
-    text += "\n"
-    for _ in 0..<level { text += "  " }
-  }
-
-  private static func quoted(_ value: String) -> String {
-    var text = "\""
-    for scalar in value.unicodeScalars {
-      switch scalar {
-      case "\"": text += "\\\""
-      case "\\": text += "\\\\"
-      case "\n": text += "\\n"
-      case "\r": text += "\\r"
-      case "\t": text += "\\t"
-      case "\u{0}"..<" ", "\u{7f}":
-        let digits = String(scalar.value, radix: 16)
-        text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: text.unicodeScalars.append(scalar)
-      }
-    }
-    return text + "\""
   }
 }

@@ -47,18 +47,28 @@ public final class DirectoryStream: Sendable {
     state = Mutex(State(budget: budget, interest: interest))
   }
 
-  /// Positions within a listing: 0 is the start, 1 and 2 are behind `.` and `..`, the rest is behind an object or
-  /// table.
+  /// Positions within a listing: 0 is the start, 1 and 2 are behind `.` and `..`, then come those behind an object or
+  /// table, and behind all of these the files in memory.
   enum Position {
     static let afterDot: UInt64 = 1
     static let afterDotDot: UInt64 = 2
     /// Behind any key that is too large to be spelled in a position; the stream remembers which.
     static let last = UInt64(Int64.max)
-    static let lastSpelledKey = ObjKey(Int64(last - 1 - afterDotDot - 1))
+    /// The position before the first file in memory.
+    static let beforeMemory = last - 1 - 1 << 40
+    static let lastSpelledKey = ObjKey(Int64(beforeMemory - 1 - afterDotDot - 1))
 
     /// The position behind an object.
     static func after(_ key: ObjKey) -> UInt64 {
       key <= lastSpelledKey ? UInt64(key.value) + afterDotDot + 1 : last
+    }
+
+    /// The position behind a file in memory.
+    static func after(memory number: UInt64) -> UInt64 { beforeMemory + number }
+
+    /// The number of the file in memory that a position is behind; nil if it is before all of them.
+    static func memory(_ position: UInt64) -> UInt64? {
+      position > beforeMemory && position < last ? position - beforeMemory : nil
     }
 
     /// The key that a position is behind; `.none` before the first object.

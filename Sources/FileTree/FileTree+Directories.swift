@@ -18,7 +18,8 @@ extension FileTree {
     case .table(let ordinal):
       let interest = try read { view throws(FileTreeError) in try view.existing(ordinal).interest }
       return DirectoryStream(inode, node, budget: listingBudget, interest: interest)
-    case .schemaFile, .object: throw .notADirectory
+    case .rejectedDirectory: return DirectoryStream(inode, node)
+    case .schemaFile, .object, .memory: throw .notADirectory
     }
   }
 
@@ -38,8 +39,23 @@ extension FileTree {
     case .fixed(let fixed): try list(fixed, from: position, attributes: attributes, into: &sink)
     case .table(let ordinal):
       try list(ordinal, stream, from: position, attributes: attributes, into: &sink)
-    case .schemaFile, .object: throw .notADirectory
+    case .rejectedDirectory:
+      sink.reset()
+      if Self.addDots(stream.inode, .rejected, from: position, into: &sink) {
+        _ = addMemory(stream.inode, from: position, into: &sink)
+      }
+    case .schemaFile, .object, .memory: throw .notADirectory
     }
+  }
+
+  /// Adds the files in memory of a directory as far as they lie behind `position`; false if one does not fit.
+  func addMemory<Sink: DirectorySink>(_ directory: InodeNumber, from position: UInt64, into sink: inout Sink) -> Bool {
+    let files = overlay.files(in: directory, after: DirectoryStream.Position.memory(position) ?? 0)
+    for (name, number, file) in files {
+      let next = DirectoryStream.Position.after(memory: number)
+      guard Self.add(name, file.inode, .file, nil, next: next, to: &sink) else { return false }
+    }
+    return true
   }
 
   // MARK: objects
@@ -74,7 +90,11 @@ extension FileTree {
         var lister = Lister(tree: self, view: view, directory: directory, budget: attributes ? state.budget : 0)
         let parent: TreeNode.Fixed = directory.place == .tables ? .tablesDirectory : .root
         guard Self.addDots(directory.inode, parent, from: position, into: &sink) else { return }
-        try lister.list(after: DirectoryStream.Position.key(position, state), into: &sink, &batch)
+        if DirectoryStream.Position.memory(position) == nil {
+          let key = DirectoryStream.Position.key(position, state)
+          guard try lister.list(after: key, into: &sink, &batch) else { return }
+        }
+        _ = addMemory(directory.inode, from: position, into: &sink)
       }
     } catch {
       undo(&batch, &sink)
@@ -99,21 +119,39 @@ extension FileTree {
     let view: VersionView
     let directory: TableDirectory
     var budget: Int
+    /// Objects whose names are not listed.
+    private let aside: Set<ObjKey>
 
+    init(tree: FileTree, view: VersionView, directory: TableDirectory, budget: Int) {
+      self.tree = tree
+      self.view = view
+      self.directory = directory
+      self.budget = budget
+      aside = tree.overlay.aside(in: directory.inode)
+    }
+
+    /// Whether the end was reached.
     mutating func list<Sink: DirectorySink>(
       after key: ObjKey,
       into sink: inout Sink,
       _ batch: inout Batch
-    ) throws(FileTreeError) {
+    ) throws(FileTreeError) -> Bool {
       do {
-        try view.benches.lend { bench throws(FormatError) in
+        return try view.benches.lend { bench throws(FormatError) in
           let cursor = ObjectCursor(directory.table)
           var exists = try cursor.seek(after: key)
-          while exists, try add(cursor, bench, to: &sink, &batch) { exists = try cursor.next() }
+          while exists {
+            if aside.isEmpty || !aside.contains(cursor.key) {
+              guard try add(cursor, bench, to: &sink, &batch) else { return false }
+            }
+            exists = try cursor.next()
+          }
+          return true
         }
       } catch {
         // What came before the damage is good; the next call meets the damage first.
         if batch.count == 0 { throw tree.damaged(directory, error) }
+        return false
       }
     }
 
@@ -131,7 +169,7 @@ extension FileTree {
       var inode = tree.number(directory, key)
       var attributes: FileAttributes?
       if budget > 0, let size = size(of: inode, cursor, bench, &batch) {
-        attributes = view.rules.file(inode, size: size, directory.stamp.modified)
+        attributes = view.attributes(of: inode, in: directory, size: size)
         if inode.isHashed {
           inode = tree.inodes.retain(directory.ordinal, key)
           attributes?.inode = inode

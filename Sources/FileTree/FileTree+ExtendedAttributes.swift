@@ -6,6 +6,7 @@ extension FileTree {
   private static let classAttribute = "user.realm.class"
   private static let keyAttribute = "user.realm.key"
   private static let versionAttribute = "user.realm.version"
+  private static let errorAttribute = "user.realmfs.error"
 
   /// The value of an extended attribute, as text.
   ///
@@ -24,12 +25,35 @@ extension FileTree {
   }
 
   private func extendedAttributes(_ inode: InodeNumber) throws(FileTreeError) -> [(name: String, value: String)] {
+    let reason = try refusalPath(inode).flatMap { refusals.reason(of: $0) }
+    return try realmAttributes(inode) + (reason.map { [(Self.errorAttribute, $0)] } ?? [])
+  }
+
+  /// The path under which refusals of a file are noted; nil if there are none.
+  private func refusalPath(_ inode: InodeNumber) throws(FileTreeError) -> String? {
+    if refusals.isEmpty { return nil }
+    switch try node(inode) {
+    case .object(let ordinal, let key): return shownPath(ordinal, key)
+    case .fixed(.schema): return ".realm/schema.json"
+    case .memory:
+      guard let place = overlay.place(of: inode) else { return nil }
+      let name = String(decoding: place.name, as: UTF8.self)
+      switch place.directory.spelledNode {
+      case .table(let ordinal), .rejectedDirectory(let ordinal):
+        return try read { view throws(FileTreeError) in try view.existing(ordinal).shownName } + "/" + name
+      default: return name
+      }
+    default: return nil
+    }
+  }
+
+  private func realmAttributes(_ inode: InodeNumber) throws(FileTreeError) -> [(name: String, value: String)] {
     let node = try node(inode)
     return try read { view throws(FileTreeError) in
       let version = (name: Self.versionAttribute, value: String(view.snapshot.version))
       switch node {
       case .fixed(.root): return [version]
-      case .fixed: return []
+      case .fixed, .memory, .rejectedDirectory: return []
       case .schemaFile(let ordinal): return [Self.className(try view.existing(ordinal)), version]
       case .table(let ordinal): return [Self.className(try view.existing(ordinal)), version]
       case .object(let ordinal, let key):

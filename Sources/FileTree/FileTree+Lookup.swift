@@ -11,8 +11,14 @@ extension FileTree {
   ///
   /// - Throws: `notFound`, `notADirectory`, `stale`, and what `open` throws for the directory itself.
   public func lookup(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) -> FileAttributes {
-    switch try node(parent) {
+    let node = try node(parent)
+    if let file = overlay.file(at: Overlay.Place(directory: parent, name: name)) {
+      overlay.retain(file.inode)
+      return try read { view in view.rules.file(file) }
+    }
+    switch node {
     case .fixed(let directory): return try lookup(directory, name)
+    case .rejectedDirectory: throw .notFound
     case .table(let ordinal):
       let (object, key) = try read { view throws(FileTreeError) in
         let directory = try view.existing(ordinal)
@@ -23,7 +29,7 @@ extension FileTree {
       var attributes = object.attributes
       if attributes.inode.isHashed { attributes.inode = inodes.retain(ordinal, key) }
       return attributes
-    case .schemaFile, .object: throw .notADirectory
+    case .schemaFile, .object, .memory: throw .notADirectory
     }
   }
 
@@ -39,6 +45,12 @@ extension FileTree {
       return try read { view throws(FileTreeError) in
         try self.attributes(ofSchema: try view.existing(ordinal), view)
       }
+    case .memory:
+      let file = try memoryFile(inode)
+      let links: UInt32 = overlay.place(of: inode) == nil ? 0 : 1
+      return try read { view in view.rules.file(file, links: links) }
+    case .rejectedDirectory:
+      return try read { view in view.rules.directory(inode, subdirectories: 0, view.modified) }
     case .object(let ordinal, let key):
       do {
         return try attributes(inode, ordinal, key)
@@ -55,13 +67,20 @@ extension FileTree {
     _ ordinal: TableOrdinal,
     _ key: ObjKey
   ) throws(FileTreeError) -> FileAttributes {
-    let object = try read { view throws(FileTreeError) in
+    var object = try read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
       directory.noteInterest()
+      // The file that became an object goes by another number.
+      let inode = self.number(directory, key)
       let (size, newTexts) = try self.size(of: inode, key, directory, view)
-      return Found(attributes: view.rules.file(inode, size: size, directory.stamp.modified), newTexts: newTexts)
+      return Found(attributes: view.attributes(of: inode, in: directory, size: size), newTexts: newTexts)
     }
     texts.insert(object.newTexts)
+    if saver != nil, let size = openFiles.writtenSize(of: object.attributes.inode) {
+      object.attributes.size = size
+      object.attributes.isCacheable = false
+    }
+    if object.attributes.inode != inode { object.attributes.isCacheable = false }
     return object.attributes
   }
 
@@ -69,7 +88,7 @@ extension FileTree {
 
   /// The outcome of a read: what to answer, and texts to remember.
   private struct Found {
-    let attributes: FileAttributes
+    var attributes: FileAttributes
     let newTexts: [TextCache.Item]
   }
 
@@ -78,16 +97,12 @@ extension FileTree {
     in directory: TableDirectory,
     _ view: VersionView
   ) throws(FileTreeError) -> (Found, ObjKey) {
-    let key: ObjKey?
-    do {
-      key = try directory.objectKey(named: name)
-    } catch {
-      throw damaged(directory, error)
+    guard let key = try object(named: name, in: directory), !overlay.isAside(key, in: directory.inode) else {
+      throw .notFound
     }
-    guard let key else { throw .notFound }
     let inode = number(directory, key)
     let (size, newTexts) = try size(of: inode, key, directory, view)
-    let attributes = view.rules.file(inode, size: size, directory.stamp.modified)
+    let attributes = view.attributes(of: inode, in: directory, size: size)
     return (Found(attributes: attributes, newTexts: newTexts), key)
   }
 
@@ -128,6 +143,6 @@ extension FileTree {
 extension VersionView {
   /// The attributes of a table's directory.
   func attributes(of directory: TableDirectory) -> FileAttributes {
-    rules.directory(directory.inode, subdirectories: 0, directory.stamp.modified)
+    rules.directory(directory.inode, subdirectories: 0, directory.stamp.touched)
   }
 }

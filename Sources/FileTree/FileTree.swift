@@ -18,6 +18,15 @@ public final class FileTree: Sendable {
   let texts: TextCache
   let openFiles = OpenFiles()
   let statistics = StatisticsMemory()
+  /// Nil for a tree that only shows.
+  let saver: Saver?
+  let overlay: Overlay
+  let ownChanges = OwnChanges()
+  let objectTimes = ObjectTimes()
+  let refusals = RefusalLog()
+  let deletions = RecentDeletions()
+  /// Names that the kernel must look up again.
+  public let staleNames = StaleNames()
   let damageLog: DamageLog
   /// How many entries a directory stream lists with attributes unasked.
   let listingBudget: Int
@@ -36,9 +45,28 @@ public final class FileTree: Sendable {
     try self.init(realm, options: options, listingBudget: DirectoryStream.usualBudget, texts: TextCache())
   }
 
-  init(_ realm: Realm, options: MountOptions, listingBudget: Int, texts: TextCache) throws(FileTreeError) {
+  /// Shows the realm of `writer` as a tree that can be changed.
+  public convenience init(_ writer: RealmWriter, options: MountOptions) throws(FileTreeError) {
+    try self.init(
+      writer.realm,
+      writer,
+      options: options,
+      listingBudget: DirectoryStream.usualBudget,
+      texts: TextCache()
+    )
+  }
+
+  init(
+    _ realm: Realm,
+    _ writer: RealmWriter? = nil,
+    options: MountOptions,
+    listingBudget: Int,
+    texts: TextCache
+  ) throws(FileTreeError) {
     self.realm = realm
     self.options = options
+    overlay = Overlay(MemoryBudget(options.memoryLimit))
+    saver = writer.map { [ownChanges] in Saver($0, options, ownChanges) }
     self.listingBudget = listingBudget
     self.texts = texts
     damageLog = DamageLog(options.log)
@@ -49,6 +77,9 @@ public final class FileTree: Sendable {
       }
     }
   }
+
+  /// Whether files can be made, written and removed.
+  public var isWritable: Bool { saver != nil }
 
   /// Sets what is called, on whichever thread, when a version is seen that was not seen before.
   public func observeVersions(_ observer: @escaping @Sendable () -> Void) {
@@ -102,8 +133,10 @@ public final class FileTree: Sendable {
   private func make(_ snapshot: Snapshot, _ previous: VersionView?) throws(FileTreeError) -> VersionView {
     let status: FileStatus
     do { status = try realm.fileStatus() } catch { throw .unavailable(error) }
+    let changed = previous.flatMap { ownChanges.objects(after: $0.snapshot.version, upTo: snapshot.version) }
+    let view: VersionView
     do throws(FormatError) {
-      return try VersionView(
+      view = try VersionView(
         VersionView.Source(
           snapshot: snapshot,
           status: status,
@@ -111,12 +144,21 @@ public final class FileTree: Sendable {
           options: options,
           registry: registry,
           previous: previous,
-          now: Clock.now()
+          now: Clock.now(),
+          changesAreKnown: changed != nil,
+          objectTimes: objectTimes,
+          isWritable: saver != nil
         )
       )
     } catch {
       throw .damaged("the realm", error)
     }
+    let time = Clock.time()
+    for object in changed ?? [] {
+      guard let directory = view.directory(of: object.table) else { continue }
+      objectTimes.set(time, of: number(directory, object.key), version: snapshot.version)
+    }
+    return view
   }
 
   // MARK: nodes
@@ -128,7 +170,18 @@ public final class FileTree: Sendable {
       return .object(ordinal, key)
     }
     guard let node = inode.spelledNode else { throw .stale }
+    switch node {
+    case .fixed(.errors), .fixed(.rejected), .rejectedDirectory: if saver == nil { throw .stale }
+    default: break
+    }
+    if case .memory = node, case .object(let ordinal, let key) = overlay.node(inode) { return .object(ordinal, key) }
     return node
+  }
+
+  /// A file in memory that the kernel knows; `stale` if it is forgotten.
+  func memoryFile(_ inode: InodeNumber) throws(FileTreeError) -> MemoryFile {
+    guard case .file(let file) = overlay.node(inode) else { throw .stale }
+    return file
   }
 
   /// The number of an object, without counting a reference.
@@ -140,6 +193,7 @@ public final class FileTree: Sendable {
   /// with attributes.
   public func forget(_ inode: InodeNumber, lookups: UInt64) {
     if inode.isHashed { inodes.forget(inode, lookups: lookups) }
+    if case .memory = inode.spelledNode { overlay.forget(inode, lookups: lookups) }
   }
 }
 

@@ -2,6 +2,34 @@
 
 public import RealmPages
 
+/// The kinds of refused changes, each with an errno of its own.
+public enum Refusal: Sendable, Hashable {
+  /// The text or name does not say what the class can hold: not JSON, a wrong type, a link to nothing.
+  case invalid
+  /// A number beyond the range of its type.
+  case outOfRange
+  /// The object, class or file exists already.
+  case exists
+  /// A string, binary or file beyond a limit.
+  case tooLarge
+  /// A name beyond a limit.
+  case nameTooLong
+  /// Something that is computed, reserved, or never changes.
+  case forbidden
+  /// A directory that holds something.
+  case notEmpty
+  /// No space, on the disk or for files in memory.
+  case noSpace
+  /// Somebody else is writing, and did not end in time.
+  case busy
+  /// The system does not let this process do it.
+  case noAccess
+  /// The disk failed.
+  case inputOutput
+  /// A feature that files here do not have.
+  case unsupported
+}
+
 /// Why an operation on the tree failed.
 public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   /// No such name.
@@ -24,6 +52,8 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   case damaged(place: String, problem: String)
   /// The realm file cannot be read any more.
   case unavailable(OpenError)
+  /// A change that is not made, and why, in one line for the user.
+  case refused(Refusal, String)
   /// The mount was asked to show a class that the file does not have.
   case noSuchClass(String, available: [String])
 
@@ -40,6 +70,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     case .busy: "other programs commit faster than this could be read; try again"
     case .damaged(let place, let problem): "\(place): \(problem); `realmfs check` tells how much is damaged"
     case .unavailable(let error): error.description
+    case .refused(_, let reason): reason
     case .noSuchClass(let name, let available):
       "no class \(name) in this realm; it has \(available.isEmpty ? "none" : available.joined(separator: ", "))"
     }

@@ -3,7 +3,7 @@
 // From the top: bit 63 clear; bit 62 set for a number of the inode table, whose other bits are a hash; else bits 61
 // to 44 hold the ordinal of a table plus 1, and bits 43 to 0 the key of an object in it. With bits 61 to 44 clear,
 // bits 43 to 40 tell the kind and the low bits a table's ordinal: 0 the fixed nodes, 1 the directory of a table, 2
-// its schema file. The first 511 tables have numbers below 2^53, which survive programs that keep them in doubles.
+// its schema file, 3 a file in memory by its own number, 4 a directory of refused texts. The first 511 tables have numbers below 2^53, which survive programs that keep them in doubles.
 
 import RealmPages
 
@@ -27,7 +27,7 @@ enum TreeNode: Hashable, Sendable {
   /// The nodes that every tree has; raw values are their inode numbers.
   enum Fixed: UInt64, Sendable {
     case root = 1
-    case control, readme, version, info, stats, schema, schemaDirectory, tablesDirectory
+    case control, readme, version, info, stats, schema, schemaDirectory, tablesDirectory, errors, rejected
   }
 
   case fixed(Fixed)
@@ -36,12 +36,16 @@ enum TreeNode: Hashable, Sendable {
   /// A file under `.realm/schema`.
   case schemaFile(TableOrdinal)
   case object(TableOrdinal, ObjKey)
+  /// A file in memory, by its number.
+  case memory(UInt64)
+  /// The directory under `.realm/rejected` for a class.
+  case rejectedDirectory(TableOrdinal)
 }
 
 extension InodeNumber {
   private static let keyBits: UInt64 = 44
   private static let kindShift: UInt64 = 40
-  private static let tableKind: UInt64 = 1, schemaKind: UInt64 = 2
+  private static let tableKind: UInt64 = 1, schemaKind: UInt64 = 2, memoryKind: UInt64 = 3, rejectedKind: UInt64 = 4
   private static let hashFlag: UInt64 = 1 << 62
 
   /// The highest ordinal that fits.
@@ -57,6 +61,10 @@ extension InodeNumber {
     case .object(let ordinal, let key):
       if UInt64(bitPattern: key.value) >> Self.keyBits != 0 { return nil }
       value = (UInt64(ordinal) + 1) << Self.keyBits | UInt64(bitPattern: key.value)
+    case .memory(let number):
+      if number >> Self.kindShift != 0 { return nil }
+      value = Self.memoryKind << Self.kindShift | number
+    case .rejectedDirectory(let ordinal): value = Self.rejectedKind << Self.kindShift | UInt64(ordinal)
     }
   }
 
@@ -78,6 +86,8 @@ extension InodeNumber {
     case 0: return TreeNode.Fixed(rawValue: low).map(TreeNode.fixed)
     case Self.tableKind: return TableOrdinal(exactly: low).map(TreeNode.table)
     case Self.schemaKind: return TableOrdinal(exactly: low).map(TreeNode.schemaFile)
+    case Self.memoryKind: return .memory(low)
+    case Self.rejectedKind: return TableOrdinal(exactly: low).map(TreeNode.rejectedDirectory)
     default: return nil
     }
   }

@@ -20,6 +20,12 @@ public struct MountOptions: Sendable {
   public var fmask: UInt32?
   /// Permission bits that directories do not have, instead of `umask`.
   public var dmask: UInt32?
+  /// What saving an object does to properties that its text does not have.
+  public var write = WriteMode.patch
+  /// How long a save waits for others to share its transaction, in milliseconds; 0 makes each save one of its own.
+  public var groupCommit = 0
+  /// The bytes that files in memory may take together.
+  public var memoryLimit = 256 << 20
   /// What `.realm/README` and `.realm/info.json` say of this program.
   public var productVersion = ""
   /// Called with one line for each damaged thing that was met; at most 100 different lines.

@@ -1,4 +1,5 @@
 // Open files. A handle keeps the text that it was opened with until it is released, whatever is committed meanwhile.
+// A handle that writes has bytes of its own, which closing it saves.
 //
 // The kernel's page cache and its idea of a file's size belong to the inode, not to the handle, so handles with
 // different texts must not share them. Invariant: all handles of an inode that use the page cache have the same text.
@@ -16,8 +17,29 @@ public enum KernelCaching: Sendable, Hashable {
   case bypass
 }
 
-/// A file opened for reading.
+/// How a file is opened.
+public struct OpenAccess: Sendable {
+  /// Whether the handle writes.
+  public var writes = false
+  /// Whether the handle begins with an empty file.
+  public var truncates = false
+  /// Whether each write goes to the end.
+  public var appends = false
+
+  /// Reading.
+  public init() {}
+}
+
+/// An open file.
 public final class OpenFile: Sendable {
+  enum Content: Sendable {
+    /// What reading gives.
+    case text([UInt8])
+    /// Bytes that change. With a target, they are the handle's own and belong to what it names; without one, the file is
+    /// where the overlay has it.
+    case memory(MemoryFile, target: SaveTarget?)
+  }
+
   /// The file that is open.
   public let inode: InodeNumber
   /// What the kernel may keep of it.
@@ -25,24 +47,45 @@ public final class OpenFile: Sendable {
   /// Whether the text may be put into the page cache before anybody can read it. Until `FileTree.pageCacheSeeded` is
   /// called, nobody else gets a handle on the inode.
   public let maySeedPageCache: Bool
-  let text: [UInt8]
+  let content: Content
+  let access: OpenAccess
 
   init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, text: [UInt8]) {
     self.inode = inode
-    self.caching = decision.caching
-    self.maySeedPageCache = decision.maySeed
-    self.text = text
+    caching = decision.caching
+    maySeedPageCache = decision.maySeed
+    content = .text(text)
+    access = OpenAccess()
   }
 
+  init(_ inode: InodeNumber, _ memory: MemoryFile, _ target: SaveTarget?, _ access: OpenAccess) {
+    self.inode = inode
+    caching = .bypass
+    maySeedPageCache = false
+    content = .memory(memory, target: target)
+    self.access = access
+  }
+
+  /// Whether closing the handle may save something.
+  public var isWriting: Bool { access.writes || access.truncates }
+
   /// The number of bytes that can be read.
-  public var size: Int { text.count }
+  public var size: Int {
+    switch content {
+    case .text(let text): text.count
+    case .memory(let memory, _): memory.size
+    }
+  }
 
   /// Calls `body` with up to `count` bytes from `offset` on; none at or beyond the end.
   public func read<R>(from offset: Int, count: Int, _ body: (RawSpan) -> R) -> R {
-    let text = text
-    let start = min(max(offset, 0), text.count)
-    let end = start + min(max(count, 0), text.count - start)
-    return body(text.span.bytes.extracting(start..<end))
+    switch content {
+    case .text(let text):
+      let start = min(max(offset, 0), text.count)
+      let end = start + min(max(count, 0), text.count - start)
+      return body(text.span.bytes.extracting(start..<end))
+    case .memory(let memory, _): return memory.read(from: offset, count: count, body)
+    }
   }
 }
 
@@ -70,7 +113,9 @@ final class OpenFiles: Sendable {
     var handles = 0
     var cachedHandles = 0
     /// The text of the handles that use the page cache, or of the last handle if there is none.
-    var text: [UInt8]
+    var text: [UInt8] = []
+    /// What handles write over the file, in the order of their opening.
+    var edits: [MemoryFile] = []
   }
 
   /// Larger texts are worth a request of their own.
@@ -106,18 +151,37 @@ final class OpenFiles: Sendable {
   /// Notes that the page cache has the text of `file`.
   func seeded(_ file: OpenFile) { records.withLock { $0[file.inode]?.isSeeding = false } }
 
+  /// Notes a handle that writes over the file.
+  func open(_ inode: InodeNumber, edit: MemoryFile) {
+    records.withLock { records in
+      records[inode, default: Record()].handles += 1
+      records[inode]?.edits.append(edit)
+    }
+  }
+
+  /// The size of what was written over a file last and not saved; nil if there is nothing.
+  func writtenSize(of inode: InodeNumber) -> Int? {
+    let edits = records.withLock { $0[inode]?.edits ?? [] }
+    return edits.last {
+      if case .clean = $0.progress { false } else { true }
+    }?.size
+  }
+
   /// Notes that a handle is gone.
   func close(_ file: OpenFile) {
     records.withLock { records in
       guard var record = records[file.inode] else { return }
       record.handles -= 1
+      if case .memory(let memory, _) = file.content { record.edits.removeAll { $0 === memory } }
       if file.caching != .bypass { record.cachedHandles -= 1 }
       records[file.inode] = record.handles > 0 ? record : nil
     }
   }
 
   /// The size of the text of some open handle; nil if there is none.
-  func size(of inode: InodeNumber) -> Int? { records.withLock { $0[inode]?.text.count } }
+  func size(of inode: InodeNumber) -> Int? {
+    records.withLock { records in records[inode].map { $0.edits.last?.size ?? $0.text.count } }
+  }
 
   /// All inodes with open handles.
   var inodes: [InodeNumber] { records.withLock { Array($0.keys) } }

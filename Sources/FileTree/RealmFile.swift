@@ -1,4 +1,4 @@
-// What this layer asks the operating system itself: who the realm file is, what its file system has, and the time.
+// What this layer asks the operating system itself: who the realm file is, and what its file system has.
 
 import Glibc
 
@@ -15,15 +15,5 @@ enum RealmFile {
   static func fileSystem(_ path: String) -> statvfs? {
     var status = statvfs()
     return statvfs(path, &status) == 0 ? status : nil
-  }
-}
-
-/// The monotonic clock.
-enum Clock {
-  /// Nanoseconds since some point in the past.
-  static func now() -> UInt64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
   }
 }

@@ -24,6 +24,7 @@ final class VersionView: Sendable {
   let controlTexts = Mutex<[InodeNumber: [UInt8]]>([:])
 
   private let times: ChangeTimes
+  private let objectTimes: ObjectTimes
   private let positions: [TableOrdinal: Int]
   private let roots: [[UInt8]: Int]
   private let internals: [[UInt8]: Int]
@@ -40,13 +41,18 @@ final class VersionView: Sendable {
     let previous: VersionView?
     /// The present time on the monotonic clock.
     let now: UInt64
+    /// Whether all objects that changed since the previous view have times of their own.
+    let changesAreKnown: Bool
+    let objectTimes: ObjectTimes
+    /// Whether the mount changes objects.
+    let isWritable: Bool
   }
 
   init(_ source: Source) throws(FormatError) {
     let previous = source.previous
     snapshot = source.snapshot
     generation = (previous?.generation ?? 0) + 1
-    rules = AccessRules(source.status, source.options)
+    rules = AccessRules(source.status, source.options, isWritable: source.isWritable)
     modified = source.status.modified
     fileSize = source.status.size
     benches = WorkbenchPool(source.snapshot, source.options.json)
@@ -63,14 +69,18 @@ final class VersionView: Sendable {
     let stamp = ChangeStamp(
       generation: generation,
       modified: source.status.modified,
+      version: source.snapshot.version,
+      touched: source.status.modified,
       noticed: previous == nil ? 0 : source.now
     )
     let times = (previous?.times ?? ChangeTimes()).advanced(
       to: tables.map { ($0.registered.ordinal, $0.table) },
       file: source.fileIdentity,
-      stamp: stamp
+      stamp: stamp,
+      areKnown: source.changesAreKnown
     )
     self.times = times
+    objectTimes = source.objectTimes
     directories = tables.map { registered, table in
       TableDirectory(table, registered, Self.place(of: table, source.options), times[registered.ordinal] ?? stamp)
     }
@@ -99,6 +109,16 @@ final class VersionView: Sendable {
 
   /// The table with this ordinal; nil if this version does not have it.
   func directory(_ ordinal: TableOrdinal) -> TableDirectory? { positions[ordinal].map { directories[$0] } }
+
+  /// The attributes of an object whose text has `size` bytes.
+  @inline(__always)
+  func attributes(of inode: InodeNumber, in directory: TableDirectory, size: Int) -> FileAttributes {
+    let stamp = directory.stamp
+    return rules.file(inode, size: size, objectTimes.time(of: inode, since: stamp.version) ?? stamp.modified)
+  }
+
+  /// The table with this key.
+  func directory(of key: TableKey) -> TableDirectory? { directories.first { $0.table.key == key } }
 
   /// The class directory with this name in the root.
   func rootDirectory(_ name: [UInt8]) -> TableDirectory? { roots[name].map { directories[$0] } }

@@ -27,14 +27,14 @@ final class Bridge: Sendable {
     Unmanaged<Bridge>.fromOpaque(fuse_req_userdata(request).unsafelyUnwrapped)
   }
 
-  /// An entry that the kernel may remember.
+  /// An entry that the kernel may remember, as long as it does not change by itself.
   func entry(_ attributes: FileAttributes) -> fuse_entry_param {
     var entry = fuse_entry_param()
     entry.ino = attributes.inode.value
     entry.generation = 1
     entry.attr = status(attributes)
-    entry.attr_timeout = Self.attributeTimeout
-    entry.entry_timeout = Self.entryTimeout
+    entry.attr_timeout = attributes.isCacheable ? Self.attributeTimeout : 0
+    entry.entry_timeout = attributes.isCacheable ? Self.entryTimeout : 0
     return entry
   }
 }

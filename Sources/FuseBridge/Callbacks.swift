@@ -1,5 +1,6 @@
 // The operations table: each callback turns a request into a call of the tree. What is missing here libfuse answers
-// with ENOSYS, after which the kernel does not ask again: flush, fsync, access, poll, seek.
+// with ENOSYS, after which the kernel does not ask again: access, poll, seek, copies within the tree, and for a tree that
+// only shows, flush and fsync.
 //
 // The closures must be made outside of the main actor, or they trap on libfuse's threads.
 
@@ -9,7 +10,10 @@ import Glibc
 
 /// The callbacks of a mount.
 enum Callbacks {
-  static func table() -> fuse_lowlevel_ops {
+  /// FALLOC_FL_KEEP_SIZE of fallocate(2).
+  private static let keepSize: Int32 = 1
+
+  static func table(isWritable: Bool) -> fuse_lowlevel_ops {
     var operations = fuse_lowlevel_ops()
     operations.`init` = { _, connection in
       guard let connection else { return }
@@ -19,7 +23,8 @@ enum Callbacks {
     addDirectories(&operations)
     addFiles(&operations)
     addExtendedAttributes(&operations)
-    addRefusals(&operations)
+    addFixedRefusals(&operations)
+    if isWritable { addChanges(&operations) } else { addRefusals(&operations) }
     return operations
   }
 
@@ -27,6 +32,7 @@ enum Callbacks {
   private static func configure(_ connection: inout fuse_conn_info) {
     let wanted =
       FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_CACHE_SYMLINKS
+      | FUSE_CAP_ATOMIC_O_TRUNC
     // Whether cached data is good is decided at open and announced; times do not tell.
     connection.want = connection.capable & UInt32(wanted)
     connection.time_gran = 1
@@ -125,9 +131,8 @@ enum Callbacks {
     operations.open = { raw, inode, info in
       let request = FuseRequest(raw)
       guard let info else { return request.reply(errno: EINVAL) }
-      if info.pointee.flags & O_ACCMODE != O_RDONLY { return request.reply(.readOnly) }
       do throws(FileTreeError) {
-        let file = try request.tree.open(InodeNumber(inode))
+        let file = try request.tree.open(InodeNumber(inode), OpenAccess(flags: info.pointee.flags))
         if file.maySeedPageCache {
           request.bridge.kernel.store(file)
           request.tree.pageCacheSeeded(file)
@@ -185,7 +190,160 @@ enum Callbacks {
     }
   }
 
-  // MARK: what would change something
+  // MARK: changes
+
+  private static func addChanges(_ operations: inout fuse_lowlevel_ops) {
+    addWriting(&operations)
+    addNames(&operations)
+    operations.setattr = { raw, inode, values, which, info in
+      let request = FuseRequest(raw)
+      guard let values else { return request.reply(errno: EINVAL) }
+      let file = Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue()
+      do throws(FileTreeError) {
+        let change = MetadataChange(values.pointee, which)
+        let attributes = try request.tree.change(InodeNumber(inode), file, change)
+        request.reply(attributes: attributes)
+      } catch {
+        request.reply(error)
+      }
+    }
+    // Files have no extended attributes but those that tell about them.
+    operations.setxattr = { raw, _, _, _, _, _ in FuseRequest(raw).reply(errno: EOPNOTSUPP) }
+    operations.removexattr = { raw, _, _ in FuseRequest(raw).reply(errno: EOPNOTSUPP) }
+  }
+
+  private static func addWriting(_ operations: inout fuse_lowlevel_ops) {
+    operations.create = { raw, parent, name, mode, info in
+      let request = FuseRequest(raw)
+      guard let info else { return request.reply(errno: EINVAL) }
+      do throws(FileTreeError) {
+        let created = try request.tree.create(
+          InodeNumber(parent),
+          Callbacks.bytes(name),
+          permissions: mode & 0o7777,
+          OpenAccess(flags: info.pointee.flags),
+          isExclusive: info.pointee.flags & O_EXCL != 0,
+          by: request.caller
+        )
+        request.reply(created: created, info)
+      } catch {
+        request.reply(error)
+      }
+    }
+    operations.mknod = { raw, parent, name, mode, _ in
+      let request = FuseRequest(raw)
+      guard mode & S_IFMT == S_IFREG else { return request.reply(errno: EPERM) }
+      do throws(FileTreeError) {
+        let attributes = try request.tree.makeNode(
+          InodeNumber(parent),
+          Callbacks.bytes(name),
+          permissions: mode & 0o7777,
+          by: request.caller
+        )
+        request.reply(entry: attributes)
+      } catch {
+        request.reply(error)
+      }
+    }
+    operations.write = { raw, _, bytes, count, offset, info in
+      let request = FuseRequest(raw)
+      guard let file = Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
+        return request.reply(errno: EBADF)
+      }
+      do throws(FileTreeError) {
+        let bytes = Array(UnsafeRawBufferPointer(start: bytes, count: count))
+        try request.tree.write(file, bytes, at: Int(offset))
+        request.reply(written: count)
+      } catch {
+        request.reply(error)
+      }
+    }
+    operations.flush = { raw, _, info in
+      Callbacks.onHandle(raw, info) { tree, file throws(FileTreeError) in try tree.flush(file) }
+    }
+    operations.fsync = { raw, _, _, info in
+      Callbacks.onHandle(raw, info) { tree, file throws(FileTreeError) in try tree.synchronize(file) }
+    }
+    // What names do is on disk when the call returns.
+    operations.fsyncdir = { raw, _, _, _ in FuseRequest(raw).reply() }
+    operations.fallocate = { raw, _, mode, offset, count, info in
+      // Holes and shifted ranges are for large binary files.
+      if mode & ~Callbacks.keepSize != 0 { return FuseRequest(raw).reply(errno: EOPNOTSUPP) }
+      Callbacks.onHandle(raw, info) { tree, file throws(FileTreeError) in
+        try tree.allocate(file, offset: Int(offset), count: Int(count), growing: mode & Callbacks.keepSize == 0)
+      }
+    }
+  }
+
+  private static func addNames(_ operations: inout fuse_lowlevel_ops) {
+    operations.unlink = { raw, parent, name in
+      Callbacks.answer(raw) { tree throws(FileTreeError) in
+        try tree.unlink(InodeNumber(parent), Callbacks.bytes(name))
+      }
+    }
+    operations.rename = { raw, parent, name, newParent, newName, flags in
+      guard let rule = RenameRule(flags: flags) else { return FuseRequest(raw).reply(errno: EINVAL) }
+      Callbacks.answer(raw) { tree throws(FileTreeError) in
+        try tree.rename(
+          InodeNumber(parent),
+          Callbacks.bytes(name),
+          to: InodeNumber(newParent),
+          Callbacks.bytes(newName),
+          rule
+        )
+      }
+    }
+    operations.mkdir = { raw, parent, name, _ in
+      let request = FuseRequest(raw)
+      do throws(FileTreeError) {
+        let attributes = try request.tree.makeDirectory(InodeNumber(parent), Callbacks.bytes(name))
+        request.reply(entry: attributes)
+      } catch {
+        request.reply(error)
+      }
+    }
+    operations.rmdir = { raw, parent, name in
+      Callbacks.answer(raw) { tree throws(FileTreeError) in
+        try tree.removeDirectory(InodeNumber(parent), Callbacks.bytes(name))
+      }
+    }
+  }
+
+  /// Runs an operation that has no result but success.
+  private static func answer(_ raw: fuse_req_t?, _ body: (FileTree) throws(FileTreeError) -> Void) {
+    let request = FuseRequest(raw)
+    do throws(FileTreeError) {
+      try body(request.tree)
+      request.reply()
+    } catch {
+      request.reply(error)
+    }
+  }
+
+  private static func onHandle(
+    _ raw: fuse_req_t?,
+    _ info: UnsafeMutablePointer<fuse_file_info>?,
+    _ body: (FileTree, OpenFile) throws(FileTreeError) -> Void
+  ) {
+    guard let file = handle(info, OpenFile.self)?.takeUnretainedValue() else {
+      return FuseRequest(raw).reply(errno: EBADF)
+    }
+    answer(raw) { tree throws(FileTreeError) in try body(tree, file) }
+  }
+
+  // MARK: what is refused
+
+  /// Things that no tree has.
+  private static func addFixedRefusals(_ operations: inout fuse_lowlevel_ops) {
+    operations.symlink = { raw, _, _, _ in Callbacks.refuse(raw) }
+    operations.link = { raw, _, _, _ in Callbacks.refuse(raw) }
+  }
+
+  private static func refuse(_ raw: fuse_req_t?) {
+    let request = FuseRequest(raw)
+    let error = request.tree.isWritable ? EPERM : EROFS
+    request.reply(errno: error)
+  }
 
   /// The kernel refuses most of these itself, because the mount is read-only.
   private static func addRefusals(_ operations: inout fuse_lowlevel_ops) {
@@ -194,9 +352,7 @@ enum Callbacks {
     operations.mkdir = { raw, _, _, _ in FuseRequest(raw).reply(.readOnly) }
     operations.unlink = { raw, _, _ in FuseRequest(raw).reply(.readOnly) }
     operations.rmdir = { raw, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.symlink = { raw, _, _, _ in FuseRequest(raw).reply(.readOnly) }
     operations.rename = { raw, _, _, _, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.link = { raw, _, _, _ in FuseRequest(raw).reply(.readOnly) }
     operations.create = { raw, _, _, _, _ in FuseRequest(raw).reply(.readOnly) }
     operations.write = { raw, _, _, _, _, _ in FuseRequest(raw).reply(.readOnly) }
     operations.setxattr = { raw, _, _, _, _, _ in FuseRequest(raw).reply(.readOnly) }
@@ -215,5 +371,43 @@ enum Callbacks {
   private static func handle<T: AnyObject>(_ info: UnsafeMutablePointer<fuse_file_info>?, _: T.Type) -> Unmanaged<T>? {
     guard let info, let pointer = UnsafeRawPointer(bitPattern: UInt(info.pointee.fh)) else { return nil }
     return Unmanaged<T>.fromOpaque(pointer)
+  }
+}
+
+extension OpenAccess {
+  /// The access that the flags of open(2) ask for.
+  fileprivate init(flags: Int32) {
+    self.init()
+    writes = flags & O_ACCMODE != O_RDONLY
+    truncates = flags & O_TRUNC != 0
+    appends = flags & O_APPEND != 0
+  }
+}
+
+extension RenameRule {
+  /// The rule that the flags of renameat2(2) ask for; nil for others.
+  fileprivate init?(flags: UInt32) {
+    switch flags {
+    case 0: self = .replace
+    case 1: self = .keep
+    case 2: self = .exchange
+    default: return nil
+    }
+  }
+}
+
+extension MetadataChange {
+  /// The values that `which` marks.
+  fileprivate init(_ values: stat, _ which: Int32) {
+    self.init()
+    if which & FUSE_SET_ATTR_MODE != 0 { permissions = values.st_mode & 0o7777 }
+    if which & FUSE_SET_ATTR_UID != 0 { owner = values.st_uid }
+    if which & FUSE_SET_ATTR_GID != 0 { group = values.st_gid }
+    if which & FUSE_SET_ATTR_SIZE != 0 { size = Int(values.st_size) }
+    if which & FUSE_SET_ATTR_MTIME_NOW != 0 {
+      modified = .now
+    } else if which & FUSE_SET_ATTR_MTIME != 0 {
+      modified = .at(seconds: Int64(values.st_mtim.tv_sec), nanoseconds: Int32(values.st_mtim.tv_nsec))
+    }
   }
 }

@@ -19,6 +19,27 @@ extension FileTreeError {
     case .busy: EAGAIN
     case .damaged, .unavailable: EIO
     case .noSuchClass: ENOENT
+    case .refused(let refusal, _): refusal.errno
+    }
+  }
+}
+
+extension Refusal {
+  /// The errno that stands for this kind of refusal.
+  fileprivate var errno: Int32 {
+    switch self {
+    case .invalid: EINVAL
+    case .outOfRange: ERANGE
+    case .exists: EEXIST
+    case .tooLarge: EFBIG
+    case .nameTooLong: ENAMETOOLONG
+    case .forbidden: EPERM
+    case .notEmpty: ENOTEMPTY
+    case .noSpace: ENOSPC
+    case .busy: EAGAIN
+    case .noAccess: EACCES
+    case .inputOutput: EIO
+    case .unsupported: EOPNOTSUPP
     }
   }
 }

@@ -52,15 +52,45 @@ struct FuseRequest: ~Copyable {
   consuming func reply(attributes: FileAttributes) {
     bridge.notifier.noteCacheableReply()
     var status = status(attributes)
-    fuse_reply_attr(raw, &status, Bridge.attributeTimeout)
+    fuse_reply_attr(raw, &status, attributes.isCacheable ? Bridge.attributeTimeout : 0)
     discardAnswered()
   }
 
-  consuming func reply(open file: OpenFile, _ info: UnsafeMutablePointer<fuse_file_info>) {
+  /// Who asks.
+  var caller: Caller {
+    let context = fuse_req_ctx(raw)
+    return Caller(user: context?.pointee.uid ?? 0, group: context?.pointee.gid ?? 0)
+  }
+
+  private func fill(_ info: UnsafeMutablePointer<fuse_file_info>, _ file: OpenFile) -> Unmanaged<OpenFile> {
     let handle = Unmanaged.passRetained(file)
     info.pointee.fh = UInt64(UInt(bitPattern: handle.toOpaque()))
     info.pointee.keep_cache = file.caching == .keep ? 1 : 0
     info.pointee.direct_io = file.caching == .bypass ? 1 : 0
+    // Closing a handle that only reads needs no request.
+    info.pointee.noflush = file.isWriting ? 0 : 1
+    return handle
+  }
+
+  consuming func reply(created: CreatedFile, _ info: UnsafeMutablePointer<fuse_file_info>) {
+    let handle = fill(info, created.file)
+    var entry = bridge.entry(created.attributes)
+    if fuse_reply_create(raw, &entry, info) != 0 {
+      bridge.tree.release(created.file)
+      bridge.tree.forget(created.attributes.inode, lookups: 1)
+      handle.release()
+    }
+    discardAnswered()
+  }
+
+  /// Answers with the number of bytes that were written.
+  consuming func reply(written count: Int) {
+    fuse_reply_write(raw, count)
+    discardAnswered()
+  }
+
+  consuming func reply(open file: OpenFile, _ info: UnsafeMutablePointer<fuse_file_info>) {
+    let handle = fill(info, file)
     // An interrupted open is not followed by a release.
     if fuse_reply_open(raw, info) != 0 {
       bridge.tree.release(file)

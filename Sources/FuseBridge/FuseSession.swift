@@ -27,10 +27,11 @@ public final class FuseSession {
     defer { fuse_opt_free_args(&arguments) }
     fuse_opt_add_arg(&arguments, "realmfs")
     if settings.debug { fuse_opt_add_arg(&arguments, "-d") }
-    for option in ["ro", "default_permissions"] + settings.kernelOptions {
+    let access = tree.isWritable ? "rw" : "ro"
+    for option in [access, "default_permissions"] + settings.kernelOptions {
       fuse_opt_add_arg(&arguments, "-o" + Self.escaped(option))
     }
-    var operations = Callbacks.table()
+    var operations = Callbacks.table(isWritable: tree.isWritable)
     let userData = Unmanaged.passUnretained(bridge).toOpaque()
     FuseLog.collect()
     session = fuse_session_new(&arguments, &operations, MemoryLayout<fuse_lowlevel_ops>.size, userData)
@@ -73,6 +74,7 @@ public final class FuseSession {
     guard bridge.notifier.start() else { return 1 }
     let result = settings.singleThread ? fuse_session_loop(session) : serveWithThreads(session)
     endNotifier(session)
+    bridge.tree.finish()
     // A signal ends the loop with its number, an unmount with 0, a failure with -errno.
     return result >= 0 ? 0 : 1
   }
@@ -84,10 +86,14 @@ public final class FuseSession {
     defer { fuse_loop_cfg_destroy(configuration) }
     let threads = max(1, settings.threads ?? Self.defaultThreads)
     fuse_loop_cfg_set_clone_fd(configuration, 1)
-    fuse_loop_cfg_set_max_threads(configuration, UInt32(clamping: threads))
+    // A thread that saves waits for the disk, while others must go on reading.
+    let most = bridge.tree.isWritable ? max(threads, Self.writableThreads) : threads
+    fuse_loop_cfg_set_max_threads(configuration, UInt32(clamping: most))
     fuse_loop_cfg_set_idle_threads(configuration, UInt32(clamping: threads))
     return fuse_session_loop_mt(session, configuration)
   }
+
+  private static let writableThreads = 32
 
   /// Enough that one thread that waits for the disk does not hold up the others.
   private static var defaultThreads: Int { min(16, max(4, 2 * sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }

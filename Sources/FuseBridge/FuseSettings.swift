@@ -6,7 +6,8 @@ public struct FuseSettings: Sendable {
   public var mountPoint: String
   /// Whether the process stays attached to its terminal. It changes nothing here; the command forks or does not.
   public var foreground = false
-  /// Options for the kernel or libfuse, each as after `-o`. `ro` and `default_permissions` are always added.
+  /// Options for the kernel or libfuse, each as after `-o`. `ro` or `rw`, as the tree is, and
+  /// `default_permissions` are always added.
   public var kernelOptions: [String] = []
   /// The most threads that serve requests; nil chooses by the number of processors.
   public var threads: Int?

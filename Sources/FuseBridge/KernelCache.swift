@@ -15,13 +15,13 @@ final class KernelCache: @unchecked Sendable {
   /// Makes the kernel look up every name again. False if it is too old for that.
   func forgetNames() -> Bool { realmfs_notify_epoch(session) != -EINVAL }
 
-  /// Makes the kernel look up a name in the root again, and all below it. It waits for requests that are under way
-  /// in the root.
-  func forgetName(_ name: [UInt8]) {
+  /// Makes the kernel look up a name in a directory again, and all below it. It waits for requests that are under way
+  /// in the directory.
+  func forgetName(_ name: [UInt8], in directory: InodeNumber = .root) {
     name.withUnsafeBytes { bytes in
       let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
       // An error says that the kernel does not know the name; the same below for inodes.
-      _ = fuse_lowlevel_notify_inval_entry(session, InodeNumber.root.value, text, bytes.count)
+      _ = fuse_lowlevel_notify_inval_entry(session, directory.value, text, bytes.count)
     }
   }
 

@@ -37,6 +37,8 @@ extension Arguments {
     options.umask = try mode(.umask)
     options.fmask = try mode(.fmask)
     options.dmask = try mode(.dmask)
+    options.write = try writeMode()
+    options.groupCommit = try milliseconds(.groupCommit) ?? 0
     options.productVersion = Options.version
     options.log = { Log.error($0) }
     return options
@@ -47,6 +49,22 @@ extension Arguments {
     mountOptions.filter { $0.spec.kind == .kernel }.map { option in
       option.spec.name + (option.value.map { "=\($0)" } ?? "")
     }
+  }
+
+  private func writeMode() throws(CommandFailure) -> WriteMode {
+    guard let name = mountOption(.write) else { return .patch }
+    guard let mode = WriteMode(rawValue: name) else {
+      throw usage("mount option -o write: '\(name)' is neither patch nor replace")
+    }
+    return mode
+  }
+
+  private func milliseconds(_ name: MountOptionName) throws(CommandFailure) -> Int? {
+    guard let text = mountOption(name) else { return nil }
+    guard let count = Int(text), (0...60_000).contains(count) else {
+      throw usage("mount option -o \(name.rawValue): '\(text)' is not a number of milliseconds from 0 to 60000")
+    }
+    return count
   }
 
   private func mode(_ name: MountOptionName) throws(CommandFailure) -> UInt32? {

@@ -32,6 +32,18 @@ struct CommandFailure: Error {
     }
   }
 
+  init(_ error: TransactionError, path: String) {
+    let code: ExitCode =
+      switch error.reason {
+      case .format: .damaged
+      case .file: .unreadable
+      case .inUse: .inUse
+      default: .failure
+      }
+    let text = error.description
+    self.init(code, text.hasPrefix(path) ? text : "\(path): \(text)")
+  }
+
   init(_ error: FuseError) {
     let code: ExitCode =
       switch error {

@@ -66,9 +66,14 @@ private struct Mount {
 
   private func makeSession() throws(CommandFailure) -> FuseSession {
     let source = try RealmSource(path: path, arguments)
+    let writer = try writer(source)
     let tree: FileTree
     do throws(FileTreeError) {
-      tree = try FileTree(source.realm, options: options)
+      if let writer {
+        tree = try FileTree(writer, options: options)
+      } else {
+        tree = try FileTree(source.realm, options: options)
+      }
     } catch {
       throw CommandFailure(error, path: path)
     }
@@ -83,6 +88,23 @@ private struct Mount {
     do throws(FuseError) { return try FuseSession(tree, settings) } catch { throw CommandFailure(error) }
   }
 
+  /// What changes the realm; nil for a mount that only shows, by choice or because the file must not be changed.
+  private func writer(_ source: RealmSource) throws(CommandFailure) -> RealmWriter? {
+    if arguments.has(.immutable) || arguments.has(.readOnly) || arguments.mountOption(.readOnly) != nil { return nil }
+    let snapshot = try source.latest()
+    if let reason = RealmWriter.reasonAgainst(writing: snapshot) {
+      Log.notice("\(path) is mounted read-only: \(reason)")
+      return nil
+    }
+    if access(path, W_OK) != 0 {
+      Log.notice("\(path) is write-protected, so it is mounted read-only")
+      return nil
+    }
+    do throws(TransactionError) { return try RealmWriter(source.realm.configuration) } catch {
+      throw CommandFailure(error, path: path)
+    }
+  }
+
   private static func checkFuse() throws(CommandFailure) {
     if access("/dev/fuse", F_OK) != 0 {
       throw CommandFailure(.fuse, "/dev/fuse: \(System.message(errno)); load the kernel module with 'modprobe fuse'")
@@ -90,7 +112,12 @@ private struct Mount {
   }
 
   private func checkLockFile() throws(CommandFailure) {
-    let holders = LockHolders.ofRealm(at: path)
+    var holders = LockHolders.ofRealm(at: path)
+    // A mount that was just ended is gone in a moment.
+    for _ in 0..<40 where holders.contains(where: { $0.description.contains("(realmfs)") }) {
+      usleep(50_000)
+      holders = LockHolders.ofRealm(at: path)
+    }
     if holders.isEmpty { return }
     let names = holders.map(\.description).joined(separator: ", ")
     throw CommandFailure(

@@ -26,6 +26,8 @@ enum MountOptionName: String, CaseIterable, Sendable {
   case showControl = "show_control"
   case uid, gid, umask, fmask, dmask
   case readOnly = "ro"
+  case write
+  case groupCommit = "group_commit"
 }
 
 /// What a shell offers in place of a value.

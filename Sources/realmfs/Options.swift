@@ -20,12 +20,18 @@ enum Options {
         tree is live, with a true exit status; a process in the background serves it until it is unmounted.
         """,
         """
-        Mounts are read-only: every change is refused with EROFS. Commits that other programs make are seen at the \
-        next lookup. A stale mount of realmfs at MOUNTPOINT is detached first. SIGTERM, SIGINT and SIGHUP unmount.
+        Saving a file is a transaction: when close or fsync returns, the change is on disk, or the error says that it \
+        was refused. The reason is in the extended attribute user.realmfs.error of the file, in .realm/errors and in the \
+        log; the refused text stays readable under .realm/rejected/. See SAVING below.
         """,
         """
-        The mount takes no part in the realm's lock file. If a running program holds FILE.lock, mount refuses and \
-        names it; --immutable mounts all the same.
+        Files of older formats and with sync history, and mounts with --read-only or --immutable, are read-only: every \
+        change is refused with EROFS. A stale mount of realmfs at MOUNTPOINT is detached first. SIGTERM, SIGINT and \
+        SIGHUP unmount.
+        """,
+        """
+        While mounted for writing, the realm is locked for other programs. If a running program holds FILE.lock, mount \
+        refuses and names it; --immutable mounts all the same, read-only.
         """,
       ]
     ),
@@ -104,7 +110,7 @@ enum Options {
       .readOnly,
       on: [.mount],
       group: .access,
-      "no changes through this mount; the only way to mount so far"
+      "no changes through this mount"
     ),
     OptionSpec(
       .immutable,
@@ -199,7 +205,19 @@ enum Options {
     MountOptionSpec(.umask, value: "MODE", "permission bits taken away from files and directories, in octal"),
     MountOptionSpec(.fmask, value: "MODE", "the same for files only"),
     MountOptionSpec(.dmask, value: "MODE", "the same for directories only"),
-    MountOptionSpec(.readOnly, "read-only; every mount is, so far"),
+    MountOptionSpec(.readOnly, "no changes through this mount; the same as --read-only"),
+    MountOptionSpec(kernel: "rw", "changes are saved; the default"),
+    MountOptionSpec(
+      .write,
+      value: "patch|replace",
+      "what saving does to properties that the text does not name: they keep their values (patch, the default), or "
+        + "take their defaults"
+    ),
+    MountOptionSpec(
+      .groupCommit,
+      value: "MS",
+      "saves that fall within MS milliseconds share one transaction; each close waits that long (default 0)"
+    ),
     MountOptionSpec(kernel: "allow_other", "let other users in"),
     MountOptionSpec(kernel: "allow_root", "let root in"),
     MountOptionSpec(kernel: "default_permissions", "let the kernel check modes and owners"),
@@ -213,7 +231,6 @@ enum Options {
     MountOptionSpec(kernel: "exec", "as in mount(8)"),
     MountOptionSpec(kernel: "atime", "as in mount(8)"),
     MountOptionSpec(kernel: "noatime", "as in mount(8)"),
-    MountOptionSpec(refused: "rw", because: "this version mounts read-only"),
     MountOptionSpec(refused: "subtype", because: "the type is always fuse.realmfs, so that 'realmfs umount' knows it"),
     MountOptionSpec(refused: "nonempty", because: "it is not needed: any directory will do"),
   ]

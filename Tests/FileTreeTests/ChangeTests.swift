@@ -99,16 +99,17 @@ struct ChangeTests {
       return try snapshot.tableKeys().map { (UInt32($0.slot), try #require(try snapshot.table($0))) }
     }
     func stamp(_ generation: UInt64) -> ChangeStamp {
-      ChangeStamp(generation: generation, modified: Timestamp(seconds: 1, nanoseconds: 0), noticed: generation)
+      let time = Timestamp(seconds: 1, nanoseconds: 0)
+      return ChangeStamp(generation: generation, modified: time, version: 1, touched: time, noticed: generation)
     }
     let bytes = try Fixture.named("embedded").bytes()
-    let first = try ChangeTimes().advanced(to: tables(bytes), file: 0, stamp: stamp(1))
+    let first = try ChangeTimes().advanced(to: tables(bytes), file: 0, stamp: stamp(1), areKnown: false)
     var moves: [[String]] = []
     for place in Self.embeddedContentVersions(bytes) {
       var changed = bytes
       changed[place] += 2
       let after = try tables(changed)
-      let second = first.advanced(to: after, file: 0, stamp: stamp(2))
+      let second = first.advanced(to: after, file: 0, stamp: stamp(2), areKnown: false)
       moves.append(after.filter { second[$0.ordinal]?.generation == 2 }.map(\.table.name))
     }
     // What earlier versions left behind moves nothing.
@@ -134,13 +135,13 @@ struct ChangeTests {
     let person = try #require(try snapshot.table(named: "class_Person"))
     let time = Timestamp(seconds: 100, nanoseconds: 999_999_999)
     func stamp(_ generation: UInt64, _ time: Timestamp) -> ChangeStamp {
-      ChangeStamp(generation: generation, modified: time, noticed: generation)
+      ChangeStamp(generation: generation, modified: time, version: 1, touched: time, noticed: generation)
     }
-    let first = ChangeTimes().advanced(to: [(0, person)], file: 1, stamp: stamp(1, time))
+    let first = ChangeTimes().advanced(to: [(0, person)], file: 1, stamp: stamp(1, time), areKnown: false)
     #expect(first[0] == stamp(1, time) && first[1] == nil)
-    let same = first.advanced(to: [(0, person)], file: 1, stamp: stamp(2, Timestamp(seconds: 200, nanoseconds: 0)))
+    let same = first.advanced(to: [(0, person)], file: 1, stamp: stamp(2, Timestamp(seconds: 200, nanoseconds: 0)), areKnown: false)
     #expect(same[0] == stamp(1, time), "nothing changed")
-    let other = same.advanced(to: [(0, person)], file: 2, stamp: stamp(3, Timestamp(seconds: 50, nanoseconds: 0)))
+    let other = same.advanced(to: [(0, person)], file: 2, stamp: stamp(3, Timestamp(seconds: 50, nanoseconds: 0)), areKnown: false)
     #expect(other[0] == stamp(3, Timestamp(seconds: 101, nanoseconds: 0)), "another file with an earlier time")
   }
 

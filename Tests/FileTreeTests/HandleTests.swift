@@ -102,7 +102,7 @@ struct HandleTests {
     let first = OpenFile(Self.inode, files.open(Self.inode, text, .unchanged), text: text)
     #expect(first.maySeedPageCache)
     let order = Order()
-    let waiter = Thread {
+    let waiter = Foundation.Thread {
       _ = files.open(Self.inode, text, .unchanged)
       order.note("opened")
     }

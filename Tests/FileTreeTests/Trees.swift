@@ -185,6 +185,7 @@ extension FileTreeError {
     case .damaged: "damaged"
     case .unavailable: "unavailable"
     case .noSuchClass: "noSuchClass"
+    case .refused(let refusal, _): "refused \(refusal)"
     }
   }
 }
@@ -193,7 +194,7 @@ extension FileTreeError {
 func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
   let group = DispatchGroup()
   for number in 0..<count {
-    let thread = Thread {
+    let thread = Foundation.Thread {
       body(number); group.leave()
     }
     group.enter()

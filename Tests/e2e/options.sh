@@ -22,11 +22,11 @@ with() {
   fi
 }
 
-with "owner and modes follow the realm file" "$owner 440 $owner 550" attributes
-with "uid, gid" "7:8 440 7:8 550" attributes -o uid=7,gid=8
-with "uid and gid by name" "0:0 440 0:0 550" attributes -o uid=root,gid=root
-with "umask" "$owner 400 $owner 500" attributes -o umask=077
-with "fmask and dmask" "$owner 444 $owner 511" attributes -o fmask=133,dmask=266
+with "owner and modes follow the realm file" "$owner 640 $owner 750" attributes
+with "uid, gid" "7:8 640 7:8 750" attributes -o uid=7,gid=8
+with "uid and gid by name" "0:0 640 0:0 750" attributes -o uid=root,gid=root
+with "umask" "$owner 600 $owner 700" attributes -o umask=077
+with "fmask and dmask" "$owner 644 $owner 511" attributes -o fmask=133,dmask=266
 check_status "an unknown user" 2 "no user 'nobody-of-that-name'" \
   "$realmfs" mount -o uid=nobody-of-that-name "$file" "$point"
 
@@ -49,7 +49,9 @@ with "--json-style" '{"$numberLong":"21"}' 'jq -c .age "$point/Person/4.json"' -
 check_status "an unknown notation" 2 'plain, ejson, canonical' "$realmfs" mount -o json=yaml "$file" "$point"
 
 options_of() { awk -v point="$point" '$2 == point {print $4}' /proc/self/mounts | tr , '\n' | grep -xE "$1" | sort | paste -sd' '; }
-with "every mount is read-only" "ro" 'options_of ro'
+with "a mount is for writing" "rw" 'options_of rw'
+with "-o ro" "ro" 'options_of ro' -o ro
+with "a read-only mount shows no write bits" "$owner 440 $owner 550" attributes -o ro
 with "-o ro" "ro" 'options_of ro' -o ro
 with "--read-only" "ro" 'options_of ro' --read-only
 with "kernel options" "allow_other default_permissions nodev noexec nosuid" \

@@ -9,7 +9,7 @@ numbers() { python3 -c '
 import os, sys
 s = os.statvfs(sys.argv[1])
 print(s.f_frsize * (s.f_blocks - s.f_bfree), s.f_namemax, s.f_flag & os.ST_RDONLY, s.f_bavail > 0, s.f_files >= s.f_ffree)' "$1"; }
-equal "used bytes, longest name, read-only" "$(stat -c %s "$file") 255 1 True True" "$(numbers "$point")"
+equal "used bytes, longest name, writable" "$(stat -c %s "$file") 255 0 True True" "$(numbers "$point")"
 equal "the same in a class" "$(numbers "$point")" "$(numbers "$(find "$point" -mindepth 1 -maxdepth 1 | head -1)")"
 check "df" df "$point"
 equal "du counts the bytes of the texts" "$(find "$point" -type f -printf '%s\n' | awk '{n += $1} END {print n}')" \

@@ -5,7 +5,7 @@ source "$(dirname "$0")/lib.sh"
 file=$(copy_fixture people)
 sum=$(sha256sum <"$file")
 point=$(new_directory mnt)
-"$realmfs" mount "$file" "$point" || not_ok "mount"
+"$realmfs" mount -o ro "$file" "$point" || not_ok "mount"
 object=$point/Person/4.json
 listing=$(ls -lR "$point")
 refused() { check_status "$1" 1 'Read-only file system' "${@:2}"; }

@@ -130,6 +130,9 @@ public final class RealmWriter: Sendable {
     if try storage.size() > wanted { try storage.shrink(to: wanted) }
   }
 
+  /// Why a version cannot be written on, in words: sync history, an older format. Nil if it can.
+  public static func reasonAgainst(writing snapshot: Snapshot) -> String? { refusal(snapshot)?.description }
+
   /// Why a version cannot be written on; nil if it can.
   private static func refusal(_ snapshot: Snapshot) -> TransactionError? {
     if snapshot.historyType > 2 {

@@ -65,3 +65,17 @@ public struct ObjKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The raw key in decimal.
   public var description: String { String(value) }
 }
+
+/// An object of a realm.
+public struct ObjectReference: Hashable, Sendable {
+  /// The table that it is in.
+  public let table: TableKey
+  /// Its key there.
+  public let key: ObjKey
+
+  /// The object with a key in a table.
+  public init(table: TableKey, key: ObjKey) {
+    self.table = table
+    self.key = key
+  }
+}

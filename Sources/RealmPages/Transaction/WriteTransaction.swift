@@ -47,6 +47,9 @@ public struct WriteTransaction: ~Copyable {
   /// Whether anything was changed that other programs are told of.
   public var hasChanges: Bool { !group.log.bytes.isEmpty }
 
+  /// The number of the version that a commit makes.
+  public var nextVersion: UInt64 { base.version + 1 }
+
   private func format<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
     do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
   }
@@ -103,6 +106,28 @@ public struct WriteTransaction: ~Copyable {
     return value
   }
 
+  /// The objects that link to an object, each once; an embedded one stands for the object that owns it, however
+  /// deep. Cost: one step for each link.
+  public func origins(of table: TableKey, _ object: ObjKey) throws(TransactionError) -> [ObjectReference] {
+    var found: Set<ObjectReference> = [], embedded: Set<ObjectReference> = []
+    var pending = [ObjectReference(table: table, key: object)]
+    while let next = pending.popLast() {
+      let editor = try group.table(next.table)
+      for backlink in editor.backlinks {
+        let kind = try group.table(backlink.originTable).kind
+        for key in try group.origins(editor, next.key, backlink.key) {
+          let origin = ObjectReference(table: backlink.originTable, key: key)
+          if kind != .embedded {
+            found.insert(origin)
+          } else if embedded.insert(origin).inserted {
+            pending.append(origin)
+          }
+        }
+      }
+    }
+    return found.sorted { ($0.table.value, $0.key) < ($1.table.value, $1.key) }
+  }
+
   // MARK: objects
 
   /// Creates an object of a class without primary key, with default values. `key` is an unused key of the caller's
@@ -122,8 +147,13 @@ public struct WriteTransaction: ~Copyable {
     return try group.createObject(table, key: key)
   }
 
-  /// Creates an object of a class with primary key, with default values elsewhere.
-  public func create(_ table: TableKey, primaryKey: Value) throws(TransactionError) -> ObjKey {
+  /// Creates an object of a class with primary key, with default values elsewhere. `key` is an unused object key of the
+  /// caller's choice, from 0; nil takes the next one.
+  public func create(
+    _ table: TableKey,
+    primaryKey: Value,
+    key: ObjKey? = nil
+  ) throws(TransactionError) -> ObjKey {
     let table = try group.table(table)
     guard let index = table.primaryKeyIndex, table.kind == .topLevel else {
       throw TransactionError(.wrongType, "\(table.className): the class has no primary key")
@@ -139,7 +169,7 @@ public struct WriteTransaction: ~Copyable {
       if let other = try format({ () throws(FormatError) in try table.find(primaryKey: view) }) {
         throw TransactionError(.duplicateKey, "\(table.className): object \(other) has this primary key")
       }
-      return try group.createObject(table, key: nil, primaryKey: view)
+      return try group.createObject(table, key: key, primaryKey: view)
     }
   }
 

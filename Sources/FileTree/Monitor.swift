@@ -1,15 +1,14 @@
 // A lock with a condition, which the standard library does not have, and threads.
 
-import CFuse
 import Glibc
 
 /// A mutual exclusion that can be waited in.
-final class Monitor: @unchecked Sendable {
+package final class Monitor: @unchecked Sendable {
   // Unchecked: the two objects exist to be shared.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-  init() {
+  package init() {
     pthread_mutex_init(mutex, nil)
     var attributes = pthread_condattr_t()
     pthread_condattr_init(&attributes)
@@ -26,7 +25,7 @@ final class Monitor: @unchecked Sendable {
   }
 
   /// Runs `body` with the lock held.
-  func locked<R>(_ body: () -> R) -> R {
+  package func locked<R>(_ body: () -> R) -> R {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
     return body()
@@ -34,7 +33,7 @@ final class Monitor: @unchecked Sendable {
 
   /// Lets go of the lock until somebody calls `wakeAll`, or until `deadline` (nanoseconds of the monotonic clock). May
   /// also return without either.
-  func wait(until deadline: UInt64? = nil) {
+  package func wait(until deadline: UInt64? = nil) {
     guard let deadline else {
       pthread_cond_wait(condition, mutex)
       return
@@ -44,25 +43,11 @@ final class Monitor: @unchecked Sendable {
   }
 
   /// Wakes everybody that waits.
-  func wakeAll() { pthread_cond_broadcast(condition) }
-}
-
-/// The monotonic clock, in nanoseconds.
-enum Clock {
-  static func now() -> UInt64 { read(CLOCK_MONOTONIC) }
-
-  /// Cheaper, and some milliseconds behind.
-  static func coarse() -> UInt64 { read(CLOCK_MONOTONIC_COARSE) }
-
-  private static func read(_ clock: clockid_t) -> UInt64 {
-    var time = timespec()
-    clock_gettime(clock, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-  }
+  package func wakeAll() { pthread_cond_broadcast(condition) }
 }
 
 /// A thread that runs one function.
-struct Thread {
+package struct Thread {
   private let id: pthread_t
 
   private final class Body {
@@ -71,7 +56,7 @@ struct Thread {
   }
 
   /// Starts a thread, which does not receive signals from outside; nil if the system has none to give.
-  init?(_ run: @escaping @Sendable () -> Void) {
+  package init?(_ run: @escaping @Sendable () -> Void) {
     var id = pthread_t()
     let body = Unmanaged.passRetained(Body(run))
     var all = sigset_t(), old = sigset_t()
@@ -98,5 +83,5 @@ struct Thread {
   }
 
   /// Waits until the function has returned.
-  func join() { pthread_join(id, nil) }
+  package func join() { pthread_join(id, nil) }
 }

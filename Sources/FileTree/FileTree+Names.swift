@@ -1,0 +1,287 @@
+// Names that come, go and move. Only unlinking an object's own name deletes it; programs that save by renaming change the
+// object that has the name.
+
+import RealmPages
+import Synchronization
+
+/// What rename does when the new name exists.
+public enum RenameRule: Sendable {
+  /// The file there is replaced.
+  case replace
+  /// It is refused.
+  case keep
+  /// Both files exchange their names.
+  case exchange
+}
+
+extension FileTree {
+  // MARK: removing
+
+  /// Removes a name: a file in memory, or an object with all that hangs from it.
+  public func unlink(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) {
+    guard saver != nil else { throw .readOnly }
+    let place = Overlay.Place(directory: parent, name: name)
+    if overlay.unlink(place) != nil { return }
+    switch try node(parent) {
+    case .table(let ordinal):
+      try writableDirectory(parent)
+      guard let key = try visibleObject(ordinal, name) else { throw .notFound }
+      try delete(ordinal, key, place)
+    case .fixed(.root):
+      throw try isEntry(parent, name) ? .isADirectory : .notFound
+    case .fixed, .rejectedDirectory:
+      guard try isEntry(parent, name) else { throw .notFound }
+      throw .refused(.forbidden, "files of .realm cannot be removed")
+    case .schemaFile, .object, .memory: throw .notADirectory
+    }
+  }
+
+  private func isEntry(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) -> Bool {
+    do throws(FileTreeError) {
+      let attributes = try lookup(parent, name)
+      forget(attributes.inode, lookups: 1)
+      return true
+    } catch {
+      guard case .notFound = error else { throw error }
+      return false
+    }
+  }
+
+  /// The object of a name that is not set aside.
+  private func visibleObject(_ ordinal: TableOrdinal, _ name: [UInt8]) throws(FileTreeError) -> ObjKey? {
+    try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      guard let key = try self.object(named: name, in: directory) else { return nil }
+      return self.overlay.isAside(key, in: directory.inode) ? nil : key
+    }
+  }
+
+  private func delete(_ ordinal: TableOrdinal, _ key: ObjKey, _ place: Overlay.Place) throws(FileTreeError) {
+    guard let saver else { throw .readOnly }
+    let path = shownPath(ordinal, key)
+    let table = try read { view throws(FileTreeError) in try view.existing(ordinal).table.key }
+    let linking = Mutex<[(object: ObjectReference, text: [UInt8])]>([])
+    do throws(FileTreeError) {
+      try saver.save(
+        Change { transaction throws(FileTreeError) in
+          do throws(TransactionError) {
+            let origins = try transaction.origins(of: table, key)
+            let before = origins.count > RecentDeletions.mostOrigins ? [] : self.texts(of: origins)
+            linking.withLock { $0 = before }
+            try transaction.delete(table, key)
+            return Effect(touched: origins + [ObjectReference(table: table, key: key)])
+          } catch {
+            throw FileTreeError(error)
+          }
+        }
+      )
+    } catch {
+      if let path {
+        refusals.note(path, "delete", error.description)
+        options.log?("\(path): \(error)")
+      }
+      throw error
+    }
+    let before = linking.withLock { $0 }
+    let after = Dictionary(
+      texts(of: before.map(\.object)).map { ($0.object, $0.text) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    let origins = before.compactMap { origin in
+      after[origin.object].map { RecentDeletions.Origin(object: origin.object, before: origin.text, after: $0) }
+    }
+    deletions.note(place, key, origins)
+  }
+
+  /// The texts of the objects that can be read.
+  private func texts(of objects: [ObjectReference]) -> [(object: ObjectReference, text: [UInt8])] {
+    if objects.isEmpty { return [] }
+    let texts = try? read { view in
+      objects.compactMap { object in self.currentText(of: object, view).map { (object: object, text: $0) } }
+    }
+    return texts ?? []  // the links to an object that comes back are then not restored
+  }
+
+  // MARK: renaming
+
+  /// Gives a file another name. A file in memory that gets an object's name is saved as that object. An object that gets
+  /// another name keeps its own, which is hidden as long as the other one stays.
+  public func rename(
+    _ parent: InodeNumber,
+    _ name: [UInt8],
+    to newParent: InodeNumber,
+    _ newName: [UInt8],
+    _ rule: RenameRule
+  ) throws(FileTreeError) {
+    try writableDirectory(parent)
+    try writableDirectory(newParent)
+    if newName.count > NameEscaping.longestName { throw .refused(.nameTooLong, "a name has at most 255 bytes") }
+    let source = Overlay.Place(directory: parent, name: name)
+    let goal = Overlay.Place(directory: newParent, name: newName)
+    if source == goal { return }
+    let targetExists = try isEntry(newParent, newName)
+    if rule == .keep && targetExists { throw .refused(.exists, "exists already") }
+    if rule == .exchange && !targetExists { throw .notFound }
+    if case .fixed(.root) = try node(newParent), overlay.file(at: goal) == nil, targetExists { throw .isADirectory }
+    if rule == .exchange { return try exchange(source, goal) }
+    if let file = overlay.file(at: source) { return try move(file, from: source, to: goal) }
+    guard case .table(let ordinal) = try node(parent) else {
+      throw try isEntry(parent, name)
+        ? .refused(.forbidden, "classes and the files of .realm are not renamed") : .notFound
+    }
+    guard let key = try visibleObject(ordinal, name) else { throw .notFound }
+    if try target(of: newName, in: newParent) != nil {
+      throw .refused(
+        .forbidden,
+        "an object is named by its key, which never changes; copy the text to a new name and remove this one"
+      )
+    }
+    try setAside(ordinal, key, source, as: goal)
+  }
+
+  private func move(
+    _ file: MemoryFile,
+    from source: Overlay.Place,
+    to goal: Overlay.Place
+  ) throws(FileTreeError) {
+    guard let target = try target(of: goal.name, in: goal.directory) else {
+      return overlay.move(file.inode, to: goal)
+    }
+    let bytes = file.bytes
+    if bytes.isEmpty, overlay.file(at: goal) == nil, try !isEntry(goal.directory, goal.name) {
+      // Like a new file that nothing was written to yet.
+      return overlay.move(file.inode, to: goal)
+    }
+    let saved = try save(bytes, as: target)
+    _ = overlay.unlink(goal)
+    became(saved, file, in: goal.directory)
+    file.note(.clean, ofSaving: bytes)
+  }
+
+  private func setAside(
+    _ ordinal: TableOrdinal,
+    _ key: ObjKey,
+    _ source: Overlay.Place,
+    as goal: Overlay.Place
+  ) throws(FileTreeError) {
+    let (text, rules, modified) = try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      let attributes = view.attributes(of: self.number(directory, key), in: directory, size: 0)
+      return (
+        try self.text(of: key, directory, view), view.rules,
+        Timestamp(seconds: attributes.modifiedSeconds, nanoseconds: attributes.modifiedNanoseconds)
+      )
+    }
+    let metadata = MemoryFile.Metadata(
+      permissions: rules.filePermissions,
+      owner: rules.owner,
+      group: rules.group,
+      modified: modified
+    )
+    guard let file = overlay.makeFile(at: goal, text, metadata, isKnown: false) else { throw Self.memoryIsShort }
+    overlay.setAside(key, in: source.directory, as: file.inode)
+    staleNames.add(goal)
+  }
+
+  /// Exchanges two files in memory, or a file in memory with an object, which takes its text.
+  private func exchange(_ first: Overlay.Place, _ second: Overlay.Place) throws(FileTreeError) {
+    switch (overlay.file(at: first), overlay.file(at: second)) {
+    case (let a?, let b?):
+      guard try target(of: first.name, in: first.directory) == nil,
+        try target(of: second.name, in: second.directory) == nil
+      else { throw .refused(.forbidden, "a file that is not saved yet cannot exchange its name") }
+      overlay.exchange(a.inode, b.inode)
+    case (let file?, nil): try exchange(file, second)
+    case (nil, let file?): try exchange(file, first)
+    case (nil, nil):
+      throw .refused(.forbidden, "an object is named by its key, which never changes")
+    }
+    staleNames.add(first)
+    staleNames.add(second)
+  }
+
+  private func exchange(_ file: MemoryFile, _ object: Overlay.Place) throws(FileTreeError) {
+    guard case .table(let ordinal) = try node(object.directory), let key = try visibleObject(ordinal, object.name) else {
+      throw .refused(.forbidden, "only objects and files in memory exchange their names")
+    }
+    let former = try read { view throws(FileTreeError) in try self.text(of: key, try view.existing(ordinal), view) }
+    _ = try save(file.bytes, as: .object(ordinal, key))
+    try file.replace(former)
+  }
+
+  // MARK: directories
+
+  /// Adds a class.
+  public func makeDirectory(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) -> FileAttributes {
+    guard let saver else { throw .readOnly }
+    guard case .fixed(.root) = try node(parent) else {
+      throw .refused(.forbidden, "directories are classes, and only the top one holds these")
+    }
+    if try isEntry(parent, name) { throw .refused(.exists, "exists already") }
+    guard let className = NameEscaping.className(ofDirectory: name.span.bytes) else {
+      throw .refused(.invalid, "no class can have this name: a leading dot and some characters are written as %XX")
+    }
+    try structural("mkdir", String(decoding: name, as: UTF8.self)) { () throws(FileTreeError) in
+      try saver.save(
+        Change { transaction throws(FileTreeError) in
+          do throws(TransactionError) {
+            _ = try transaction.addTable(Table.classPrefix + className)
+            return Effect(touched: nil)
+          } catch {
+            if error.reason == .overLimit { throw .refused(.nameTooLong, error.description) }
+            throw FileTreeError(error)
+          }
+        },
+        inGroup: false
+      )
+    }
+    return try lookup(parent, name)
+  }
+
+  /// Removes a class that has no objects.
+  public func removeDirectory(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) {
+    guard let saver else { throw .readOnly }
+    guard case .fixed(.root) = try node(parent) else {
+      throw try isEntry(parent, name) ? .refused(.forbidden, "directories of .realm cannot be removed") : .notFound
+    }
+    if TreeNode.Fixed.control.isNamed(name) { throw .refused(.forbidden, ".realm cannot be removed") }
+    if overlay.file(at: Overlay.Place(directory: parent, name: name)) != nil { throw .notADirectory }
+    let directory = try read { view throws(FileTreeError) in
+      guard let directory = view.rootDirectory(name) else { throw .notFound }
+      return directory
+    }
+    if directory.table.objectCount > 0 || !overlay.isEmpty(directory.inode) {
+      throw .refused(.notEmpty, "the class has objects")
+    }
+    let key = directory.table.key
+    try structural("rmdir", directory.shownName) { () throws(FileTreeError) in
+      try saver.save(
+        Change { transaction throws(FileTreeError) in
+          do throws(TransactionError) {
+            let isEmpty = try transaction.table(key).objectCount == 0
+            if isEmpty { try transaction.removeTable(key) }
+            return Effect(isChange: isEmpty, touched: nil)
+          } catch {
+            if error.reason == .badSchema { throw .refused(.forbidden, error.description) }
+            throw FileTreeError(error)
+          }
+        },
+        inGroup: false
+      )
+    }
+    overlay.remove(directory.inode)
+  }
+
+  /// Runs a change of the schema, and notes why if it is refused.
+  private func structural(
+    _ operation: String,
+    _ path: String,
+    _ body: () throws(FileTreeError) -> Void
+  ) throws(FileTreeError) {
+    do throws(FileTreeError) { try body() } catch {
+      refusals.note(path, operation, error.description)
+      options.log?("\(path): \(error)")
+      throw error
+    }
+  }
+}

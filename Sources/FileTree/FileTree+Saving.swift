@@ -1,0 +1,384 @@
+// From the bytes of a file to a commit: what a name stands for, and how its text gets into the realm.
+
+import RealmJSON
+import RealmPages
+import Synchronization
+
+/// What saving a file changes.
+enum SaveTarget: Hashable, Sendable {
+  /// An object that exists.
+  case object(TableOrdinal, ObjKey)
+  /// The object that a file name of a class stands for, which may have to be made.
+  case name(TableOrdinal, [UInt8])
+  /// The whole schema.
+  case schema
+  /// The schema of one class, by file name.
+  case classSchema([UInt8])
+}
+
+/// Where the bytes of a saved file are now.
+enum SavedAs: Sendable {
+  case object(TableOrdinal, ObjKey)
+  case schema
+}
+
+extension FileTree {
+  // MARK: what names stand for
+
+  /// What a file of this name in a directory would change when it is saved; nil for a scratch file.
+  func target(of name: [UInt8], in directory: InodeNumber) throws(FileTreeError) -> SaveTarget? {
+    switch try node(directory) {
+    case .table(let ordinal):
+      let isObjectName = try read { view throws(FileTreeError) in
+        Self.isObjectName(name, of: try view.existing(ordinal).table)
+      }
+      return isObjectName ? .name(ordinal, name) : nil
+    case .fixed(.control): return TreeNode.Fixed.schema.isNamed(name) ? .schema : nil
+    case .fixed(.schemaDirectory): return Self.isPlainJSONName(name) ? .classSchema(name) : nil
+    default: return nil
+    }
+  }
+
+  private static func isObjectName(_ name: [UInt8], of table: Table) -> Bool {
+    if NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type) != nil { return true }
+    // Any name will do for an object that has none of its own, but not those of editors' files.
+    return table.primaryKey == nil && isPlainJSONName(name)
+  }
+
+  private static func isPlainJSONName(_ name: [UInt8]) -> Bool {
+    let suffix = Array(NameEscaping.suffix.utf8)
+    guard let first = name.first, name.count > suffix.count, name.suffix(suffix.count) == suffix[...] else {
+      return false
+    }
+    return first != UInt8(ascii: ".") && first != UInt8(ascii: "#")
+  }
+
+  /// The directory, if files can be made in it.
+  ///
+  /// - Throws: `readOnly`; `forbidden` for directories whose entries follow from something else.
+  func writableDirectory(_ inode: InodeNumber) throws(FileTreeError) {
+    guard saver != nil else { throw .readOnly }
+    switch try node(inode) {
+    case .fixed(.root), .fixed(.control), .fixed(.schemaDirectory): return
+    case .fixed(.rejected), .rejectedDirectory:
+      throw .refused(.forbidden, "this directory holds refused texts; it takes no files")
+    case .table(let ordinal):
+      try read { view throws(FileTreeError) in try Self.checkIsWritable(view.existing(ordinal)) }
+    case .fixed(let fixed):
+      throw fixed.isDirectory ? .refused(.forbidden, "\(fixed.name) cannot be written to") : .notADirectory
+    case .schemaFile, .object, .memory: throw .notADirectory
+    }
+  }
+
+  static func checkIsWritable(_ directory: TableDirectory) throws(FileTreeError) {
+    if directory.place != .root {
+      throw .refused(.forbidden, "\(directory.shownName): tables of the SDK's own are not changed")
+    }
+    if directory.table.kind != .topLevel {
+      throw .refused(.forbidden, "\(directory.shownName): objects of an asymmetric class cannot be changed")
+    }
+  }
+
+  // MARK: saving
+
+  /// Saves `bytes` and says what they became.
+  func save(_ bytes: [UInt8], as target: SaveTarget) throws(FileTreeError) -> SavedAs {
+    guard let saver else { throw .readOnly }
+    do throws(FileTreeError) {
+      let result: SavedAs
+      switch target {
+      case .object(let ordinal, let key): result = try save(bytes, saver, ordinal, key)
+      case .name(let ordinal, let name): result = try save(bytes, saver, ordinal, name)
+      case .schema: result = try saveSchema(bytes, saver, ofClass: nil)
+      case .classSchema(let name): result = try saveSchema(bytes, saver, ofClass: name)
+      }
+      accepted(target)
+      return result
+    } catch {
+      refused(error, target, bytes)
+      throw error
+    }
+  }
+
+  private func save(
+    _ bytes: [UInt8],
+    _ saver: Saver,
+    _ ordinal: TableOrdinal,
+    _ key: ObjKey
+  ) throws(FileTreeError) -> SavedAs {
+    let table = try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      return (directory.table.key, try? self.text(of: key, directory, view))  // a damaged object can be written anew
+    }
+    if table.1 == bytes { return .object(ordinal, key) }
+    let mode = options.write
+    try saver.save(
+      Change { transaction throws(FileTreeError) in
+        try Self.patch(bytes, ObjectReference(table: table.0, key: key), mode, transaction)
+      }
+    )
+    return .object(ordinal, key)
+  }
+
+  /// Saves under a name: the object that has it, or a new one.
+  private func save(
+    _ bytes: [UInt8],
+    _ saver: Saver,
+    _ ordinal: TableOrdinal,
+    _ name: [UInt8]
+  ) throws(FileTreeError) -> SavedAs {
+    guard let directory = InodeNumber(spelling: .table(ordinal)) else { throw .stale }
+    let place = Overlay.Place(directory: directory, name: name)
+    let (table, existing) = try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      try Self.checkIsWritable(directory)
+      return (directory.table, try self.object(named: name, in: directory))
+    }
+    if let existing { return try save(bytes, saver, ordinal, existing) }
+    let deletion = deletions.find(place)
+    let origins = try deletion.map { deletion throws(FileTreeError) in try unchanged(deletion.origins) } ?? []
+    let made = Mutex(ObjKey.none)
+    let draft = NewObject(bytes: bytes, name: name, table: table, formerKey: deletion?.key, mode: options.write)
+    try saver.save(
+      Change { transaction throws(FileTreeError) in
+        let key = try draft.create(in: transaction)
+        made.withLock { $0 = key }
+        var touched = [ObjectReference(table: table.key, key: key)]
+        for origin in origins {
+          _ = try Self.patch(origin.before, origin.object, .patch, transaction)
+          touched.append(origin.object)
+        }
+        return Effect(touched: touched)
+      }
+    )
+    deletions.forget(place)
+    let key = made.withLock { $0 }
+    if try !self.hasOwnName(name, table) { overlay.addAlias(name, of: key, in: directory) }
+    return .object(ordinal, key)
+  }
+
+  /// Whether the name is the one by which the object will be listed.
+  private func hasOwnName(_ name: [UInt8], _ table: Table) throws(FileTreeError) -> Bool {
+    NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type) != nil
+  }
+
+  /// Those that are as the deletion left them.
+  private func unchanged(_ origins: [RecentDeletions.Origin]) throws(FileTreeError) -> [RecentDeletions.Origin] {
+    if origins.isEmpty { return [] }
+    return try read { view throws(FileTreeError) in
+      origins.filter { self.currentText(of: $0.object, view) == $0.after }
+    }
+  }
+
+  /// The text of an object; nil if it is gone or damaged.
+  func currentText(of object: ObjectReference, _ view: VersionView) -> [UInt8]? {
+    guard let directory = view.directory(of: object.table) else { return nil }
+    return try? text(of: object.key, directory, view)  // its links are then left as they are
+  }
+
+  /// Writes what differs; what is touched is the object alone, because links to it stay.
+  private static func patch(
+    _ bytes: [UInt8],
+    _ object: ObjectReference,
+    _ mode: WriteMode,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> Effect {
+    do throws(JSONInputError) {
+      let outcome = try ObjectPatcher(mode: mode)
+        .apply(JSONText(bytes), to: .object(object.key), of: object.table, in: transaction)
+      return outcome.hasChanged ? Effect(touched: [object]) : .none
+    } catch {
+      throw FileTreeError(error)
+    }
+  }
+
+  // MARK: schemas
+
+  private func saveSchema(
+    _ bytes: [UInt8],
+    _ saver: Saver,
+    ofClass name: [UInt8]?
+  ) throws(FileTreeError) -> SavedAs {
+    try saver.save(
+      Change { transaction throws(FileTreeError) in try SchemaSaving.apply(bytes, ofClass: name, transaction) },
+      inGroup: false
+    )
+    return .schema
+  }
+
+  // MARK: outcomes
+
+  private func accepted(_ target: SaveTarget) {
+    guard let place = shownPlace(of: target) else { return }
+    refusals.clear(place.path)
+    _ = overlay.unlink(place.rejected)
+  }
+
+  /// Keeps what was refused where the user finds it.
+  private func refused(_ error: FileTreeError, _ target: SaveTarget, _ bytes: [UInt8]) {
+    guard let place = shownPlace(of: target) else { return }
+    refusals.note(place.path, "save", error.description)
+    options.log?("\(place.path): \(error)")
+    let metadata = MemoryFile.Metadata(permissions: 0o600, owner: 0, group: 0, modified: Clock.time())
+    // Without room for the text there is still the line that says so.
+    _ = overlay.makeFile(at: place.rejected, bytes, metadata, isKnown: false)
+  }
+
+  private struct ShownPlace {
+    let path: String
+    let rejected: Overlay.Place
+  }
+
+  /// The path that users know a target by, and where its refused text is.
+  private func shownPlace(of target: SaveTarget) -> ShownPlace? {
+    let rejected = TreeNode.Fixed.rejected.inode
+    switch target {
+    case .schema:
+      let name = TreeNode.Fixed.schema.name.description
+      return ShownPlace(path: ".realm/\(name)", rejected: Overlay.Place(directory: rejected, name: Array(name.utf8)))
+    case .classSchema(let name):
+      let path = ".realm/schema/" + String(decoding: name, as: UTF8.self)
+      return ShownPlace(path: path, rejected: Overlay.Place(directory: rejected, name: name))
+    case .name(let ordinal, let name): return shownPlace(ordinal, name)
+    case .object(let ordinal, let key):
+      // What cannot be named now was deleted or is damaged.
+      let name = try? read { view throws(FileTreeError) in try self.name(of: key, in: view.existing(ordinal)) }
+      return name.flatMap { shownPlace(ordinal, $0) }
+    }
+  }
+
+  private func shownPlace(_ ordinal: TableOrdinal, _ name: [UInt8]) -> ShownPlace? {
+    guard let rejected = InodeNumber(spelling: .rejectedDirectory(ordinal)),
+      let directory = try? read({ view throws(FileTreeError) in try view.existing(ordinal).shownName })  // it is gone
+    else { return nil }
+    return ShownPlace(
+      path: directory + "/" + String(decoding: name, as: UTF8.self),
+      rejected: Overlay.Place(directory: rejected, name: name)
+    )
+  }
+
+  /// The path of an object as users know it; nil if it cannot be named.
+  func shownPath(_ ordinal: TableOrdinal, _ key: ObjKey) -> String? { shownPlace(of: .object(ordinal, key))?.path }
+
+  // MARK: objects by name
+
+  /// The object that a name leads to: its own name, or the one it was created by.
+  func object(named name: [UInt8], in directory: TableDirectory) throws(FileTreeError) -> ObjKey? {
+    do throws(FormatError) {
+      if let key = try directory.objectKey(named: name) { return key }
+      guard let key = overlay.alias(name, in: directory.inode) else { return nil }
+      if try directory.table.contains(key) { return key }
+      overlay.removeAlias(name, in: directory.inode)
+      return nil
+    } catch {
+      throw damaged(directory, error)
+    }
+  }
+
+  /// The file name of an object.
+  func name(of key: ObjKey, in directory: TableDirectory) throws(FileTreeError) -> [UInt8] {
+    let cursor = ObjectCursor(directory.table), name = OutputBuffer()
+    do throws(FormatError) {
+      let exists = try cursor.seek(key)
+      if exists { try directory.name(of: cursor, into: name) }
+      if exists { return name.bytes }
+    } catch {
+      throw damaged(directory, error)
+    }
+    throw .stale
+  }
+}
+
+/// An object on its way into a class.
+private struct NewObject: Sendable {
+  let bytes: [UInt8]
+  let name: [UInt8]
+  let table: Table
+  /// The key of an object of that name that was deleted a moment ago.
+  let formerKey: ObjKey?
+  let mode: WriteMode
+
+  /// Makes the object with the key that its name says.
+  func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> ObjKey {
+    let fileName = NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type)
+    let primaryKey: Value? =
+      switch fileName {
+      case .key(let key): Value(key)
+      case .hashed: try keyFromText()
+      case .objectKey, nil: nil
+      }
+    let key: ObjKey
+    do throws(TransactionError) {
+      if let primaryKey {
+        key = try transaction.create(table.key, primaryKey: primaryKey, key: free(formerKey, transaction))
+      } else if case .objectKey(let wanted) = fileName {
+        key = try transaction.create(table.key, key: wanted)
+      } else {
+        key = try transaction.create(table.key, key: free(formerKey, transaction))
+      }
+    } catch {
+      throw FileTreeError(error)
+    }
+    do throws(JSONInputError) {
+      _ = try ObjectPatcher(mode: mode).apply(JSONText(bytes), to: .object(key), of: table.key, in: transaction)
+    } catch {
+      throw FileTreeError(error)
+    }
+    return key
+  }
+
+  /// The former key, if it is free.
+  private func free(
+    _ key: ObjKey?,
+    _ transaction: borrowing WriteTransaction
+  ) throws(TransactionError) -> ObjKey? {
+    guard let key else { return nil }
+    let table = try transaction.table(table.key)
+    do throws(FormatError) { return try table.contains(key) ? nil : key } catch { return nil }  // it is as good as taken
+  }
+
+  /// The primary key that the text holds, for a name that holds only its beginning.
+  private func keyFromText() throws(FileTreeError) -> Value {
+    guard let column = table.primaryKey else { throw .refused(.invalid, "the class has no primary key") }
+    let value: Value?
+    do throws(JSONInputError) { value = try JSONText(bytes).primaryKey(of: column) } catch {
+      throw FileTreeError(error)
+    }
+    guard let value, case .string(let text) = value,
+      Array(NameEscaping.file(of: PrimaryKey.string(text)).utf8) == name
+    else {
+      throw .refused(.invalid, "the name is a shortened one, so the text must hold the primary key that leads to it")
+    }
+    return value
+  }
+}
+
+extension Value {
+  /// A primary key as a value.
+  init(_ key: PrimaryKey) {
+    self =
+      switch key {
+      case .null: .null
+      case .int(let value): .int(value)
+      case .string(let bytes): .string(bytes)
+      case .objectID(let id): .objectID(id)
+      case .uuid(let id): .uuid(id)
+      }
+  }
+}
+
+extension FileTreeError {
+  /// What a text that cannot be taken is to the tree.
+  init(_ error: JSONInputError) {
+    let refusal: Refusal
+    switch error.kind {
+    case .outOfRange: refusal = .outOfRange
+    case .overLimit: refusal = .tooLarge
+    case .transaction(let error):
+      self.init(error)
+      return
+    default: refusal = .invalid
+    }
+    self = .refused(refusal, error.description)
+  }
+}

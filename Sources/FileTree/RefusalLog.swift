@@ -1,0 +1,59 @@
+// What was refused and why, for those who cannot see an errno's reason: the last hundred lines, and the last one of each
+// file.
+
+import Glibc
+import RealmPages
+import Synchronization
+
+/// The refusals of a mount.
+final class RefusalLog: Sendable {
+  private struct State {
+    var lines: [String] = []
+    /// By path in the tree.
+    var reasons: [String: String] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  private static let limit = 100
+
+  /// Notes a refusal of something at `path`, such as `Person/4.json`.
+  func note(_ path: String, _ operation: String, _ reason: String) {
+    var line = JSONLines()
+    line.member("time", string: Self.timestamp())
+    line.member("path", string: path)
+    line.member("operation", string: operation)
+    line.member("reason", string: reason)
+    let text = line.onOneLine()
+    state.withLock { state in
+      if state.lines.count == Self.limit { state.lines.removeFirst() }
+      state.lines.append(text)
+      if state.reasons.count >= 1000 { state.reasons.removeAll() }
+      state.reasons[path] = reason
+    }
+  }
+
+  /// Forgets the reason of a file that could be saved.
+  func clear(_ path: String) { state.withLock { $0.reasons[path] = nil } }
+
+  /// Why the last change of a file was refused.
+  func reason(of path: String) -> String? { state.withLock { $0.reasons[path] } }
+
+  /// Whether nothing was refused that was not saved since.
+  var isEmpty: Bool { state.withLock { $0.reasons.isEmpty } }
+
+  /// All lines, the oldest first.
+  var text: [UInt8] { state.withLock { Array($0.lines.joined().utf8) } }
+
+  private static func timestamp() -> String {
+    var seconds = time_t(Clock.time().seconds)
+    var parts = tm()
+    gmtime_r(&seconds, &parts)
+    func digits(_ value: Int32, _ count: Int = 2) -> String {
+      let text = String(value)
+      return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
+    }
+    return "\(digits(parts.tm_year + 1900, 4))-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday))"
+      + "T\(digits(parts.tm_hour)):\(digits(parts.tm_min)):\(digits(parts.tm_sec))Z"
+  }
+}

@@ -1,0 +1,26 @@
+// Names of which the kernel knows another file than the tree has: after a rename that moved a name but not the object.
+// Whoever can tell the kernel takes them from here.
+
+import Synchronization
+
+/// Names that the kernel must look up again.
+public final class StaleNames: Sendable {
+  private let places = Mutex<[Overlay.Place]>([])
+  private let observer = Mutex<(@Sendable () -> Void)?>(nil)
+
+  /// Sets what is called, on whichever thread, when there is something to take.
+  public func observe(_ observer: @escaping @Sendable () -> Void) { self.observer.withLock { $0 = observer } }
+
+  /// The names since the last call, with their directories.
+  public func take() -> [(directory: InodeNumber, name: [UInt8])] {
+    places.withLock { places in
+      defer { places = [] }
+      return places.map { ($0.directory, $0.name) }
+    }
+  }
+
+  func add(_ place: Overlay.Place) {
+    places.withLock { $0.append(place) }
+    observer.withLock { $0 }?()
+  }
+}
