@@ -1,15 +1,42 @@
-// What saving `.realm/schema.json` or a file of `.realm/schema` does.
+// What saving `.realm/schema.json` or a file of `.realm/schema` does: the change from the realm's schema to the text's.
 
 import RealmJSON
 import RealmPages
 
 enum SchemaSaving {
-  /// Changes the schema to what `bytes` say.
+  /// Changes the schema to what `bytes` say: the whole, or the class of the file `name`.
   static func apply(
     _ bytes: [UInt8],
     ofClass name: [UInt8]?,
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> Effect {
-    throw .refused(.forbidden, "the schema cannot be changed yet")
+    let change: SchemaChange
+    if let name {
+      let wanted = try description { () throws(JSONInputError) in try ClassDescription(JSONText(bytes)) }
+      let stem = Array(name.dropLast(NameEscaping.suffix.utf8.count))
+      guard NameEscaping.className(ofDirectory: stem.span.bytes) == wanted.name else {
+        throw .refused(.invalid, "the text is the schema of class \(wanted.name), the file is that of another")
+      }
+      change = try changing { () throws(SchemaChangeError) in try SchemaChange(toClass: wanted, in: transaction) }
+    } else {
+      let wanted = try description { () throws(JSONInputError) in try SchemaDescription(JSONText(bytes)) }
+      change = try changing { () throws(SchemaChangeError) in try SchemaChange(to: wanted, in: transaction) }
+    }
+    if change.isEmpty { return .none }
+    try changing { () throws(SchemaChangeError) in try change.apply(transaction) }
+    return Effect(touched: nil)
+  }
+
+  private static func description<T>(_ body: () throws(JSONInputError) -> T) throws(FileTreeError) -> T {
+    do throws(JSONInputError) { return try body() } catch { throw FileTreeError(error) }
+  }
+
+  private static func changing<T>(_ body: () throws(SchemaChangeError) -> T) throws(FileTreeError) -> T {
+    do throws(SchemaChangeError) { return try body() } catch {
+      switch error.reason {
+      case .transaction(let error): throw FileTreeError(error)
+      default: throw .refused(.invalid, error.description)
+      }
+    }
   }
 }
