@@ -9,6 +9,7 @@ packages=(
   libintelrdfpmath-dev   # Decimal128
   pkg-config binutils
   jq python3 attr rsync strace procps util-linux # tests
+  vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way
   bindfs                 # benchmarks compare with it
 )
 

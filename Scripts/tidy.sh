@@ -84,6 +84,7 @@ declare -A unsafe_places=(
   [Sources/RealmJSON/OutputBuffer.swift]="the text buffer that all rendering appends to"
   [Sources/RealmJSON/StringText.swift]="the bytes of a String, passed on as a span"
   [Sources/FileTree/NameEscaping.swift]="the bytes of a String, passed on as a span"
+  [Sources/FileTree/Monitor.swift]="pthread primitives"
   [Sources/FuseBridge/]="libfuse's interface is made of pointers"
   [Sources/realmfs/System.swift]="system calls with C strings"
   [Sources/realmfs/StandardOutput.swift]="write(2)"

@@ -46,7 +46,8 @@ struct AccessRules: Sendable, Hashable {
     let allowed = status.mode & shown
     filePermissions = (options.fmask ?? options.umask).map { shown & ~$0 } ?? allowed
     // A directory that can be listed can be entered.
-    directoryPermissions = (options.dmask ?? options.umask).map { (shown | 0o111) & ~$0 } ?? allowed | (allowed & 0o444) >> 2
+    directoryPermissions =
+      (options.dmask ?? options.umask).map { (shown | 0o111) & ~$0 } ?? allowed | (allowed & 0o444) >> 2
   }
 
   /// The attributes of a file in memory, which has its own owner, mode and time.

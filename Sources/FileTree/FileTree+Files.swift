@@ -36,7 +36,9 @@ extension FileTree {
   /// Lets go of a handle. What it wrote and never saved, because no close was seen, is saved now.
   public func release(_ file: OpenFile) {
     if case .memory(let memory, _) = file.content, case .written = memory.progress {
-      do throws(FileTreeError) { try flush(file) } catch { options.log?("a file could not be saved when it was closed: \(error)") }
+      do throws(FileTreeError) { try flush(file) } catch {
+        options.log?("a file could not be saved when it was closed: \(error)")
+      }
     }
     openFiles.close(file)
     // A file that was refused as an object has its text among the refused ones; its name is free again.

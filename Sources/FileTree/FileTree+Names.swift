@@ -1,5 +1,5 @@
-// Names that come, go and move. Only unlinking an object's own name deletes it; programs that save by renaming change the
-// object that has the name.
+// Names that come, go and move. Only unlinking an object's own name deletes it; programs that save by renaming change
+// the object that has the name.
 
 import RealmPages
 import Synchronization
@@ -96,16 +96,20 @@ extension FileTree {
   /// The texts of the objects that can be read.
   private func texts(of objects: [ObjectReference]) -> [(object: ObjectReference, text: [UInt8])] {
     if objects.isEmpty { return [] }
-    let texts = try? read { view in
-      objects.compactMap { object in self.currentText(of: object, view).map { (object: object, text: $0) } }
+    do throws(FileTreeError) {
+      return try read { view in
+        objects.compactMap { object in self.currentText(of: object, view).map { (object: object, text: $0) } }
+      }
+    } catch {
+      // Without the texts, the links to an object that comes back are not restored.
+      return []
     }
-    return texts ?? []  // the links to an object that comes back are then not restored
   }
 
   // MARK: renaming
 
-  /// Gives a file another name. A file in memory that gets an object's name is saved as that object. An object that gets
-  /// another name keeps its own, which is hidden as long as the other one stays.
+  /// Gives a file another name. A file in memory that gets an object's name is saved as that object. An object that
+  /// gets another name keeps its own, which is hidden as long as the other one stays.
   public func rename(
     _ parent: InodeNumber,
     _ name: [UInt8],
@@ -201,7 +205,9 @@ extension FileTree {
   }
 
   private func exchange(_ file: MemoryFile, _ object: Overlay.Place) throws(FileTreeError) {
-    guard case .table(let ordinal) = try node(object.directory), let key = try visibleObject(ordinal, object.name) else {
+    guard case .table(let ordinal) = try node(object.directory),
+      let key = try visibleObject(ordinal, object.name)
+    else {
       throw .refused(.forbidden, "only objects and files in memory exchange their names")
     }
     let former = try read { view throws(FileTreeError) in try self.text(of: key, try view.existing(ordinal), view) }

@@ -334,7 +334,8 @@ private struct NewObject: Sendable {
   ) throws(TransactionError) -> ObjKey? {
     guard let key else { return nil }
     let table = try transaction.table(table.key)
-    do throws(FormatError) { return try table.contains(key) ? nil : key } catch { return nil }  // it is as good as taken
+    // A key that cannot be looked up is as good as taken.
+    do throws(FormatError) { return try table.contains(key) ? nil : key } catch { return nil }
   }
 
   /// The primary key that the text holds, for a name that holds only its beginning.

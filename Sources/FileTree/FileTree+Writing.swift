@@ -1,7 +1,7 @@
 // Handles that write: their bytes are in memory, and closing or syncing them saves.
 //
-// A handle on an object has bytes of its own, so two programs that write to one object do not mix their texts; each save
-// is a patch, and the last one wins property by property. Handles on a file in memory share its bytes.
+// A handle on an object has bytes of its own, so two programs that write to one object do not mix their texts; each
+// save is a patch, and the last one wins property by property. Handles on a file in memory share its bytes.
 
 import RealmPages
 
@@ -175,8 +175,8 @@ extension FileTree {
     if growing, end > memory.size { try memory.truncate(to: end) }
   }
 
-  /// Sets the size of what a handle writes, or without a handle, of a file by itself: an object then takes the text that
-  /// this leaves, if it is one, and is left alone by a size of 0, as opening it with O_TRUNC would.
+  /// Sets the size of what a handle writes, or without a handle, of a file by itself: an object then takes the text
+  /// that this leaves, if it is one, and is left alone by a size of 0, as opening it with O_TRUNC would.
   func resize(_ inode: InodeNumber, _ file: OpenFile?, to size: Int) throws(FileTreeError) {
     guard saver != nil else { throw .readOnly }
     if let file, case .memory(let memory, _) = file.content { return try memory.truncate(to: size) }

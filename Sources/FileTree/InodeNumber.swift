@@ -3,7 +3,8 @@
 // From the top: bit 63 clear; bit 62 set for a number of the inode table, whose other bits are a hash; else bits 61
 // to 44 hold the ordinal of a table plus 1, and bits 43 to 0 the key of an object in it. With bits 61 to 44 clear,
 // bits 43 to 40 tell the kind and the low bits a table's ordinal: 0 the fixed nodes, 1 the directory of a table, 2
-// its schema file, 3 a file in memory by its own number, 4 a directory of refused texts. The first 511 tables have numbers below 2^53, which survive programs that keep them in doubles.
+// its schema file, 3 a file in memory by its own number, 4 a directory of refused texts.
+// The first 511 tables have numbers below 2^53, which survive programs that keep them in doubles.
 
 import RealmPages
 

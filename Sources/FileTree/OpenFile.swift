@@ -35,8 +35,8 @@ public final class OpenFile: Sendable {
   enum Content: Sendable {
     /// What reading gives.
     case text([UInt8])
-    /// Bytes that change. With a target, they are the handle's own and belong to what it names; without one, the file is
-    /// where the overlay has it.
+    /// Bytes that change. With a target, they are the handle's own and belong to what it names; without one, the
+    /// file is where the overlay has it.
     case memory(MemoryFile, target: SaveTarget?)
   }
 

@@ -1,5 +1,5 @@
-// What lies over the realm's own tree: files in memory by directory and name, objects whose name is set aside, and other
-// names that objects were given.
+// What lies over the realm's own tree: files in memory by directory and name, objects whose name is set aside, and
+// other names that objects were given.
 //
 // A file in memory has a number that is never used again. When the file is saved as an object, its number goes on to
 // stand for the object as long as the kernel remembers it.

@@ -1,6 +1,6 @@
-// Objects that were deleted a moment ago. Many programs replace a file by unlinking it and writing it anew (install, tar,
-// git checkout). That must not cut the links to an object, so an object that comes back at once gets its object key and
-// the links to it again.
+// Objects that were deleted a moment ago. Many programs replace a file by unlinking it and writing it anew (install,
+// tar, git checkout). That must not cut the links to an object, so an object that comes back at once gets its object
+// key and the links to it again.
 
 import RealmPages
 import Synchronization

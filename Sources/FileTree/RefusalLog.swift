@@ -1,5 +1,5 @@
-// What was refused and why, for those who cannot see an errno's reason: the last hundred lines, and the last one of each
-// file.
+// What was refused and why, for those who cannot see an errno's reason: the last hundred lines, and the last one of
+// each file.
 
 import Glibc
 import RealmPages

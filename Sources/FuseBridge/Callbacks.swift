@@ -1,6 +1,6 @@
 // The operations table: each callback turns a request into a call of the tree. What is missing here libfuse answers
-// with ENOSYS, after which the kernel does not ask again: access, poll, seek, copies within the tree, and for a tree that
-// only shows, flush and fsync.
+// with ENOSYS, after which the kernel does not ask again: access, poll, seek, copies within the tree, and for a tree
+// that only shows, flush and fsync.
 //
 // The closures must be made outside of the main actor, or they trap on libfuse's threads.
 

@@ -56,13 +56,13 @@ enum ManPage {
   private static let saving = [
     """
     Closing a file that was written, and fsync, save it: one transaction, on disk when the call returns. Saving an \
-    object changes only what differs; properties that the text does not name keep their values, null clears one. A text \
-    that says what is stored makes no commit.
+    object changes only what differs; properties that the text does not name keep their values, null clears one. A \
+    text that says what is stored makes no commit.
     """,
     """
     A new file makes an object. Its name gives the primary key; in a class without one a number gives the object key, \
-    and any other name leads to the new object until the mount ends. Properties that are not named take their defaults. \
-    Removing the file deletes the object: links to it become null or vanish, embedded objects go too.
+    and any other name leads to the new object until the mount ends. Properties that are not named take their \
+    defaults. Removing the file deletes the object: links to it become null or vanish, embedded objects go too.
     """,
     """
     Editors may save in their own way: by truncating, by renaming a new file over the old one, by moving the old one \
@@ -73,8 +73,9 @@ enum ManPage {
     Making a directory adds a class, removing an empty one removes it. Writing .realm/schema.json changes the schema.
     """,
     """
-    Refusals: EINVAL for a text that is not JSON, has a wrong type, an unknown property, another key than the name, or a \
-    link to nothing; ERANGE for a number that the type cannot hold; EFBIG and ENAMETOOLONG beyond limits; EEXIST for a \
+    Refusals: EINVAL for a text that is not JSON, has a wrong type, an unknown property, another key than the name, or \
+    a link to nothing; ERANGE for a number that the type cannot hold; EFBIG and ENAMETOOLONG beyond limits; EEXIST \
+    for a \
     key that is taken; EPERM for what is computed or never changes, such as the name of an object; EROFS; EAGAIN while \
     somebody else writes; ENOSPC without space, after which the former version is intact and the mount goes on.
     """,
@@ -84,8 +85,9 @@ enum ManPage {
     """
     A file is one object with its properties in the order of the schema. Integers beyond 2^53 are written as \
     {"$numberLong":"9007199254740993"}, dates as "2024-05-01T10:00:00Z", binaries in base64, decimals, object ids and \
-    UUIDs as strings, links as the primary key of their target (its object key, if the class has none), embedded objects \
-    nested, lists and sets as arrays, dictionaries as objects. Values of type mixed are relaxed Extended JSON, because \
+    UUIDs as strings, links as the primary key of their target (its object key, if the class has none), embedded \
+    objects nested, lists and sets as arrays, dictionaries as objects. Values of type mixed are relaxed Extended \
+    JSON, because \
     nothing else tells their type.
     """,
     """
@@ -99,8 +101,8 @@ enum ManPage {
     "\\fIMOUNTPOINT\\fR/\\fICLASS\\fR/\\fIKEY\\fR.json is an object. "
       + "\\fIMOUNTPOINT\\fR/.realm holds the schema, the version and figures; it is hidden unless \\fBshow_control\\fR "
       + "is given.",
-    "\\fIFILE\\fR.lock is the lock file of the programs that use the realm. A mount for writing locks it; a read-only one "
-      + "only reads in /proc/locks who holds it.",
+    "\\fIFILE\\fR.lock is the lock file of the programs that use the realm. A mount for writing locks it; a read-only "
+      + "one only reads in /proc/locks who holds it.",
   ]
 
   private static let examples = [

@@ -21,8 +21,8 @@ enum Options {
         """,
         """
         Saving a file is a transaction: when close or fsync returns, the change is on disk, or the error says that it \
-        was refused. The reason is in the extended attribute user.realmfs.error of the file, in .realm/errors and in the \
-        log; the refused text stays readable under .realm/rejected/. See SAVING below.
+        was refused. The reason is in the extended attribute user.realmfs.error of the file, in .realm/errors and in \
+        the log; the refused text stays readable under .realm/rejected/. See SAVING below.
         """,
         """
         Files of older formats and with sync history, and mounts with --read-only or --immutable, are read-only: every \

@@ -139,9 +139,11 @@ struct ChangeTests {
     }
     let first = ChangeTimes().advanced(to: [(0, person)], file: 1, stamp: stamp(1, time), areKnown: false)
     #expect(first[0] == stamp(1, time) && first[1] == nil)
-    let same = first.advanced(to: [(0, person)], file: 1, stamp: stamp(2, Timestamp(seconds: 200, nanoseconds: 0)), areKnown: false)
+    let later = stamp(2, Timestamp(seconds: 200, nanoseconds: 0))
+    let same = first.advanced(to: [(0, person)], file: 1, stamp: later, areKnown: false)
     #expect(same[0] == stamp(1, time), "nothing changed")
-    let other = same.advanced(to: [(0, person)], file: 2, stamp: stamp(3, Timestamp(seconds: 50, nanoseconds: 0)), areKnown: false)
+    let earlier = stamp(3, Timestamp(seconds: 50, nanoseconds: 0))
+    let other = same.advanced(to: [(0, person)], file: 2, stamp: earlier, areKnown: false)
     #expect(other[0] == stamp(3, Timestamp(seconds: 101, nanoseconds: 0)), "another file with an earlier time")
   }
 

@@ -46,7 +46,7 @@ if have nano && have tmux; then
     local session=realmfs-$$
     tmux -f /dev/null new-session -d -s "$session" -x 100 -y 30 "TERM=screen nano --ignorercfiles $1 $object"
     wait_until 10 script "tmux capture-pane -p -t $session | grep -q joined" || return
-    tmux send-keys -t "$session" 'C-\' && sleep 0.3
+    tmux send-keys -t "$session" "C-\\" && sleep 0.3
     tmux send-keys -t "$session" "\"age\": $((age - 1))" Enter && sleep 0.3
     tmux send-keys -t "$session" "\"age\": $age" Enter && sleep 0.3
     tmux send-keys -t "$session" y && sleep 0.3
