@@ -98,7 +98,7 @@ struct ArgumentParserTests {
     }
   }
 
-  @Test("a refused mount option says why", arguments: ["rw", "subtype=x", "nonempty"])
+  @Test("a refused mount option says why", arguments: ["subtype=x", "nonempty"])
   func refused(option: String) {
     #expect(message(.mount, "f", "m", "-o", option)?.contains("is refused: ") == true)
   }

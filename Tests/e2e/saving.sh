@@ -200,7 +200,7 @@ equal "a schema with one property more" "" "$(put "$schema" "$added")"
 equal "adds it" "null" "$(jq -c .color "$point/Dog/Fido.json")"
 less=$(jq '(.schema[] | select(.name == "Dog") | .properties) |= del(.color)' "$schema")
 equal "a schema with one less" EINVAL "$(put "$schema" "$less")"
-check_status "is refused, for it loses data" 0 'version' tail -1 "$point/.realm/errors"
+check_status "is refused, for it loses data" 0 'loses' tail -1 "$point/.realm/errors"
 equal "with a greater version" "" "$(put "$schema" "$(jq '.schemaVersion = 7' <<<"$less")")"
 equal "it is taken" '[7,false]' \
   "$(jq -c '[.schemaVersion, (.schema[] | select(.name == "Dog") | .properties | has("color"))]' "$schema")"
