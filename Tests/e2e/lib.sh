@@ -17,6 +17,9 @@ key_file=$fixtures/encrypted.key.hex
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/realmfs-e2e.XXXXXX")
 background=()
+# Opening a file for writing may change it, so tests use a copy.
+cp -r "$fixtures" "$scratch/fixtures"
+fixtures=$scratch/fixtures
 
 # shellcheck disable=SC2329
 clean_up() {

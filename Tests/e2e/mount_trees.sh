@@ -6,8 +6,8 @@ compare() {
   local file=$1 name point
   name=$(basename "$file" .realm)
   point=$(new_directory "mnt-$name")
-  local options=()
-  [[ $name != *encrypted* ]] || options=(--key-file "$key_file")
+  local options=(--read-only)
+  [[ $name != *encrypted* ]] || options+=(--key-file "$key_file")
   if ! "$realmfs" mount "${options[@]}" "$file" "$point"; then
     not_ok "$name: mount"
     return
