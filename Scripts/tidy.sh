@@ -68,6 +68,7 @@ done | breach "try? needs a comment that says why the loss is right"
 # ---- unsafe memory: only where it must be, each place with its reason ----
 
 declare -A unsafe_places=(
+  [Sources/RealmPages/Coordination/]="memory that processes share, pthread primitives"
   [Sources/RealmPages/File/]="system calls, the mapping, decryption buffers"
   [Sources/RealmPages/Node/]="views of nodes in the mapping; bounds are checked when a view is made"
   [Sources/RealmPages/Table/MixedLeaf.swift]="the bytes of a value that lies in a pair of words"
@@ -75,10 +76,10 @@ declare -A unsafe_places=(
   [Sources/RealmPages/Table/MixedEditor.swift]="the bytes of a value, on their way into a leaf"
   [Sources/RealmPages/Table/SearchIndexEditor.swift]="the bytes that stand for a value in an index"
   [Sources/RealmPages/Transaction/Committer.swift]="dirty nodes as bytes to be written"
-  [Sources/RealmPages/Transaction/ExclusiveLock.swift]="pthread primitives"
   [Sources/RealmPages/Transaction/GroupEditor.swift]="bytes at a stable address for the time of a call"
   [Sources/RealmPages/Transaction/SchemaEditor.swift]="names, on their way into a leaf"
-  [Sources/RealmPages/Open/Realm.swift]="the way in for bytes in memory; the signature of a file"
+  [Sources/RealmPages/Open/HeaderReader.swift]="the signature of a file"
+  [Sources/RealmPages/Open/Realm.swift]="the way in for bytes in memory"
   [Sources/RealmPages/Verify/FullTextWords.swift]="a text of the snapshot, passed on as it is"
   [Sources/RealmPages/Verify/IndexData.swift]="literals as values"
   [Sources/RealmJSON/OutputBuffer.swift]="the text buffer that all rendering appends to"

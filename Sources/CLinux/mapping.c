@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "mapping.h"
 
+#include "coordination.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,6 +18,7 @@ enum { slot_count = 4096 };
 struct slot {
   _Atomic(uintptr_t) base;
   _Atomic(size_t) length;
+  _Atomic(int) protection;
   _Atomic(bool) cut;
 };
 
@@ -43,7 +46,8 @@ static void on_bus_error(int signal, siginfo_t *info, void *context) {
     uintptr_t base = atomic_load(&slots[i].base);
     if (base == 0 || address < base || address - base >= atomic_load(&slots[i].length)) continue;
     void *page = (void *)(address & ~(uintptr_t)(page_size - 1));
-    if (mmap(page, page_size, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) break;
+    int protection = atomic_load(&slots[i].protection);
+    if (mmap(page, page_size, protection, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) break;
     atomic_store(&slots[i].cut, true);
     errno = saved;
     return;
@@ -65,14 +69,15 @@ static struct slot *slot_of(const void *base) {
   return NULL;
 }
 
-void *clinux_map_shared(int fd, size_t length) {
+static void *map(int fd, size_t length, int protection) {
   pthread_once(&handler_once, install_handler);
-  void *base = mmap(NULL, length, PROT_READ, MAP_SHARED, fd, 0);
+  void *base = mmap(NULL, length, protection, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) return NULL;
   for (size_t i = 0; i < slot_count; i++) {
     uintptr_t expected = 0;
     if (!atomic_compare_exchange_strong(&slots[i].base, &expected, (uintptr_t)base)) continue;
     atomic_store(&slots[i].cut, false);
+    atomic_store(&slots[i].protection, protection);
     atomic_store(&slots[i].length, length);
     return base;
   }
@@ -80,6 +85,10 @@ void *clinux_map_shared(int fd, size_t length) {
   errno = ENOMEM;
   return NULL;
 }
+
+void *clinux_map_shared(int fd, size_t length) { return map(fd, length, PROT_READ); }
+
+void *clinux_map_writable(int fd, size_t length) { return map(fd, length, PROT_READ | PROT_WRITE); }
 
 bool clinux_mapping_was_cut(const void *base) {
   struct slot *slot = slot_of(base);

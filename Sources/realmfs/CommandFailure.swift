@@ -71,6 +71,7 @@ extension ExitCode {
       case .keyNeeded: .keyNeeded
       case .wrongKey, .notEncrypted: .wrongKey
       case .unsupportedFormat: .upgradeNeeded
+      case .inUse: .inUse
       }
   }
 }

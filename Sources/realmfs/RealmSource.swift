@@ -20,7 +20,7 @@ struct RealmSource {
       try source.read(verbose: arguments.has(.verbose))
     }
     do throws(OpenError) {
-      realm = try Realm(Configuration(path: path, encryptionKey: key))
+      realm = try Realm(Configuration(path: path, encryptionKey: key, mode: .immutable))
     } catch {
       throw CommandFailure(error)
     }

@@ -235,7 +235,8 @@ struct NameEscapingTests {
     struct Entry: Decodable { var path: String }
     var expected = try String(contentsOf: fixtures.appendingPathExtension("tree.jsonl"), encoding: .utf8)
       .split(separator: "\n").map { try JSONDecoder().decode(Entry.self, from: Data($0.utf8)).path }[...]
-    let snapshot = try Realm(Configuration(path: fixtures.appendingPathExtension("realm").path)).latest()
+    let path = fixtures.appendingPathExtension("realm").path
+    let snapshot = try Realm(Configuration(path: path, mode: .immutable)).latest()
     for table in try snapshot.tableKeys().compactMap({ try snapshot.table($0) }) {
       guard let className = table.className else { continue }
       let directory = NameEscaping.directory(of: className)

@@ -51,7 +51,7 @@ struct FixtureTree: Sendable, CustomTestStringConvertible {
       let digits = hex.compactMap(\.hexDigitValue)
       key = EncryptionKey(stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) })
     }
-    return try Realm(Configuration(path: realm.path, encryptionKey: key)).latest()
+    return try Realm(Configuration(path: realm.path, encryptionKey: key, mode: .immutable)).latest()
   }
 
   /// The lines of the expected tree.

@@ -55,7 +55,7 @@ public struct Fixture: Sendable, CustomStringConvertible {
 
   /// How the fixture is opened.
   public func configuration() throws -> Configuration {
-    Configuration(path: url.path, encryptionKey: isEncrypted ? try Self.key() : nil)
+    Configuration(path: url.path, encryptionKey: isEncrypted ? try Self.key() : nil, mode: .immutable)
   }
 
   /// The newest version.

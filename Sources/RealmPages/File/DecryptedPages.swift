@@ -59,13 +59,20 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
   private static let residentLimit = 6144
 
   private let file: FileHandle
+  /// Tells whether somebody is writing; nil where nobody can tell.
+  private let marker: (any WriterMarker)?
   private let worker: Mutex<Worker>
   private let present: UnsafeMutablePointer<Atomic<Bool>>
   private let pageCount: Int
   private let resident = Atomic<Int>(0)
 
   /// Reserves memory for the pages of a file of `physicalSize` bytes (two pages at least).
-  init(_ file: FileHandle, key: EncryptionKey, physicalSize: Int) throws(FileError) {
+  init(
+    _ file: FileHandle,
+    key: EncryptionKey,
+    physicalSize: Int,
+    marker: (any WriterMarker)? = nil
+  ) throws(FileError) {
     let size = EncryptedLayout.logicalSize(physicalSize)
     guard size > 0 else { throw FileError("read", file.path, EINVAL) }
     guard let base = clinux_reserve(size) else { throw FileError("mmap", file.path, errno) }
@@ -74,6 +81,7 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
       throw FileError("EVP_CIPHER_CTX_new", file.path, ENOMEM)
     }
     self.file = file
+    self.marker = marker
     self.worker = Mutex(worker)
     pageCount = size / PageCipher.pageSize
     present = .allocate(capacity: pageCount)
@@ -106,25 +114,32 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
   }
 
   /// Decrypts one page into place and says what it found. A writer in another process replaces slot and data with two
-  /// writes, so a mismatch is looked at again a few times.
+  /// writes, so a mismatch is looked at again: until there was no writer to be seen five times, at most for 5 seconds.
   func fill(_ page: Int) -> PageState {
     worker.withLock { worker in
       if present[page].load(ordering: .acquiring) { return .good }
-      var state = PageState.bad
-      for attempt in 0..<(worker.failed.contains(page) ? 1 : 5) {
-        if attempt > 0 { usleep(500) }
-        state = load(page, &worker)
+      let deadline = MonotonicTime.now.advanced(by: .seconds(5))
+      var looks = worker.failed.contains(page) ? 1 : 5
+      var seen = marker?.quietCount
+      while true {
+        let state = load(page, &worker)
         switch state {
         case .good, .previousContent, .zeroed:
           resident.add(1, ordering: .relaxed)
           present[page].store(true, ordering: .releasing)
           return state
         case .neverWritten, .beyondEnd: return state
-        case .interrupted, .bad: continue
+        case .interrupted, .bad: break
         }
+        let count = marker?.quietCount
+        if marker == nil || count != nil && count == seen { looks -= 1 }
+        seen = count
+        if looks == 0 || MonotonicTime.now >= deadline {
+          worker.failed.insert(page)
+          return state
+        }
+        usleep(500)
       }
-      worker.failed.insert(page)
-      return state
     }
   }
 

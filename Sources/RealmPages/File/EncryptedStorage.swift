@@ -25,6 +25,8 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   /// Metadata pages by group, as they are on disk.
   private var metadata: [Int: [UInt8]] = [:]
   private var reusable: [Range<Int>] = []
+  /// Tells readers in other processes that pages are being written; nil if there are none.
+  var marker: (any WriterMarker)?
 
   /// Encrypts onto `base`; nil if libcrypto has no memory.
   init?(_ base: any Storage, key: EncryptionKey) {
@@ -154,11 +156,15 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     }
     // Each slot now fits the page on disk with one half and the page to come with the other.
     try inRuns(order) { (run) throws(FileError) in
+      marker?.beginWriting(at: order[run.lowerBound] * Self.pageSize)
+      defer { marker?.endWriting() }
       let place = EncryptedLayout.slotOffset(order[run.lowerBound])
       try write(slots[run], at: place, orRestore: order[run].map { pages[$0]?.slot })
     }
     try base.sync()
     try inRuns(order) { (run) throws(FileError) in
+      marker?.beginWriting(at: order[run.lowerBound] * Self.pageSize)
+      defer { marker?.endWriting() }
       let place = EncryptedLayout.dataOffset(order[run.lowerBound])
       try write(data[run], at: place, orRestore: order[run].map { pages[$0]?.former })
     }

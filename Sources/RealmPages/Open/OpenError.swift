@@ -18,6 +18,8 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
     case notEncrypted
     /// A format that this version does not read.
     case unsupportedFormat(Int)
+    /// Other programs have it open in a way that excludes us, or we cannot understand what they share.
+    case inUse
   }
 
   /// What a program decides on.

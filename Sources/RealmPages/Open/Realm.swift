@@ -1,270 +1,70 @@
-// An open realm file and the way to its newest version.
+// An open realm and the way to its newest version.
 
-import CLinux
-import Glibc
-import Synchronization
-
-/// An open realm file.
+/// An open realm.
 ///
-/// It takes no place in the lock file, so a writer in another process may reuse space that an older version refers to:
-/// readers work on `latest()`, ask `isCurrent` afterwards, and start again when the answer is no.
+/// Readers work on `latest()` and ask `isCurrent` afterwards; when the answer is no, they start again. In a shared
+/// realm other programs know what we read and leave it alone, so that the answer is yes for as long as a second or two
+/// after a newer version has come, and longer while nobody writes.
 public final class Realm: Sendable {
-  /// How the file was opened.
+  /// How the realm was opened.
   public let configuration: Configuration
 
-  private struct State {
-    /// Nil for a realm in memory.
-    var file: FileHandle?
-    var space: PageSpace
-    var header: Header
-    /// The version that the header shows.
-    var publishedVersion: UInt64
-    /// The top ref of a later version, between a grouped commit and the full one after it.
-    var unpublishedTopRef: Int?
-    /// The newest version.
-    var snapshot: Snapshot
-    /// For an encrypted file: what distinguishes one content of page 0 from another.
-    var slot: PageSlot?
-    var calls = 0
-  }
-
-  private let memory: MemoryStorage?
-  private let state: Mutex<State>
+  let reader: any VersionReader
 
   /// The formats that are read.
   public static let readableFormats: Set<Int> = Set(2...11).union(20...24)
 
   /// Opens a file for reading. Reads the header and the top array, nothing else.
-  public init(_ configuration: Configuration) throws(OpenError) {
+  public convenience init(_ configuration: Configuration) throws(OpenError) {
+    switch configuration.mode {
+    case .shared: self.init(configuration, try Participant(configuration, .reader))
+    case .immutable: self.init(configuration, try HeaderReader(configuration))
+    case .exclusive:
+      let lock: ExclusiveLock
+      do throws(TransactionError) { lock = try ExclusiveLock(realmPath: configuration.path) } catch {
+        if case .file(let code) = error.reason { throw OpenError(.unreadable(code), error.description) }
+        throw OpenError(.inUse, error.description)
+      }
+      self.init(configuration, try HeaderReader(configuration), lock)
+    }
+  }
+
+  /// Shows what a reader finds.
+  init(_ configuration: Configuration, _ reader: any VersionReader, _ lock: ExclusiveLock? = nil) {
     self.configuration = configuration
-    memory = nil
-    state = Mutex(try Self.load(configuration, nil))
+    self.reader = reader
+    self.lock = lock
   }
 
-  /// Opens a realm in memory.
-  init(memory: MemoryStorage) throws(OpenError) {
-    configuration = Configuration(path: memory.name)
-    self.memory = memory
-    state = Mutex(try Self.load(configuration, memory))
-  }
+  /// Held for as long as the realm is open.
+  private let lock: ExclusiveLock?
 
-  /// The newest version. Cheap when nothing changed: it compares the header with the one it knows.
+  /// The newest version. Cheap when nothing changed: in a shared realm a look at shared memory, without a system call.
   /// A file that was replaced by rename is opened again. While a file is being cut or rewritten by somebody else, the
   /// error says what was found.
-  public func latest() throws(OpenError) -> Snapshot {
-    try state.withLock { state throws(OpenError) -> Snapshot in
-      state.calls += 1
-      if state.calls & 511 == 0 { Self.limitResidentPages(state.space) }
-      let wasReplaced = state.file?.wasReplaced() ?? false
-      if !state.space.isSpent && !wasReplaced && Self.shows(state) { return state.snapshot }
-      if wasReplaced {
-        state = try Self.load(configuration, memory)
-        return state.snapshot
-      }
-      // A commit may be under way: look again until two looks agree.
-      var attempt = 0
-      while true {
-        do throws(OpenError) {
-          state = try Self.load(configuration, memory, reusing: state)
-          return state.snapshot
-        } catch {
-          attempt += 1
-          if attempt == 20 { throw error }
-          usleep(useconds_t(200 * attempt))
-        }
-      }
-    }
-  }
+  public func latest() throws(OpenError) -> Snapshot { try reader.latest() }
 
-  /// The newest version, the header of the file, and the version that the header shows: an older one after a grouped
-  /// commit.
-  func latestWithHeader() throws(OpenError) -> (Snapshot, Header, publishedVersion: UInt64) {
-    _ = try latest()
-    return state.withLock { ($0.snapshot, $0.header, $0.publishedVersion) }
-  }
+  /// Whether what was read from `snapshot` up to now is what it holds: no writer can have reused a byte of it. Ask
+  /// after reading, and discard what was read when the answer is no.
+  public func isCurrent(_ snapshot: Snapshot) -> Bool { reader.isCurrent(snapshot) }
 
-  /// Makes a version the newest that this object shows, before the header does. It is forgotten when the header
-  /// changes.
-  func show(unpublished topRef: Int) throws(OpenError) {
-    try state.withLock { state throws(OpenError) in
-      var former = state
-      former.unpublishedTopRef = topRef
-      state = try Self.load(configuration, memory, reusing: former)
-    }
-  }
+  /// Whether there seems to be a newer version than `snapshot`. Unlike `latest()` this is no reason to stay among those
+  /// who have the realm open, nor to go back there.
+  public func hasChanged(since snapshot: Snapshot) -> Bool { reader.hasChanged(since: snapshot) }
 
-  /// The oldest version that a snapshot of this process refers to.
-  func oldestVersionInUse(newest: UInt64) -> UInt64 {
-    min(newest, VersionRegistry.shared.oldest(of: configuration.path) ?? newest)
-  }
-
-  /// Whether `snapshot` is still the newest version, so that no writer can have reused what it refers to. A reader that
-  /// holds no place in the lock file calls this after reading and discards what it read when the answer is no.
-  public func isCurrent(_ snapshot: Snapshot) -> Bool {
-    clinux_acquire_fence()
-    return state.withLock { state in
-      state.snapshot === snapshot && Self.shows(state) && !(state.space is MappedFile && state.space.isSpent)
-    }
+  /// Waits until there is a newer version than `snapshot`, at most for `timeout`; whether there is. Programs that use
+  /// Realm's SDKs wake us at once, through the pipe `FILE.note`, which is made; changes by others are seen within a
+  /// quarter of a second.
+  public func waitForChange(since snapshot: Snapshot, timeout: Duration) -> Bool {
+    reader.waitForChange(since: snapshot, until: .now.advanced(by: timeout))
   }
 
   /// Size, times, mode and owner of the realm file itself.
-  public func fileStatus() throws(OpenError) -> FileStatus {
-    let (file, size) = state.withLock { ($0.file, $0.space.size) }
-    guard let file else {
-      let epoch = Timestamp(seconds: 0, nanoseconds: 0)
-      return FileStatus(size: size, modified: epoch, mode: UInt32(S_IFREG | 0o600), owner: getuid(), group: getgid())
-    }
-    do throws(FileError) { return try file.status() } catch { throw OpenError(error) }
-  }
-
-  /// Whether the header of the file still leads to the state's snapshot.
-  private static func shows(_ state: State) -> Bool {
-    if let slot = state.slot, let file = state.file { return slot == PageSlot(file) }
-    guard let header = try? Header(state.space, path: "", isEncrypted: false)  // an unreadable header is a changed one
-    else { return false }
-    // A copy that was converted leads to the same place through the other slot.
-    if header.topRef != state.header.topRef || header.format != state.header.format { return false }
-    if header.slot != state.header.slot || header.isStreaming != state.header.isStreaming { return false }
-    if header.topRef == 0 { return true }
-    // The same place can hold the top array of a later version.
-    let arena = Arena(state.space, limit: state.space.size, format: header.format)
-    guard let top = try? TopArray(arena, header.topRef) else { return false }  // likewise
-    return top.version == state.publishedVersion
-  }
-
-  /// Opens the file or the memory, or takes a second look at one that is open.
-  private static func load(
-    _ configuration: Configuration,
-    _ memory: MemoryStorage?,
-    reusing old: State? = nil
-  ) throws(OpenError) -> State {
-    let path = configuration.path
-    if let memory {
-      let space: PageSpace
-      do throws(FileError) { space = try memory.pages() } catch { throw OpenError(error) }
-      return try finish(nil, space, path, slot: nil, after: old)
-    }
-    let file: FileHandle, size: Int
-    do throws(FileError) {
-      if let known = old?.file { file = known } else { file = try FileHandle(path: path) }
-      size = try file.status().size
-    } catch {
-      throw OpenError(error)
-    }
-    if size == 0 { throw OpenError(.notARealm, "\(path): an empty file, not a Realm file") }
-    if let key = configuration.encryptionKey { return try loadEncrypted(file, size, key, after: old) }
-    if let old, old.space.size == size, !old.space.isSpent {
-      return try finish(file, old.space, path, slot: nil, after: old)
-    }
-    let mapped: MappedFile
-    do throws(FileError) { mapped = try MappedFile(file, size: size) } catch { throw OpenError(error) }
-    return try finish(file, mapped, path, slot: nil, after: old)
-  }
-
-  private static func loadEncrypted(
-    _ file: FileHandle,
-    _ size: Int,
-    _ key: EncryptionKey,
-    after old: State?
-  ) throws(OpenError) -> State {
-    let path = file.path, pages: DecryptedPages, slot: PageSlot
-    if isPlain(file) {
-      throw OpenError(.notEncrypted, "\(path): the file is not encrypted: leave the key out")
-    }
-    if size < 2 * PageCipher.pageSize || size % PageCipher.pageSize != 0 {
-      throw OpenError(
-        .damaged,
-        "\(path): \(size) bytes: an encrypted realm has at least 8192, in steps of 4096: cut short, or not a realm"
-      )
-    }
-    do throws(FileError) {
-      // The slot is read before the page: a change in between is noticed at the next look.
-      slot = PageSlot(file)
-      pages = try DecryptedPages(file, key: key, physicalSize: size)
-    } catch { throw OpenError(error) }
-    switch pages.fill(0) {
-    case .good, .previousContent: return try finish(file, pages, path, slot: slot, after: old)
-    case .beyondEnd: throw OpenError(.damaged, "\(path): cut short: the first encrypted page is not there")
-    case .bad, .neverWritten, .interrupted, .zeroed:
-      throw OpenError(encryptedFileIsDamaged: pages.anyPageVerifies(), path: path)
-    }
-  }
-
-  /// The state that `space` shows. A later version that `old` knows of stays the newest until the header changes.
-  private static func finish(
-    _ file: FileHandle?,
-    _ space: PageSpace,
-    _ path: String,
-    slot: PageSlot?,
-    after old: State?
-  ) throws(OpenError) -> State {
-    let header = try header(of: space, path: path, isEncrypted: slot != nil)
-    let published = try snapshot(space, header, path: path)
-    var state = State(
-      file: file,
-      space: space,
-      header: header,
-      publishedVersion: published.version,
-      snapshot: published,
-      slot: slot
-    )
-    if let topRef = old?.unpublishedTopRef, old?.header == header {
-      state.unpublishedTopRef = topRef
-      state.snapshot = try snapshot(space, header.showing(topRef), path: path)
-    }
-    return state
-  }
-
-  private static func header(of space: PageSpace, path: String, isEncrypted: Bool) throws(OpenError) -> Header {
-    let header = try Header(space, path: path, isEncrypted: isEncrypted)
-    guard readableFormats.contains(header.format) || header.format == 0 && header.topRef == 0 else {
-      throw OpenError(
-        .unsupportedFormat(header.format),
-        "\(path): file format \(header.format): this version reads formats 2 to 11 and 20 to 24"
-      )
-    }
-    return header
-  }
-
-  /// The version that `header` selects. `path` shapes the messages.
-  private static func snapshot(_ space: PageSpace, _ header: Header, path: String) throws(OpenError) -> Snapshot {
-    do throws(FormatError) { return try Snapshot(space, header, path: path) } catch {
-      throw OpenError(.damaged, "\(path): \(error): the file is damaged or cut short")
-    }
-  }
+  public func fileStatus() throws(OpenError) -> FileStatus { try reader.fileStatus() }
 
   /// The newest version in a copy of the bytes of a realm that is not encrypted. `name` shapes the messages.
   public static func snapshot(of bytes: UnsafeRawBufferPointer, name: String = "memory") throws(OpenError) -> Snapshot {
     let pages = MemoryPages(bytes)
-    return try snapshot(pages, header(of: pages, path: name, isEncrypted: false), path: name)
-  }
-
-  /// Whether the raw bytes bear the signature of a plain realm.
-  private static func isPlain(_ file: FileHandle) -> Bool {
-    var bytes = [UInt8](repeating: 0, count: 4)
-    // A file that cannot be read is reported by the next read.
-    let count = bytes.withUnsafeMutableBytes { (try? file.read(into: $0, at: 16)) ?? 0 }
-    return count == 4 && bytes == [0x54, 0x2d, 0x44, 0x42]
-  }
-
-  /// Keeps the mapped pages that count as this process's memory below about 24 MiB.
-  private static func limitResidentPages(_ space: PageSpace) {
-    guard let mapped = space as? MappedFile, mapped.size > 24 << 20 else { return }
-    if clinux_resident_file_bytes() > 24 << 20 { mapped.dropResidentPages() }
-  }
-}
-
-/// The metadata slot of page 0 of an encrypted file: it changes with every write of the header.
-struct PageSlot: Hashable {
-  private let words: [UInt64]
-
-  /// All zeros if it cannot be read.
-  init(_ file: FileHandle) {
-    var words = [UInt64](repeating: 0, count: EncryptedLayout.slotSize / 8)
-    let count = words.withUnsafeMutableBytes { buffer in
-      // An unreadable slot equals nothing that was read.
-      (try? file.read(into: buffer, at: EncryptedLayout.slotOffset(0))) ?? 0
-    }
-    self.words = count == EncryptedLayout.slotSize ? words : []
+    return try HeaderReader.snapshot(pages, HeaderReader.header(of: pages, path: name, isEncrypted: false), path: name)
   }
 }

@@ -95,8 +95,9 @@ struct Committer {
   }
 
   /// Makes a written version the one that the header shows, and returns when it is on disk.
-  static func publish(_ result: Result, _ storage: any Storage, replacing header: Header) throws(FileError) {
-    let other = 1 - header.slot
+  /// `slot` is the one that is selected now.
+  static func publish(_ result: Result, _ storage: any Storage, replacing slot: Int) throws(FileError) {
+    let other = 1 - slot
     // What the top ref will lead to.
     try storage.sync()
     try write(storage, UInt8(24), at: 20 + other)

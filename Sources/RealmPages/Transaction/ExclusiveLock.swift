@@ -1,5 +1,4 @@
-// Keeping other programs out while a realm is open for writing. Source: format/5-coordination.md 5.3, 5.4. Sharing the
-// session with them will replace this: it is the one place that knows how writers exclude each other.
+// Keeping other programs out. Source: format/5-coordination.md 5.3, 5.4.
 
 import Glibc
 
@@ -23,6 +22,12 @@ final class ExclusiveLock: Sendable {
       }
       throw TransactionError(FileError("flock", path, code))
     }
+    // Who is waiting for us would take what a dead session left for a running one.
+    if ftruncate(fd, 0) != 0 {
+      let code = errno
+      close(fd)
+      throw TransactionError(FileError("ftruncate", path, code))
+    }
     descriptor = fd
   }
 
@@ -30,41 +35,5 @@ final class ExclusiveLock: Sendable {
   deinit {
     flock(descriptor, LOCK_UN)
     close(descriptor)
-  }
-}
-
-/// One writer at a time within the process.
-final class WriterGate: @unchecked Sendable {
-  // Unchecked: pthread primitives guard `isTaken`.
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-  private var isTaken = false
-
-  init() {
-    pthread_mutex_init(mutex, nil)
-    pthread_cond_init(condition, nil)
-  }
-
-  deinit {
-    pthread_cond_destroy(condition)
-    pthread_mutex_destroy(mutex)
-    condition.deallocate()
-    mutex.deallocate()
-  }
-
-  /// Waits until no other thread is in, and goes in.
-  func enter() {
-    pthread_mutex_lock(mutex)
-    while isTaken { pthread_cond_wait(condition, mutex) }
-    isTaken = true
-    pthread_mutex_unlock(mutex)
-  }
-
-  /// Lets the next one in; from any thread.
-  func leave() {
-    pthread_mutex_lock(mutex)
-    isTaken = false
-    pthread_cond_signal(condition)
-    pthread_mutex_unlock(mutex)
   }
 }

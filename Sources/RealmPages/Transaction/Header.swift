@@ -64,6 +64,12 @@ struct Header: Hashable {
     topRef = Int(ref)
   }
 
+  /// As if a header led to a version that the version list names.
+  init(topRef: Int, format: Int) {
+    topRefs = (UInt64(truncatingIfNeeded: topRef), 0)
+    (slot, isStreaming, self.topRef, self.format) = (0, false, topRef, format)
+  }
+
   /// The same header, as if it led to a version of our own that it does not show yet.
   func showing(_ topRef: Int) -> Header {
     var header = self

@@ -17,21 +17,24 @@ public final class Snapshot: Sendable {
 
   let arena: Arena
   let top: TopArray
+  /// What tells other programs that this version is being read; nil where nobody else knows of us.
+  let pin: VersionPin?
   private let path: String
   private let tables = Mutex<[Int: Table]>([:])
 
   /// Reads the top array that `header` selects.
-  init(_ space: PageSpace, _ header: Header, path: String = "") throws(FormatError) {
+  init(_ space: PageSpace, _ header: Header, path: String = "", pin: VersionPin? = nil) throws(FormatError) {
     self.path = path
+    self.pin = pin
     fileFormat = header.format
     isStreamingForm = header.isStreaming
     let whole = Arena(space, limit: space.size, format: header.format)
     top = header.topRef == 0 ? .empty : try TopArray(whole, header.topRef)
     arena = Arena(space, limit: top.logicalSize, format: header.format)
-    VersionRegistry.shared.add(path, top.version)
+    if pin == nil { VersionRegistry.shared.add(path, top.version) }
   }
 
-  deinit { VersionRegistry.shared.remove(path, top.version) }
+  deinit { if pin == nil { VersionRegistry.shared.remove(path, top.version) } }
 
   /// The names and refs of all table slots; nil without content.
   private func group() throws(FormatError) -> (names: Node, refs: Node)? {
@@ -125,24 +128,4 @@ public final class Snapshot: Sendable {
     var walker = TreeWalker(arena)
     return try walker.bytes(below: table.ref)
   }
-}
-
-/// The versions that snapshots of this process refer to, so that a writer of this process leaves their space alone.
-final class VersionRegistry: Sendable {
-  static let shared = VersionRegistry()
-
-  private let counts = Mutex<[String: [UInt64: Int]]>([:])
-
-  func add(_ path: String, _ version: UInt64) { counts.withLock { $0[path, default: [:]][version, default: 0] += 1 } }
-
-  func remove(_ path: String, _ version: UInt64) {
-    counts.withLock { counts in
-      guard let count = counts[path]?[version] else { return }
-      counts[path]?[version] = count == 1 ? nil : count - 1
-      if counts[path]?.isEmpty ?? false { counts[path] = nil }
-    }
-  }
-
-  /// The smallest version in use of a file; nil if none is.
-  func oldest(of path: String) -> UInt64? { counts.withLock { $0[path]?.keys.min() } }
 }

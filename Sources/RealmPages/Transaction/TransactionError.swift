@@ -21,8 +21,10 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
     case overLimit
     /// A schema that breaks a rule.
     case badSchema
-    /// Somebody else has the file open.
+    /// Somebody else has the file open in a way that excludes us.
     case inUse
+    /// Somebody else was writing for longer than we waited.
+    case busy
     /// The file has sync history, which only a sync client may write, or an older format.
     case readOnly
     /// An earlier failure to write to disk: nothing can be trusted until the file is opened again.

@@ -28,12 +28,12 @@ public struct WriteTransaction: ~Copyable {
       }
       group = GroupEditor(editor, top: top)
     } catch {
-      writer.gate.leave()
+      writer.end()
       throw TransactionError(error)
     }
   }
 
-  deinit { writer.gate.leave() }
+  deinit { writer.end() }
 
   /// Writes the changes as the next version and returns its number. Without a change it does that too, with an empty
   /// changeset. On failure the realm is as it was before the transaction; see the error's reason.

@@ -1,0 +1,24 @@
+// The two numbers of the lock file that tell readers of encrypted pages of a writer.
+
+import CLinux
+
+extension LockFile: WriterMarker {
+  func beginWriting(at offset: Int) {
+    clinux_store_64(clinux_writing_page_offset(info), UInt64(offset) + 1)
+    count()
+  }
+
+  func endWriting() {
+    clinux_store_64(clinux_writing_page_offset(info), 0)
+    count()
+  }
+
+  var quietCount: UInt64? {
+    clinux_load_64(clinux_writing_page_offset(info)) == 0 ? clinux_load_64(clinux_write_counter(info)) : nil
+  }
+
+  /// Only the holder of the write lock gets here.
+  private func count() {
+    clinux_store_64(clinux_write_counter(info), clinux_load_64(clinux_write_counter(info)) &+ 1)
+  }
+}

@@ -1,0 +1,215 @@
+// FILE.lock: opening it as everybody does, and the memory in it that all participants share. The shared flock that this
+// object holds is what makes us a participant; the kernel takes it back whatever happens to us. Source:
+// format/5-coordination.md 5.2, 5.4.
+
+import CLinux
+import Glibc
+
+/// An open lock file, mapped, with a shared flock on it.
+final class LockFile: @unchecked Sendable {
+  // Unchecked: the memory is shared with other processes anyway; the mutexes in it say who may touch what.
+  let path: String
+  let info: UnsafeMutablePointer<clinux_shared_info>
+  private let descriptor: Int32
+
+  /// The layout that this code knows.
+  static let layout: UInt16 = 14
+  /// Where the version list starts.
+  private static let listStart = MemoryLayout<clinux_shared_info>.stride
+  /// The entries of a new list, and by how many it grows.
+  static let listStep = 32
+  /// More entries than anybody can need; address space is reserved for them.
+  private static let mostEntries = 1 << 16
+  private static let mappedSize = size(entries: mostEntries)
+
+  /// The size of a lock file whose version list has room for `entries`.
+  static func size(entries: Int) -> Int { listStart + entries * MemoryLayout<clinux_version_entry>.stride }
+
+  /// Opens the lock file of a realm, and makes it anew when nobody takes part. Gives up at `deadline`.
+  init(realmPath: String, deadline: MonotonicTime) throws(SessionError) {
+    path = realmPath + ".lock"
+    guard clinux_has_glibc() else {
+      throw SessionError(
+        .inUse,
+        "\(path): this program was not built with glibc, as programs that share a realm must be"
+      )
+    }
+    var misfits = 0
+    while true {
+      let opened = try Self.open(path, deadline)
+      let isReady = !opened.isEmpty && clinux_load_8(clinux_init_complete(opened.info)) == 1
+      let problem = isReady ? Self.problem(opened) : nil
+      if isReady && problem == nil {
+        descriptor = opened.descriptor
+        info = opened.info
+        return
+      }
+      clinux_unmap(opened.info, Self.mappedSize)
+      close(opened.descriptor)
+      if let problem {
+        misfits += 1
+        // A session of such programs may just be ending.
+        if misfits > 10 || MonotonicTime.now >= deadline {
+          throw SessionError(
+            .inUse,
+            "\(path): \(problem): a program with another version or architecture of Realm has the realm open; close it"
+          )
+        }
+      } else if MonotonicTime.now >= deadline {
+        throw SessionError(.inUse, "\(path): a program that has the realm open did not initialise the lock file")
+      }
+      usleep(useconds_t.random(in: 0..<useconds_t(10_000 * max(misfits, 1))))
+    }
+  }
+
+  deinit {
+    clinux_unmap(info, Self.mappedSize)
+    close(descriptor)
+  }
+
+  private struct Opened {
+    let descriptor: Int32
+    let info: UnsafeMutablePointer<clinux_shared_info>
+    let size: Int
+    /// Somebody is about to initialise it.
+    var isEmpty: Bool { size == 0 }
+  }
+
+  private static func open(_ path: String, _ deadline: MonotonicTime) throws(SessionError) -> Opened {
+    let fd = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0o644)
+    guard fd >= 0 else { throw SessionError(FileError("open", path, errno)) }
+    var isReady = false
+    defer { if !isReady { close(fd) } }
+    guard let memory = clinux_map_writable(fd, mappedSize) else { throw SessionError(FileError("mmap", path, errno)) }
+    let info = memory.bindMemory(to: clinux_shared_info.self, capacity: 1)
+    defer { if !isReady { clinux_unmap(memory, mappedSize) } }
+    if try lock(fd, LOCK_EX, path) {
+      let code = initialise(fd, info)
+      if code != 0 { throw SessionError(FileError("ftruncate", path, code)) }
+      flock(fd, LOCK_UN)
+    }
+    while try !lock(fd, LOCK_SH, path) {
+      if MonotonicTime.now >= deadline {
+        throw SessionError(.inUse, "\(path): another program has the realm for itself; close it")
+      }
+      usleep(1000)
+    }
+    var status = stat()
+    guard fstat(fd, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
+    isReady = true
+    return Opened(descriptor: fd, info: info, size: Int(status.st_size))
+  }
+
+  /// Takes a flock without waiting; false if somebody's is in the way.
+  private static func lock(_ fd: Int32, _ kind: Int32, _ path: String) throws(SessionError) -> Bool {
+    if flock(fd, kind | LOCK_NB) == 0 { return true }
+    if errno == EWOULDBLOCK || errno == EINTR { return false }
+    throw SessionError(FileError("flock", path, errno))
+  }
+
+  /// Fills the file for a new session, for the holder of the exclusive flock: whatever is in it is stale. An errno, or
+  /// 0.
+  private static func initialise(_ fd: Int32, _ info: UnsafeMutablePointer<clinux_shared_info>) -> Int32 {
+    if ftruncate(fd, 0) != 0 { return errno }
+    let code = clinux_reserve_file(fd, Int64(size(entries: listStep)))
+    if code != 0 { return code }
+    info.pointee.mutex_size = UInt8(MemoryLayout<pthread_mutex_t>.size)
+    info.pointee.condition_size = UInt8(MemoryLayout<pthread_cond_t>.size)
+    info.pointee.layout = layout
+    info.pointee.history_type = 2
+    info.pointee.history_schema = 1
+    let failure = clinux_shared_init(info)
+    if failure != 0 { return failure }
+    info.pointee.entries = UInt32(listStep)
+    info.pointee.allocating = 0
+    info.pointee.newest = .max
+    clinux_store_8(clinux_init_complete(info), 1)
+    return 0
+  }
+
+  /// What about an initialised lock file keeps us from using it; nil if nothing.
+  private static func problem(_ opened: Opened) -> String? {
+    let info = opened.info
+    // The first eight bytes have been at the same place in every layout.
+    if opened.size < 8 { return "\(opened.size) bytes long" }
+    let found = info.pointee
+    if found.layout != layout { return "layout \(found.layout) instead of \(layout)" }
+    let sizes = (MemoryLayout<pthread_mutex_t>.size, MemoryLayout<pthread_cond_t>.size)
+    if (Int(found.mutex_size), Int(found.condition_size)) != sizes {
+      return "mutexes of \(found.mutex_size) and conditions of \(found.condition_size) bytes instead of \(sizes)"
+    }
+    if opened.size < size(entries: listStep) { return "\(opened.size) bytes long" }
+    let code = clinux_shared_lock(info, clinux_control_mutex, 0)
+    switch code {
+    case 0, EOWNERDEAD: clinux_shared_unlock(info, clinux_control_mutex)
+    case ETIMEDOUT: break
+    default: return "a mutex of another kind (\(String(cString: strerror(code))))"
+    }
+    return nil
+  }
+
+  /// The entries of the version list; `checkEntries` says how many there are.
+  var list: UnsafeMutablePointer<clinux_version_entry> {
+    (UnsafeMutableRawPointer(info) + Self.listStart).bindMemory(
+      to: clinux_version_entry.self,
+      capacity: Self.mostEntries
+    )
+  }
+
+  /// The number of entries that the file says it has room for, after a look whether that is true.
+  func checkedEntries() throws(SessionError) -> Int {
+    let entries = Int(info.pointee.entries)
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
+    guard entries > 0, entries <= Self.mostEntries, Int(status.st_size) >= Self.size(entries: entries) else {
+      throw SessionError(
+        .inUse,
+        "\(path): \(entries) versions announced in \(status.st_size) bytes: close all programs that have the realm open"
+      )
+    }
+    return entries
+  }
+
+  /// Makes room for `entries` in the file.
+  func grow(to entries: Int) throws(SessionError) {
+    guard entries <= Self.mostEntries else {
+      throw SessionError(.inUse, "\(path): more than \(Self.mostEntries) versions are in use")
+    }
+    let code = clinux_reserve_file(descriptor, Int64(Self.size(entries: entries)))
+    if code != 0 { throw SessionError(FileError("posix_fallocate", path, code)) }
+  }
+
+  /// Throws if the file is no longer the one that others find at its path, or was cut: they do not know of us then.
+  func checkIsInPlace() throws(SessionError) {
+    var status = stat(), named = stat()
+    guard fstat(descriptor, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
+    let isThere = stat(path, &named) == 0 && named.st_ino == status.st_ino && named.st_dev == status.st_dev
+    if !isThere || clinux_mapping_was_cut(info) {
+      throw SessionError(
+        .inUse,
+        "\(path): somebody removed or cut the lock file while the realm is open: close all programs that have it open"
+      )
+    }
+  }
+
+  /// Stops taking part, as far as others can see. The memory stays until the last user lets go.
+  func letGo() { flock(descriptor, LOCK_UN) }
+
+  /// Takes one of the mutexes. A holder that died is no obstacle.
+  func lock(_ mutex: clinux_shared_mutex, until deadline: MonotonicTime) throws(SessionError) {
+    let code = clinux_shared_lock(info, mutex, deadline.milliseconds)
+    switch code {
+    case 0, EOWNERDEAD: return
+    case ETIMEDOUT:
+      throw SessionError(.busy, "\(path): another program keeps the realm locked; try again later")
+    default:
+      throw SessionError(
+        .inUse,
+        "\(path): \(String(cString: strerror(code))): close all programs that have the realm open"
+      )
+    }
+  }
+
+  /// Lets go of a mutex that this thread took.
+  func unlock(_ mutex: clinux_shared_mutex) { clinux_shared_unlock(info, mutex) }
+}

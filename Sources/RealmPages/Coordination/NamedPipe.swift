@@ -1,0 +1,78 @@
+// FILE.note: the pipe through which programs tell each other that there is a new version. Nobody reads what is in it:
+// each write wakes all who listen. Source: format/5-coordination.md 5.8.
+
+import CLinux
+import Glibc
+
+/// The ringing end. Not for several threads at once.
+final class NamedPipe {
+  private let path: String
+  private var descriptor: Int32 = -1
+
+  init(realmPath: String) { path = realmPath + ".note" }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  /// Wakes everybody who listens, if there is a pipe. Never waits.
+  func ring() {
+    if descriptor >= 0 && !Self.isPipe(descriptor) {
+      close(descriptor)
+      descriptor = -1
+    }
+    if descriptor < 0 { descriptor = Self.open(path) ?? -1 }
+    if descriptor < 0 { return }
+    var byte: UInt8 = 0
+    withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 1) { buffer in
+      // A full pipe could not be written to; and not every kernel reports a write to one that is not empty.
+      for _ in 0..<16 {
+        while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
+        if write(descriptor, &byte, 1) == 1 { return }
+      }
+    }
+  }
+
+  /// Opens the pipe; nil if it is not there, or something else.
+  fileprivate static func open(_ path: String) -> Int32? {
+    let descriptor = Glibc.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+    if descriptor < 0 { return nil }
+    if isPipe(descriptor) { return descriptor }
+    close(descriptor)
+    return nil
+  }
+
+  /// Whether the descriptor is a pipe that has a name yet.
+  private static func isPipe(_ descriptor: Int32) -> Bool {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO && status.st_nlink > 0
+  }
+}
+
+/// The listening end.
+final class PipeListener: Sendable {
+  private let descriptor: Int32
+  private let listener: Int32
+
+  /// Makes the pipe if there is none; nil if that is not possible, and who waits must look by itself.
+  init?(realmPath: String) {
+    let path = realmPath + ".note"
+    if mkfifo(path, 0o666) != 0 && errno != EEXIST { return nil }
+    guard let pipe = NamedPipe.open(path) else { return nil }
+    let edge = clinux_edge_listener(pipe)
+    if edge < 0 {
+      close(pipe)
+      return nil
+    }
+    (descriptor, listener) = (pipe, edge)
+  }
+
+  deinit {
+    close(listener)
+    close(descriptor)
+  }
+
+  /// Returns when somebody has rung since the last call, or the time is over.
+  func wait(_ duration: Duration) {
+    let milliseconds = min(MonotonicTime.now.advanced(by: duration).milliseconds, 1_000_000)
+    _ = clinux_edge_wait(listener, Int32(milliseconds))
+  }
+}

@@ -1,0 +1,265 @@
+// One participation in the session of a realm, from joining to leaving. Source: format/5-coordination.md 5.3 to 5.10.
+//
+// The write and the control mutex are locked and unlocked on one thread of the session; the mutex of the version list
+// is held within single calls only, by whoever makes them. The condition variables of the lock file are never waited
+// for, because a process that is killed while it waits blocks everybody else for ever; they are broadcast on a thread
+// that may hang for that reason.
+
+import CLinux
+import Glibc
+import Synchronization
+
+/// What a session knows of the realm when it begins.
+struct FirstVersion {
+  let version: UInt64
+  let topRef: Int
+  let logicalSize: Int
+  /// 2 for a local realm, 3 for a synced one.
+  let historyType: Int
+}
+
+/// A place among the programs that have a realm open.
+final class Session: @unchecked Sendable {
+  // Unchecked: `leaving` guards what changes; the rest is used on the lock thread only.
+  let path: String
+  let lockFile: LockFile
+  let versions: VersionList
+  /// The file format of the session.
+  let fileFormat: Int
+  private let locks: WorkerThread
+  private let bell: Bell
+  private let pipe: NamedPipe
+  private let isOver = Atomic<Bool>(false)
+  /// Used on the lock thread only.
+  private var holdsWriteLock = false
+
+  /// How long joining waits for others.
+  static let patience = Duration.seconds(10)
+  /// How long a writer waits for those who came before it. Source: format/5-coordination.md 5.7.
+  private static let ticketPatience = Duration.milliseconds(500)
+  /// The history schema versions that programs of today use, by history type. Source: 6-history.md 6.1.
+  private static let historySchemas: [Int8: UInt16] = [2: 1, 3: 12]
+
+  /// Joins the session of the realm at `path`, or begins one. `begin` readies the file for a new session, while nobody
+  /// else can join. `whenIdle` is called now and then, on the thread that locks.
+  init(
+    path: String,
+    forWriting: Bool,
+    isEncrypted: Bool,
+    whenIdle: @escaping @Sendable () -> Void = {},
+    begin: () throws(OpenError) -> FirstVersion
+  ) throws(OpenError) {
+    let deadline = MonotonicTime.now.advanced(by: Self.patience)
+    let lockFile: LockFile
+    do throws(SessionError) { lockFile = try LockFile(realmPath: path, deadline: deadline) } catch {
+      throw OpenError(error)
+    }
+    if mkdir(path + ".management", 0o755) != 0 && errno != EEXIST {
+      throw OpenError(SessionError(FileError("mkdir", path + ".management", errno)))
+    }
+    let versions = VersionList(lockFile)
+    guard let thread = WorkerThread(interval: .milliseconds(500), whenIdle: { [weak lockFile] in
+      whenIdle()
+      lockFile.map(Self.heal)
+    }) else {
+      throw OpenError(SessionError(FileError("pthread_create", path, EAGAIN)))
+    }
+    do throws(OpenError) {
+      fileFormat = try thread.run { () throws(OpenError) in
+        do throws(SessionError) { try lockFile.lock(clinux_control_mutex, until: deadline) } catch {
+          throw OpenError(error)
+        }
+        defer { lockFile.unlock(clinux_control_mutex) }
+        let info = lockFile.info
+        if info.pointee.participants == 0 {
+          try Self.fill(info, versions, try begin(), isEncrypted: isEncrypted)
+        } else if let misfit = Self.misfit(info.pointee, forWriting: forWriting) {
+          throw OpenError(.inUse, "\(path): \(misfit)")
+        }
+        info.pointee.participants += 1
+        return Int(info.pointee.file_format)
+      }
+    } catch {
+      thread.stop()
+      throw error
+    }
+    guard let bell = Bell(lockFile) else {
+      thread.stop()
+      throw OpenError(SessionError(FileError("pthread_create", path, EAGAIN)))
+    }
+    (self.path, self.lockFile, self.versions, self.bell, locks) = (path, lockFile, versions, bell, thread)
+    pipe = NamedPipe(realmPath: path)
+  }
+
+  deinit {
+    leave()
+    locks.stop()
+    bell.stop()
+  }
+
+  /// Sets up a new session.
+  private static func fill(
+    _ info: UnsafeMutablePointer<clinux_shared_info>,
+    _ versions: VersionList,
+    _ first: FirstVersion,
+    isEncrypted: Bool
+  ) throws(OpenError) {
+    info.pointee.durability = 0
+    info.pointee.history_type = Int8(first.historyType)
+    info.pointee.history_schema = historySchemas[Int8(first.historyType)] ?? 0
+    info.pointee.file_format = 24
+    clinux_store_64(clinux_version_count(info), 1)
+    info.pointee.latest_version = first.version
+    info.pointee.initiator_pid = isEncrypted ? UInt64(getpid()) : 0
+    do throws(SessionError) {
+      try versions.reset(
+        ListedVersion(slot: 0, version: first.version, topRef: first.topRef, logicalSize: first.logicalSize)
+      )
+    } catch { throw OpenError(error) }
+  }
+
+  /// Why we cannot join a running session; nil if we can.
+  private static func misfit(_ info: clinux_shared_info, forWriting: Bool) -> String? {
+    if info.durability != 0 { return "another program uses the realm as an in-memory realm" }
+    let isKnown = historySchemas[info.history_type] == info.history_schema
+    if forWriting && info.history_type == 3 { return "a program with sync has the realm open: read with --read-only" }
+    if !isKnown && (forWriting || info.history_type != 0) {
+      return "another program has the realm open with history \(info.history_type), schema \(info.history_schema)"
+    }
+    if info.file_format != 24 && (forWriting || !Realm.readableFormats.contains(Int(info.file_format))) {
+      return "an older program has the realm open with file format \(info.file_format): close it"
+    }
+    return nil
+  }
+
+  /// Whether some mutex was left by a process that died while holding it: then a program that opens the realm with
+  /// realm-core would hang. Taking it repairs it. Source: format/5-coordination.md 5.2.
+  private static func heal(_ lockFile: LockFile) {
+    // Held by somebody who lives, or broken for good: neither is for us to change.
+    guard (try? lockFile.lock(clinux_control_mutex, until: .now)) != nil else { return }
+    lockFile.unlock(clinux_control_mutex)
+  }
+
+  /// The number of participants, those included that died without leaving.
+  var participants: Int { Int(lockFile.info.pointee.participants) }
+
+  /// Leaves: lets go of all versions. The session can be used no more.
+  func leave() {
+    if isOver.exchange(true, ordering: .acquiringAndReleasing) { return }
+    versions.close()
+    locks.run {
+      if holdsWriteLock { unlockForWriting() }
+      // Who cannot be waited for makes us leave as if we had died: the count stays too high until the session ends.
+      guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))) != nil else { return }
+      let count = lockFile.info.pointee.participants
+      lockFile.info.pointee.participants = max(count, 1) - 1
+      lockFile.unlock(clinux_control_mutex)
+    }
+    lockFile.letGo()
+  }
+
+  // MARK: writing
+
+  /// Takes the write lock, in the order in which writers of all programs came, but does not wait longer for a writer
+  /// that may have died than half a second. Throws `busy` when the lock is not to be had by `deadline`.
+  func lockForWriting(until deadline: MonotonicTime) throws(SessionError) {
+    try locks.run { () throws(SessionError) in
+      let info = lockFile.info
+      try lockFile.checkIsInPlace()
+      let ticket = clinux_add_32(clinux_next_ticket(info), 1)
+      do throws(SessionError) { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
+        // If nobody came after us, nobody waits for our ticket.
+        _ = clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
+        throw error
+      }
+      let patience = MonotonicTime.now.advanced(by: Self.ticketPatience)
+      while Int32(bitPattern: ticket &- clinux_load_32(clinux_next_served(info))) > 0, MonotonicTime.now < patience {
+        lockFile.unlock(clinux_write_mutex)
+        usleep(500)
+        try lockFile.lock(clinux_write_mutex, until: deadline)
+      }
+      clinux_store_32(clinux_next_served(info), ticket)
+      holdsWriteLock = true
+      if clinux_load_8(clinux_in_critical_phase(info)) != 0 {
+        unlockForWriting()
+        throw SessionError(
+          .inUse,
+          "\(path): a program died while it announced a commit: close all programs that have the realm open"
+        )
+      }
+    }
+  }
+
+  /// Lets the next writer in. `hasCommitted` tells those who listen.
+  func unlock(hasCommitted: Bool) {
+    locks.post { [self] in
+      unlockForWriting()
+      if hasCommitted { pipe.ring() }
+      bell.ring(newCommit: hasCommitted)
+    }
+  }
+
+  /// On the lock thread only.
+  private func unlockForWriting() {
+    guard holdsWriteLock else { return }
+    holdsWriteLock = false
+    clinux_store_32(clinux_next_served(lockFile.info), clinux_load_32(clinux_next_served(lockFile.info)) &+ 1)
+    lockFile.unlock(clinux_write_mutex)
+  }
+
+  /// Keeps others from joining while the file changes its size.
+  func lockControl() throws(SessionError) {
+    try locks.run { () throws(SessionError) in
+      try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))
+    }
+  }
+
+  /// Ends that.
+  func unlockControl() {
+    locks.post { [self] in lockFile.unlock(clinux_control_mutex) }
+  }
+
+  /// Shows a version that was written to everybody. `count` is the number of versions before it.
+  func announce(_ result: Committer.Result, count: Int) throws(SessionError) {
+    let info = lockFile.info
+    do {
+      clinux_store_8(clinux_in_critical_phase(info), 1)
+      // Not announced after all: the next writer leads the header back to the version before.
+      defer { clinux_store_8(clinux_in_critical_phase(info), 0) }
+      try versions.add(version: result.version, topRef: result.topRef, logicalSize: result.logicalSize)
+    }
+    // Who cannot have the control mutex now learns the number from the list all the same.
+    try? locks.run { () throws(SessionError) in
+      try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))
+      clinux_store_64(clinux_version_count(info), UInt64(count + 1))
+      info.pointee.latest_version = result.version
+      lockFile.unlock(clinux_control_mutex)
+    }
+  }
+}
+
+/// The thread that broadcasts the condition variables: it may hang in a call for ever, when a process was killed that
+/// waited.
+final class Bell: Sendable {
+  private let lockFile: LockFile
+  private let thread: WorkerThread
+  private let pending = Atomic<Int>(0)
+
+  init?(_ lockFile: LockFile) {
+    guard let thread = WorkerThread() else { return nil }
+    (self.lockFile, self.thread) = (lockFile, thread)
+  }
+
+  /// Wakes writers that wait for their turn, and those who wait for a commit. Does nothing while a former call hangs.
+  func ring(newCommit: Bool) {
+    if pending.load(ordering: .relaxed) > 8 { return }
+    pending.add(1, ordering: .relaxed)
+    thread.post { [self] in
+      if newCommit { clinux_shared_broadcast(lockFile.info, clinux_new_commit) }
+      clinux_shared_broadcast(lockFile.info, clinux_pick_next_writer)
+      pending.subtract(1, ordering: .relaxed)
+    }
+  }
+
+  func stop() { thread.stop() }
+}

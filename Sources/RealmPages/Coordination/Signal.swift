@@ -1,0 +1,44 @@
+// A lock with a condition, within this process; the standard library has none.
+
+import Glibc
+
+/// A lock that can be waited in.
+final class Signal: @unchecked Sendable {
+  // Unchecked: the two objects exist to be shared.
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+  init() {
+    pthread_mutex_init(mutex, nil)
+    var attributes = pthread_condattr_t()
+    pthread_condattr_init(&attributes)
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+    pthread_cond_init(condition, &attributes)
+    pthread_condattr_destroy(&attributes)
+  }
+
+  deinit {
+    pthread_cond_destroy(condition)
+    pthread_mutex_destroy(mutex)
+    condition.deallocate()
+    mutex.deallocate()
+  }
+
+  /// Runs `body` with the lock held.
+  func locked<R>(_ body: () -> R) -> R {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return body()
+  }
+
+  /// Lets go of the lock until somebody calls `wakeAll`, or the time is over; false if it is. May also return early.
+  @discardableResult
+  func wait(for duration: Duration?) -> Bool {
+    guard let duration else { return pthread_cond_wait(condition, mutex) == 0 }
+    var until = MonotonicTime.now.advanced(by: duration).timespec
+    return pthread_cond_timedwait(condition, mutex, &until) == 0
+  }
+
+  /// Wakes everybody who waits.
+  func wakeAll() { pthread_cond_broadcast(condition) }
+}

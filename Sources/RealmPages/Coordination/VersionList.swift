@@ -1,0 +1,197 @@
+// The versions of a realm that somebody may read, in the memory that all participants share. An entry counts from the
+// moment that `newest` points to it, so a process may die anywhere in between. Source: format/5-coordination.md 5.6.
+
+import CLinux
+import Synchronization
+
+/// A version as the list has it.
+struct ListedVersion: Hashable, Sendable {
+  let slot: Int
+  let version: UInt64
+  let topRef: Int
+  let logicalSize: Int
+}
+
+/// The version list, and the versions in it that this participant holds.
+final class VersionList: @unchecked Sendable {
+  // Unchecked: entries are accessed under the mutex of the list, or, where a version is held, never change.
+  private let lockFile: LockFile
+  private let state = Mutex(State())
+
+  private struct State {
+    /// How often each slot is held here; the list counts a participant once.
+    var counts: [Int: Int] = [:]
+    /// The entries that the file is known to have room for.
+    var entries = 0
+    var isOver = false
+  }
+
+  /// How long the list may be locked by somebody else.
+  private static let patience = Duration.seconds(10)
+
+  init(_ lockFile: LockFile) { self.lockFile = lockFile }
+
+  private var info: UnsafeMutablePointer<clinux_shared_info> { lockFile.info }
+
+  /// The slot of the newest version. No system call, no lock: who holds a version compares its slot with this.
+  var newestSlot: Int { Int(clinux_load_32(clinux_newest(info))) }
+
+  /// Empties the list but for one version. For the one who begins a session.
+  func reset(_ first: ListedVersion) throws(SessionError) {
+    try locked { list, state in
+      for slot in 0..<state.entries { Self.clear(list + slot) }
+      list.pointee.top_ref = UInt64(first.topRef)
+      list.pointee.logical_size = UInt64(first.logicalSize)
+      list.pointee.version = first.version
+      clinux_store_32(clinux_allocating(info), 0)
+      clinux_store_32(clinux_newest(info), 0)
+    }
+  }
+
+  /// Holds the newest version.
+  func grabNewest() throws(SessionError) -> ListedVersion {
+    try locked { list, state throws(SessionError) in
+      let slot = newestSlot
+      guard slot < state.entries else {
+        throw SessionError(.inUse, "\(lockFile.path): no newest version: close all programs that have the realm open")
+      }
+      let entry = list + slot
+      let listed = ListedVersion(
+        slot: slot,
+        version: entry.pointee.version,
+        topRef: Int(truncatingIfNeeded: entry.pointee.top_ref),
+        logicalSize: Int(truncatingIfNeeded: entry.pointee.logical_size)
+      )
+      let count = state.counts[slot] ?? 0
+      if count == 0 { entry.pointee.live &+= 1 }
+      state.counts[slot] = count + 1
+      return listed
+    }
+  }
+
+  /// Holds a version once more that is held here already.
+  func hold(_ slot: Int) {
+    state.withLock { state in
+      if let count = state.counts[slot] { state.counts[slot] = count + 1 }
+    }
+  }
+
+  /// Lets go of a version; false if the list could not be locked, and the version stays held until the session ends.
+  @discardableResult
+  func release(_ slot: Int) -> Bool {
+    do throws(SessionError) {
+      try locked { list, state in
+        guard let count = state.counts[slot] else { return }
+        if count > 1 {
+          state.counts[slot] = count - 1
+        } else {
+          state.counts[slot] = nil
+          Self.letGo(list + slot)
+        }
+      }
+      return true
+    } catch { return false }
+  }
+
+  /// Lets go of everything and uses the list no more.
+  func close() {
+    // What cannot be let go of now stays held until the last participant leaves, as after a crash.
+    try? locked { list, state in
+      for slot in state.counts.keys { Self.letGo(list + slot) }
+      state.counts = [:]
+      state.isOver = true
+    }
+    state.withLock { $0.isOver = true }
+  }
+
+  private static func letGo(_ entry: UnsafeMutablePointer<clinux_version_entry>) {
+    if entry.pointee.live > 0 { entry.pointee.live -= 1 }
+  }
+
+  /// What a purge leaves.
+  struct Reachable {
+    /// The oldest version that somebody may read.
+    let oldest: UInt64
+    /// The number of versions that are in the list.
+    let count: Int
+    /// The largest logical size among them.
+    let largestSize: Int
+  }
+
+  /// Drops the versions that nobody reads, and makes sure that there is room for one more. For the writer.
+  func purge() throws(SessionError) -> Reachable {
+    try locked { list, state throws(SessionError) in
+      let newest = newestSlot, allocating = Int(clinux_load_32(clinux_allocating(info)))
+      // Half made by a writer that died.
+      if allocating != newest && allocating < state.entries { Self.clear(list + allocating) }
+      let active = (0..<state.entries).filter { list[$0].version != 0 }
+      let oldestFull = active.filter { list[$0].full > 0 }.map { list[$0].version }.min() ?? .max
+      var oldest = UInt64.max, count = 0, largest = 0
+      for slot in active {
+        let entry = list + slot
+        if entry.pointee.live > 0 || entry.pointee.frozen > 0 || entry.pointee.version >= oldestFull || slot == newest {
+          oldest = min(oldest, entry.pointee.version)
+          largest = max(largest, Int(truncatingIfNeeded: entry.pointee.logical_size))
+          count += 1
+        } else {
+          Self.clear(entry)
+        }
+      }
+      if count == state.entries {
+        let entries = state.entries + LockFile.listStep
+        try lockFile.grow(to: entries)
+        for slot in state.entries..<entries { Self.clear(list + slot) }
+        info.pointee.entries = UInt32(entries)
+        state.entries = entries
+      }
+      return Reachable(oldest: oldest, count: count, largestSize: largest)
+    }
+  }
+
+  /// Adds the version that a commit made; it is the newest then. `purge` has made room for it.
+  func add(version: UInt64, topRef: Int, logicalSize: Int) throws(SessionError) {
+    try locked { list, state throws(SessionError) in
+      var slot = Int(clinux_load_32(clinux_allocating(info)))
+      if slot == newestSlot || slot >= state.entries {
+        guard let free = (0..<state.entries).first(where: { list[$0].version == 0 }) else {
+          throw SessionError(
+            .inUse,
+            "\(lockFile.path): no room for a version: close all programs that have the realm open"
+          )
+        }
+        slot = free
+        clinux_store_32(clinux_allocating(info), UInt32(slot))
+      }
+      let entry = list + slot
+      entry.pointee.live = 0
+      entry.pointee.frozen = 0
+      entry.pointee.full = 0
+      entry.pointee.top_ref = UInt64(topRef)
+      entry.pointee.logical_size = UInt64(logicalSize)
+      clinux_store_64(clinux_entry_version(entry), version)
+      clinux_store_32(clinux_newest(info), UInt32(slot))
+    }
+  }
+
+  private static func clear(_ entry: UnsafeMutablePointer<clinux_version_entry>) {
+    clinux_store_64(clinux_entry_version(entry), 0)
+    entry.pointee.live = 0
+    entry.pointee.frozen = 0
+    entry.pointee.full = 0
+    entry.pointee.logical_size = .max
+    entry.pointee.top_ref = .max
+  }
+
+  /// Runs `body` with the list locked, within this process and for all others.
+  private func locked<R>(
+    _ body: (UnsafeMutablePointer<clinux_version_entry>, inout State) throws(SessionError) -> R
+  ) throws(SessionError) -> R {
+    try state.withLock { state throws(SessionError) in
+      if state.isOver { throw SessionError(.busy, "\(lockFile.path): the session is over") }
+      try lockFile.lock(clinux_versions_mutex, until: .now.advanced(by: Self.patience))
+      defer { lockFile.unlock(clinux_versions_mutex) }
+      if Int(info.pointee.entries) != state.entries { state.entries = try lockFile.checkedEntries() }
+      return try body(lockFile.list, &state)
+    }
+  }
+}

@@ -1,0 +1,89 @@
+// Commits to a realm that nobody else has open.
+
+import Synchronization
+
+/// A file or memory that this process has for itself. The header says what the newest version is.
+final class AloneWriter: CommitPlace {
+  let reader: HeaderReader
+  private let storage: any Storage
+  /// Nil for a realm in memory.
+  private let lock: ExclusiveLock?
+  /// The last grouped commit, if the header does not show it yet.
+  private let unpublished = Mutex<Committer.Result?>(nil)
+
+  /// Opens a file, and readies it.
+  init(
+    _ configuration: Configuration,
+    create: Bool,
+    over wrap: (any Storage) -> any Storage
+  ) throws(TransactionError) {
+    lock = try ExclusiveLock(realmPath: configuration.path)
+    do throws(FileError) {
+      let maker = try RealmFileMaker(configuration, create: create, over: wrap)
+      storage = maker.storage
+      if create { try maker.makeEmptyIfNew() }
+    } catch { throw TransactionError(error) }
+    do throws(OpenError) {
+      reader = try HeaderReader(configuration)
+      let (snapshot, header, _) = try reader.latestWithHeader()
+      if RealmWriter.refusal(snapshot) == nil {
+        do throws(FileError) { try RealmFileMaker.prepare(storage, snapshot, header) } catch { throw OpenError(error) }
+        _ = try reader.latest()
+      }
+    } catch { throw TransactionError(error) }
+  }
+
+  /// Opens a realm in memory, which holds nothing if the memory is new.
+  init(memory: MemoryStorage) throws(TransactionError) {
+    lock = nil
+    storage = memory
+    do throws(FileError) {
+      if try memory.size() == 0 { try RealmFileMaker.makeEmpty(memory) }
+    } catch { throw TransactionError(error) }
+    do throws(OpenError) { reader = try HeaderReader(memory: memory) } catch { throw TransactionError(error) }
+  }
+
+  func begin(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot { try newest().snapshot }
+
+  func end() {}
+
+  var hasUnpublished: Bool { unpublished.withLock { $0 != nil } }
+
+  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
+    let published = try newest().publishedVersion
+    let oldest = min(published, reader.oldestVersionInUse(newest: base.version))
+    do throws(TransactionError) {
+      let result = try Committer(group: group, storage: storage, base: base.top, oldest: oldest).write()
+      switch durability {
+      case .full: try publish(result)
+      case .grouped:
+        do throws(FileError) { try storage.flush() } catch { throw TransactionError(error) }
+        do throws(OpenError) { try reader.show(unpublished: result.topRef) } catch { throw TransactionError(error) }
+        unpublished.withLock { $0 = result }
+      }
+      return result.version
+    } catch {
+      // Space that the file had grown by stays with it when it cannot be given back; the next commit uses it.
+      if !error.isFailedSync { try? RealmFileMaker.trim(storage, to: base.logicalSize) }
+      throw error
+    }
+  }
+
+  func publishNewest(_ newest: Snapshot) throws(TransactionError) {
+    guard let result = unpublished.withLock({ $0 }) else { return }
+    storage.begin { [] }
+    try publish(result)
+  }
+
+  private func publish(_ result: Committer.Result) throws(TransactionError) {
+    let header = try newest().header
+    do throws(FileError) { try Committer.publish(result, storage, replacing: header.slot) } catch {
+      throw TransactionError(error)
+    }
+    unpublished.withLock { $0 = nil }
+  }
+
+  private func newest() throws(TransactionError) -> (snapshot: Snapshot, header: Header, publishedVersion: UInt64) {
+    do throws(OpenError) { return try reader.latestWithHeader() } catch { throw TransactionError(error) }
+  }
+}

@@ -1,0 +1,16 @@
+// What a writer needs from the file it commits to, whether it has it alone or shares it.
+
+/// Where commits go. One transaction at a time, which the caller sees to.
+protocol CommitPlace: AnyObject, Sendable {
+  /// Excludes other writers and returns the newest version, which stays readable until `end`. Throws `busy` when that
+  /// is not to be had by `deadline`. Without an error, `end` must follow.
+  func begin(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot
+  /// Writes a version and shows it; its number. Between `begin` and `end`, once.
+  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64
+  /// Lets other writers in.
+  func end()
+  /// Whether there are grouped commits that the header does not show.
+  var hasUnpublished: Bool { get }
+  /// Has the header show the newest version. Between `begin` and `end`.
+  func publishNewest(_ newest: Snapshot) throws(TransactionError)
+}

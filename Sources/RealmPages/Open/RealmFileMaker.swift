@@ -1,0 +1,85 @@
+// The realm file itself before anybody uses it: made, brought into the form that can be updated, and cut to size.
+// Only for the one who has the file alone, or begins a session. Source: format/3-commit.md 3.8, 3.9.
+
+import Glibc
+
+/// Opens a realm file for writing, and readies it.
+struct RealmFileMaker {
+  let file: FileHandle
+  let storage: any Storage
+  private let bytes: any Storage
+  private let isEncrypted: Bool
+
+  /// Opens the file, and makes an empty one if `create` is set. `wrap` may put something between us and the file.
+  init(
+    _ configuration: Configuration,
+    create: Bool,
+    over wrap: (any Storage) -> any Storage = { $0 }
+  ) throws(FileError) {
+    file = try FileHandle(path: configuration.path, forWriting: true, create: create)
+    bytes = wrap(FileStorage(file))
+    isEncrypted = configuration.encryptionKey != nil
+    if let key = configuration.encryptionKey {
+      guard let encrypted = EncryptedStorage(bytes, key: key) else {
+        throw FileError("EVP_CIPHER_CTX_new", configuration.path, ENOMEM)
+      }
+      storage = encrypted
+    } else {
+      storage = bytes
+    }
+  }
+
+  /// Whether the file is new, or was left by a crash before its first header was written.
+  func holdsNothing() throws(FileError) -> Bool {
+    let size = try bytes.size(), page = PageCipher.pageSize
+    if size > (isEncrypted ? 2 : 1) * page { return false }
+    var content = try bytes.read(size, at: 0)
+    // The metadata of the first page, whose first write was interrupted. No plain file begins with a 1.
+    if isEncrypted && content.count == 2 * page && content[0..<4].elementsEqual([1, 0, 0, 0]) {
+      content.replaceSubrange(0..<32, with: repeatElement(0, count: 32))
+    }
+    return content.allSatisfy { $0 == 0 }
+  }
+
+  /// Makes a realm without content, if there is nothing in the file.
+  func makeEmptyIfNew() throws(FileError) {
+    guard try holdsNothing() else { return }
+    do throws(FileError) { try Self.makeEmpty(storage) } catch {
+      // What a failed write left would be taken for somebody's data.
+      try? bytes.shrink(to: 0)
+      throw error
+    }
+    try file.syncDirectory()
+  }
+
+  /// A file of one page that holds nothing.
+  static func makeEmpty(_ storage: any Storage) throws(FileError) {
+    try storage.grow(to: PageCipher.pageSize)
+    var header = [UInt8](repeating: 0, count: PageCipher.pageSize)
+    header.replaceSubrange(16..<20, with: [0x54, 0x2d, 0x44, 0x42])
+    try storage.write(header, at: 0)
+    try storage.sync()
+  }
+
+  /// Brings a file into the form that can be updated, and gives back what a crash left at its end.
+  static func prepare(_ storage: any Storage, _ snapshot: Snapshot, _ header: Header) throws(FileError) {
+    if header.isStreaming {
+      try Committer.write(storage, UInt64(header.topRef).littleEndian, at: 8)
+      try Committer.write(storage, UInt8(header.format), at: 21)
+      try storage.sync()
+      try Committer.write(storage, UInt8(1), at: 23)
+      try storage.sync()
+    }
+    if header.topRef != 0 { try trim(storage, to: snapshot.logicalSize) }
+    // A normal file is a whole number of pages.
+    try storage.grow(to: wholePages(try storage.size()))
+  }
+
+  /// Cuts off what lies beyond `logicalSize`.
+  static func trim(_ storage: any Storage, to logicalSize: Int) throws(FileError) {
+    let wanted = wholePages(logicalSize)
+    if try storage.size() > wanted { try storage.shrink(to: wanted) }
+  }
+
+  private static func wholePages(_ size: Int) -> Int { (size + PageCipher.pageSize - 1) & ~(PageCipher.pageSize - 1) }
+}

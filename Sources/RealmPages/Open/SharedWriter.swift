@@ -1,0 +1,169 @@
+// Commits to a realm that other programs may have open. Source: format/3-commit.md 3.5 to 3.7, 5-coordination.md 5.7.
+
+import Glibc
+import Synchronization
+
+/// A realm that this process shares with others. The version list says what the newest version is; the header may lag
+/// behind, or show a version of a writer that died before it could announce it.
+final class SharedWriter: CommitPlace {
+  let participant: Participant
+  private let state = Mutex(State())
+
+  private struct State {
+    /// The session and the version that the present transaction holds; nil between transactions.
+    var turn: (session: Session, base: ListedVersion, hasCommitted: Bool)?
+    /// The last grouped commit, if the header did not show it when it was made.
+    var unpublished: Committer.Result?
+    /// The version that the header shows meanwhile, held so that a crash leads back to something whole.
+    var onDisk: (session: Session, slot: Int)?
+  }
+
+  /// Opens a file and joins the session.
+  init(
+    _ configuration: Configuration,
+    create: Bool,
+    over wrap: (any Storage) -> any Storage
+  ) throws(TransactionError) {
+    do throws(OpenError) { participant = try Participant(configuration, .writer(create: create), over: wrap) } catch {
+      throw TransactionError(error)
+    }
+  }
+
+  var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
+
+  func begin(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot {
+    do throws(OpenError) {
+      // No session: a file that is not written to, as the caller finds out.
+      guard let session = try participant.beginWriting() else { return try participant.latest() }
+      do {
+        try session.lockForWriting(until: deadline)
+        let base = try session.versions.grabNewest()
+        state.withLock { $0.turn = (session, base, false) }
+      } catch {
+        session.unlock(hasCommitted: false)
+        participant.endWriting()
+        throw OpenError(error)
+      }
+      do throws(OpenError) { return try participant.latest() } catch {
+        end()
+        throw error
+      }
+    } catch { throw TransactionError(error) }
+  }
+
+  func end() {
+    guard let turn = state.withLock({ $0.turn.take() }) else { return }
+    turn.session.versions.release(turn.base.slot)
+    turn.session.unlock(hasCommitted: turn.hasCommitted)
+    if !hasUnpublished { participant.endWriting() }
+  }
+
+  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
+    let (turn, unpublished) = state.withLock { ($0.turn, $0.unpublished) }
+    guard let turn, let storage = participant.storage else { throw TransactionError(.inUse, "no session") }
+    let session = turn.session
+    let reachable = try taking { () throws(SessionError) in try session.versions.purge() }
+    // A header that shows something else than what we build on was left by a writer that died before it announced its
+    // version. We are about to overwrite that version, so the header must lead back first.
+    var header = try selected(storage)
+    if header.topRef != base.top.ref, unpublished?.topRef != base.top.ref {
+      try publish(Self.result(base), storage, replacing: header.slot)
+      header.slot = 1 - header.slot
+    }
+    let result = try write(group, storage, base, reachable, session)
+    switch durability {
+    case .full: try publish(result, storage, replacing: header.slot)
+    case .grouped:
+      do throws(FileError) { try storage.flush() } catch { throw TransactionError(error) }
+      if header.topRef == base.top.ref { keepOnDiskVersion(turn.session, turn.base.slot) }
+    }
+    try taking { () throws(SessionError) in try session.announce(result, count: reachable.count) }
+    state.withLock {
+      $0.turn?.hasCommitted = true
+      if durability == .grouped { $0.unpublished = result }
+    }
+    return result.version
+  }
+
+  /// Writes all but the header, while nobody can join.
+  private func write(
+    _ group: GroupEditor,
+    _ storage: any Storage,
+    _ base: Snapshot,
+    _ reachable: VersionList.Reachable,
+    _ session: Session
+  ) throws(TransactionError) -> Committer.Result {
+    try taking { () throws(SessionError) in try session.lockControl() }
+    defer { session.unlockControl() }
+    do throws(TransactionError) {
+      return try Committer(group: group, storage: storage, base: base.top, oldest: reachable.oldest).write()
+    } catch {
+      // Space that the file had grown by is given back, if nobody can have noticed it; otherwise the next commit uses
+      // it.
+      if !error.isFailedSync && session.participants == 1 {
+        try? RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))  // likewise
+      }
+      throw error
+    }
+  }
+
+  func publishNewest(_ newest: Snapshot) throws(TransactionError) {
+    guard hasUnpublished, let storage = participant.storage else { return }
+    let header = try selected(storage)
+    // Somebody else may have committed, and thereby published ours.
+    if header.topRef == newest.top.ref { return allIsPublished() }
+    try publish(Self.result(newest), storage, replacing: header.slot)
+  }
+
+  // MARK: the header
+
+  /// The slot of the header that is selected, and where it leads. Only between commits: what waits to be written is
+  /// lost.
+  private func selected(_ storage: any Storage) throws(TransactionError) -> (slot: Int, topRef: Int) {
+    do throws(FileError) {
+      storage.begin { [] }
+      let bytes = try storage.read(Header.size, at: 0)
+      guard bytes.count == Header.size else { throw FileError("read", storage.name, EIO) }
+      let slot = Int(bytes[23] & 1)
+      let ref = bytes[8 * slot..<8 * slot + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+      return (slot, Int(truncatingIfNeeded: ref))
+    } catch { throw TransactionError(error) }
+  }
+
+  private static func result(_ version: Snapshot) -> Committer.Result {
+    Committer.Result(topRef: version.top.ref, logicalSize: version.logicalSize, version: version.version)
+  }
+
+  private func publish(
+    _ result: Committer.Result,
+    _ storage: any Storage,
+    replacing slot: Int
+  ) throws(TransactionError) {
+    do throws(FileError) { try Committer.publish(result, storage, replacing: slot) } catch {
+      throw TransactionError(error)
+    }
+    allIsPublished()
+  }
+
+  private func allIsPublished() {
+    let onDisk = state.withLock { state in
+      state.unpublished = nil
+      return state.onDisk.take()
+    }
+    if let onDisk { onDisk.session.versions.release(onDisk.slot) }
+  }
+
+  /// Keeps the version that the header shows from being overwritten by the commits of the group.
+  private func keepOnDiskVersion(_ session: Session, _ slot: Int) {
+    session.versions.hold(slot)
+    let former = state.withLock { state in
+      defer { state.onDisk = (session, slot) }
+      return state.onDisk
+    }
+    if let former { former.session.versions.release(former.slot) }
+  }
+
+  private func taking<R>(_ body: () throws(SessionError) -> R) throws(TransactionError) -> R {
+    do throws(SessionError) { return try body() } catch { throw TransactionError(error) }
+  }
+}

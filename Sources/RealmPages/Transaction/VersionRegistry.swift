@@ -1,0 +1,23 @@
+// The versions that are read where no list is shared with other programs.
+
+import Synchronization
+
+/// The versions that snapshots of this process refer to, so that a writer of this process leaves their space alone.
+final class VersionRegistry: Sendable {
+  static let shared = VersionRegistry()
+
+  private let counts = Mutex<[String: [UInt64: Int]]>([:])
+
+  func add(_ path: String, _ version: UInt64) { counts.withLock { $0[path, default: [:]][version, default: 0] += 1 } }
+
+  func remove(_ path: String, _ version: UInt64) {
+    counts.withLock { counts in
+      guard let count = counts[path]?[version] else { return }
+      counts[path]?[version] = count == 1 ? nil : count - 1
+      if counts[path]?.isEmpty ?? false { counts[path] = nil }
+    }
+  }
+
+  /// The smallest version in use of a file; nil if none is.
+  func oldest(of path: String) -> UInt64? { counts.withLock { $0[path]?.keys.min() } }
+}
