@@ -1,0 +1,251 @@
+// Taking part in a realm that others have open: what each sees of the others, and what happens to those who die. The
+// other participant is a writer of its own in this process, a program of the package, or an independent implementation
+// of the protocol, where that is at hand.
+//
+//     SHARING_KILLS=200 swift test --filter Sharing
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Sharing")
+struct SharingTests {
+  private static let kills = ProcessInfo.processInfo.environment["SHARING_KILLS"].flatMap { Int($0) } ?? 12
+  private static let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    .deletingLastPathComponent().appendingPathComponent("CommitLoop")
+  private static let peer = Fixture.package.appendingPathComponent("../shared/tools/realmpeer.py")
+  private static let hasPeer = FileManager.default.fileExists(atPath: peer.path)
+
+  /// Runs `body` with the path of a realm that is not there yet, in a folder of its own.
+  private func withFolder(_ body: (String) throws -> Void) throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }  // a leftover in the temporary folder harms nobody
+    try body(folder.appendingPathComponent("a.realm").path)
+  }
+
+  private func makeCounter(_ writer: RealmWriter) throws {
+    let transaction = try writer.begin()
+    let table = try transaction.addTable("class_Counter")
+    _ = try transaction.addColumn(table, ColumnSpec("value", .int))
+    _ = try transaction.create(table)
+    _ = try transaction.commit()
+  }
+
+  private func count(_ writer: RealmWriter, _ durability: Durability = .full) throws {
+    let transaction = try writer.begin()
+    let table = try #require(try transaction.tableKey(named: "class_Counter"))
+    let column = try transaction.columns(of: table)[0].key
+    guard case .int(let value) = try transaction.value(table, ObjKey(0), column) else { return }
+    try transaction.set(table, ObjKey(0), column, .int(value + 1))
+    _ = try transaction.commit(durability)
+  }
+
+  private func value(_ snapshot: Snapshot) throws -> Int64 {
+    let cursor = ObjectCursor(try #require(try snapshot.table(named: "class_Counter")))
+    guard try cursor.next(), case .int(let value) = try cursor.value(0) else { return -1 }
+    return value
+  }
+
+  @Test("two writers see each other's commits and lose none", arguments: [false, true])
+  func twoWriters(isEncrypted: Bool) throws {
+    try withFolder { path in
+      let configuration = Configuration(path: path, encryptionKey: isEncrypted ? try Fixture.key() : nil)
+      let first = try RealmWriter(configuration, create: true)
+      try makeCounter(first)
+      let second = try RealmWriter(configuration), reader = try Realm(configuration)
+      for i in 0..<40 {
+        try count(i % 2 == 0 ? first : second, i % 5 == 0 ? .grouped : .full)
+        for realm in [first.realm, second.realm, reader] { #expect(try value(realm.latest()) == Int64(i + 1)) }
+      }
+      #expect(Verifier(try reader.latest()).problems(limit: 3) == [])
+    }
+  }
+
+  @Test("a version that is held stays whole while others commit")
+  func held() throws {
+    try withFolder { path in
+      let writer = try RealmWriter(Configuration(path: path), create: true)
+      try makeCounter(writer)
+      let reader = try Realm(Configuration(path: path))
+      let hold = try reader.hold()
+      for _ in 0..<60 { try count(writer) }
+      #expect(reader.hasChanged(since: hold.snapshot) && reader.isCurrent(hold.snapshot))
+      #expect(try value(hold.snapshot) == 0)
+      #expect(Verifier(hold.snapshot).problems(limit: 3) == [])
+    }
+  }
+
+  @Test("a version that is not held is let go of soon after a newer one has come")
+  func letGo() throws {
+    try withFolder { path in
+      let writer = try RealmWriter(Configuration(path: path), create: true)
+      try makeCounter(writer)
+      let reader = try Realm(Configuration(path: path)), old = try reader.latest()
+      try count(writer)
+      _ = try reader.latest()
+      #expect(reader.isCurrent(old))
+      let deadline = Date(timeIntervalSinceNow: 20)
+      while reader.isCurrent(old), Date() < deadline { usleep(50_000) }
+      #expect(!reader.isCurrent(old))
+    }
+  }
+
+  @Test("an idle realm leaves the others alone, and comes back with the next access")
+  func idle() throws {
+    try withFolder { path in
+      var configuration = Configuration(path: path)
+      configuration.idleTime = .milliseconds(200)
+      let writer = try RealmWriter(configuration, create: true)
+      try makeCounter(writer)
+      var alone: RealmWriter?
+      let deadline = Date(timeIntervalSinceNow: 20)
+      while alone == nil, Date() < deadline {
+        usleep(50_000)
+        alone = try? RealmWriter(Configuration(path: path, mode: .exclusive))  // refused until the other has left
+      }
+      try count(#require(alone))
+      alone = nil
+      #expect(try value(writer.realm.latest()) == 1)
+      try count(writer)
+      #expect(try value(writer.realm.latest()) == 2)
+    }
+  }
+
+  @Test("who waits for the write lock longer than asked for is told so, and gets it later")
+  func busy() throws {
+    try withFolder { path in
+      let first = try RealmWriter(Configuration(path: path), create: true)
+      try makeCounter(first)
+      let second = try RealmWriter(Configuration(path: path))
+      let transaction = try first.begin()
+      do throws(TransactionError) {
+        _ = try second.begin(timeout: .milliseconds(100))
+        Issue.record("two transactions at once")
+      } catch { #expect(error.reason == .busy) }
+      transaction.rollback()
+      try count(second)
+    }
+  }
+
+  @Test("a commit by somebody else wakes who waits for one")
+  func waking() throws {
+    try withFolder { path in
+      let writer = try RealmWriter(Configuration(path: path), create: true)
+      try makeCounter(writer)
+      let reader = try Realm(Configuration(path: path)), snapshot = try reader.latest()
+      #expect(!reader.waitForChange(since: snapshot, timeout: .milliseconds(50)))
+      try count(writer)
+      #expect(reader.waitForChange(since: snapshot, timeout: .seconds(20)))
+      #expect(try value(reader.latest()) == 1)
+    }
+  }
+
+  @Test("a lock file of another layout is refused, and not touched")
+  func otherLayout() throws {
+    try withFolder { path in
+      do { try makeCounter(RealmWriter(Configuration(path: path), create: true)) }
+      var bytes = try Data(contentsOf: URL(fileURLWithPath: path + ".lock"))
+      bytes[6] = 13
+      try bytes.write(to: URL(fileURLWithPath: path + ".lock"))
+      // Somebody takes part.
+      let descriptor = open(path + ".lock", O_RDWR)
+      flock(descriptor, LOCK_SH)
+      defer { close(descriptor) }
+      do throws(OpenError) {
+        _ = try Realm(Configuration(path: path))
+        Issue.record("joined")
+      } catch { #expect(error.reason == .inUse && error.description.contains("layout 13")) }
+      #expect(try Data(contentsOf: URL(fileURLWithPath: path + ".lock")) == bytes)
+    }
+  }
+
+  @Test("programs that commit to one realm lose nothing, whoever is killed", arguments: [false, true])
+  func kills(isEncrypted: Bool) throws {
+    try withFolder { path in
+      let digits = try String(
+        contentsOf: Fixture.package.appendingPathComponent("Tests/Fixtures/encrypted.key.hex"),
+        encoding: .utf8
+      ).trimmingCharacters(in: .whitespacesAndNewlines)
+      let log = path + ".log"
+      try Data().write(to: URL(fileURLWithPath: log))
+      func start() throws -> Process {
+        let process = Process()
+        process.executableURL = Self.program
+        process.arguments = [path] + (isEncrypted ? [digits] : [])
+        let output = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: log))
+        // Appending makes each line arrive whole.
+        _ = fcntl(output.fileDescriptor, F_SETFL, O_APPEND)
+        process.standardOutput = output
+        try process.run()
+        return process
+      }
+      var running = try (0..<3).map { _ in try start() }
+      for _ in 0..<Self.kills / 2 {
+        usleep(useconds_t.random(in: 20_000..<200_000))
+        let victim = running.remove(at: Int.random(in: 0..<running.count))
+        Foundation.kill(victim.processIdentifier, SIGKILL)
+        victim.waitUntilExit()
+        running.append(try start())
+      }
+      usleep(300_000)
+      for process in running {
+        Foundation.kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+      }
+      let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
+      #expect(!lines.contains { $0.contains("error") }, "\(lines.filter { $0.contains("error") })")
+      let numbers = lines.compactMap { Int64($0) }
+      #expect(numbers.count > 10 && Set(numbers).count == numbers.count, "a number was promised twice")
+      let key = isEncrypted ? try Fixture.key() : nil
+      let snapshot = try Realm(Configuration(path: path, encryptionKey: key)).latest()
+      #expect(Verifier(snapshot).problems(limit: 3) == [])
+      let cursor = ObjectCursor(try #require(try snapshot.table(named: "class_Round")))
+      guard try cursor.next(), case .int(let last) = try cursor.value(0) else { return }
+      #expect(last >= numbers.max() ?? 0, "round \(last)")
+    }
+  }
+
+  @Test(
+    "a participant of another implementation may die anywhere",
+    .enabled(if: hasPeer),
+    arguments: [
+      "holding-write-mutex", "holding-control-mutex", "holding-version-mutex", "after-data", "after-slot-write",
+      "after-flip", "with-read-lock", "in-critical-phase",
+    ]
+  )
+  func peerDies(point: String) throws {
+    try withFolder { path in
+      let writer = try RealmWriter(Configuration(path: path), create: true)
+      try makeCounter(writer)
+      try run(["crash", path, "--at", point])
+      if point == "in-critical-phase" {
+        // Nobody knows what the dead one has announced: nobody writes until all have left.
+        do throws(TransactionError) {
+          _ = try writer.begin()
+          Issue.record("a transaction after a death in the critical phase")
+        } catch { #expect(error.reason == .inUse) }
+        return
+      }
+      for _ in 0..<5 { try count(writer) }
+      #expect(try value(writer.realm.latest()) == 5)
+      #expect(try run(["set", path, "Counter", "0", "value", "70", "--count", "3"]) == 0)
+      #expect(try value(writer.realm.latest()) == 72)
+      #expect(Verifier(try writer.realm.latest()).problems(limit: 3) == [])
+    }
+  }
+
+  @discardableResult
+  private func run(_ arguments: [String]) throws -> Int32 {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["python3", Self.peer.path] + arguments
+    process.standardOutput = Foundation.FileHandle.nullDevice
+    process.standardInput = Foundation.FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+}
