@@ -1,8 +1,9 @@
 // The tree: the newest view of the realm, and the one loop that makes reads of it safe.
 //
-// The mount takes no place in the lock file, so a writer may reuse what an old version refers to. Every operation
-// therefore works on the newest version and asks afterwards whether it still is the newest; if not, what was read is
-// thrown away and read again. Nothing read is handed out or remembered before that check.
+// A version stays readable for a moment only after a newer one has come, and in an immutable mount not at all: other
+// writers may reuse what it refers to. Every operation therefore works on the newest version and asks afterwards
+// whether what it read can be trusted; if not, it is thrown away and read again. Nothing read is handed out or
+// remembered before that check.
 
 import Glibc
 public import RealmPages

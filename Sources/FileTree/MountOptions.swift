@@ -1,6 +1,7 @@
 // What the user chooses about the tree.
 
 public import RealmJSON
+import RealmPages
 
 /// How a realm is shown as a tree.
 public struct MountOptions: Sendable {
@@ -24,6 +25,8 @@ public struct MountOptions: Sendable {
   public var write = WriteMode.patch
   /// How long a save waits for others to share its transaction, in milliseconds; 0 makes each save one of its own.
   public var groupCommit = 0
+  /// How long a save waits while other programs are writing.
+  public var lockTimeout = RealmWriter.patience
   /// The bytes that files in memory may take together.
   public var memoryLimit = 256 << 20
   /// What `.realm/README` and `.realm/info.json` say of this program.

@@ -137,7 +137,7 @@ final class Saver: Sendable {
   }
 
   private func begin() throws(FileTreeError) -> WriteTransaction {
-    do throws(TransactionError) { return try writer.begin() } catch { throw FileTreeError(error) }
+    do throws(TransactionError) { return try writer.begin(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
   }
 
   private func commit(
@@ -171,7 +171,7 @@ extension FileTreeError {
     case .notFound, .wrongType, .badSchema: refusal = .invalid
     case .duplicateKey: refusal = .exists
     case .forbidden: refusal = .forbidden
-    case .inUse: refusal = .busy
+    case .inUse, .busy: refusal = .busy
     }
     self = .refused(refusal, error.description)
   }

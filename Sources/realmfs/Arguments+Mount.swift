@@ -39,6 +39,7 @@ extension Arguments {
     options.dmask = try mode(.dmask)
     options.write = try writeMode()
     options.groupCommit = try milliseconds(.groupCommit) ?? 0
+    if let timeout = try seconds(.lockTimeout) { options.lockTimeout = timeout }
     options.productVersion = Options.version
     options.log = { Log.error($0) }
     return options
@@ -65,6 +66,14 @@ extension Arguments {
       throw usage("mount option -o \(name.rawValue): '\(text)' is not a number of milliseconds from 0 to 60000")
     }
     return count
+  }
+
+  private func seconds(_ name: MountOptionName) throws(CommandFailure) -> Duration? {
+    guard let text = mountOption(name) else { return nil }
+    guard let count = Double(text), (0...3600).contains(count) else {
+      throw usage("mount option -o \(name.rawValue): '\(text)' is not a number of seconds from 0 to 3600")
+    }
+    return .seconds(count)
   }
 
   private func mode(_ name: MountOptionName) throws(CommandFailure) -> UInt32? {

@@ -37,7 +37,7 @@ struct CommandFailure: Error {
       switch error.reason {
       case .format: .damaged
       case .file: .unreadable
-      case .inUse: .inUse
+      case .inUse, .busy: .inUse
       default: .failure
       }
     let text = error.description

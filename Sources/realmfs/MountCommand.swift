@@ -47,7 +47,6 @@ private struct Mount {
       )
     }
     try Self.checkFuse()
-    if !arguments.has(.immutable) { try checkLockFile() }
   }
 
   /// The descriptor that --key-fd names, or -1.
@@ -65,18 +64,7 @@ private struct Mount {
   }
 
   private func makeSession() throws(CommandFailure) -> FuseSession {
-    let source = try RealmSource(path: path, arguments)
-    let writer = try writer(source)
-    let tree: FileTree
-    do throws(FileTreeError) {
-      if let writer {
-        tree = try FileTree(writer, options: options)
-      } else {
-        tree = try FileTree(source.realm, options: options)
-      }
-    } catch {
-      throw CommandFailure(error, path: path)
-    }
+    let tree = try makeTree()
     var settings = FuseSettings(mountPoint: mountPoint)
     settings.foreground = arguments.has(.foreground)
     settings.singleThread = arguments.has(.singleThread)
@@ -88,11 +76,27 @@ private struct Mount {
     do throws(FuseError) { return try FuseSession(tree, settings) } catch { throw CommandFailure(error) }
   }
 
+  /// The realm as a tree: one that can be changed, unless the user or the file is against it.
+  private func makeTree() throws(CommandFailure) -> FileTree {
+    let mode: Configuration.Mode = arguments.has(.immutable) ? .immutable : .shared
+    let configuration = try RealmSource.configuration(path: path, arguments, mode)
+    if let writer = try writer(configuration) {
+      do throws(FileTreeError) { return try FileTree(writer, options: options) } catch {
+        throw CommandFailure(error, path: path)
+      }
+    }
+    let realm = try RealmSource(configuration).realm
+    do throws(FileTreeError) { return try FileTree(realm, options: options) } catch {
+      throw CommandFailure(error, path: path)
+    }
+  }
+
   /// What changes the realm; nil for a mount that only shows, by choice or because the file must not be changed.
-  private func writer(_ source: RealmSource) throws(CommandFailure) -> RealmWriter? {
+  private func writer(_ configuration: Configuration) throws(CommandFailure) -> RealmWriter? {
     if arguments.has(.immutable) || arguments.has(.readOnly) || arguments.mountOption(.readOnly) != nil { return nil }
-    let snapshot = try source.latest()
-    if let reason = RealmWriter.reasonAgainst(writing: snapshot) {
+    var probe = configuration
+    probe.mode = .immutable
+    if let reason = RealmWriter.reasonAgainst(writing: try RealmSource(probe).latest()) {
       Log.notice("\(path) is mounted read-only: \(reason)")
       return nil
     }
@@ -100,7 +104,7 @@ private struct Mount {
       Log.notice("\(path) is write-protected, so it is mounted read-only")
       return nil
     }
-    do throws(TransactionError) { return try RealmWriter(source.realm.configuration) } catch {
+    do throws(TransactionError) { return try RealmWriter(configuration) } catch {
       throw CommandFailure(error, path: path)
     }
   }
@@ -109,21 +113,5 @@ private struct Mount {
     if access("/dev/fuse", F_OK) != 0 {
       throw CommandFailure(.fuse, "/dev/fuse: \(System.message(errno)); load the kernel module with 'modprobe fuse'")
     }
-  }
-
-  private func checkLockFile() throws(CommandFailure) {
-    var holders = LockHolders.ofRealm(at: path)
-    // A mount that was just ended is gone in a moment.
-    for _ in 0..<40 where holders.contains(where: { $0.description.contains("(realmfs)") }) {
-      usleep(50_000)
-      holders = LockHolders.ofRealm(at: path)
-    }
-    if holders.isEmpty { return }
-    let names = holders.map(\.description).joined(separator: ", ")
-    throw CommandFailure(
-      .inUse,
-      "\(path) is in use by \(names); 'realmfs mount --immutable' shows it all the same, read-only and without "
-        + "a place in its lock file"
-    )
   }
 }

@@ -28,6 +28,7 @@ enum MountOptionName: String, CaseIterable, Sendable {
   case readOnly = "ro"
   case write
   case groupCommit = "group_commit"
+  case lockTimeout = "lock_timeout"
 }
 
 /// What a shell offers in place of a value.

@@ -110,13 +110,13 @@ enum Options {
       .readOnly,
       on: [.mount],
       group: .access,
-      "no changes through this mount"
+      "no changes through this mount, which still takes a place among the programs that have the realm open"
     ),
     OptionSpec(
       .immutable,
       on: [.mount],
       group: .access,
-      "no lock and no auxiliary file: works in a read-only directory, and while another program uses the realm"
+      "read the file and touch nothing else: works in a read-only directory; other programs do not know of the mount"
     ),
     OptionSpec(
       .classes,
@@ -217,6 +217,11 @@ enum Options {
       .groupCommit,
       value: "MS",
       "saves that fall within MS milliseconds share one transaction; each close waits that long (default 0)"
+    ),
+    MountOptionSpec(
+      .lockTimeout,
+      value: "SECONDS",
+      "how long a save waits while another program is writing, before it fails with EAGAIN (default 10)"
     ),
     MountOptionSpec(kernel: "allow_other", "let other users in"),
     MountOptionSpec(kernel: "allow_root", "let root in"),

@@ -8,22 +8,27 @@ struct RealmSource {
   let path: String
   let realm: Realm
 
-  /// Opens the first operand.
+  /// Opens the first operand for a look that leaves no trace.
   init(_ arguments: Arguments) throws(CommandFailure) {
-    try self.init(path: arguments.operands[0], arguments)
+    try self.init(Self.configuration(path: arguments.operands[0], arguments, .immutable))
   }
 
-  /// Opens the file at `path` with the key that the arguments name.
-  init(path: String, _ arguments: Arguments) throws(CommandFailure) {
-    self.path = path
+  /// Opens a realm.
+  init(_ configuration: Configuration) throws(CommandFailure) {
+    path = configuration.path
+    do throws(OpenError) { realm = try Realm(configuration) } catch { throw CommandFailure(error) }
+  }
+
+  /// The file at `path` with the key that the arguments name.
+  static func configuration(
+    path: String,
+    _ arguments: Arguments,
+    _ mode: Configuration.Mode
+  ) throws(CommandFailure) -> Configuration {
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
       try source.read(verbose: arguments.has(.verbose))
     }
-    do throws(OpenError) {
-      realm = try Realm(Configuration(path: path, encryptionKey: key, mode: .immutable))
-    } catch {
-      throw CommandFailure(error)
-    }
+    return Configuration(path: path, encryptionKey: key, mode: mode)
   }
 
   /// The newest version.

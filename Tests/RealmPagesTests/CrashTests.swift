@@ -149,8 +149,25 @@ struct CrashTests {
     let bytes = try Fixture.named("people").bytes()
     try withTemporaryFile(bytes + [UInt8](repeating: 1, count: 40_960)) { path in
       let writer = try RealmWriter(Configuration(path: path))
+      _ = try writer.realm.latest()
+      #expect(try writer.realm.fileStatus().size == bytes.count + 40_960, "opening changes nothing")
+      try CommitShape.more(writer)
       #expect(try writer.realm.fileStatus().size == (try writer.realm.latest().logicalSize + 4095) / 4096 * 4096)
       try? FileManager.default.removeItem(atPath: path + ".lock")
+    }
+  }
+
+  @Test("opening a copy for writing leaves it as it is until something is written", arguments: [false, true])
+  func copies(isExclusive: Bool) throws {
+    let bytes = try Fixture.named("streaming-form").bytes()
+    try withTemporaryFile(bytes) { path in
+      defer { for suffix in [".lock", ".management"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
+      let writer = try RealmWriter(Configuration(path: path, mode: isExclusive ? .exclusive : .shared))
+      let before = try writer.realm.latest().version
+      #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(bytes))
+      try CommitShape.more(writer)
+      #expect(try writer.realm.latest().version == before + 1)
+      #expect(Verifier(try writer.realm.latest()).problems(limit: 3) == [])
     }
   }
 

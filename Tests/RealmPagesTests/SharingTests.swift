@@ -190,7 +190,10 @@ struct SharingTests {
         victim.waitUntilExit()
         running.append(try start())
       }
-      usleep(300_000)
+      let deadline = Date(timeIntervalSinceNow: 60)
+      while try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").count < 20, Date() < deadline {
+        usleep(100_000)
+      }
       for process in running {
         Foundation.kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()

@@ -32,7 +32,8 @@ final class Participant: VersionReader {
     var snapshot: Snapshot?
     /// Versions after which newer ones came, and since when.
     var superseded: [(pin: Weak, since: MonotonicTime)] = []
-    /// A file that we read without taking part: an older format, a copy, a history that only servers have.
+    /// A file that we read without taking part: an older format, a copy (until somebody writes to it), a history that
+    /// only servers have.
     var bystander: HeaderReader?
     /// Where commits go.
     var storage: (any Storage)?
@@ -68,7 +69,7 @@ final class Participant: VersionReader {
   private func newest(_ state: inout State) throws(OpenError) -> Snapshot {
     state.calls += 1
     if state.calls & 511 == 0, let space = state.space { HeaderReader.limitResidentPages(space) }
-    if state.session == nil { try enter(&state) }
+    if state.session == nil, state.bystander == nil { try enter(&state) }
     if let bystander = state.bystander {
       let (snapshot, header, _) = try bystander.latestWithHeader()
       if !Self.takesPart(snapshot, header) { return snapshot }
@@ -187,7 +188,11 @@ final class Participant: VersionReader {
     case .reader: try enterReading(&state)
     case .writer(let create): try enterWriting(&state, create: create, over: wrap)
     }
-    // While we were not there, somebody may have replaced the file; now nobody does.
+    try checkIsInPlace(&state)
+  }
+
+  /// While we were not there, somebody may have replaced the file; now nobody does.
+  private func checkIsInPlace(_ state: inout State) throws(OpenError) {
     if let file = state.file, state.session != nil, file.wasReplaced() {
       state.session?.leave()
       state.session = nil
@@ -224,32 +229,38 @@ final class Participant: VersionReader {
     } catch { throw OpenError(error) }
     if !isNew || !create {
       let probe = try HeaderReader(configuration)
-      if RealmWriter.refusal(try probe.latest()) != nil {
-        state.bystander = probe
+      let (snapshot, header, _) = try probe.latestWithHeader()
+      if RealmWriter.refusal(snapshot) != nil || !Self.takesPart(snapshot, header) {
+        (state.bystander, state.file, state.storage) = (probe, maker.file, maker.storage)
         return
       }
     }
     let session = try session(forWriting: true) { () throws(OpenError) in
-      try Self.begin(maker, self.configuration, create: create)
+      do throws(FileError) {
+        if create { try maker.makeEmptyIfNew() }
+      } catch { throw OpenError(error) }
+      return FirstVersion(try HeaderReader(self.configuration).latest())
     }
     (maker.storage as? EncryptedStorage)?.marker = session.lockFile
     (state.session, state.file, state.storage) = (session, maker.file, maker.storage)
   }
 
-  /// Readies the file for a new session.
-  private static func begin(
-    _ maker: RealmFileMaker,
-    _ configuration: Configuration,
-    create: Bool
-  ) throws(OpenError) -> FirstVersion {
-    do throws(FileError) {
-      if create { try maker.makeEmptyIfNew() }
-    } catch { throw OpenError(error) }
-    let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
-    do throws(FileError) { try RealmFileMaker.prepare(maker.storage, snapshot, header) } catch {
-      throw OpenError(error)
+  /// Turns a copy that nobody can share yet into a file of the usual form, and joins its session.
+  private func convert(_ state: inout State) throws(OpenError) {
+    guard let storage = state.storage, let file = state.file else {
+      throw OpenError(.inUse, "\(configuration.path): no file")
     }
-    return FirstVersion(snapshot)
+    let session = try session(forWriting: true) { () throws(OpenError) in
+      if file.wasReplaced() {
+        throw OpenError(.inUse, "\(self.configuration.path): the file was replaced meanwhile: try again")
+      }
+      let (snapshot, header, _) = try HeaderReader(self.configuration).latestWithHeader()
+      do throws(FileError) { try RealmFileMaker.prepare(storage, snapshot, header) } catch { throw OpenError(error) }
+      return FirstVersion(try HeaderReader(self.configuration).latest())
+    }
+    (storage as? EncryptedStorage)?.marker = session.lockFile
+    (state.bystander, state.session) = (nil, session)
+    try checkIsInPlace(&state)
   }
 
   private func session(
@@ -300,7 +311,9 @@ final class Participant: VersionReader {
   func beginWriting() throws(OpenError) -> Session? {
     touch()
     return try state.withLock { state throws(OpenError) in
-      _ = try newest(&state)
+      if state.bystander != nil, state.file?.wasReplaced() ?? false { try enter(&state) }
+      let snapshot = try newest(&state)
+      if state.bystander != nil, RealmWriter.refusal(snapshot) == nil { try convert(&state) }
       state.isWriting = state.session != nil
       return state.session
     }

@@ -55,7 +55,7 @@ extension TransactionError {
   init(_ error: OpenError) {
     switch error.reason {
     case .inUse: self.init(.inUse, error.description)
-    case .unreadable(let code): self.init(.file(code), error.description)
+    case .unreadable(let code): self.init(.file(code), error.description, isFailedSync: error.isFailedSync)
     default: self.init(.format, error.description)
     }
   }

@@ -8,10 +8,16 @@ final class AloneWriter: CommitPlace {
   private let storage: any Storage
   /// Nil for a realm in memory.
   private let lock: ExclusiveLock?
-  /// The last grouped commit, if the header does not show it yet.
-  private let unpublished = Mutex<Committer.Result?>(nil)
+  private let state = Mutex(State())
 
-  /// Opens a file, and readies it.
+  private struct State {
+    /// The last grouped commit, if the header does not show it yet.
+    var unpublished: Committer.Result?
+    /// Whether the file has the form that can be updated.
+    var isReady = false
+  }
+
+  /// Opens a file. Until the first transaction it stays as it is, unless it is new.
   init(
     _ configuration: Configuration,
     create: Bool,
@@ -23,14 +29,7 @@ final class AloneWriter: CommitPlace {
       storage = maker.storage
       if create { try maker.makeEmptyIfNew() }
     } catch { throw TransactionError(error) }
-    do throws(OpenError) {
-      reader = try HeaderReader(configuration)
-      let (snapshot, header, _) = try reader.latestWithHeader()
-      if RealmWriter.refusal(snapshot) == nil {
-        do throws(FileError) { try RealmFileMaker.prepare(storage, snapshot, header) } catch { throw OpenError(error) }
-        _ = try reader.latest()
-      }
-    } catch { throw TransactionError(error) }
+    do throws(OpenError) { reader = try HeaderReader(configuration) } catch { throw TransactionError(error) }
   }
 
   /// Opens a realm in memory, which holds nothing if the memory is new.
@@ -43,11 +42,19 @@ final class AloneWriter: CommitPlace {
     do throws(OpenError) { reader = try HeaderReader(memory: memory) } catch { throw TransactionError(error) }
   }
 
-  func begin(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot { try newest().snapshot }
+  func begin(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot {
+    let (snapshot, header, _) = try newest()
+    if state.withLock({ $0.isReady }) || RealmWriter.refusal(snapshot) != nil { return snapshot }
+    do throws(FileError) { try RealmFileMaker.prepare(storage, snapshot, header) } catch {
+      throw TransactionError(error)
+    }
+    state.withLock { $0.isReady = true }
+    return try newest().snapshot
+  }
 
   func end() {}
 
-  var hasUnpublished: Bool { unpublished.withLock { $0 != nil } }
+  var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
     let published = try newest().publishedVersion
@@ -59,7 +66,7 @@ final class AloneWriter: CommitPlace {
       case .grouped:
         do throws(FileError) { try storage.flush() } catch { throw TransactionError(error) }
         do throws(OpenError) { try reader.show(unpublished: result.topRef) } catch { throw TransactionError(error) }
-        unpublished.withLock { $0 = result }
+        state.withLock { $0.unpublished = result }
       }
       return result.version
     } catch {
@@ -70,7 +77,7 @@ final class AloneWriter: CommitPlace {
   }
 
   func publishNewest(_ newest: Snapshot) throws(TransactionError) {
-    guard let result = unpublished.withLock({ $0 }) else { return }
+    guard let result = state.withLock({ $0.unpublished }) else { return }
     storage.begin { [] }
     try publish(result)
   }
@@ -80,7 +87,7 @@ final class AloneWriter: CommitPlace {
     do throws(FileError) { try Committer.publish(result, storage, replacing: header.slot) } catch {
       throw TransactionError(error)
     }
-    unpublished.withLock { $0 = nil }
+    state.withLock { $0.unpublished = nil }
   }
 
   private func newest() throws(TransactionError) -> (snapshot: Snapshot, header: Header, publishedVersion: UInt64) {

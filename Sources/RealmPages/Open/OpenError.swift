@@ -26,15 +26,18 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
   public let reason: Reason
   /// What happened, where, and what to do.
   public let description: String
+  /// Whether nobody knows what is on disk now.
+  let isFailedSync: Bool
 
-  init(_ reason: Reason, _ description: String) {
+  init(_ reason: Reason, _ description: String, isFailedSync: Bool = false) {
     self.reason = reason
     self.description = description
+    self.isFailedSync = isFailedSync
   }
 
   /// A failed system call.
   init(_ error: FileError) {
-    self.init(.unreadable(error.code), error.description)
+    self.init(.unreadable(error.code), error.description, isFailedSync: error.isFailedSync)
   }
 
   /// An encrypted file whose first page does not verify.

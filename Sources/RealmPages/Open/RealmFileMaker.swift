@@ -1,5 +1,6 @@
-// The realm file itself before anybody uses it: made, brought into the form that can be updated, and cut to size.
-// Only for the one who has the file alone, or begins a session. Source: format/3-commit.md 3.8, 3.9.
+// The realm file itself before anybody writes to it: made, brought into the form that can be updated, and cut to size.
+// Only for the one who has the file alone, or begins a session, and only with the first transaction: opening changes
+// nothing. Source: format/3-commit.md 3.8, 3.9.
 
 import Glibc
 
@@ -63,15 +64,22 @@ struct RealmFileMaker {
 
   /// Brings a file into the form that can be updated, and gives back what a crash left at its end.
   static func prepare(_ storage: any Storage, _ snapshot: Snapshot, _ header: Header) throws(FileError) {
-    if header.isStreaming {
-      try Committer.write(storage, UInt64(header.topRef).littleEndian, at: 8)
-      try Committer.write(storage, UInt8(header.format), at: 21)
-      try storage.sync()
-      try Committer.write(storage, UInt8(1), at: 23)
-      try storage.sync()
-    }
+    if header.isStreaming { try convert(storage, header) }
     if header.topRef != 0 { try trim(storage, to: snapshot.logicalSize) }
-    // A normal file is a whole number of pages.
+    try completePages(storage)
+  }
+
+  /// Makes the header of a copy, which cannot be updated, one that can.
+  private static func convert(_ storage: any Storage, _ header: Header) throws(FileError) {
+    try Committer.write(storage, UInt64(header.topRef).littleEndian, at: 8)
+    try Committer.write(storage, UInt8(header.format), at: 21)
+    try storage.sync()
+    try Committer.write(storage, UInt8(1), at: 23)
+    try storage.sync()
+  }
+
+  /// A file that is updated is a whole number of pages.
+  static func completePages(_ storage: any Storage) throws(FileError) {
     try storage.grow(to: wholePages(try storage.size()))
   }
 

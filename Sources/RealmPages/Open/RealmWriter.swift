@@ -118,7 +118,7 @@ public final class RealmWriter: Sendable {
           "an earlier commit failed to reach the disk, so the file must be opened again: \(failure)"
         )
       }
-      return try place.begin(until: deadline)
+      return try noting { () throws(TransactionError) in try place.begin(until: deadline) }
     } catch {
       gate.leave()
       throw error

@@ -16,6 +16,8 @@ final class SharedWriter: CommitPlace {
     var unpublished: Committer.Result?
     /// The version that the header shows meanwhile, held so that a crash leads back to something whole.
     var onDisk: (session: Session, slot: Int)?
+    /// The session in which the size of the file was put right.
+    weak var readied: Session?
   }
 
   /// Opens a file and joins the session.
@@ -32,23 +34,25 @@ final class SharedWriter: CommitPlace {
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
   func begin(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot {
+    let session: Session
     do throws(OpenError) {
       // No session: a file that is not written to, as the caller finds out.
-      guard let session = try participant.beginWriting() else { return try participant.latest() }
-      do {
-        try session.lockForWriting(until: deadline)
-        let base = try session.versions.grabNewest()
-        state.withLock { $0.turn = (session, base, false) }
-      } catch {
-        session.unlock(hasCommitted: false)
-        participant.endWriting()
-        throw OpenError(error)
-      }
-      do throws(OpenError) { return try participant.latest() } catch {
-        end()
-        throw error
-      }
+      guard let joined = try participant.beginWriting() else { return try participant.latest() }
+      session = joined
     } catch { throw TransactionError(error) }
+    do throws(SessionError) {
+      try session.lockForWriting(until: deadline)
+      let base = try session.versions.grabNewest()
+      state.withLock { $0.turn = (session, base, false) }
+    } catch {
+      session.unlock(hasCommitted: false)
+      participant.endWriting()
+      throw TransactionError(error)
+    }
+    do throws(OpenError) { return try participant.latest() } catch {
+      end()
+      throw TransactionError(error)
+    }
   }
 
   func end() {
@@ -96,6 +100,7 @@ final class SharedWriter: CommitPlace {
     try taking { () throws(SessionError) in try session.lockControl() }
     defer { session.unlockControl() }
     do throws(TransactionError) {
+      try ready(storage, base, reachable, session)
       return try Committer(group: group, storage: storage, base: base.top, oldest: reachable.oldest).write()
     } catch {
       // Space that the file had grown by is given back, if nobody can have noticed it; otherwise the next commit uses
@@ -105,6 +110,23 @@ final class SharedWriter: CommitPlace {
       }
       throw error
     }
+  }
+
+  /// Gives back what a crash left at the end of the file, if nobody can use it. Once a session.
+  private func ready(
+    _ storage: any Storage,
+    _ base: Snapshot,
+    _ reachable: VersionList.Reachable,
+    _ session: Session
+  ) throws(TransactionError) {
+    if state.withLock({ $0.readied === session }) { return }
+    do throws(FileError) {
+      if base.top.ref != 0, session.participants == 1 {
+        try RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))
+      }
+      try RealmFileMaker.completePages(storage)
+    } catch { throw TransactionError(error) }
+    state.withLock { $0.readied = session }
   }
 
   func publishNewest(_ newest: Snapshot) throws(TransactionError) {
