@@ -150,7 +150,7 @@ struct ChangeTests {
   @Test("eight threads read a realm that is replaced and committed to all the time, and see whole texts only")
   func readersDuringChanges() throws {
     let scratch = try ScratchRealm("people")
-    let tree = try scratch.tree()
+    let tree = try scratch.tree(MountOptions(), .immutable)
     let end = Date().addingTimeInterval(2)
     let problems = Mutex<[String]>([])
     let reads = Atomic<Int>(0)

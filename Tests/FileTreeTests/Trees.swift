@@ -39,8 +39,8 @@ final class ScratchRealm: Sendable {
   /// Overwrites the file in place.
   func write(_ bytes: [UInt8]) throws { try Data(bytes).write(to: file) }
 
-  func tree(_ options: MountOptions = MountOptions()) throws -> FileTree {
-    try FileTree(Realm(Configuration(path: file.path)), options: options)
+  func tree(_ options: MountOptions = MountOptions(), _ mode: Configuration.Mode = .shared) throws -> FileTree {
+    try FileTree(Realm(Configuration(path: file.path, mode: mode)), options: options)
   }
 
   /// Whether commits by another program can be made: they need a tool that is not part of the package.

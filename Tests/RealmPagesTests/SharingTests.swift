@@ -143,6 +143,27 @@ struct SharingTests {
     }
   }
 
+  @Test("a file that took the place of ours is read and written from then on")
+  func replaced() throws {
+    try withFolder { path in
+      let other = path + ".other"
+      do {
+        for file in [path, other] { try makeCounter(RealmWriter(Configuration(path: file), create: true)) }
+        let second = try RealmWriter(Configuration(path: other))
+        for _ in 0..<5 { try count(second) }
+      }
+      let writer = try RealmWriter(Configuration(path: path))
+      let former = open(path, O_RDONLY)
+      defer { close(former) }
+      #expect(try value(writer.realm.latest()) == 0)
+      let before = try Data(contentsOf: URL(fileURLWithPath: path))
+      #expect(rename(other, path) == 0)
+      try count(writer)
+      #expect(try value(writer.realm.latest()) == 6)
+      #expect(Foundation.FileHandle(fileDescriptor: former).readDataToEndOfFile() == before, "the former file was written")
+    }
+  }
+
   @Test("a lock file of another layout is refused, and not touched")
   func otherLayout() throws {
     try withFolder { path in

@@ -72,9 +72,12 @@ final class Participant: VersionReader {
     if state.session == nil, state.bystander == nil { try enter(&state) }
     if let bystander = state.bystander {
       let (snapshot, header, _) = try bystander.latestWithHeader()
-      if !Self.takesPart(snapshot, header) { return snapshot }
+      let wasReplaced = state.file?.wasReplaced() ?? false
+      if !wasReplaced && !Self.takesPart(snapshot, header) { return snapshot }
       try enter(&state)
+      if let bystander = state.bystander { return try bystander.latest() }
     }
+    if state.file?.wasReplaced() ?? false { try follow(&state) }
     guard let session = state.session else { throw OpenError(.inUse, "\(configuration.path): no session") }
     if let snapshot = state.snapshot, let pin = snapshot.pin, pin.isValid, pin.session === session,
       pin.listed.slot == session.versions.newestSlot, state.space?.isSpent == false
@@ -82,6 +85,18 @@ final class Participant: VersionReader {
       return snapshot
     }
     return try advance(&state, session)
+  }
+
+  /// Goes on with the file that took the place of the one we have, as a `mv` without regard for who has it open does.
+  private func follow(_ state: inout State) throws(OpenError) {
+    if let session = state.session, session.participants > 1 {
+      throw OpenError(
+        .inUse,
+        "\(configuration.path): the file was replaced while several programs have it open: close all of them"
+      )
+    }
+    leave(&state)
+    try enter(&state)
   }
 
   /// Takes the newest version from the list.
@@ -204,7 +219,7 @@ final class Participant: VersionReader {
     let probe = try HeaderReader(configuration)
     let (snapshot, header, _) = try probe.latestWithHeader()
     if !Self.takesPart(snapshot, header) {
-      state.bystander = probe
+      (state.bystander, state.file) = (probe, nil)
       return
     }
     state.session = try session(forWriting: false) { () throws(OpenError) in
@@ -297,12 +312,17 @@ final class Participant: VersionReader {
       }
       guard let idleTime = configuration.idleTime, now >= lastUse.advanced(by: idleTime) else { return }
       if pin?.isHeld ?? false || state.superseded.contains(where: { $0.pin.pin?.isHeld ?? false }) { return }
-      pin?.revoke()
-      for entry in state.superseded { entry.pin.pin?.revoke() }
-      state.superseded = []
-      session.leave()
-      state.session = nil
+      leave(&state)
     }
+  }
+
+  /// Gives up our place, and with it everything that was read there.
+  private func leave(_ state: inout State) {
+    state.snapshot?.pin?.revoke()
+    for entry in state.superseded { entry.pin.pin?.revoke() }
+    state.superseded = []
+    state.session?.leave()
+    state.session = nil
   }
 
   // MARK: writing
@@ -311,7 +331,6 @@ final class Participant: VersionReader {
   func beginWriting() throws(OpenError) -> Session? {
     touch()
     return try state.withLock { state throws(OpenError) in
-      if state.bystander != nil, state.file?.wasReplaced() ?? false { try enter(&state) }
       let snapshot = try newest(&state)
       if state.bystander != nil, RealmWriter.refusal(snapshot) == nil { try convert(&state) }
       state.isWriting = state.session != nil
