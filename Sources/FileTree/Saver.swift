@@ -137,7 +137,9 @@ final class Saver: Sendable {
   }
 
   private func begin() throws(FileTreeError) -> WriteTransaction {
-    do throws(TransactionError) { return try writer.begin(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
+    do throws(TransactionError) { return try writer.begin(timeout: options.lockTimeout) } catch {
+      throw FileTreeError(error)
+    }
   }
 
   private func commit(

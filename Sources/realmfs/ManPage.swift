@@ -101,8 +101,8 @@ enum ManPage {
     "\\fIMOUNTPOINT\\fR/\\fICLASS\\fR/\\fIKEY\\fR.json is an object. "
       + "\\fIMOUNTPOINT\\fR/.realm holds the schema, the version and figures; it is hidden unless \\fBshow_control\\fR "
       + "is given.",
-    "\\fIFILE\\fR.lock is the lock file of the programs that use the realm. A mount for writing locks it; a read-only "
-      + "one only reads in /proc/locks who holds it.",
+    "\\fIFILE\\fR.lock, \\fIFILE\\fR.management and \\fIFILE\\fR.note are what the programs that have the realm open "
+      + "share: who is there, which versions are read, whose turn it is to write. They may stay when nobody is there.",
   ]
 
   private static let examples = [

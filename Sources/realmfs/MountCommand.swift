@@ -78,8 +78,24 @@ private struct Mount {
 
   /// The realm as a tree: one that can be changed, unless the user or the file is against it.
   private func makeTree() throws(CommandFailure) -> FileTree {
-    let mode: Configuration.Mode = arguments.has(.immutable) ? .immutable : .shared
-    let configuration = try RealmSource.configuration(path: path, arguments, mode)
+    var configuration = try RealmSource.configuration(path: path, arguments, .shared)
+    if arguments.has(.immutable) {
+      configuration.mode = .immutable
+    } else if System.isReadOnly(path) {
+      Log.notice("\(path) is on a read-only file system, so it is mounted as with --immutable")
+      configuration.mode = .immutable
+    }
+    // Other programs look for the lock file beside the file itself, not beside a link to it.
+    if configuration.mode == .shared { configuration.path = System.real(path) ?? path }
+    do throws(CommandFailure) { return try makeTree(configuration) } catch {
+      guard error.code == .inUse else { throw error }
+      let holders = LockHolders.ofRealm(at: path).map(\.description)
+      if holders.isEmpty { throw error }
+      throw CommandFailure(.inUse, "\(error.message) (in use by \(holders.joined(separator: ", ")))")
+    }
+  }
+
+  private func makeTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
     if let writer = try writer(configuration) {
       do throws(FileTreeError) { return try FileTree(writer, options: options) } catch {
         throw CommandFailure(error, path: path)
@@ -93,7 +109,9 @@ private struct Mount {
 
   /// What changes the realm; nil for a mount that only shows, by choice or because the file must not be changed.
   private func writer(_ configuration: Configuration) throws(CommandFailure) -> RealmWriter? {
-    if arguments.has(.immutable) || arguments.has(.readOnly) || arguments.mountOption(.readOnly) != nil { return nil }
+    if configuration.mode == .immutable || arguments.has(.readOnly) || arguments.mountOption(.readOnly) != nil {
+      return nil
+    }
     var probe = configuration
     probe.mode = .immutable
     if let reason = RealmWriter.reasonAgainst(writing: try RealmSource(probe).latest()) {

@@ -30,8 +30,9 @@ enum Options {
         SIGHUP unmount.
         """,
         """
-        While mounted for writing, the realm is locked for other programs. If a running program holds FILE.lock, mount \
-        refuses and names it; --immutable mounts all the same, read-only.
+        Apps and other mounts can have the realm open at the same time: each sees the other's commits, and writers take \
+        turns. A program that has the realm for itself, or shares it in a way that realmfs does not know, makes mount \
+        refuse and name it; --immutable mounts all the same, read-only.
         """,
       ]
     ),

@@ -39,6 +39,12 @@ enum System {
     return stat(path, &status) == 0 ? .success(status) : .failure(Errno(code: errno))
   }
 
+  /// Whether nothing on the file system of `path` can be written; false if there is no such path.
+  static func isReadOnly(_ path: String) -> Bool {
+    var status = statvfs()
+    return statvfs(path, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
+  }
+
   /// `path` from the root, without touching the file system: the working directory comes before a relative path.
   static func absolute(_ path: String) -> String {
     if path.hasPrefix("/") { return path }

@@ -16,6 +16,7 @@ read_everything() {
 
 # What must stay. The times come first, for looking at the content changes them.
 times() { stat -c '%n size=%s mode=%f owner=%u:%g inode=%i atime=%.9X mtime=%.9Y ctime=%.9Z' "$1/people.realm" "$1"; }
+first_but_access_time() { head -n 1 <<<"$1" | sed 's/ atime=[^ ]*//'; }
 content() { sha256sum "$1/people.realm" && find "$1" -mindepth 1 -printf '%P\n' | sort; }
 
 folder=$(new_directory folder)
@@ -26,7 +27,7 @@ cp "$fixtures/people.realm" "$folder/people.realm"
 content_before=$(content "$folder")
 touch -d '2020-02-03 04:05:06.789' "$folder/people.realm" "$folder"
 times_before=$(times "$folder")
-check "everything is read" read_everything "$folder/people.realm" "$point" --read-only
+check "everything is read" read_everything "$folder/people.realm" "$point" --immutable
 equal "no time, size or mode changed, $kind" "$times_before" "$(times "$folder")"
 equal "no byte changed, and nothing was left in the folder" "$content_before" "$(content "$folder")"
 
@@ -42,9 +43,31 @@ if command -v strace >/dev/null; then
 else
   skip "strace is absent: system calls were not traced"
 fi
+for option in --read-only --verbose; do
+  check "everything is read with $option" read_everything "$folder/people.realm" "$point" "$option"
+  equal "the realm file did not change" "$(first_but_access_time "$times_before")" \
+    "$(first_but_access_time "$(times "$folder")")"
+  equal "none of its bytes did" "${content_before%%$'\n'*}" "$(content "$folder" | head -n 1)"
+done
+cp "$fixtures/streaming-form.realm" "$folder/copied.realm"
+before=$(sha256sum "$folder/copied.realm")
+check "a copy is mounted for writing" "$realmfs" mount "$folder/copied.realm" "$point"
+check "and read" grep -rq . "$point"
+check "umount" "$realmfs" umount "$point"
+equal "it is still the same copy" "$before" "$(sha256sum "$folder/copied.realm")"
 umount "$folder" 2>/dev/null
 
 # A folder that nobody can write to.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+  folder=$(new_directory closed)
+  cp "$fixtures/people.realm" "$folder/people.realm"
+  chmod 755 "$scratch" "$folder"
+  chmod 666 "$folder/people.realm" /dev/fuse
+  user_point=$(new_directory usermnt)
+  chown 65534 "$user_point"
+  check_status "where no lock file can be made, mount suggests --immutable" 3 "people.realm.lock: .*--immutable" \
+    setpriv --reuid=65534 --regid=65534 --clear-groups "$realmfs" mount "$folder/people.realm" "$user_point"
+fi
 folder=$(new_directory source)
 bound=$(new_directory bound)
 cp "$fixtures/people.realm" "$folder/people.realm"

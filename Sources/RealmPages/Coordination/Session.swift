@@ -58,10 +58,11 @@ final class Session: @unchecked Sendable {
       throw OpenError(SessionError(FileError("mkdir", path + ".management", errno)))
     }
     let versions = VersionList(lockFile)
-    guard let thread = WorkerThread(interval: .milliseconds(500), whenIdle: { [weak lockFile] in
+    let idle: @Sendable () -> Void = { [weak lockFile] in
       whenIdle()
       lockFile.map(Self.heal)
-    }) else {
+    }
+    guard let thread = WorkerThread(interval: .milliseconds(500), whenIdle: idle) else {
       throw OpenError(SessionError(FileError("pthread_create", path, EAGAIN)))
     }
     do throws(OpenError) {
