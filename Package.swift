@@ -63,3 +63,15 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// Measured, not shipped: REALMFS_BENCHMARKS=1 swift build -c release --product WriteBench.
+if Context.environment["REALMFS_BENCHMARKS"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "WriteBench",
+      dependencies: ["RealmPages"],
+      path: "Benchmarks/WriteBench",
+      swiftSettings: strict
+    )
+  )
+}

@@ -197,8 +197,8 @@ extension NodeEditor {
     let start = index == 0 ? 0 : Int(slab.int(ends, index - 1))
     let size = (value?.count ?? 0) + zeros
     splice(blob, start, start, value ?? UnsafeRawBufferPointer(start: nil, count: 0), zeros: zeros)
-    slab.insertInt(ends, index, Int64(start))
-    shift(ends, from: index, size)
+    slab.insertInt(ends, index, Int64(start + size))
+    shift(ends, from: index + 1, size)
     slab.insertInt(nulls, index, value == nil ? 1 : 0)
   }
 

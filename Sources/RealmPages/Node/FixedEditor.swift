@@ -130,7 +130,7 @@ extension NodeEditor {
       setFixedNull(ref, i, width, isFixedNull(ref, i + 1, width))
     }
     setFixedNull(ref, count - 1, width, false)
-    slab.setHeader(ref, [], .multiply, width: count == 1 ? 1 : 1, count: fixedSize(count - 1, width))
+    slab.setHeader(ref, [], .multiply, width: 1, count: fixedSize(count - 1, width))
   }
 
   private func fixed(_ ref: Int, _ index: Int, _ width: Int) -> UnsafeMutableRawPointer {

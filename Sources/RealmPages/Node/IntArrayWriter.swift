@@ -97,7 +97,29 @@ extension Slab {
   }
 
   /// Inserts `value` before element `index` of a dirty integer node.
+  @inline(__always)
   func insertInt(_ ref: Int, _ index: Int, _ value: Int64) {
+    if !append(ref, index, value) { insertAnywhere(ref, index, value) }
+  }
+
+  /// Adds `value` as element `index` if that is the end, the width suffices and there is room: what building a leaf
+  /// does nearly always.
+  @inline(__always)
+  private func append(_ ref: Int, _ index: Int, _ value: Int64) -> Bool {
+    let memory = memory(ref), word = UInt64(littleEndian: memory.load(as: UInt64.self))
+    let count = Int(word.byteSwapped & 0xFF_FFFF), code = word >> 32 & 7
+    guard code >= 4, index == count, count < 0xFF_FFFF else { return false }
+    let shift = Int(code) - 4, bits = 8 << shift
+    guard bits == 64 || value >> (bits - 1) == value >> 63 else { return false }
+    guard Node.headerSize + (count + 1) << shift <= capacity(ref) else { return false }
+    PackedBits.store(memory + Node.headerSize, UInt8(bits), count, value)
+    let header = word & 0xFF_FFFF_FFFF | UInt64(UInt32(count + 1).byteSwapped >> 8) << 40
+    memory.storeBytes(of: header.littleEndian, as: UInt64.self)
+    return true
+  }
+
+  @inline(never)
+  private func insertAnywhere(_ ref: Int, _ index: Int, _ value: Int64) {
     insert(ref, index, value, needed: PackedBits.width(value), isSigned: true)
   }
 

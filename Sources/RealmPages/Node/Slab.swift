@@ -22,14 +22,16 @@ final class Slab: @unchecked Sendable {
     var capacity: Int
   }
 
+  // Exclusive access is not checked at run time here: one thread, and no property is handed out for writing.
+
   /// The smallest ref of a dirty node.
   let firstRef: Int
-  private var blocks: UnsafeMutablePointer<Block>
-  private var blockCount = 0
-  private var blockCapacity = 1024
-  private var unused: [Int] = []
+  @exclusivity(unchecked) private var blocks: UnsafeMutablePointer<Block>
+  @exclusivity(unchecked) private var blockCount = 0
+  @exclusivity(unchecked) private var blockCapacity = 1024
+  @exclusivity(unchecked) private var unused: [Int] = []
   /// Nodes of the file that this version no longer refers to: what their space becomes is the committer's business.
-  private(set) var freed: [(ref: Int, size: Int)] = []
+  @exclusivity(unchecked) private(set) var freed: [(ref: Int, size: Int)] = []
   private let space: PageSpace?
   private let limit: Int
 
@@ -67,6 +69,10 @@ final class Slab: @unchecked Sendable {
     return blocks[id].memory
   }
 
+  /// The bytes that there is room for in a dirty node, header included.
+  @inline(__always)
+  func capacity(_ ref: Int) -> Int { blocks[id(ref)].capacity }
+
   /// A new node with room for `payload` bytes. Its header has been written, its payload has not.
   func make(
     _ flags: NodeFlags,
@@ -101,12 +107,7 @@ final class Slab: @unchecked Sendable {
   @inline(__always)
   func setHeader(_ ref: Int, _ flags: NodeFlags, _ scheme: WidthScheme, width: UInt8, count: Int) {
     precondition(count <= 0xFF_FFFF, "a node of too many elements")
-    let memory = memory(ref)
-    let code: UInt8 = width == 0 ? 0 : UInt8(width.trailingZeroBitCount) + 1
-    let flagByte = flags.rawValue | scheme.rawValue << 3 | code
-    // Bytes 0 to 3 are a checksum that nobody computes: "AAAA". The count is big-endian.
-    let word = 0x4141_4141 | UInt64(flagByte) << 32 | UInt64(UInt32(count).byteSwapped >> 8) << 40
-    memory.storeBytes(of: word.littleEndian, as: UInt64.self)
+    Node.writeHeader(memory(ref), flags, scheme, width: width, count: count)
   }
 
   /// Changes only the count of a dirty node.
@@ -168,6 +169,21 @@ final class Slab: @unchecked Sendable {
 }
 
 extension Node {
+  /// Writes a header. Bytes 0 to 3 are a checksum that nobody computes: "AAAA". The count is big-endian.
+  @inline(__always)
+  static func writeHeader(
+    _ memory: UnsafeMutableRawPointer,
+    _ flags: NodeFlags,
+    _ scheme: WidthScheme,
+    width: UInt8,
+    count: Int
+  ) {
+    let code: UInt8 = width == 0 ? 0 : UInt8(width.trailingZeroBitCount) + 1
+    let flagByte = flags.rawValue | scheme.rawValue << 3 | code
+    let word = 0x4141_4141 | UInt64(flagByte) << 32 | UInt64(UInt32(count).byteSwapped >> 8) << 40
+    memory.storeBytes(of: word.littleEndian, as: UInt64.self)
+  }
+
   /// The flag bits of the header.
   var nodeFlags: NodeFlags {
     var flags: NodeFlags = []

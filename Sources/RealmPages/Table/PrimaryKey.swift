@@ -46,14 +46,14 @@ public enum PrimaryKey: Hashable, Sendable {
     }
   }
 
-  /// The bytes that stand for the key in a search index; nil for null. Source: format/2-model.md M10.
-  var indexData: [UInt8]? {
+  /// Calls `body` with the key as a view.
+  func withView<R>(_ body: (ValueView) throws(FormatError) -> R) throws(FormatError) -> R {
     switch self {
-    case .null: nil
-    case .int(let value): Self.littleEndian(UInt64(bitPattern: value))
-    case .string(let bytes): bytes
-    case .objectID(let id): Self.bigEndian(id.high) + Self.bigEndian(id.low)
-    case .uuid(let id): Self.bigEndian(id.high) + Self.bigEndian(id.low)
+    case .null: return try body(.null)
+    case .int(let value): return try body(.int(value))
+    case .string(let bytes): return try bytes.withView { (view) throws(FormatError) in try body(.string(view)) }
+    case .objectID(let id): return try body(.objectID(id))
+    case .uuid(let id): return try body(.uuid(id))
     }
   }
 
@@ -64,7 +64,14 @@ public enum PrimaryKey: Hashable, Sendable {
     case .null: low = 0
     case .int(let value): low = UInt64(bitPattern: value)
     case .string, .objectID:
-      guard let data = indexData else { return nil }
+      let data: [UInt8]
+      if case .string(let bytes) = self {
+        data = bytes
+      } else if case .objectID(let id) = self {
+        data = Self.bigEndian(id.high) + Self.bigEndian(id.low)
+      } else {
+        return nil
+      }
       var digest = [UInt8](repeating: 0, count: 20)
       guard SHA1(data, data.count, &digest) != nil else { return nil }
       low = digest.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
@@ -73,9 +80,6 @@ public enum PrimaryKey: Hashable, Sendable {
     return ObjKey(Int64(low & 0x3FFF_FFFF_FFFF_FFFF))
   }
 
-  private static func littleEndian(_ value: UInt64) -> [UInt8] {
-    withUnsafeBytes(of: value.littleEndian) { [UInt8]($0) }
-  }
   private static func bigEndian<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
     withUnsafeBytes(of: value.bigEndian) { [UInt8]($0) }
   }

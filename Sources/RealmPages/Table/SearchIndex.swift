@@ -11,15 +11,15 @@ struct SearchIndex {
   /// Inner levels at one offset: 1000 entries a node.
   private static let maximumDepth = 12
 
-  /// The first object listed for `key` that `isMatch` confirms; nil if there is none. Cost O(log n).
+  /// The first object listed for `value` that `isMatch` confirms; nil if there is none. Cost O(log n).
   func first(
-    _ key: PrimaryKey,
+    _ value: ValueView,
     where isMatch: (ObjKey) throws(FormatError) -> Bool
   ) throws(FormatError) -> ObjKey? {
-    let data = key.indexData
+    let data = IndexData(value)
     var ref = rootRef
     for offset in stride(from: 0, through: Self.maximumOffset + 4, by: 4) {
-      guard let entry = try entry(ref, Self.word(data, offset)) else { return nil }
+      guard let entry = try entry(ref, data.key(offset)) else { return nil }
       if entry & 1 != 0 {
         let found = ObjKey(Int64(bitPattern: UInt64(bitPattern: entry) >> 1))
         return try isMatch(found) ? found : nil
@@ -55,15 +55,5 @@ struct SearchIndex {
       node = try arena.refs(node.child(low + 1), slots: 1)
     }
     throw FormatError("the index is deeper than \(Self.maximumDepth) levels", ref: ref)
-  }
-
-  /// Four bytes of a value as the index compares them: big-endian and signed; 'X' marks the end of the value.
-  static func word(_ data: [UInt8]?, _ offset: Int) -> Int32 {
-    guard let data, offset <= data.count else { return 0 }
-    var word: UInt32 = 0
-    for i in offset..<offset + 4 {
-      word = word << 8 | UInt32(i < data.count ? data[i] : i == data.count ? UInt8(ascii: "X") : 0)
-    }
-    return Int32(bitPattern: word)
   }
 }

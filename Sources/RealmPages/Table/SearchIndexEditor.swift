@@ -1,71 +1,5 @@
 // Changing search indexes. Source: format/2-model.md M10.
 
-/// The bytes that stand for values in an index.
-enum IndexBytes {
-  /// Calls `body` with the bytes of a scalar; nil for null.
-  static func with<R>(_ value: ValueView, _ body: (UnsafeRawBufferPointer?) throws(FormatError) -> R)
-    throws(FormatError) -> R
-  {
-    switch value {
-    case .null: return try body(nil)
-    case .int(let value): return try integer(value, body)
-    case .bool(let value): return try integer(value ? 1 : 0, body)
-    case .float(let value):
-      if let whole = Int32(exactly: value) { return try integer(Int64(whole), body) }
-      return try raw(value.bitPattern.littleEndian, body)
-    case .double(let value):
-      if let whole = Int32(exactly: value) { return try integer(Int64(whole), body) }
-      return try raw(value.bitPattern.littleEndian, body)
-    case .string(let bytes), .data(let bytes): return try body(bytes.unsafeBytes)
-    case .objectID(let id): return try id.withBytes { (bytes) throws(FormatError) in try body(bytes) }
-    case .uuid(let id): return try id.withBytes { (bytes) throws(FormatError) in try body(bytes) }
-    case .date(let date):
-      var bytes = (date.seconds.littleEndian, date.nanoseconds.littleEndian)
-      return try withUnsafeBytes(of: &bytes) { buffer throws(FormatError) in
-        try body(UnsafeRawBufferPointer(rebasing: buffer[0..<12]))
-      }
-    case .decimal128(let value):
-      if let whole = ValueOrder.int64(value) { return try integer(whole, body) }
-      return try raw((value.low.littleEndian, value.high.littleEndian), body)
-    case .link(let table, let key):
-      let bytes =
-        withUnsafeBytes(of: table.value.littleEndian) { [UInt8]($0) }
-        + withUnsafeBytes(of: key.value.littleEndian) { [UInt8]($0) }
-      return try bytes.withUnsafeBytesOf { (bytes) throws(FormatError) in try body(bytes) }
-    case .list, .set:
-      return try [UInt8]("__List__".utf8).withUnsafeBytesOf { (bytes) throws(FormatError) in try body(bytes) }
-    case .dictionary:
-      return try [UInt8]("__Dictionary__".utf8).withUnsafeBytesOf { (bytes) throws(FormatError) in try body(bytes) }
-    }
-  }
-
-  private static func integer<R>(
-    _ value: Int64,
-    _ body: (UnsafeRawBufferPointer?) throws(FormatError) -> R
-  ) throws(FormatError) -> R { try raw(value.littleEndian, body) }
-
-  private static func raw<T: BitwiseCopyable, R>(
-    _ value: T,
-    _ body: (UnsafeRawBufferPointer?) throws(FormatError) -> R
-  ) throws(FormatError) -> R {
-    var copy = value
-    return try withUnsafeBytes(of: &copy) { (buffer) throws(FormatError) in try body(buffer) }
-  }
-}
-
-/// Bytes at a stable address.
-final class BytesBox {
-  let buffer: UnsafeRawBufferPointer
-
-  init(_ bytes: [UInt8]) {
-    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, bytes.count), alignment: 8)
-    copy.copyBytes(from: bytes)
-    buffer = UnsafeRawBufferPointer(start: copy.baseAddress, count: bytes.count)
-  }
-
-  deinit { buffer.deallocate() }
-}
-
 /// Changes one index.
 struct SearchIndexEditor {
   let editor: NodeEditor
@@ -77,8 +11,6 @@ struct SearchIndexEditor {
   private static let maximumOffset = 200
   /// The bytes of a string in an indexed list at most.
   static let maximumWord = 200
-  /// The index word of a value that has ended: 'X' and zeros.
-  private static let wordEnd: Int32 = 0x5800_0000
 
   private var slab: Slab { editor.slab }
   private var arena: Arena { editor.arena }
@@ -99,42 +31,60 @@ struct SearchIndexEditor {
 
   // MARK: insertion
 
+  /// What is being inserted.
+  private struct Entry {
+    let data: IndexData
+    let value: ValueView
+    let key: ObjKey
+    let isUnique: Bool
+    /// The object that has the value already, when it must be unique. Nothing was changed then.
+    var conflict: ObjKey?
+  }
+
   /// Lists `key` under `value`. `valueOf` reads the indexed value of an object that is in the index already.
   func insert(
     _ value: ValueView,
     _ key: ObjKey,
     valueOf: (ObjKey) throws(FormatError) -> ValueView
   ) throws(FormatError) {
-    try IndexBytes.with(value) { (data) throws(FormatError) in
-      try insert(root, data, 0, value, key, valueOf)
-    }
+    var entry = Entry(data: IndexData(value), value: value, key: key, isUnique: false)
+    try insert(root, 0, &entry, valueOf)
+  }
+
+  /// Lists `key` under `value` unless another object is listed there: then returns that one and changes nothing.
+  func insertUnique(
+    _ value: ValueView,
+    _ key: ObjKey,
+    valueOf: (ObjKey) throws(FormatError) -> ValueView
+  ) throws(FormatError) -> ObjKey? {
+    var entry = Entry(data: IndexData(value), value: value, key: key, isUnique: true)
+    try insert(root, 0, &entry, valueOf)
+    return entry.conflict
   }
 
   /// Lists `key` under a word of a full-text or list index; null is a word of its own.
   func insert(word: [UInt8]?, _ key: ObjKey) throws(FormatError) {
-    try Self.withBytes(word) { (bytes) throws(FormatError) in
-      try insert(root, bytes, 0, .null, key) { _ throws(FormatError) in .null }
+    try Self.withData(word) { (data) throws(FormatError) in
+      var entry = Entry(data: data, value: .null, key: key, isUnique: false)
+      try insert(root, 0, &entry) { _ throws(FormatError) in .null }
     }
   }
 
-  private static func withBytes(
+  private static func withData(
     _ word: [UInt8]?,
-    _ body: (UnsafeRawBufferPointer?) throws(FormatError) -> Void
+    _ body: (IndexData) throws(FormatError) -> Void
   ) throws(FormatError) {
-    guard let word else { return try body(nil) }
-    try word.withUnsafeBytesOf { (bytes) throws(FormatError) in try body(bytes) }
+    guard let word else { return try body(IndexData(word: nil)) }
+    try word.withView { (bytes) throws(FormatError) in try body(IndexData(word: bytes)) }
   }
 
   private func insert(
     _ slot: Slot,
-    _ data: UnsafeRawBufferPointer?,
     _ offset: Int,
-    _ value: ValueView,
-    _ key: ObjKey,
+    _ entry: inout Entry,
     _ valueOf: (ObjKey) throws(FormatError) -> ValueView
   ) throws(FormatError) {
-    let word = Self.word(data, offset)
-    guard let split = try insert(slot, word, data, offset, value, key, valueOf) else { return }
+    guard let split = try insert(slot, entry.data.key(offset), offset, &entry, valueOf) else { return }
     let left = try editor.ref(slot)
     editor.set(
       slot,
@@ -151,19 +101,18 @@ struct SearchIndexEditor {
   private func insert(
     _ slot: Slot,
     _ word: Int32,
-    _ data: UnsafeRawBufferPointer?,
     _ offset: Int,
-    _ value: ValueView,
-    _ key: ObjKey,
+    _ entry: inout Entry,
     _ valueOf: (ObjKey) throws(FormatError) -> ValueView
   ) throws(FormatError) -> Int? {
     let ref = try editor.dirty(slot)
-    let keys = try slab.child(ref, 0, arena)
-    let position = lowerBound(keys, word)
+    let present = try arena.integers(slab.node(ref).child(0)), position = Self.lowerBound(present, word)
     if slab.node(ref).isInner {
-      let child = min(position, slab.node(keys).count - 1)
+      let last = present.count - 1, child = min(position, last)
       let childSlot = Slot(parent: ref, index: child + 1)
-      let split = try insert(childSlot, word, data, offset, value, key, valueOf)
+      let split = try insert(childSlot, word, offset, &entry, valueOf)
+      if position <= last && split == nil { return nil }
+      let keys = try slab.child(ref, 0, arena)
       slab.setInt(keys, child, Int64(try lastWord(editor.ref(childSlot))))
       if let split {
         slab.insertInt(keys, child + 1, Int64(try lastWord(split)))
@@ -171,24 +120,27 @@ struct SearchIndexEditor {
       }
       return try splitIfFull(ref, keys, isInner: true)
     }
-    if position < slab.node(keys).count, slab.int(keys, position) == Int64(word) {
-      try add(Slot(parent: ref, index: position + 1), data, offset, value, key, valueOf)
+    if position < present.count, try present.int(position) == Int64(word) {
+      try add(Slot(parent: ref, index: position + 1), offset, &entry, valueOf)
       return nil
     }
-    let entry: Int64
-    if isFullWord, let data, offset + 4 < data.count {
+    let element: Int64
+    if isFullWord, entry.data.continues(after: offset) {
       // The word goes on: a level for every four bytes.
       let holder = slab.makeInts(.hasRefs, [Int64(Self.make(editor))])
-      try insert(Slot(parent: holder, index: 0), data, offset + 4, value, key, valueOf)
-      entry = slab.int(holder, 0)
+      try insert(Slot(parent: holder, index: 0), offset + 4, &entry, valueOf)
+      element = slab.int(holder, 0)
       try slab.drop(holder, arena)
     } else {
-      entry = Int64(bitPattern: UInt64(bitPattern: key.value) << 1 | 1)
+      element = Self.tagged(entry.key)
     }
+    let keys = try slab.child(ref, 0, arena)
     slab.insertInt(keys, position, Int64(word))
-    slab.insertInt(ref, position + 1, entry)
+    slab.insertInt(ref, position + 1, element)
     return try splitIfFull(ref, keys, isInner: false)
   }
+
+  private static func tagged(_ key: ObjKey) -> Int64 { Int64(bitPattern: UInt64(bitPattern: key.value) << 1 | 1) }
 
   private func splitIfFull(_ ref: Int, _ keys: Int, isInner: Bool) throws(FormatError) -> Int? {
     let count = slab.node(keys).count
@@ -207,51 +159,67 @@ struct SearchIndexEditor {
   /// Adds an object to an entry that exists.
   private func add(
     _ slot: Slot,
-    _ data: UnsafeRawBufferPointer?,
     _ offset: Int,
-    _ value: ValueView,
-    _ key: ObjKey,
+    _ entry: inout Entry,
     _ valueOf: (ObjKey) throws(FormatError) -> ValueView
   ) throws(FormatError) {
-    let entry = slab.int(slot.parent, slot.index)
-    if entry & 1 == 0, try arena.node(Int(entry)).hasContext {
-      try insert(slot, data, offset + 4, value, key, valueOf)
+    let element = slab.int(slot.parent, slot.index)
+    if element & 1 == 0, try arena.node(Int(element)).hasContext {
+      try insert(slot, offset + 4, &entry, valueOf)
       return
     }
-    let isSingle = entry & 1 != 0
-    let present = isSingle ? ObjKey(Int64(bitPattern: UInt64(bitPattern: entry) >> 1)) : try firstKey(Int(entry))
+    let isSingle = element & 1 != 0
+    let present = isSingle ? ObjKey(tagged: element) : try firstKey(Int(element))
     if isFullWord {
-      if let data, offset + 4 < data.count {
+      if entry.data.continues(after: offset) {
         // The present word ends where this one goes on.
-        let sub = Self.makeNode(editor, [Self.wordEnd], [entry])
-        slab.setInt(slot.parent, slot.index, Int64(sub))
-        try insert(slot, data, offset + 4, value, key, valueOf)
+        slab.setInt(slot.parent, slot.index, Int64(Self.makeNode(editor, [IndexData.end], [element])))
+        try insert(slot, offset + 4, &entry, valueOf)
         return
       }
-      if isSingle && present == key { return }
+      if isSingle && present == entry.key { return }
       let list = listOf(slot, isSingle ? present : nil)
-      let (at, isThere) = try position(list, key) { _ throws(FormatError) in 0 }
-      if !isThere { try list.insert(at, .int(key.value)) }
+      let (at, isThere) = try position(list, entry.key) { _ throws(FormatError) in 0 }
+      if !isThere { try list.insert(at, .int(entry.key.value)) }
       return
     }
-    let presentValue = try valueOf(present)
-    let isEqual = try Self.isSame(presentValue, value)
+    let presentData = IndexData(try valueOf(present)), isEqual = presentData.isEqual(entry.data)
+    if isEqual && entry.isUnique {
+      entry.conflict = present
+      return
+    }
     if isEqual || offset + 4 > Self.maximumOffset {
+      if entry.isUnique, let other = try equal(slot, entry.value, valueOf) {
+        entry.conflict = other
+        return
+      }
       // Values in their order, within a value ascending keys.
-      let list = listOf(slot, isSingle ? present : nil)
-      let (at, isThere) = try position(list, key) { (other) throws(FormatError) in
+      let list = listOf(slot, isSingle ? present : nil), value = entry.value
+      let (at, isThere) = try position(list, entry.key) { (other) throws(FormatError) in
         isEqual && offset + 4 <= Self.maximumOffset ? 0 : ValueOrder.compare(try valueOf(other), value)
       }
-      if !isThere { try list.insert(at, .int(key.value)) }
+      if !isThere { try list.insert(at, .int(entry.key.value)) }
       return
     }
     // Two values that share the word: a level below tells them apart.
-    let sub = try IndexBytes.with(presentValue) { (presentData) throws(FormatError) in
-      let word = Self.word(presentData, offset + 4)
-      return Self.makeNode(editor, [word], [entry])
+    slab.setInt(slot.parent, slot.index, Int64(Self.makeNode(editor, [presentData.key(offset + 4)], [element])))
+    try insert(slot, offset + 4, &entry, valueOf)
+  }
+
+  /// An object of an entry whose value equals `value`; for entries of long values that begin alike.
+  private func equal(
+    _ slot: Slot,
+    _ value: ValueView,
+    _ valueOf: (ObjKey) throws(FormatError) -> ValueView
+  ) throws(FormatError) -> ObjKey? {
+    let element = slab.int(slot.parent, slot.index)
+    if element & 1 != 0 { return nil }
+    let reader = try ElementReader(arena, Int(element), Self.keyElement)
+    for i in 0..<reader.count {
+      guard case .int(let key) = try reader.value(at: i) else { continue }
+      if ValueOrder.compare(try valueOf(ObjKey(key)), value) == 0 { return ObjKey(key) }
     }
-    slab.setInt(slot.parent, slot.index, Int64(sub))
-    try insert(slot, data, offset + 4, value, key, valueOf)
+    return nil
   }
 
   /// The list of an entry, made from a single object if need be.
@@ -285,60 +253,49 @@ struct SearchIndexEditor {
     return (low, false)
   }
 
-  /// Whether two values count as equal in an index: 7, 7.0 and decimal 7 share an entry only if their bytes are equal.
-  private static func isSame(_ a: ValueView, _ b: ValueView) throws(FormatError) -> Bool {
-    try IndexBytes.with(a) { (x) throws(FormatError) in
-      try IndexBytes.with(b) { (y) throws(FormatError) in
-        guard let x, let y else { return x == nil && y == nil }
-        return x.elementsEqual(y)
-      }
-    }
-  }
-
   // MARK: removal
 
   /// Takes `key` out of the entry for `value`.
   func remove(_ value: ValueView, _ key: ObjKey) throws(FormatError) {
-    try IndexBytes.with(value) { (data) throws(FormatError) in _ = try remove(root, data, 0, key) }
+    _ = try remove(root, IndexData(value), 0, key)
     try collapse(root)
   }
 
   /// Takes `key` out of the entry for a word.
   func remove(word: [UInt8]?, _ key: ObjKey) throws(FormatError) {
-    try Self.withBytes(word) { (bytes) throws(FormatError) in _ = try remove(root, bytes, 0, key) }
+    try Self.withData(word) { (data) throws(FormatError) in _ = try remove(root, data, 0, key) }
     try collapse(root)
   }
 
   /// Removes below `slot`; true if nothing is left in the node.
   private func remove(
     _ slot: Slot,
-    _ data: UnsafeRawBufferPointer?,
+    _ data: IndexData,
     _ offset: Int,
     _ key: ObjKey
   ) throws(FormatError) -> Bool {
-    let ref = try editor.dirty(slot)
-    let keys = try slab.child(ref, 0, arena), word = Self.word(data, offset)
-    let position = lowerBound(keys, word)
-    if position >= slab.node(keys).count { return false }
+    let ref = try editor.dirty(slot), word = data.key(offset)
+    let present = try arena.integers(slab.node(ref).child(0)), position = Self.lowerBound(present, word)
+    if position >= present.count { return false }
     let entrySlot = Slot(parent: ref, index: position + 1)
     if slab.node(ref).isInner {
       if try remove(entrySlot, data, offset, key) {
-        try drop(ref, keys, position)
+        try drop(ref, position)
       } else {
-        slab.setInt(keys, position, Int64(try lastWord(editor.ref(entrySlot))))
+        let last = Int64(try lastWord(editor.ref(entrySlot)))
+        if try present.int(position) != last { slab.setInt(try slab.child(ref, 0, arena), position, last) }
       }
-      return slab.node(keys).count == 0
+      return slab.node(ref).count == 1
     }
-    guard slab.int(keys, position) == Int64(word) else { return false }
+    guard try present.int(position) == Int64(word) else { return false }
     let entry = slab.int(ref, position + 1)
     if entry & 1 != 0 {
-      guard ObjKey(Int64(bitPattern: UInt64(bitPattern: entry) >> 1)) == key else { return false }
-      slab.setInt(ref, position + 1, 1)
+      guard ObjKey(tagged: entry) == key else { return false }
       slab.removeInt(ref, position + 1)
-      slab.removeInt(keys, position)
+      slab.removeInt(try slab.child(ref, 0, arena), position)
     } else if try arena.node(Int(entry)).hasContext {
       if try remove(entrySlot, data, offset + 4, key) {
-        try drop(ref, keys, position)
+        try drop(ref, position)
       } else {
         try collapse(entrySlot)
       }
@@ -346,15 +303,15 @@ struct SearchIndexEditor {
       let list = BPlusTreeEditor(editor, entrySlot, Self.keyElement)
       while let place = try place(of: key, in: list) { try list.remove(place) }
       switch try list.count() {
-      case 0: try drop(ref, keys, position)
+      case 0: try drop(ref, position)
       case 1:
         let last = try firstKey(editor.ref(entrySlot))
         try editor.clear(entrySlot)
-        slab.setInt(ref, position + 1, Int64(bitPattern: UInt64(bitPattern: last.value) << 1 | 1))
+        slab.setInt(ref, position + 1, Self.tagged(last))
       default: break
       }
     }
-    return slab.node(keys).count == 0
+    return slab.node(ref).count == 1
   }
 
   /// Where a list has `key`: keys ascend but where a list holds different values. Other writers list a key twice.
@@ -376,10 +333,10 @@ struct SearchIndexEditor {
     return nil
   }
 
-  private func drop(_ ref: Int, _ keys: Int, _ position: Int) throws(FormatError) {
+  private func drop(_ ref: Int, _ position: Int) throws(FormatError) {
     try editor.clear(Slot(parent: ref, index: position + 1))
     slab.removeInt(ref, position + 1)
-    slab.removeInt(keys, position)
+    slab.removeInt(try slab.child(ref, 0, arena), position)
   }
 
   /// An inner node with one child gives way to the child.
@@ -403,22 +360,24 @@ struct SearchIndexEditor {
 
   // MARK: words
 
-  private func lowerBound(_ keys: Int, _ word: Int32) -> Int {
-    let node = slab.node(keys)
+  private static func lowerBound(_ node: Node, _ word: Int32) -> Int {
     var low = 0, high = node.count
+    if node.width == 32 {
+      // What all writers make; 0 to 31 steps of the hottest loop of an insertion.
+      while low < high {
+        let middle = (low + high) >> 1
+        if Int32(littleEndian: node.payload.load(fromByteOffset: middle << 2, as: Int32.self)) < word {
+          low = middle + 1
+        } else {
+          high = middle
+        }
+      }
+      return low
+    }
     while low < high {
       let middle = (low + high) / 2
       if PackedBits.signed(node.payload, node.width, middle) < Int64(word) { low = middle + 1 } else { high = middle }
     }
     return low
-  }
-
-  private static func word(_ data: UnsafeRawBufferPointer?, _ offset: Int) -> Int32 {
-    guard let data, offset <= data.count else { return 0 }
-    var word: UInt32 = 0
-    for i in offset..<offset + 4 {
-      word = word << 8 | UInt32(i < data.count ? data[i] : i == data.count ? UInt8(ascii: "X") : 0)
-    }
-    return Int32(bitPattern: word)
   }
 }

@@ -131,7 +131,9 @@ public final class Table: Sendable {
     }
     if column.indexRef != 0 {
       do throws(FormatError) {
-        return try SearchIndex(arena: arena, rootRef: column.indexRef).first(primaryKey, where: confirm)
+        return try primaryKey.withView { (value) throws(FormatError) in
+          try SearchIndex(arena: arena, rootRef: column.indexRef).first(value, where: confirm)
+        }
       } catch {
         // A damaged index is only a lost shortcut: the objects themselves are asked.
       }

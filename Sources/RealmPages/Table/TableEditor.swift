@@ -1,6 +1,24 @@
 // One table of a write transaction: its schema, and its objects as rows. What links do to other tables is the
 // business of `GroupEditor`. Source: format/2-model.md M2 to M7.
 
+/// What creating an object must know of a column with an index.
+struct IndexedColumn {
+  /// In the columns of the table.
+  let index: Int
+  let key: ColKey
+  let element: ElementType
+  let isFullText: Bool
+  let isSingle: Bool
+
+  init(_ index: Int, _ column: Column) {
+    self.index = index
+    key = column.key
+    element = column.element
+    isFullText = column.index == .fullText
+    isSingle = column.collection == nil
+  }
+}
+
 /// A table that a transaction can change. Everything it holds is read from the dirty nodes, so there is one truth.
 final class TableEditor {
   let editor: NodeEditor
@@ -8,11 +26,24 @@ final class TableEditor {
   let top: Int
   let key: TableKey
   var name: String
-  private(set) var columns: [Column] = []
-  private(set) var backlinks: [Spec.BacklinkColumn] = []
-  private(set) var primaryKeyIndex: Int?
-  private var clusterColumns: [ClusterColumn] = []
-  private var isBumped = false
+  // Exclusive access is not checked at run time here: one thread changes a table, and every value goes through these.
+  @exclusivity(unchecked) private(set) var columns: [Column] = []
+  @exclusivity(unchecked) private(set) var backlinks: [Spec.BacklinkColumn] = []
+  @exclusivity(unchecked) private(set) var primaryKeyIndex: Int?
+  /// What the values of each column are, and whether it holds one value.
+  @exclusivity(unchecked) private(set) var elements: [ElementType] = []
+  @exclusivity(unchecked) private(set) var isSingle: [Bool] = []
+  /// The columns that have an index.
+  @exclusivity(unchecked) private(set) var indexes: [IndexedColumn] = []
+  /// By leaf position: the position in `columns`, or -1.
+  @exclusivity(unchecked) private var columnsByLeaf: [Int] = []
+  @exclusivity(unchecked) private var columnKeys: [ColKey] = []
+  @exclusivity(unchecked) private var layout = RowLayout([])
+  @exclusivity(unchecked) private var isBumped = false
+  /// Where new objects go, if the last one went there.
+  @exclusivity(unchecked) private var tail: ClusterTail?
+  /// No key is larger; nil before anybody asked.
+  @exclusivity(unchecked) private var keyBound: Int64?
 
   enum Slots {
     static let spec = 0, clusters = 2, key = 3, indexes = 4, columnCounter = 5, contentVersion = 6, oppositeTables = 7
@@ -36,26 +67,40 @@ final class TableEditor {
     let spec = try Spec(editor.arena, tableTop: node, place: "table \(name)")
     columns = spec.columns
     backlinks = spec.backlinks
+    let flags = editor.slab.int(top, Slots.flags) >> 1 & 3
+    kind = flags == 1 ? .embedded : flags == 2 ? .asymmetric : .topLevel
     let primaryKey = try node.int(Slots.primaryKey)
     primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
-    clusterColumns =
+    elements = columns.map(\.element)
+    columnKeys = columns.map(\.key)
+    isSingle = columns.map { $0.collection == nil }
+    indexes = columns.indices.filter { columns[$0].indexRef != 0 }.map { IndexedColumn($0, columns[$0]) }
+    tail = nil
+    columnsByLeaf = Array(repeating: -1, count: (columns.map(\.key.leafPosition).max() ?? -1) + 1)
+    for (i, column) in columns.enumerated() { columnsByLeaf[column.key.leafPosition] = i }
+    layout = RowLayout(
       columns.map { column in
         ClusterColumn(
           position: column.key.leafPosition,
           kind: column.collection == nil ? .scalar(column.element, enumRef: column.enumRef) : .collection
         )
       } + backlinks.map { ClusterColumn(position: $0.key.leafPosition, kind: .backlink) }
+    )
   }
 
-  var kind: TableKind {
-    let flags = editor.slab.int(top, Slots.flags) >> 1 & 3
-    return flags == 1 ? .embedded : flags == 2 ? .asymmetric : .topLevel
+  /// The position in `columns` of the column with this key; nil if there is none. O(1).
+  func columnIndex(_ key: ColKey) -> Int? {
+    guard key.leafPosition < columnsByLeaf.count else { return nil }
+    let index = columnsByLeaf[key.leafPosition]
+    return index >= 0 && columnKeys[index] == key ? index : nil
   }
+
+  @exclusivity(unchecked) private(set) var kind = TableKind.topLevel
 
   var className: String { name.hasPrefix(Table.classPrefix) ? String(name.dropFirst(Table.classPrefix.count)) : name }
 
   var objects: ClusterTreeEditor {
-    ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Slots.clusters), columns: clusterColumns)
+    ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Slots.clusters), layout: layout)
   }
 
   var objectCount: Int {
@@ -81,11 +126,48 @@ final class TableEditor {
     throw TransactionError(.notFound, "\(className): no object \(key)")
   }
 
+  /// Whether an object has this key. O(log n), and O(1) for a key beyond all others.
   func contains(_ key: ObjKey) throws(FormatError) -> Bool {
-    guard key.value >= 0 else { return false }
+    guard key.value >= 0, try key.value <= largestKey() else { return false }
     let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
     guard let (cluster, row) = try tree.first(notBelow: UInt64(key.value)) else { return false }
     return try cluster.key(row) == UInt64(key.value)
+  }
+
+  /// A key that none is larger than; -1 without objects.
+  private func largestKey() throws(FormatError) -> Int64 {
+    if let keyBound { return keyBound }
+    let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
+    // The order is that of unsigned numbers.
+    let bound = try tree.lastKey().map { Int64(clamping: $0) } ?? -1
+    keyBound = bound
+    return bound
+  }
+
+  /// Adds an object with a key that is new, and nothing that follows from its values elsewhere.
+  func insertRow(_ key: ObjKey, _ values: inout some RowSource) throws(FormatError) {
+    if try key.value <= largestKey() {
+      tail = nil
+      return try objects.insert(UInt64(key.value), &values)
+    }
+    keyBound = key.value
+    let objects = objects
+    if tail?.isFull ?? true { tail = try objects.tail() }
+    if var tail, !tail.isFull {
+      // The array of the way there is not shared, so nothing is copied.
+      self.tail = nil
+      try objects.append(&tail, UInt64(key.value), &values)
+      self.tail = tail
+    } else {
+      tail = nil
+      try objects.insert(UInt64(key.value), &values)
+    }
+  }
+
+  /// Removes an object, and nothing that follows from its values elsewhere.
+  func removeRow(_ key: ObjKey) throws(FormatError) {
+    tail = nil
+    try objects.remove(UInt64(key.value))
   }
 
   /// The slot of the leaf of the column at `position` in a dirty cluster.
@@ -108,6 +190,16 @@ final class TableEditor {
     return try column.leaf(editor.arena, cluster.leafRef(column.key.leafPosition)).value(row, editor.arena)
   }
 
+  /// The indexed value of an object; null if there is no such object.
+  func read(_ key: ObjKey, _ column: IndexedColumn) throws(FormatError) -> ValueView {
+    guard key.value >= 0 else { return .null }
+    let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
+    guard let (cluster, row) = try tree.first(notBelow: UInt64(key.value)), try cluster.key(row) == UInt64(key.value)
+    else { return .null }
+    let ref = try cluster.leafRef(column.key.leafPosition), enumRef = columns[column.index].enumRef
+    return try ColumnLeaf(editor.arena, ref, column.element, inTree: false, enumRef: enumRef).value(row, editor.arena)
+  }
+
   /// Replaces the value of a scalar column in a row, and nothing else: no links, no index.
   func store(_ place: ClusterTreeEditor.Place, _ column: Column, _ value: ValueView) throws(FormatError) {
     let slot = leafSlot(place, column.key.leafPosition)
@@ -121,6 +213,11 @@ final class TableEditor {
   }
 
   // MARK: keys
+
+  /// Takes back the last `nextKey()`, whose key was not used.
+  func returnKey() {
+    editor.slab.setTagged(top, Slots.sequence, editor.slab.int(top, Slots.sequence) >> 1 - 1)
+  }
 
   /// The next free object key. Source: format/2-model.md M5.
   func nextKey() throws(FormatError) -> ObjKey {
@@ -139,13 +236,16 @@ final class TableEditor {
 
   /// The index of a column, or nil if it has none.
   func index(_ column: Column) throws(FormatError) -> SearchIndexEditor? {
-    let position = column.key.leafPosition
+    try index(column.key.leafPosition, isFullWord: column.index == .fullText || column.collection != nil)
+  }
+
+  /// The index of the column at `position` in clusters, or nil if it has none.
+  func index(_ position: Int, isFullWord: Bool) throws(FormatError) -> SearchIndexEditor? {
     let refs = try editor.slab.node(top).child(Slots.indexes)
     if refs == 0 { return nil }
     let node = try editor.arena.integers(refs)
     guard position < node.count, try node.int(position) != 0 else { return nil }
     let parent = try editor.slab.child(top, Slots.indexes, editor.arena)
-    let isFullWord = column.index == .fullText || column.collection != nil
     return SearchIndexEditor(editor: editor, root: Slot(parent: parent, index: position), isFullWord: isFullWord)
   }
 
@@ -153,18 +253,18 @@ final class TableEditor {
   func find(primaryKey value: ValueView) throws(FormatError) -> ObjKey? {
     guard let primaryKeyIndex else { return nil }
     let column = columns[primaryKeyIndex]
-    guard let key = PrimaryKey(value) else { return nil }
     let refs = try editor.slab.node(top).child(Slots.indexes)
     if refs != 0 {
       let node = try editor.arena.integers(refs)
       let root = try node.childIfPresent(column.key.leafPosition)
       if root != 0 {
-        return try SearchIndex(arena: editor.arena, rootRef: root).first(key) { (found) throws(FormatError) in
-          guard let value = try read(found, column) else { return false }
-          return key.equals(value)
+        return try SearchIndex(arena: editor.arena, rootRef: root).first(value) { (found) throws(FormatError) in
+          guard let other = try read(found, column) else { return false }
+          return IndexData(other).isEqual(IndexData(value))
         }
       }
     }
+    guard let key = PrimaryKey(value) else { return nil }
     let table = try Table(editor.arena, name: name, slot: self.key.slot, ref: top)
     return try table.objectKey(primaryKey: key)
   }

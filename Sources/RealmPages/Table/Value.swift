@@ -1,7 +1,7 @@
 // Values that a program owns: what it writes.
 
 /// A value to be written, or a copy of one that was read.
-public indirect enum Value: Hashable, Sendable {
+public enum Value: Hashable, Sendable {
   case null
   case int(Int64)
   case bool(Bool)
@@ -67,6 +67,7 @@ public indirect enum Value: Hashable, Sendable {
   }
 
   /// Calls `body` with the value as a view; a list or dictionary shows as an empty one.
+  @inline(__always)
   func withView<R, E: Error>(_ body: (ValueView) throws(E) -> R) throws(E) -> R {
     switch self {
     case .null: return try body(.null)
@@ -98,6 +99,16 @@ public indirect enum Value: Hashable, Sendable {
     }
   }
 
+  /// Whether nothing but the type of a property decides if it can hold the value.
+  var isPlain: Bool {
+    switch self {
+    case .null, .int, .bool, .float, .double, .decimal128, .objectID, .uuid: true
+    case .string(let bytes), .data(let bytes): bytes.count <= BlobLimit.string
+    case .date(let date): date.nanoseconds >= 0 && date.nanoseconds < 1_000_000_000 && date.seconds >= 0
+    case .link, .list, .dictionary: false
+    }
+  }
+
   /// The limit that the value breaks, in words; nil if it breaks none.
   var brokenLimit: String? {
     switch self {
@@ -117,9 +128,10 @@ public indirect enum Value: Hashable, Sendable {
 
 extension Array where Element == UInt8 {
   /// Calls `body` with a view of the bytes.
+  @inline(__always)
   func withView<R, E: Error>(_ body: (ByteView) throws(E) -> R) throws(E) -> R {
-    let box = BytesBox(self)
-    defer { withExtendedLifetime(box) {} }
-    return try body(ByteView(base: box.buffer.baseAddress ?? ByteView.empty.base, count: count))
+    try withUnsafeBytesOf { (bytes) throws(E) in
+      try body(ByteView(base: bytes.baseAddress ?? ByteView.empty.base, count: count))
+    }
   }
 }

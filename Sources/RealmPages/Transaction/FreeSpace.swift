@@ -8,71 +8,171 @@ struct FreeRange: Hashable {
   var version: UInt64
 
   var end: Int { position + size }
+
+  /// Joins neighbours of a list that ascends by position, whatever their versions.
+  static func joined(_ ranges: [FreeRange]) -> [FreeRange] {
+    var joined: [FreeRange] = []
+    for range in ranges {
+      if let last = joined.last, last.end == range.position {
+        joined[joined.count - 1].size += range.size
+      } else {
+        joined.append(range)
+      }
+    }
+    return joined
+  }
 }
 
 /// The free space of the version that a commit builds on, and the allocator over the part that may be reused.
 struct FreeSpace {
   /// Ranges that some version in use may still read.
   let locked: [FreeRange]
-  /// Reusable chunks by size, then by position.
-  private var chunks: [(size: Int, position: Int)] = []
+  /// Reusable ranges beyond the limit of an evacuation: nothing is written there.
+  private(set) var withheld: [FreeRange] = []
+  /// Small chunks by size in units of 8 bytes: their positions, the lowest last.
+  private var small: [[Int]] = Array(repeating: [], count: smallLimit / 8)
+  /// Which of these lists hold something, a bit each.
+  private var present: [UInt64] = Array(repeating: 0, count: smallLimit / 8 / 64)
+  private var smallCount = 0
+  /// The other chunks, by size, then by position.
+  private var large: [(size: Int, position: Int)] = []
 
   /// A node does not cross a multiple of this.
   static let sectionSize = 1 << 26
+  private static let smallLimit = 4096
 
-  /// Splits the free list at `oldest`, the oldest version in use.
-  init(_ ranges: [FreeRange], oldest: UInt64) {
+  /// Splits the free list at `oldest`, the oldest version in use, and at `limit`, above which nothing is allocated.
+  init(_ ranges: [FreeRange], oldest: UInt64, limit: Int = .max) {
     locked = ranges.filter { $0.version > oldest }
-    // Neighbours are merged once both are reusable.
-    var merged: [(size: Int, position: Int)] = []
+    var reusable: [FreeRange] = []
     for range in ranges where range.version <= oldest {
-      if let last = merged.last, last.position + last.size == range.position {
-        merged[merged.count - 1].size += range.size
-      } else {
-        merged.append((range.size, range.position))
+      let below = max(0, min(range.size, limit - range.position))
+      if below > 0 { reusable.append(FreeRange(position: range.position, size: below, version: 0)) }
+      if below < range.size {
+        withheld.append(FreeRange(position: range.position + below, size: range.size - below, version: 0))
       }
     }
-    chunks = merged.sorted { $0 < $1 }
+    withheld = FreeRange.joined(withheld)
+    // Neighbours are joined once both are reusable. From the end on, so that low positions are taken first.
+    for range in FreeRange.joined(reusable).reversed() {
+      if range.size < Self.smallLimit {
+        insert(range.position, range.size)
+      } else {
+        large.append((range.size, range.position))
+      }
+    }
+    large.sort { $0 < $1 }
   }
 
-  /// What is left of the reusable chunks.
-  var remaining: [FreeRange] { chunks.map { FreeRange(position: $0.position, size: $0.size, version: 0) } }
+  /// What is left of the reusable chunks, in no order.
+  var remaining: [FreeRange] {
+    var ranges: [FreeRange] = []
+    ranges.reserveCapacity(count)
+    for (unit, positions) in small.enumerated() {
+      for position in positions { ranges.append(FreeRange(position: position, size: unit * 8, version: 0)) }
+    }
+    for chunk in large { ranges.append(FreeRange(position: chunk.position, size: chunk.size, version: 0)) }
+    return ranges
+  }
 
   /// The number of reusable chunks.
-  var count: Int { chunks.count }
+  var count: Int { smallCount + large.count }
 
   /// Adds space at the end of the file.
   mutating func add(_ position: Int, _ size: Int) {
-    if let i = chunks.firstIndex(where: { $0.position + $0.size == position }) {
-      let chunk = chunks.remove(at: i)
+    if let i = large.firstIndex(where: { $0.position + $0.size == position }) {
+      let chunk = large.remove(at: i)
       insert(chunk.position, chunk.size + size)
     } else {
       insert(position, size)
     }
   }
 
+  /// Gives up an evacuation: what was withheld can be used.
+  mutating func release() {
+    for range in withheld { insert(range.position, range.size) }
+    withheld = []
+  }
+
+  /// Forgets what was withheld, which is no longer part of the file.
+  mutating func dropWithheld() { withheld = [] }
+
   /// Takes `size` bytes (a multiple of 8); nil if no chunk has them. A chunk of exactly that size is preferred, then
-  /// one of at least twice the size, so that rests stay useful. Cost O(log chunks) and moving the rest's place.
+  /// one of at least twice the size, so that rests stay useful. O(1) among small chunks, O(log chunks) and moving the
+  /// rest to its place among large ones.
   mutating func take(_ size: Int) -> Int? {
-    let exact = lowerBound(size)
-    if exact < chunks.count, chunks[exact].size == size, Self.fits(chunks[exact].position, size) {
-      return chunks.remove(at: exact).position
-    }
-    for start in [lowerBound(2 * size), exact] {
-      var i = start
-      while i < chunks.count {
-        let chunk = chunks[i]
-        let position = Self.place(chunk.position, size)
-        if position + size <= chunk.position + chunk.size {
-          chunks.remove(at: i)
-          insert(chunk.position, position - chunk.position)
-          insert(position + size, chunk.position + chunk.size - position - size)
-          return position
-        }
-        i += 1
+    if size < Self.smallLimit {
+      if let place = takeSmall(size / 8, size / 8, size) { return place }
+      if let place = takeSmall(size / 4, Self.smallLimit / 8 - 1, size) { return place }
+    } else {
+      let exact = lowerBound(size)
+      if exact < large.count, large[exact].size == size, Self.fits(large[exact].position, size) {
+        return large.remove(at: exact).position
       }
     }
+    if let place = takeLarge(from: lowerBound(2 * size), size) { return place }
+    if size < Self.smallLimit, let place = takeSmall(size / 8, min(size / 4, Self.smallLimit / 8 - 1), size) {
+      return place
+    }
+    return takeLarge(from: lowerBound(size), size)
+  }
+
+  private mutating func takeSmall(_ first: Int, _ last: Int, _ size: Int) -> Int? {
+    var unit = first
+    while unit <= last {
+      // The next list that holds something.
+      let word = present[unit / 64] >> UInt64(unit % 64)
+      if word == 0 {
+        unit = (unit / 64 + 1) * 64
+        continue
+      }
+      unit += word.trailingZeroBitCount
+      if unit > last { return nil }
+      if let i = small[unit].lastIndex(where: { Self.place($0, size) + size <= $0 + unit * 8 }) {
+        let chunk = small[unit].remove(at: i)
+        smallCount -= 1
+        if small[unit].isEmpty { present[unit / 64] &= ~(1 << UInt64(unit % 64)) }
+        return split(chunk, unit * 8, size)
+      }
+      unit += 1
+    }
     return nil
+  }
+
+  private mutating func takeLarge(from start: Int, _ size: Int) -> Int? {
+    var i = start
+    while i < large.count {
+      let chunk = large[i]
+      if Self.place(chunk.position, size) + size <= chunk.position + chunk.size {
+        if Self.fits(chunk.position, size), chunk.size - size >= Self.smallLimit {
+          shrink(i, by: size)
+          return chunk.position
+        }
+        large.remove(at: i)
+        return split(chunk.position, chunk.size, size)
+      }
+      i += 1
+    }
+    return nil
+  }
+
+  /// Takes `size` bytes from the front of a large chunk, which moves down to its new place in the order.
+  private mutating func shrink(_ index: Int, by size: Int) {
+    let rest = (size: large[index].size - size, position: large[index].position + size)
+    var i = index
+    while i > 0, large[i - 1] > rest {
+      large[i] = large[i - 1]
+      i -= 1
+    }
+    large[i] = rest
+  }
+
+  /// Cuts `size` bytes out of a chunk; the rests become chunks of their own.
+  private mutating func split(_ position: Int, _ chunkSize: Int, _ size: Int) -> Int {
+    let place = Self.place(position, size)
+    insert(place + size, position + chunkSize - place - size)
+    insert(position, place - position)
+    return place
   }
 
   private static func fits(_ position: Int, _ size: Int) -> Bool {
@@ -86,19 +186,26 @@ struct FreeSpace {
 
   private mutating func insert(_ position: Int, _ size: Int) {
     if size == 0 { return }
-    var low = 0, high = chunks.count
+    if size < Self.smallLimit {
+      let unit = size / 8
+      small[unit].append(position)
+      present[unit / 64] |= 1 << UInt64(unit % 64)
+      smallCount += 1
+      return
+    }
+    var low = 0, high = large.count
     while low < high {
       let middle = (low + high) / 2
-      if chunks[middle] < (size, position) { low = middle + 1 } else { high = middle }
+      if large[middle] < (size, position) { low = middle + 1 } else { high = middle }
     }
-    chunks.insert((size, position), at: low)
+    large.insert((size, position), at: low)
   }
 
   private func lowerBound(_ size: Int) -> Int {
-    var low = 0, high = chunks.count
+    var low = 0, high = large.count
     while low < high {
       let middle = (low + high) / 2
-      if chunks[middle].size < size { low = middle + 1 } else { high = middle }
+      if large[middle].size < size { low = middle + 1 } else { high = middle }
     }
     return low
   }

@@ -7,7 +7,8 @@ final class GroupEditor {
   /// The dirty top array.
   let top: Int
   var log = InstructionLog()
-  private var tables: [Int: TableEditor] = [:]
+  /// By slot; shorter than the group where no table was asked for.
+  @exclusivity(unchecked) private var tables: [TableEditor?] = []
 
   enum Slots {
     static let names = 0, tables = 1, logicalSize = 2, freePositions = 3, freeSizes = 4, freeVersions = 5, version = 6
@@ -32,13 +33,14 @@ final class GroupEditor {
 
   /// The table in `slot`; nil if the slot is free.
   func table(slot: Int) throws(FormatError) -> TableEditor? {
-    if let table = tables[slot] { return table }
+    if slot < tables.count, let table = tables[slot] { return table }
     let refs = try tableRefs(), names = slab.node(try tableNames())
     guard slot < slab.node(refs).count else { return nil }
     let element = slab.int(refs, slot)
     if element == 0 || element & 1 != 0 { return nil }
     let name = try StringLeaf.short(names, slot)?.string ?? ""
     let table = try TableEditor(editor, Slot(parent: refs, index: slot), name: name)
+    while tables.count <= slot { tables.append(nil) }
     tables[slot] = table
     return table
   }
@@ -168,39 +170,6 @@ final class GroupEditor {
 
   // MARK: objects
 
-  /// Creates an object with default values and, where the class has one, the primary key `primaryKey`, which is new.
-  func createObject(
-    _ table: TableEditor,
-    key given: ObjKey?,
-    primaryKey: ValueView = .null
-  ) throws(TransactionError) -> ObjKey {
-    do throws(FormatError) {
-      let key: ObjKey
-      if let given { key = given } else { key = try table.nextKey() }
-      if given != nil, try table.contains(key) {
-        throw FormatError("")
-      }
-      let place = try table.objects.insert(UInt64(key.value))
-      for (i, column) in table.columns.enumerated() where column.collection == nil {
-        let isPrimary = i == table.primaryKeyIndex
-        if isPrimary { try table.store(place, column, primaryKey) }
-        if let index = try table.index(column), column.index != .fullText {
-          let value = isPrimary ? primaryKey : editor.defaultValue(column.element)
-          try insertIntoIndex(table, index, column, value, key)
-        }
-      }
-      table.bump()
-      // Embedded objects come into being with the change of their owner.
-      if table.kind != .embedded { log.createObject(table.key, key) }
-      return key
-    } catch {
-      if error.problem.isEmpty {
-        throw TransactionError(.duplicateKey, "\(table.className): object \(given ?? .none) exists")
-      }
-      throw TransactionError(error)
-    }
-  }
-
   /// Deletes an object: links to it become null or leave their collections, embedded objects in it go with it.
   func deleteObject(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) {
     // A work list instead of recursion: embedded objects can nest deeply.
@@ -220,7 +189,7 @@ final class GroupEditor {
         }
       }
       for column in table.columns { try removeFromIndex(table, column, key) }
-      do throws(FormatError) { try table.objects.remove(UInt64(key.value)) } catch { throw TransactionError(error) }
+      do throws(FormatError) { try table.removeRow(key) } catch { throw TransactionError(error) }
       table.bump()
       log.removeObject(table.key, key)
     }
@@ -371,7 +340,7 @@ final class GroupEditor {
   // MARK: indexes
 
   /// Lists an object in the index of a scalar column under `value`.
-  private func insertIntoIndex(
+  func insertIntoIndex(
     _ table: TableEditor,
     _ index: SearchIndexEditor,
     _ column: Column,
@@ -380,7 +349,7 @@ final class GroupEditor {
   ) throws(FormatError) {
     if column.index == .fullText {
       guard case .string(let text) = value else { return }
-      for word in FullText.words(text) { try index.insert(word: word, key) }
+      for word in FullTextWords.words(in: text.unsafeBytes) { try index.insert(word: word, key) }
       return
     }
     try index.insert(value, key) { (other) throws(FormatError) in try table.read(other, column) ?? .null }
@@ -404,7 +373,7 @@ final class GroupEditor {
     let old = try table.value(place, column)
     if column.index == .fullText {
       if case .string(let text) = old {
-        for word in FullText.words(text) { try index.remove(word: word, key) }
+        for word in FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
       }
     } else {
       try index.remove(old, key)
@@ -420,7 +389,7 @@ final class GroupEditor {
       case .list(var list) where column.collection != nil:
         for word in try Self.words(&list) { try index.remove(word: word, key) }
       case .string(let text) where column.index == .fullText:
-        for word in FullText.words(text) { try index.remove(word: word, key) }
+        for word in FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
       case let value: if column.index != .fullText { try index.remove(value, key) }
       }
     } catch { throw TransactionError(error) }
@@ -452,9 +421,8 @@ final class GroupEditor {
 
 extension Array where Element == UInt8 {
   /// `withUnsafeBytes` with typed errors.
+  @inline(__always)
   func withUnsafeBytesOf<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
-    let box = BytesBox(self)
-    defer { withExtendedLifetime(box) {} }
-    return try body(box.buffer)
+    try withUnsafeBufferPointer { (bytes) throws(E) in try body(UnsafeRawBufferPointer(bytes)) }
   }
 }

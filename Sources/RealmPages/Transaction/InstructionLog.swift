@@ -6,6 +6,8 @@ struct InstructionLog {
   private(set) var bytes: [UInt8] = []
   private var selectedTable: TableKey?
   private var selectedCollection: [Int64]?
+  /// The object of each table that was created last: what is set in a new object goes without saying.
+  private var newest: [TableKey: ObjKey] = [:]
 
   private enum Code {
     static let insertTable: UInt8 = 0x01, eraseTable: UInt8 = 0x02, renameTable: UInt8 = 0x03
@@ -32,9 +34,14 @@ struct InstructionLog {
 
   // MARK: objects
 
-  mutating func createObject(_ table: TableKey, _ key: ObjKey) { onTable(table, Code.createObject, key.value) }
+  /// Embedded objects are not told of: they come into being with a change of their owner.
+  mutating func createObject(_ table: TableKey, _ key: ObjKey, isEmbedded: Bool) {
+    if !isEmbedded { onTable(table, Code.createObject, key.value) }
+    newest[table] = key
+  }
   mutating func removeObject(_ table: TableKey, _ key: ObjKey) { onTable(table, Code.removeObject, key.value) }
   mutating func set(_ table: TableKey, _ column: ColKey, _ key: ObjKey) {
+    if newest[table] == key { return }
     onTable(table, Code.set, column.value, key.value)
   }
 
@@ -53,7 +60,7 @@ struct InstructionLog {
     onCollection(collection, Code.collectionClear, oldCount)
   }
   mutating func collectionMove(_ collection: CollectionPath, from: Int, to: Int) {
-    select(collection)
+    guard select(collection) else { return }
     bytes.append(Code.collectionMove)
     encode(Int64(from))
     encode(Int64(to))
@@ -67,7 +74,7 @@ struct InstructionLog {
     (selectedTable, selectedCollection) = (nil, nil)
   }
 
-  private mutating func onTable(_ table: TableKey, _ code: UInt8, _ operands: Int64...) {
+  private mutating func onTable(_ table: TableKey, _ code: UInt8, _ first: Int64, _ operands: Int64...) {
     if selectedTable != table {
       bytes.append(Code.selectTable)
       encode(0)
@@ -75,18 +82,21 @@ struct InstructionLog {
       (selectedTable, selectedCollection) = (table, nil)
     }
     bytes.append(code)
+    encode(first)
     for operand in operands { encode(operand) }
   }
 
   private mutating func onCollection(_ collection: CollectionPath, _ code: UInt8, _ operand: Int) {
-    select(collection)
+    guard select(collection) else { return }
     bytes.append(code)
     encode(Int64(operand))
   }
 
-  private mutating func select(_ collection: CollectionPath) {
+  /// Selects a collection; false if it is one of a new object.
+  private mutating func select(_ collection: CollectionPath) -> Bool {
+    if newest[collection.table] == collection.object { return false }
     let identity = [collection.column.value, collection.object.value] + collection.steps
-    if selectedTable == collection.table && selectedCollection == identity { return }
+    if selectedTable == collection.table && selectedCollection == identity { return true }
     if collection.steps.isEmpty {
       onTable(collection.table, Code.selectCollection, collection.column.value, collection.object.value)
     } else {
@@ -100,6 +110,7 @@ struct InstructionLog {
       for step in collection.steps { encode(step) }
     }
     selectedCollection = identity
+    return true
   }
 
   /// Sign and magnitude, seven bits a byte, six in the last.

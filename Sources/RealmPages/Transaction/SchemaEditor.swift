@@ -57,7 +57,7 @@ extension GroupEditor {
         ]
       )
       slab.setChild(top, TableEditor.Slots.spec, spec)
-      slab.setChild(top, TableEditor.Slots.clusters, ClusterTreeEditor.make(editor, columns: []))
+      slab.setChild(top, TableEditor.Slots.clusters, ClusterTreeEditor.make(editor, RowLayout([])))
       slab.setTagged(top, TableEditor.Slots.key, Int64(key.value))
       slab.setChild(top, TableEditor.Slots.indexes, slab.makeInts(.hasRefs))
       slab.setTagged(top, TableEditor.Slots.columnCounter, 0)
@@ -95,10 +95,6 @@ extension GroupEditor {
     for key in keys where try has(table, key) { try deleteObject(table, key) }
     // The columns go one by one, so that backlink columns elsewhere go too.
     for column in table.columns { try removeColumn(table, column.key, logged: false) }
-    for backlink in table.backlinks where backlink.originTable != key {
-      // Left by a Mixed column that once linked here: the origin needs nothing.
-      _ = backlink
-    }
     try format { () throws(FormatError) in
       let refs = try tableRefs(), names = try tableNames()
       try slab.dropTree(table.top, editor.arena)

@@ -75,6 +75,26 @@ struct ClusterTree {
     return Int(count)
   }
 
+  /// The largest key, nil if there is none. O(log n).
+  func lastKey() throws(FormatError) -> UInt64? {
+    var ref = rootRef, offset: UInt64 = 0
+    for _ in 0...Self.maximumDepth {
+      let node = try arena.refs(ref, slots: 1)
+      if !node.isInner {
+        let cluster = try Cluster(arena, node, offset: offset)
+        return cluster.count == 0 ? nil : try cluster.key(cluster.count - 1)
+      }
+      let last = node.count - 4, starts = try node.child(0)
+      if starts != 0 {
+        offset &+= try arena.integers(starts).unsigned(last)
+      } else {
+        offset &+= UInt64(last) << (8 * UInt64(truncatingIfNeeded: try node.tagged(1)))
+      }
+      ref = try node.child(last + 3)
+    }
+    throw FormatError("a cluster tree of more than \(Self.maximumDepth) levels", ref: rootRef)
+  }
+
   /// The cluster and row of the first object whose key is not below `key`; nil if there is none. O(log n).
   func first(notBelow key: UInt64) throws(FormatError) -> (cluster: Cluster, row: Int)? {
     var visits = 0

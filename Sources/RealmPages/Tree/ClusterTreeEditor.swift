@@ -16,11 +16,43 @@ struct ClusterColumn {
   let kind: Kind
 }
 
+/// The columns of a table as its clusters have them.
+final class RowLayout: Sendable {
+  let columns: [ClusterColumn]
+  /// The slots of a cluster that has a leaf of each.
+  let slotCount: Int
+
+  init(_ columns: [ClusterColumn]) {
+    self.columns = columns
+    slotCount = (columns.map(\.position).max() ?? -1) + 2
+  }
+}
+
+/// What a new row holds where that is not the default. Found fastest when it comes in the order of the columns.
+protocol RowSource {
+  /// Inserts the value of the column at `position` into the leaf in `slot`; false if the row has the default there.
+  mutating func insert(_ position: Int, _ element: ElementType, _ slot: Slot, _ row: Int, _ editor: NodeEditor)
+    throws(FormatError) -> Bool
+}
+
+/// The last cluster of a tree and the inner nodes above it, all dirty. Good until something else changes the tree.
+struct ClusterTail {
+  let inner: [Int]
+  let cluster: Int
+  /// Added to the keys in the cluster.
+  let offset: UInt64
+  var count: Int
+
+  var isFull: Bool { count >= Cluster.maximumCount }
+}
+
 /// Changes the cluster tree that a slot refers to.
 struct ClusterTreeEditor {
   let editor: NodeEditor
   let root: Slot
-  let columns: [ClusterColumn]
+  let layout: RowLayout
+
+  private var columns: [ClusterColumn] { layout.columns }
 
   private var slab: Slab { editor.slab }
   private var arena: Arena { editor.arena }
@@ -32,15 +64,10 @@ struct ClusterTreeEditor {
   }
 
   /// A new tree without objects.
-  static func make(_ editor: NodeEditor, columns: [ClusterColumn]) -> Int {
-    makeLeaf(editor, columns, count: 0)
-  }
-
-  private static func makeLeaf(_ editor: NodeEditor, _ columns: [ClusterColumn], count: Int) -> Int {
-    let slots = (columns.map(\.position).max() ?? -1) + 2
-    let ref = editor.slab.makeInts(.hasRefs, repeating: 0, count: slots)
-    editor.slab.setTagged(ref, 0, Int64(count))
-    for column in columns { editor.slab.setChild(ref, column.position + 1, makeColumnLeaf(editor, column)) }
+  static func make(_ editor: NodeEditor, _ layout: RowLayout) -> Int {
+    let ref = editor.slab.makeInts(.hasRefs, repeating: 0, count: layout.slotCount)
+    editor.slab.setTagged(ref, 0, 0)
+    for column in layout.columns { editor.slab.setChild(ref, column.position + 1, makeColumnLeaf(editor, column)) }
     return ref
   }
 
@@ -71,10 +98,9 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Adds an object with default values; its key is new to the tree. O(log n + 256).
-  func insert(_ key: UInt64) throws(FormatError) -> Place {
-    let result = try insert(root, key)
-    if let split = result.split {
+  /// Adds an object; its key is new to the tree. O(log n + 256), at the end of the tree O(log n).
+  func insert(_ key: UInt64, _ values: inout some RowSource) throws(FormatError) {
+    if let split = try insert(root, key, &values) {
       let left = try editor.ref(root)
       let isInner = slab.node(left).isInner
       let depth = isInner ? Int(slab.int(left, 1) >> 1) + 1 : 1
@@ -93,7 +119,29 @@ struct ClusterTreeEditor {
         )
       )
     }
-    return result.place
+  }
+
+  /// The way to the end of the tree, dirty.
+  func tail() throws(FormatError) -> ClusterTail {
+    var slot = root, inner: [Int] = [], offset: UInt64 = 0
+    while true {
+      let ref = try editor.dirty(slot), node = slab.node(ref)
+      if !node.isInner {
+        let cluster = try Cluster(arena, node, offset: 0)
+        return ClusterTail(inner: inner, cluster: ref, offset: offset, count: cluster.count)
+      }
+      let (child, start) = try child(ref, .max)
+      inner.append(ref)
+      offset &+= start
+      slot = Slot(parent: ref, index: child + 3)
+    }
+  }
+
+  /// Adds an object whose key is beyond all others to the last cluster, which has room.
+  func append(_ tail: inout ClusterTail, _ key: UInt64, _ values: inout some RowSource) throws(FormatError) {
+    for ref in tail.inner { slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + 1) }
+    try insertRow(tail.cluster, tail.count, count: tail.count, key: key &- tail.offset, &values)
+    tail.count += 1
   }
 
   /// Removes the object with this key, which exists, with its values; links and collections are the caller's business.
@@ -165,8 +213,13 @@ struct ClusterTreeEditor {
     if enumRef != 0 { try editor.materialise(slot, enumRef: enumRef) }
   }
 
-  private func insertRow(_ cluster: Int, _ row: Int, key: UInt64) throws(FormatError) -> Place {
-    let count = try Cluster(arena, slab.node(cluster), offset: 0).count
+  private func insertRow(
+    _ cluster: Int,
+    _ row: Int,
+    count: Int,
+    key: UInt64,
+    _ values: inout some RowSource
+  ) throws(FormatError) {
     let head = slab.int(cluster, 0)
     if head & 1 != 0 && key == UInt64(count) && row == count {
       slab.setTagged(cluster, 0, Int64(count + 1))
@@ -174,15 +227,16 @@ struct ClusterTreeEditor {
       let keys = try generalKeys(cluster)
       slab.insertUnsigned(keys, row, key)
     }
-    while let last = columns.map(\.position).max(), slab.node(cluster).count <= last + 1 {
-      slab.insertInt(cluster, slab.node(cluster).count, 0)
-    }
+    while slab.node(cluster).count < layout.slotCount { slab.insertInt(cluster, slab.node(cluster).count, 0) }
     for column in columns {
       let slot = Slot(parent: cluster, index: column.position + 1)
-      if try editor.ref(slot) == 0 { editor.set(slot, Self.makeColumnLeaf(editor, column)) }
+      if slab.int(cluster, column.position + 1) == 0 { editor.set(slot, Self.makeColumnLeaf(editor, column)) }
+      if case .scalar(let element, let enumRef) = column.kind {
+        if enumRef != 0 { try editor.materialise(slot, enumRef: enumRef) }
+        if try values.insert(column.position, element, slot, row, editor) { continue }
+      }
       try insertDefault(slot, row, column)
     }
-    return Place(cluster: cluster, row: row)
   }
 
   private func generalKeys(_ cluster: Int) throws(FormatError) -> Int {
@@ -283,9 +337,9 @@ struct ClusterTreeEditor {
     return made
   }
 
-  private func insert(_ slot: Slot, _ key: UInt64) throws(FormatError) -> (place: Place, split: Split?) {
+  private func insert(_ slot: Slot, _ key: UInt64, _ values: inout some RowSource) throws(FormatError) -> Split? {
     let ref = try editor.dirty(slot)
-    if !slab.node(ref).isInner { return try insertIntoLeaf(ref, key) }
+    if !slab.node(ref).isInner { return try insertIntoLeaf(ref, key, &values) }
     let (child, first) = try child(ref, key)
     var start = first
     if key < start {
@@ -294,9 +348,9 @@ struct ClusterTreeEditor {
       slab.setUnsigned(try generalOffsets(ref), child, key)
       start = key
     }
-    let result = try insert(Slot(parent: ref, index: child + 3), key &- start)
+    let split = try insert(Slot(parent: ref, index: child + 3), key &- start, &values)
     slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + 1)
-    guard let split = result.split else { return (result.place, nil) }
+    guard let split else { return nil }
     let begin = start &+ split.key
     let shift = 8 * UInt64(slab.int(ref, 1) >> 1)
     let children = slab.node(ref).count - 3
@@ -304,23 +358,32 @@ struct ClusterTreeEditor {
       slab.insertUnsigned(try generalOffsets(ref), child + 1, begin)
     }
     slab.insertInt(ref, child + 4, Int64(split.right))
-    if children + 1 <= Cluster.maximumCount { return (result.place, nil) }
-    return (result.place, try splitInner(ref, at: child + 1 == children ? children : (children + 1) / 2))
+    if children + 1 <= Cluster.maximumCount { return nil }
+    return try splitInner(ref, at: child + 1 == children ? children : (children + 1) / 2)
   }
 
-  private func insertIntoLeaf(_ ref: Int, _ key: UInt64) throws(FormatError) -> (place: Place, split: Split?) {
+  private func insertIntoLeaf(
+    _ ref: Int,
+    _ key: UInt64,
+    _ values: inout some RowSource
+  ) throws(FormatError) -> Split? {
     let cluster = try Cluster(arena, slab.node(ref), offset: 0)
     let row = try cluster.lowerBound(key)
-    if cluster.count < Cluster.maximumCount { return (try insertRow(ref, row, key: key), nil) }
-    let right = Self.makeLeaf(editor, columns, count: 0)
+    if cluster.count < Cluster.maximumCount {
+      try insertRow(ref, row, count: cluster.count, key: key, &values)
+      return nil
+    }
+    let right = Self.make(editor, layout)
     if row == cluster.count {
-      return (try insertRow(right, 0, key: 0), Split(right: right, key: key))
+      try insertRow(right, 0, count: 0, key: 0, &values)
+      return Split(right: right, key: key)
     }
     let middle = max(1, min(row, cluster.count - 1)) < cluster.count / 2 ? cluster.count / 2 : max(1, row)
     let base = try cluster.key(middle)
     try moveRows(ref, middle, to: right, keysMinus: base)
     // A new object between the halves stays with the left one, whose keys are all smaller than the right one's first.
-    return (try insertRow(ref, row, key: key), Split(right: right, key: base))
+    try insertRow(ref, row, count: middle, key: key, &values)
+    return Split(right: right, key: base)
   }
 
   private func splitInner(_ ref: Int, at middle: Int) throws(FormatError) -> Split {

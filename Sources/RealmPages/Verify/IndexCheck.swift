@@ -178,15 +178,17 @@ final class IndexCheck {
       case .string(let text) where column.index == .fullText:
         for word in FullTextWords.words(in: text.unsafeBytes) {
           expected += 1
-          try lookUp(IndexData(word: word))
+          try word.withView { (word) throws(FormatError) in try lookUp(IndexData(word: word)) }
         }
       case .list(var list), .set(var list):
         var elements: Set<[UInt8]> = [], hasNull = false
         for i in 0..<list.count {
           if case .string(let text) = try list.value(at: i) { elements.insert(text.bytes) } else { hasNull = true }
         }
-        for element in elements { try lookUp(IndexData(word: element)) }
-        if hasNull { try lookUp(IndexData(.null)) }
+        for element in elements {
+          try element.withView { (word) throws(FormatError) in try lookUp(IndexData(word: word)) }
+        }
+        if hasNull { try lookUp(IndexData(word: nil)) }
         expected += elements.count + (hasNull ? 1 : 0)
       default: break
       }

@@ -1,12 +1,11 @@
 // The bytes that stand for a value in a search index, and the index keys made of them. Source: format/2-model.md M10.
 
-/// The index data of one value, borrowed from the snapshot where the value is a text.
+/// The index data of one value. Borrows texts: valid while what the value was read from is.
 struct IndexData {
   private enum Form {
     case none
     case bytes(ByteView)
-    case word([UInt8])
-    /// Up to sixteen bytes, the first one lowest.
+    /// Up to sixteen bytes, a multiple of four, the first one lowest.
     case words(UInt64, UInt64)
   }
 
@@ -67,35 +66,52 @@ struct IndexData {
     self.init(.words(UInt64(bitPattern: integer), 0), 8)
   }
 
-  /// The data of a word of a full-word index.
-  init(word: [UInt8]) { self.init(.word(word), word.count) }
+  /// The data of a word of a full-word index; nil is null's.
+  init(word: ByteView?) {
+    if let word { self.init(.bytes(word), word.count) } else { self.init(.none, 0) }
+  }
 
-  private func byte(_ index: Int) -> UInt8 {
+  /// Whether bytes follow those of the key at `offset`.
+  @inline(__always)
+  func continues(after offset: Int) -> Bool { offset + 4 < count }
+
+  /// Four bytes from `offset`, a multiple of four, as the index compares them: big-endian and signed; 'X' marks the
+  /// end of the data.
+  @inline(__always)
+  func key(_ offset: Int) -> Int32 {
     switch form {
-    case .none: 0
-    case .bytes(let view): view.unsafeBytes[index]
-    case .word(let bytes): bytes[index]
-    case .words(let low, let high): UInt8(truncatingIfNeeded: (index < 8 ? low : high) >> UInt64(8 * (index & 7)))
+    case .none: return 0
+    case .words(let low, let high):
+      if offset >= count { return offset == count ? Self.end : 0 }
+      let word = UInt32(truncatingIfNeeded: (offset < 8 ? low : high) >> UInt64(8 * (offset & 7)))
+      return Int32(bitPattern: word.byteSwapped)
+    case .bytes(let view): return Self.key(view.unsafeBytes, offset)
     }
   }
 
-  /// Four bytes from `offset` on as the index compares them: big-endian and signed; 'X' marks the end of the data.
-  func key(_ offset: Int) -> Int32 {
-    if case .none = form { return 0 }
-    if offset > count { return 0 }
+  /// The key of a value that has ended.
+  static let end: Int32 = 0x5800_0000
+
+  private static func key(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int32 {
+    if offset > bytes.count { return 0 }
+    if offset + 4 <= bytes.count {
+      return Int32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self))
+    }
     var key: UInt32 = 0
     for i in offset..<offset + 4 {
-      key = key << 8 | UInt32(i < count ? byte(i) : i == count ? UInt8(ascii: "X") : 0)
+      key = key << 8 | UInt32(i < bytes.count ? bytes[i] : i == bytes.count ? UInt8(ascii: "X") : 0)
     }
     return Int32(bitPattern: key)
   }
 
-  /// Whether both stand for the same bytes.
+  /// Whether both stand for the same bytes; null equals only null.
   func isEqual(_ other: IndexData) -> Bool {
     switch (form, other.form) {
     case (.none, .none): true
     case (.none, _), (_, .none): false
-    default: count == other.count && (0..<count).allSatisfy { byte($0) == other.byte($0) }
+    case (.words(let low, let high), .words(let otherLow, let otherHigh)):
+      count == other.count && low == otherLow && high == otherHigh
+    default: count == other.count && stride(from: 0, through: count, by: 4).allSatisfy { key($0) == other.key($0) }
     }
   }
 }

@@ -1,0 +1,66 @@
+// What a commit asks of the file, noted on the way, and done again without an engine.
+
+import Glibc
+import RealmPages
+
+/// One write, or with no bytes a sync.
+struct Step {
+  let offset: Int
+  let bytes: [UInt8]
+}
+
+/// Where steps are noted. One thread.
+final class WriteRecorder: @unchecked Sendable {
+  var steps: [Step] = []
+}
+
+/// Passes everything on and notes writes and syncs.
+final class RecordedStorage: Storage, @unchecked Sendable {
+  // Unchecked: one thread.
+  private let base: any Storage
+  private let recorder: WriteRecorder
+
+  init(_ base: any Storage, _ recorder: WriteRecorder) {
+    self.base = base
+    self.recorder = recorder
+  }
+
+  var name: String { base.name }
+  func size() throws(FileError) -> Int { try base.size() }
+  func grow(to size: Int) throws(FileError) { try base.grow(to: size) }
+  func shrink(to size: Int) throws(FileError) { try base.shrink(to: size) }
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+    try base.read(into: buffer, at: offset)
+  }
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+    recorder.steps.append(Step(offset: offset, bytes: [UInt8](bytes)))
+    try base.write(bytes, at: offset)
+  }
+  func flush() throws(FileError) { try base.flush() }
+  func sync() throws(FileError) {
+    recorder.steps.append(Step(offset: 0, bytes: []))
+    try base.sync()
+  }
+  func begin(reusable: () -> [Range<Int>]) { base.begin(reusable: reusable) }
+}
+
+/// Does steps again to a file.
+struct FileReplay {
+  private let descriptor: Int32
+
+  init(_ path: String) throws {
+    descriptor = open(path, O_RDWR)
+    if descriptor < 0 { throw Usage() }
+  }
+
+  func run(_ steps: [Step]) throws {
+    for step in steps {
+      if step.bytes.isEmpty {
+        if fdatasync(descriptor) != 0 { throw Usage() }
+      } else {
+        let done = step.bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(step.offset)) }
+        if done != step.bytes.count { throw Usage() }
+      }
+    }
+  }
+}

@@ -1,0 +1,156 @@
+// Measures the engine's write side and its two hottest reads, without a mount. Prints one JSON line for each measure.
+// docs/BENCHMARKS.md explains the lines.
+//
+//   WriteBench insert FILE N     N objects of six properties in one transaction
+//   WriteBench small FILE K      K commits of one property each, and the bare writes and syncs that they made
+//   WriteBench scan FILE         the sum of one column
+//   WriteBench lookup FILE K     K objects by primary key
+
+import Glibc
+import RealmPages
+
+func seconds() -> Double {
+  var time = timespec()
+  clock_gettime(CLOCK_MONOTONIC, &time)
+  return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+}
+
+func report(_ name: String, _ seconds: Double, _ count: Int, _ more: String = "") {
+  let each = (seconds / Double(max(count, 1)) * 1e9).rounded()
+  print("{\"name\":\"\(name)\",\"seconds\":\((seconds * 1e6).rounded() / 1e6),\"each_ns\":\(Int(each))\(more)}")
+}
+
+struct Usage: Error {}
+
+/// "string number I", without the cost of making a String.
+func text(_ number: Int) -> [UInt8] {
+  var bytes: [UInt8] = []
+  bytes.reserveCapacity(24)
+  bytes.append(contentsOf: prefix)
+  var divisor = 1
+  while divisor <= number / 10 { divisor *= 10 }
+  while divisor > 0 {
+    bytes.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+    divisor /= 10
+  }
+  return bytes
+}
+
+let prefix = Array("string number ".utf8)
+
+func insert(_ path: String, _ count: Int) throws {
+  unlink(path)
+  let writer = try RealmWriter(Configuration(path: path), create: true)
+  var transaction = try writer.begin()
+  let table = try transaction.addTable("class_Item")
+  let id = try transaction.addColumn(table, ColumnSpec("_id", .int))
+  try transaction.setPrimaryKey(table, id)
+  let name = try transaction.addColumn(table, ColumnSpec("name", .string))
+  let score = try transaction.addColumn(table, ColumnSpec("score", .double))
+  let active = try transaction.addColumn(table, ColumnSpec("active", .bool))
+  let created = try transaction.addColumn(table, ColumnSpec("created", .date))
+  let blob = try transaction.addColumn(table, ColumnSpec("blob", .data))
+  _ = try transaction.commit()
+  let begin = seconds()
+  transaction = try writer.begin()
+  for i in 0..<count {
+    _ = try transaction.create(
+      table,
+      primaryKey: .int(Int64(i)),
+      values: [
+        (name, .string(text(i))), (score, .double(Double(i) / 3)), (active, .bool(i & 1 == 0)),
+        (created, .date(Timestamp(seconds: 1_700_000_000 + Int64(i), nanoseconds: 0))),
+        (blob, .data([UInt8](repeating: UInt8(truncatingIfNeeded: i), count: 16))),
+      ]
+    )
+  }
+  let made = seconds()
+  _ = try transaction.commit()
+  let end = seconds()
+  report("insert", end - begin, count, ",\"before_commit\":\(((made - begin) * 1e3).rounded() / 1e3)")
+}
+
+func small(_ path: String, _ count: Int) throws {
+  let recorder = WriteRecorder()
+  let writer = try RealmWriter(Configuration(path: path), create: false) { RecordedStorage($0, recorder) }
+  var transaction = try writer.begin()
+  guard let table = try transaction.tableKey(named: "class_Item"),
+    let score = try transaction.columns(of: table).first(where: { $0.name == "score" })?.key
+  else { throw Usage() }
+  let objects = try transaction.table(table).objectCount
+  transaction.rollback()
+  var times: [Double] = [], bare: [Double] = [], bytes = 0
+  let replay = try FileReplay(path)
+  for i in 0..<count {
+    let key = ObjKey(Int64(i * 7919 % objects))
+    recorder.steps = []
+    let begin = seconds()
+    transaction = try writer.begin()
+    try transaction.set(table, key, score, .double(Double(i) + 0.5))
+    _ = try transaction.commit()
+    times.append(seconds() - begin)
+    bytes += recorder.steps.reduce(0) { $0 + $1.bytes.count }
+    // The same bytes at the same places once more: what a program could not do without.
+    let again = seconds()
+    try replay.run(recorder.steps)
+    bare.append(seconds() - again)
+  }
+  times.sort()
+  bare.sort()
+  let median = times[count / 2], bareMedian = bare[count / 2]
+  report("small", median, 1, ",\"bytes\":\(bytes / count)")
+  report("small-bare", bareMedian, 1, ",\"ratio\":\((median / bareMedian * 1000).rounded() / 1000)")
+}
+
+func scan(_ path: String) throws {
+  let realm = try Realm(Configuration(path: path))
+  let snapshot = try realm.latest()
+  guard let table = try snapshot.table(named: "class_Item"),
+    let score = table.columns.firstIndex(where: { $0.name == "score" })
+  else { throw Usage() }
+  for round in 0..<2 {
+    let begin = seconds()
+    let cursor = ObjectCursor(table)
+    var sum = 0.0, count = 0
+    while try cursor.next() {
+      if case .double(let value) = try cursor.value(score) { sum += value }
+      count += 1
+    }
+    if round == 1 { report("scan", seconds() - begin, count, ",\"sum\":\(sum)") }
+  }
+}
+
+func lookup(_ path: String, _ count: Int) throws {
+  let realm = try Realm(Configuration(path: path))
+  let snapshot = try realm.latest()
+  guard let table = try snapshot.table(named: "class_Item") else { throw Usage() }
+  let objects = table.objectCount
+  for round in 0..<2 {
+    let begin = seconds()
+    var found = 0, state: UInt64 = 1
+    for _ in 0..<count {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      let wanted = Int64(state >> 33) % Int64(objects)
+      if try table.objectKey(primaryKey: .int(wanted)) != nil { found += 1 }
+    }
+    if round == 1 { report("lookup", seconds() - begin, count, ",\"found\":\(found)") }
+  }
+}
+
+func run() throws {
+  let arguments = CommandLine.arguments
+  guard arguments.count > 2 else { throw Usage() }
+  let count = arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0
+  switch arguments[1] {
+  case "insert": try insert(arguments[2], count)
+  case "small": try small(arguments[2], count)
+  case "scan": try scan(arguments[2])
+  case "lookup": try lookup(arguments[2], count)
+  default: throw Usage()
+  }
+}
+
+do { try run() } catch {
+  print("error: \(error)")
+  exit(1)
+}

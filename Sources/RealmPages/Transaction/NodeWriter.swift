@@ -1,0 +1,135 @@
+// Dirty nodes on their way to the file: children before parents, each into space that the allocator gives, gathered so
+// that nodes which lie side by side make one write. Source: format/3-commit.md 3.4, 3.5.
+
+import Glibc
+
+/// Writes the nodes of one commit. The first failure of the storage is kept; nothing is written after it.
+struct NodeWriter {
+  let slab: Slab
+  let storage: any Storage
+  var free: FreeSpace
+  var logicalSize: Int
+  private(set) var error: FileError?
+  private let output: WriteBuffer
+  /// The elements of the nodes between the root and the present one: a stack in one array.
+  private var elements: [Int64] = []
+
+  init(slab: Slab, storage: any Storage, free: FreeSpace, logicalSize: Int) {
+    self.slab = slab
+    self.storage = storage
+    self.free = free
+    self.logicalSize = logicalSize
+    output = WriteBuffer(storage)
+  }
+
+  /// Writes the tree at `ref` as far as it is dirty; its ref in the file.
+  mutating func write(_ ref: Int) -> Int {
+    if ref == 0 || !slab.owns(ref) || error != nil { return ref }
+    let node = slab.node(ref)
+    if !node.hasRefs {
+      let place = allocate(node.byteSize)
+      append(node.byteSize, at: place) { target in
+        memcpy(target, node.payload - Node.headerSize, Node.headerSize + node.payloadSize)
+      }
+      return place
+    }
+    let first = elements.count
+    var width: UInt8 = 0
+    for i in 0..<node.count {
+      var element = PackedBits.signed(node.payload, node.width, i)
+      if element != 0 && element & 1 == 0 { element = Int64(write(Int(element))) }
+      width = max(width, PackedBits.width(element))
+      elements.append(element)
+    }
+    let place = allocate(Self.size(node.count, width))
+    put(elements[first...], width: width, flags: node.nodeFlags, at: place)
+    elements.removeLast(elements.count - first)
+    return place
+  }
+
+  /// Writes an integer node at a place that was allocated.
+  mutating func put(
+    _ elements: some RandomAccessCollection<Int64>,
+    width: UInt8,
+    flags: NodeFlags = [],
+    at place: Int
+  ) {
+    append(Self.size(elements.count, width), at: place) { target in
+      Node.writeHeader(target, flags, .bits, width: width, count: elements.count)
+      var i = 0
+      for element in elements {
+        PackedBits.store(target + Node.headerSize, width, i, element)
+        i += 1
+      }
+    }
+  }
+
+  /// The bytes of an integer node.
+  static func size(_ count: Int, _ width: UInt8) -> Int { (Node.headerSize + (count * Int(width) + 7) / 8 + 7) & ~7 }
+
+  /// Space for `size` bytes; grows the file if no chunk has them.
+  mutating func allocate(_ size: Int) -> Int {
+    while error == nil {
+      if let place = free.take(size) { return place }
+      // What an evacuation wants to keep free is taken before the file grows.
+      free.release()
+      if let place = free.take(size) { return place }
+      let grown = FreeSpace.grownSize(logicalSize, by: size)
+      do throws(FileError) { try storage.grow(to: grown) } catch {
+        self.error = error
+        return 0
+      }
+      free.add(logicalSize, grown - logicalSize)
+      logicalSize = grown
+    }
+    return 0
+  }
+
+  /// Writes what waits.
+  mutating func flush() {
+    if error != nil { return }
+    do throws(FileError) { try output.flush() } catch { self.error = error }
+  }
+
+  private mutating func append(_ size: Int, at place: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
+    if error != nil { return }
+    do throws(FileError) { fill(try output.room(size, at: place)) } catch { self.error = error }
+  }
+}
+
+/// Bytes that wait to be written side by side: few large writes of many small nodes.
+private final class WriteBuffer {
+  private let storage: any Storage
+  private var bytes: UnsafeMutableRawPointer
+  private var capacity = 1 << 18
+  private var count = 0
+  private var start = 0
+
+  init(_ storage: any Storage) {
+    self.storage = storage
+    bytes = .allocate(byteCount: capacity, alignment: 16)
+  }
+
+  deinit { bytes.deallocate() }
+
+  /// Room for `size` zero bytes at `place` of the file.
+  func room(_ size: Int, at place: Int) throws(FileError) -> UnsafeMutableRawPointer {
+    if place != start + count || count + size > capacity { try flush() }
+    if count == 0 { start = place }
+    if size > capacity {
+      bytes.deallocate()
+      capacity = size
+      bytes = .allocate(byteCount: capacity, alignment: 16)
+    }
+    let room = bytes + count
+    memset(room, 0, size)
+    count += size
+    return room
+  }
+
+  func flush() throws(FileError) {
+    if count == 0 { return }
+    try storage.write(UnsafeRawBufferPointer(start: bytes, count: count), at: start)
+    count = 0
+  }
+}

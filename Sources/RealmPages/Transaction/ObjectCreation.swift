@@ -1,0 +1,246 @@
+// New objects with their values: one way down the cluster tree for all of them. Whatever could be refused is looked at
+// before anything is changed. Source: format/2-model.md M5, M6.
+
+extension GroupEditor {
+  /// Creates an object of a class without primary key. `key` is an unused one; nil takes the next.
+  func create(
+    _ table: TableEditor,
+    key: ObjKey?,
+    _ values: [(ColKey, Value)]
+  ) throws(TransactionError) -> ObjKey {
+    guard table.kind == .topLevel else {
+      throw TransactionError(.forbidden, "\(table.className): objects of this class are not made by themselves")
+    }
+    if table.primaryKeyIndex != nil {
+      throw TransactionError(.wrongType, "\(table.className): an object of this class needs a primary key")
+    }
+    try check(key, for: table)
+    for (key, value) in values { try check(value, for: table, key) }
+    let made = try createObject(table, key: key, values)
+    try finish(table, made, values)
+    return made
+  }
+
+  /// Creates an object of a class with a primary key, which is new.
+  func create(
+    _ table: TableEditor,
+    primaryKey: Value,
+    key: ObjKey?,
+    _ values: [(ColKey, Value)]
+  ) throws(TransactionError) -> ObjKey {
+    guard let index = table.primaryKeyIndex, table.kind == .topLevel else {
+      throw TransactionError(.wrongType, "\(table.className): the class has no primary key")
+    }
+    let column = table.columns[index]
+    guard primaryKey.fits(column.element) else {
+      throw TransactionError(.wrongType, "\(table.className).\(column.name): a primary key of another type")
+    }
+    if let limit = primaryKey.brokenLimit {
+      throw TransactionError(.overLimit, "\(table.className).\(column.name): \(limit)")
+    }
+    try check(key, for: table)
+    for (key, value) in values { try check(value, for: table, key) }
+    let made = try createObject(table, key: key, primaryKey: (column.key, primaryKey), values)
+    try finish(table, made, values)
+    return made
+  }
+
+  /// Refuses a key that an object cannot have: links are stored as the key plus one.
+  private func check(_ key: ObjKey?, for table: TableEditor) throws(TransactionError) {
+    guard let key, key.value < 0 || key.value == .max else { return }
+    throw TransactionError(.overLimit, "\(table.className): object key \(key) is not from 0 to \(Int64.max - 1)")
+  }
+
+  /// Refuses a value that a new object cannot have.
+  private func check(_ value: Value, for table: TableEditor, _ key: ColKey) throws(TransactionError) {
+    guard let index = table.columnIndex(key) else {
+      throw TransactionError(.notFound, "\(table.className): no property with key \(key)")
+    }
+    if index == table.primaryKeyIndex {
+      throw TransactionError(.forbidden, "\(table.className): the primary key is not one of the other values")
+    }
+    if value.isPlain, table.isSingle[index], value.fits(table.elements[index]) { return }
+    let column = table.columns[index], element = column.element
+    func refuse(_ problem: String) -> TransactionError {
+      TransactionError(.wrongType, "\(table.className).\(column.name): \(problem)")
+    }
+    guard let collection = column.collection else {
+      if !value.fits(element) { throw refuse("the value is not of the property's type") }
+      return try check(value, level: 1, from: table, column)
+    }
+    switch (value, collection) {
+    case (.list(let values), .list), (.list(let values), .set):
+      for value in values {
+        if !value.fits(element) { throw refuse("a value that is not of the element's type") }
+        if collection == .set, value.isCollection { throw refuse("collections cannot be nested in a set") }
+        if column.index != nil, case .string(let word) = value, word.count > SearchIndexEditor.maximumWord {
+          throw TransactionError(.overLimit, "\(table.className).\(column.name): an indexed string is too long")
+        }
+        try check(value, level: 2, from: table, column)
+      }
+    case (.dictionary(let entries), .dictionary):
+      for entry in entries {
+        if !entry.value.fits(element) { throw refuse("a value that is not of the element's type") }
+        try checkDictionaryKey(entry.key, table, column)
+        try check(entry.value, level: 2, from: table, column)
+      }
+    default: throw refuse("a list is wanted for a list or set, a dictionary for a dictionary")
+    }
+  }
+
+  /// Creates an object. `values` fit their columns. What links and elements of collections mean elsewhere is the
+  /// caller's business.
+  func createObject(
+    _ table: TableEditor,
+    key given: ObjKey?,
+    primaryKey: (column: ColKey, value: Value)? = nil,
+    _ values: [(ColKey, Value)] = []
+  ) throws(TransactionError) -> ObjKey {
+    if let given, try has(table, given) {
+      throw TransactionError(.duplicateKey, "\(table.className): object \(given) exists")
+    }
+    let outcome: Outcome
+    do throws(FormatError) { outcome = try add(table, given, primaryKey, values) } catch {
+      throw TransactionError(error)
+    }
+    switch outcome {
+    case .made(let key): return key
+    case .taken(let other):
+      throw TransactionError(.duplicateKey, "\(table.className): object \(other) has this primary key")
+    }
+  }
+
+  private enum Outcome {
+    case made(ObjKey)
+    /// Another object has the primary key; nothing was changed.
+    case taken(by: ObjKey)
+  }
+
+  private func add(
+    _ table: TableEditor,
+    _ given: ObjKey?,
+    _ primaryKey: (column: ColKey, value: Value)?,
+    _ values: [(ColKey, Value)]
+  ) throws(FormatError) -> Outcome {
+    let key = if let given { given } else { try table.nextKey() }
+    // The index of primary keys first: it tells whether the key is taken.
+    if let primaryKey, let other = try insertPrimaryKey(table, primaryKey, key) {
+      if given == nil { table.returnKey() }
+      return .taken(by: other)
+    }
+    var row = NewRow(primaryKey: primaryKey, values)
+    try table.insertRow(key, &row)
+    for column in table.indexes where column.isSingle && column.key != primaryKey?.column {
+      guard let index = try table.index(column.key.leafPosition, isFullWord: column.isFullText) else { continue }
+      try row.withView(column.key.leafPosition) { (view) throws(FormatError) in
+        let value = view ?? editor.defaultValue(column.element)
+        if column.isFullText {
+          guard case .string(let text) = value else { return }
+          for word in FullTextWords.words(in: text.unsafeBytes) { try index.insert(word: word, key) }
+        } else {
+          try index.insert(value, key) { (other) throws(FormatError) in try table.read(other, column) }
+        }
+      }
+    }
+    table.bump()
+    log.createObject(table.key, key, isEmbedded: table.kind == .embedded)
+    return .made(key)
+  }
+
+  /// Lists a new object under its primary key; the object that has the key already, if one does.
+  private func insertPrimaryKey(
+    _ table: TableEditor,
+    _ primaryKey: (column: ColKey, value: Value),
+    _ key: ObjKey
+  ) throws(FormatError) -> ObjKey? {
+    try primaryKey.value.withView { (value) throws(FormatError) in
+      guard let column = table.indexes.first(where: { $0.key == primaryKey.column }),
+        let index = try table.index(column.key.leafPosition, isFullWord: false)
+      else { return try table.find(primaryKey: value) }
+      let other = try index.insertUnique(value, key) { (other) throws(FormatError) in try table.read(other, column) }
+      guard let other else { return nil }
+      if try table.contains(other) { return other }
+      // Listed, but gone: another writer's leftover.
+      try index.insert(value, key) { (other) throws(FormatError) in try table.read(other, column) }
+      return nil
+    }
+  }
+
+  /// What the values of a new object mean elsewhere: backlinks, and the elements of collections.
+  private func finish(_ table: TableEditor, _ object: ObjKey, _ values: [(ColKey, Value)]) throws(TransactionError) {
+    for (key, value) in values where !value.isPlain {
+      switch value {
+      case .link(let target, let targetKey):
+        guard let index = table.columnIndex(key) else { continue }
+        try addBacklink(target, targetKey, from: table, table.columns[index], object)
+      case .list(let values):
+        guard let index = table.columnIndex(key) else { continue }
+        let collection = try CollectionEditor(self, table, object, table.columns[index])
+        for (i, value) in values.enumerated() {
+          if table.columns[index].collection == .set {
+            _ = try collection.add(value)
+          } else {
+            try collection.insert(i, value)
+          }
+        }
+      case .dictionary(let entries):
+        guard let index = table.columnIndex(key) else { continue }
+        let collection = try CollectionEditor(self, table, object, table.columns[index])
+        for entry in entries { try collection.set(key: entry.key, entry.value) }
+      default: break
+      }
+    }
+  }
+}
+
+extension Value {
+  /// Whether it is a list or dictionary.
+  fileprivate var isCollection: Bool {
+    switch self {
+    case .list, .dictionary: true
+    default: false
+    }
+  }
+}
+
+/// The values that a new object is made with. A property is expected once; of two values the first counts.
+private struct NewRow: RowSource {
+  private let primaryKey: (column: ColKey, value: Value)?
+  private let values: [(ColKey, Value)]
+  /// Where the next value is looked for first.
+  private var next = 0
+
+  init(primaryKey: (column: ColKey, value: Value)?, _ values: [(ColKey, Value)]) {
+    self.primaryKey = primaryKey
+    self.values = values
+  }
+
+  mutating func insert(
+    _ position: Int,
+    _ element: ElementType,
+    _ slot: Slot,
+    _ row: Int,
+    _ editor: NodeEditor
+  ) throws(FormatError) -> Bool {
+    try withView(position) { (view) throws(FormatError) -> Bool in
+      guard let view else { return false }
+      try editor.insert(slot, row, view, element, inTree: false)
+      return true
+    }
+  }
+
+  /// Calls `body` with the value given for the column at `position`, nil if none was.
+  @inline(__always)
+  mutating func withView<R>(
+    _ position: Int,
+    _ body: (ValueView?) throws(FormatError) -> R
+  ) throws(FormatError) -> R {
+    if let primaryKey, primaryKey.column.leafPosition == position { return try primaryKey.value.withView(body) }
+    for _ in 0..<values.count {
+      let index = next
+      next = index + 1 == values.count ? 0 : index + 1
+      if values[index].0.leafPosition == position { return try values[index].1.withView(body) }
+    }
+    return try body(nil)
+  }
+}
