@@ -47,8 +47,12 @@ enum ControlTexts {
     for directory in view.directories {
       guard let name = directory.table.className else { continue }
       json.begin(name)
-      json.member("kind", string: kind(directory.table.kind))
-      json.member("objects", directory.table.objectCount)
+      if directory.table.damage == nil {
+        json.member("kind", string: kind(directory.table.kind))
+        json.member("objects", directory.table.objectCount)
+      } else {
+        json.member("damaged", true)
+      }
       json.end()
     }
     json.end()
@@ -84,8 +88,12 @@ enum ControlTexts {
     into json: inout JSONLines
   ) throws(FileTreeError) {
     json.begin(directory.table.className ?? directory.table.name)
-    json.member("objects", directory.table.objectCount)
-    json.member("bytes", try memory.bytes(of: directory, view.snapshot))
+    if directory.table.damage == nil {
+      json.member("objects", directory.table.objectCount)
+      json.member("bytes", try memory.bytes(of: directory, view.snapshot))
+    } else {
+      json.member("damaged", true)
+    }
     json.end()
   }
 

@@ -169,7 +169,7 @@ extension FileTreeError {
     case .file(ENOSPC), .file(EDQUOT): refusal = .noSpace
     case .file(EFBIG), .overLimit: refusal = .tooLarge
     case .file(EACCES), .file(EPERM): refusal = .noAccess
-    case .file, .poisoned: refusal = .inputOutput
+    case .file, .poisoned, .halfDone: refusal = .inputOutput
     case .notFound, .wrongType, .badSchema: refusal = .invalid
     case .duplicateKey: refusal = .exists
     case .forbidden: refusal = .forbidden

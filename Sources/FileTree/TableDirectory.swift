@@ -70,6 +70,7 @@ final class TableDirectory: Sendable {
 
   /// The object whose file has this name; nil if there is none. Cost O(log n); the first long name of a class, O(n).
   func objectKey(named name: [UInt8]) throws(FormatError) -> ObjKey? {
+    if let damage = table.damage { throw damage }
     let type = namingColumn.map { table.columns[$0].type }
     switch NameEscaping.parse(file: name.span.bytes, primaryKey: type) {
     case nil: return nil

@@ -19,7 +19,9 @@ public struct SchemaDescription: Hashable, Sendable {
   public init(_ snapshot: Snapshot) throws(FormatError) {
     var tables: [Table] = []
     for key in try snapshot.tableKeys() {
-      if let table = try snapshot.table(key) { tables.append(table) }
+      guard let table = try snapshot.table(key) else { continue }
+      if let damage = table.damage { throw damage }
+      tables.append(table)
     }
     self.init(version: try snapshot.schemaVersion(), tables: tables)
   }

@@ -55,6 +55,7 @@ public enum SchemaRenderer {
     _ snapshot: Snapshot,
     _ writer: inout JSONWriter
   ) throws(FormatError) {
+    if let damage = table.damage { throw damage }
     writer.beginWrapper("name")
     writer.out.append(quoted: table.className ?? table.name)
     if let primaryKey = table.primaryKey {

@@ -90,7 +90,7 @@ private struct RealmFacts {
           classes.map { table in
             .object([
               ("name", .string(table.className ?? "")), ("kind", .string(Self.kind(table.kind))),
-              ("objects", .number(table.objectCount)),
+              ("objects", table.damage == nil ? .number(table.objectCount) : .null),
               ("primaryKey", table.primaryKey.map { .string($0.name) } ?? .null),
             ])
           }
@@ -122,6 +122,7 @@ private struct RealmFacts {
   }
 
   private static func inWords(_ table: Table) -> String {
+    if let damage = table.damage { return "damaged: \(damage)" }
     let objects = table.objectCount == 1 ? "1 object" : "\(table.objectCount) objects"
     let key = table.primaryKey.map { ", primary key \($0.name)" } ?? ""
     return objects + key + (table.kind == .topLevel ? "" : ", \(kind(table.kind))")

@@ -1,12 +1,12 @@
 // Damage costs what it hits, and nothing else.
 
 import Foundation
-import RealmPages
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import FileTree
+@testable import RealmPages
 
 @Suite("Damaged files")
 struct DamageTests {
@@ -99,6 +99,25 @@ struct DamageTests {
       #expect(lines.withLock { $0 } == told)
       #expect(told.isEmpty == (first.unreadable + first.failedListings == 0))
       #expect(told.allSatisfy { $0.contains("realmfs check") })
+    }
+  }
+
+  @Test("a class whose table cannot be read costs its own objects, and those that link to it")
+  func damagedTable() throws {
+    let fixture = Fixture.named("people")
+    let names = try FileTree(Realm(Configuration(path: fixture.url.path)), options: MountOptions()).list("")
+      .filter { !$0.isDot }.map(\.name)
+    for (slot, ref) in try Realm(Configuration(path: fixture.url.path)).latest().tableSlots() {
+      var damaged = try fixture.bytes()
+      damaged.replaceSubrange(ref + 5..<ref + 8, with: [0xFF, 0xFF, 0xFF])
+      let scratch = try ScratchRealm(bytes: damaged)
+      let realm = try Realm(Configuration(path: scratch.file.path)), tree = try FileTree(realm, options: MountOptions())
+      #expect(try Set(names).isSubset(of: tree.list("").map(\.name)), "table \(slot)")
+      let outcome = try visit(tree)
+      #expect(outcome.failedListings <= 1)
+      #expect(outcome.readable > 0)
+      // The checker tells of the table, and a transaction that needs it cannot be committed.
+      #expect(Verifier(try realm.latest()).problems().contains { $0.place.contains("table") })
     }
   }
 }

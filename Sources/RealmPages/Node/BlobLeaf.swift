@@ -42,7 +42,28 @@ struct BlobLeaf {
     count = ends.count
   }
 
-  /// The bytes of element `index`, nil for null.
+  /// The bytes of element `index` wherever they are, nil for null: what is too large for one node comes in several.
+  /// Only the history has such blobs.
+  func chunks(_ index: Int, _ arena: Arena) throws(FormatError) -> [ByteView]? {
+    if case .big(let root) = form, case let ref = try root.child(index), ref != 0 {
+      let node = try arena.node(ref)
+      if node.hasContext {
+        let refs = try arena.refs(ref)
+        var chunks: [ByteView] = []
+        for i in 0..<refs.count { chunks.append(try bytes(refs.child(i), arena)) }
+        return chunks
+      }
+    }
+    return try value(index, arena).map { [$0] }
+  }
+
+  private func bytes(_ ref: Int, _ arena: Arena) throws(FormatError) -> ByteView {
+    let node = try arena.node(ref)
+    if node.scheme != .ignore { throw FormatError("expected bytes", ref: ref) }
+    return ByteView(base: node.payload, count: node.count)
+  }
+
+  /// The bytes of element `index`, nil for null. Values are in one node each.
   func value(_ index: Int, _ arena: Arena) throws(FormatError) -> ByteView? {
     switch form {
     case .small(let ends, let bytes, let nulls):

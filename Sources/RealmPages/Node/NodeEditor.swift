@@ -70,8 +70,19 @@ struct NodeEditor {
 
   // MARK: blobs
 
-  /// A new node of bytes, followed by `zeros` zero bytes.
+  /// A new blob of bytes, followed by `zeros` zero bytes: one node, or a node of chunks, all full but the last. Source:
+  /// format/1-storage.md S10.
   func makeBlob(_ bytes: UnsafeRawBufferPointer, zeros: Int = 0) -> Int {
+    let count = bytes.count + zeros, limit = BlobLimit.data
+    if count <= limit { return makeChunk(bytes, zeros: zeros) }
+    let chunks = stride(from: 0, to: count, by: limit).map { start in
+      let part = UnsafeRawBufferPointer(rebasing: bytes[min(start, bytes.count)..<min(start + limit, bytes.count)])
+      return Int64(makeChunk(part, zeros: min(limit, count - start) - part.count))
+    }
+    return slab.makeInts([.hasRefs, .context], chunks)
+  }
+
+  private func makeChunk(_ bytes: UnsafeRawBufferPointer, zeros: Int) -> Int {
     let count = bytes.count + zeros
     let ref = slab.make([], .ignore, width: 1, count: count, payload: count)
     let base = slab.memory(ref) + Node.headerSize

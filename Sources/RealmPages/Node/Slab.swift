@@ -32,6 +32,8 @@ final class Slab: @unchecked Sendable {
   @exclusivity(unchecked) private var unused: [Int] = []
   /// Nodes of the file that this version no longer refers to: what their space becomes is the committer's business.
   @exclusivity(unchecked) private(set) var freed: [(ref: Int, size: Int)] = []
+  /// Counts the changes of tables, so that it can be told whether one was begun.
+  @exclusivity(unchecked) var bumps = 0
   private let space: PageSpace?
   private let limit: Int
 

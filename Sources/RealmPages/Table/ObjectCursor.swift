@@ -39,6 +39,7 @@ public final class ObjectCursor {
         return try settle(on: wanted, in: cluster)
       }
     }
+    if let damage = table.damage { throw damage }
     guard let tree = key.value < 0 ? table.tombstones : table.objects,
       let (cluster, row) = try located({ () throws(FormatError) in try tree.first(notBelow: wanted) })
     else {
@@ -57,6 +58,7 @@ public final class ObjectCursor {
     }
     if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
     let wanted = UInt64(max(0, key.value + 1))
+    if let damage = table.damage { throw damage }
     guard let (cluster, row) = try located({ () throws(FormatError) in try table.objects.first(notBelow: wanted) })
     else {
       leave()

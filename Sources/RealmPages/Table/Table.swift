@@ -23,6 +23,9 @@ public final class Table: Sendable {
   public let objectCount: Int
   /// Grows in every commit that changed the table.
   public let contentVersion: UInt64
+  /// Why nothing of the table can be read but its name; nil if it can. Such a table has no columns, and whoever looks
+  /// for objects gets this error.
+  public let damage: FormatError?
 
   let arena: Arena
   let ref: Int
@@ -54,6 +57,7 @@ public final class Table: Sendable {
   init(_ arena: Arena, name: String, slot: Int, ref: Int) throws(FormatError) {
     do throws(FormatError) {
       let top = try arena.refs(ref, slots: 10)
+      damage = nil
       self.arena = arena
       self.ref = ref
       self.name = name
@@ -87,12 +91,13 @@ public final class Table: Sendable {
   init(_ arena: Arena, legacyName name: String, slot: Int, ref: Int, pkTable: Table?) throws(FormatError) {
     do throws(FormatError) {
       let rows = try LegacyRows(arena, tableTop: arena.refs(ref, slots: 2))
+      damage = nil
       self.arena = arena
       self.ref = ref
       self.name = name
       // A table's position is its identity; every change moves its root.
       key = TableKey(UInt32(slot))
-      contentVersion = UInt64(ref)
+      contentVersion = UInt64(bitPattern: Int64(ref))
       kind = .topLevel
       columns = rows.columns.map(\.column)
       backlinks = []
@@ -110,8 +115,25 @@ public final class Table: Sendable {
     }
   }
 
+  /// What stands for a table that cannot be read.
+  init(_ arena: Arena, name: String, slot: Int, ref: Int, damage: FormatError) {
+    self.arena = arena
+    self.ref = ref
+    self.name = name
+    self.damage = damage
+    // The key as far as it can be told: the slot is its lower half.
+    let stored = try? arena.refs(ref, slots: 10).tagged(Slot.key)  // what is wrong is known already
+    let key = TableKey(UInt32(truncatingIfNeeded: stored ?? Int64(slot)))
+    self.key = key.slot == slot ? key : TableKey(UInt32(slot))
+    kind = .topLevel
+    (columns, backlinks, primaryKeyIndex) = ([], [], nil)
+    (objectCount, contentVersion) = (0, UInt64(bitPattern: Int64(ref)))
+    (objects, tombstones, legacyRows) = (ClusterTree(arena: arena, rootRef: 0), nil, nil)
+  }
+
   /// Whether a live object with this key exists. Cost O(log n).
   public func contains(_ key: ObjKey) throws(FormatError) -> Bool {
+    if let damage { throw damage }
     if let legacyRows { return key.value >= 0 && key.value < legacyRows.count }
     guard key.value >= 0, let (cluster, row) = try objects.first(notBelow: UInt64(key.value)) else { return false }
     return try cluster.key(row) == UInt64(key.value)
@@ -121,6 +143,7 @@ public final class Table: Sendable {
   /// O(log n) through the index. Formats 10 to 21 have none: there the object key is tried that follows from the
   /// primary key, and if another object has it, a table of all primary keys is built once.
   public func objectKey(primaryKey: PrimaryKey) throws(FormatError) -> ObjKey? {
+    if let damage { throw damage }
     guard let index = primaryKeyIndex else { return nil }
     let column = columns[index]
     guard primaryKey.fits(column) else { return nil }

@@ -103,6 +103,12 @@ final class TableEditor {
     ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Slots.clusters), layout: layout)
   }
 
+  /// The unresolved objects; nil if the table never had any. They have the same columns.
+  var tombstones: ClusterTreeEditor? {
+    if editor.slab.int(top, Slots.tombstones) == 0 { return nil }
+    return ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Slots.tombstones), layout: layout)
+  }
+
   var objectCount: Int {
     get throws(FormatError) {
       try ClusterTree(arena: editor.arena, rootRef: editor.slab.node(top).child(Slots.clusters)).count()
@@ -111,6 +117,7 @@ final class TableEditor {
 
   /// Counts the transaction as one that changed the table.
   func bump() {
+    editor.slab.bumps &+= 1
     if isBumped { return }
     isBumped = true
     editor.slab.setTagged(top, Slots.contentVersion, editor.slab.int(top, Slots.contentVersion) >> 1 + 1)

@@ -113,8 +113,9 @@ struct CollectionEditor {
   /// Runs a change with format errors translated, and counts the table as changed.
   private func change<R>(_ body: (Found) throws(TransactionError) -> R) throws(TransactionError) -> R {
     let found = try find()
+    let result = try body(found)
     table.bump()
-    return try body(found)
+    return result
   }
 
   private func format<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {

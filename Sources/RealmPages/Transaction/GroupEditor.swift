@@ -15,9 +15,30 @@ final class GroupEditor {
     static let historyType = 7, history = 8, historySchema = 9, fileIdent = 10, evacuation = 11
   }
 
+  /// What ended a change in the middle; nothing but a rollback is left then.
+  private(set) var failure: TransactionError?
+
   init(_ editor: NodeEditor, top: Int) {
     self.editor = editor
     self.top = top
+  }
+
+  /// Runs a change as a whole. A refusal comes before anything is touched; what fails later, and any damage, leaves
+  /// the change half done.
+  func change<R>(_ body: () throws(TransactionError) -> R) throws(TransactionError) -> R {
+    try checkIsWhole()
+    let bumps = slab.bumps, logged = log.bytes.count
+    do throws(TransactionError) { return try body() } catch {
+      if error.reason == .format || slab.bumps != bumps || log.bytes.count != logged { failure = failure ?? error }
+      throw error
+    }
+  }
+
+  /// Refuses to go on after a change that is half done.
+  func checkIsWhole() throws(TransactionError) {
+    if let failure {
+      throw TransactionError(.halfDone, "an earlier change failed halfway, so roll the transaction back: \(failure)")
+    }
   }
 
   private var arena: Arena { editor.arena }
@@ -84,6 +105,21 @@ final class GroupEditor {
     return key
   }
 
+  /// Where a linked object is. A stored link leads somewhere, or the file is damaged.
+  private func targetPlace(
+    _ target: TableEditor,
+    _ key: ObjKey,
+    _ origin: TableEditor,
+    _ column: Column,
+    _ originKey: ObjKey
+  ) throws(TransactionError) -> ClusterTreeEditor.Place {
+    do throws(FormatError) {
+      if key.value >= 0, let place = try target.objects.find(UInt64(key.value)) { return place }
+    } catch { throw TransactionError(error) }
+    let link = "\(origin.className) object \(originKey), property \"\(column.name)\""
+    throw TransactionError(.format, "\(link): a link to \(target.className) object \(key), which does not exist")
+  }
+
   /// Notes that `origin` links to `target`.
   func addBacklink(
     _ target: TableKey,
@@ -94,7 +130,7 @@ final class GroupEditor {
   ) throws(TransactionError) {
     let table = try table(target)
     let backlink = try backlinkColumn(table, origin, column)
-    let place = try table.place(targetKey)
+    let place = try targetPlace(table, targetKey, origin, column, originKey)
     do throws(FormatError) {
       let leaf = try editor.dirty(table.leafSlot(place, backlink.leafPosition))
       let element = slab.int(leaf, place.row)
@@ -120,7 +156,7 @@ final class GroupEditor {
   ) throws(TransactionError) {
     let table = try table(target)
     let backlink = try backlinkColumn(table, origin, column)
-    let place = try table.place(targetKey)
+    let place = try targetPlace(table, targetKey, origin, column, originKey)
     do throws(FormatError) {
       let leaf = try editor.dirty(table.leafSlot(place, backlink.leafPosition))
       let element = slab.int(leaf, place.row)

@@ -3,7 +3,7 @@
 
 /// Instructions in the order in which changes were made.
 struct InstructionLog {
-  private(set) var bytes: [UInt8] = []
+  var bytes: [UInt8] = []
   private var selectedTable: TableKey?
   private var selectedCollection: [Int64]?
   /// The object of each table that was created last: what is set in a new object goes without saying.

@@ -66,9 +66,9 @@ public final class Snapshot: Sendable {
     return keys
   }
 
-  /// The table with this key; nil if there is none.
+  /// The table with this key; nil if there is none. One that is damaged is there too: see `Table.damage`.
   public func table(_ key: TableKey) throws(FormatError) -> Table? {
-    guard let table = try table(slot: key.slot), table.key == key else { return nil }
+    guard let table = try table(slot: key.slot), table.key == key || table.damage != nil else { return nil }
     return table
   }
 
@@ -81,19 +81,24 @@ public final class Snapshot: Sendable {
     return nil
   }
 
-  /// The table in a slot of the group; nil if the slot is free or beyond the end. Read once a snapshot.
+  /// The table in a slot of the group; nil if the slot is free or beyond the end. Read once a snapshot. Damage costs the
+  /// table that it is in, not its neighbours.
   func table(slot: Int) throws(FormatError) -> Table? {
     if let table = tables.withLock({ $0[slot] }) { return table }
     guard let (names, refs) = try group(), slot < refs.count else { return nil }
     let element = try refs.int(slot)
     if element == 0 || element & 1 != 0 { return nil }
     let name = try StringLeaf.short(names, slot)?.string ?? ""
-    let table: Table
-    if fileFormat >= 10 {
-      table = try Table(arena, name: name, slot: slot, ref: Int(element))
-    } else {
-      let pkTable = name.hasPrefix(Table.classPrefix) ? try self.table(named: "pk") : nil
-      table = try Table(arena, legacyName: name, slot: slot, ref: Int(element), pkTable: pkTable)
+    var table: Table
+    do throws(FormatError) {
+      if fileFormat >= 10 {
+        table = try Table(arena, name: name, slot: slot, ref: Int(element))
+      } else {
+        let pkTable = name.hasPrefix(Table.classPrefix) ? try self.table(named: "pk") : nil
+        table = try Table(arena, legacyName: name, slot: slot, ref: Int(element), pkTable: pkTable)
+      }
+    } catch {
+      table = Table(arena, name: name, slot: slot, ref: Int(element), damage: error)
     }
     // Another thread may have read it meanwhile: one of the two stays.
     return tables.withLock { tables in
@@ -105,7 +110,9 @@ public final class Snapshot: Sendable {
 
   /// The schema version that the SDK stores in table `metadata`; nil if not versioned. Source: format/2-model.md M11.
   public func schemaVersion() throws(FormatError) -> UInt64? {
-    guard let table = try table(named: "metadata"),
+    guard let table = try table(named: "metadata") else { return nil }
+    if let damage = table.damage { throw damage }
+    guard
       let index = table.columns.firstIndex(where: { $0.name == "version" && $0.type == .int && $0.collection == nil })
     else { return nil }
     let cursor = ObjectCursor(table)
@@ -125,6 +132,7 @@ public final class Snapshot: Sendable {
   /// The bytes of all nodes below a table, found by walking it. O(size of the table).
   public func storedBytes(of key: TableKey) throws(FormatError) -> Int {
     guard let table = try table(key) else { return 0 }
+    if let damage = table.damage { throw damage }
     var walker = TreeWalker(arena)
     return try walker.bytes(below: table.ref)
   }

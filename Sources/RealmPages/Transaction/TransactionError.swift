@@ -27,6 +27,8 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
     case busy
     /// The file has sync history, which only a sync client may write, or an older format.
     case readOnly
+    /// An earlier change of the transaction ended in the middle: it can only be rolled back.
+    case halfDone
     /// An earlier failure to write to disk: nothing can be trusted until the file is opened again.
     case poisoned
   }

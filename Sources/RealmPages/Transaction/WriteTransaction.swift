@@ -3,10 +3,11 @@
 /// A transaction: changes that become visible and durable together, or not at all.
 ///
 /// There is one at a time. It ends with `commit()` or `rollback()`; one that is dropped rolls back. It reads what it
-/// wrote.
+/// wrote. A change that is refused leaves it as it was; after one that fails in the middle, because the file is damaged,
+/// nothing is left but to roll back.
 public struct WriteTransaction: ~Copyable {
   private let writer: RealmWriter
-  private let group: GroupEditor
+  let group: GroupEditor
   private let base: Snapshot
 
   init(_ writer: RealmWriter, base: Snapshot) throws(TransactionError) {
@@ -38,7 +39,8 @@ public struct WriteTransaction: ~Copyable {
   /// Writes the changes as the next version and returns its number. Without a change it does that too, with an empty
   /// changeset. On failure the realm is as it was before the transaction; see the error's reason.
   public consuming func commit(_ durability: Durability = .full) throws(TransactionError) -> UInt64 {
-    try writer.commit(group, base: base, durability)
+    try group.checkIsWhole()
+    return try writer.commit(group, base: base, durability)
   }
 
   /// Forgets the changes.
@@ -138,7 +140,9 @@ public struct WriteTransaction: ~Copyable {
     _ table: TableKey,
     key: ObjKey? = nil,
     values: [(ColKey, Value)] = []
-  ) throws(TransactionError) -> ObjKey { try group.create(group.table(table), key: key, values) }
+  ) throws(TransactionError) -> ObjKey {
+    try group.change { () throws(TransactionError) in try group.create(group.table(table), key: key, values) }
+  }
 
   /// Creates an object of a class with primary key; `key` and `values` as above.
   public func create(
@@ -147,17 +151,21 @@ public struct WriteTransaction: ~Copyable {
     key: ObjKey? = nil,
     values: [(ColKey, Value)] = []
   ) throws(TransactionError) -> ObjKey {
-    try group.create(group.table(table), primaryKey: primaryKey, key: key, values)
+    try group.change { () throws(TransactionError) in
+      try group.create(group.table(table), primaryKey: primaryKey, key: key, values)
+    }
   }
 
   /// Deletes an object: links to it become null or vanish from collections, its embedded objects go too.
   public func delete(_ table: TableKey, _ object: ObjKey) throws(TransactionError) {
-    let table = try group.table(table)
-    if table.kind == .embedded {
-      throw TransactionError(.forbidden, "\(table.className): embedded objects are deleted through their owner")
+    try group.change { () throws(TransactionError) in
+      let table = try group.table(table)
+      if table.kind == .embedded {
+        throw TransactionError(.forbidden, "\(table.className): embedded objects are deleted through their owner")
+      }
+      if try !group.has(table, object) { throw TransactionError(.notFound, "\(table.className): no object \(object)") }
+      try group.deleteObject(table, object)
     }
-    if try !group.has(table, object) { throw TransactionError(.notFound, "\(table.className): no object \(object)") }
-    try group.deleteObject(table, object)
   }
 
   // MARK: properties
@@ -165,24 +173,26 @@ public struct WriteTransaction: ~Copyable {
   /// Sets a property that holds one value. A list or dictionary is for Mixed properties. Embedded objects are made with
   /// `setEmbedded`; null deletes one.
   public func set(_ table: TableKey, _ object: ObjKey, _ key: ColKey, _ value: Value) throws(TransactionError) {
-    let table = try group.table(table), column = try self.column(table, key)
-    let place = "\(table.className) object \(object), property \"\(column.name)\""
-    if column.collection != nil {
-      throw TransactionError(.wrongType, "\(place): a collection is changed element by element")
-    }
-    if table.primaryKeyIndex.map({ table.columns[$0].key == key }) ?? false {
-      throw TransactionError(.forbidden, "\(place): a primary key cannot be changed")
-    }
-    guard value.fits(column.element) else {
-      throw TransactionError(.wrongType, "\(place): the value is not of the property's type")
-    }
-    try group.check(value, level: 1, from: table, column)
-    try store(table, object, column, value)
-    let steps = try CollectionEditor(group, table, object, column)
-    switch value {
-    case .list(let values): for (i, value) in values.enumerated() { try steps.insert(i, value) }
-    case .dictionary(let entries): for entry in entries { try steps.set(key: entry.key, entry.value) }
-    default: break
+    try group.change { () throws(TransactionError) in
+      let table = try group.table(table), column = try self.column(table, key)
+      let place = "\(table.className) object \(object), property \"\(column.name)\""
+      if column.collection != nil {
+        throw TransactionError(.wrongType, "\(place): a collection is changed element by element")
+      }
+      if table.primaryKeyIndex.map({ table.columns[$0].key == key }) ?? false {
+        throw TransactionError(.forbidden, "\(place): a primary key cannot be changed")
+      }
+      guard value.fits(column.element) else {
+        throw TransactionError(.wrongType, "\(place): the value is not of the property's type")
+      }
+      try group.check(value, level: 1, from: table, column)
+      try store(table, object, column, value)
+      let steps = try CollectionEditor(group, table, object, column)
+      switch value {
+      case .list(let values): for (i, value) in values.enumerated() { try steps.insert(i, value) }
+      case .dictionary(let entries): for entry in entries { try steps.set(key: entry.key, entry.value) }
+      default: break
+      }
     }
   }
 
@@ -212,12 +222,14 @@ public struct WriteTransaction: ~Copyable {
 
   /// Makes a new embedded object with default values in a property that holds one, in place of the one there.
   public func setEmbedded(_ table: TableKey, _ object: ObjKey, _ key: ColKey) throws(TransactionError) -> ObjKey {
-    let table = try group.table(table), column = try self.column(table, key)
-    let target = try embeddedTable(table, column, nil)
-    _ = try table.place(object)
-    let made = try group.createObject(target, key: nil)
-    try store(table, object, column, .link(target.key, made))
-    return made
+    try group.change { () throws(TransactionError) in
+      let table = try group.table(table), column = try self.column(table, key)
+      let target = try embeddedTable(table, column, nil)
+      _ = try table.place(object)
+      let made = try group.createObject(target, key: nil)
+      try store(table, object, column, .link(target.key, made))
+      return made
+    }
   }
 
   /// Makes a new embedded object before element `index` of a list.
@@ -227,13 +239,15 @@ public struct WriteTransaction: ~Copyable {
     _ key: ColKey,
     at index: Int
   ) throws(TransactionError) -> ObjKey {
-    let table = try group.table(table), column = try self.column(table, key)
-    let target = try embeddedTable(table, column, .list)
-    let list = try CollectionEditor(group, table, object, column)
-    try list.checkInsertion(at: index)
-    let made = try group.createObject(target, key: nil)
-    try list.insertEmbedded(index, target.key, made)
-    return made
+    try group.change { () throws(TransactionError) in
+      let table = try group.table(table), column = try self.column(table, key)
+      let target = try embeddedTable(table, column, .list)
+      let list = try CollectionEditor(group, table, object, column)
+      try list.checkInsertion(at: index)
+      let made = try group.createObject(target, key: nil)
+      try list.insertEmbedded(index, target.key, made)
+      return made
+    }
   }
 
   /// Makes a new embedded object as the entry of a dictionary, in place of the one there.
@@ -243,13 +257,15 @@ public struct WriteTransaction: ~Copyable {
     _ key: ColKey,
     entry: [UInt8]
   ) throws(TransactionError) -> ObjKey {
-    let table = try group.table(table), column = try self.column(table, key)
-    let target = try embeddedTable(table, column, .dictionary)
-    try group.checkDictionaryKey(entry, table, column)
-    _ = try table.place(object)
-    let made = try group.createObject(target, key: nil)
-    try CollectionEditor(group, table, object, column).setEmbedded(key: entry, target.key, made)
-    return made
+    try group.change { () throws(TransactionError) in
+      let table = try group.table(table), column = try self.column(table, key)
+      let target = try embeddedTable(table, column, .dictionary)
+      try group.checkDictionaryKey(entry, table, column)
+      _ = try table.place(object)
+      let made = try group.createObject(target, key: nil)
+      try CollectionEditor(group, table, object, column).setEmbedded(key: entry, target.key, made)
+      return made
+    }
   }
 
   private func embeddedTable(
@@ -285,7 +301,9 @@ public struct WriteTransaction: ~Copyable {
     path: [PathStep] = [],
     at index: Int,
     _ value: Value
-  ) throws(TransactionError) { try collection(table, object, key, path).insert(index, value) }
+  ) throws(TransactionError) {
+    try group.change { () throws(TransactionError) in try collection(table, object, key, path).insert(index, value) }
+  }
 
   /// Replaces element `index` of a list.
   public func set(
@@ -295,7 +313,9 @@ public struct WriteTransaction: ~Copyable {
     path: [PathStep] = [],
     at index: Int,
     _ value: Value
-  ) throws(TransactionError) { try collection(table, object, key, path).set(index, value) }
+  ) throws(TransactionError) {
+    try group.change { () throws(TransactionError) in try collection(table, object, key, path).set(index, value) }
+  }
 
   /// Removes element `index` of a list.
   public func remove(
@@ -304,7 +324,9 @@ public struct WriteTransaction: ~Copyable {
     _ key: ColKey,
     path: [PathStep] = [],
     at index: Int
-  ) throws(TransactionError) { try collection(table, object, key, path).remove(index) }
+  ) throws(TransactionError) {
+    try group.change { () throws(TransactionError) in try collection(table, object, key, path).remove(index) }
+  }
 
   /// Moves an element of a list.
   public func move(
@@ -314,7 +336,11 @@ public struct WriteTransaction: ~Copyable {
     path: [PathStep] = [],
     from: Int,
     to: Int
-  ) throws(TransactionError) { try collection(table, object, key, path).move(from: from, to: to) }
+  ) throws(TransactionError) {
+    try group.change { () throws(TransactionError) in
+      try collection(table, object, key, path).move(from: from, to: to)
+    }
+  }
 
   /// Empties a collection.
   public func clear(
@@ -322,7 +348,9 @@ public struct WriteTransaction: ~Copyable {
     _ object: ObjKey,
     _ key: ColKey,
     path: [PathStep] = []
-  ) throws(TransactionError) { try collection(table, object, key, path).clear() }
+  ) throws(TransactionError) {
+    try group.change { () throws(TransactionError) in try collection(table, object, key, path).clear() }
+  }
 
   /// Adds a value to a set; false if it is there.
   public func add(
@@ -330,7 +358,9 @@ public struct WriteTransaction: ~Copyable {
     _ object: ObjKey,
     _ key: ColKey,
     _ value: Value
-  ) throws(TransactionError) -> Bool { try collection(table, object, key, []).add(value) }
+  ) throws(TransactionError) -> Bool {
+    try group.change { () throws(TransactionError) in try collection(table, object, key, []).add(value) }
+  }
 
   /// Takes a value out of a set; false if it is not there.
   public func discard(
@@ -338,7 +368,9 @@ public struct WriteTransaction: ~Copyable {
     _ object: ObjKey,
     _ key: ColKey,
     _ value: Value
-  ) throws(TransactionError) -> Bool { try collection(table, object, key, []).discard(value) }
+  ) throws(TransactionError) -> Bool {
+    try group.change { () throws(TransactionError) in try collection(table, object, key, []).discard(value) }
+  }
 
   /// Puts an entry into a dictionary.
   public func set(
@@ -348,7 +380,9 @@ public struct WriteTransaction: ~Copyable {
     path: [PathStep] = [],
     entry: [UInt8],
     _ value: Value
-  ) throws(TransactionError) { try collection(table, object, key, path).set(key: entry, value) }
+  ) throws(TransactionError) {
+    try group.change { () throws(TransactionError) in try collection(table, object, key, path).set(key: entry, value) }
+  }
 
   /// Removes an entry of a dictionary; false if there is none.
   public func remove(
@@ -357,7 +391,9 @@ public struct WriteTransaction: ~Copyable {
     _ key: ColKey,
     path: [PathStep] = [],
     entry: [UInt8]
-  ) throws(TransactionError) -> Bool { try collection(table, object, key, path).remove(key: entry) }
+  ) throws(TransactionError) -> Bool {
+    try group.change { () throws(TransactionError) in try collection(table, object, key, path).remove(key: entry) }
+  }
 
   private func collection(
     _ table: TableKey,
@@ -373,61 +409,65 @@ public struct WriteTransaction: ~Copyable {
 
   /// Adds a table; `name` is the stored one, `class_` included.
   public func addTable(_ name: String, kind: TableKind = .topLevel) throws(TransactionError) -> TableKey {
-    try group.addTable(name, kind: kind)
+    try group.change { () throws(TransactionError) in try group.addTable(name, kind: kind) }
   }
 
   /// Removes a table with its objects; no property of another class may link to it.
-  public func removeTable(_ key: TableKey) throws(TransactionError) { try group.removeTable(key) }
+  public func removeTable(_ key: TableKey) throws(TransactionError) {
+    try group.change { () throws(TransactionError) in try group.removeTable(key) }
+  }
 
   /// Gives a table another stored name.
   public func renameTable(_ key: TableKey, to name: String) throws(TransactionError) {
-    try group.renameTable(key, to: name)
+    try group.change { () throws(TransactionError) in try group.renameTable(key, to: name) }
   }
 
   /// Adds a property; objects that exist take its default.
   public func addColumn(_ table: TableKey, _ spec: ColumnSpec) throws(TransactionError) -> ColKey {
-    try group.addColumn(group.table(table), spec)
+    try group.change { () throws(TransactionError) in try group.addColumn(group.table(table), spec) }
   }
 
   /// Removes a property with its values.
   public func removeColumn(_ table: TableKey, _ key: ColKey) throws(TransactionError) {
-    try group.removeColumn(group.table(table), key)
+    try group.change { () throws(TransactionError) in try group.removeColumn(group.table(table), key) }
   }
 
   /// Gives a property another name.
   public func renameColumn(_ table: TableKey, _ key: ColKey, to name: String) throws(TransactionError) {
-    try group.renameColumn(group.table(table), key, to: name)
+    try group.change { () throws(TransactionError) in try group.renameColumn(group.table(table), key, to: name) }
   }
 
   /// Adds a search index to a property.
   public func addIndex(_ table: TableKey, _ key: ColKey, _ kind: IndexKind = .general) throws(TransactionError) {
-    try group.addIndex(group.table(table), key, kind)
+    try group.change { () throws(TransactionError) in try group.addIndex(group.table(table), key, kind) }
   }
 
   /// Removes the search index of a property.
   public func removeIndex(_ table: TableKey, _ key: ColKey) throws(TransactionError) {
-    try group.removeIndex(group.table(table), key)
+    try group.change { () throws(TransactionError) in try group.removeIndex(group.table(table), key) }
   }
 
   /// Makes a property the primary key; nil takes it away.
   public func setPrimaryKey(_ table: TableKey, _ key: ColKey?) throws(TransactionError) {
-    try group.setPrimaryKey(group.table(table), key)
+    try group.change { () throws(TransactionError) in try group.setPrimaryKey(group.table(table), key) }
   }
 
   /// Stores the schema version where the SDKs look for it. Source: format/2-model.md M11.
   public func setSchemaVersion(_ version: UInt64) throws(TransactionError) {
-    let table: TableKey
-    if let known = try tableKey(named: "metadata") {
-      table = known
-    } else {
-      table = try addTable("metadata")
-      _ = try addColumn(table, ColumnSpec("version", .int))
+    try group.change { () throws(TransactionError) in
+      let table: TableKey
+      if let known = try tableKey(named: "metadata") {
+        table = known
+      } else {
+        table = try addTable("metadata")
+        _ = try addColumn(table, ColumnSpec("version", .int))
+      }
+      guard let column = try columns(of: table).first(where: { $0.name == "version" }) else {
+        throw TransactionError(.badSchema, "table metadata has no column version")
+      }
+      let editor = try group.table(table)
+      if try !group.has(editor, ObjKey(0)) { _ = try group.createObject(editor, key: ObjKey(0)) }
+      try set(table, ObjKey(0), column.key, .int(Int64(bitPattern: version)))
     }
-    guard let column = try columns(of: table).first(where: { $0.name == "version" }) else {
-      throw TransactionError(.badSchema, "table metadata has no column version")
-    }
-    let editor = try group.table(table)
-    if try !group.has(editor, ObjKey(0)) { _ = try group.createObject(editor, key: ObjKey(0)) }
-    try set(table, ObjKey(0), column.key, .int(Int64(bitPattern: version)))
   }
 }

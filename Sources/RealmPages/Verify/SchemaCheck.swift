@@ -59,6 +59,7 @@ struct SchemaCheck {
     let flags = top.count > Slot.flags ? try top.tagged(Slot.flags) : 0
     if flags < 0 || flags > 2 { context.report("unknown bits in the flags \(flags)", ref: ref) }
     guard let table = try context.snapshot.table(slot: slot) else { throw FormatError("no table", ref: ref) }
+    if let damage = table.damage { throw damage }
     context.place.table = table.name
     let facts = try columns(top)
     let enumCounts = try enumCounts(top, table.columns.count)

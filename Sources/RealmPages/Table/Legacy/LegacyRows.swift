@@ -19,6 +19,7 @@ struct LegacyRows: Sendable {
 
   /// The name of the property that table `pk` declares as the primary key of class `className`; nil if there is none.
   static func primaryKeyName(_ pkTable: Table?, of className: String?) throws(FormatError) -> String? {
+    if let damage = pkTable?.damage { throw damage }
     guard let pkTable, let className,
       let table = pkTable.columns.firstIndex(where: { $0.name == "pk_table" }),
       let property = pkTable.columns.firstIndex(where: { $0.name == "pk_property" })

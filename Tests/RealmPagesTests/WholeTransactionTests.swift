@@ -1,0 +1,105 @@
+// Transactions are whole: what fails in the middle is not committed, and no change is too large for the history.
+
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Whole transactions")
+struct WholeTransactionTests {
+  private static func writer(_ bytes: [UInt8]) throws -> RealmWriter {
+    let memory = try MemoryStorage(name: "damaged")
+    try memory.grow(to: (bytes.count + 4095) & ~4095)
+    try memory.write(bytes, at: 0)
+    return try RealmWriter(memory: memory)
+  }
+
+  @Test("a change that damage ends in the middle cannot be committed, nor anything after it")
+  func halfDone() throws {
+    let bytes = try Fixture.named("people").bytes()
+    var refused = 0
+    for offset in stride(from: 24, to: bytes.count - 8, by: 8)
+    where bytes[offset..<offset + 4].allSatisfy({ $0 == 0x41 }) {
+      var damaged = bytes
+      damaged.replaceSubrange(offset + 5..<offset + 8, with: [0xFF, 0xFF, 0xFF])
+      guard let writer = try? Self.writer(damaged),  // the top array
+        let tables = try? writer.realm.latest().tableKeys()  // the group
+      else { continue }
+      for key in tables {
+        guard let table = try writer.realm.latest().table(key), table.kind == .topLevel, table.damage == nil else {
+          continue
+        }
+        let cursor = ObjectCursor(table)
+        guard (try? cursor.next()) == true else { continue }  // a damaged cluster
+        let before = try writer.realm.latest().version
+        let transaction = try writer.begin()
+        do {
+          try transaction.delete(key, cursor.key)
+        } catch {
+          #expect(error.reason == .format)
+          let later = #expect(throws: TransactionError.self) { try transaction.addTable("class_New") }
+          #expect(later?.reason == .halfDone)
+          // A noncopyable value cannot be consumed in a closure.
+          do {
+            _ = try transaction.commit()
+            Issue.record("a half-done change was committed: \(table.name) with a damaged node at \(offset)")
+          } catch {
+            #expect(error.reason == .halfDone)
+            #expect(error.description.contains("roll"))
+          }
+          #expect(try writer.realm.latest().version == before)
+          refused += 1
+          continue
+        }
+        transaction.rollback()
+      }
+    }
+    #expect(refused > 20)
+  }
+
+  @Test("a refused change leaves the transaction as it was, and it can be committed")
+  func refusedChange() throws {
+    let writer = try RealmWriter(memory: MemoryStorage(name: "refusals"))
+    let transaction = try writer.begin()
+    let table = try transaction.addTable("class_Note")
+    let texts = try transaction.addColumn(table, ColumnSpec("texts", .string, collection: .list))
+    let any = try transaction.addColumn(table, ColumnSpec("any", .mixed))
+    let note = try transaction.create(table)
+    #expect(throws: TransactionError.self) { try transaction.set(table, note, any, .link(table, ObjKey(9))) }
+    #expect(throws: TransactionError.self) { try transaction.insert(table, note, texts, at: 1, .text("")) }
+    #expect(throws: TransactionError.self) { try transaction.insert(table, note, texts, at: 0, .int(1)) }
+    #expect(throws: TransactionError.self) { try transaction.insert(table, note, any, path: [.index(0)], at: 0, .null) }
+    #expect(throws: TransactionError.self) { try transaction.addTable("class_Note") }
+    try transaction.insert(table, note, texts, at: 0, .text("kept"))
+    _ = try transaction.commit()
+    #expect(Verifier(try writer.realm.latest()).problems().isEmpty)
+  }
+
+  @Test("a changeset larger than a node is stored in chunks", arguments: [16_777_200, 16_777_201, 34_000_000])
+  func largeChangeset(size: Int) throws {
+    let writer = try RealmWriter(memory: MemoryStorage(name: "large"))
+    let first = try writer.begin()
+    _ = try first.addTable("class_Note")
+    let pattern = [UInt8](0...250)
+    var changeset: [UInt8] = []
+    while changeset.count < size { changeset += pattern }
+    changeset.removeLast(changeset.count - size)
+    first.group.log.bytes = changeset
+    _ = try first.commit()
+    let snapshot = try writer.realm.latest()
+    #expect(Verifier(snapshot).problems().isEmpty)
+    let history = try BlobLeaf(snapshot.arena, snapshot.arena.node(snapshot.top.historyRef), isText: false)
+    let chunks = try #require(try history.chunks(history.count - 1, snapshot.arena))
+    #expect(chunks.count == (size + 16_777_199) / 16_777_200)
+    var stored: [UInt8] = []
+    for chunk in chunks { stored += chunk.bytes }
+    #expect(stored == changeset)
+    // The next commits drop it.
+    for name in ["class_A", "class_B", "class_C"] {
+      let transaction = try writer.begin()
+      _ = try transaction.addTable(name)
+      _ = try transaction.commit()
+    }
+    #expect(Verifier(try writer.realm.latest()).problems().isEmpty)
+  }
+}
