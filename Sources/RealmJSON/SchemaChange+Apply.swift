@@ -62,11 +62,9 @@ extension SchemaChange {
     case .removeProperty(let name, let property):
       let table = try table(name, transaction)
       try transaction.removeColumn(table, column(table, property, transaction))
-    case .setNullable(let name, let property, _):
-      throw TransactionError(
-        .badSchema,
-        "\(name).\(property): whether a property is optional cannot be changed yet; add another property"
-      )
+    case .setNullable(let name, let property, let isNullable):
+      let table = try table(name, transaction)
+      _ = try transaction.setNullable(table, column(table, property, transaction), isNullable)
     case .addIndex(let name, let property, let kind):
       let table = try table(name, transaction)
       try transaction.addIndex(table, column(table, property, transaction), kind)

@@ -227,6 +227,25 @@ struct SchemaFileTests {
     #expect(try realm.problems().isEmpty)
   }
 
+  @Test("a property becomes optional at once, and required with a greater version; it keeps its place")
+  func optional() throws {
+    let realm = try realm()
+    let optional = try changed((#""bio": "string?""#, #""bio": "string""#), (#""toys": "int[]""#, #""toys": "int?[]""#))
+    guard case .needsVersion(let reasons) = error(optional, realm)?.reason else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(reasons == ["makes Person.bio required: null becomes the type's default"])
+    var grown = optional
+    grown.version = 4
+    let before = try realm.text(ObjKey(0))
+    try apply(grown, to: realm)
+    #expect(try realm.text(ObjKey(0)) == before.replacing("\"bio\":null", with: "\"bio\":\"\""))
+    let made = try SchemaDescription(realm.writer.realm.latest())
+    #expect(made.classes.map(\.properties) == grown.classes.map(\.properties))
+    #expect(try realm.problems().isEmpty)
+  }
+
   @Test("classes that link to each other go together")
   func removals() throws {
     let realm = try realm()

@@ -553,7 +553,7 @@ public struct RandomHistory {
   // MARK: schema
 
   private mutating func changeSchema(_ transaction: borrowing WriteTransaction) throws {
-    switch random.below(12) {
+    switch random.below(14) {
     case 0: if model.classes.count < 9 { try addClass(transaction, chance(3) ? .embedded : .topLevel) }
     case 1:
       guard chance(3), model.classes.count > 4, let table = anyClass(where: { _ in true }) else { return }
@@ -585,6 +585,7 @@ public struct RandomHistory {
       model.classes[table]?.properties[index].name = name
     case 7, 8, 9: try changeIndex(transaction)
     case 10: try changePrimaryKey(transaction)
+    case 11, 12: try changeNullability(transaction)
     default:
       let version = random.next() >> UInt64(1 + random.below(63))
       lastOperation = "schema version \(version)"
@@ -686,6 +687,26 @@ public struct RandomHistory {
     }
     try transaction.addIndex(table, property.key, kind)
     model.classes[table]?.properties[index].index = kind
+  }
+
+  private mutating func changeNullability(_ transaction: borrowing WriteTransaction) throws {
+    guard let (table, index) = anyProperty(), let known = model.classes[table] else { return }
+    let property = known.properties[index], isNullable = !property.isNullable
+    lastOperation = "\(known.name).\(property.name) is \(isNullable ? "optional" : "required")"
+    if property.type == .link || property.type == .mixed {
+      return try refused(.badSchema) { () throws(TransactionError) in
+        _ = try transaction.setNullable(table, property.key, isNullable)
+      }
+    }
+    if known.primaryKey == property.key, !isNullable,
+      [.null, property.defaultElement].allSatisfy({ model.object(table, primaryKey: $0) != nil })
+    {
+      return try refused(.duplicateKey) { () throws(TransactionError) in
+        _ = try transaction.setNullable(table, property.key, isNullable)
+      }
+    }
+    let new = try transaction.setNullable(table, property.key, isNullable)
+    model.setNullable(table, property.key, isNullable, newKey: new)
   }
 
   private mutating func changePrimaryKey(_ transaction: borrowing WriteTransaction) throws {

@@ -9,10 +9,10 @@ public struct RealmModel: Sendable {
   /// One property of a class.
   public struct Property: Sendable {
     public var name: String
-    public let key: ColKey
+    public var key: ColKey
     public let type: ValueType
     public let collection: CollectionKind?
-    public let isNullable: Bool
+    public var isNullable: Bool
     public let target: TableKey?
     public var index: IndexKind?
 
@@ -21,9 +21,12 @@ public struct RealmModel: Sendable {
       switch collection {
       case .dictionary: return .dictionary([])
       case .list, .set: return .list([])
-      case nil: break
+      case nil: return isNullable ? .null : defaultElement
       }
-      if isNullable { return .null }
+    }
+
+    /// What stands for null where that is not legal.
+    public var defaultElement: Value {
       switch type {
       case .int: return .int(0)
       case .bool: return .bool(false)
@@ -167,6 +170,37 @@ public struct RealmModel: Sendable {
     }
     classes[table]?.properties.removeAll { $0.key == column }
     if known.primaryKey == column { classes[table]?.primaryKey = nil }
+  }
+
+  /// Makes a property optional or required, under a new key.
+  public mutating func setNullable(_ table: TableKey, _ column: ColKey, _ isNullable: Bool, newKey: ColKey) {
+    guard let known = classes[table], let index = known.properties.firstIndex(where: { $0.key == column }) else {
+      return
+    }
+    classes[table]?.properties[index].isNullable = isNullable
+    classes[table]?.properties[index].key = newKey
+    if known.primaryKey == column { classes[table]?.primaryKey = newKey }
+    let property = known.properties[index], other = property.defaultElement
+    for (key, values) in known.objects {
+      var value = values[column] ?? .null
+      if !isNullable { value = Self.withoutNulls(value, property.collection, other) }
+      classes[table]?.objects[key]?[column] = nil
+      classes[table]?.objects[key]?[newKey] = value
+    }
+  }
+
+  private static func withoutNulls(_ value: Value, _ collection: CollectionKind?, _ other: Value) -> Value {
+    switch (value, collection) {
+    case (.null, _): return other
+    case (.list(let values), .set):
+      guard values.contains(.null) else { return value }
+      let rest = values.filter { $0 != .null }
+      return .list(rest.contains { sameInSet($0, other) } ? rest : rest + [other])
+    case (.list(let values), _): return .list(values.map { $0 == .null ? other : $0 })
+    case (.dictionary(let entries), _):
+      return .dictionary(entries.map { .init(key: $0.key, value: $0.value == .null ? other : $0.value) })
+    default: return value
+    }
   }
 
   /// Takes a class away.

@@ -168,24 +168,16 @@ extension GroupEditor {
   /// Adds a property; objects that exist take its default.
   func addColumn(_ table: TableEditor, _ spec: ColumnSpec) throws(TransactionError) -> ColKey {
     try check(spec, table)
-    var attributes = 0
-    switch spec.collection {
-    case .list: attributes |= Spec.Attribute.list
-    case .set: attributes |= Spec.Attribute.set
-    case .dictionary: attributes |= Spec.Attribute.dictionary
-    case nil: break
-    }
     let isNullable: Bool
     switch (spec.type, spec.collection) {
     case (.mixed, _), (.link, nil), (.link, .dictionary): isNullable = true
     case (.link, _): isNullable = false
     default: isNullable = spec.isNullable
     }
-    if isNullable { attributes |= Spec.Attribute.nullable }
     let key = try insertColumn(
       table,
       typeCode: Spec.typeCode(spec.type),
-      attributes: attributes,
+      attributes: Spec.attributes(spec.collection, isNullable: isNullable),
       name: spec.name,
       dictionaryKey: spec.collection == .dictionary ? Spec.TypeCode.string : 0
     )
@@ -234,13 +226,15 @@ extension GroupEditor {
     return key
   }
 
-  /// Puts a column into the spec, the arrays beside it and every cluster. Without a name it is a backlink column.
-  private func insertColumn(
+  /// Puts a column into the spec, the arrays beside it and every cluster. Without a name it is a backlink column; one
+  /// with a name comes before property `index`, or last.
+  func insertColumn(
     _ table: TableEditor,
     typeCode: Int,
     attributes: Int,
     name: String?,
-    dictionaryKey: Int
+    dictionaryKey: Int,
+    at index: Int? = nil
   ) throws(TransactionError) -> ColKey {
     try format { () throws(FormatError) in
       let taken = Set(table.columns.map(\.key.leafPosition) + table.backlinks.map(\.key.leafPosition))
@@ -254,7 +248,7 @@ extension GroupEditor {
       let types = try slab.child(spec, 0, editor.arena), names = try slab.child(spec, 1, editor.arena)
       let flags = try slab.child(spec, 2, editor.arena), keys = try slab.child(spec, 5, editor.arena)
       // Named columns come first.
-      let at = name == nil ? slab.node(types).count : slab.node(names).count
+      let at = index ?? (name == nil ? slab.node(types).count : slab.node(names).count)
       slab.insertInt(types, at, Int64(typeCode) | Int64(dictionaryKey) << 16)
       slab.insertInt(flags, at, Int64(attributes))
       slab.insertInt(keys, at, key.value)
@@ -278,7 +272,9 @@ extension GroupEditor {
       let kind: ClusterColumn.Kind =
         name == nil
         ? .backlink : added?.collection != nil ? .collection : .scalar(added?.element ?? .mixed, enumRef: 0)
-      try table.objects.addColumn(ClusterColumn(position: position, kind: kind))
+      for tree in [table.objects, table.tombstones] {
+        try tree?.addColumn(ClusterColumn(position: position, kind: kind))
+      }
       table.bump()
       return key
     }
@@ -333,10 +329,10 @@ extension GroupEditor {
   }
 
   /// Takes a column out of the spec, the arrays beside it and every cluster.
-  private func eraseColumn(_ table: TableEditor, _ key: ColKey) throws(TransactionError) {
+  func eraseColumn(_ table: TableEditor, _ key: ColKey) throws(TransactionError) {
     try format { () throws(FormatError) in
       let position = key.leafPosition
-      try table.objects.removeColumn(position)
+      for tree in [table.objects, table.tombstones] { try tree?.removeColumn(position) }
       let spec = try slab.child(table.top, TableEditor.Slots.spec, editor.arena)
       let keys = try slab.child(spec, 5, editor.arena), names = try slab.child(spec, 1, editor.arena)
       let at = (0..<slab.node(keys).count).first { slab.int(keys, $0) == key.value } ?? 0
@@ -510,7 +506,7 @@ extension GroupEditor {
     }
   }
 
-  private func makeIndex(_ table: TableEditor, _ key: ColKey) throws(FormatError) {
+  func makeIndex(_ table: TableEditor, _ key: ColKey) throws(FormatError) {
     let refs = try slab.child(table.top, TableEditor.Slots.indexes, editor.arena)
     slab.setChild(refs, key.leafPosition, SearchIndexEditor.make(editor))
     try table.reloadSchema()
@@ -518,7 +514,7 @@ extension GroupEditor {
     try fillIndex(table, column)
   }
 
-  private func setAttribute(_ table: TableEditor, _ key: ColKey, _ bits: Int, _ isOn: Bool) throws(FormatError) {
+  func setAttribute(_ table: TableEditor, _ key: ColKey, _ bits: Int, _ isOn: Bool) throws(FormatError) {
     let spec = try slab.child(table.top, TableEditor.Slots.spec, editor.arena)
     let keys = try slab.child(spec, 5, editor.arena), flags = try slab.child(spec, 2, editor.arena)
     guard let at = (0..<slab.node(keys).count).first(where: { slab.int(keys, $0) == key.value }) else { return }
@@ -529,6 +525,17 @@ extension GroupEditor {
 }
 
 extension Spec {
+  /// The attributes of a column without index.
+  static func attributes(_ collection: CollectionKind?, isNullable: Bool) -> Int {
+    let nullable = isNullable ? Attribute.nullable : 0
+    switch collection {
+    case nil: return nullable
+    case .list: return nullable | Attribute.list
+    case .set: return nullable | Attribute.set
+    case .dictionary: return nullable | Attribute.dictionary
+    }
+  }
+
   /// The type code of a column for new values.
   static func typeCode(_ type: ValueType) -> Int {
     switch type {

@@ -432,6 +432,17 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(TransactionError) in try group.removeColumn(group.table(table), key) }
   }
 
+  /// Makes a property optional, or required: then null becomes the default of its type, in objects and in collections.
+  /// The property gets another key, which is returned; name, place and index stay. Links and Mixed values have no
+  /// choice. Cost: O(n log n) in the objects.
+  public func setNullable(
+    _ table: TableKey,
+    _ key: ColKey,
+    _ isNullable: Bool
+  ) throws(TransactionError) -> ColKey {
+    try group.change { () throws(TransactionError) in try group.setNullable(group.table(table), key, isNullable) }
+  }
+
   /// Gives a property another name.
   public func renameColumn(_ table: TableKey, _ key: ColKey, to name: String) throws(TransactionError) {
     try group.change { () throws(TransactionError) in try group.renameColumn(group.table(table), key, to: name) }

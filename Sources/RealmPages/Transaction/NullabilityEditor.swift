@@ -1,0 +1,117 @@
+// Making a property optional or required: a new column takes the values, the name and the place of the old one, because
+// whether null is legal is part of a column's key. Source: format/2-model.md M3, M4.
+
+extension GroupEditor {
+  /// Makes null a legal value or element of a property, or no longer: then each null becomes the default of the type.
+  /// The property has another key afterwards, which is returned. Its index stays, and so does the primary key.
+  func setNullable(_ table: TableEditor, _ key: ColKey, _ isNullable: Bool) throws(TransactionError) -> ColKey {
+    guard let index = table.columnIndex(key) else {
+      throw TransactionError(.notFound, "\(table.className): no such property")
+    }
+    let old = table.columns[index], isPrimaryKey = table.primaryKeyIndex == index
+    if old.isNullable == isNullable { return key }
+    if old.type == .link || old.type == .mixed {
+      throw TransactionError(
+        .badSchema,
+        "\(table.className).\(old.name): whether links and Mixed values are optional follows from their type"
+      )
+    }
+    if isPrimaryKey && !isNullable { try checkDefaultIsUnused(table, old) }
+    let new = try insertColumn(
+      table,
+      typeCode: old.key.typeCode,
+      attributes: Spec.attributes(old.collection, isNullable: isNullable),
+      name: old.name,
+      dictionaryKey: old.collection == .dictionary ? old.dictionaryKeyType : 0,
+      at: index
+    )
+    // Nobody is told of the single values: the column is new.
+    let told = log
+    try copyValues(table, from: old, to: table.columns[index])
+    log = told
+    if isPrimaryKey {
+      slab.setInt(table.top, TableEditor.Slots.primaryKey, 0)
+      try format { () throws(FormatError) in try table.reloadSchema() }
+    }
+    try eraseColumn(table, key)
+    if isPrimaryKey { try setPrimaryKey(table, new) }
+    if let kind = old.index { try addIndex(table, new, kind) }
+    log.insertColumn(table.key, new)
+    log.eraseColumn(table.key, key)
+    return new
+  }
+
+  /// Refuses to turn a null into a primary key that another object has.
+  private func checkDefaultIsUnused(_ table: TableEditor, _ column: Column) throws(TransactionError) {
+    let other = try format { () throws(FormatError) -> ObjKey? in
+      let value = editor.defaultValue(ElementType(column.type, isNullable: false))
+      return try table.find(primaryKey: .null) == nil ? nil : table.find(primaryKey: value)
+    }
+    if let other {
+      throw TransactionError(
+        .duplicateKey,
+        "\(table.className).\(column.name): null would become the primary key that object \(other) has"
+      )
+    }
+  }
+
+  private func copyValues(_ table: TableEditor, from old: Column, to new: Column) throws(TransactionError) {
+    let keys = try format { () throws(FormatError) in
+      let cursor = try reader(table)
+      var keys: [ObjKey] = []
+      while try cursor.next() { keys.append(cursor.key) }
+      return keys
+    }
+    for key in keys {
+      let place = try table.place(key)
+      switch try format({ () throws(FormatError) in try table.value(place, old) }) {
+      case .list(let list), .set(let list):
+        if list.count == 0 { continue }
+        let collection = try CollectionEditor(self, table, key, new)
+        for value in try format({ () throws(FormatError) in try elements(list, new) }) {
+          if new.collection == .set {
+            _ = try collection.add(value)
+          } else {
+            try collection.insert(collection.count(), value)
+          }
+        }
+      case .dictionary(let dictionary):
+        if dictionary.count == 0 { continue }
+        let collection = try CollectionEditor(self, table, key, new)
+        for entry in try format({ () throws(FormatError) in try entries(dictionary, new) }) {
+          try collection.set(key: entry.key, entry.value)
+        }
+      case let value:
+        try format { () throws(FormatError) in
+          let isNull = if case .null = value { true } else { false }
+          try table.store(place, new, isNull ? editor.defaultValue(new.element) : value)
+        }
+      }
+    }
+    table.bump()
+  }
+
+  private func elements(_ list: ListView, _ column: Column) throws(FormatError) -> [Value] {
+    var list = list, values: [Value] = []
+    for i in 0..<list.count { values.append(try copy(list.value(at: i), column)) }
+    return values
+  }
+
+  private func entries(_ dictionary: DictionaryView, _ column: Column) throws(FormatError) -> [Value.Entry] {
+    var dictionary = dictionary, entries: [Value.Entry] = []
+    for i in 0..<dictionary.count {
+      entries.append(.init(key: try dictionary.key(at: i).bytes, value: try copy(dictionary.value(at: i), column)))
+    }
+    return entries
+  }
+
+  /// A value or, for a null that the column cannot hold, its default.
+  private func copy(_ value: ValueView, _ column: Column) throws(FormatError) -> Value {
+    if case .null = value { return try Value(copying: editor.defaultValue(column.element)) }
+    return try Value(copying: value)
+  }
+
+  private func format<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
+    do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
+  }
+}
