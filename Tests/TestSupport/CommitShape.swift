@@ -15,6 +15,8 @@ package enum CommitShape: String, CaseIterable, Sendable, CustomStringConvertibl
   case growing
   /// Most of what the file holds goes away.
   case deleting
+  /// The end of the file, which is free by now, is given up.
+  case shrinking
   /// Classes, properties and indexes are added and removed.
   case schema
   /// The first one of a copy, which lies in another form.
@@ -43,7 +45,32 @@ package enum CommitShape: String, CaseIterable, Sendable, CustomStringConvertibl
     let second = try writer.begin()
     for i in 0..<20 { try Self.change(i, second, to: -1) }
     _ = try second.commit()
+    if self == .shrinking { try Self.freeTheEnd(writer) }
   }
+
+  /// Grows the file, deletes what it grew for, and commits until the next commit makes it shorter.
+  private static func freeTheEnd(_ writer: RealmWriter) throws {
+    let growing = try writer.begin()
+    let items = try items(growing), column = try column("data", growing, items)
+    var keys: [ObjKey] = []
+    for i in 0..<40 {
+      keys.append(
+        try growing.create(items, values: [(column, .data([UInt8](repeating: UInt8(i), count: 40_000)))])
+      )
+    }
+    _ = try growing.commit()
+    let deleting = try writer.begin()
+    for key in keys { try deleting.delete(items, key) }
+    _ = try deleting.commit()
+    for i in 0..<commitsBeforeShrinking {
+      let transaction = try writer.begin()
+      try change(i, transaction, to: -2)
+      _ = try transaction.commit()
+    }
+  }
+
+  /// One finds the space reusable and begins; one moves the last nodes.
+  private static let commitsBeforeShrinking = 2
 
   /// Commits.
   package func act(_ writer: RealmWriter) throws {
@@ -57,6 +84,12 @@ package enum CommitShape: String, CaseIterable, Sendable, CustomStringConvertibl
         try transaction.set(table, object, column, .string(Array("text number \(i)".utf8)))
       }
     case .small: try Self.change(7, transaction, to: 1)
+    case .shrinking:
+      let before = try writer.realm.latest().logicalSize
+      try Self.change(7, transaction, to: 1)
+      _ = try transaction.commit()
+      if try writer.realm.latest().logicalSize >= before { throw MissingPart(name: "a shorter file") }
+      return
     case .large: try Self.add(2500, transaction, Self.items(transaction))
     case .growing:
       let items = try Self.items(transaction)

@@ -34,9 +34,14 @@ struct Committer {
     let slab = group.slab, arena = group.editor.arena
     do {
       try HistoryEditor(group: group).append(group.log.bytes, base: base.version, oldest: oldest)
-      let free = FreeSpace(try Self.ranges(arena, base), oldest: oldest)
+      var ranges = try Self.ranges(arena, base)
+      var evacuation = try Evacuation(group, freeListRef: base.freeRefs[0])
+      let replaced = slab.freed.reduce(0) { $0 + $1.size }
+      try evacuation.moveNodes(budget: replaced / 2 + ranges.count * 16 + 4096)
+      let free = FreeSpace(ranges, oldest: oldest, limit: evacuation.limit == 0 ? .max : evacuation.limit)
       storage.begin { Self.reusable(free.remaining, end: base.logicalSize) }
       // The lists are written anew; their present nodes become free.
+      try evacuation.clearState()
       for slot in [Slots.freePositions, Slots.freeSizes, Slots.freeVersions] {
         try group.editor.clear(Slot(parent: group.top, index: slot))
       }
@@ -50,21 +55,25 @@ struct Committer {
         slab.freed.map { FreeRange(position: $0.ref, size: $0.size, version: version) }
           .sorted { $0.position < $1.position }
       )
-      // One chunk takes the three lists and the top array; their widths are chosen so that its place cannot change
-      // them.
+      // One chunk takes the three lists, the state of an evacuation and the top array; their widths are chosen so that
+      // its place cannot change them.
       let entries = writer.free.count + freed.count + writer.free.locked.count + writer.free.withheld.count + 10
-      let reserve = (8 + 12 * 8) + 3 * 8 + entries * 24 + 16
+      let reserve = (8 + 12 * 8) + 3 * 8 + entries * 24 + 16 + evacuation.maximumSize
       let place = writer.allocate(reserve + 8)
       if let error = writer.error { throw error }
+      if writer.free.gaveUp { evacuation.giveUp() }
       let chunk = FreeRange(position: place, size: reserve + 8, version: 0)
-      var ranges = writer.free.remaining + writer.free.locked + writer.free.withheld + freed + [chunk]
+      let unused = writer.free.remaining
+      let (withheld, logicalSize) = evacuation.finish(writer.free.withheld, logicalSize: writer.logicalSize, unused)
+      ranges = unused + writer.free.locked + withheld + freed + [chunk]
       ranges.sort { $0.position < $1.position }
       let width = max(8, PackedBits.width(Int64(max(writer.logicalSize, place + reserve + 8))))
       let versionWidth = max(8, PackedBits.width(Int64(version)))
       let topCount = slab.node(group.top).count, topWidth = width == 64 ? 64 : width * 2
       let positions = place, sizes = positions + NodeWriter.size(ranges.count, width)
       let versions = sizes + NodeWriter.size(ranges.count, width)
-      let top = versions + NodeWriter.size(ranges.count, versionWidth)
+      let state = versions + NodeWriter.size(ranges.count, versionWidth)
+      let top = state + (evacuation.state.isEmpty ? 0 : NodeWriter.size(evacuation.state.count, 64))
       let end = top + NodeWriter.size(topCount, topWidth)
       precondition(end < place + reserve + 8, "the reserved chunk is too small")
       let index = ranges.firstIndex { $0.position == place } ?? 0
@@ -72,19 +81,21 @@ struct Committer {
       writer.put(ranges.lazy.map { Int64($0.position) }, width: width, at: positions)
       writer.put(ranges.lazy.map { Int64($0.size) }, width: width, at: sizes)
       writer.put(ranges.lazy.map { Int64(bitPattern: $0.version) }, width: versionWidth, at: versions)
+      if !evacuation.state.isEmpty { writer.put(evacuation.state, width: 64, at: state) }
       var elements: [Int64] = (0..<topCount).map { slab.int(group.top, $0) }
       elements[Slots.names] = Int64(names)
       elements[Slots.tables] = Int64(tables)
-      elements[Slots.logicalSize] = Int64(writer.logicalSize) << 1 | 1
+      elements[Slots.logicalSize] = Int64(logicalSize) << 1 | 1
       elements[Slots.freePositions] = Int64(positions)
       elements[Slots.freeSizes] = Int64(sizes)
       elements[Slots.freeVersions] = Int64(versions)
       elements[Slots.version] = Int64(bitPattern: version) << 1 | 1
       elements[Slots.history] = Int64(history)
+      if topCount > Slots.evacuation { elements[Slots.evacuation] = evacuation.element(stateRef: state) }
       writer.put(elements, width: topWidth, flags: .hasRefs, at: top)
       writer.flush()
       if let error = writer.error { throw error }
-      return Result(topRef: top, logicalSize: writer.logicalSize, version: version)
+      return Result(topRef: top, logicalSize: logicalSize, version: version)
     } catch let error as FormatError {
       throw TransactionError(error)
     } catch let error as FileError {

@@ -88,14 +88,16 @@ struct FreeSpace {
     }
   }
 
+  /// Whether what was withheld was needed after all.
+  private(set) var gaveUp = false
+
   /// Gives up an evacuation: what was withheld can be used.
   mutating func release() {
+    if withheld.isEmpty { return }
+    gaveUp = true
     for range in withheld { insert(range.position, range.size) }
     withheld = []
   }
-
-  /// Forgets what was withheld, which is no longer part of the file.
-  mutating func dropWithheld() { withheld = [] }
 
   /// Takes `size` bytes (a multiple of 8); nil if no chunk has them. A chunk of exactly that size is preferred, then
   /// one of at least twice the size, so that rests stay useful. O(1) among small chunks, O(log chunks) and moving the
