@@ -81,8 +81,8 @@ public final class Snapshot: Sendable {
     return nil
   }
 
-  /// The table in a slot of the group; nil if the slot is free or beyond the end. Read once a snapshot. Damage costs the
-  /// table that it is in, not its neighbours.
+  /// The table in a slot of the group; nil if the slot is free or beyond the end. Read once a snapshot. Damage costs
+  /// the table that it is in, not its neighbours.
   func table(slot: Int) throws(FormatError) -> Table? {
     if let table = tables.withLock({ $0[slot] }) { return table }
     guard let (names, refs) = try group(), slot < refs.count else { return nil }

@@ -3,8 +3,8 @@
 /// A transaction: changes that become visible and durable together, or not at all.
 ///
 /// There is one at a time. It ends with `commit()` or `rollback()`; one that is dropped rolls back. It reads what it
-/// wrote. A change that is refused leaves it as it was; after one that fails in the middle, because the file is damaged,
-/// nothing is left but to roll back.
+/// wrote. A change that is refused leaves it as it was; after one that fails in the middle, because the file is
+/// damaged, nothing is left but to roll back.
 public struct WriteTransaction: ~Copyable {
   private let writer: RealmWriter
   let group: GroupEditor
