@@ -72,6 +72,33 @@ struct Node {
     return PackedBits.unsigned(payload, width, index)
   }
 
+  /// The first of ascending integers that is not below `word`; `count` if there is none. O(log n). The keys of search
+  /// indexes have 32 bits, so these are looked at without asking for the width each time.
+  func lowerBound(_ word: Int32) throws(FormatError) -> Int {
+    if flags & 0x18 != 0 { throw badAccess(0) }
+    var low = 0, rest = count
+    if width == 32 {
+      while rest > 0 {
+        let half = rest >> 1
+        let element = payload.loadUnaligned(fromByteOffset: (low + half) << 2, as: Int32.self)
+        let isBelow = Int32(littleEndian: element) < word
+        low = isBelow ? low + half + 1 : low
+        rest = isBelow ? rest - half - 1 : half
+      }
+      return low
+    }
+    while rest > 0 {
+      let half = rest >> 1
+      if PackedBits.signed(payload, width, low + half) < Int64(word) {
+        low += half + 1
+        rest -= half + 1
+      } else {
+        rest = half
+      }
+    }
+    return low
+  }
+
   /// The child at `index` of a has-refs node: 0 where there is none. A tagged integer there is an error.
   @inline(__always)
   func child(_ index: Int) throws(FormatError) -> Int {

@@ -17,6 +17,12 @@ public final class ObjectCursor {
   @exclusivity(unchecked) private var isInTombstones = false
   /// By position in `table.columns`: the leaf in the present cluster, once it was asked for.
   @exclusivity(unchecked) private var leaves: [OpenLeaf?]
+  /// By position in `table.columns`: what is quickest to read again of the open leaves.
+  @exclusivity(unchecked) private var numbers: [NumberLeaf]
+  /// The rows of the present cluster if it holds live objects, else 0.
+  @exclusivity(unchecked) private var rowCount = 0
+  /// Whether the keys of the present cluster follow each other without a gap.
+  @exclusivity(unchecked) private var isCompact = false
   /// Clusters entered by `next`; a damaged tree that leads in circles ends here.
   @exclusivity(unchecked) private var visited = 0
   /// By position in `table.columns`: the readers of a table of formats 2 to 9.
@@ -26,6 +32,7 @@ public final class ObjectCursor {
   public init(_ table: Table) {
     self.table = table
     leaves = Array(repeating: nil, count: table.columns.count)
+    numbers = Array(repeating: .none, count: table.columns.count)
   }
 
   /// Moves to the object with this key; false (and on no object) if it does not exist. Also finds tombstones. O(log n),
@@ -75,9 +82,13 @@ public final class ObjectCursor {
 
   /// Moves to the next live object in key order; false at the end. O(1) within a cluster.
   public func next() throws(FormatError) -> Bool {
-    if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
-    if let cluster, key != .none, !isInTombstones, row + 1 < cluster.count {
+    if key != .none, row + 1 < rowCount {
       row += 1
+      if isCompact, key.value < Int64.max {
+        key = ObjKey(key.value + 1)
+        return true
+      }
+      guard let cluster else { return false }
       let found = Int64(bitPattern: try cluster.key(row))
       if found <= key.value {
         throw FormatError("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)")
@@ -85,6 +96,7 @@ public final class ObjectCursor {
       key = ObjKey(found)
       return true
     }
+    if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
     visited += 1
     if visited > table.arena.limit / Node.headerSize {
       throw FormatError("more clusters than the file has room for", place: "table \(table.name)")
@@ -96,6 +108,11 @@ public final class ObjectCursor {
   public func value(_ index: Int) throws(FormatError) -> ValueView {
     do throws(FormatError) {
       if key == .none { throw FormatError("no object") }
+      switch numbers[index] {
+      case .ints(let node): return .int(try node.int(row))
+      case .doubles(let leaf): return try leaf.double(row).map { .double($0) } ?? .null
+      case .none: break
+      }
       if let rows = table.legacyRows { return try legacyValue(index, rows) }
       guard let cluster else { throw FormatError("no object") }
       if let open = leaves[index] { return try open.leaf.value(row, table.arena) }
@@ -104,7 +121,11 @@ public final class ObjectCursor {
       if leaf.count != cluster.count {
         throw FormatError("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
       }
-      leaves[index] = OpenLeaf(leaf)
+      switch leaf {
+      case .ints(let node): numbers[index] = .ints(node)
+      case .doubles(let leaf): numbers[index] = .doubles(leaf)
+      default: leaves[index] = OpenLeaf(leaf)
+      }
       return try leaf.value(row, table.arena)
     } catch {
       var place = error
@@ -138,7 +159,10 @@ public final class ObjectCursor {
   private func enter(_ cluster: Cluster, _ row: Int, tombstones: Bool) {
     if self.cluster?.slots.ref != cluster.slots.ref {
       for i in leaves.indices { leaves[i] = nil }
+      for i in numbers.indices { numbers[i] = .none }
     }
+    rowCount = tombstones ? 0 : cluster.count
+    isCompact = cluster.keys == nil
     self.cluster = cluster
     self.row = row
     isInTombstones = tombstones
@@ -146,6 +170,7 @@ public final class ObjectCursor {
 
   private func leave() {
     cluster = nil
+    rowCount = 0
     key = .none
   }
 
@@ -156,6 +181,13 @@ public final class ObjectCursor {
       throw located
     }
   }
+}
+
+/// A leaf of plain numbers.
+private enum NumberLeaf {
+  case none
+  case ints(Node)
+  case doubles(FloatingLeaf)
 }
 
 /// A leaf in a box, so that finding it again does not copy it.

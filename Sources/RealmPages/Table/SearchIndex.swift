@@ -45,11 +45,7 @@ struct SearchIndex {
       if !node.hasContext || keys.count != node.count - 1 {
         throw FormatError("expected an index node", ref: node.ref)
       }
-      var low = 0, high = keys.count
-      while low < high {
-        let middle = (low + high) / 2
-        if try keys.int(middle) < Int64(word) { low = middle + 1 } else { high = middle }
-      }
+      let low = try keys.lowerBound(word)
       if low == keys.count { return nil }
       if !node.isInner { return try keys.int(low) == Int64(word) ? try node.int(low + 1) : nil }
       node = try arena.refs(node.child(low + 1), slots: 1)

@@ -106,7 +106,7 @@ struct SearchIndexEditor {
     _ valueOf: (ObjKey) throws(FormatError) -> ValueView
   ) throws(FormatError) -> Int? {
     let ref = try editor.dirty(slot)
-    let present = try arena.integers(slab.node(ref).child(0)), position = Self.lowerBound(present, word)
+    let present = try arena.integers(slab.node(ref).child(0)), position = try present.lowerBound(word)
     if slab.node(ref).isInner {
       let last = present.count - 1, child = min(position, last)
       let childSlot = Slot(parent: ref, index: child + 1)
@@ -275,7 +275,7 @@ struct SearchIndexEditor {
     _ key: ObjKey
   ) throws(FormatError) -> Bool {
     let ref = try editor.dirty(slot), word = data.key(offset)
-    let present = try arena.integers(slab.node(ref).child(0)), position = Self.lowerBound(present, word)
+    let present = try arena.integers(slab.node(ref).child(0)), position = try present.lowerBound(word)
     if position >= present.count { return false }
     let entrySlot = Slot(parent: ref, index: position + 1)
     if slab.node(ref).isInner {
@@ -356,28 +356,5 @@ struct SearchIndexEditor {
       try slab.drop(ref, arena)
       editor.set(slot, child)
     }
-  }
-
-  // MARK: words
-
-  private static func lowerBound(_ node: Node, _ word: Int32) -> Int {
-    var low = 0, high = node.count
-    if node.width == 32 {
-      // What all writers make; 0 to 31 steps of the hottest loop of an insertion.
-      while low < high {
-        let middle = (low + high) >> 1
-        if Int32(littleEndian: node.payload.load(fromByteOffset: middle << 2, as: Int32.self)) < word {
-          low = middle + 1
-        } else {
-          high = middle
-        }
-      }
-      return low
-    }
-    while low < high {
-      let middle = (low + high) / 2
-      if PackedBits.signed(node.payload, node.width, middle) < Int64(word) { low = middle + 1 } else { high = middle }
-    }
-    return low
   }
 }

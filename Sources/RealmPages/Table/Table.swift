@@ -147,10 +147,9 @@ public final class Table: Sendable {
     guard let index = primaryKeyIndex else { return nil }
     let column = columns[index]
     guard primaryKey.fits(column) else { return nil }
-    let cursor = ObjectCursor(self)
-    let confirm = { (key: ObjKey) throws(FormatError) -> Bool in
-      guard key.value >= 0, try cursor.seek(key) else { return false }
-      return primaryKey.equals(try cursor.value(index))
+    let confirm = { [self] (key: ObjKey) throws(FormatError) -> Bool in
+      guard let value = try value(of: key, index, column) else { return false }
+      return primaryKey.equals(value)
     }
     if column.indexRef != 0 {
       do throws(FormatError) {
@@ -167,5 +166,19 @@ public final class Table: Sendable {
       if table == nil { table = try PrimaryKeyTable(self, index) }
       return try table?.first(primaryKey, where: confirm)
     }
+  }
+
+  /// One value of a live object; nil if there is no such object. For those who look at one object and leave: a cursor
+  /// would cost more than the value.
+  private func value(of key: ObjKey, _ index: Int, _ column: Column) throws(FormatError) -> ValueView? {
+    if legacyRows != nil {
+      let cursor = ObjectCursor(self)
+      guard key.value >= 0, try cursor.seek(key) else { return nil }
+      return try cursor.value(index)
+    }
+    guard key.value >= 0, let (cluster, row) = try objects.first(notBelow: UInt64(key.value)),
+      try cluster.key(row) == UInt64(key.value)
+    else { return nil }
+    return try column.leaf(arena, cluster.leafRef(column.key.leafPosition)).value(row, arena)
   }
 }
