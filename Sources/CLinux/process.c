@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "include/process.h"
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,3 +62,25 @@ uint32_t clinux_device_major(dev_t device) { return major(device); }
 uint32_t clinux_device_minor(dev_t device) { return minor(device); }
 
 void clinux_wipe(void *start, size_t count) { explicit_bzero(start, count); }
+
+static volatile sig_atomic_t interruption;
+
+static void note(int signal) { interruption = signal; }
+
+void clinux_note_interruptions(void) {
+  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    struct sigaction former;
+    if (sigaction(signals[i], NULL, &former) != 0 || former.sa_handler == SIG_IGN) continue;
+    struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(signals[i], &action, NULL);
+  }
+}
+
+int clinux_interruption(void) { return interruption; }
+
+void clinux_die_of(int number) {
+  signal(number, SIG_DFL);
+  raise(number);
+}

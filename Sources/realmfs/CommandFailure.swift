@@ -44,6 +44,19 @@ struct CommandFailure: Error {
     self.init(code, text.hasPrefix(path) ? text : "\(path): \(text)")
   }
 
+  init(_ error: CopyError, path: String) {
+    switch error.reason {
+    case .open(let reason): self.init(ExitCode(reason), error.description)
+    case .damaged: self.init(.damaged, error.description)
+    case .file: self.init(.unreadable, error.description)
+    case .inUse:
+      let holders = LockHolders.ofRealm(at: path).map(\.description)
+      let names = holders.isEmpty ? "another program" : holders.joined(separator: ", ")
+      self.init(.inUse, "\(path) is in use by \(names); it must be closed there first")
+    case .exists, .notApplicable, .cancelled: self.init(.failure, error.description)
+    }
+  }
+
   init(_ error: FuseError) {
     let code: ExitCode =
       switch error {

@@ -1,7 +1,7 @@
 // JSON for `--json`: small reports of the commands, not objects of a realm.
 
 /// A JSON value.
-indirect enum JSONText {
+indirect enum JSONText: Sendable {
   case null
   case bool(Bool)
   case number(Int)

@@ -9,18 +9,18 @@ enum KeySource {
   case command(String)
   case environment(String)
 
-  /// The source that the arguments name; nil without one.
-  init?(_ arguments: Arguments) throws(CommandFailure) {
-    if let path = arguments.value(.keyFile) {
+  /// The source that the arguments name; nil without one. `isNew` asks for that of the key to come.
+  init?(_ arguments: Arguments, isNew: Bool = false) throws(CommandFailure) {
+    if let path = arguments.value(isNew ? .newKeyFile : .keyFile) {
       self = .file(path)
-    } else if let text = arguments.value(.keyDescriptor) {
+    } else if let text = arguments.value(isNew ? .newKeyDescriptor : .keyDescriptor) {
       guard let number = Int32(text), number >= 0 else {
-        throw arguments.usage("option --key-fd: '\(text)' is not a file descriptor")
+        throw arguments.usage("option --\(isNew ? "new-" : "")key-fd: '\(text)' is not a file descriptor")
       }
       self = .descriptor(number)
-    } else if let command = arguments.value(.keyCommand) {
+    } else if let command = arguments.value(isNew ? .newKeyCommand : .keyCommand) {
       self = .command(command)
-    } else if let name = arguments.value(.keyVariable) {
+    } else if let name = arguments.value(isNew ? .newKeyVariable : .keyVariable) {
       self = .environment(name)
     } else {
       return nil

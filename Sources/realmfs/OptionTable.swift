@@ -3,12 +3,14 @@
 
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
-  case mount, umount, info, schema, cat, check, version, help
+  case mount, umount, info, schema, cat, check
+  case backup, compact, encrypt, decrypt, rekey, convert
+  case version, help
 }
 
 /// The long options, by their name without the dashes.
 enum OptionName: String, CaseIterable, Sendable {
-  case options, immutable, foreground, debug, lazy, json, limit, man, completions, verbose, help
+  case options, immutable, foreground, debug, lazy, json, limit, local, man, completions, verbose, help
   case readOnly = "read-only"
   case singleThread = "single-thread"
   case classes = "class"
@@ -17,6 +19,11 @@ enum OptionName: String, CaseIterable, Sendable {
   case keyDescriptor = "key-fd"
   case keyCommand = "key-command"
   case keyVariable = "key-env"
+  case condition = "if"
+  case newKeyFile = "new-key-file"
+  case newKeyDescriptor = "new-key-fd"
+  case newKeyCommand = "new-key-command"
+  case newKeyVariable = "new-key-env"
 }
 
 /// The `-o NAME` mount options that realmfs itself obeys; all others are the kernel's.
@@ -39,7 +46,7 @@ enum Completion: Sendable {
 
 /// Options of which at most one may be given.
 enum ExclusiveGroup: Sendable {
-  case key, access
+  case key, newKey, access
 }
 
 /// One argument that is not an option.

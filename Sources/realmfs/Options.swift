@@ -83,6 +83,67 @@ enum Options {
       ]
     ),
     CommandSpec(
+      name: .backup,
+      arguments: [file, ArgumentSpec("OUT", "the new file; it must not exist", completion: .file)],
+      summary: "copy a realm, also while it is in use",
+      description: [
+        """
+        The copy is one committed version, whole, without free space, and a realm of its own that opens everywhere; \
+        copying the file itself while a program writes gives a mixture. The copy has the key of FILE, its mode, owner \
+        and history.
+        """
+      ]
+    ),
+    CommandSpec(
+      name: .compact,
+      arguments: [file],
+      summary: "make a file as small as its content",
+      description: [
+        """
+        Writes the newest version anew, without free space, and puts it in the place of FILE when it is on disk. Needs \
+        room for the new file beside the old one. Refused while another program has the realm open.
+        """,
+        """
+        The condition of --if compares total (the size of the realm), used and free (parts of it) with each other, \
+        with sizes (4096, 64KB, 100MB, 1.5GB) and with parts of the total (50%), joined by and, or, not and \
+        parentheses.
+        """,
+      ]
+    ),
+    CommandSpec(
+      name: .encrypt,
+      arguments: [file, inPlaceOutput],
+      summary: "encrypt a plain file with the key",
+      description: [
+        rewriting,
+        "The blocks of the plain file are freed, not wiped: a disk may still hold them.",
+      ]
+    ),
+    CommandSpec(
+      name: .decrypt,
+      arguments: [file, inPlaceOutput],
+      summary: "make a plain file of an encrypted one",
+      description: [rewriting]
+    ),
+    CommandSpec(
+      name: .rekey,
+      arguments: [file, inPlaceOutput],
+      summary: "encrypt a file with another key",
+      description: [rewriting]
+    ),
+    CommandSpec(
+      name: .convert,
+      arguments: [file, ArgumentSpec("OUT", "the new file; it must not exist", completion: .file)],
+      summary: "make a local realm of a synced one",
+      description: [
+        """
+        With --local, which says so: OUT has all objects of FILE, but not the history that ties it to a server, so \
+        it can be changed here and by apps that open it as a local realm. FILE stays as it is. Changes that had not \
+        been sent are part of the objects; how many there may be is said.
+        """
+      ]
+    ),
+    CommandSpec(
       name: .version,
       arguments: [],
       summary: "print the version and the file formats it reads",
@@ -96,7 +157,19 @@ enum Options {
     ),
   ]
 
-  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .check]
+  private static let file = ArgumentSpec("FILE", "the Realm file", completion: .file)
+  private static let inPlaceOutput = ArgumentSpec(
+    "OUT",
+    "a new file, which must not exist; without it FILE itself is replaced",
+    completion: .file,
+    isOptional: true
+  )
+  private static let rewriting = """
+    Writes the newest version anew and puts it in the place of FILE when it is on disk: a crash leaves the old or \
+    the new file. Refused while another program has the realm open, unless OUT is given, which leaves FILE as it is.
+    """
+  private static let copiers: [CommandName] = [.backup, .compact, .encrypt, .decrypt, .rekey, .convert]
+  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .check] + copiers
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -163,6 +236,42 @@ enum Options {
       "read the encryption key from environment variable VAR, which is then wiped"
     ),
     OptionSpec(
+      .newKeyFile,
+      value: "KEYFILE",
+      on: [.rekey],
+      group: .newKey,
+      completion: .file,
+      "read the key to come from this file"
+    ),
+    OptionSpec(
+      .newKeyDescriptor,
+      value: "N",
+      on: [.rekey],
+      group: .newKey,
+      "read the key to come from file descriptor N"
+    ),
+    OptionSpec(
+      .newKeyCommand,
+      value: "CMD",
+      on: [.rekey],
+      group: .newKey,
+      "run CMD with /bin/sh and read the key to come from its output"
+    ),
+    OptionSpec(
+      .newKeyVariable,
+      value: "VAR",
+      on: [.rekey],
+      group: .newKey,
+      "read the key to come from environment variable VAR, which is then wiped"
+    ),
+    OptionSpec(
+      .condition,
+      value: "COND",
+      on: [.compact],
+      "compact only if it is worth it: 'total > 100MB and used < 50%'"
+    ),
+    OptionSpec(.local, on: [.convert], "make a local realm; must be given"),
+    OptionSpec(
       .foreground,
       short: "f",
       on: [.mount],
@@ -176,7 +285,7 @@ enum Options {
     ),
     OptionSpec(.singleThread, short: "s", on: [.mount], "serve one request at a time"),
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
-    OptionSpec(.json, on: [.info, .check, .version], "print one JSON object for programs to read"),
+    OptionSpec(.json, on: [.info, .check, .version] + copiers, "print one JSON object for programs to read"),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
     OptionSpec(
       .completions,

@@ -29,6 +29,12 @@ enum Program {
     case .schema: try SchemaCommand.run(arguments)
     case .cat: try CatCommand.run(arguments)
     case .check: try CheckCommand.run(arguments)
+    case .backup: try BackupCommand.run(arguments)
+    case .compact: try CompactCommand.run(arguments)
+    case .encrypt: try RewriteCommand.encrypt(arguments)
+    case .decrypt: try RewriteCommand.decrypt(arguments)
+    case .rekey: try RewriteCommand.rekey(arguments)
+    case .convert: try ConvertCommand.run(arguments)
     case .version: try VersionCommand.run(arguments)
     case .help: try HelpCommand.run(arguments)
     }

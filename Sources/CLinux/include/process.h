@@ -25,3 +25,12 @@ uint32_t clinux_device_minor(dev_t device);
 
 /// Overwrites memory that held a secret; the compiler cannot drop it.
 void clinux_wipe(void *start, size_t count);
+
+/// From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, only make clinux_interruption tell.
+void clinux_note_interruptions(void);
+
+/// The signal of clinux_note_interruptions that came last; 0 if none did.
+int clinux_interruption(void);
+
+/// Ends the process by `signal`, as if nobody had caught it.
+void clinux_die_of(int signal);

@@ -45,6 +45,8 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     let buffer: UnsafeMutableRawPointer
     /// Pages that could not be decrypted in spite of waiting: they are not waited for again.
     var failed: Set<Int> = []
+    /// Pages that are present.
+    var filled: [Int] = []
 
     init?(_ key: EncryptionKey) {
       guard let cipher = PageCipher(key) else { return nil }
@@ -97,6 +99,15 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
 
   override var isSpent: Bool { resident.load(ordering: .relaxed) > Self.residentLimit }
 
+  override func dropPages() {
+    worker.withLock { worker in
+      for page in worker.filled { present[page].store(false, ordering: .relaxed) }
+      worker.filled.removeAll(keepingCapacity: true)
+      resident.store(0, ordering: .relaxed)
+      clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size)
+    }
+  }
+
   override func require(_ offset: Int, _ count: Int) throws(FormatError) {
     let first = offset / PageCipher.pageSize, last = (offset + max(count, 1) - 1) / PageCipher.pageSize
     guard first >= 0, last < pageCount else { throw FormatError("bytes beyond the end of the file", ref: offset) }
@@ -126,6 +137,7 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
         switch state {
         case .good, .previousContent, .zeroed:
           resident.add(1, ordering: .relaxed)
+          worker.filled.append(page)
           present[page].store(true, ordering: .releasing)
           return state
         case .neverWritten, .beyondEnd: return state

@@ -34,6 +34,20 @@ final class FileHandle: Sendable {
     inode = UInt64(status.st_ino)
   }
 
+  /// Takes over an open descriptor. `path` is what messages call the file.
+  init(adopting descriptor: Int32, path: String) throws(FileError) {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else {
+      let code = errno
+      close(descriptor)
+      throw FileError("fstat", path, code)
+    }
+    self.path = path
+    self.descriptor = descriptor
+    device = UInt64(status.st_dev)
+    inode = UInt64(status.st_ino)
+  }
+
   deinit { close(descriptor) }
 
   /// What the system says of the open file.
@@ -108,10 +122,15 @@ final class FileHandle: Sendable {
     }
   }
 
+  /// The folder that a file with this path is in.
+  static func folder(of path: String) -> String {
+    let end = path.lastIndex(of: "/")
+    return end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+  }
+
   /// Returns when the name of a new file is on disk.
   func syncDirectory() throws(FileError) {
-    let end = path.lastIndex(of: "/")
-    let folder = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let folder = Self.folder(of: path)
     let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard directory >= 0 else { throw FileError("open", folder, errno) }
     defer { close(directory) }

@@ -27,6 +27,10 @@ class PageSpace: @unchecked Sendable {
   /// Makes `count` bytes at `offset` valid; both lie within `size`.
   func require(_ offset: Int, _ count: Int) throws(FormatError) {}
 
+  /// Gives back memory that can be filled again. Only for the one who has the space alone, and holds no view of a node:
+  /// what is there is valid again after the next `require`.
+  func dropPages() {}
+
   /// Whether the memory no longer shows the file, or holds so much that it should be replaced by a fresh one.
   var isSpent: Bool { false }
 }
@@ -45,6 +49,8 @@ final class MappedFile: PageSpace, @unchecked Sendable {
   deinit { clinux_unmap(UnsafeMutableRawPointer(mutating: base), size) }
 
   override var isSpent: Bool { clinux_mapping_was_cut(base) }
+
+  override func dropPages() { dropResidentPages() }
 
   /// Gives resident memory back; the page cache keeps the content.
   func dropResidentPages() { clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size) }

@@ -23,6 +23,23 @@ final class GroupEditor {
     self.top = top
   }
 
+  /// The tables of a version as something to change, in memory of its own.
+  convenience init(on base: Snapshot) throws(FormatError) {
+    let slab = Slab(space: base.arena.space, limit: base.logicalSize)
+    let arena = Arena(base.arena.space, limit: base.logicalSize, format: 24, slab: slab)
+    let top: Int
+    if base.top.ref == 0 {
+      let names = slab.make([], .multiply, width: 0, count: 0, payload: 16)
+      top = slab.makeInts(.hasRefs, repeating: 0, count: 11)
+      slab.setChild(top, Slots.names, names)
+      slab.setChild(top, Slots.tables, slab.makeInts(.hasRefs))
+    } else {
+      top = try slab.dirty(base.top.ref, arena)
+      while slab.node(top).count < 11 { slab.insertInt(top, slab.node(top).count, 0) }
+    }
+    self.init(NodeEditor(arena: arena, slab: slab), top: top)
+  }
+
   /// Runs a change as a whole. A refusal comes before anything is touched; what fails later, and any damage, leaves
   /// the change half done.
   func change<R>(_ body: () throws(TransactionError) -> R) throws(TransactionError) -> R {

@@ -77,6 +77,17 @@ struct Header: Hashable {
     return header
   }
 
+  /// The header of a file that is written front to back.
+  static func ofCopy(format: Int) -> [UInt8] {
+    [UInt8](repeating: 0xFF, count: 8) + [UInt8](repeating: 0, count: 8) + [0x54, 0x2d, 0x44, 0x42]
+      + [UInt8(truncatingIfNeeded: format), 0, 0, 0]
+  }
+
+  /// The end of a file that is written front to back.
+  static func footer(topRef: Int) -> [UInt8] {
+    [UInt64(topRef), cookie].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
+  }
+
   static func == (a: Header, b: Header) -> Bool {
     a.topRefs == b.topRefs && a.slot == b.slot && a.format == b.format && a.topRef == b.topRef
   }

@@ -506,6 +506,7 @@ extension GroupEditor {
     }
   }
 
+  /// Makes the search index of a property and fills it.
   func makeIndex(_ table: TableEditor, _ key: ColKey) throws(FormatError) {
     let refs = try slab.child(table.top, TableEditor.Slots.indexes, editor.arena)
     slab.setChild(refs, key.leafPosition, SearchIndexEditor.make(editor))

@@ -13,21 +13,8 @@ public struct WriteTransaction: ~Copyable {
   init(_ writer: RealmWriter, base: Snapshot) throws(TransactionError) {
     self.writer = writer
     self.base = base
-    let slab = Slab(space: base.arena.space, limit: base.logicalSize)
-    let arena = Arena(base.arena.space, limit: base.logicalSize, format: 24, slab: slab)
-    let editor = NodeEditor(arena: arena, slab: slab)
     do throws(FormatError) {
-      let top: Int
-      if base.top.ref == 0 {
-        let names = slab.make([], .multiply, width: 0, count: 0, payload: 16)
-        top = slab.makeInts(.hasRefs, repeating: 0, count: 11)
-        slab.setChild(top, GroupEditor.Slots.names, names)
-        slab.setChild(top, GroupEditor.Slots.tables, slab.makeInts(.hasRefs))
-      } else {
-        top = try slab.dirty(base.top.ref, arena)
-        while slab.node(top).count < 11 { slab.insertInt(top, slab.node(top).count, 0) }
-      }
-      group = GroupEditor(editor, top: top)
+      group = try GroupEditor(on: base)
     } catch {
       writer.end()
       throw TransactionError(error)

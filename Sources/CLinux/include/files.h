@@ -1,0 +1,17 @@
+// Calls on files that Swift's Glibc module hides: files without a name, links to them, renames that replace nothing,
+// extended attributes.
+#pragma once
+
+/// Opens a new file in `folder` that has no name yet, for reading and writing, with mode 0600. A descriptor, or -1 with
+/// errno: EOPNOTSUPP, EISDIR or ENOENT where the file system cannot do that.
+int clinux_open_unnamed(const char *folder);
+
+/// Gives a file of clinux_open_unnamed a name that must be new. 0, or -1 with errno.
+int clinux_name_file(int fd, const char *path);
+
+/// rename(2), but EEXIST where `to` exists. 0, or -1 with errno.
+int clinux_rename_to_new(const char *from, const char *to);
+
+/// Copies the extended attributes of one open file to another, ACLs and security labels included, as far as the
+/// system allows.
+void clinux_copy_attributes(int from, int to);

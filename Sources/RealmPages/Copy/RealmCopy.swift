@@ -1,0 +1,133 @@
+// New realm files from old ones: copies of a version, and files that take their own place in another form. Each file is
+// written whole beside its place, brought to disk and only then named, so there is the old file or the new one at any
+// moment.
+
+import Glibc
+
+/// Operations on whole realm files.
+public enum RealmCopy {
+  /// What an operation did to the size of the file.
+  public struct Sizes: Sendable, Hashable {
+    /// The size of the file that was read, in bytes.
+    public let before: Int
+    /// The size of the file that was made, in bytes.
+    public let after: Int
+
+    /// Takes both sizes.
+    public init(before: Int, after: Int) {
+      self.before = before
+      self.after = after
+    }
+  }
+
+  /// Writes the newest version of a realm to a new file, without free space, encrypted if there is a key. The copy
+  /// takes the protection of the realm. `keepsHistory` false leaves the history out, so that the copy is a local realm
+  /// even if the other is a synced one. Starts again when another program writes over what is being read. Memory does
+  /// not grow with the realm. Cost: reading and writing all of it.
+  public static func write(
+    _ realm: Realm,
+    to target: String,
+    key: EncryptionKey?,
+    keepsHistory: Bool = true,
+    observer: CopyObserver? = nil
+  ) throws(CopyError) -> Sizes {
+    let path = realm.configuration.path
+    for _ in 0..<attempts {
+      let snapshot: Snapshot
+      do throws(OpenError) { snapshot = try realm.latest() } catch { throw CopyError(error) }
+      do throws(CopyError) {
+        let sizes = try write(
+          VersionWriter(snapshot, keepsHistory: keepsHistory),
+          of: path,
+          to: target,
+          key: key,
+          replacing: false,
+          expected: expectedSize(snapshot),
+          observer: observer,
+          if: { realm.isCurrent(snapshot) }
+        )
+        if let sizes { return sizes }
+      } catch {
+        if error.reason != .damaged || realm.isCurrent(snapshot) { throw error }
+      }
+    }
+    throw CopyError(.inUse, "\(path): other programs commit faster than it can be copied")
+  }
+
+  private static let attempts = 100
+
+  /// Writes the newest version of a realm anew in its place, without free space, under `key` or plain. Nil, and
+  /// nothing is done, if `condition` does not hold of the size and the part of it that is in use. Nobody else may have
+  /// the realm open.
+  public static func rewrite(
+    _ configuration: Configuration,
+    key: EncryptionKey?,
+    where condition: (_ total: Int, _ used: Int) -> Bool = { _, _ in true },
+    observer: CopyObserver? = nil
+  ) throws(CopyError) -> Sizes? {
+    try alone(configuration) { (snapshot) throws(CopyError) -> Sizes? in
+      let used = expectedSize(snapshot)
+      if !condition(snapshot.logicalSize, used) { return nil }
+      return try write(
+        VersionWriter(snapshot),
+        of: configuration.path,
+        to: configuration.path,
+        key: key,
+        replacing: true,
+        expected: used,
+        observer: observer
+      )
+    }
+  }
+
+  /// Calls `body` with the newest version while nobody else can have the realm open.
+  static func alone<R>(
+    _ configuration: Configuration,
+    _ body: (Snapshot) throws(CopyError) -> R
+  ) throws(CopyError) -> R {
+    // Nothing is made beside a file that is no realm.
+    let snapshot = try newest(configuration)
+    let lock = try CopyError.onChanges(of: configuration.path) { () throws(TransactionError) in
+      try ExclusiveLock(realmPath: configuration.path)
+    }
+    defer { withExtendedLifetime((lock, snapshot)) {} }
+    return try body(newest(configuration))
+  }
+
+  private static func newest(_ configuration: Configuration) throws(CopyError) -> Snapshot {
+    do throws(OpenError) { return try Realm(configuration).latest() } catch { throw CopyError(error) }
+  }
+
+  /// Writes a version to a file that is put at `target` when it is complete, if `isValid` still says so; nil if not.
+  static func write(
+    _ version: VersionWriter,
+    of realm: String,
+    to target: String,
+    key: EncryptionKey?,
+    replacing: Bool,
+    expected: Int,
+    observer: CopyObserver?,
+    if isValid: () -> Bool = { true }
+  ) throws(CopyError) -> Sizes? {
+    let source = try CopyError.onFiles { () throws(FileError) in try FileHandle(path: realm) }
+    let file = try CopyError.onFiles { () throws(FileError) in
+      // A file that is in the way is better found before the work than after it.
+      if !replacing && access(target, F_OK) == 0 { throw FileError("open", target, EEXIST) }
+      return try NewFile(path: target)
+    }
+    try version.write(to: file.handle, key: key, path: realm, expected: expected, observer: observer)
+    if !isValid() { return nil }
+    return try CopyError.onFiles { () throws(FileError) in
+      try file.takeProtection(of: source)
+      let sizes = Sizes(before: try source.status().size, after: try file.handle.status().size)
+      try file.put(replacing: replacing)
+      return sizes
+    }
+  }
+
+  /// The bytes that all nodes of a version take, by its free list.
+  private static func expectedSize(_ snapshot: Snapshot) -> Int {
+    // An unreadable free list costs an estimate, and is reported by who needs it.
+    snapshot.logicalSize - ((try? snapshot.freeBytes()) ?? 0)
+  }
+}

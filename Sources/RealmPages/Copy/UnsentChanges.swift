@@ -1,0 +1,40 @@
+// What a synced realm had not sent to its server when it was last used. Source: format/6-history.md 6.7.
+
+/// Local changes of a synced realm that the server does not know of.
+public enum UnsentChanges: Sendable, Hashable {
+  /// Everything was sent, or the realm is a local one.
+  case none
+  /// So many changesets, of one transaction each.
+  case some(Int)
+  /// The history is of a kind that is not understood.
+  case unknown
+}
+
+extension Snapshot {
+  private enum SyncSlots {
+    static let uploaded = 7, changesets = 13, origins = 16, count = 21
+  }
+
+  /// The changesets that wait to be sent. Cost O(changesets).
+  public func unsentChanges() throws(FormatError) -> UnsentChanges {
+    if historyType < 3 { return .none }
+    guard historyType == 3 else { return .unknown }
+    if top.historyRef == 0 { return .none }
+    let root = try arena.refs(top.historyRef)
+    guard root.count == SyncSlots.count else { return .unknown }
+    let changesets = try root.child(SyncSlots.changesets), origins = try root.child(SyncSlots.origins)
+    if changesets == 0 || origins == 0 { return .none }
+    let entries = try ElementReader(arena, changesets, ElementType(.data, isNullable: true))
+    let idents = try ElementReader(arena, origins, ElementType(.int, isNullable: false))
+    let sent = try root.tagged(SyncSlots.uploaded)
+    guard entries.count == idents.count else { return .unknown }
+    var count = 0
+    for i in 0..<entries.count {
+      // Entry i leads to this version. Changes of others have an origin.
+      guard Int64(clamping: version) - Int64(entries.count) + Int64(i) + 1 > sent else { continue }
+      guard case .int(0) = try idents.value(at: i) else { continue }
+      if case .data(let bytes) = try entries.value(at: i), bytes.count > 0 { count += 1 }
+    }
+    return count == 0 ? .none : .some(count)
+  }
+}

@@ -1,0 +1,77 @@
+// A file that comes into being whole or not at all: it has no name until everything is on disk, so whatever ends the
+// program before leaves nothing behind, and nobody sees it in part. Where the file system knows no files without a
+// name, it has a name of its own meanwhile.
+
+import CLinux
+import Glibc
+
+/// A file on its way to `path`.
+final class NewFile {
+  /// Where the file will be.
+  let path: String
+  /// The file, for writing. Its messages speak of `path`.
+  let handle: FileHandle
+  /// The name that the file has meanwhile, if it needs one.
+  private var provisionalName: String?
+
+  /// What is added to `path` for the moment in which a file replaces another. Realm's own compaction uses this name
+  /// too, and removes a file that it finds there.
+  static let provisionalSuffix = ".tmp_compaction_space"
+
+  /// Makes a file that only its owner can read, in the folder of `path`.
+  init(path: String) throws(FileError) {
+    self.path = path
+    var descriptor = clinux_open_unnamed(FileHandle.folder(of: path))
+    if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
+      let name = path + Self.provisionalSuffix
+      unlink(name)
+      descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      if descriptor >= 0 { provisionalName = name }
+    }
+    guard descriptor >= 0 else { throw FileError("open", path, errno) }
+    handle = try FileHandle(adopting: descriptor, path: path)
+  }
+
+  deinit {
+    if let provisionalName { unlink(provisionalName) }
+  }
+
+  /// Gives the file the mode, owner, group and attributes of another. Where the group cannot be kept, the group gets no
+  /// rights.
+  func takeProtection(of other: FileHandle) throws(FileError) {
+    let status = try other.status(), own = try handle.status()
+    var mode = mode_t(status.mode & 0o777)
+    clinux_copy_attributes(other.descriptor, handle.descriptor)
+    if (own.owner, own.group) != (status.owner, status.group),
+      fchown(handle.descriptor, status.owner, status.group) != 0,
+      own.group != status.group, fchown(handle.descriptor, uid_t.max, status.group) != 0
+    {
+      mode &= ~0o070
+    }
+    guard fchmod(handle.descriptor, mode) == 0 else { throw FileError("fchmod", path, errno) }
+  }
+
+  /// Puts the file at its path when it is on disk, in place of what is there if `replacing`, and returns when the name
+  /// is on disk too. Without `replacing`, an existing file is an error (EEXIST).
+  func put(replacing: Bool) throws(FileError) {
+    while fsync(handle.descriptor) != 0 {
+      if errno != EINTR { throw FileError("fsync", path, errno) }
+    }
+    if provisionalName == nil {
+      if !replacing {
+        guard clinux_name_file(handle.descriptor, path) == 0 else { throw FileError("link", path, errno) }
+        return try handle.syncDirectory()
+      }
+      let name = path + Self.provisionalSuffix
+      unlink(name)
+      guard clinux_name_file(handle.descriptor, name) == 0 else { throw FileError("link", name, errno) }
+      provisionalName = name
+    }
+    let name = provisionalName ?? path
+    guard (replacing ? rename(name, path) : clinux_rename_to_new(name, path)) == 0 else {
+      throw FileError("rename", path, errno)
+    }
+    provisionalName = nil
+    try handle.syncDirectory()
+  }
+}

@@ -1,0 +1,44 @@
+// `realmfs compact`: a file as small as its content.
+import RealmPages
+
+/// The command `compact`.
+enum CompactCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let condition = try arguments.value(.condition).map { (text) throws(CommandFailure) in
+      do throws(CompactCondition.SyntaxError) { return try CompactCondition(text) } catch {
+        throw arguments.usage("option --if: \(error)")
+      }
+    }
+    let source = try RealmSource(inPlace: arguments), configuration = source.realm.configuration
+    var found: (total: Int, used: Int)?
+    let sizes = try ProgressLine.during("compacting", source.path) { (observer) throws(CopyError) in
+      try RealmCopy.rewrite(
+        configuration,
+        key: configuration.encryptionKey,
+        where: { total, used in
+          found = (total, used)
+          return condition?.holds(total: total, used: used) ?? true
+        },
+        observer: observer
+      )
+    }
+    if let sizes {
+      try CopyReport(path: source.path, sizes: sizes).print(arguments)
+    } else if let found {
+      let kept = RealmCopy.Sizes(before: found.total, after: found.total)
+      let facts: [(String, JSONText)] = [("compacted", .bool(false)), ("used", .number(found.used))]
+      var report = CopyReport(path: source.path, sizes: kept, facts: facts)
+      report.notes = ["not compacted: \(found.used) bytes of \(found.total) are used, so the condition does not hold"]
+      try report.print(arguments)
+    }
+    return .done
+  }
+}
+
+extension RealmSource {
+  /// Opens the first operand as the file that will be replaced: the one that a symbolic link leads to.
+  init(inPlace arguments: Arguments) throws(CommandFailure) {
+    let path = arguments.operands[0]
+    try self.init(path: System.real(path) ?? path, arguments)
+  }
+}

@@ -1,0 +1,41 @@
+// `realmfs convert --local`: a synced realm as a local one.
+import RealmPages
+
+/// The command `convert`.
+enum ConvertCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    guard arguments.has(.local) else { throw arguments.usage("option --local is missing: it says what to make") }
+    let source = try RealmSource(arguments), target = arguments.operands[1]
+    let unsent = try source.onNewest { (snapshot) throws(CommandFailure) -> UnsentChanges in
+      guard snapshot.historyType > 2 else {
+        throw CommandFailure(.failure, "\(source.path): is a local realm already; 'realmfs backup' copies it")
+      }
+      do throws(FormatError) { return try snapshot.unsentChanges() } catch {
+        throw CommandFailure(error, reading: source.path)
+      }
+    }
+    if case .some(let count) = unsent {
+      Log.notice("\(source.path): \(count) changesets had not been sent to the server; their changes are in the copy")
+    }
+    let sizes = try source.copy(
+      to: target,
+      key: source.realm.configuration.encryptionKey,
+      keepsHistory: false,
+      title: "copying"
+    )
+    var report = CopyReport(path: target, sizes: sizes)
+    report.facts = [("unsentChangesets", unsent.json)]
+    try report.print(arguments)
+    return .done
+  }
+}
+
+extension UnsentChanges {
+  fileprivate var json: JSONText {
+    switch self {
+    case .none: .number(0)
+    case .some(let count): .number(count)
+    case .unknown: .null
+    }
+  }
+}

@@ -1,0 +1,24 @@
+// What the commands that make a new file tell about it, as a line or as JSON.
+import RealmPages
+
+/// The outcome of a command that wrote a realm file.
+struct CopyReport {
+  let path: String
+  let sizes: RealmCopy.Sizes
+  var notes: [String] = []
+  var facts: [(String, JSONText)] = []
+
+  func print(_ arguments: Arguments) throws(CommandFailure) {
+    let output = StandardOutput()
+    if arguments.has(.json) {
+      let members: [(String, JSONText)] = [
+        ("file", .string(path)), ("sizeBefore", .number(sizes.before)), ("sizeAfter", .number(sizes.after)),
+      ]
+      output.print(JSONText.object(members + facts).text)
+    } else {
+      output.print("\(path): \(sizes.after) bytes, from \(sizes.before)\n")
+      for note in notes { output.print("\(path): \(note)\n") }
+    }
+    try output.flush()
+  }
+}

@@ -1,0 +1,73 @@
+// What long work shows on a terminal, and how an interruption ends it. Elsewhere nothing is shown: standard error is
+// for what went wrong.
+import CLinux
+import Glibc
+import RealmPages
+
+/// One line that is written over itself.
+final class ProgressLine {
+  private let title: String
+  private let isShown = isatty(STDERR_FILENO) == 1
+  private let start = ProgressLine.now()
+  private var lastShown = 0.0
+  private var width = 0
+
+  /// `title` says what is being done. From now on signals that end the program are noted only.
+  init(_ title: String) {
+    self.title = title
+    clinux_note_interruptions()
+  }
+
+  /// Shows how far the work is; false when the user wants it to end.
+  func show(_ done: Int, of total: Int) -> Bool {
+    let time = Self.now() - start
+    if isShown, time - lastShown >= 0.2, total > 0 {
+      lastShown = time
+      let rate = Double(done) / max(time, 0.001)
+      let left = Int(Double(max(0, total - done)) / max(rate, 1)) + 1
+      write("\(title): \(min(100, done * 100 / total)) %, \(Int(rate / 1e6)) MB/s, \(left) s left")
+    }
+    return clinux_interruption() == 0
+  }
+
+  /// Takes the line away.
+  func end() {
+    if width > 0 { write("") }
+    width = 0
+  }
+
+  private func write(_ text: String) {
+    let padding = String(repeating: " ", count: max(0, width - text.count))
+    width = text.count
+    // Nothing can be said about a failure to say something.
+    _ = StandardOutput.write(Array("\r\(text)\(padding)\(text.isEmpty ? "\r" : "")".utf8), to: STDERR_FILENO)
+  }
+
+  private static func now() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+}
+
+extension ProgressLine {
+  /// Runs `body` with a line of progress, and turns its failure into the command's. A user who interrupts the work sees
+  /// the program end by that signal.
+  static func during<R>(
+    _ title: String,
+    _ path: String,
+    _ body: (@escaping CopyObserver) throws(CopyError) -> R
+  ) throws(CommandFailure) -> R {
+    let line = ProgressLine(title)
+    do throws(CopyError) {
+      defer { line.end() }
+      return try body { line.show($0, of: $1) }
+    } catch {
+      if error.reason == .cancelled {
+        Log.notice(error.description)
+        clinux_die_of(clinux_interruption())
+      }
+      throw CommandFailure(error, path: path)
+    }
+  }
+}

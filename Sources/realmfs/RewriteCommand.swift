@@ -1,0 +1,53 @@
+// `realmfs encrypt`, `decrypt` and `rekey`: the same content under another key.
+import RealmPages
+
+/// The commands that change how a file is encrypted.
+enum RewriteCommand {
+  static func encrypt(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let key = try key(arguments, isNew: false, "encrypt needs the key that the file shall have")
+    return try run(arguments, from: nil, to: key, "encrypting")
+  }
+
+  static func decrypt(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let key = try key(arguments, isNew: false, "decrypt needs the key of the file")
+    return try run(arguments, from: key, to: nil, "decrypting")
+  }
+
+  static func rekey(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let old = try key(arguments, isNew: false, "rekey needs the present key of the file")
+    let new = try key(arguments, isNew: true, "rekey needs the key to come (--new-key-file)")
+    return try run(arguments, from: old, to: new, "encrypting")
+  }
+
+  private static func key(
+    _ arguments: Arguments,
+    isNew: Bool,
+    _ complaint: String
+  ) throws(CommandFailure) -> EncryptionKey {
+    guard let source = try KeySource(arguments, isNew: isNew) else {
+      throw CommandFailure(.keyNeeded, "\(complaint): name its source, for example --key-file")
+    }
+    return try source.read(verbose: arguments.has(.verbose))
+  }
+
+  private static func run(
+    _ arguments: Arguments,
+    from old: EncryptionKey?,
+    to new: EncryptionKey?,
+    _ title: String
+  ) throws(CommandFailure) -> ExitCode {
+    let path = arguments.operands[0]
+    if arguments.operands.count > 1 {
+      let target = arguments.operands[1]
+      let source = try RealmSource(Configuration(path: path, encryptionKey: old))
+      try CopyReport(path: target, sizes: source.copy(to: target, key: new, title: title)).print(arguments)
+      return .done
+    }
+    let configuration = Configuration(path: System.real(path) ?? path, encryptionKey: old)
+    let sizes = try ProgressLine.during(title, configuration.path) { (observer) throws(CopyError) in
+      try RealmCopy.rewrite(configuration, key: new, observer: observer)
+    }
+    if let sizes { try CopyReport(path: path, sizes: sizes).print(arguments) }
+    return .done
+  }
+}

@@ -1,0 +1,163 @@
+// New realm files from old ones: every copy holds what the original holds, and passes every check.
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Copies of realm files")
+struct CopyTests {
+  private static let otherKey = EncryptionKey((0..<64).map { UInt8($0) * 3 })
+
+  /// Calls `body` with a path in an empty folder, which goes away.
+  private func withFolder(_ body: (URL) throws -> Void) throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }  // left-overs in the temporary directory do no harm
+    try body(folder)
+  }
+
+  private func digest(_ snapshot: Snapshot) -> UInt64 {
+    var walk = ObjectWalk()
+    walk.run(snapshot)
+    #expect(walk.errors == 0)
+    return walk.digest
+  }
+
+  private func isSound(_ snapshot: Snapshot) -> Bool {
+    var problems: [String] = []
+    let summary = Verifier(snapshot).run(limit: 5) { problems.append($0.description) }
+    if !problems.isEmpty { Issue.record("\(problems)") }
+    return summary.isSound && summary.freeBytes == 0
+  }
+
+  @Test("a copy holds the same as its original, plain and encrypted", arguments: Fixture.all)
+  func copy(fixture: Fixture) throws {
+    let realm = try Realm(fixture.configuration()), original = try realm.latest()
+    try withFolder { folder in
+      for key in [nil, Self.otherKey] {
+        let path = folder.appendingPathComponent(key == nil ? "plain" : "encrypted").path
+        let sizes = try RealmCopy.write(realm, to: path, key: key)
+        let copy = try Realm(Configuration(path: path, encryptionKey: key)).latest()
+        #expect(copy.isStreamingForm && copy.fileFormat == original.fileFormat && copy.version == original.version)
+        #expect(copy.historyType == original.historyType)
+        #expect(sizes.after == (try Data(contentsOf: URL(fileURLWithPath: path))).count)
+        #expect(digest(copy) == digest(original))
+        if copy.fileFormat >= 10 { #expect(isSound(copy)) }
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 2)
+    }
+  }
+
+  @Test("without its history a copy of a synced realm is a local one that can be changed")
+  func local() throws {
+    let realm = try Realm(Fixture.named("synced").configuration())
+    try withFolder { folder in
+      let configuration = Configuration(path: folder.appendingPathComponent("local.realm").path)
+      _ = try RealmCopy.write(realm, to: configuration.path, key: nil, keepsHistory: false)
+      let writer = try RealmWriter(configuration)
+      let transaction = try writer.begin()
+      _ = try transaction.addTable("class_New")
+      _ = try transaction.commit()
+      let copy = try writer.realm.latest()
+      #expect(copy.historyType == 2)
+      #expect(try copy.table(named: "class_New") != nil)
+      let keys = try realm.latest().tableKeys()
+      for key in keys { #expect(try copy.table(key)?.objectCount == realm.latest().table(key)?.objectCount) }
+    }
+  }
+
+  @Test("a realm changes its key in place, and keeps its mode")
+  func rekey() throws {
+    try withFolder { folder in
+      let path = folder.appendingPathComponent("a.realm").path
+      try Data(Fixture.named("all-types").bytes()).write(to: URL(fileURLWithPath: path))
+      chmod(path, 0o640)
+      let expected = digest(try Realm(Configuration(path: path)).latest())
+      var key: EncryptionKey?
+      for next in [Self.otherKey, try Fixture.key(), nil] {
+        _ = try RealmCopy.rewrite(Configuration(path: path, encryptionKey: key), key: next)
+        key = next
+        let realm = try Realm(Configuration(path: path, encryptionKey: key))
+        #expect(digest(try realm.latest()) == expected)
+        #expect(try realm.fileStatus().mode & 0o777 == 0o640)
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["a.realm", "a.realm.lock"])
+    }
+  }
+
+  @Test("a copy replaces no file, and a realm that is in use is not rewritten")
+  func refusals() throws {
+    try withFolder { folder in
+      let path = folder.appendingPathComponent("a.realm").path
+      let bytes = Data(try Fixture.named("people").bytes())
+      try bytes.write(to: URL(fileURLWithPath: path))
+      let realm = try Realm(Configuration(path: path))
+      let exists = #expect(throws: CopyError.self) { try RealmCopy.write(realm, to: path, key: nil) }
+      #expect(exists?.reason == .exists)
+      let writer = try RealmWriter(Configuration(path: path))
+      let inUse = #expect(throws: CopyError.self) {
+        try RealmCopy.rewrite(Configuration(path: path), key: nil)
+      }
+      #expect(inUse?.reason == .inUse)
+      withExtendedLifetime(writer) {}
+      #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes)
+    }
+  }
+
+  @Test("what is interrupted leaves nothing")
+  func cancelled() throws {
+    let large = try #require(Fixture.all.max { $0.size < $1.size })
+    try withFolder { (folder) throws in
+      let error = #expect(throws: CopyError.self) {
+        // The observer is asked for the first time before anything is written.
+        let path = folder.appendingPathComponent("b").path
+        return try RealmCopy.write(Realm(large.configuration()), to: path, key: nil, observer: { _, _ in false })
+      }
+      #expect(error?.reason == .cancelled)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+  }
+
+  @Test("changes of a synced realm that were not sent are counted")
+  func unsent() throws {
+    #expect(try Fixture.named("people").snapshot().unsentChanges() == .none)
+    #expect(try Fixture.named("synced").snapshot().unsentChanges() != .unknown)
+  }
+
+  @Test(
+    "a condition on the size is read as it is meant",
+    arguments: [
+      ("total > 100MB and used < 50%", false), ("total > 1MB and used < 50%", true), ("total >= 2MB", true),
+      ("used > 50%", false), ("free > 1.5mb", false), ("free >= 1.4 mb", false), ("free>used", true),
+      ("not (used < 50%) or total == 2097152", true), ("total = 2048K && !(free < used)", true),
+      ("used != 600000", false), ("used<10% or used>90% or total>3MB and total<1GB", false),
+    ]
+  )
+  func condition(text: String, holds: Bool) throws {
+    guard text != "free >= 1.4 mb" else {
+      #expect(throws: CompactCondition.SyntaxError.self) { try CompactCondition(text) }
+      return
+    }
+    #expect(try CompactCondition(text).holds(total: 2 << 20, used: 600_000) == holds)
+  }
+
+  @Test(
+    "a condition that makes no sense is refused with the column",
+    arguments: [
+      ("", "column 1"), ("total", "column 6"), ("total > ", "column 9"), ("total > 5X", "column 9"),
+      ("(total > 5", "column 11"), ("total > 5)", "column 10"), ("total > 5 used", "column 11"),
+      ("size > 5", "column 1"), ("total # 5", "column 7"), (String(repeating: "(", count: 1000), "column"),
+    ]
+  )
+  func badCondition(text: String, place: String) {
+    let error = #expect(throws: CompactCondition.SyntaxError.self) { try CompactCondition(text) }
+    #expect(error?.description.contains(place) ?? false)
+  }
+}
+
+extension Fixture {
+  /// The size of the file.
+  fileprivate var size: Int { (try? bytes().count) ?? 0 }
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The commands that make a new file of an old one: backup, compact, encrypt, decrypt, rekey, convert. What they make holds
+# the same objects; what they refuse stays as it is.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture items-10k)
+people=$(copy_fixture people)
+synced=$(copy_fixture synced)
+head -c 64 /dev/urandom >"$scratch/key1"
+head -c 64 /dev/urandom >"$scratch/key2"
+first_class() { "$realmfs" info --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)["classes"][0]["name"])'; }
+class=$(first_class "$file")
+objects() { "$realmfs" cat "$@" "$class" | sha256sum; }
+expected=$(objects "$file")
+
+check "backup" "$realmfs" backup "$file" "$scratch/backup.realm"
+equal "the backup holds the same" "$expected" "$(objects "$scratch/backup.realm")"
+check "the backup is sound" "$realmfs" check "$scratch/backup.realm"
+check_status "backup replaces no file" 1 'exists' "$realmfs" backup "$file" "$scratch/backup.realm"
+check_status "backup of a missing file" 3 'No such file' "$realmfs" backup "$scratch/absent" "$scratch/b"
+check_status "backup into a missing folder" 3 'No such file' "$realmfs" backup "$file" "$scratch/absent/b"
+
+before=$(stat -c %s "$file")
+chmod 640 "$file"
+check_status "compact" 0 'bytes, from' "$realmfs" compact "$file"
+equal "compact keeps the objects" "$expected" "$(objects "$file")"
+equal "compact keeps the mode" 640 "$(stat -c %a "$file")"
+if [ "$(stat -c %s "$file")" -lt "$before" ]; then ok "compact makes it smaller"; else not_ok "compact makes it smaller"; fi
+check "a compacted file is sound" "$realmfs" check "$file"
+check_status "compact --if, when it is not worth it" 0 'not compacted' "$realmfs" compact --if 'used < 10%' "$file"
+check_status "compact --if, when it is" 0 'bytes, from' "$realmfs" compact --if 'total > 1KB and used > 50%' "$file"
+check_status "compact --if with a mistake" 2 'column 7' "$realmfs" compact --if 'total 5' "$file"
+ln -s "$file" "$scratch/link.realm"
+check "compact through a symbolic link" "$realmfs" compact "$scratch/link.realm"
+check "the link stays a link" test -L "$scratch/link.realm"
+
+check "encrypt" "$realmfs" encrypt --key-file "$scratch/key1" "$file"
+equal "the encrypted file holds the same" "$expected" "$(objects --key-file "$scratch/key1" "$file")"
+check_status "it needs the key now" 5 'key' "$realmfs" info "$file"
+check "rekey" "$realmfs" rekey --key-file "$scratch/key1" --new-key-file "$scratch/key2" "$file"
+check_status "the old key is wrong now" 6 'wrong' "$realmfs" info --key-file "$scratch/key1" "$file"
+equal "it holds the same" "$expected" "$(objects --key-file "$scratch/key2" "$file")"
+check "compact an encrypted file" "$realmfs" compact --key-file "$scratch/key2" "$file"
+check "decrypt to another file" "$realmfs" decrypt --key-file "$scratch/key2" "$file" "$scratch/plain.realm"
+equal "the plain file holds the same" "$expected" "$(objects "$scratch/plain.realm")"
+equal "the encrypted one is still there" "$expected" "$(objects --key-file "$scratch/key2" "$file")"
+check "decrypt" "$realmfs" decrypt --key-file "$scratch/key2" "$file"
+equal "the decrypted file holds the same" "$expected" "$(objects "$file")"
+check_status "encrypt without a key" 5 'key-file' "$realmfs" encrypt "$file"
+check_status "rekey without a new key" 5 'new-key-file' "$realmfs" rekey --key-file "$scratch/key1" "$file"
+check_status "decrypt a plain file" 6 'not encrypted' "$realmfs" decrypt --key-file "$scratch/key1" "$file"
+check_status "encrypt an encrypted file" 5 'not a Realm file' "$realmfs" encrypt --key-file "$key_file" "$fixtures/people-encrypted.realm"
+
+sum=$(sha256sum <"$synced")
+check_status "convert --local" 0 'bytes, from' "$realmfs" convert --local "$synced" "$scratch/local.realm"
+equal "the synced file stays" "$sum" "$(sha256sum <"$synced")"
+check "the local one is sound" "$realmfs" check "$scratch/local.realm"
+point=$(new_directory mnt)
+if "$realmfs" mount "$scratch/local.realm" "$point"; then
+  check "the local one can be changed" mkdir "$point/NewClass"
+  check_status "a mounted realm is not compacted" 8 'in use by' "$realmfs" compact "$scratch/local.realm"
+  check "a mounted realm is backed up" "$realmfs" backup "$scratch/local.realm" "$scratch/live.realm"
+  check_status "with the newest commit" 0 'NewClass' "$realmfs" info "$scratch/live.realm"
+  "$realmfs" umount "$point"
+else
+  not_ok "mount the local realm"
+fi
+check_status "convert a local realm" 1 'local realm already' "$realmfs" convert --local "$people" "$scratch/x.realm"
+check_status "convert to nothing" 2 '--local' "$realmfs" convert "$synced" "$scratch/x.realm"
+equal "nothing is left of what was refused" "" "$(find "$scratch" -name '*.tmp*' -o -name 'x.realm' -o -name b)"
+equal "compact --json" '{"file": true, "sizeAfter": true, "sizeBefore": true}' \
+  "$("$realmfs" compact --json "$people" | python3 -c 'import json,sys; print(json.dumps({k: True for k in sorted(json.load(sys.stdin))}))')"
