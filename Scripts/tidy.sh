@@ -75,6 +75,7 @@ declare -A unsafe_places=(
   [Sources/RealmPages/Table/LeafEditor.swift]="the bytes of a value, on their way into a leaf"
   [Sources/RealmPages/Table/MixedEditor.swift]="the bytes of a value, on their way into a leaf"
   [Sources/RealmPages/Copy/NodeCopier.swift]="nodes as bytes to be written"
+  [Sources/RealmPages/Copy/WorkRealm.swift]="passed on by a storage that stands on another"
   [Sources/RealmPages/Transaction/Committer.swift]="numbers of the header as bytes"
   [Sources/RealmPages/Transaction/NodeWriter.swift]="dirty nodes as bytes to be written"
   [Sources/RealmPages/Transaction/GroupEditor.swift]="bytes at a stable address for the time of a call"

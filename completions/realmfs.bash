@@ -3,7 +3,7 @@ _realmfs() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount info schema cat check backup compact encrypt decrypt rekey convert version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount info schema cat check backup compact encrypt decrypt rekey upgrade convert version help --help --version" -- "$cur"))
     return
   fi
   case $command:$prev in
@@ -59,6 +59,11 @@ _realmfs() {
     rekey:--new-key-fd) :; return ;;
     rekey:--new-key-command) :; return ;;
     rekey:--new-key-env) :; return ;;
+    upgrade:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    upgrade:--key-fd) :; return ;;
+    upgrade:--key-command) :; return ;;
+    upgrade:--key-env) :; return ;;
+    upgrade:--backup-dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     convert:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     convert:--key-fd) :; return ;;
     convert:--key-command) :; return ;;
@@ -77,6 +82,7 @@ _realmfs() {
     encrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     decrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     rekey:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --new-key-file --new-key-fd --new-key-command --new-key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    upgrade:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --backup-dir --json -v --verbose -h --help" -- "$cur")); return ;;
     convert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --local --json -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
@@ -93,8 +99,9 @@ _realmfs() {
     encrypt) COMPREPLY=($(compgen -f -- "$cur")) ;;
     decrypt) COMPREPLY=($(compgen -f -- "$cur")) ;;
     rekey) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    upgrade) COMPREPLY=($(compgen -f -- "$cur")) ;;
     convert) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "mount umount info schema cat check backup compact encrypt decrypt rekey convert version help" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "mount umount info schema cat check backup compact encrypt decrypt rekey upgrade convert version help" -- "$cur")) ;;
   esac
 }
 complete -o filenames -F _realmfs realmfs

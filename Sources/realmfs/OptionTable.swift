@@ -4,7 +4,7 @@
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, info, schema, cat, check
-  case backup, compact, encrypt, decrypt, rekey, convert
+  case backup, compact, encrypt, decrypt, rekey, upgrade, convert
   case version, help
 }
 
@@ -19,6 +19,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case keyDescriptor = "key-fd"
   case keyCommand = "key-command"
   case keyVariable = "key-env"
+  case backupFolder = "backup-dir"
   case condition = "if"
   case newKeyFile = "new-key-file"
   case newKeyDescriptor = "new-key-fd"

@@ -132,6 +132,19 @@ enum Options {
       description: [rewriting]
     ),
     CommandSpec(
+      name: .upgrade,
+      arguments: [file],
+      summary: "bring a file of an older format to format \(RealmUpgrade.format)",
+      description: [
+        """
+        First FILE is copied as it is to NAME.vNN.backup.realm beside it, where NN is its format; then the new file \
+        takes its place when it is on disk. Objects, their keys, links, indexes and schema stay. A file that has the \
+        newest format already is left alone. Refused while another program has the realm open, and for a synced \
+        realm: convert makes a local copy of one, which can be upgraded.
+        """
+      ]
+    ),
+    CommandSpec(
       name: .convert,
       arguments: [file, ArgumentSpec("OUT", "the new file; it must not exist", completion: .file)],
       summary: "make a local realm of a synced one",
@@ -168,7 +181,7 @@ enum Options {
     Writes the newest version anew and puts it in the place of FILE when it is on disk: a crash leaves the old or \
     the new file. Refused while another program has the realm open, unless OUT is given, which leaves FILE as it is.
     """
-  private static let copiers: [CommandName] = [.backup, .compact, .encrypt, .decrypt, .rekey, .convert]
+  private static let copiers: [CommandName] = [.backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert]
   private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .check] + copiers
 
   static let options: [OptionSpec] = [
@@ -269,6 +282,13 @@ enum Options {
       value: "COND",
       on: [.compact],
       "compact only if it is worth it: 'total > 100MB and used < 50%'"
+    ),
+    OptionSpec(
+      .backupFolder,
+      value: "DIR",
+      on: [.upgrade],
+      completion: .directory,
+      "put the copy of the old file there instead of beside it"
     ),
     OptionSpec(.local, on: [.convert], "make a local realm; must be given"),
     OptionSpec(

@@ -34,6 +34,7 @@ enum Program {
     case .encrypt: try RewriteCommand.encrypt(arguments)
     case .decrypt: try RewriteCommand.decrypt(arguments)
     case .rekey: try RewriteCommand.rekey(arguments)
+    case .upgrade: try UpgradeCommand.run(arguments)
     case .convert: try ConvertCommand.run(arguments)
     case .version: try VersionCommand.run(arguments)
     case .help: try HelpCommand.run(arguments)

@@ -1,6 +1,7 @@
 // The realm files with the exact tree that each must show.
 
 import Foundation
+import RealmJSON
 import RealmPages
 import Testing
 
@@ -22,24 +23,26 @@ struct FixtureTree: Sendable, CustomTestStringConvertible {
   /// They are not part of this package.
   static let sdk = trees(in: shared.appendingPathComponent("sdk"))
 
+  /// Those of them that an upgrade is for, formats 2 to 23.
+  static let old = trees(in: shared.appendingPathComponent("sdk"), from: 2, below: 24)
+
   static let whereSDKFilesAre: Comment = "the files of Realm's SDKs are not at ../shared/fixtures/sdk"
 
   static func named(_ name: String) throws -> FixtureTree {
     try #require(made.first { $0.testDescription == name }, "Tests/Fixtures/\(name).realm is missing")
   }
 
-  private static func trees(in folder: URL) -> [FixtureTree] {
+  private static func trees(in folder: URL, from oldest: Int = 10, below newest: Int = 25) -> [FixtureTree] {
     // A folder that is not there has no files; the tests that need it say so.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-    return names.sorted().filter { $0.hasSuffix(".realm") && isReadable($0) }.map {
+    return names.sorted().filter { $0.hasSuffix(".realm") && (oldest..<newest).contains(format($0)) }.map {
       FixtureTree(realm: folder.appendingPathComponent($0))
     }
   }
 
-  /// Whether the format that a name begins with, if any, is one that is read.
-  private static func isReadable(_ name: String) -> Bool {
-    guard name.first == "v", let format = Int(name.dropFirst().prefix { $0.isNumber }) else { return true }
-    return format >= 10
+  /// The format that a name begins with; 24 where it tells none.
+  private static func format(_ name: String) -> Int {
+    name.first == "v" ? Int(name.dropFirst().prefix { $0.isNumber }) ?? 24 : 24
   }
 
   /// The newest version of the file.
@@ -59,4 +62,37 @@ struct FixtureTree: Sendable, CustomTestStringConvertible {
     let tree = realm.deletingPathExtension().appendingPathExtension("tree.jsonl")
     return try String(contentsOf: tree, encoding: .utf8).split(separator: "\n")
   }
+}
+
+extension FixtureTree {
+  /// Records every difference between the tree that the file must show and what `snapshot` shows.
+  func compare(with snapshot: Snapshot) throws {
+    var lines = try self.lines()[...]
+    let renderer = ObjectRenderer(snapshot)
+    let out = OutputBuffer()
+    for table in try topLevelClasses(of: snapshot) {
+      let header = lines.popFirst() ?? ""
+      #expect(header.hasSuffix(",\"objects\":\(table.objectCount)}"), "\(table.name): \(header)")
+      let cursor = ObjectCursor(table)
+      while try cursor.next() {
+        out.reset()
+        try renderer.render(cursor, layout: .compact, into: out)
+        let line = lines.popFirst() ?? ""
+        guard let start = line.range(of: "\",\"value\":")?.upperBound else {
+          Issue.record("\(table.name)/\(cursor.key) is not expected; the next line is \(line.prefix(100))")
+          return
+        }
+        if out.string != line[start...].dropLast() + "\n" {
+          Issue.record("\(table.name)/\(cursor.key): \(out.string) is not \(line[start...])")
+        }
+      }
+    }
+    #expect(lines.isEmpty)
+  }
+}
+
+/// The classes that have a directory, in slot order.
+func topLevelClasses(of snapshot: Snapshot) throws -> [Table] {
+  try snapshot.tableKeys().compactMap { try snapshot.table($0) }
+    .filter { $0.className != nil && $0.kind != .embedded }
 }

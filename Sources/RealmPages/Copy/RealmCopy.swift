@@ -126,7 +126,7 @@ public enum RealmCopy {
   }
 
   /// The bytes that all nodes of a version take, by its free list.
-  private static func expectedSize(_ snapshot: Snapshot) -> Int {
+  static func expectedSize(_ snapshot: Snapshot) -> Int {
     // An unreadable free list costs an estimate, and is reported by who needs it.
     snapshot.logicalSize - ((try? snapshot.freeBytes()) ?? 0)
   }

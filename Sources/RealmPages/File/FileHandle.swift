@@ -85,6 +85,20 @@ final class FileHandle: Sendable {
     return done
   }
 
+  /// Up to `count` bytes at `offset`; fewer only at the end of the file.
+  func bytes(_ count: Int, at offset: Int) throws(FileError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var failure: FileError?
+    let done = bytes.withUnsafeMutableBytes { buffer in
+      do throws(FileError) { return try read(into: buffer, at: offset) } catch {
+        failure = error
+        return 0
+      }
+    }
+    if let failure { throw failure }
+    return Array(bytes.prefix(done))
+  }
+
   /// Writes all bytes at `offset`.
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
     var done = 0

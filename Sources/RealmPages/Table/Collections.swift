@@ -4,8 +4,8 @@
 final class ElementReader {
   let arena: Arena
   let count: Int
+  let element: ElementType
   private let tree: BPlusTree
-  private let element: ElementType
   private var leaf: ColumnLeaf
   private var start = 0
   private var end: Int
@@ -56,6 +56,8 @@ final class ElementReader {
 /// The elements of a list or set, borrowed from the snapshot. Not for use by several threads at once.
 public struct ListView {
   private let reader: ElementReader?
+  /// What the elements are; nil for an empty collection.
+  var elementType: ElementType? { reader?.element }
   /// Positions in the order that shows; nil when that is the stored order.
   private let order: [Int]?
 

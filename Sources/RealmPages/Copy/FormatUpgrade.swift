@@ -1,0 +1,146 @@
+// From formats 10 to 23 to format 24: the few structures that changed, in memory, on top of nodes that stay as they
+// are. The outcome is written as a new file. Source: format/2-model.md M14.
+
+/// Changes the tables of an old version into those of today.
+struct FormatUpgrade {
+  private let old: Snapshot
+  private let format: Int
+  /// The tables as they become.
+  let group: GroupEditor
+  private var editor: NodeEditor { group.editor }
+  private var slab: Slab { group.slab }
+
+  /// Takes a version of format 10 to 23.
+  init(_ old: Snapshot) throws(FormatError) {
+    self.old = old
+    format = old.fileFormat
+    group = try GroupEditor(on: old)
+  }
+
+  /// Makes all changes. Memory grows with the primary keys of formats up to 21, and with sets and dictionaries.
+  func run() throws(TransactionError) {
+    do throws(FormatError) {
+      let slots = try old.tableSlots().map(\.slot)
+      for slot in slots { try renewColumnKeys(slot) }
+      for slot in slots {
+        guard let table = try group.table(slot: slot), let oldTable = try old.table(slot: slot) else { continue }
+        if format < 22 { try indexPrimaryKey(table) }
+        if format < 23 { try rebuildDictionaries(table, oldTable) }
+        try sortSets(table, oldTable)
+      }
+    } catch { throw TransactionError(error) }
+    if format == 22 { try clearAsymmetricTables() }
+  }
+
+  // MARK: column keys
+
+  /// A link list was a type of its own, in keys that name columns too.
+  private func renewColumnKeys(_ slot: Int) throws(FormatError) {
+    let top = try editor.dirty(Slot(parent: group.tableRefs(), index: slot))
+    let spec = try slab.child(top, TableEditor.Slots.spec, editor.arena)
+    if slab.node(spec).count < 6 { throw FormatError("a spec of \(slab.node(spec).count) slots", ref: spec) }
+    let types = try slab.child(spec, 0, editor.arena), keys = try slab.child(spec, 5, editor.arena)
+    for i in 0..<slab.node(keys).count { renewKey(keys, i) }
+    for i in 0..<slab.node(types).count where slab.int(types, i) & 0xFFFF == Int64(Spec.TypeCode.linkList) {
+      slab.setInt(types, i, slab.int(types, i) & ~0xFFFF | Int64(Spec.TypeCode.link))
+    }
+    if try slab.node(top).childIfPresent(TableEditor.Slots.oppositeColumns) != 0 {
+      let opposites = try slab.child(top, TableEditor.Slots.oppositeColumns, editor.arena)
+      for i in 0..<slab.node(opposites).count { renewKey(opposites, i) }
+    }
+  }
+
+  private func renewKey(_ node: Int, _ index: Int) {
+    let key = slab.int(node, index)
+    guard key != ColKey.none.value, ColKey(key).typeCode == Spec.TypeCode.linkList else { return }
+    slab.setInt(node, index, key & ~(0x3F << 16) | Int64(Spec.TypeCode.link) << 16)
+  }
+
+  // MARK: primary keys
+
+  private func indexPrimaryKey(_ table: TableEditor) throws(FormatError) {
+    guard let index = table.primaryKeyIndex else { return }
+    let column = table.columns[index]
+    if try table.index(column) != nil { return }
+    if try slab.node(table.top).child(TableEditor.Slots.indexes) == 0 {
+      slab.setChild(table.top, TableEditor.Slots.indexes, slab.makeInts(.hasRefs))
+    }
+    let indexes = try slab.child(table.top, TableEditor.Slots.indexes, editor.arena)
+    while slab.node(indexes).count <= column.key.leafPosition {
+      slab.insertInt(indexes, slab.node(indexes).count, 0)
+    }
+    try group.makeIndex(table, column.key)
+  }
+
+  // MARK: collections
+
+  /// Dictionaries were trees of hashed keys.
+  private func rebuildDictionaries(_ table: TableEditor, _ oldTable: Table) throws(FormatError) {
+    try forEachValue(table, oldTable, where: { $0.collection == .dictionary }) { (slot, value) throws(FormatError) in
+      guard try editor.ref(slot) != 0, case .dictionary(var dictionary) = value else { return }
+      editor.set(slot, 0)
+      if dictionary.count == 0 { return }
+      let root = slab.makeInts(.hasRefs, [0, 0])
+      editor.set(slot, root)
+      let keys = BPlusTreeEditor(editor, Slot(parent: root, index: 0), .string)
+      let values = BPlusTreeEditor(editor, Slot(parent: root, index: 1), .mixed)
+      for i in 0..<dictionary.count {
+        try keys.insert(i, .string(dictionary.key(at: i)))
+        try values.insert(i, dictionary.value(at: i))
+      }
+    }
+  }
+
+  /// Texts and binaries had another order.
+  private func sortSets(_ table: TableEditor, _ oldTable: Table) throws(FormatError) {
+    let isConcerned = { (column: Column) in column.collection == .set && ValueOrder.changedBefore24(column.type) }
+    try forEachValue(table, oldTable, where: isConcerned) { (slot, value) throws(FormatError) in
+      let ref = try editor.ref(slot)
+      guard ref != 0, case .set(var sorted) = value else { return }
+      let element = sorted.elementType ?? .mixed
+      if try Self.isSorted(ElementReader(editor.arena, ref, element)) { return }
+      editor.set(slot, 0)
+      let tree = BPlusTreeEditor(editor, slot, element)
+      for i in 0..<sorted.count { try tree.insert(i, sorted.value(at: i)) }
+    }
+  }
+
+  private static func isSorted(_ reader: ElementReader) throws(FormatError) -> Bool {
+    if reader.count < 2 { return true }
+    for i in 1..<reader.count {
+      if ValueOrder.compare(try reader.value(at: i - 1), try reader.value(at: i)) > 0 { return false }
+    }
+    return true
+  }
+
+  /// Calls `body` with the place and the old value of each property that `isConcerned` picks, in all objects.
+  private func forEachValue(
+    _ table: TableEditor,
+    _ oldTable: Table,
+    where isConcerned: (Column) -> Bool,
+    _ body: (Slot, ValueView) throws(FormatError) -> Void
+  ) throws(FormatError) {
+    let indices = oldTable.columns.indices.filter { isConcerned(oldTable.columns[$0]) }
+    if indices.isEmpty { return }
+    let cursor = ObjectCursor(oldTable)
+    while try cursor.next() {
+      guard let place = try table.objects.find(UInt64(cursor.key.value)) else { continue }
+      for index in indices { try body(table.collectionSlot(place, table.columns[index]), cursor.value(index)) }
+    }
+  }
+
+  // MARK: asymmetric tables
+
+  /// Objects of asymmetric classes are on their way to a server only; format 22 could leave some behind.
+  private func clearAsymmetricTables() throws(TransactionError) {
+    var doomed: [(table: TableKey, object: ObjKey)] = []
+    do throws(FormatError) {
+      for key in try old.tableKeys() {
+        guard let table = try old.table(key), table.kind == .asymmetric else { continue }
+        let cursor = ObjectCursor(table)
+        while try cursor.next() { doomed.append((key, cursor.key)) }
+      }
+    } catch { throw TransactionError(error) }
+    for (table, object) in doomed { try group.deleteObject(group.table(table), object) }
+  }
+}

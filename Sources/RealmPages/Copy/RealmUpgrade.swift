@@ -1,0 +1,130 @@
+// A file of an older format as one of format 24, in its place, with a copy of the old one beside it.
+
+import Glibc
+
+/// The upgrade of a realm file.
+public enum RealmUpgrade {
+  /// What an upgrade did.
+  public struct Outcome: Sendable {
+    /// The format that the file had.
+    public let from: Int
+    /// Where the old file is now; nil if nothing was done.
+    public let backup: String?
+    /// Sizes in bytes.
+    public let sizes: RealmCopy.Sizes
+    /// What could not be kept, in words.
+    public let notes: [String]
+  }
+
+  /// The format of what is written.
+  public static let format = 24
+
+  /// Brings a realm to format 24. First the file is copied as it is to `NAME.vNN.backup.realm` in its folder, or in
+  /// `backupFolder`; then the new file takes its place when it is on disk. Nobody else may have the realm open. A realm
+  /// with sync history is refused: its server would not know it again.
+  public static func run(
+    _ configuration: Configuration,
+    backupFolder: String? = nil,
+    observer: CopyObserver? = nil
+  ) throws(CopyError) -> Outcome {
+    let path = configuration.path
+    return try RealmCopy.alone(configuration) { (old) throws(CopyError) in
+      if old.fileFormat == format || old.fileFormat == 0 {
+        let sizes = RealmCopy.Sizes(before: old.logicalSize, after: old.logicalSize)
+        return Outcome(from: old.fileFormat, backup: nil, sizes: sizes, notes: [])
+      }
+      if old.historyType > 2 {
+        throw CopyError(
+          .notApplicable,
+          "\(path): a synced realm of format \(old.fileFormat): make a local copy with 'realmfs convert --local', and "
+            + "upgrade that"
+        )
+      }
+      let backup = backupPath(of: path, format: old.fileFormat, in: backupFolder)
+      try copyAsItIs(path, to: backup)
+      let (sizes, notes) = try upgrade(old, configuration, observer)
+      return Outcome(from: old.fileFormat, backup: backup, sizes: sizes, notes: notes)
+    }
+  }
+
+  private static func upgrade(
+    _ old: Snapshot,
+    _ configuration: Configuration,
+    _ observer: CopyObserver?
+  ) throws(CopyError) -> (RealmCopy.Sizes, [String]) {
+    let path = configuration.path, key = configuration.encryptionKey, expected = RealmCopy.expectedSize(old)
+    let version: VersionWriter
+    var notes: [String] = []
+    if old.fileFormat >= 10 {
+      let group = try CopyError.onChanges(of: path) { () throws(TransactionError) in
+        let upgrade: FormatUpgrade
+        do throws(FormatError) { upgrade = try FormatUpgrade(old) } catch { throw TransactionError(error) }
+        try upgrade.run()
+        return upgrade.group
+      }
+      let keepsHistory = old.historyType == 2
+      version = VersionWriter(group.editor.arena, topRef: group.top, format: format, keepsHistory: keepsHistory)
+    } else {
+      let work = try WorkRealm(beside: path, key: key)
+      var upgrade = try LegacyUpgrade(old, path: path, into: work, expected: expected, observer: observer)
+      try upgrade.run()
+      notes = upgrade.notes
+      version = VersionWriter(work.snapshot, keepsHistory: false)
+    }
+    let sizes = try RealmCopy.write(
+      version,
+      of: path,
+      to: path,
+      key: key,
+      replacing: true,
+      expected: expected,
+      observer: observer
+    )
+    return (sizes ?? RealmCopy.Sizes(before: 0, after: 0), notes)
+  }
+
+  /// Where the SDKs put the backup of a file that they upgrade. Source: format/3-commit.md 3.11.
+  static func backupPath(of path: String, format: Int, in folder: String?) -> String {
+    let stem = path.hasSuffix(".realm") ? String(path.dropLast(5)) : path + "."
+    let name = "\(stem)v\(format).backup.realm"
+    guard let folder else { return name }
+    let last = name.lastIndex(of: "/").map { name.index(after: $0) } ?? name.startIndex
+    return folder + (folder.hasSuffix("/") ? "" : "/") + name[last...]
+  }
+
+  /// Copies the bytes of a file. A file that is there must be the same.
+  private static func copyAsItIs(_ path: String, to target: String) throws(CopyError) {
+    try CopyError.onFiles { () throws(FileError) in
+      let source = try FileHandle(path: path)
+      let existing: FileHandle? = access(target, F_OK) == 0 ? try FileHandle(path: target) : nil
+      if let existing {
+        let isSame = try forEachPiece(of: source) { (piece, offset) throws(FileError) in
+          try existing.bytes(piece.count + 1, at: offset).prefix(piece.count).elementsEqual(piece)
+        }
+        let isEqual = try existing.status().size == source.status().size
+        if !isSame || !isEqual { throw FileError("backup", target, EEXIST) }
+        return
+      }
+      let file = try NewFile(path: target)
+      _ = try forEachPiece(of: source) { (piece, offset) throws(FileError) in
+        try piece.withUnsafeBytesOf { (bytes) throws(FileError) in try file.handle.write(bytes, at: offset) }
+        return true
+      }
+      try file.takeProtection(of: source)
+      try file.put(replacing: false)
+    }
+  }
+
+  private static func forEachPiece(
+    of file: FileHandle,
+    _ body: ([UInt8], Int) throws(FileError) -> Bool
+  ) throws(FileError) -> Bool {
+    var offset = 0
+    while true {
+      let piece = try file.bytes(1 << 20, at: offset)
+      if piece.isEmpty { return true }
+      if try !body(piece, offset) { return false }
+      offset += piece.count
+    }
+  }
+}

@@ -1,0 +1,89 @@
+// A realm that is being made in a file that nobody else sees: written in batches, so that memory stays bounded, and
+// without a sync, because only its copy is kept.
+
+/// A realm file without a name. It goes away with the object.
+final class WorkRealm {
+  private let file: NewFile
+  private let storage: any Storage
+  private let key: EncryptionKey?
+  private let path: String
+  /// What the last `keep` made.
+  private(set) var snapshot: Snapshot
+
+  /// Makes an empty realm in the folder of `path`, encrypted if there is a key: no plain bytes reach the disk.
+  init(beside path: String, key: EncryptionKey?) throws(CopyError) {
+    self.path = path
+    self.key = key
+    (file, storage) = try CopyError.onFiles { () throws(FileError) in
+      let file = try NewFile(path: path + ".upgrade")
+      let bytes = UnsyncedStorage(FileStorage(file.handle))
+      var storage: any Storage = bytes
+      if let key {
+        guard let encrypted = EncryptedStorage(bytes, key: key) else {
+          throw FileError("EVP_CIPHER_CTX_new", path, 12)
+        }
+        storage = encrypted
+      }
+      try storage.grow(to: PageCipher.pageSize)
+      var header = [UInt8](repeating: 0, count: PageCipher.pageSize)
+      header.replaceSubrange(16..<20, with: [0x54, 0x2d, 0x44, 0x42])
+      try storage.write(header, at: 0)
+      try storage.flush()
+      return (file, storage)
+    }
+    snapshot = try Self.look(file.handle, key, path, topRef: 0)
+  }
+
+  /// The tables as they are now, to be changed.
+  func begin() throws(CopyError) -> GroupEditor {
+    try CopyError.onNodes(of: path) { () throws(FormatError) in try GroupEditor(on: snapshot) }
+  }
+
+  /// Writes what was changed, and forgets `group`'s memory.
+  func keep(_ group: GroupEditor) throws(CopyError) {
+    let base = snapshot.top
+    let result = try CopyError.onChanges(of: path) { () throws(TransactionError) in
+      try Committer(group: group, storage: storage, base: base, oldest: base.version).write()
+    }
+    try CopyError.onFiles { () throws(FileError) in try storage.flush() }
+    snapshot = try Self.look(file.handle, key, path, topRef: result.topRef)
+  }
+
+  private static func look(
+    _ file: FileHandle,
+    _ key: EncryptionKey?,
+    _ path: String,
+    topRef: Int
+  ) throws(CopyError) -> Snapshot {
+    let space = try CopyError.onFiles { () throws(FileError) -> PageSpace in
+      let size = try file.status().size
+      if let key { return try DecryptedPages(file, key: key, physicalSize: size) }
+      return try MappedFile(file, size: size)
+    }
+    if key != nil { try CopyError.onNodes(of: path) { () throws(FormatError) in try space.require(0, Header.size) } }
+    let header: Header
+    do throws(OpenError) { header = try Header(space, path: path, isEncrypted: key != nil) } catch {
+      throw CopyError(error)
+    }
+    return try CopyError.onNodes(of: path) { () throws(FormatError) in
+      try Snapshot(space, topRef == 0 ? header : header.showing(topRef))
+    }
+  }
+}
+
+/// A storage whose content need not outlive the process.
+private final class UnsyncedStorage: Storage {
+  private let base: any Storage
+
+  init(_ base: any Storage) { self.base = base }
+
+  var name: String { base.name }
+  func size() throws(FileError) -> Int { try base.size() }
+  func grow(to size: Int) throws(FileError) { try base.grow(to: size) }
+  func shrink(to size: Int) throws(FileError) { try base.shrink(to: size) }
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+    try base.read(into: buffer, at: offset)
+  }
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) { try base.write(bytes, at: offset) }
+  func sync() throws(FileError) {}
+}

@@ -1,0 +1,29 @@
+// `realmfs upgrade`: a file of an older format as one of the newest.
+import RealmPages
+
+/// The command `upgrade`.
+enum UpgradeCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let source = try RealmSource(inPlace: arguments)
+    let outcome = try ProgressLine.during("upgrading", source.path) { (observer) throws(CopyError) in
+      try RealmUpgrade.run(
+        source.realm.configuration,
+        backupFolder: arguments.value(.backupFolder),
+        observer: observer
+      )
+    }
+    var report = CopyReport(path: source.path, sizes: outcome.sizes)
+    if let backup = outcome.backup {
+      report.notes = ["format \(outcome.from) is now \(RealmUpgrade.format); the old file is \(backup)"]
+    } else {
+      report.notes = ["nothing to do: the file has format \(outcome.from)"]
+    }
+    report.notes += outcome.notes
+    report.facts = [
+      ("formatBefore", .number(outcome.from)), ("backup", outcome.backup.map { .string($0) } ?? .null),
+      ("notes", .array(outcome.notes.map { .string($0) })),
+    ]
+    try report.print(arguments)
+    return .done
+  }
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# A file of an older format becomes one that can be written, its backup stays, and a failure changes nothing.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture people)
+expected=$("$realmfs" cat "$file" Person | sha256sum)
+printf '\x17\x17' | dd of="$file" bs=1 seek=20 conv=notrunc status=none
+old=$(sha256sum <"$file")
+backup=$scratch/people.v23.backup.realm
+mkdir "$scratch/held"
+check_status "it has format 23" 0 'format +23' "$realmfs" info "$file"
+check_status "a backup folder that is missing" 3 'No such file' "$realmfs" upgrade --backup-dir "$scratch/absent" "$file"
+equal "that changed nothing" "$old" "$(sha256sum <"$file")"
+check_status "upgrade" 0 'format 23 is now 24; the old file is .*people.v23.backup.realm' "$realmfs" upgrade "$file"
+check_status "it has format 24" 0 'format +24' "$realmfs" info "$file"
+equal "the objects are the same" "$expected" "$("$realmfs" cat "$file" Person | sha256sum)"
+equal "the backup is the old file" "$old" "$(sha256sum <"$backup")"
+check "it is sound" "$realmfs" check "$file"
+check_status "a second upgrade has nothing to do" 0 'nothing to do' "$realmfs" upgrade "$file"
+check_status "--json" 0 '"formatBefore":24|"formatBefore": 24' "$realmfs" upgrade --json "$file"
+point=$(new_directory mnt)
+"$realmfs" mount "$file" "$point" && check "it can be written now" mkdir "$point/NewClass"
+"$realmfs" umount "$point"
+
+found=0
+for old_file in "$shared"/fixtures/sdk/v[2-9]-*.realm "$shared"/fixtures/sdk/v[12][0-9]*.realm; do
+  [ -f "$old_file" ] || continue
+  name=$(basename "$old_file" .realm)
+  case $name in v24* | v23-dotnet-sync-guids) continue ;; esac
+  found=1
+  cp "$old_file" "$scratch/$name.realm" && chmod 644 "$scratch/$name.realm"
+  check "upgrade of $name" "$realmfs" upgrade "$scratch/$name.realm"
+  check "$name is sound" "$realmfs" check "$scratch/$name.realm"
+done
+[ $found = 1 ] || skip "no files of Realm's SDKs at ../shared/fixtures/sdk"
