@@ -39,6 +39,6 @@ extension RealmSource {
   /// Opens the first operand as the file that will be replaced: the one that a symbolic link leads to.
   init(inPlace arguments: Arguments) throws(CommandFailure) {
     let path = arguments.operands[0]
-    try self.init(path: System.real(path) ?? path, arguments)
+    try self.init(Self.configuration(path: System.real(path) ?? path, arguments, .immutable))
   }
 }

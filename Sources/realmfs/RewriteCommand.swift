@@ -39,7 +39,7 @@ enum RewriteCommand {
     let path = arguments.operands[0]
     if arguments.operands.count > 1 {
       let target = arguments.operands[1]
-      let source = try RealmSource(Configuration(path: path, encryptionKey: old))
+      let source = try RealmSource(Configuration(path: path, encryptionKey: old, mode: .immutable))
       try CopyReport(path: target, sizes: source.copy(to: target, key: new, title: title)).print(arguments)
       return .done
     }

@@ -57,6 +57,9 @@ final class Participant: VersionReader {
     try state.withLock { state throws(OpenError) in try enter(&state, over: wrap) }
   }
 
+  /// Without snapshots that are still in use, we are gone when this returns, so that the file can be replaced.
+  deinit { state.withLock { $0.session }?.finishWork() }
+
   private func touch() { lastUse.store(MonotonicTime.coarse.nanoseconds, ordering: .relaxed) }
 
   // MARK: reading

@@ -144,6 +144,9 @@ final class Session: @unchecked Sendable {
   /// The number of participants, those included that died without leaving.
   var participants: Int { Int(lockFile.info.pointee.participants) }
 
+  /// Waits for what was begun on the lock thread, which keeps the session alive until then.
+  func finishWork() { locks.run {} }
+
   /// Leaves: lets go of all versions. The session can be used no more.
   func leave() {
     if isOver.exchange(true, ordering: .acquiringAndReleasing) { return }

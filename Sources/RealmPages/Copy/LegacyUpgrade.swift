@@ -96,7 +96,9 @@ struct LegacyUpgrade {
       try note(
         CopyError.onNodes(of: path) { () throws(FormatError) -> Int in
           guard try cursor.seek(ObjKey(Int64(row))), let editor = try group.table(slot: key.slot) else { return 0 }
-          let place = try editor.objects.insert(UInt64(row))
+          var defaults = DefaultRow()
+          try editor.objects.insert(UInt64(row), &defaults)
+          guard let place = try editor.objects.find(UInt64(row)) else { return 0 }
           var weight = 0
           for index in indices {
             weight += try copy(cursor.value(index), to: editor, place, editor.columns[index])

@@ -95,6 +95,9 @@ public enum RealmCopy {
   }
 
   private static func newest(_ configuration: Configuration) throws(CopyError) -> Snapshot {
+    // Whoever calls keeps others out, or finds out afterwards whether anybody has committed.
+    var configuration = configuration
+    configuration.mode = .immutable
     do throws(OpenError) { return try Realm(configuration).latest() } catch { throw CopyError(error) }
   }
 

@@ -35,6 +35,13 @@ protocol RowSource {
     throws(FormatError) -> Bool
 }
 
+/// A row of defaults.
+struct DefaultRow: RowSource {
+  mutating func insert(_ position: Int, _ element: ElementType, _ slot: Slot, _ row: Int, _ editor: NodeEditor) -> Bool {
+    false
+  }
+}
+
 /// The last cluster of a tree and the inner nodes above it, all dirty. Good until something else changes the tree.
 struct ClusterTail {
   let inner: [Int]
