@@ -37,9 +37,7 @@ protocol RowSource {
 
 /// A row of defaults.
 struct DefaultRow: RowSource {
-  mutating func insert(_ position: Int, _ element: ElementType, _ slot: Slot, _ row: Int, _ editor: NodeEditor) -> Bool {
-    false
-  }
+  func insert(_ position: Int, _ element: ElementType, _ slot: Slot, _ row: Int, _ editor: NodeEditor) -> Bool { false }
 }
 
 /// The last cluster of a tree and the inner nodes above it, all dirty. Good until something else changes the tree.
