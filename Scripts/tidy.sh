@@ -87,6 +87,7 @@ declare -A unsafe_places=(
   [Sources/FileTree/NameEscaping.swift]="the bytes of a String, passed on as a span"
   [Sources/FileTree/Monitor.swift]="pthread primitives"
   [Sources/FuseBridge/]="libfuse's interface is made of pointers"
+  [Sources/realmfs/Interruption.swift]="the address of a signal handler"
   [Sources/realmfs/System.swift]="system calls with C strings"
   [Sources/realmfs/StandardOutput.swift]="write(2)"
   [Sources/realmfs/SecretBuffer.swift]="memory that is locked and wiped"

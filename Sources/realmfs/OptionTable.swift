@@ -3,7 +3,7 @@
 
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
-  case mount, umount, info, schema, cat, check, version, help
+  case mount, umount, info, schema, cat, create, check, version, help
 }
 
 /// The long options, by their name without the dashes.
@@ -12,6 +12,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case readOnly = "read-only"
   case singleThread = "single-thread"
   case classes = "class"
+  case schemaFile = "schema"
   case jsonStyle = "json-style"
   case keyFile = "key-file"
   case keyDescriptor = "key-fd"

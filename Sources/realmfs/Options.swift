@@ -72,6 +72,21 @@ enum Options {
       ]
     ),
     CommandSpec(
+      name: .create,
+      arguments: [ArgumentSpec("FILE", "the Realm file to make", completion: .file)],
+      summary: "make a new realm",
+      description: [
+        """
+        The file appears complete or not at all. One that exists is never touched: the exit code is 1. With a key the \
+        file is encrypted.
+        """,
+        """
+        A schema is what 'realmfs schema' prints, or Realm JavaScript's object schemas in the long or the short form. \
+        Without one the realm has no classes.
+        """,
+      ]
+    ),
+    CommandSpec(
       name: .check,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
       summary: "verify every structure of a file",
@@ -96,7 +111,7 @@ enum Options {
     ),
   ]
 
-  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .check]
+  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .create, .check]
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -125,6 +140,13 @@ enum Options {
       on: [.mount, .schema],
       mayRepeat: true,
       "only these classes"
+    ),
+    OptionSpec(
+      .schemaFile,
+      value: "SCHEMA",
+      on: [.create],
+      completion: .file,
+      "the classes: a file in the form that 'realmfs schema' prints, or - for standard input"
     ),
     OptionSpec(
       .jsonStyle,

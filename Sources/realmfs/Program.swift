@@ -9,6 +9,7 @@ enum Program {
       return try dispatch(words.dropFirst())
     } catch {
       if !error.message.isEmpty { Log.error(error.message) }
+      Interruption.endProcess()
       return error.code
     }
   }
@@ -28,6 +29,7 @@ enum Program {
     case .info: try InfoCommand.run(arguments)
     case .schema: try SchemaCommand.run(arguments)
     case .cat: try CatCommand.run(arguments)
+    case .create: try CreateCommand.run(arguments)
     case .check: try CheckCommand.run(arguments)
     case .version: try VersionCommand.run(arguments)
     case .help: try HelpCommand.run(arguments)
