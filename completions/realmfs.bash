@@ -3,7 +3,7 @@ _realmfs() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount info schema cat create check version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount info schema cat export create check version help --help --version" -- "$cur"))
     return
   fi
   case $command:$prev in
@@ -29,6 +29,13 @@ _realmfs() {
     cat:--key-fd) :; return ;;
     cat:--key-command) :; return ;;
     cat:--key-env) :; return ;;
+    export:--class) :; return ;;
+    export:--format) COMPREPLY=($(compgen -W "jsonl json csv sqlite" -- "$cur")); return ;;
+    export:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
+    export:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    export:--key-fd) :; return ;;
+    export:--key-command) :; return ;;
+    export:--key-env) :; return ;;
     create:--schema) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     create:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     create:--key-fd) :; return ;;
@@ -47,6 +54,7 @@ _realmfs() {
     info:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     schema:-*) COMPREPLY=($(compgen -W "--class --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     cat:-*) COMPREPLY=($(compgen -W "-o --options --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    export:-*) COMPREPLY=($(compgen -W "--class --format --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
@@ -58,9 +66,10 @@ _realmfs() {
     info) COMPREPLY=($(compgen -f -- "$cur")) ;;
     schema) COMPREPLY=($(compgen -f -- "$cur")) ;;
     cat) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    export) COMPREPLY=($(compgen -f -- "$cur")) ;;
     create) COMPREPLY=($(compgen -f -- "$cur")) ;;
     check) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "mount umount info schema cat create check version help" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "mount umount info schema cat export create check version help" -- "$cur")) ;;
   esac
 }
 complete -o filenames -F _realmfs realmfs

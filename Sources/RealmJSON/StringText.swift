@@ -40,7 +40,7 @@ extension OutputBuffer {
   /// Appends `text` as a JSON string.
   ///
   /// A `String` is always UTF-8.
-  func append(quoted text: String) {
+  public func append(quoted text: String) {
     var text = text
     text.withUTF8 { _ = append(quoted: UnsafeRawBufferPointer($0).bytes) }
   }

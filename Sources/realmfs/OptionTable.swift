@@ -3,12 +3,12 @@
 
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
-  case mount, umount, info, schema, cat, create, check, version, help
+  case mount, umount, info, schema, cat, export, create, check, version, help
 }
 
 /// The long options, by their name without the dashes.
 enum OptionName: String, CaseIterable, Sendable {
-  case options, immutable, foreground, debug, lazy, json, limit, man, completions, verbose, help
+  case options, immutable, foreground, debug, lazy, json, limit, format, man, completions, verbose, help
   case readOnly = "read-only"
   case singleThread = "single-thread"
   case classes = "class"

@@ -1,6 +1,7 @@
 // The command line, declared once. A new option is one row here and its use in the command; help, man page,
 // completions and the exclusive groups follow from the row.
 import RealmPages
+import RealmTransfer
 
 /// Every command, option and mount option of the program.
 enum Options {
@@ -72,6 +73,31 @@ enum Options {
       ]
     ),
     CommandSpec(
+      name: .export,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("OUT", "what to make; - or nothing for standard output", completion: .file, isOptional: true),
+      ],
+      summary: "write objects as JSON Lines, a tree of JSON files, CSV or a SQLite database",
+      description: [
+        """
+        jsonl (the default) and csv write one stream, or a directory OUT with one file a class; json makes a directory \
+        OUT with the files of the mounted tree; sqlite makes a database OUT. OUT appears complete or not at all; only \
+        an empty directory is replaced.
+        """,
+        """
+        Lines of JSON begin with "$class" where several classes share a stream, and with "$key", the object key, in a \
+        class without primary key. In CSV a field without anything is null and "" is the empty string; links are the \
+        primary key of their target; collections, embedded objects and mixed values are JSON.
+        """,
+        """
+        A database has a table for each class, embedded ones too, with the object key as _key, a foreign key for each \
+        link, and a child table CLASS.PROPERTY for each collection.
+        """,
+        "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
+      ]
+    ),
+    CommandSpec(
       name: .create,
       arguments: [ArgumentSpec("FILE", "the Realm file to make", completion: .file)],
       summary: "make a new realm",
@@ -111,7 +137,7 @@ enum Options {
     ),
   ]
 
-  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .create, .check]
+  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .export, .create, .check]
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -137,9 +163,16 @@ enum Options {
     OptionSpec(
       .classes,
       value: "CLASS,...",
-      on: [.mount, .schema],
+      on: [.mount, .schema, .export],
       mayRepeat: true,
       "only these classes"
+    ),
+    OptionSpec(
+      .format,
+      value: "FORMAT",
+      on: [.export],
+      completion: .words(ExportFormat.allCases.map(\.rawValue)),
+      "jsonl, json, csv or sqlite"
     ),
     OptionSpec(
       .schemaFile,
@@ -151,7 +184,7 @@ enum Options {
     OptionSpec(
       .jsonStyle,
       value: "STYLE",
-      on: [.mount, .cat],
+      on: [.mount, .cat, .export],
       completion: .words(jsonStyles),
       "plain (default), ejson or canonical: how values are written; the same as -o json=STYLE"
     ),

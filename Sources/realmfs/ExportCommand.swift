@@ -1,0 +1,91 @@
+// `realmfs export`: objects into files of other formats.
+import FileTree
+import Glibc
+import RealmPages
+import RealmTransfer
+
+/// The command `export`.
+enum ExportCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let format = try format(arguments)
+    let style = try arguments.jsonStyle()
+    let target = arguments.operands.count > 1 ? arguments.operands[1] : "-"
+    let source = try RealmSource(arguments)
+    Interruption.watch()
+    if target == "-" {
+      if format == .json || format == .sqlite {
+        throw arguments.usage("--format \(format.rawValue) needs a name for the result")
+      }
+      return try export(
+        source,
+        arguments,
+        Exporter(
+          source.realm,
+          classes: arguments.chosenClasses(),
+          format: format,
+          to: .stream(STDOUT_FILENO),
+          style: style
+        )
+      )
+    }
+    let staging = try Staging(for: target, format == .sqlite ? .absent : .absentOrEmptyDirectory)
+    let exporter = Exporter(
+      source.realm,
+      classes: arguments.chosenClasses(),
+      format: format,
+      to: .path(staging.path),
+      style: style
+    )
+    let code = try export(source, arguments, exporter)
+    if format == .sqlite { try staging.publishFile() } else { try staging.publishDirectory() }
+    return code
+  }
+
+  private static func format(_ arguments: Arguments) throws(CommandFailure) -> ExportFormat {
+    arguments.value(.format).flatMap { ExportFormat(rawValue: $0) } ?? .jsonl
+  }
+
+  private static func export(
+    _ source: RealmSource,
+    _ arguments: Arguments,
+    _ exporter: Exporter
+  ) throws(CommandFailure) -> ExitCode {
+    var exporter = exporter
+    var progress = Progress("export")
+    exporter.onProgress = { (done, total) throws(TransferError) in
+      progress.show(done, of: total)
+      if Interruption.isRequested { throw .stopped }
+    }
+    exporter.onComplaint = { complaint in Log.error("\(source.path): \(complaint)") }
+    let complaints: Int
+    do throws(TransferError) { complaints = try exporter.run() } catch {
+      progress.clear()
+      throw CommandFailure(error, path: source.path)
+    }
+    progress.clear()
+    return complaints == 0 ? .done : .damaged
+  }
+}
+
+extension Arguments {
+  /// The classes that --class names; nil for all.
+  func chosenClasses() -> [String]? {
+    guard has(.classes) else { return nil }
+    return allValues(.classes).flatMap { $0.split(unescaped: ",") }
+  }
+}
+
+extension CommandFailure {
+  /// What ends an export or import.
+  init(_ error: TransferError, path: String) {
+    switch error {
+    case .unavailable(let cause): self.init(cause)
+    case .transaction(let cause): self.init(cause, path: path)
+    case .damaged: self.init(.damaged, "\(path): \(error)")
+    case .missingClass: self.init(.unreadable, "\(path): \(error)")
+    case .file, .unsuitable: self.init(.failure, error.description)
+    case .busy: self.init(.inUse, "\(path): \(error)")
+    case .stopped: self.init(.failure, "interrupted: nothing was left behind")
+    }
+  }
+}
