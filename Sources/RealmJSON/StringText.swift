@@ -45,6 +45,14 @@ extension OutputBuffer {
     text.withUTF8 { _ = append(quoted: UnsafeRawBufferPointer($0).bytes) }
   }
 
+  /// Appends the bytes of a string value: as a JSON string, or in base64 if they are not UTF-8.
+  public func append(string bytes: [UInt8]) {
+    if append(quoted: bytes.span.bytes) { return }
+    append("{\"$invalidString\":{\"base64\":\"")
+    append(base64: bytes.span.bytes)
+    append("\"}}")
+  }
+
   /// The first index from `start` on whose byte is not plain: a quote, backslash, control, DEL or beyond ASCII.
   private static func skipPlain(_ text: RawSpan, from start: Int) -> Int {
     var index = start

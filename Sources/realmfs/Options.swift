@@ -98,6 +98,34 @@ enum Options {
       ]
     ),
     CommandSpec(
+      name: .import,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec(
+          "SOURCE",
+          "what 'realmfs export' writes: a file, a directory, or - for standard input",
+          completion: .file
+        ),
+      ],
+      summary: "make and change objects from JSON Lines, a tree of JSON files or CSV",
+      description: [
+        """
+        A record with the primary key of an object changes that object, and only what differs; properties that it does \
+        not name keep their values. Any other record makes an object. Links may lead to objects that come later, and \
+        in circles.
+        """,
+        """
+        Everything is one transaction: the first record that cannot be taken is named with file and line, and nothing \
+        is changed. --batch commits every N records, for more than fits into memory.
+        """,
+        """
+        The class is what "$class" in a line says, or the name of the file or directory, or --class. An object of a \
+        class without primary key is known by its object key, in "$key" or as the name of its file. Classes and \
+        properties must exist: 'realmfs schema' and 'realmfs create --schema' carry them over.
+        """,
+      ]
+    ),
+    CommandSpec(
       name: .create,
       arguments: [ArgumentSpec("FILE", "the Realm file to make", completion: .file)],
       summary: "make a new realm",
@@ -137,7 +165,7 @@ enum Options {
     ),
   ]
 
-  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .export, .create, .check]
+  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .export, .import, .create, .check]
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -163,16 +191,24 @@ enum Options {
     OptionSpec(
       .classes,
       value: "CLASS,...",
-      on: [.mount, .schema, .export],
+      on: [.mount, .schema, .export, .import],
       mayRepeat: true,
-      "only these classes"
+      "only these classes; for import the class of records that do not tell theirs"
     ),
     OptionSpec(
       .format,
       value: "FORMAT",
-      on: [.export],
+      on: [.export, .import],
       completion: .words(ExportFormat.allCases.map(\.rawValue)),
-      "jsonl, json, csv or sqlite"
+      "jsonl, json, csv, or sqlite for export only"
+    ),
+    OptionSpec(.batch, value: "N", on: [.import], "commit every N records; without it everything is one transaction"),
+    OptionSpec(
+      .skipBad,
+      value: "REJECTS",
+      on: [.import],
+      completion: .file,
+      "leave out records that cannot be taken and keep them, with the reasons, in a new file; the exit code is 1 then"
     ),
     OptionSpec(
       .schemaFile,
@@ -231,7 +267,7 @@ enum Options {
     ),
     OptionSpec(.singleThread, short: "s", on: [.mount], "serve one request at a time"),
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
-    OptionSpec(.json, on: [.info, .check, .version], "print one JSON object for programs to read"),
+    OptionSpec(.json, on: [.info, .import, .check, .version], "print one JSON object for programs to read"),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
     OptionSpec(
       .completions,

@@ -30,6 +30,7 @@ enum Program {
     case .schema: try SchemaCommand.run(arguments)
     case .cat: try CatCommand.run(arguments)
     case .export: try ExportCommand.run(arguments)
+    case .import: try ImportCommand.run(arguments)
     case .create: try CreateCommand.run(arguments)
     case .check: try CheckCommand.run(arguments)
     case .version: try VersionCommand.run(arguments)

@@ -1,6 +1,7 @@
 // Files and directories that appear complete or not at all: they are made in a directory of their own beside the
 // target, which goes away with everything in it unless the result was published.
 import Glibc
+import RealmTransfer
 
 /// Where something is made before it gets its name.
 struct Staging: ~Copyable {
@@ -46,7 +47,7 @@ struct Staging: ~Copyable {
     if lstat(target, &status) != 0 { return }
     if requirement == .absentOrEmptyDirectory, status.st_mode & S_IFMT == S_IFDIR {
       // A directory that cannot be listed is not empty.
-      if (try? System.names(in: target))?.isEmpty ?? false { return }
+      if (try? DirectoryListing.names(in: target))?.isEmpty ?? false { return }
       throw CommandFailure(.failure, "\(target) is not empty: name another directory, or empty it first")
     }
     throw CommandFailure(.failure, "\(target) exists and stays as it is: name another file, or remove it first")
@@ -85,7 +86,7 @@ struct Staging: ~Copyable {
   private static func remove(_ path: String) {
     if unlink(path) == 0 { return }
     // What cannot be listed cannot be emptied either.
-    for name in (try? System.names(in: path)) ?? [] { remove(path + "/" + name) }
+    for name in (try? DirectoryListing.names(in: path)) ?? [] { remove(path + "/" + name) }
     rmdir(path)
   }
 }

@@ -47,23 +47,6 @@ enum System {
     }
   }
 
-  /// The names in a directory in the order of their bytes, without `.` and `..`.
-  static func names(in directory: String) throws(Errno) -> [String] {
-    guard let stream = opendir(directory) else { throw Errno(code: errno) }
-    defer { closedir(stream) }
-    var names: [String] = []
-    while true {
-      errno = 0
-      guard let entry = readdir(stream) else { break }
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if name != "." && name != ".." { names.append(name) }
-    }
-    if errno != 0 { throw Errno(code: errno) }
-    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-  }
-
   /// Makes a directory with a new name from a template that ends in `XXXXXX`, for this user alone.
   static func makeDirectory(template: String) throws(Errno) -> String {
     guard let name = strdup(template) else { throw Errno(code: ENOMEM) }
