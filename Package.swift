@@ -39,10 +39,11 @@ let package = Package(
       dependencies: ["RealmPages", "RealmJSON", "FileTree", "CSQLite"],
       swiftSettings: strict
     ),
+    .target(name: "RealmQuery", dependencies: ["RealmPages"], swiftSettings: strict),
     .target(name: "FuseBridge", dependencies: ["FileTree", "CFuse", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "realmfs",
-      dependencies: ["RealmPages", "RealmJSON", "FileTree", "FuseBridge", "RealmTransfer", "CLinux"],
+      dependencies: ["RealmPages", "RealmJSON", "FileTree", "FuseBridge", "RealmTransfer", "RealmQuery", "CLinux"],
       swiftSettings: strict
     ),
     .target(
@@ -64,6 +65,7 @@ let package = Package(
       swiftSettings: strict
     ),
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "RealmQueryTests", dependencies: ["RealmQuery", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "FileTreeTests", dependencies: ["FileTree", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "CommandTests", dependencies: ["TestSupport", "realmfs"], swiftSettings: strict),
   ],

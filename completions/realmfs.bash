@@ -3,7 +3,7 @@ _realmfs() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount info schema cat export import create check version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount info schema cat export import query create check version help --help --version" -- "$cur"))
     return
   fi
   case $command:$prev in
@@ -31,6 +31,7 @@ _realmfs() {
     cat:--key-env) :; return ;;
     export:--class) :; return ;;
     export:--format) COMPREPLY=($(compgen -W "jsonl json csv sqlite" -- "$cur")); return ;;
+    export:--where) :; return ;;
     export:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
     export:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     export:--key-fd) :; return ;;
@@ -44,6 +45,11 @@ _realmfs() {
     import:--key-fd) :; return ;;
     import:--key-command) :; return ;;
     import:--key-env) :; return ;;
+    query:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
+    query:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    query:--key-fd) :; return ;;
+    query:--key-command) :; return ;;
+    query:--key-env) :; return ;;
     create:--schema) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     create:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     create:--key-fd) :; return ;;
@@ -62,8 +68,9 @@ _realmfs() {
     info:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     schema:-*) COMPREPLY=($(compgen -W "--class --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     cat:-*) COMPREPLY=($(compgen -W "-o --options --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
-    export:-*) COMPREPLY=($(compgen -W "--class --format --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    export:-*) COMPREPLY=($(compgen -W "--class --format --where --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     import:-*) COMPREPLY=($(compgen -W "--class --format --batch --skip-bad --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    query:-*) COMPREPLY=($(compgen -W "--count --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
@@ -77,9 +84,10 @@ _realmfs() {
     cat) COMPREPLY=($(compgen -f -- "$cur")) ;;
     export) COMPREPLY=($(compgen -f -- "$cur")) ;;
     import) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    query) COMPREPLY=($(compgen -f -- "$cur")) ;;
     create) COMPREPLY=($(compgen -f -- "$cur")) ;;
     check) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "mount umount info schema cat export import create check version help" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "mount umount info schema cat export import query create check version help" -- "$cur")) ;;
   esac
 }
 complete -o filenames -F _realmfs realmfs

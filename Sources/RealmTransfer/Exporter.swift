@@ -31,7 +31,7 @@ public struct Exporter {
   private let classes: [String]?
 
   /// Makes the filter for a class; nil for all objects.
-  public var filter: ((Table, Snapshot) throws(TransferError) -> Filter)?
+  public var filter: ((Table, Snapshot) throws(TransferError) -> Filter?)?
   /// Is told the number of objects done and of all, and ends the export by throwing.
   public var onProgress: (Int, Int) throws(TransferError) -> Void = { _, _ in }
   /// Is told of what is damaged and left out.
@@ -159,7 +159,9 @@ public struct Exporter {
     let renderer = ObjectRenderer(snapshot, style: style)
     let reader = RescuingCursor(table, after: last)
     // Made from data that may have been overtaken; then so is what it says.
-    let filter = Result { () throws(TransferError) in try self.filter?(table, snapshot) }
+    let filter = Result { () throws(TransferError) -> Filter? in
+      if let make = self.filter { try make(table, snapshot) } else { nil }
+    }
     while true {
       var complaints: [String] = []
       var count = 0

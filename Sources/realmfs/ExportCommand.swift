@@ -2,6 +2,7 @@
 import FileTree
 import Glibc
 import RealmPages
+import RealmQuery
 import RealmTransfer
 
 /// The command `export`.
@@ -51,6 +52,10 @@ enum ExportCommand {
     _ exporter: Exporter
   ) throws(CommandFailure) -> ExitCode {
     var exporter = exporter
+    if let text = arguments.value(.filter) {
+      if arguments.chosenClasses()?.count != 1 { throw arguments.usage("--where needs --class with one class") }
+      exporter.filter = { (table, snapshot) throws(TransferError) in try filter(text, table, snapshot) }
+    }
     var progress = Progress("export")
     exporter.onProgress = { (done, total) throws(TransferError) in
       progress.show(done, of: total)
@@ -64,6 +69,24 @@ enum ExportCommand {
     }
     progress.clear()
     return complaints == 0 ? .done : .damaged
+  }
+}
+
+/// What --where tells of an object.
+private func filter(
+  _ text: String,
+  _ table: Table,
+  _ snapshot: Snapshot
+) throws(TransferError) -> Exporter.Filter? {
+  // Embedded objects go with what holds them.
+  if table.kind == .embedded { return nil }
+  let query: Query
+  do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
+    throw .unsuitable(CommandFailure(error, in: text).message)
+  }
+  if query.isOrdered { throw .unsuitable("--where takes no SORT, DISTINCT or LIMIT; use 'realmfs query'") }
+  return { (cursor) throws(TransferError) in
+    do throws(FormatError) { return try query.matches(cursor) } catch { throw .damaged(error.description) }
   }
 }
 

@@ -3,17 +3,18 @@
 
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
-  case mount, umount, info, schema, cat, export, `import`, create, check, version, help
+  case mount, umount, info, schema, cat, export, `import`, query, create, check, version, help
 }
 
 /// The long options, by their name without the dashes.
 enum OptionName: String, CaseIterable, Sendable {
-  case options, immutable, foreground, debug, lazy, json, limit, format, batch, man, completions, verbose, help
+  case options, immutable, foreground, debug, lazy, json, limit, format, batch, count, man, completions, verbose, help
   case readOnly = "read-only"
   case singleThread = "single-thread"
   case classes = "class"
   case schemaFile = "schema"
   case skipBad = "skip-bad"
+  case filter = "where"
   case jsonStyle = "json-style"
   case keyFile = "key-file"
   case keyDescriptor = "key-fd"

@@ -126,6 +126,29 @@ enum Options {
       ]
     ),
     CommandSpec(
+      name: .query,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file), ArgumentSpec("CLASS", "the class that is asked"),
+        ArgumentSpec("QUERY", "Realm Query Language, such as 'age > 30 SORT(name ASC) LIMIT(10)'"),
+      ],
+      summary: "print the objects of a class that a query finds, as JSON Lines",
+      description: [
+        """
+        Comparisons are ==, !=, <, <=, >, >=, IN, BETWEEN, BEGINSWITH, ENDSWITH, CONTAINS and LIKE (with * and ?); [c] \
+        behind one ignores case. They are joined with AND, OR, NOT and parentheses. A path leads through links \
+        (dog.name), backwards (@links.Person.dog.age), into lists (tags[0]) and dictionaries (map['key'], map.@keys). \
+        A list before a comparison means any of its elements; ANY, ALL and NONE say so. @count, @min, @max, @sum and \
+        @avg work lists out, SUBQUERY(friends, $f, $f.age > 9).@count counts objects, and + - * / calculate.
+        """,
+        """
+        Values are numbers, "strings", true, false, NULL, 2024-05-01T10:00:00, oid(..), uuid(..), B64"..", \
+        binary("..") and obj("Dog", "Fido"), the object with that primary key. SORT(path ASC, path DESC), \
+        DISTINCT(path) and LIMIT(n) come behind, in their order. TRUEPREDICATE finds all.
+        """,
+        "Primary keys and search indexes are used for == and IN. A mistake is shown at its column, with exit code 2.",
+      ]
+    ),
+    CommandSpec(
       name: .create,
       arguments: [ArgumentSpec("FILE", "the Realm file to make", completion: .file)],
       summary: "make a new realm",
@@ -165,7 +188,7 @@ enum Options {
     ),
   ]
 
-  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .export, .import, .create, .check]
+  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .export, .import, .query, .create, .check]
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -202,6 +225,13 @@ enum Options {
       completion: .words(ExportFormat.allCases.map(\.rawValue)),
       "jsonl, json, csv, or sqlite for export only"
     ),
+    OptionSpec(
+      .filter,
+      value: "QUERY",
+      on: [.export],
+      "only objects that pass, in the language of 'realmfs query'; needs --class with one class"
+    ),
+    OptionSpec(.count, on: [.query], "print the number of objects alone"),
     OptionSpec(.batch, value: "N", on: [.import], "commit every N records; without it everything is one transaction"),
     OptionSpec(
       .skipBad,
@@ -220,7 +250,7 @@ enum Options {
     OptionSpec(
       .jsonStyle,
       value: "STYLE",
-      on: [.mount, .cat, .export],
+      on: [.mount, .cat, .export, .query],
       completion: .words(jsonStyles),
       "plain (default), ejson or canonical: how values are written; the same as -o json=STYLE"
     ),

@@ -31,6 +31,7 @@ enum Program {
     case .cat: try CatCommand.run(arguments)
     case .export: try ExportCommand.run(arguments)
     case .import: try ImportCommand.run(arguments)
+    case .query: try QueryCommand.run(arguments)
     case .create: try CreateCommand.run(arguments)
     case .check: try CheckCommand.run(arguments)
     case .version: try VersionCommand.run(arguments)
