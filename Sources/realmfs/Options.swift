@@ -31,9 +31,9 @@ enum Options {
         SIGHUP unmount.
         """,
         """
-        Apps and other mounts can have the realm open at the same time: each sees the other's commits, and writers take \
-        turns. A program that has the realm for itself, or shares it in a way that realmfs does not know, makes mount \
-        refuse and name it; --immutable mounts all the same, read-only.
+        Apps and other mounts can have the realm open at the same time: each sees the other's commits, and writers \
+        take turns. A program that has the realm for itself, or shares it in a way that realmfs does not know, makes \
+        mount refuse and name it; --immutable mounts all the same, read-only.
         """,
       ]
     ),
