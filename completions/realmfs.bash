@@ -3,7 +3,7 @@ _realmfs() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount info schema cat export import query create check version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount info schema cat export import query diff watch create check version help --help --version" -- "$cur"))
     return
   fi
   case $command:$prev in
@@ -19,6 +19,7 @@ _realmfs() {
     info:--key-command) :; return ;;
     info:--key-env) :; return ;;
     schema:--class) :; return ;;
+    schema:--format) COMPREPLY=($(compgen -W "json swift kotlin csharp typescript" -- "$cur")); return ;;
     schema:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     schema:--key-fd) :; return ;;
     schema:--key-command) :; return ;;
@@ -38,7 +39,7 @@ _realmfs() {
     export:--key-command) :; return ;;
     export:--key-env) :; return ;;
     import:--class) :; return ;;
-    import:--format) COMPREPLY=($(compgen -W "jsonl json csv sqlite" -- "$cur")); return ;;
+    import:--format) COMPREPLY=($(compgen -W "jsonl json csv" -- "$cur")); return ;;
     import:--batch) :; return ;;
     import:--skip-bad) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     import:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -50,6 +51,16 @@ _realmfs() {
     query:--key-fd) :; return ;;
     query:--key-command) :; return ;;
     query:--key-env) :; return ;;
+    diff:--class) :; return ;;
+    diff:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    diff:--key-fd) :; return ;;
+    diff:--key-command) :; return ;;
+    diff:--key-env) :; return ;;
+    watch:--exec) :; return ;;
+    watch:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    watch:--key-fd) :; return ;;
+    watch:--key-command) :; return ;;
+    watch:--key-env) :; return ;;
     create:--schema) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     create:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     create:--key-fd) :; return ;;
@@ -66,11 +77,13 @@ _realmfs() {
     mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --json-style --key-file --key-fd --key-command --key-env -f --foreground -d --debug -s --single-thread -v --verbose -h --help" -- "$cur")); return ;;
     umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
     info:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
-    schema:-*) COMPREPLY=($(compgen -W "--class --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    schema:-*) COMPREPLY=($(compgen -W "--class --format --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     cat:-*) COMPREPLY=($(compgen -W "-o --options --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     export:-*) COMPREPLY=($(compgen -W "--class --format --where --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     import:-*) COMPREPLY=($(compgen -W "--class --format --batch --skip-bad --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     query:-*) COMPREPLY=($(compgen -W "--count --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    diff:-*) COMPREPLY=($(compgen -W "--class --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    watch:-*) COMPREPLY=($(compgen -W "--exec --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
@@ -85,9 +98,11 @@ _realmfs() {
     export) COMPREPLY=($(compgen -f -- "$cur")) ;;
     import) COMPREPLY=($(compgen -f -- "$cur")) ;;
     query) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    diff) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    watch) COMPREPLY=($(compgen -f -- "$cur")) ;;
     create) COMPREPLY=($(compgen -f -- "$cur")) ;;
     check) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "mount umount info schema cat export import query create check version help" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "mount umount info schema cat export import query diff watch create check version help" -- "$cur")) ;;
   esac
 }
 complete -o filenames -F _realmfs realmfs

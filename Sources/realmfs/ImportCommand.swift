@@ -10,9 +10,6 @@ enum ImportCommand {
     let path = arguments.operands[0]
     let batchSize = try batchSize(arguments)
     let format = arguments.value(.format).flatMap { ImportFormat(rawValue: $0) }
-    if format == nil, let name = arguments.value(.format) {
-      throw arguments.usage("--format \(name) is for export only")
-    }
     let classes = arguments.chosenClasses() ?? []
     if classes.count > 1 { throw arguments.usage("--class names the one class of the records") }
     if case .failure(let error) = System.status(path) {

@@ -3,7 +3,7 @@
 
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
-  case mount, umount, info, schema, cat, export, `import`, query, create, check, version, help
+  case mount, umount, info, schema, cat, export, `import`, query, diff, watch, create, check, version, help
 }
 
 /// The long options, by their name without the dashes.
@@ -15,6 +15,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case schemaFile = "schema"
   case skipBad = "skip-bad"
   case filter = "where"
+  case execute = "exec"
   case jsonStyle = "json-style"
   case keyFile = "key-file"
   case keyDescriptor = "key-fd"

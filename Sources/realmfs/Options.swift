@@ -54,8 +54,13 @@ enum Options {
     CommandSpec(
       name: .schema,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
-      summary: "print the schema as JSON",
-      description: ["The form is the canonical object schema of Realm's JavaScript SDK."]
+      summary: "print the schema as JSON, or as source of model classes",
+      description: [
+        """
+        The form of JSON is the canonical object schema of Realm's JavaScript SDK, which 'realmfs create' reads. The \
+        others are model classes for the SDKs of that language.
+        """
+      ]
     ),
     CommandSpec(
       name: .cat,
@@ -149,6 +154,39 @@ enum Options {
       ]
     ),
     CommandSpec(
+      name: .diff,
+      arguments: [
+        ArgumentSpec("OLD", "a Realm file", completion: .file), ArgumentSpec("NEW", "another", completion: .file),
+      ],
+      summary: "show what differs between two realms",
+      description: [
+        """
+        One line each: - is only in OLD, + only in NEW, ~ in both but different. Classes and properties are compared \
+        by name, objects by primary key, or by object key where a class has none. A key is used for the files that are \
+        encrypted.
+        """,
+        """
+        As of diff(1), the exit code is 0 if nothing differs, 1 if something does, and above 1 for trouble. --json \
+        prints JSON Lines.
+        """,
+      ]
+    ),
+    CommandSpec(
+      name: .watch,
+      arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
+      summary: "print a line for each new version of a realm",
+      description: [
+        """
+        The line tells which classes changed and how many objects they have. It goes on until it is interrupted. \
+        Versions that come in quick succession can share a line.
+        """,
+        """
+        --exec runs a command with /bin/sh after each line and waits for it; REALMFS_VERSION is the version, \
+        REALMFS_CLASSES the classes that changed, separated by commas.
+        """,
+      ]
+    ),
+    CommandSpec(
       name: .create,
       arguments: [ArgumentSpec("FILE", "the Realm file to make", completion: .file)],
       summary: "make a new realm",
@@ -188,7 +226,9 @@ enum Options {
     ),
   ]
 
-  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .export, .import, .query, .create, .check]
+  private static let readers: [CommandName] = [
+    .mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check,
+  ]
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -214,16 +254,23 @@ enum Options {
     OptionSpec(
       .classes,
       value: "CLASS,...",
-      on: [.mount, .schema, .export, .import],
+      on: [.mount, .schema, .export, .import, .diff],
       mayRepeat: true,
       "only these classes; for import the class of records that do not tell theirs"
     ),
     OptionSpec(
       .format,
       value: "FORMAT",
-      on: [.export, .import],
+      on: [.export],
       completion: .words(ExportFormat.allCases.map(\.rawValue)),
-      "jsonl, json, csv, or sqlite for export only"
+      "jsonl (default), json, csv or sqlite"
+    ),
+    OptionSpec(
+      .format,
+      value: "FORMAT",
+      on: [.import],
+      completion: .words(ImportFormat.allCases.map(\.rawValue)),
+      "jsonl, json or csv; without it the names of the files tell it"
     ),
     OptionSpec(
       .filter,
@@ -231,6 +278,14 @@ enum Options {
       on: [.export],
       "only objects that pass, in the language of 'realmfs query'; needs --class with one class"
     ),
+    OptionSpec(
+      .format,
+      value: "FORM",
+      on: [.schema],
+      completion: .words(SchemaForm.allCases.map(\.rawValue)),
+      "json (default), swift, kotlin, csharp or typescript"
+    ),
+    OptionSpec(.execute, value: "CMD", on: [.watch], "run CMD with /bin/sh after each new version"),
     OptionSpec(.count, on: [.query], "print the number of objects alone"),
     OptionSpec(.batch, value: "N", on: [.import], "commit every N records; without it everything is one transaction"),
     OptionSpec(
@@ -297,7 +352,7 @@ enum Options {
     ),
     OptionSpec(.singleThread, short: "s", on: [.mount], "serve one request at a time"),
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
-    OptionSpec(.json, on: [.info, .import, .check, .version], "print one JSON object for programs to read"),
+    OptionSpec(.json, on: [.info, .import, .diff, .watch, .check, .version], "print JSON for programs to read"),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
     OptionSpec(
       .completions,

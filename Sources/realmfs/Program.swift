@@ -32,6 +32,8 @@ enum Program {
     case .export: try ExportCommand.run(arguments)
     case .import: try ImportCommand.run(arguments)
     case .query: try QueryCommand.run(arguments)
+    case .diff: try DiffCommand.run(arguments)
+    case .watch: try WatchCommand.run(arguments)
     case .create: try CreateCommand.run(arguments)
     case .check: try CheckCommand.run(arguments)
     case .version: try VersionCommand.run(arguments)
