@@ -63,13 +63,15 @@ public struct Exporter {
   ///
   /// Cost: the size of what is exported; memory for one batch.
   public func run() throws(TransferError) -> Int {
-    let names = try stable { (snapshot) throws(TransferError) in
+    let begun = try stable { (snapshot) throws(TransferError) in
       let tables = try chosen(snapshot)
       try sink.begin(tables, of: snapshot)
-      return (tables.map(\.name), tables.reduce(0) { $0 + $1.objectCount })
+      return (snapshot, tables.map(\.name), tables.reduce(0) { $0 + $1.objectCount })
     }
-    var progress = Progress(total: names.1)
-    for name in names.0 { try export(name, &progress) }
+    var progress = Progress(total: begun.2)
+    // One version for all classes, unless another program overtakes it.
+    var snapshot = begun.0
+    for name in begun.1 { try export(name, &snapshot, &progress) }
     try sink.finish()
     return progress.complaints
   }
@@ -130,12 +132,17 @@ public struct Exporter {
   }
 
   /// Exports one class.
-  private func export(_ name: String, _ progress: inout Progress) throws(TransferError) {
+  private func export(
+    _ name: String,
+    _ snapshot: inout Snapshot,
+    _ progress: inout Progress
+  ) throws(TransferError) {
     var last = ObjKey.none
     var isBegun = false
     for _ in 0..<Self.attempts {
-      let snapshot = try latest()
-      let opened = Result { () throws(TransferError) in try table(name, snapshot) }
+      if !realm.isCurrent(snapshot) { snapshot = try latest() }
+      let version = snapshot
+      let opened = Result { () throws(TransferError) in try table(name, version) }
       guard realm.isCurrent(snapshot) else { continue }
       guard let table = try opened.get() else { return complain("\(name): the class was removed meanwhile", &progress) }
       if !isBegun { try sink.beginClass(table) }

@@ -38,11 +38,11 @@ enum DiffCommand {
   /// Opens one of the files; the key is for those that are encrypted.
   private static func open(_ path: String, _ key: EncryptionKey?) throws(CommandFailure) -> RealmSource {
     do throws(CommandFailure) {
-      return try RealmSource(Configuration(path: path, encryptionKey: key, mode: .immutable))
+      return try RealmSource.pinned(Configuration(path: path, encryptionKey: key, mode: .immutable))
     } catch {
       guard error.code == .wrongKey, key != nil else { throw error }
       // Perhaps the other one is the encrypted one; if not, the first message tells more.
-      guard let plain = try? RealmSource(Configuration(path: path, mode: .immutable)) else { throw error }
+      guard let plain = try? RealmSource.pinned(Configuration(path: path, mode: .immutable)) else { throw error }
       return plain
     }
   }

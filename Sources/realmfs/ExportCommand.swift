@@ -11,7 +11,7 @@ enum ExportCommand {
     let format = try format(arguments)
     let style = try arguments.jsonStyle()
     let target = arguments.operands.count > 1 ? arguments.operands[1] : "-"
-    let source = try RealmSource(arguments)
+    let source = try RealmSource.pinned(arguments)
     Interruption.watch()
     if target == "-" {
       if format == .json || format == .sqlite {

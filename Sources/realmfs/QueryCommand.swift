@@ -7,7 +7,7 @@ import RealmQuery
 enum QueryCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let style = try arguments.jsonStyle()
-    let source = try RealmSource(arguments)
+    let source = try RealmSource.pinned(arguments)
     let (className, text) = (arguments.operands[1], arguments.operands[2])
     let output = StandardOutput()
     for _ in 0..<RealmSource.attempts {

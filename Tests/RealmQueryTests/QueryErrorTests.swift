@@ -74,4 +74,31 @@ struct QueryErrorTests {
       #expect(try indexed.keys() == walked.keys())
     }
   }
+
+  @Test("queries with random changes are refused or run, and never crash")
+  func mutants() throws {
+    let snapshot = try Fixture.named("people").snapshot()
+    let table = try #require(try snapshot.table(named: "class_Person"))
+    let queries = ExpectedQuery.all.filter { $0.className == "Person" }.map { Array($0.query.utf8) }
+    var random = SplitMix64(seed: 7)
+    var refused = 0
+    for _ in 0..<3000 {
+      var text = try #require(queries.randomElement(using: &random))
+      for _ in 0..<Int.random(in: 1...3, using: &random) {
+        let position = Int.random(in: 0...text.count, using: &random)
+        let other = try #require(queries.randomElement(using: &random))
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: text.removeSubrange(position..<min(text.count, position + Int.random(in: 1...4, using: &random)))
+        case 1: text.insert(contentsOf: other.suffix(Int.random(in: 1...8, using: &random)), at: position)
+        default: text.insert(UInt8.random(in: 32...126, using: &random), at: position)
+        }
+      }
+      do {
+        _ = try Query(String(decoding: text, as: UTF8.self), of: table, in: snapshot).keys()
+      } catch is QueryError {
+        refused += 1
+      }
+    }
+    #expect(refused > 100 && refused < 3000)
+  }
 }

@@ -153,7 +153,7 @@ public final class Table: Sendable {
     let column = columns[index]
     guard column.collection == nil, column.index != .fullText, let key = PrimaryKey(value) else { return nil }
     if primaryKeyIndex == index { return try objectKey(primaryKey: key).map { [$0] } ?? [] }
-    guard column.indexRef != 0, fileFormat >= 20, key.fits(column) else { return nil }
+    guard column.indexRef != 0, fileFormat == 24, key.fits(column) else { return nil }
     let cursor = ObjectCursor(self)
     do throws(FormatError) {
       return try SearchIndex(arena: arena, rootRef: column.indexRef).all(key) { (key) throws(FormatError) in
