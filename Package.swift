@@ -21,6 +21,7 @@ let package = Package(
     .systemLibrary(name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CIntelDecimal", providers: [.apt(["libintelrdfpmath-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "CLinux"),
     .target(
       name: "RealmPages",
@@ -33,10 +34,16 @@ let package = Package(
       dependencies: ["RealmPages", "RealmJSON", "CLinux"],
       swiftSettings: strict
     ),
+    .target(
+      name: "RealmTransfer",
+      dependencies: ["RealmPages", "RealmJSON", "FileTree", "CSQLite"],
+      swiftSettings: strict
+    ),
+    .target(name: "RealmQuery", dependencies: ["RealmPages"], swiftSettings: strict),
     .target(name: "FuseBridge", dependencies: ["FileTree", "CFuse", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "realmfs",
-      dependencies: ["RealmPages", "RealmJSON", "FileTree", "FuseBridge", "CLinux"],
+      dependencies: ["RealmPages", "RealmJSON", "FileTree", "FuseBridge", "RealmTransfer", "RealmQuery", "CLinux"],
       swiftSettings: strict
     ),
     .target(
@@ -58,6 +65,7 @@ let package = Package(
       swiftSettings: strict
     ),
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "RealmQueryTests", dependencies: ["RealmQuery", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "FileTreeTests", dependencies: ["FileTree", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "CommandTests", dependencies: ["TestSupport", "realmfs"], swiftSettings: strict),
   ],

@@ -7,6 +7,7 @@ packages=(
   libfuse3-dev fuse3     # mounts
   libssl-dev             # encrypted realms
   libintelrdfpmath-dev   # Decimal128
+  libsqlite3-dev         # exports into SQLite databases
   pkg-config binutils
   jq python3 attr rsync strace procps util-linux # tests
   vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way

@@ -38,3 +38,18 @@ static inline int realmfs_bid_to_int64(uint64_t low, uint64_t high, int64_t *res
   *result = bid128_to_int64_xint(realmfs_bid(low, high), &flags);
   return (flags & (0x01 | 0x20)) == 0;
 }
+
+/// a + b, a - b, a * b or a / b, by `operation`; the nearest representable number.
+static inline void realmfs_bid_combine(char operation, uint64_t low_a, uint64_t high_a, uint64_t low_b, uint64_t high_b,
+                                       uint64_t *low, uint64_t *high) {
+  _IDEC_flags flags = 0;
+  BID_UINT128 a = realmfs_bid(low_a, high_a), b = realmfs_bid(low_b, high_b), value;
+  switch (operation) {
+    case '+': value = bid128_add(a, b, 0, &flags); break;
+    case '-': value = bid128_sub(a, b, 0, &flags); break;
+    case '*': value = bid128_mul(a, b, 0, &flags); break;
+    default: value = bid128_div(a, b, 0, &flags); break;
+  }
+  *low = value.w[0];
+  *high = value.w[1];
+}

@@ -1,13 +1,13 @@
 // Points in time as ISO 8601 text in UTC, with the proleptic Gregorian calendar.
 
-import RealmPages
+public import RealmPages
 
 extension OutputBuffer {
   /// Appends a date as `2024-05-01T10:00:00Z`, with 0, 3, 6 or 9 digits of a second as needed.
   ///
   /// False, and nothing
   /// appended, outside the years 0001 to 9999.
-  func append(date: Timestamp) -> Bool {
+  public func append(date: Timestamp) -> Bool {
     var (seconds, nanoseconds) = (date.seconds, Int64(date.nanoseconds))
     guard seconds >= -62_135_596_800, seconds <= 253_402_300_799 else { return false }
     if nanoseconds < 0 {

@@ -3,11 +3,11 @@
 // A coefficient of up to 64 bits prints its digits with a point moved left until the exponent is used up or one digit
 // is before it (`1.10`, `1E-6143`); a longer one prints as a signed integer with an exponent (`+31415..E-33`).
 
-import RealmPages
+public import RealmPages
 
 extension OutputBuffer {
   /// Appends the text that Realm prints.
-  func append(_ value: Decimal128) {
+  public func append(_ value: Decimal128) {
     let isNegative = value.high >> 63 != 0
     switch value.parts {
     case .nan: append(isNegative ? "-NaN" : "NaN")

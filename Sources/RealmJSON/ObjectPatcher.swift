@@ -56,13 +56,16 @@ public final class ObjectPatcher {
   public let mode: WriteMode
   /// What is done about links whose targets do not exist.
   public let missingLinks: MissingLinks
+  /// Names of members of a text that are no properties and are passed over, with a `$` at the beginning.
+  public let ignoredMembers: [String]
 
   let schema = SchemaFacts()
 
   /// A patcher that has met no class yet.
-  public init(mode: WriteMode = .patch, missingLinks: MissingLinks = .refuse) {
+  public init(mode: WriteMode = .patch, missingLinks: MissingLinks = .refuse, ignoredMembers: [String] = []) {
     self.mode = mode
     self.missingLinks = missingLinks
+    self.ignoredMembers = ignoredMembers
   }
 
   /// Makes an object be what `text` says.
@@ -190,6 +193,18 @@ public final class ObjectPatcher {
 }
 
 extension JSONText {
+  /// The string that a member of the outermost object holds; nil if there is no such member, or it holds no string.
+  public func string(ofMember name: String) -> String? {
+    guard let node = member(name, of: Self.root), isString(node) else { return nil }
+    return fullString(node)
+  }
+
+  /// The integer that a member of the outermost object holds; nil if there is no such member.
+  public func integer(ofMember name: String) throws(JSONInputError) -> Int64? {
+    guard let node = member(name, of: Self.root), case .int(let value) = try scalar(node, as: .int) else { return nil }
+    return value
+  }
+
   /// The primary key that the text of an object gives; nil if it gives none.
   public func primaryKey(of column: Column) throws(JSONInputError) -> Value? {
     guard let node = member(column.name, of: Self.root) else { return nil }

@@ -98,6 +98,11 @@ struct ObjectPlan {
     var isNamed = [Bool](repeating: false, count: facts.columns.count)
     var expected = 0
     for (name, value) in text.members(node) {
+      if depth == 0, !patcher.ignoredMembers.isEmpty, isTypeName(name),
+        patcher.ignoredMembers.contains(text.fullString(name))
+      {
+        continue
+      }
       let index = try propertyIndex(name, facts, expected)
       expected = index + 1
       isNamed[index] = true

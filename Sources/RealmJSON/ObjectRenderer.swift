@@ -81,6 +81,35 @@ public final class ObjectRenderer {
     try render(plan(of: cursor.table), cursor, layout, out)
   }
 
+  /// Appends the value of one property, by its index in the columns, of the object that `cursor` stands on: JSON text
+  /// on one line without a line break.
+  ///
+  /// Cost: the length of the text. On error `out` is as it was.
+  public func render(property index: Int, of cursor: ObjectCursor, into out: OutputBuffer) throws(RenderError) {
+    let value: ValueView
+    do throws(RenderError) { value = try cursor.read(index) } catch {
+      throw error.about(plan(of: cursor.table), cursor.key)
+    }
+    try render(value, property: index, of: cursor, into: out)
+  }
+
+  /// Appends a value of a property, or an element of it, in the same way.
+  public func render(
+    _ value: ValueView,
+    property index: Int,
+    of cursor: ObjectCursor,
+    into out: OutputBuffer
+  ) throws(RenderError) {
+    let plan = plan(of: cursor.table), start = out.count
+    var writer = JSONWriter(out, .compact, limit: start + limits.length)
+    do throws(RenderError) {
+      try self.value(value, isMixed: plan.properties[index].isMixed, depth: 0, &writer)
+    } catch {
+      out.truncate(to: start)
+      throw error.within(plan.table.columns[index].name).about(plan, cursor.key)
+    }
+  }
+
   private func render(
     _ plan: TablePlan,
     _ cursor: ObjectCursor,

@@ -87,7 +87,7 @@ public final class OutputBuffer {
   }
 
   /// Appends a copy of a part of another buffer.
-  func append(_ other: OutputBuffer, in range: Range<Int>) {
+  public func append(_ other: OutputBuffer, in range: Range<Int>) {
     append(UnsafeRawBufferPointer(rebasing: other.unsafeBytes[range]))
   }
 

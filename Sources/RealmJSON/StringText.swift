@@ -40,9 +40,17 @@ extension OutputBuffer {
   /// Appends `text` as a JSON string.
   ///
   /// A `String` is always UTF-8.
-  func append(quoted text: String) {
+  public func append(quoted text: String) {
     var text = text
     text.withUTF8 { _ = append(quoted: UnsafeRawBufferPointer($0).bytes) }
+  }
+
+  /// Appends the bytes of a string value: as a JSON string, or in base64 if they are not UTF-8.
+  public func append(string bytes: [UInt8]) {
+    if append(quoted: bytes.span.bytes) { return }
+    append("{\"$invalidString\":{\"base64\":\"")
+    append(base64: bytes.span.bytes)
+    append("\"}}")
   }
 
   /// The first index from `start` on whose byte is not plain: a quote, backslash, control, DEL or beyond ASCII.

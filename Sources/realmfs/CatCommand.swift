@@ -6,6 +6,7 @@ import FileTree
 import Glibc
 import RealmJSON
 import RealmPages
+import RealmTransfer
 
 /// The command `cat`.
 enum CatCommand {

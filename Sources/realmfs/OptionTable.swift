@@ -3,17 +3,22 @@
 
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
-  case mount, umount, info, schema, cat, check
+  case mount, umount, info, schema, cat, export, `import`, query, diff, watch, create, check
   case backup, compact, encrypt, decrypt, rekey, upgrade, convert
   case version, help
 }
 
 /// The long options, by their name without the dashes.
 enum OptionName: String, CaseIterable, Sendable {
-  case options, immutable, foreground, debug, lazy, json, limit, local, man, completions, verbose, help
+  case options, immutable, foreground, debug, lazy, json, limit, local, format, batch, count, man, completions, verbose
+  case help
   case readOnly = "read-only"
   case singleThread = "single-thread"
   case classes = "class"
+  case schemaFile = "schema"
+  case skipBad = "skip-bad"
+  case filter = "where"
+  case execute = "exec"
   case jsonStyle = "json-style"
   case keyFile = "key-file"
   case keyDescriptor = "key-fd"

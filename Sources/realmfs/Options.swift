@@ -1,6 +1,7 @@
 // The command line, declared once. A new option is one row here and its use in the command; help, man page,
 // completions and the exclusive groups follow from the row.
 import RealmPages
+import RealmTransfer
 
 /// Every command, option and mount option of the program.
 enum Options {
@@ -30,9 +31,9 @@ enum Options {
         SIGHUP unmount.
         """,
         """
-        Apps and other mounts can have the realm open at the same time: each sees the other's commits, and writers take \
-        turns. A program that has the realm for itself, or shares it in a way that realmfs does not know, makes mount \
-        refuse and name it; --immutable mounts all the same, read-only.
+        Apps and other mounts can have the realm open at the same time: each sees the other's commits, and writers \
+        take turns. A program that has the realm for itself, or shares it in a way that realmfs does not know, makes \
+        mount refuse and name it; --immutable mounts all the same, read-only.
         """,
       ]
     ),
@@ -53,8 +54,13 @@ enum Options {
     CommandSpec(
       name: .schema,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
-      summary: "print the schema as JSON",
-      description: ["The form is the canonical object schema of Realm's JavaScript SDK."]
+      summary: "print the schema as JSON, or as source of model classes",
+      description: [
+        """
+        The form of JSON is the canonical object schema of Realm's JavaScript SDK, which 'realmfs create' reads. The \
+        others are model classes for the SDKs of that language.
+        """
+      ]
     ),
     CommandSpec(
       name: .cat,
@@ -69,6 +75,130 @@ enum Options {
         printed exactly as its file in the mounted tree; so are the files below .realm/.
         """,
         "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
+      ]
+    ),
+    CommandSpec(
+      name: .export,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("OUT", "what to make; - or nothing for standard output", completion: .file, isOptional: true),
+      ],
+      summary: "write objects as JSON Lines, a tree of JSON files, CSV or a SQLite database",
+      description: [
+        """
+        jsonl (the default) and csv write one stream, or a directory OUT with one file a class; json makes a directory \
+        OUT with the files of the mounted tree; sqlite makes a database OUT. OUT appears complete or not at all; only \
+        an empty directory is replaced.
+        """,
+        """
+        Lines of JSON begin with "$class" where several classes share a stream, and with "$key", the object key, in a \
+        class without primary key. In CSV a field without anything is null and "" is the empty string; links are the \
+        primary key of their target; collections, embedded objects and mixed values are JSON.
+        """,
+        """
+        A database has a table for each class, embedded ones too, with the object key as _key, a foreign key for each \
+        link, and a child table CLASS.PROPERTY for each collection.
+        """,
+        "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
+      ]
+    ),
+    CommandSpec(
+      name: .import,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec(
+          "SOURCE",
+          "what 'realmfs export' writes: a file, a directory, or - for standard input",
+          completion: .file
+        ),
+      ],
+      summary: "make and change objects from JSON Lines, a tree of JSON files or CSV",
+      description: [
+        """
+        A record with the primary key of an object changes that object, and only what differs; properties that it does \
+        not name keep their values. Any other record makes an object. Links may lead to objects that come later, and \
+        in circles.
+        """,
+        """
+        Everything is one transaction: the first record that cannot be taken is named with file and line, and nothing \
+        is changed. --batch commits every N records, for more than fits into memory.
+        """,
+        """
+        The class is what "$class" in a line says, or the name of the file or directory, or --class. An object of a \
+        class without primary key is known by its object key, in "$key" or as the name of its file. Classes and \
+        properties must exist: 'realmfs schema' and 'realmfs create --schema' carry them over.
+        """,
+      ]
+    ),
+    CommandSpec(
+      name: .query,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file), ArgumentSpec("CLASS", "the class that is asked"),
+        ArgumentSpec("QUERY", "Realm Query Language, such as 'age > 30 SORT(name ASC) LIMIT(10)'"),
+      ],
+      summary: "print the objects of a class that a query finds, as JSON Lines",
+      description: [
+        """
+        Comparisons are ==, !=, <, <=, >, >=, IN, BETWEEN, BEGINSWITH, ENDSWITH, CONTAINS and LIKE (with * and ?); [c] \
+        behind one ignores case. They are joined with AND, OR, NOT and parentheses. A path leads through links \
+        (dog.name), backwards (@links.Person.dog.age), into lists (tags[0]) and dictionaries (map['key'], map.@keys). \
+        A list before a comparison means any of its elements; ANY, ALL and NONE say so. @count, @min, @max, @sum and \
+        @avg work lists out, SUBQUERY(friends, $f, $f.age > 9).@count counts objects, and + - * / calculate.
+        """,
+        """
+        Values are numbers, "strings", true, false, NULL, 2024-05-01T10:00:00, oid(..), uuid(..), B64"..", \
+        binary("..") and obj("Dog", "Fido"), the object with that primary key. SORT(path ASC, path DESC), \
+        DISTINCT(path) and LIMIT(n) come behind, in their order. TRUEPREDICATE finds all.
+        """,
+        "Primary keys and search indexes are used for == and IN. A mistake is shown at its column, with exit code 2.",
+      ]
+    ),
+    CommandSpec(
+      name: .diff,
+      arguments: [
+        ArgumentSpec("OLD", "a Realm file", completion: .file), ArgumentSpec("NEW", "another", completion: .file),
+      ],
+      summary: "show what differs between two realms",
+      description: [
+        """
+        One line each: - is only in OLD, + only in NEW, ~ in both but different. Classes and properties are compared \
+        by name, objects by primary key, or by object key where a class has none. A key is used for the files that are \
+        encrypted.
+        """,
+        """
+        As of diff(1), the exit code is 0 if nothing differs, 1 if something does, and above 1 for trouble. --json \
+        prints JSON Lines.
+        """,
+      ]
+    ),
+    CommandSpec(
+      name: .watch,
+      arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
+      summary: "print a line for each new version of a realm",
+      description: [
+        """
+        The line tells which classes changed and how many objects they have. It goes on until it is interrupted. \
+        Versions that come in quick succession can share a line.
+        """,
+        """
+        --exec runs a command with /bin/sh after each line and waits for it; REALMFS_VERSION is the version, \
+        REALMFS_CLASSES the classes that changed, separated by commas.
+        """,
+      ]
+    ),
+    CommandSpec(
+      name: .create,
+      arguments: [ArgumentSpec("FILE", "the Realm file to make", completion: .file)],
+      summary: "make a new realm",
+      description: [
+        """
+        The file appears complete or not at all. One that exists is never touched: the exit code is 1. With a key the \
+        file is encrypted.
+        """,
+        """
+        A schema is what 'realmfs schema' prints, or Realm JavaScript's object schemas in the long or the short form. \
+        Without one the realm has no classes.
+        """,
       ]
     ),
     CommandSpec(
@@ -182,7 +312,8 @@ enum Options {
     the new file. Refused while another program has the realm open, unless OUT is given, which leaves FILE as it is.
     """
   private static let copiers: [CommandName] = [.backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert]
-  private static let readers: [CommandName] = [.mount, .info, .schema, .cat, .check] + copiers
+  private static let readers: [CommandName] =
+    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + copiers
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -208,14 +339,58 @@ enum Options {
     OptionSpec(
       .classes,
       value: "CLASS,...",
-      on: [.mount, .schema],
+      on: [.mount, .schema, .export, .import, .diff],
       mayRepeat: true,
-      "only these classes"
+      "only these classes; for import the class of records that do not tell theirs"
+    ),
+    OptionSpec(
+      .format,
+      value: "FORMAT",
+      on: [.export],
+      completion: .words(ExportFormat.allCases.map(\.rawValue)),
+      "jsonl (default), json, csv or sqlite"
+    ),
+    OptionSpec(
+      .format,
+      value: "FORMAT",
+      on: [.import],
+      completion: .words(ImportFormat.allCases.map(\.rawValue)),
+      "jsonl, json or csv; without it the names of the files tell it"
+    ),
+    OptionSpec(
+      .filter,
+      value: "QUERY",
+      on: [.export],
+      "only objects that pass, in the language of 'realmfs query'; needs --class with one class"
+    ),
+    OptionSpec(
+      .format,
+      value: "FORM",
+      on: [.schema],
+      completion: .words(SchemaForm.allCases.map(\.rawValue)),
+      "json (default), swift, kotlin, csharp or typescript"
+    ),
+    OptionSpec(.execute, value: "CMD", on: [.watch], "run CMD with /bin/sh after each new version"),
+    OptionSpec(.count, on: [.query], "print the number of objects alone"),
+    OptionSpec(.batch, value: "N", on: [.import], "commit every N records; without it everything is one transaction"),
+    OptionSpec(
+      .skipBad,
+      value: "REJECTS",
+      on: [.import],
+      completion: .file,
+      "leave out records that cannot be taken and keep them, with the reasons, in a new file; the exit code is 1 then"
+    ),
+    OptionSpec(
+      .schemaFile,
+      value: "SCHEMA",
+      on: [.create],
+      completion: .file,
+      "the classes: a file in the form that 'realmfs schema' prints, or - for standard input"
     ),
     OptionSpec(
       .jsonStyle,
       value: "STYLE",
-      on: [.mount, .cat],
+      on: [.mount, .cat, .export, .query],
       completion: .words(jsonStyles),
       "plain (default), ejson or canonical: how values are written; the same as -o json=STYLE"
     ),
@@ -305,7 +480,11 @@ enum Options {
     ),
     OptionSpec(.singleThread, short: "s", on: [.mount], "serve one request at a time"),
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
-    OptionSpec(.json, on: [.info, .check, .version] + copiers, "print one JSON object for programs to read"),
+    OptionSpec(
+      .json,
+      on: [.info, .import, .diff, .watch, .check, .version] + copiers,
+      "print JSON for programs to read"
+    ),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
     OptionSpec(
       .completions,

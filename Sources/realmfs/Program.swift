@@ -9,6 +9,7 @@ enum Program {
       return try dispatch(words.dropFirst())
     } catch {
       if !error.message.isEmpty { Log.error(error.message) }
+      Interruption.endProcess()
       return error.code
     }
   }
@@ -28,6 +29,12 @@ enum Program {
     case .info: try InfoCommand.run(arguments)
     case .schema: try SchemaCommand.run(arguments)
     case .cat: try CatCommand.run(arguments)
+    case .export: try ExportCommand.run(arguments)
+    case .import: try ImportCommand.run(arguments)
+    case .query: try QueryCommand.run(arguments)
+    case .diff: try DiffCommand.run(arguments)
+    case .watch: try WatchCommand.run(arguments)
+    case .create: try CreateCommand.run(arguments)
     case .check: try CheckCommand.run(arguments)
     case .backup: try BackupCommand.run(arguments)
     case .compact: try CompactCommand.run(arguments)

@@ -13,6 +13,24 @@ struct RealmSource {
     try self.init(Self.configuration(path: arguments.operands[0], arguments, .immutable))
   }
 
+  /// Opens the first operand for reading that takes a while. If other programs take part in the realm, so do we, and
+  /// what we read is one version, however they go on; else nothing is made beside the file.
+  static func pinned(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
+    try pinned(configuration(path: arguments.operands[0], arguments, .immutable))
+  }
+
+  /// Opens a realm in that way.
+  static func pinned(_ configuration: Configuration) throws(CommandFailure) -> RealmSource {
+    if case .success = System.status(configuration.path + ".lock") {
+      var shared = configuration
+      shared.mode = .shared
+      shared.idleTime = nil
+      // A lock file that cannot be used is no reason not to read.
+      if let source = try? RealmSource(shared), (try? source.latest()) != nil { return source }
+    }
+    return try RealmSource(configuration)
+  }
+
   /// Opens a realm.
   init(_ configuration: Configuration) throws(CommandFailure) {
     path = configuration.path

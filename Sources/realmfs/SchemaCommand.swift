@@ -1,4 +1,4 @@
-// `realmfs schema`: the schema as JSON.
+// `realmfs schema`: the schema as JSON, or as the source of model classes.
 import RealmJSON
 import RealmPages
 
@@ -7,7 +7,17 @@ enum SchemaCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let source = try RealmSource(arguments)
     let classes = arguments.allValues(.classes).flatMap { $0.split(unescaped: ",") }
+    let form = arguments.value(.format).flatMap { SchemaForm(rawValue: $0) } ?? .json
     let output = StandardOutput()
+    if form != .json {
+      output.print(
+        try source.onNewest { (snapshot) throws(CommandFailure) in
+          SchemaSource.text(try descriptions(classes, snapshot, source.path), form)
+        }
+      )
+      try output.flush()
+      return .done
+    }
     try source.onNewest { (snapshot) throws(CommandFailure) in
       output.buffer.reset()
       do throws(RenderError) {
@@ -19,6 +29,25 @@ enum SchemaCommand {
     }
     try output.flush()
     return .done
+  }
+
+  /// The classes with these names, or all.
+  private static func descriptions(
+    _ names: [String],
+    _ snapshot: Snapshot,
+    _ path: String
+  ) throws(CommandFailure) -> [ClassDescription] {
+    let schema: SchemaDescription
+    do throws(FormatError) { schema = try SchemaDescription(snapshot) } catch {
+      throw CommandFailure(error, reading: path)
+    }
+    if names.isEmpty { return schema.classes }
+    var classes: [ClassDescription] = []
+    for name in names {
+      let table = try snapshot.table(ofClass: name, in: path)
+      if let description = schema[table.className ?? ""] { classes.append(description) }
+    }
+    return classes
   }
 
   /// One class; several follow each other as JSON texts, as `jq` reads them.

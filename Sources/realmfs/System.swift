@@ -31,6 +31,30 @@ enum System {
     }
   }
 
+  /// The content of a file, or of standard input for `-`; the errno if it cannot be read.
+  static func bytes(ofFile path: String) throws(Errno) -> [UInt8] {
+    let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw Errno(code: errno) }
+    defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+    var content: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 1 << 18)
+    while true {
+      let count = read(descriptor, &chunk, chunk.count)
+      if count < 0 && errno == EINTR && !Interruption.isRequested { continue }
+      if count < 0 { throw Errno(code: errno) }
+      if count == 0 { return content }
+      content += chunk[..<count]
+    }
+  }
+
+  /// Makes a directory with a new name from a template that ends in `XXXXXX`, for this user alone.
+  static func makeDirectory(template: String) throws(Errno) -> String {
+    guard let name = strdup(template) else { throw Errno(code: ENOMEM) }
+    defer { free(name) }
+    guard mkdtemp(name) != nil else { throw Errno(code: errno) }
+    return String(cString: name)
+  }
+
   /// What the system says of a path, or the errno.
   ///
   /// Follows symbolic links.

@@ -134,6 +134,23 @@ public final class ObjectCursor {
     }
   }
 
+  /// The objects that link to this one through a property of their class, in stored order; one that does so twice comes
+  /// twice. None if there is no such property. Not for formats 2 to 9. Cost: the number of links.
+  public func origins(from table: TableKey, _ column: ColKey) throws(FormatError) -> [ObjKey] {
+    guard let cluster, key != .none, !isInTombstones,
+      let backlink = self.table.backlinks.first(where: { $0.originTable == table && $0.originColumn == column })
+    else { return [] }
+    let element = try self.table.arena.integers(cluster.slots.child(backlink.key.leafPosition + 1)).int(row)
+    if element == 0 { return [] }
+    if element & 1 != 0 { return [ObjKey(tagged: element)] }
+    let reader = try ElementReader(self.table.arena, Int(element), ElementType(.int, isNullable: false))
+    var keys: [ObjKey] = []
+    for i in 0..<reader.count {
+      if case .int(let key) = try reader.value(at: i) { keys.append(ObjKey(key)) }
+    }
+    return keys
+  }
+
   private func stand(on row: Int64, of rows: LegacyRows) -> Bool {
     key = row >= 0 && row < rows.count ? ObjKey(row) : .none
     return key != .none

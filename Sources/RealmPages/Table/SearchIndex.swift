@@ -37,6 +37,22 @@ struct SearchIndex {
     return nil
   }
 
+  /// All objects listed for `value` that `isMatch` confirms, in ascending order. Cost O(log n) and the number of hits.
+  func all(_ value: ValueView, where isMatch: (ObjKey) throws(FormatError) -> Bool) throws(FormatError) -> [ObjKey] {
+    var found: [ObjKey] = []
+    // The walk of `first`, which goes on as long as nothing is confirmed.
+    if let last = try first(
+      value,
+      where: { (object) throws(FormatError) in
+        if try isMatch(object) { found.append(object) }
+        return false
+      }
+    ) {
+      found.append(last)
+    }
+    return found.sorted()
+  }
+
   /// The entry for `word` below the index node at `ref`; nil if there is none.
   func entry(_ ref: Int, _ word: Int32) throws(FormatError) -> Int64? {
     var node = try arena.refs(ref, slots: 1)

@@ -37,6 +37,9 @@ public final class Table: Sendable {
   let legacyRows: LegacyRows?
   let primaryKeyTable = Mutex<PrimaryKeyTable?>(nil)
 
+  /// The properties of classes that link to objects of this one.
+  public var linkSources: [(table: TableKey, column: ColKey)] { backlinks.map { ($0.originTable, $0.originColumn) } }
+
   /// The prefix of the tables that hold classes.
   public static let classPrefix = "class_"
 
@@ -181,4 +184,25 @@ public final class Table: Sendable {
     else { return nil }
     return try column.leaf(arena, cluster.leafRef(column.key.leafPosition)).value(row, arena)
   }
+
+  /// The objects whose property at `index` has this value, in ascending order, found through its search index; nil if
+  /// that cannot be used. Cost O(log n) and the number of hits.
+  public func objectKeys(where index: Int, is value: ValueView) throws(FormatError) -> [ObjKey]? {
+    let column = columns[index]
+    guard column.collection == nil, column.index != .fullText, let key = PrimaryKey(value) else { return nil }
+    if primaryKeyIndex == index { return try objectKey(primaryKey: key).map { [$0] } ?? [] }
+    guard column.indexRef != 0, fileFormat == 24, key.fits(column) else { return nil }
+    let cursor = ObjectCursor(self)
+    do throws(FormatError) {
+      return try SearchIndex(arena: arena, rootRef: column.indexRef).all(value) { (key) throws(FormatError) in
+        guard key.value >= 0, try cursor.seek(key) else { return false }
+        return try value.order(cursor.value(index)) == 0
+      }
+    } catch {
+      // A damaged index is only a lost shortcut: the objects themselves are asked.
+      return nil
+    }
+  }
+
+  private var fileFormat: Int { arena.format }
 }

@@ -142,7 +142,7 @@ enum ValueOrder {
   }
 
   /// A number as the decimal that the engine compares it as: floats with 7 digits, doubles with 15.
-  private static func decimal(_ value: ValueView) -> Decimal128 {
+  static func decimal(_ value: ValueView) -> Decimal128 {
     switch value {
     case .decimal128(let x): x
     case .int(let x): parsed(String(x))
@@ -152,7 +152,7 @@ enum ValueOrder {
     }
   }
 
-  private static func parsed(_ text: String) -> Decimal128 {
+  static func parsed(_ text: String) -> Decimal128 {
     var low: UInt64 = 0, high: UInt64 = 0
     text.withCString { realmfs_bid_parse($0, &low, &high) }
     return Decimal128(low: low, high: high)
@@ -165,4 +165,49 @@ enum ValueOrder {
       return String(cString: start)
     }
   }
+}
+
+extension ValueView {
+  /// Negative, zero or positive as this value comes before, with or after another in the order that sets and sorted
+  /// results have: by type, numbers of all types by value, texts by their bytes.
+  public func order(_ other: ValueView) -> Int { ValueOrder.compare(self, other) }
+}
+
+extension Decimal128 {
+  /// The decimal that a text says, rounded to what can be stored; NaN if it says none.
+  public init(parsing text: String) { self = ValueOrder.parsed(text) }
+
+  /// A number as the decimal that the engine compares it as: floats with 7 digits, doubles with 15. 0 for what is none.
+  public init(comparing value: ValueView) { self = ValueOrder.decimal(value) }
+
+  /// `+`, `-`, `*` or `/` of two decimals, rounded to what can be stored.
+  public static func combine(_ operation: Unicode.Scalar, _ a: Decimal128, _ b: Decimal128) -> Decimal128 {
+    var low: UInt64 = 0, high: UInt64 = 0
+    realmfs_bid_combine(CChar(truncatingIfNeeded: operation.value), a.low, a.high, b.low, b.high, &low, &high)
+    return Decimal128(low: low, high: high)
+  }
+}
+
+/// A value that a program owns, as a view that is valid as long as this object.
+public final class HeldValue {
+  /// The value; a list or dictionary shows as an empty one.
+  public let view: ValueView
+  private let bytes: UnsafeMutableBufferPointer<UInt8>?
+
+  /// Copies a value.
+  public init(_ value: Value) {
+    switch value {
+    case .string(let text), .data(let text):
+      let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: max(text.count, 1))
+      _ = buffer.initialize(from: text)
+      let copy = ByteView(base: buffer.baseAddress.map { UnsafeRawPointer($0) } ?? ByteView.empty.base, count: text.count)
+      bytes = buffer
+      if case .data = value { view = .data(copy) } else { view = .string(copy) }
+    default:
+      bytes = nil
+      view = value.withView { $0 }
+    }
+  }
+
+  deinit { bytes?.deallocate() }
 }

@@ -1,18 +1,20 @@
 // Steps through all objects of a table that can be reached, over damaged places of the tree of clusters.
-import RealmPages
+public import RealmPages
 
 /// A cursor that does not stop at damage.
-final class RescuingCursor {
-  let cursor: ObjectCursor
+public final class RescuingCursor {
+  /// The cursor, on the object that was reached.
+  public let cursor: ObjectCursor
   /// The last key that was reached; behind it lies what is still to come.
-  private(set) var last: ObjKey
+  public private(set) var last: ObjKey
   private var isLost = false
   private var rescues = 0
 
   /// Damage at more places than this, and the rest is given up.
   private static let maximumRescues = 1000
 
-  init(_ table: Table, after key: ObjKey) {
+  /// A cursor before the first object behind `key`.
+  public init(_ table: Table, after key: ObjKey) {
     cursor = ObjectCursor(table)
     last = key
     // Standing on no object, the cursor has to find its first one.
@@ -22,7 +24,7 @@ final class RescuingCursor {
   /// Moves to the next object that can be reached; false at the end.
   ///
   /// Damage on the way is told in `complaints`.
-  func next(_ complaints: inout [String]) -> Bool {
+  public func next(_ complaints: inout [String]) -> Bool {
     do throws(FormatError) {
       let found = try isLost ? cursor.seek(after: last) : cursor.next()
       isLost = false

@@ -1,0 +1,95 @@
+// Calculations with numbers of all types, and what is worked out from lists of them.
+
+import RealmPages
+
+/// Sums up numbers one after another.
+struct Accumulator {
+  private let aggregate: Aggregate
+  private let type: ValueType
+  private var count: Int64 = 0
+  private var extreme: ValueView?
+  private var whole: Int64 = 0
+  private var real = 0.0
+  private var decimal = Decimal128(parsing: "0")
+
+  /// `type` is that of the result.
+  init(_ aggregate: Aggregate, type: ValueType) { (self.aggregate, self.type) = (aggregate, type) }
+
+  /// Takes a value; what is no number counts only for the least and the greatest, NaN for nothing.
+  mutating func add(_ value: ValueView) {
+    switch aggregate {
+    case .min, .max:
+      if value.isNull || value.isNaN { return }
+      if let extreme, value.order(extreme) * (aggregate == .min ? 1 : -1) >= 0 { return }
+      extreme = value
+    case .sum, .average:
+      if value.isNaN { return }
+      switch value {
+      case .int(let number):
+        whole = whole &+ number
+        real += Double(number)
+      case .float(let number): real += Double(number)
+      case .double(let number): real += number
+      case .decimal128: break
+      default: return
+      }
+      if type == .decimal128 { decimal = .combine("+", decimal, Decimal128(comparing: value)) }
+      count += 1
+    }
+  }
+
+  /// What it came to; null for the least, the greatest and the average of nothing.
+  var result: ValueView {
+    switch aggregate {
+    case .min, .max: return extreme ?? .null
+    case .sum:
+      switch type {
+      case .int: return .int(whole)
+      case .decimal128: return .decimal128(decimal)
+      default: return .double(real)
+      }
+    case .average:
+      if count == 0 { return .null }
+      if type == .decimal128 {
+        return .decimal128(.combine("/", decimal, Decimal128(comparing: .int(count))))
+      }
+      return .double(real / Double(count))
+    }
+  }
+}
+
+enum Arithmetic {
+  /// `a` and `b` combined; null unless both are numbers, and for a division of integers by zero.
+  static func combine(_ operation: Unicode.Scalar, _ a: ValueView, _ b: ValueView) -> ValueView {
+    switch (a, b) {
+    case (.int(let a), .int(let b)):
+      switch operation {
+      case "+": return .int(a &+ b)
+      case "-": return .int(a &- b)
+      case "*": return .int(a &* b)
+      default: return b == 0 ? .null : .int(a.dividedReportingOverflow(by: b).partialValue)
+      }
+    case (.decimal128, .int), (.decimal128, .float), (.decimal128, .double), (.decimal128, .decimal128),
+      (.int, .decimal128), (.float, .decimal128), (.double, .decimal128):
+      return .decimal128(.combine(operation, Decimal128(comparing: a), Decimal128(comparing: b)))
+    case (.float(let a), .float(let b)): return .float(combine(operation, a, b))
+    case (.float(let a), .int(let b)): return .float(combine(operation, a, Float(b)))
+    case (.int(let a), .float(let b)): return .float(combine(operation, Float(a), b))
+    case (.float(let a), .double(let b)): return .double(combine(operation, Double(a), b))
+    case (.double(let a), .float(let b)): return .double(combine(operation, a, Double(b)))
+    case (.double(let a), .double(let b)): return .double(combine(operation, a, b))
+    case (.double(let a), .int(let b)): return .double(combine(operation, a, Double(b)))
+    case (.int(let a), .double(let b)): return .double(combine(operation, Double(a), b))
+    default: return .null
+    }
+  }
+
+  private static func combine<T: BinaryFloatingPoint>(_ operation: Unicode.Scalar, _ a: T, _ b: T) -> T {
+    switch operation {
+    case "+": a + b
+    case "-": a - b
+    case "*": a * b
+    default: a / b
+    }
+  }
+}

@@ -1,0 +1,391 @@
+// A query whose names were looked up, as functions that are asked object by object.
+
+import RealmPages
+
+/// An expression whose names were looked up.
+struct BoundExpression {
+  /// The type of its values; nil for null and for `@type`.
+  var type: ValueType?
+  var isConstant = false
+  var isList = false
+  var isTypeName = false
+  var quantifier: Quantifier?
+  /// The property, if it is nothing else.
+  var property: Int?
+  /// The class that links lead to.
+  var target: Table?
+  var evaluate: (ObjectCursor) throws(FormatError) -> Operand
+}
+
+/// A predicate whose names were looked up.
+struct BoundPredicate {
+  /// Whether an object passes.
+  let holds: (ObjectCursor) throws(FormatError) -> Bool
+  /// All objects that can pass, found through an index in ascending order; nil if there is no such index.
+  var candidates: (() throws(FormatError) -> [ObjKey]?)?
+}
+
+/// Looks the names of a query up.
+struct QueryBinder {
+  let snapshot: Snapshot
+  /// The class whose objects are asked.
+  let table: Table
+  /// The variable that stands for an object, in a subquery.
+  let variable: String?
+
+  // MARK: predicates
+
+  func bind(_ predicate: PredicateSyntax) throws(QueryError) -> BoundPredicate {
+    switch predicate {
+    case .constant(let holds): return BoundPredicate { _ in holds }
+    case .not(let inner):
+      let inner = try bind(inner)
+      return BoundPredicate { (cursor) throws(FormatError) in try !inner.holds(cursor) }
+    case .and(let parts):
+      var bound: [BoundPredicate] = []
+      for part in parts { bound.append(try bind(part)) }
+      let all = bound
+      return BoundPredicate(
+        holds: { (cursor) throws(FormatError) in
+          for part in all where try !part.holds(cursor) { return false }
+          return true
+        },
+        candidates: bound.first { $0.candidates != nil }?.candidates
+      )
+    case .or(let parts):
+      var bound: [BoundPredicate] = []
+      for part in parts { bound.append(try bind(part)) }
+      let all = bound
+      var result = BoundPredicate { (cursor) throws(FormatError) in
+        for part in all where try part.holds(cursor) { return true }
+        return false
+      }
+      let candidates = all.compactMap(\.candidates)
+      if candidates.count == all.count { result.candidates = Self.union(candidates) }
+      return result
+    case .compare(let left, let comparison, let right, let ignoresCase, let column):
+      return try compare(left, comparison, right, ignoresCase, column)
+    }
+  }
+
+  private static func union(
+    _ parts: [() throws(FormatError) -> [ObjKey]?]
+  ) -> () throws(FormatError) -> [ObjKey]? {
+    { () throws(FormatError) in
+      var keys: Set<ObjKey> = []
+      for part in parts {
+        guard let found = try part() else { return nil }
+        keys.formUnion(found)
+      }
+      return keys.sorted()
+    }
+  }
+
+  private func compare(
+    _ leftSyntax: ExpressionSyntax,
+    _ comparison: Comparison,
+    _ rightSyntax: ExpressionSyntax,
+    _ ignoresCase: Bool,
+    _ column: Int
+  ) throws(QueryError) -> BoundPredicate {
+    let left: BoundExpression, right: BoundExpression
+    if Self.isConstant(leftSyntax) {
+      if Self.isConstant(rightSyntax) { throw QueryError(column: column, problem: "two constants are compared") }
+      right = try bind(rightSyntax, like: nil)
+      left = try bind(leftSyntax, like: right)
+    } else {
+      left = try bind(leftSyntax, like: nil)
+      right = try bind(rightSyntax, like: left)
+    }
+    try check(left, comparison, right, column)
+    var rightQuantifier = right.quantifier
+    if comparison == .isIn && rightQuantifier == nil { rightQuantifier = .any }
+    let (leftQuantifier, quantifier) = (left.quantifier, rightQuantifier)
+    let options = ComparisonOptions(
+      ignoresCase: ignoresCase,
+      isPlain: left.property != nil && right.isConstant,
+      areTypes: left.isTypeName
+    )
+    var bound = BoundPredicate { (cursor) throws(FormatError) in
+      comparison.holds(
+        try left.evaluate(cursor),
+        leftQuantifier,
+        try right.evaluate(cursor),
+        quantifier,
+        options
+      )
+    }
+    if !ignoresCase && (comparison == .equal || comparison == .isIn) {
+      bound.candidates = candidates(left, right, comparison) ?? candidates(right, left, comparison)
+    }
+    return bound
+  }
+
+  private func check(
+    _ left: BoundExpression,
+    _ comparison: Comparison,
+    _ right: BoundExpression,
+    _ column: Int
+  ) throws(QueryError) {
+    func refuse(_ problem: String) -> QueryError { QueryError(column: column, problem: problem) }
+    for side in [left, right] where side.quantifier != nil && side.quantifier != .any && !side.isList {
+      throw refuse("ALL and NONE need a list")
+    }
+    if comparison == .isIn && !right.isList { throw refuse("IN needs a list behind it") }
+    if left.isTypeName != right.isTypeName { throw refuse("@type can only be compared with the name of a type") }
+    if left.isTypeName && comparison != .equal && comparison != .notEqual && comparison != .isIn {
+      throw refuse("@type can only be compared with ==, != and IN")
+    }
+    guard let a = left.type, let b = right.type else {
+      if comparison.isOfTexts, !left.isTypeName {
+        for side in [left.type, right.type].compactMap({ $0 }) where !Self.isText(side) {
+          throw refuse("\(comparison.rawValue) compares texts")
+        }
+      }
+      return
+    }
+    if !Self.areComparable(a, b) { throw refuse("\(Self.name(a)) cannot be compared with \(Self.name(b))") }
+    if comparison.isOfTexts && !Self.isText(b) {
+      throw refuse("\(comparison.rawValue) compares texts, not \(Self.name(b))")
+    }
+    if a == .link {
+      switch comparison {
+      case .equal, .notEqual, .isIn: break
+      default: throw refuse("links can only be compared with ==, != and IN")
+      }
+    }
+  }
+
+  private static func isText(_ type: ValueType) -> Bool { type == .string || type == .data || type == .mixed }
+
+  private static func isNumber(_ type: ValueType) -> Bool {
+    switch type {
+    case .int, .float, .double, .decimal128: true
+    default: false
+    }
+  }
+
+  private static func areComparable(_ a: ValueType, _ b: ValueType) -> Bool {
+    a == b || a == .mixed || b == .mixed || isNumber(a) && isNumber(b)
+  }
+
+  private static func name(_ type: ValueType) -> String {
+    switch type {
+    case .objectID: "an object id"
+    case .int: "an integer"
+    case .link: "a link"
+    case .data: "binary data"
+    case .uuid: "a UUID"
+    case .decimal128: "a decimal"
+    default: "a \(type)"
+    }
+  }
+
+  // MARK: indexes
+
+  /// What an index finds for `property == constant` and `property IN constants`.
+  private func candidates(
+    _ expression: BoundExpression,
+    _ constant: BoundExpression,
+    _ comparison: Comparison
+  ) -> (() throws(FormatError) -> [ObjKey]?)? {
+    guard let index = expression.property, constant.isConstant,
+      constant.type == nil || constant.type == expression.type,
+      constant.quantifier == nil || constant.quantifier == .any,
+      !constant.isList || comparison == .isIn || constant.quantifier == .any || !expression.isList
+    else { return nil }
+    let column = table.columns[index]
+    guard table.primaryKeyIndex == index || column.index == .general else { return nil }
+    let table = table, cursor = ObjectCursor(table)
+    return { () throws(FormatError) in
+      let values: [ValueView] =
+        switch try constant.evaluate(cursor) {
+        case .one(let value): [value]
+        case .many(let values): values
+        }
+      var keys: Set<ObjKey> = []
+      for value in values {
+        guard let found = try table.objectKeys(where: index, is: value) else { return nil }
+        keys.formUnion(found)
+      }
+      return keys.sorted()
+    }
+  }
+
+  // MARK: expressions
+
+  private static func isConstant(_ expression: ExpressionSyntax) -> Bool {
+    switch expression {
+    case .constant, .list: true
+    case .operation(_, let a, let b, _): isConstant(a) && isConstant(b)
+    case .path, .subquery: false
+    }
+  }
+
+  private func bind(_ expression: ExpressionSyntax, like other: BoundExpression?) throws(QueryError) -> BoundExpression
+  {
+    switch expression {
+    case .constant(let constant):
+      let value = try held(constant, other)
+      return BoundExpression(type: value.view.type, isConstant: true, isTypeName: other?.isTypeName ?? false) {
+        (_) throws(FormatError) in .one(value.view)
+      }
+    case .list(let constants, let quantifier, _):
+      var values: [HeldValue] = []
+      for constant in constants { values.append(try held(constant, other)) }
+      let types = Set(values.compactMap(\.view.type))
+      let held = values, views = values.map(\.view)
+      return BoundExpression(
+        type: types.count == 1 ? types.first : types.isEmpty ? nil : other?.type,
+        isConstant: true,
+        isList: true,
+        isTypeName: other?.isTypeName ?? false,
+        quantifier: quantifier ?? (other.map { !$0.isList } ?? false ? .any : nil)
+      ) { (_) throws(FormatError) in withExtendedLifetime(held) { .many(views) } }
+    case .path(let syntax): return try bind(syntax)
+    case .operation(let operation, let left, let right, let column):
+      return try bind(operation, left, right, column, like: other)
+    case .subquery(let path, let variable, let predicate, let column):
+      let list = try BoundPath(path, from: table, variable: self.variable, in: snapshot)
+      guard list.isListOfObjects else { throw QueryError(column: column, problem: "SUBQUERY needs a list of links") }
+      let inner = try QueryBinder(snapshot: snapshot, table: list.table, variable: variable).bind(predicate)
+      let cursor = ObjectCursor(list.table)
+      return BoundExpression(type: .int) { (object) throws(FormatError) in
+        var count: Int64 = 0
+        for key in try list.objects(object) {
+          if try cursor.seek(key), try inner.holds(cursor) { count += 1 }
+        }
+        return .one(.int(count))
+      }
+    }
+  }
+
+  private func bind(_ syntax: PathSyntax) throws(QueryError) -> BoundExpression {
+    let path = try BoundPath(syntax, from: table, variable: variable, in: snapshot)
+    var bound = BoundExpression(type: path.type, isList: path.isList, isTypeName: path.isType) {
+      (cursor) throws(FormatError) in try path.operand(cursor)
+    }
+    bound.quantifier = syntax.quantifier
+    bound.property = path.plainProperty
+    if path.type == .link { bound.target = path.linkTarget }
+    if path.isType {
+      bound.evaluate = { (cursor) throws(FormatError) in
+        try path.operand(cursor).mapped { (value) throws(FormatError) in TypeName.of(value) }
+      }
+    }
+    return bound
+  }
+
+  private func bind(
+    _ operation: Unicode.Scalar,
+    _ leftSyntax: ExpressionSyntax,
+    _ rightSyntax: ExpressionSyntax,
+    _ column: Int,
+    like other: BoundExpression?
+  ) throws(QueryError) -> BoundExpression {
+    let left: BoundExpression, right: BoundExpression
+    if Self.isConstant(leftSyntax) && !Self.isConstant(rightSyntax) {
+      right = try bind(rightSyntax, like: nil)
+      left = try bind(leftSyntax, like: right)
+    } else {
+      left = try bind(leftSyntax, like: Self.isConstant(leftSyntax) ? other : nil)
+      right = try bind(rightSyntax, like: left.isConstant ? other : left)
+    }
+    for side in [left, right] {
+      guard let type = side.type, Self.isNumber(type) || type == .mixed else {
+        throw QueryError(column: column, problem: "\(operation) calculates with numbers")
+      }
+    }
+    if left.isList && right.isList { throw QueryError(column: column, problem: "\(operation) cannot take two lists") }
+    let order: [ValueType] = [.int, .float, .double, .decimal128, .mixed]
+    let rank = max(order.firstIndex(of: left.type ?? .int) ?? 0, order.firstIndex(of: right.type ?? .int) ?? 0)
+    return BoundExpression(
+      type: order[rank],
+      isConstant: left.isConstant && right.isConstant,
+      isList: left.isList || right.isList,
+      quantifier: left.quantifier ?? right.quantifier
+    ) { (cursor) throws(FormatError) in
+      switch (try left.evaluate(cursor), try right.evaluate(cursor)) {
+      case (.one(let a), .one(let b)): return .one(Arithmetic.combine(operation, a, b))
+      case (.many(let list), .one(let b)): return .many(list.map { Arithmetic.combine(operation, $0, b) })
+      case (.one(let a), .many(let list)): return .many(list.map { Arithmetic.combine(operation, a, $0) })
+      case (.many, .many): return .one(.null)
+      }
+    }
+  }
+
+  // MARK: constants
+
+  /// A constant as a value of the type that it is compared with, where that makes sense.
+  private func held(_ constant: ConstantSyntax, _ other: BoundExpression?) throws(QueryError) -> HeldValue {
+    func refuse(_ problem: String) -> QueryError { QueryError(column: constant.column, problem: problem) }
+    switch constant.kind {
+    case .key(let key):
+      guard let target = other?.target else { throw refuse("an object needs a link to be compared with") }
+      return HeldValue(.link(target.key, key))
+    case .object(let className, let value):
+      let found: Table?, object: ObjKey?
+      let held = HeldValue(value)
+      guard let key = withExtendedLifetime(held, { PrimaryKey(held.view) }) else {
+        throw refuse("a value of no type that primary keys have")
+      }
+      do throws(FormatError) {
+        if let table = try snapshot.table(named: Table.classPrefix + className) {
+          found = table
+        } else {
+          found = try snapshot.table(named: className)
+        }
+        if let found { object = try found.objectKey(primaryKey: key) } else { object = nil }
+      } catch { throw refuse(error.description) }
+      guard let found else { throw refuse("there is no class \(className)") }
+      if let target = other?.target, target.key != found.key {
+        throw refuse("the links lead to \(target.className ?? target.name), not to \(className)")
+      }
+      return HeldValue(object.map { .link(found.key, $0) } ?? .null)
+    case .value(let value, let text):
+      if other?.isTypeName ?? false {
+        guard case .string(let name) = value, let type = TypeName(String(decoding: name, as: UTF8.self)) else {
+          throw refuse("no name of a type; names are \(TypeName.names.joined(separator: ", "))")
+        }
+        return HeldValue(type.value)
+      }
+      return HeldValue(Self.converted(value, text, to: other?.type))
+    }
+  }
+
+  private static func converted(_ value: Value, _ text: String?, to type: ValueType?) -> Value {
+    switch (value, type) {
+    case (.int(let number), .decimal128): .decimal128(Decimal128(parsing: text ?? String(number)))
+    case (.double(let number), .decimal128): .decimal128(Decimal128(parsing: text ?? String(number)))
+    case (.double(let number), .float): .float(Float(number))
+    case (.double(let number), .int): Int64(exactly: number).map { .int($0) } ?? value
+    case (.float(let number), .int): Int64(exactly: number).map { .int($0) } ?? value
+    case (.string(let bytes), .int): Int64(String(decoding: bytes, as: UTF8.self)).map { .int($0) } ?? value
+    case (.string(let bytes), .float): Float(String(decoding: bytes, as: UTF8.self)).map { .float($0) } ?? value
+    case (.string(let bytes), .double): Double(String(decoding: bytes, as: UTF8.self)).map { .double($0) } ?? value
+    case (.string(let bytes), .data): .data(bytes)
+    default: value
+    }
+  }
+}
+
+extension ValueView {
+  /// The type of the value; nil for null.
+  var type: ValueType? {
+    switch self {
+    case .null: nil
+    case .int: .int
+    case .bool: .bool
+    case .float: .float
+    case .double: .double
+    case .string: .string
+    case .data: .data
+    case .date: .date
+    case .decimal128: .decimal128
+    case .objectID: .objectID
+    case .uuid: .uuid
+    case .link: .link
+    case .list, .set, .dictionary: .mixed
+    }
+  }
+}

@@ -1,0 +1,331 @@
+// The words of a query, each with its column. Source: the published grammar of Realm Query Language.
+
+import RealmPages
+
+/// Why a query is refused.
+public struct QueryError: Error, Sendable, CustomStringConvertible {
+  /// The character of the query, from 1.
+  public let column: Int
+  /// What is wrong there.
+  public let problem: String
+
+  /// The place and the problem in one line.
+  public var description: String { "column \(column): \(problem)" }
+}
+
+/// One word of a query.
+struct QueryToken {
+  enum Kind: Equatable {
+    /// `(`, `==`, `&&` and the like.
+    case symbol(String)
+    /// A name or a keyword.
+    case word(String)
+    /// `@count` and the like.
+    case operation(String)
+    /// Digits, with or without a sign; `0x` too.
+    case integer(String)
+    case real(String)
+    case string([UInt8])
+    case value(Value)
+    /// `[c]`
+    case ignoreCase
+    case end
+  }
+
+  let kind: Kind
+  let column: Int
+}
+
+/// Takes a query apart.
+struct QueryLexer {
+  private let text: [UInt8]
+  private var index = 0
+  private var tokens: [QueryToken] = []
+
+  /// The words of `text`; the last one is `.end`.
+  static func tokens(_ text: String) throws(QueryError) -> [QueryToken] {
+    var lexer = QueryLexer(text)
+    return try lexer.run()
+  }
+
+  private init(_ text: String) { self.text = Array(text.utf8) }
+
+  private func error(_ offset: Int, _ problem: String) -> QueryError {
+    QueryError(column: column(offset), problem: problem)
+  }
+
+  private func column(_ offset: Int) -> Int { 1 + text[..<offset].count { $0 & 0xC0 != 0x80 } }
+
+  private func peek(_ distance: Int = 0) -> UInt8 { index + distance < text.count ? text[index + distance] : 0 }
+
+  private func isNext(_ literal: StaticString) -> Bool {
+    let part = literal.description.utf8
+    return index + part.count <= text.count && text[index..<index + part.count].elementsEqual(part)
+  }
+
+  private mutating func run() throws(QueryError) -> [QueryToken] {
+    while true {
+      while [0x20, 0x09, 0x0A, 0x0D].contains(peek()), index < text.count { index += 1 }
+      let start = index
+      guard index < text.count else {
+        tokens.append(QueryToken(kind: .end, column: column(start)))
+        return tokens
+      }
+      tokens.append(QueryToken(kind: try next(), column: column(start)))
+    }
+  }
+
+  private mutating func next() throws(QueryError) -> QueryToken.Kind {
+    for symbol: StaticString in ["[c]", "==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||"] where isNext(symbol) {
+      index += symbol.utf8CodeUnitCount
+      return symbol.description == "[c]" ? .ignoreCase : .symbol(symbol.description)
+    }
+    let byte = peek()
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "'"): return .string(try string(byte))
+    case UInt8(ascii: "@"):
+      index += 1
+      return .operation("@" + takeName())
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+    case UInt8(ascii: ".") where isDigit(peek(1)) && !endsPath: return try number()
+    case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "*"), UInt8(ascii: "/"), UInt8(ascii: "("),
+      UInt8(ascii: ")"), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ","),
+      UInt8(ascii: "."), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "="), UInt8(ascii: "!"):
+      index += 1
+      return .symbol(String(decoding: [byte], as: UTF8.self))
+    default: return try word()
+    }
+  }
+
+  /// Whether a path could go on here, so that a point is no part of a number.
+  private var endsPath: Bool {
+    switch tokens.last?.kind {
+    case .word, .operation, .symbol("]"), .symbol(")"): true
+    default: false
+    }
+  }
+
+  private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+  private func isNameByte(_ byte: UInt8) -> Bool {
+    isDigit(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == UInt8(ascii: "_")
+      || byte == UInt8(ascii: "$") || byte == UInt8(ascii: "-") || byte >= 0x80
+  }
+
+  private mutating func takeName() -> String {
+    let start = index
+    while isNameByte(peek()) { index += 1 }
+    return String(decoding: text[start..<index], as: UTF8.self)
+  }
+
+  // MARK: names
+
+  private mutating func word() throws(QueryError) -> QueryToken.Kind {
+    let start = index
+    for (opening, length) in [("uuid(", 36), ("oid(", 24)] where isNext(opening) {
+      let begin = index + opening.count, end = begin + length
+      guard end < text.count, text[end] == UInt8(ascii: ")"), let value = Self.identifier(text[begin..<end]) else {
+        throw error(start, "\(opening)..) needs \(length == 36 ? "a UUID" : "24 hexadecimal digits")")
+      }
+      index = end + 1
+      return .value(value)
+    }
+    if peek() == UInt8(ascii: "B"), isNext("B64\"") {
+      index += 3
+      let content = try string(UInt8(ascii: "\""))
+      guard let bytes = Self.base64(content) else { throw error(start, "not base64") }
+      return .string(bytes)
+    }
+    if peek() == UInt8(ascii: "T"), let date = storedDate() { return .value(date) }
+    var name: [UInt8] = []
+    while true {
+      if isNameByte(peek()) {
+        name.append(peek())
+        index += 1
+      } else if peek() == UInt8(ascii: "\\"),
+        [UInt8(ascii: " "), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t")]
+          .contains(peek(1)), !name.isEmpty
+      {
+        // A name with a blank in it.
+        let blanks: [UInt8: UInt8] = [UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09]
+        name.append(blanks[peek(1)] ?? 0x20)
+        index += 2
+      } else {
+        break
+      }
+    }
+    guard let first = name.first, !isDigit(first), first != UInt8(ascii: "-") else {
+      throw error(start, "unexpected character '\(String(decoding: text[start...].prefix(1), as: UTF8.self))'")
+    }
+    if first == UInt8(ascii: "$"), name.count > 1, name.dropFirst().allSatisfy(isDigit) {
+      throw error(
+        start,
+        "arguments such as \(String(decoding: name, as: UTF8.self)) have no values here; write the value"
+      )
+    }
+    return .word(String(decoding: name, as: UTF8.self))
+  }
+
+  private func isNext(_ text: String) -> Bool {
+    let part = text.utf8
+    return index + part.count <= self.text.count && self.text[index..<index + part.count].elementsEqual(part)
+  }
+
+  // MARK: numbers and dates
+
+  private mutating func number() throws(QueryError) -> QueryToken.Kind {
+    let start = index
+    if let date = try date() { return .value(date) }
+    if peek() == UInt8(ascii: "0"), peek(1) | 0x20 == UInt8(ascii: "x") {
+      index += 2
+      while isNameByte(peek()) { index += 1 }
+      return .integer(String(decoding: text[start..<index], as: UTF8.self))
+    }
+    var isReal = false
+    while isDigit(peek()) { index += 1 }
+    if peek() == UInt8(ascii: ".") {
+      isReal = true
+      index += 1
+      while isDigit(peek()) { index += 1 }
+    }
+    if peek() | 0x20 == UInt8(ascii: "e") {
+      let sign = peek(1) == UInt8(ascii: "+") || peek(1) == UInt8(ascii: "-") ? 1 : 0
+      if isDigit(peek(1 + sign)) {
+        isReal = true
+        index += 1 + sign
+        while isDigit(peek()) { index += 1 }
+      }
+    }
+    if peek() == UInt8(ascii: "f") {
+      isReal = true
+      index += 1
+    }
+    if isNameByte(peek()), peek() != UInt8(ascii: "-") {
+      throw error(start, "a name cannot begin with a digit")
+    }
+    let text = String(decoding: self.text[start..<index], as: UTF8.self)
+    return isReal ? .real(text) : .integer(text)
+  }
+
+  /// `2024-05-01@10:00:00` or with T, with nanoseconds after another colon.
+  private mutating func date() throws(QueryError) -> Value? {
+    var position = index
+    func number() -> Int64? {
+      let start = position
+      while position < text.count, isDigit(text[position]) { position += 1 }
+      return Int64(String(decoding: text[start..<position], as: UTF8.self))
+    }
+    func skip(_ bytes: [UInt8]) -> Bool {
+      guard position < text.count, bytes.contains(text[position]) else { return false }
+      position += 1
+      return true
+    }
+    let minus = [UInt8(ascii: "-")], colon = [UInt8(ascii: ":")]
+    guard let year = number(), skip(minus), let month = number(), skip(minus), let day = number(),
+      skip([UInt8(ascii: "@"), UInt8(ascii: "T")]), let hour = number(), skip(colon), let minute = number(),
+      skip(colon), let second = number()
+    else { return nil }
+    var nanoseconds: Int64 = 0
+    if position + 1 < text.count, text[position] == UInt8(ascii: ":"), isDigit(text[position + 1]) {
+      position += 1
+      nanoseconds = number() ?? .max
+    }
+    guard (1900...9999).contains(year), (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60,
+      second < 61, nanoseconds < 1_000_000_000
+    else { throw error(index, "no date of the years 1900 to 9999") }
+    index = position
+    // Years run from March to February here, so that a leap day is the last day of its year; an era is 400 years.
+    let shifted = month <= 2 ? year - 1 : year, era = shifted / 400, yearOfEra = shifted - era * 400
+    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    let seconds = days * 86_400 + hour * 3600 + minute * 60 + second
+    return .date(Timestamp(seconds: seconds, nanoseconds: Int32(seconds < 0 ? -nanoseconds : nanoseconds)))
+  }
+
+  /// `T1714557600:0`: seconds and nanoseconds.
+  private mutating func storedDate() -> Value? {
+    var position = index + 1
+    func number() -> Int64? {
+      let start = position
+      if position < text.count, text[position] == UInt8(ascii: "-") || text[position] == UInt8(ascii: "+") {
+        position += 1
+      }
+      while position < text.count, isDigit(text[position]) { position += 1 }
+      return Int64(String(decoding: text[start..<position], as: UTF8.self))
+    }
+    guard let seconds = number(), position < text.count, text[position] == UInt8(ascii: ":") else { return nil }
+    position += 1
+    guard let nanoseconds = number(), nanoseconds.magnitude < 1_000_000_000,
+      seconds == 0 || nanoseconds == 0 || (seconds < 0) == (nanoseconds < 0)
+    else { return nil }
+    index = position
+    return .date(Timestamp(seconds: seconds, nanoseconds: Int32(nanoseconds)))
+  }
+
+  // MARK: strings
+
+  private mutating func string(_ quote: UInt8) throws(QueryError) -> [UInt8] {
+    let start = index
+    index += 1
+    var content: [UInt8] = []
+    while true {
+      guard index < text.count else { throw error(start, "the string has no end") }
+      let byte = peek()
+      index += 1
+      if byte == quote { return content }
+      guard byte == UInt8(ascii: "\\") else {
+        content.append(byte)
+        continue
+      }
+      let escapes: [UInt8: UInt8] = [
+        UInt8(ascii: "b"): 8, UInt8(ascii: "f"): 12, UInt8(ascii: "n"): 10, UInt8(ascii: "r"): 13,
+        UInt8(ascii: "t"): 9, UInt8(ascii: "0"): 0,
+      ]
+      let escaped = peek()
+      index += 1
+      if escaped == UInt8(ascii: "u") {
+        let digits = text[min(index, text.count)...].prefix(4)
+        guard digits.count == 4, let number = UInt32(String(decoding: digits, as: UTF8.self), radix: 16),
+          let scalar = Unicode.Scalar(number)
+        else { throw error(index - 2, "\\u needs four hexadecimal digits of a character") }
+        index += 4
+        content += Array(String(scalar).utf8)
+      } else {
+        content.append(escapes[escaped] ?? escaped)
+      }
+    }
+  }
+
+  static func base64(_ text: [UInt8]) -> [UInt8]? {
+    var bytes: [UInt8] = [], bits: UInt32 = 0, count = 0
+    for byte in text where byte != UInt8(ascii: "=") {
+      let digit: UInt8
+      switch byte {
+      case 0x41...0x5A: digit = byte - 0x41
+      case 0x61...0x7A: digit = byte - 0x61 + 26
+      case 0x30...0x39: digit = byte - 0x30 + 52
+      case UInt8(ascii: "+"): digit = 62
+      case UInt8(ascii: "/"): digit = 63
+      default: return nil
+      }
+      bits = bits << 6 | UInt32(digit)
+      count += 6
+      if count >= 8 {
+        count -= 8
+        bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+      }
+    }
+    return bytes
+  }
+
+  /// A UUID or an object id by its text.
+  private static func identifier(_ text: ArraySlice<UInt8>) -> Value? {
+    let digits = text.count == 36 ? text.filter { $0 != UInt8(ascii: "-") } : Array(text)
+    guard digits.count == 32 || digits.count == 24,
+      let high = UInt64(String(decoding: digits.prefix(16), as: UTF8.self), radix: 16),
+      let low = UInt64(String(decoding: digits.dropFirst(16), as: UTF8.self), radix: 16)
+    else { return nil }
+    return digits.count == 32
+      ? .uuid(UniqueID(high: high, low: low)) : .objectID(ObjectID(high: high, low: UInt32(low)))
+  }
+}

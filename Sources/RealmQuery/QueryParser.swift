@@ -1,0 +1,454 @@
+// From words to syntax, by recursive descent. OR binds weakest, then AND, then NOT.
+
+import RealmPages
+
+/// Reads one query.
+struct QueryParser {
+  private let tokens: [QueryToken]
+  private var index = 0
+  private var depth = 0
+
+  /// Levels of parentheses.
+  private static let depthLimit = 100
+
+  /// The predicate and the ordering in `text`.
+  static func parse(_ text: String) throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
+    var parser = QueryParser(tokens: try QueryLexer.tokens(text))
+    let predicate = try parser.disjunction()
+    let ordering = try parser.ordering()
+    if parser.token.kind != .end { throw parser.unexpected("AND, OR, SORT, DISTINCT, LIMIT or the end") }
+    return (predicate, ordering)
+  }
+
+  private init(tokens: [QueryToken]) { self.tokens = tokens }
+
+  // MARK: words
+
+  private var token: QueryToken { tokens[index] }
+
+  private func peek(_ distance: Int = 1) -> QueryToken.Kind { tokens[min(index + distance, tokens.count - 1)].kind }
+
+  private mutating func advance() { if index < tokens.count - 1 { index += 1 } }
+
+  private func unexpected(_ wanted: String) -> QueryError {
+    let found =
+      switch token.kind {
+      case .symbol(let text), .word(let text), .operation(let text), .integer(let text), .real(let text): "'\(text)'"
+      case .string: "a string"
+      case .value: "a value"
+      case .ignoreCase: "[c]"
+      case .end: "the end"
+      }
+    return QueryError(column: token.column, problem: "expected \(wanted), found \(found)")
+  }
+
+  private mutating func take(_ symbol: String) -> Bool {
+    guard token.kind == .symbol(symbol) else { return false }
+    advance()
+    return true
+  }
+
+  private mutating func expect(_ symbol: String) throws(QueryError) {
+    if !take(symbol) { throw unexpected("'\(symbol)'") }
+  }
+
+  /// Whether the next word is a keyword, in any case.
+  private func isKeyword(_ word: String) -> Bool {
+    guard case .word(let text) = token.kind else { return false }
+    return text.uppercased() == word
+  }
+
+  private mutating func takeKeyword(_ words: String...) -> Bool {
+    guard words.contains(where: isKeyword) else { return false }
+    advance()
+    return true
+  }
+
+  private mutating func deeper() throws(QueryError) {
+    depth += 1
+    if depth > Self.depthLimit {
+      throw QueryError(column: token.column, problem: "more than \(Self.depthLimit) levels of parentheses")
+    }
+  }
+
+  // MARK: predicates
+
+  private mutating func disjunction() throws(QueryError) -> PredicateSyntax {
+    try deeper()
+    defer { depth -= 1 }
+    var parts = [try conjunction()]
+    while take("||") || takeKeyword("OR") { parts.append(try conjunction()) }
+    return parts.count == 1 ? parts[0] : .or(parts)
+  }
+
+  private mutating func conjunction() throws(QueryError) -> PredicateSyntax {
+    var parts = [try negation()]
+    while take("&&") || takeKeyword("AND") { parts.append(try negation()) }
+    return parts.count == 1 ? parts[0] : .and(parts)
+  }
+
+  private mutating func negation() throws(QueryError) -> PredicateSyntax {
+    if take("!") || takeKeyword("NOT") {
+      try deeper()
+      defer { depth -= 1 }
+      return .not(try negation())
+    }
+    if takeKeyword("TRUEPREDICATE") { return .constant(true) }
+    if takeKeyword("FALSEPREDICATE") { return .constant(false) }
+    if token.kind == .symbol("("), !parenthesisHoldsExpression {
+      advance()
+      let predicate = try disjunction()
+      try expect(")")
+      return predicate
+    }
+    return try comparison()
+  }
+
+  /// Whether what follows the matching parenthesis compares or calculates with what is in it.
+  private var parenthesisHoldsExpression: Bool {
+    var level = 0
+    for position in index..<tokens.count {
+      if tokens[position].kind == .symbol("(") { level += 1 }
+      if tokens[position].kind == .symbol(")") { level -= 1 }
+      if level > 0 { continue }
+      switch tokens[min(position + 1, tokens.count - 1)].kind {
+      case .symbol(let symbol):
+        return ["==", "=", "!=", "<>", "<", ">", "<=", "=<", ">=", "=>", "+", "-", "*", "/"]
+          .contains(symbol)
+      case .integer(let text), .real(let text): return text.hasPrefix("-") || text.hasPrefix("+")
+      case .word(let word):
+        return ["IN", "BETWEEN", "BEGINSWITH", "ENDSWITH", "CONTAINS", "LIKE"].contains(word.uppercased())
+      default: return false
+      }
+    }
+    return false
+  }
+
+  private mutating func comparison() throws(QueryError) -> PredicateSyntax {
+    let left = try sum()
+    let column = token.column
+    if takeKeyword("BETWEEN") {
+      guard case .list(let bounds, nil, _) = try sum(), bounds.count == 2 else {
+        throw QueryError(column: column, problem: "BETWEEN needs two bounds: {1, 10}")
+      }
+      return .and([
+        .compare(left, .greaterOrEqual, .constant(bounds[0]), ignoresCase: false, column: column),
+        .compare(left, .lessOrEqual, .constant(bounds[1]), ignoresCase: false, column: column),
+      ])
+    }
+    for word in ["TEXT", "GEOWITHIN"] where isKeyword(word) {
+      throw QueryError(column: column, problem: "\(word) is not supported here")
+    }
+    guard let comparison = takeComparison() else {
+      throw unexpected("a comparison such as ==, <, IN, BEGINSWITH or CONTAINS")
+    }
+    var ignoresCase = false
+    if token.kind == .ignoreCase {
+      switch comparison {
+      case .less, .lessOrEqual, .greater, .greaterOrEqual:
+        throw unexpected("a value; [c] does not go with <, <=, > and >=")
+      default: break
+      }
+      ignoresCase = true
+      advance()
+    }
+    return .compare(left, comparison, try sum(), ignoresCase: ignoresCase, column: column)
+  }
+
+  private mutating func takeComparison() -> Comparison? {
+    let comparison: Comparison
+    switch token.kind {
+    case .symbol("=="), .symbol("="): comparison = .equal
+    case .symbol("!="), .symbol("<>"): comparison = .notEqual
+    case .symbol("<"): comparison = .less
+    case .symbol("<="), .symbol("=<"): comparison = .lessOrEqual
+    case .symbol(">"): comparison = .greater
+    case .symbol(">="), .symbol("=>"): comparison = .greaterOrEqual
+    case .word(let word):
+      let known: [Comparison] = [.isIn, .beginsWith, .endsWith, .contains, .like]
+      guard let found = known.first(where: { $0.rawValue == word.uppercased() }) else { return nil }
+      comparison = found
+    default: return nil
+    }
+    advance()
+    return comparison
+  }
+
+  // MARK: expressions
+
+  private mutating func sum() throws(QueryError) -> ExpressionSyntax {
+    var left = try product()
+    while case .symbol(let symbol) = token.kind, symbol == "+" || symbol == "-" {
+      let column = token.column
+      advance()
+      left = .operation(symbol == "+" ? "+" : "-", left, try product(), column: column)
+    }
+    return left
+  }
+
+  private mutating func product() throws(QueryError) -> ExpressionSyntax {
+    var left = try operand()
+    while case .symbol(let symbol) = token.kind, symbol == "*" || symbol == "/" {
+      let column = token.column
+      advance()
+      left = .operation(symbol == "*" ? "*" : "/", left, try operand(), column: column)
+    }
+    return left
+  }
+
+  private mutating func operand() throws(QueryError) -> ExpressionSyntax {
+    let column = token.column
+    if take("(") {
+      try deeper()
+      defer { depth -= 1 }
+      let inner = try sum()
+      try expect(")")
+      return inner
+    }
+    if isKeyword("SUBQUERY"), peek() == .symbol("(") { return try subquery(column) }
+    var quantifier: Quantifier?
+    if case .word(let word) = token.kind, peek() != .symbol("."), peek() != .symbol("["), canBeginOperand(peek()) {
+      quantifier =
+        switch word.uppercased() {
+        case "ANY", "SOME": .any
+        case "ALL": .all
+        case "NONE": Quantifier.none
+        default: nil
+        }
+      if quantifier != nil { advance() }
+    }
+    if take("{") {
+      var constants: [ConstantSyntax] = []
+      if !take("}") {
+        repeat {
+          guard let constant = try constant() else { throw unexpected("a value; lists hold no properties") }
+          constants.append(constant)
+        } while take(",")
+        try expect("}")
+      }
+      return .list(constants, quantifier, column: column)
+    }
+    if quantifier == nil, let constant = try constant() { return .constant(constant) }
+    return .path(try path(quantifier, column))
+  }
+
+  private func canBeginOperand(_ kind: QueryToken.Kind) -> Bool {
+    switch kind {
+    case .word(let word): !["IN", "BETWEEN", "BEGINSWITH", "ENDSWITH", "CONTAINS", "LIKE"].contains(word.uppercased())
+    case .operation, .symbol("{"): true
+    default: false
+    }
+  }
+
+  private mutating func subquery(_ column: Int) throws(QueryError) -> ExpressionSyntax {
+    advance()
+    try expect("(")
+    let list = try path(nil, token.column)
+    try expect(",")
+    guard case .word(let variable) = token.kind, variable.hasPrefix("$"), variable.count > 1 else {
+      throw unexpected("a variable such as $x")
+    }
+    advance()
+    try expect(",")
+    let predicate = try disjunction()
+    try expect(")")
+    try expect(".")
+    guard token.kind == .operation("@count") || token.kind == .operation("@size") else { throw unexpected("@count") }
+    advance()
+    return .subquery(list, variable: variable, predicate, column: column)
+  }
+
+  private mutating func path(_ quantifier: Quantifier?, _ column: Int) throws(QueryError) -> PathSyntax {
+    var path = PathSyntax(quantifier: quantifier, elements: [], column: column)
+    try appendName(to: &path)
+    while true {
+      if take("[") {
+        let place = token.column
+        switch token.kind {
+        case .integer(let text):
+          guard let index = Int(text) else { throw unexpected("an index") }
+          path.elements.append((.index(index), place))
+        case .string(let key): path.elements.append((.key(key), place))
+        case .symbol("*"): path.elements.append((.all, place))
+        case .word(let word) where word.uppercased() == "FIRST": path.elements.append((.index(0), place))
+        case .word(let word) where word.uppercased() == "LAST": path.elements.append((.last, place))
+        case .word(let word) where word.uppercased() == "SIZE": path.ending = .count
+        default: throw unexpected("an index, a key, FIRST, LAST, SIZE or *")
+        }
+        advance()
+        try expect("]")
+        if case .count = path.ending { return path }
+        continue
+      }
+      guard take(".") else { return path }
+      guard case .operation(let name) = token.kind, name != "@links" && name != "@keys" && name != "@values" else {
+        try appendName(to: &path)
+        continue
+      }
+      if name == "@count" || name == "@size" {
+        path.ending = .count
+      } else if name == "@type" {
+        path.ending = .type
+      } else if let aggregate = Aggregate(rawValue: name) {
+        advance()
+        var property: String?
+        if take(".") {
+          guard case .word(let word) = token.kind else { throw unexpected("a property") }
+          property = word
+          advance()
+        }
+        path.ending = .aggregate(aggregate, of: property)
+        return path
+      } else {
+        throw unexpected("@count, @size, @min, @max, @sum, @avg, @links, @keys, @values or @type")
+      }
+      advance()
+      return path
+    }
+  }
+
+  private mutating func appendName(to path: inout PathSyntax) throws(QueryError) {
+    switch token.kind {
+    case .word(let word): path.elements.append((.name(word), token.column))
+    case .operation(let name) where name == "@links" || name == "@keys" || name == "@values":
+      path.elements.append((.name(name), token.column))
+    default: throw unexpected("a property or a value")
+    }
+    advance()
+  }
+
+  // MARK: constants
+
+  private mutating func constant() throws(QueryError) -> ConstantSyntax? {
+    let column = token.column
+    func made(_ value: Value, text: String? = nil) -> ConstantSyntax {
+      ConstantSyntax(kind: .value(value, text: text), column: column)
+    }
+    var sign = ""
+    if case .symbol(let symbol) = token.kind, symbol == "-" || symbol == "+" {
+      switch peek() {
+      case .integer, .real: break
+      case .word(let word) where ["INF", "INFINITY", "NAN"].contains(word.uppercased()): break
+      default: return nil
+      }
+      sign = symbol == "-" ? "-" : ""
+      advance()
+    }
+    switch token.kind {
+    case .integer(let text):
+      let number: Int64? =
+        text.lowercased().hasPrefix("0x") ? Int64(sign + text.dropFirst(2), radix: 16) : Int64(sign + text)
+      guard let number else { throw QueryError(column: column, problem: "\(sign)\(text) is not a number of 64 bits") }
+      advance()
+      return made(.int(number), text: sign + text)
+    case .real(let text):
+      let digits = text.hasSuffix("f") ? String(text.dropLast()) : text
+      let padded = digits.hasPrefix(".") ? "0" + digits : digits.hasSuffix(".") ? digits + "0" : digits
+      guard let number = Double(sign + padded.replacingPointExponent) else { throw unexpected("a number") }
+      advance()
+      if text.hasSuffix("f") { return made(.float(Float(sign + padded.replacingPointExponent) ?? Float(number))) }
+      return made(.double(number), text: sign + padded)
+    case .string(let bytes):
+      advance()
+      return made(.string(bytes))
+    case .value(let value):
+      advance()
+      return made(value)
+    case .word(let word): return try namedConstant(word, sign, column)
+    default: return nil
+    }
+  }
+
+  private mutating func namedConstant(_ word: String, _ sign: String, _ column: Int) throws(QueryError)
+    -> ConstantSyntax?
+  {
+    func made(_ value: Value) -> ConstantSyntax { ConstantSyntax(kind: .value(value, text: nil), column: column) }
+    // A property may have such a name.
+    if peek() == .symbol(".") || peek() == .symbol("[") { return nil }
+    switch word.uppercased() {
+    case "TRUE" where word == "true" || word == "TRUE":
+      advance()
+      return made(.bool(true))
+    case "FALSE" where word == "false" || word == "FALSE":
+      advance()
+      return made(.bool(false))
+    case "NULL", "NIL":
+      advance()
+      return made(.null)
+    case "INF", "INFINITY":
+      advance()
+      return made(.double(sign == "-" ? -.infinity : .infinity))
+    case "NAN":
+      advance()
+      return made(.double(.nan))
+    case "OBJ" where peek() == .symbol("("):
+      advance()
+      advance()
+      guard case .string(let name) = token.kind else { throw unexpected("the name of a class in quotes") }
+      advance()
+      try expect(",")
+      guard let key = try constant(), case .value(let value, _) = key.kind else { throw unexpected("a primary key") }
+      try expect(")")
+      return ConstantSyntax(kind: .object(className: String(decoding: name, as: UTF8.self), value), column: column)
+    case "BIN" where peek() == .symbol("("), "BINARY" where peek() == .symbol("("):
+      advance()
+      advance()
+      guard case .string(let bytes) = token.kind else { throw unexpected("a string") }
+      advance()
+      try expect(")")
+      return made(.data(bytes))
+    default:
+      guard word.hasPrefix("O"), let key = Int64(word.dropFirst()), key >= 0 else { return nil }
+      advance()
+      return ConstantSyntax(kind: .key(ObjKey(key)), column: column)
+    }
+  }
+
+  // MARK: ordering
+
+  private mutating func ordering() throws(QueryError) -> [OrderingSyntax] {
+    var ordering: [OrderingSyntax] = []
+    while true {
+      if takeKeyword("SORT") {
+        try expect("(")
+        var keys: [(path: PathSyntax, ascending: Bool)] = []
+        repeat {
+          let path = try path(nil, token.column)
+          if takeKeyword("ASC", "ASCENDING") {
+            keys.append((path, true))
+          } else if takeKeyword("DESC", "DESCENDING") {
+            keys.append((path, false))
+          } else {
+            throw unexpected("ASC or DESC")
+          }
+        } while take(",")
+        try expect(")")
+        ordering.append(.sort(keys))
+      } else if takeKeyword("DISTINCT") {
+        try expect("(")
+        var paths: [PathSyntax] = []
+        repeat { paths.append(try path(nil, token.column)) } while take(",")
+        try expect(")")
+        ordering.append(.distinct(paths))
+      } else if takeKeyword("LIMIT") {
+        try expect("(")
+        guard case .integer(let text) = token.kind, let count = Int(text) else { throw unexpected("a number") }
+        advance()
+        try expect(")")
+        ordering.append(.limit(count))
+      } else {
+        return ordering
+      }
+    }
+  }
+}
+
+extension String {
+  /// A digit between a point and what follows it, where there is none: Swift wants one.
+  fileprivate var replacingPointExponent: String {
+    guard let point = firstIndex(of: "."), let next = index(point, offsetBy: 1, limitedBy: endIndex), next < endIndex,
+      self[next] == "e" || self[next] == "E"
+    else { return self }
+    return String(self[...point]) + "0" + String(self[next...])
+  }
+}

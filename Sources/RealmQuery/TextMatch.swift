@@ -1,0 +1,77 @@
+// Comparing texts by their bytes. Without case, the letters of ASCII and Latin-1 count as the same in both cases, as in
+// Realm.
+
+/// Comparisons of texts.
+enum TextMatch {
+  typealias Bytes = UnsafeRawBufferPointer
+
+  static func equal(_ a: Bytes, _ b: Bytes, ignoresCase: Bool) -> Bool {
+    a.count == b.count && matches(a, b, at: 0, ignoresCase)
+  }
+
+  static func begins(_ text: Bytes, _ part: Bytes, ignoresCase: Bool) -> Bool {
+    text.count >= part.count && matches(text, part, at: 0, ignoresCase)
+  }
+
+  static func ends(_ text: Bytes, _ part: Bytes, ignoresCase: Bool) -> Bool {
+    text.count >= part.count && matches(text, part, at: text.count - part.count, ignoresCase)
+  }
+
+  static func contains(_ text: Bytes, _ part: Bytes, ignoresCase: Bool) -> Bool {
+    if text.count < part.count { return false }
+    for start in 0...text.count - part.count where matches(text, part, at: start, ignoresCase) { return true }
+    return false
+  }
+
+  private static func matches(_ text: Bytes, _ part: Bytes, at start: Int, _ ignoresCase: Bool) -> Bool {
+    for index in 0..<part.count {
+      let a = text[start + index], b = part[index]
+      if a == b { continue }
+      if !ignoresCase || lower(text, start + index) != lower(part, index) { return false }
+    }
+    return true
+  }
+
+  /// A byte in lower case.
+  private static func lower(_ text: Bytes, _ index: Int) -> UInt8 {
+    let byte = text[index]
+    if (0x41...0x5A).contains(byte) { return byte | 0x20 }
+    // The second byte of U+00C0 to U+00DE, but the multiplication sign.
+    if (0x80...0x9E).contains(byte), byte != 0x97, index > 0, text[index - 1] == 0xC3 { return byte | 0x20 }
+    return byte
+  }
+
+  /// `*` stands for any characters, `?` for one.
+  static func like(_ text: Bytes, _ pattern: Bytes, ignoresCase: Bool) -> Bool {
+    var t = 0, p = 0
+    var star: (pattern: Int, text: Int)?
+    while t < text.count {
+      if p < pattern.count, pattern[p] == UInt8(ascii: "*") {
+        star = (p + 1, t)
+        p += 1
+      } else if p < pattern.count, pattern[p] == UInt8(ascii: "?") {
+        p += 1
+        t = next(text, t)
+      } else if p < pattern.count, text[t] == pattern[p] || ignoresCase && lower(text, t) == lower(pattern, p) {
+        p += 1
+        t += 1
+      } else if let last = star {
+        // The star takes one character more.
+        p = last.pattern
+        t = next(text, last.text)
+        star = (last.pattern, t)
+      } else {
+        return false
+      }
+    }
+    while p < pattern.count, pattern[p] == UInt8(ascii: "*") { p += 1 }
+    return p == pattern.count
+  }
+
+  /// Where the next character begins.
+  private static func next(_ text: Bytes, _ index: Int) -> Int {
+    var index = index + 1
+    while index < text.count, text[index] & 0xC0 == 0x80 { index += 1 }
+    return index
+  }
+}

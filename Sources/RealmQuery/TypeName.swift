@@ -1,0 +1,51 @@
+// The names that `@type` is compared with. Several names can mean one type, and some mean several types.
+
+import RealmPages
+
+/// A name of types, as a set of bits.
+struct TypeName {
+  private let bits: Int64
+
+  private static let known: [(name: String, bits: Int64)] = [
+    ("null", 1), ("int", 2), ("integer", 2), ("int64", 2), ("int32", 2), ("int16", 2), ("short", 2), ("long", 2),
+    ("byte", 2), ("char", 2), ("bool", 4), ("boolean", 4), ("string", 8), ("binary", 16), ("data", 16),
+    ("bytearray", 16),
+    ("date", 32), ("timestamp", 32), ("datetimeoffset", 32), ("float", 64), ("double", 128), ("decimal", 256),
+    ("decimal128", 256), ("object", 512), ("link", 512), ("objectlink", 512), ("objectid", 1024), ("uuid", 2048),
+    ("guid", 2048), ("array", 4096), ("list", 4096), ("dictionary", 8192), ("numeric", 2 + 64 + 128 + 256),
+    ("collection", 4096 + 8192),
+  ]
+
+  /// The names, for messages.
+  static var names: [String] { known.map(\.name) }
+
+  init?(_ name: String) {
+    guard let found = Self.known.first(where: { $0.name == name.lowercased() }) else { return nil }
+    bits = found.bits
+  }
+
+  /// What a value of `@type` is compared with.
+  var value: Value { .int(bits) }
+
+  /// The type of a value, as `@type` gives it.
+  static func of(_ value: ValueView) -> ValueView {
+    let bits: Int64 =
+      switch value {
+      case .null: 1
+      case .int: 2
+      case .bool: 4
+      case .string: 8
+      case .data: 16
+      case .date: 32
+      case .float: 64
+      case .double: 128
+      case .decimal128: 256
+      case .link: 512
+      case .objectID: 1024
+      case .uuid: 2048
+      case .list, .set: 4096
+      case .dictionary: 8192
+      }
+    return .int(bits)
+  }
+}

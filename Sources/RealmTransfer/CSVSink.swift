@@ -1,0 +1,121 @@
+// CSV by RFC 4180, with line feeds: the names of the properties, then one record an object.
+//
+// Null is a field without anything, the empty string `""`. What has a plain text is that text; links are the primary
+// key of their target; collections, embedded objects and Mixed values are JSON. `$key` is the object key of a class
+// without primary key.
+
+import FileTree
+import Glibc
+import RealmJSON
+import RealmPages
+
+/// Writes CSV: one class as a stream, or a directory with a file for each class.
+final class CSVSink: ExportSink {
+  private let target: ExportTarget
+  private var output: FileOutput?
+  private let buffer = OutputBuffer()
+  private let scratch = OutputBuffer()
+  private var tellsKey = false
+
+  init(_ target: ExportTarget) { self.target = target }
+
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
+    try Member.check(tables)
+    switch target {
+    case .path(let path): try makeDirectory(path)
+    case .stream(let descriptor):
+      if tables.count > 1 {
+        let names = tables.compactMap(\.className).joined(separator: ", ")
+        throw .unsuitable("a stream of CSV has one class, here are \(names): choose one with --class, or a directory")
+      }
+      output = FileOutput(descriptor: descriptor, name: "standard output")
+    }
+  }
+
+  func beginClass(_ table: Table) throws(TransferError) {
+    if case .path(let path) = target {
+      output = try FileOutput(path: "\(path)/\(NameEscaping.directory(of: table.className ?? table.name)).csv")
+    }
+    tellsKey = table.primaryKey == nil
+    var isFirst = true
+    if tellsKey {
+      buffer.append("$key")
+      isFirst = false
+    }
+    for column in table.columns {
+      if !isFirst { buffer.append(",") }
+      isFirst = false
+      field(Array(column.name.utf8))
+    }
+    buffer.append("\n")
+    // Not a part of the first batch, which may be forgotten.
+    try output?.write(buffer)
+  }
+
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
+    let start = buffer.count
+    do throws(TransferError) {
+      if tellsKey { buffer.append(decimal: cursor.key.value) }
+      for (index, column) in cursor.table.columns.enumerated() {
+        if index > 0 || tellsKey { buffer.append(",") }
+        try field(index, column, cursor, renderer)
+      }
+      buffer.append("\n")
+    } catch {
+      buffer.truncate(to: start)
+      throw error
+    }
+  }
+
+  private func field(
+    _ index: Int,
+    _ column: Column,
+    _ cursor: ObjectCursor,
+    _ renderer: ObjectRenderer
+  ) throws(TransferError) {
+    if column.collection == nil, column.type == .string {
+      do throws(FormatError) {
+        if case .string(let text) = try cursor.value(index) { text.withUnsafeBytes { field($0) } }
+      } catch { throw .damaged(error.description) }
+      return
+    }
+    scratch.reset()
+    try renderer.sparing { () throws(RenderError) in try renderer.render(property: index, of: cursor, into: scratch) }
+    if column.collection != nil || column.type == .mixed { return json() }
+    let bytes = scratch.bytes
+    if bytes.elementsEqual("null".utf8) { return }
+    guard bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else { return json() }
+    // A key that looks like JSON stays JSON, so that it is read back as what it is.
+    let looksLikeJSON = bytes.count > 2 && (bytes[1] == UInt8(ascii: "{") || bytes[1] == UInt8(ascii: "\\"))
+    if bytes.contains(UInt8(ascii: "\\")) || looksLikeJSON { return json() }
+    field(bytes[1..<bytes.count - 1])
+  }
+
+  /// The JSON in `scratch` as a field.
+  private func json() {
+    if scratch.bytes.elementsEqual("null".utf8) { return }
+    scratch.withUnsafeBytes { field($0) }
+  }
+
+  /// A field that is not null, in quotes where it needs them.
+  private func field(_ text: some Collection<UInt8>) {
+    let needsQuotes =
+      text.isEmpty
+      || text.contains { byte in
+        byte == UInt8(ascii: ",") || byte == UInt8(ascii: "\"") || byte == 0x0A || byte == 0x0D
+      } || text.first == 0x20
+    if !needsQuotes { return text.forEach { buffer.append($0) } }
+    buffer.append("\"")
+    for byte in text {
+      if byte == UInt8(ascii: "\"") { buffer.append("\"") }
+      buffer.append(byte)
+    }
+    buffer.append("\"")
+  }
+
+  var isBatchFull: Bool { buffer.count >= FileOutput.batchSize }
+
+  func keepBatch() throws(TransferError) { try output?.write(buffer) }
+
+  func dropBatch() { buffer.reset() }
+}

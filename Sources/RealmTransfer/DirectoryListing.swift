@@ -1,0 +1,29 @@
+// The names in a directory.
+
+import Glibc
+
+/// Lists directories.
+public enum DirectoryListing {
+  /// The errno of a call that failed.
+  public struct Failure: Error {
+    /// The errno.
+    public let code: Int32
+  }
+
+  /// The names in the order of their bytes, without `.` and `..`.
+  public static func names(in directory: String) throws(Failure) -> [String] {
+    guard let stream = opendir(directory) else { throw Failure(code: errno) }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else { break }
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name != "." && name != ".." { names.append(name) }
+    }
+    if errno != 0 { throw Failure(code: errno) }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+}

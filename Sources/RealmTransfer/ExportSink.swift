@@ -1,0 +1,45 @@
+// What a format of export does with the objects that the exporter reads. Objects come in batches: nothing of a batch
+// may last until `keepBatch()` tells that it was read from one version.
+
+import RealmJSON
+import RealmPages
+
+/// A format of export.
+protocol ExportSink: AnyObject {
+  /// Whether embedded classes are exported by themselves.
+  var wantsEmbeddedClasses: Bool { get }
+
+  /// All classes that will come.
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError)
+
+  /// The objects that follow are of this class.
+  func beginClass(_ table: Table) throws(TransferError)
+
+  /// Takes the object that the cursor stands on. A `.damaged` error concerns this object alone, of which nothing stays.
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError)
+
+  /// Whether it is time to end the batch.
+  var isBatchFull: Bool { get }
+
+  /// Makes the batch last.
+  func keepBatch() throws(TransferError)
+
+  /// Forgets the batch; its objects come again, perhaps changed.
+  func dropBatch() throws(TransferError)
+
+  /// No objects will come any more.
+  func finish() throws(TransferError)
+}
+
+extension ExportSink {
+  var wantsEmbeddedClasses: Bool { false }
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {}
+  func finish() throws(TransferError) {}
+}
+
+extension ObjectRenderer {
+  /// The call of `body`, whose failure concerns one object.
+  func sparing(_ body: () throws(RenderError) -> Void) throws(TransferError) {
+    do throws(RenderError) { try body() } catch { throw .damaged(error.description) }
+  }
+}

@@ -1,0 +1,220 @@
+// Reads classes object by object and hands them to a format.
+//
+// No place in the lock file need protect a batch from a writer in another program: it is kept only if the version that
+// it was read from is still the newest; otherwise it is read again from the new one.
+
+public import RealmJSON
+public import RealmPages
+
+/// The formats of export.
+public enum ExportFormat: String, CaseIterable, Sendable {
+  case jsonl, json, csv, sqlite
+}
+
+/// Where an export goes.
+public enum ExportTarget: Sendable {
+  /// One stream, to a descriptor.
+  case stream(Int32)
+  /// A file or directory that does not exist yet, as the format has it.
+  case path(String)
+}
+
+/// An export of a realm.
+public struct Exporter {
+  /// Tells which objects of a class are exported; made once for each version.
+  public typealias Filter = (ObjectCursor) throws(TransferError) -> Bool
+
+  private let realm: Realm
+  private let style: JSONStyle
+  private let sink: any ExportSink
+  /// The classes to export, as stored; nil for all.
+  private let classes: [String]?
+
+  /// Makes the filter for a class; nil for all objects.
+  public var filter: ((Table, Snapshot) throws(TransferError) -> Filter?)?
+  /// Is told the number of objects done and of all, and ends the export by throwing.
+  public var onProgress: (Int, Int) throws(TransferError) -> Void = { _, _ in }
+  /// Is told of what is damaged and left out.
+  public var onComplaint: (String) -> Void = { _ in }
+
+  private static let attempts = 1000
+
+  /// Prepares an export. Nothing exists at a path before `run()`.
+  public init(
+    _ realm: Realm,
+    classes: [String]?,
+    format: ExportFormat,
+    to target: ExportTarget,
+    style: JSONStyle = .plain
+  ) {
+    self.realm = realm
+    self.classes = classes
+    self.style = style
+    sink =
+      switch format {
+      case .jsonl: LineSink(target)
+      case .json: TreeSink(target)
+      case .csv: CSVSink(target)
+      case .sqlite: SQLiteSink(target)
+      }
+  }
+
+  /// Exports; the number of things that were damaged and left out.
+  ///
+  /// Cost: the size of what is exported; memory for one batch.
+  public func run() throws(TransferError) -> Int {
+    let begun = try stable { (snapshot) throws(TransferError) in
+      let tables = try chosen(snapshot)
+      try sink.begin(tables, of: snapshot)
+      return (snapshot, tables.map(\.name), tables.reduce(0) { $0 + $1.objectCount })
+    }
+    var progress = Progress(total: begun.2)
+    // One version for all classes, unless another program overtakes it.
+    var snapshot = begun.0
+    for name in begun.1 { try export(name, &snapshot, &progress) }
+    try sink.finish()
+    return progress.complaints
+  }
+
+  private struct Progress {
+    let total: Int
+    var done = 0
+    var complaints = 0
+  }
+
+  /// Runs `body` on a version that stays the newest meanwhile.
+  private func stable<R>(_ body: (Snapshot) throws(TransferError) -> R) throws(TransferError) -> R {
+    for _ in 0..<Self.attempts {
+      let snapshot = try latest()
+      let result = Result { () throws(TransferError) in try body(snapshot) }
+      if realm.isCurrent(snapshot) { return try result.get() }
+    }
+    throw .busy
+  }
+
+  private func latest() throws(TransferError) -> Snapshot {
+    do throws(OpenError) { return try realm.latest() } catch { throw .unavailable(error) }
+  }
+
+  /// The tables of the classes to export in slot order.
+  private func chosen(_ snapshot: Snapshot) throws(TransferError) -> [Table] {
+    var all: [Table] = []
+    do throws(FormatError) {
+      for key in try snapshot.tableKeys() {
+        if let table = try snapshot.table(key), table.className != nil { all.append(table) }
+      }
+    } catch { throw .damaged(error.description) }
+    var wanted: Set<TableKey> = []
+    for name in classes ?? all.compactMap(\.className) {
+      guard let table = all.first(where: { $0.className == name }) else {
+        let names = all.compactMap(\.className).joined(separator: ", ")
+        throw .missingClass("no class \(name); \(names.isEmpty ? "it has none" : "it has \(names)")")
+      }
+      if table.kind == .embedded && !sink.wantsEmbeddedClasses {
+        if classes == nil { continue }
+        throw .missingClass("\(name) is an embedded class; its objects are exported inside their parents")
+      }
+      wanted.insert(table.key)
+    }
+    if sink.wantsEmbeddedClasses {
+      // What embedded objects are part of is not whole without them.
+      var pending = all.filter { wanted.contains($0.key) }
+      while let table = pending.popLast() {
+        for column in table.columns {
+          guard let target = all.first(where: { $0.key == column.targetTable && $0.kind == .embedded }) else {
+            continue
+          }
+          if wanted.insert(target.key).inserted { pending.append(target) }
+        }
+      }
+    }
+    return all.filter { wanted.contains($0.key) }
+  }
+
+  /// Exports one class.
+  private func export(
+    _ name: String,
+    _ snapshot: inout Snapshot,
+    _ progress: inout Progress
+  ) throws(TransferError) {
+    var last = ObjKey.none
+    var isBegun = false
+    for _ in 0..<Self.attempts {
+      if !realm.isCurrent(snapshot) { snapshot = try latest() }
+      let version = snapshot
+      let opened = Result { () throws(TransferError) in try table(name, version) }
+      guard realm.isCurrent(snapshot) else { continue }
+      guard let table = try opened.get() else { return complain("\(name): the class was removed meanwhile", &progress) }
+      if !isBegun { try sink.beginClass(table) }
+      isBegun = true
+      if try export(table, snapshot, after: &last, &progress) { return }
+    }
+    throw .busy
+  }
+
+  private func table(_ name: String, _ snapshot: Snapshot) throws(TransferError) -> Table? {
+    do throws(FormatError) { return try snapshot.table(named: name) } catch { throw .damaged(error.description) }
+  }
+
+  /// Exports what follows `last` in one version; false if the version was overtaken by a newer one.
+  private func export(
+    _ table: Table,
+    _ snapshot: Snapshot,
+    after last: inout ObjKey,
+    _ progress: inout Progress
+  ) throws(TransferError) -> Bool {
+    let renderer = ObjectRenderer(snapshot, style: style)
+    let reader = RescuingCursor(table, after: last)
+    // Made from data that may have been overtaken; then so is what it says.
+    let filter = Result { () throws(TransferError) -> Filter? in
+      if let make = self.filter { try make(table, snapshot) } else { nil }
+    }
+    while true {
+      var complaints: [String] = []
+      var count = 0
+      let outcome = Result { () throws(TransferError) in
+        try fill(reader, renderer, try filter.get(), &complaints, &count)
+      }
+      guard realm.isCurrent(snapshot) else {
+        try sink.dropBatch()
+        return false
+      }
+      let isEnd = try outcome.get()
+      for complaint in complaints { complain(complaint, &progress) }
+      try sink.keepBatch()
+      last = reader.last
+      progress.done += count
+      try onProgress(progress.done, progress.total)
+      if isEnd { return true }
+    }
+  }
+
+  private func complain(_ text: String, _ progress: inout Progress) {
+    progress.complaints += 1
+    onComplaint(text)
+  }
+
+  /// Hands objects to the sink until the batch is full; true at the end of the class.
+  private func fill(
+    _ reader: RescuingCursor,
+    _ renderer: ObjectRenderer,
+    _ filter: Filter?,
+    _ complaints: inout [String],
+    _ count: inout Int
+  ) throws(TransferError) -> Bool {
+    while !sink.isBatchFull && count < Self.batchLimit {
+      guard reader.next(&complaints) else { return true }
+      count += 1
+      do throws(TransferError) {
+        if let filter, try !filter(reader.cursor) { continue }
+        try sink.add(reader.cursor, renderer)
+      } catch .damaged(let text) {
+        complaints.append(text)
+      }
+    }
+    return false
+  }
+
+  /// A batch ends after this many objects, even if a filter passes none.
+  private static let batchLimit = 50_000
+}

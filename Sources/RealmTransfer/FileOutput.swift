@@ -1,0 +1,53 @@
+// Bytes into a file or a descriptor, in big writes.
+
+import Glibc
+import RealmJSON
+
+/// A file that is written from its beginning to its end.
+final class FileOutput {
+  let path: String
+  private let descriptor: Int32
+  private let isOwned: Bool
+
+  /// Collected bytes beyond this many are written.
+  static let batchSize = 256 * 1024
+
+  /// Makes a new file.
+  init(path: String) throws(TransferError) {
+    self.path = path
+    isOwned = true
+    descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+    if descriptor < 0 { throw .file(path, errno) }
+  }
+
+  /// Writes to a descriptor of the caller's.
+  init(descriptor: Int32, name: String) {
+    path = name
+    isOwned = false
+    self.descriptor = descriptor
+  }
+
+  deinit { if isOwned { close(descriptor) } }
+
+  /// Writes all bytes of the buffer and empties it.
+  func write(_ buffer: OutputBuffer) throws(TransferError) {
+    try write(buffer, in: 0..<buffer.count)
+    buffer.reset()
+  }
+
+  /// Writes a part of the buffer.
+  func write(_ buffer: OutputBuffer, in range: Range<Int>) throws(TransferError) {
+    try buffer.withUnsafeBytes { (bytes) throws(TransferError) in
+      var rest = bytes[range]
+      while !rest.isEmpty {
+        let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count < 0 && errno == EINTR { continue }
+        if count < 0 { throw TransferError.file(path, errno) }
+        rest = rest.dropFirst(count)
+      }
+    }
+  }
+
+  /// The text of an errno.
+  static func message(_ code: Int32) -> String { String(cString: strerror(code)) }
+}

@@ -1,0 +1,420 @@
+// Records into objects, in one transaction or in batches.
+//
+// Links may lead to objects that come later: they are left out at first, and the records that have such links are read
+// once more when all objects exist. When records are refused and others shall go on, the batch is begun again without
+// them, because a refused record may have left a part of itself in the transaction.
+
+import FileTree
+import RealmJSON
+public import RealmPages
+
+/// A record that was not taken.
+public struct RejectedRecord: Sendable {
+  /// The file that it is in.
+  public let path: String
+  /// Its first line; 0 if it is a file of its own.
+  public let line: Int
+  /// Why, with the place.
+  public let reason: String
+  /// The record as it stands there.
+  public let bytes: [UInt8]
+}
+
+/// What an import did.
+public struct ImportSummary: Sendable {
+  /// Objects that were made.
+  public var created = 0
+  /// Objects that existed and were changed.
+  public var changed = 0
+  /// Records that told what was stored already.
+  public var unchanged = 0
+  /// Records that were not taken.
+  public var rejected = 0
+}
+
+/// An import into a realm.
+public struct Importer {
+  private let writer: RealmWriter
+  private let source: ImportSource
+  private let defaultClass: String?
+
+  /// Records in one transaction; nil for all.
+  public var batchSize: Int?
+  /// Is told of records that are not taken, once the others of their batch are committed. Without it the first such
+  /// record ends the import.
+  public var onReject: ((RejectedRecord) throws(TransferError) -> Void)?
+  /// Is told the number of records read, and ends the import by throwing.
+  public var onProgress: (Int) throws(TransferError) -> Void = { _ in }
+
+  /// Prepares an import; `defaultClass` is the class of records that do not tell theirs.
+  public init(_ writer: RealmWriter, from source: ImportSource, defaultClass: String? = nil) {
+    self.writer = writer
+    self.source = source
+    self.defaultClass = defaultClass
+  }
+
+  /// A record whose links wait, and its object.
+  private struct Waiting {
+    let position: Record.Position
+    let table: TableKey
+    let object: ObjKey
+  }
+
+  private enum Failure: Error {
+    case rejected(String)
+    case fatal(TransferError)
+  }
+
+  /// One pass over a batch.
+  private struct Pass {
+    var summary = ImportSummary()
+    var waiting: [Waiting] = []
+    var rejected: [(Record.Position, RejectedRecord)] = []
+    var isAtEnd = false
+  }
+
+  // MARK: running
+
+  /// Imports everything.
+  ///
+  /// Cost: O(log n) for each record and link; memory for the changes of one transaction and 40 bytes for each record
+  /// with links that wait.
+  public func run() throws(TransferError) -> ImportSummary {
+    var total = ImportSummary()
+    var waiting: [Waiting] = []
+    var count = 0
+    var place = source.place
+    while true {
+      let pass = try runBatch(from: place, &count)
+      total.add(pass.summary)
+      if batchSize != nil { waiting += pass.waiting }
+      if pass.isAtEnd { break }
+      place = source.place
+    }
+    var next = 0
+    while next < waiting.count {
+      let part = Array(waiting[next...].prefix(batchSize ?? .max))
+      total.rejected += try setLinks(part)
+      next += part.count
+    }
+    return total
+  }
+
+  private func begin() throws(TransferError) -> WriteTransaction {
+    do throws(TransactionError) { return try writer.begin() } catch { throw .transaction(error) }
+  }
+
+  private func commit(_ transaction: consuming WriteTransaction) throws(TransferError) {
+    guard transaction.hasChanges else { return transaction.rollback() }
+    do throws(TransactionError) { _ = try transaction.commit() } catch { throw .transaction(error) }
+  }
+
+  private func runBatch(from place: Record.Position, _ count: inout Int) throws(TransferError) -> Pass {
+    var rejected: [Record.Position: RejectedRecord] = [:]
+    var order: [Record.Position] = []
+    let first = count
+    while true {
+      try source.seek(to: place)
+      count = first
+      let transaction = try begin()
+      var pass = try fill(transaction, leaving: rejected, &count)
+      if batchSize == nil {
+        let state = ImportState(transaction, missingLinks: .refuse)
+        for waiting in pass.waiting where !pass.rejected.contains(where: { $0.0 == waiting.position }) {
+          try setLinks(waiting, state, transaction, &pass.rejected)
+        }
+      }
+      if pass.rejected.isEmpty {
+        try commit(transaction)
+        pass.summary.rejected = order.count
+        for position in order { if let record = rejected[position] { try onReject?(record) } }
+        return pass
+      }
+      transaction.rollback()
+      for (position, record) in pass.rejected where rejected.updateValue(record, forKey: position) == nil {
+        order.append(position)
+      }
+    }
+  }
+
+  /// Applies the records of a batch but those that were rejected before.
+  private func fill(
+    _ transaction: borrowing WriteTransaction,
+    leaving rejected: [Record.Position: RejectedRecord],
+    _ count: inout Int
+  ) throws(TransferError) -> Pass {
+    var pass = Pass()
+    let state = ImportState(transaction, missingLinks: .leaveOut)
+    var left = batchSize ?? .max
+    while left > 0 {
+      guard let record = try source.next() else {
+        pass.isAtEnd = true
+        break
+      }
+      left -= 1
+      count += 1
+      if count % 256 == 0 { try onProgress(count) }
+      if rejected[record.position] != nil { continue }
+      do throws(Failure) {
+        let (table, outcome) = try apply(record, state, transaction)
+        pass.summary.add(outcome)
+        if outcome.missingLinks > 0 {
+          pass.waiting.append(Waiting(position: record.position, table: table, object: outcome.object))
+        }
+      } catch {
+        try reject(record, error, &pass.rejected)
+      }
+    }
+    return pass
+  }
+
+  private func reject(
+    _ record: Record,
+    _ failure: Failure,
+    _ list: inout [(Record.Position, RejectedRecord)]
+  ) throws(TransferError) {
+    switch failure {
+    case .fatal(let error): throw error
+    case .rejected(let reason):
+      guard onReject != nil else { throw .unsuitable(reason) }
+      let rejected = RejectedRecord(path: record.path, line: record.line, reason: reason, bytes: record.bytes)
+      list.append((record.position, rejected))
+    }
+  }
+
+  /// Sets links whose targets exist by now, in a transaction of their own; the number of records rejected.
+  private func setLinks(_ list: [Waiting]) throws(TransferError) -> Int {
+    var skipped: Set<Record.Position> = []
+    var records: [RejectedRecord] = []
+    while true {
+      let transaction = try begin()
+      let state = ImportState(transaction, missingLinks: .refuse)
+      var rejected: [(Record.Position, RejectedRecord)] = []
+      for waiting in list where !skipped.contains(waiting.position) {
+        try setLinks(waiting, state, transaction, &rejected)
+      }
+      if rejected.isEmpty {
+        try commit(transaction)
+        for record in records { try onReject?(record) }
+        return records.count
+      }
+      transaction.rollback()
+      for (position, record) in rejected {
+        skipped.insert(position)
+        records.append(record)
+      }
+    }
+  }
+
+  private func setLinks(
+    _ waiting: Waiting,
+    _ state: ImportState,
+    _ transaction: borrowing WriteTransaction,
+    _ rejected: inout [(Record.Position, RejectedRecord)]
+  ) throws(TransferError) {
+    try source.seek(to: waiting.position)
+    guard let record = try source.next() else { return }
+    do throws(Failure) {
+      let text = try text(of: record, waiting.table, state, transaction)
+      _ = try state.patch(text, to: .object(waiting.object), of: waiting.table, in: transaction, record)
+    } catch {
+      try reject(record, error, &rejected)
+    }
+  }
+
+  // MARK: one record
+
+  private func apply(
+    _ record: Record,
+    _ state: ImportState,
+    _ transaction: borrowing WriteTransaction
+  ) throws(Failure) -> (TableKey, PatchOutcome) {
+    var parsed: JSONText?
+    var name = record.className
+    if record.header == nil {
+      let text = try json(record.bytes, record)
+      parsed = text
+      if record.fileName == nil { name = text.string(ofMember: Member.class) ?? name }
+    }
+    guard let className = name ?? defaultClass else {
+      throw .rejected("\(place(of: record)): no class: name it with --class, or in a member \"$class\"")
+    }
+    guard let table = try state.table(className, transaction) else {
+      throw .rejected("\(place(of: record)): no class \(className); \(try state.classNames(transaction))")
+    }
+    let text: JSONText
+    if let parsed { text = parsed } else { text = try self.text(of: record, table, state, transaction) }
+    let (target, alternative) = try target(of: record, text, table, state, transaction)
+    do throws(Failure) {
+      return (table, try state.patch(text, to: target, of: table, in: transaction, record))
+    } catch {
+      guard let alternative, state.lastWasDuplicate else { throw error }
+      return (table, try state.patch(text, to: alternative, of: table, in: transaction, record))
+    }
+  }
+
+  private func place(of record: Record) -> String {
+    record.line == 0 ? record.path : "\(record.path): line \(record.line)"
+  }
+
+  private func json(_ bytes: [UInt8], _ record: Record) throws(Failure) -> JSONText {
+    do throws(JSONInputError) { return try JSONText(bytes, firstLine: max(1, record.line)) } catch {
+      throw .rejected("\(record.path): \(error)")
+    }
+  }
+
+  /// The text of a record.
+  private func text(
+    of record: Record,
+    _ table: TableKey,
+    _ state: ImportState,
+    _ transaction: borrowing WriteTransaction
+  ) throws(Failure) -> JSONText {
+    guard let header = record.header else { return try json(record.bytes, record) }
+    let fields: CSVRecord
+    do throws(TransferError) {
+      fields = try CSVRecord(record.bytes, line: record.line, of: record.path)
+    } catch { throw .rejected(error.description) }
+    if fields.fields.count != header.count {
+      throw .rejected("\(place(of: record)): \(fields.fields.count) fields instead of \(header.count)")
+    }
+    let facts = try state.facts(table, transaction)
+    return try json(fields.json(header, facts.columns) { facts.keyTypes[$0] }, record)
+  }
+
+  /// The object that a record is for, and the one that it is for if the first exists.
+  private func target(
+    of record: Record,
+    _ text: JSONText,
+    _ table: TableKey,
+    _ state: ImportState,
+    _ transaction: borrowing WriteTransaction
+  ) throws(Failure) -> (PatchTarget, PatchTarget?) {
+    let facts = try state.facts(table, transaction)
+    if let name = record.fileName {
+      switch NameEscaping.parse(file: Array(name.utf8).span.bytes, primaryKey: facts.primaryKey?.type) {
+      case nil: throw .rejected("\(record.path): not the name of an object of \(facts.name)")
+      case .objectKey(let key): return (.keyed(key), .object(key))
+      case .hashed: return (.upsert, nil)
+      case .key(let key):
+        do throws(TransactionError) {
+          let object = try transaction.objectKey(table, primaryKey: Value(key))
+          return (object.map { .object($0) } ?? .named(Value(key)), nil)
+        } catch { throw .fatal(.transaction(error)) }
+      }
+    }
+    if facts.primaryKey != nil { return (.upsert, nil) }
+    do throws(JSONInputError) {
+      guard let key = try text.integer(ofMember: Member.key) else { return (.upsert, nil) }
+      return (.keyed(ObjKey(key)), .object(ObjKey(key)))
+    } catch { throw .rejected("\(record.path): \(error)") }
+  }
+
+  /// What is the same for all records of a transaction.
+  private final class ImportState {
+    struct Facts {
+      let name: String
+      let columns: [Column]
+      let primaryKey: Column?
+      /// The types of the primary keys of the classes that this one links to.
+      let keyTypes: [TableKey: ValueType]
+    }
+
+    private let patcher: ObjectPatcher
+    private var tables: [String: TableKey] = [:]
+    private var known: [TableKey: Facts] = [:]
+    /// Whether the last refusal was that an object exists.
+    private(set) var lastWasDuplicate = false
+
+    init(_ transaction: borrowing WriteTransaction, missingLinks: MissingLinks) {
+      patcher = ObjectPatcher(missingLinks: missingLinks, ignoredMembers: [Member.class, Member.key])
+    }
+
+    func table(_ name: String, _ transaction: borrowing WriteTransaction) throws(Failure) -> TableKey? {
+      if let key = tables[name] { return key }
+      do throws(TransactionError) {
+        guard let key = try transaction.tableKey(named: Table.classPrefix + name) else { return nil }
+        tables[name] = key
+        return key
+      } catch { throw .fatal(.transaction(error)) }
+    }
+
+    func classNames(_ transaction: borrowing WriteTransaction) throws(Failure) -> String {
+      var names: [String] = []
+      do throws(TransactionError) {
+        for key in try transaction.tableKeys() {
+          if let name = try transaction.table(key).className { names.append(name) }
+        }
+      } catch { throw .fatal(.transaction(error)) }
+      return names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
+    }
+
+    func facts(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(Failure) -> Facts {
+      if let facts = known[key] { return facts }
+      do throws(TransactionError) {
+        let table = try transaction.table(key)
+        var keyTypes: [TableKey: ValueType] = [:]
+        for target in table.columns.compactMap(\.targetTable) {
+          keyTypes[target] = try transaction.table(target).primaryKey?.type
+        }
+        let facts = Facts(
+          name: table.className ?? table.name,
+          columns: table.columns,
+          primaryKey: table.primaryKey,
+          keyTypes: keyTypes
+        )
+        known[key] = facts
+        return facts
+      } catch { throw .fatal(.transaction(error)) }
+    }
+
+    func patch(
+      _ text: JSONText,
+      to target: PatchTarget,
+      of table: TableKey,
+      in transaction: borrowing WriteTransaction,
+      _ record: Record
+    ) throws(Failure) -> PatchOutcome {
+      lastWasDuplicate = false
+      do throws(JSONInputError) {
+        return try patcher.apply(text, to: target, of: table, in: transaction)
+      } catch {
+        switch error.kind {
+        case .duplicate: lastWasDuplicate = true
+        case .transaction(let cause): throw .fatal(.transaction(cause))
+        default: break
+        }
+        // The columns of the JSON that stands for a record of CSV would tell nothing.
+        guard record.header != nil else { throw .rejected("\(record.path): \(error)") }
+        let path = error.path.isEmpty ? "" : ", \(error.path)"
+        throw .rejected("\(record.path): line \(record.line)\(path): \(error.problem)")
+      }
+    }
+  }
+}
+
+extension ImportSummary {
+  fileprivate mutating func add(_ outcome: PatchOutcome) {
+    if outcome.wasCreated { created += 1 } else if outcome.hasChanged { changed += 1 } else { unchanged += 1 }
+  }
+
+  fileprivate mutating func add(_ other: ImportSummary) {
+    created += other.created
+    changed += other.changed
+    unchanged += other.unchanged
+    rejected += other.rejected
+  }
+}
+
+extension Value {
+  /// A primary key as a value.
+  init(_ key: PrimaryKey) {
+    switch key {
+    case .null: self = .null
+    case .int(let value): self = .int(value)
+    case .string(let bytes): self = .string(bytes)
+    case .objectID(let value): self = .objectID(value)
+    case .uuid(let value): self = .uuid(value)
+    }
+  }
+}

@@ -1,0 +1,135 @@
+// A file that is read line by line or record by record, from any place of it. What cannot be read twice, such as a
+// pipe, is kept in a file without a name first.
+
+import Glibc
+
+/// Reads lines and records of CSV.
+final class InputFile {
+  let path: String
+  let name: String
+  private let descriptor: Int32
+  private var buffer: [UInt8] = []
+  /// Where the next line begins in `buffer`, and where `buffer` begins in the file.
+  private var start = 0
+  private var base = 0
+  /// The number of the last line, from 1.
+  private(set) var line = 0
+
+  private static let chunkSize = 1 << 18
+  /// As long as the longest text of an object.
+  private static let longestLine = 1 << 30
+
+  /// Opens a file, or standard input for `-`.
+  init(path: String) throws(TransferError) {
+    self.path = path
+    name = path == "-" ? "standard input" : path
+    let opened = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
+    if opened < 0 { throw .file(name, errno) }
+    var status = stat()
+    if fstat(opened, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
+      descriptor = opened
+      return
+    }
+    defer { close(opened) }
+    descriptor = try Self.kept(opened, name)
+  }
+
+  deinit { close(descriptor) }
+
+  /// A file without a name with all that a descriptor gives.
+  private static func kept(_ source: Int32, _ name: String) throws(TransferError) -> Int32 {
+    guard let file = tmpfile() else { throw .file("a temporary file", errno) }
+    defer { fclose(file) }
+    let copy = dup(fileno(file))
+    if copy < 0 { throw .file("a temporary file", errno) }
+    var chunk = [UInt8](repeating: 0, count: chunkSize)
+    while true {
+      let count = read(source, &chunk, chunk.count)
+      if count == 0 { return copy }
+      if count < 0 {
+        let code = errno
+        close(copy)
+        throw .file(name, code)
+      }
+      var written = 0
+      while written < count {
+        let part = Array(chunk[written..<count])
+        let done = write(copy, part, part.count)
+        if done < 0 {
+          let code = errno
+          close(copy)
+          throw .file("a temporary file", code)
+        }
+        written += done
+      }
+    }
+  }
+
+  /// The place of the next line in the file.
+  var offset: Int { base + start }
+
+  /// Goes on with the line at a place, which comes after `line` lines.
+  func seek(to offset: Int, line: Int) {
+    buffer = []
+    start = 0
+    base = offset
+    self.line = line
+  }
+
+  /// The next line without its end; nil after the last.
+  func readLine() throws(TransferError) -> [UInt8]? {
+    var searched = start
+    while true {
+      if let end = buffer[searched...].firstIndex(of: 0x0A) {
+        defer { start = end + 1 }
+        line += 1
+        return Array(buffer[start..<end])
+      }
+      searched = buffer.count
+      if buffer.count - start > Self.longestLine {
+        throw .unsuitable("\(name): line \(line + 1) is longer than 1 GiB")
+      }
+      if start > 0 {
+        buffer.removeFirst(start)
+        base += start
+        searched -= start
+        start = 0
+      }
+      var chunk = [UInt8](repeating: 0, count: Self.chunkSize)
+      let count = pread(descriptor, &chunk, chunk.count, base + buffer.count)
+      if count < 0 { throw .file(name, errno) }
+      if count == 0 {
+        if buffer.isEmpty { return nil }
+        defer { (base, start, buffer) = (base + buffer.count, 0, []) }
+        line += 1
+        return buffer
+      }
+      buffer += chunk[..<count]
+    }
+  }
+
+  /// The next record of CSV: lines up to one where no quotes are open.
+  func readRecord() throws(TransferError) -> [UInt8]? {
+    guard var record = try readLine() else { return nil }
+    var isOpen = record.count { $0 == UInt8(ascii: "\"") } % 2 == 1
+    while isOpen {
+      guard let more = try readLine() else {
+        throw .unsuitable("\(name): line \(line): quotes are open at the end of the file")
+      }
+      record.append(0x0A)
+      record += more
+      if more.count(where: { $0 == UInt8(ascii: "\"") }) % 2 == 1 { isOpen = false }
+    }
+    return record
+  }
+
+  /// All that is left.
+  func readRest() throws(TransferError) -> [UInt8] {
+    var rest: [UInt8] = []
+    while let line = try readLine() {
+      rest += line
+      rest.append(0x0A)
+    }
+    return rest
+  }
+}

@@ -1,0 +1,85 @@
+// JSON Lines: one compact object a line. What a line cannot say by itself stands in members before the properties:
+// `$class` where several classes share a stream, `$key` where a class has no primary key.
+
+import FileTree
+import RealmJSON
+import RealmPages
+
+/// Writes JSON Lines: a stream, or a directory with a file for each class.
+final class LineSink: ExportSink {
+  private let target: ExportTarget
+  private var output: FileOutput?
+  private var sharesStream = false
+  private let buffer = OutputBuffer()
+  /// `{"$class":"Person",`, or nothing but the brace.
+  private let prefix = OutputBuffer()
+  private let scratch = OutputBuffer()
+  private var tellsKey = false
+
+  init(_ target: ExportTarget) { self.target = target }
+
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
+    sharesStream = tables.count > 1
+    try Member.check(tables)
+    switch target {
+    case .stream(let descriptor): output = FileOutput(descriptor: descriptor, name: "standard output")
+    case .path(let path): try makeDirectory(path)
+    }
+  }
+
+  func beginClass(_ table: Table) throws(TransferError) {
+    let name = table.className ?? table.name
+    prefix.reset()
+    prefix.append("{")
+    if case .path(let path) = target {
+      output = try FileOutput(path: "\(path)/\(NameEscaping.directory(of: name)).jsonl")
+    } else if sharesStream {
+      prefix.append("\"$class\":")
+      prefix.append(quoted: name)
+    }
+    tellsKey = table.primaryKey == nil
+  }
+
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
+    if prefix.count == 1 && !tellsKey {
+      return try renderer.sparing { () throws(RenderError) in
+        try renderer.render(cursor, layout: .compact, into: buffer)
+      }
+    }
+    scratch.reset()
+    try renderer.sparing { () throws(RenderError) in try renderer.render(cursor, layout: .compact, into: scratch) }
+    buffer.append(prefix, in: 0..<prefix.count)
+    if tellsKey {
+      if prefix.count > 1 { buffer.append(",") }
+      buffer.append("\"$key\":")
+      buffer.append(decimal: cursor.key.value)
+    }
+    // An object without properties is `{}` and a line break.
+    if scratch.count > 3 { buffer.append(",") }
+    buffer.append(scratch, in: 1..<scratch.count)
+  }
+
+  var isBatchFull: Bool { buffer.count >= FileOutput.batchSize }
+
+  func keepBatch() throws(TransferError) { try output?.write(buffer) }
+
+  func dropBatch() { buffer.reset() }
+}
+
+/// Members of a line that are no properties.
+enum Member {
+  static let `class` = "$class"
+  static let key = "$key"
+
+  /// Refuses classes with a property of such a name, whose values would be taken for something else.
+  static func check(_ tables: [Table]) throws(TransferError) {
+    for table in tables {
+      for column in table.columns where column.name == Self.class || column.name == key {
+        throw .unsuitable(
+          "\(table.className ?? table.name) has a property \"\(column.name)\", a name with a meaning of its own in this"
+            + " format; export it with --format json"
+        )
+      }
+    }
+  }
+}

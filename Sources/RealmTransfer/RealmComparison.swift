@@ -1,0 +1,220 @@
+// What differs between two versions: classes and properties by name, objects by primary key, or by object key where a
+// class has none; values by their texts.
+
+import FileTree
+import RealmJSON
+public import RealmPages
+
+/// One difference between two realms, the old and the new one.
+public enum Difference: Sendable {
+  /// A class or property, in words; the old or the new is nil where there is none.
+  case schema(String, old: String?, new: String?)
+  /// An object that only the old one has: its class, file name and text.
+  case removed(className: String, name: String, text: String)
+  /// An object that only the new one has.
+  case added(className: String, name: String, text: String)
+  /// An object that both have, and the properties that differ, as JSON.
+  case changed(className: String, name: String, [(property: String, old: String, new: String)])
+}
+
+/// Compares two versions.
+public final class RealmComparison {
+  private struct Side {
+    let snapshot: Snapshot
+    let renderer: ObjectRenderer
+    let text = OutputBuffer()
+
+    init(_ snapshot: Snapshot) {
+      self.snapshot = snapshot
+      renderer = ObjectRenderer(snapshot)
+    }
+  }
+
+  private let old: Side
+  private let new: Side
+  private let classes: [String]?
+
+  /// Is told of what is damaged and left out.
+  public var onComplaint: (String) -> Void = { _ in }
+
+  /// Prepares the comparison of some classes, or of all.
+  public init(_ old: Snapshot, _ new: Snapshot, classes: [String]?) {
+    self.old = Side(old)
+    self.new = Side(new)
+    self.classes = classes
+  }
+
+  /// Calls `body` with each difference: the schema first, then class by class.
+  ///
+  /// Cost: both realms are read once, and O(log n) for each object.
+  public func run(_ body: (Difference) throws(TransferError) -> Void) throws(TransferError) {
+    let (oldSchema, newSchema) = (try schema(old), try schema(new))
+    let names = oldSchema.classes.map(\.name) + newSchema.classes.map(\.name).filter { oldSchema[$0] == nil }
+    if let missing = classes?.first(where: { !names.contains($0) }) {
+      throw .missingClass("no class \(missing); there are \(names.joined(separator: ", "))")
+    }
+    let chosen = names.filter { classes?.contains($0) ?? true }
+    for name in chosen { try compareSchema(name, oldSchema[name], newSchema[name], body) }
+    for name in chosen { try compareObjects(name, body) }
+  }
+
+  private func schema(_ side: Side) throws(TransferError) -> SchemaDescription {
+    do throws(FormatError) { return try SchemaDescription(side.snapshot) } catch { throw .damaged(error.description) }
+  }
+
+  // MARK: schema
+
+  private func compareSchema(
+    _ name: String,
+    _ old: ClassDescription?,
+    _ new: ClassDescription?,
+    _ body: (Difference) throws(TransferError) -> Void
+  ) throws(TransferError) {
+    func words(_ description: ClassDescription?) -> String? {
+      description.map { "\($0.kind)" + ($0.primaryKey.map { ", primary key \($0)" } ?? "") }
+    }
+    if words(old) != words(new) { try body(.schema(name, old: words(old), new: words(new))) }
+    func words(_ property: PropertyDescription?) -> String? {
+      property.map { $0.typeText + ($0.index.map { $0 == .fullText ? ", full-text index" : ", indexed" } ?? "") }
+    }
+    let properties = (old?.properties ?? []).map(\.name)
+    for property in properties + (new?.properties ?? []).map(\.name).filter({ !properties.contains($0) }) {
+      let (before, after) = (words(old?[property]), words(new?[property]))
+      if before != after { try body(.schema("\(name).\(property)", old: before, new: after)) }
+    }
+  }
+
+  // MARK: objects
+
+  private func table(_ name: String, _ side: Side) throws(TransferError) -> Table? {
+    do throws(FormatError) {
+      let table = try side.snapshot.table(named: Table.classPrefix + name)
+      return table?.kind == .embedded ? nil : table
+    } catch { throw .damaged(error.description) }
+  }
+
+  private func compareObjects(
+    _ name: String,
+    _ body: (Difference) throws(TransferError) -> Void
+  ) throws(TransferError) {
+    let (before, after) = (try table(name, old), try table(name, new))
+    let pair = before.flatMap { before in after.map { ClassPair(name, before, $0) } }
+    if let before {
+      try forEachObject(of: before) { (cursor) throws(TransferError) in
+        if let pair, let key = try pair.counterpart(of: cursor) {
+          try compare(cursor, key, pair, body)
+        } else {
+          let (file, text) = try show(cursor, old)
+          try body(.removed(className: name, name: file, text: text))
+        }
+      }
+    }
+    if let after {
+      let back = before.map { ClassPair(name, after, $0) }
+      try forEachObject(of: after) { (cursor) throws(TransferError) in
+        if let back, try back.counterpart(of: cursor) != nil { return }
+        let (file, text) = try show(cursor, new)
+        try body(.added(className: name, name: file, text: text))
+      }
+    }
+  }
+
+  private func forEachObject(
+    of table: Table,
+    _ body: (ObjectCursor) throws(TransferError) -> Void
+  ) throws(TransferError) {
+    let reader = RescuingCursor(table, after: .none)
+    var complaints: [String] = []
+    while reader.next(&complaints) {
+      do throws(TransferError) { try body(reader.cursor) } catch .damaged(let text) { complaints.append(text) }
+      for complaint in complaints { onComplaint(complaint) }
+      complaints = []
+    }
+    for complaint in complaints { onComplaint(complaint) }
+  }
+
+  private func show(_ cursor: ObjectCursor, _ side: Side) throws(TransferError) -> (name: String, text: String) {
+    side.text.reset()
+    try side.renderer.sparing { () throws(RenderError) in
+      try side.renderer.render(cursor, layout: .compact, into: side.text)
+    }
+    side.text.truncate(to: side.text.count - 1)
+    return (try fileName(of: cursor), side.text.string)
+  }
+
+  private func compare(
+    _ cursor: ObjectCursor,
+    _ key: ObjKey,
+    _ pair: ClassPair,
+    _ body: (Difference) throws(TransferError) -> Void
+  ) throws(TransferError) {
+    let other = pair.newCursor
+    var changes: [(property: String, old: String, new: String)] = []
+    for (index, newIndex) in pair.properties {
+      old.text.reset()
+      new.text.reset()
+      try old.renderer.sparing { () throws(RenderError) in
+        try old.renderer.render(property: index, of: cursor, into: old.text)
+      }
+      try new.renderer.sparing { () throws(RenderError) in
+        try new.renderer.render(property: newIndex, of: other, into: new.text)
+      }
+      if old.text.holdsSame(as: new.text) { continue }
+      changes.append((cursor.table.columns[index].name, old.text.string, new.text.string))
+    }
+    if !changes.isEmpty { try body(.changed(className: pair.name, name: try fileName(of: cursor), changes)) }
+  }
+
+  /// The file name of an object in a mounted tree.
+  private func fileName(of cursor: ObjectCursor) throws(TransferError) -> String {
+    let out = OutputBuffer()
+    do throws(FormatError) {
+      if let column = cursor.table.primaryKeyIndex, try NameEscaping.append(fileOf: cursor.value(column), to: out) {
+        return out.string
+      }
+    } catch { throw .damaged(error.description) }
+    NameEscaping.append(fileOf: cursor.key, to: out)
+    return out.string
+  }
+}
+
+/// A class in both realms.
+private final class ClassPair {
+  let name: String
+  private let new: Table
+  private let primaryKey: Int?
+  let newCursor: ObjectCursor
+  /// The positions of the properties that both have.
+  let properties: [(old: Int, new: Int)]
+
+  init(_ name: String, _ old: Table, _ new: Table) {
+    self.name = name
+    self.new = new
+    newCursor = ObjectCursor(new)
+    properties = old.columns.enumerated().compactMap { index, column in
+      new.columns.firstIndex { $0.name == column.name }.map { (index, $0) }
+    }
+    // Objects are known by their primary keys if both classes have the same.
+    let isSame = old.primaryKey != nil && old.primaryKey?.name == new.primaryKey?.name
+    primaryKey = isSame ? old.primaryKeyIndex : nil
+  }
+
+  /// The object of the new realm for the one that the cursor stands on; `newCursor` stands on it then.
+  func counterpart(of cursor: ObjectCursor) throws(TransferError) -> ObjKey? {
+    do throws(FormatError) {
+      var key: ObjKey? = cursor.key
+      if let primaryKey {
+        guard let value = PrimaryKey(try cursor.value(primaryKey)) else { return nil }
+        key = try new.objectKey(primaryKey: value)
+      }
+      guard let key, try newCursor.seek(key) else { return nil }
+      return key
+    } catch { throw .damaged(error.description) }
+  }
+}
+
+extension OutputBuffer {
+  fileprivate func holdsSame(as other: OutputBuffer) -> Bool {
+    count == other.count && withUnsafeBytes { bytes in other.withUnsafeBytes { bytes.elementsEqual($0) } }
+  }
+}

@@ -1,0 +1,79 @@
+// The few calls of libsqlite3 that an export needs.
+
+import CSQLite
+import RealmPages
+
+/// A new database.
+final class SQLiteDatabase {
+  private let path: String
+  fileprivate var handle: OpaquePointer?
+
+  /// Opens a file that does not exist yet.
+  init(path: String) throws(TransferError) {
+    self.path = path
+    if sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil) != SQLITE_OK { throw failure() }
+  }
+
+  deinit { sqlite3_close_v2(handle) }
+
+  /// Runs statements that have no result.
+  func execute(_ sql: String) throws(TransferError) {
+    if sqlite3_exec(handle, sql, nil, nil, nil) != SQLITE_OK { throw failure() }
+  }
+
+  /// What the last call complained of.
+  func failure() -> TransferError {
+    .unsuitable("\(path): SQLite: \(String(cString: sqlite3_errmsg(handle)))")
+  }
+}
+
+/// A statement that is run again and again.
+final class SQLiteStatement {
+  private let database: SQLiteDatabase
+  private var handle: OpaquePointer?
+
+  /// Prepares a statement.
+  init(_ database: SQLiteDatabase, _ sql: String) throws(TransferError) {
+    self.database = database
+    if sqlite3_prepare_v2(database.handle, sql, -1, &handle, nil) != SQLITE_OK { throw database.failure() }
+  }
+
+  deinit { sqlite3_finalize(handle) }
+
+  func bind(_ index: Int, _ value: Int64) { sqlite3_bind_int64(handle, Int32(index), value) }
+  func bind(_ index: Int, _ value: Double) { sqlite3_bind_double(handle, Int32(index), value) }
+  func bindNull(_ index: Int) { sqlite3_bind_null(handle, Int32(index)) }
+
+  /// Binds a text that stays where it is until `run()` returns.
+  func bind(text view: ByteView, _ index: Int) { bind(text: view.unsafeBytes, in: 0..<view.count, index) }
+
+  /// Binds a part of bytes that stay where they are until `run()` returns.
+  func bind(text bytes: UnsafeRawBufferPointer, in range: Range<Int>, _ index: Int) {
+    let part = UnsafeRawBufferPointer(rebasing: bytes[range])
+    let base = part.baseAddress?.assumingMemoryBound(to: CChar.self)
+    sqlite3_bind_text64(handle, Int32(index), base, UInt64(part.count), nil, UInt8(SQLITE_UTF8))
+  }
+
+  /// Binds bytes that stay where they are until `run()` returns.
+  func bind(blob view: ByteView, _ index: Int) {
+    if view.count == 0 {
+      sqlite3_bind_zeroblob(handle, Int32(index), 0)
+    } else {
+      sqlite3_bind_blob64(handle, Int32(index), view.unsafeBytes.baseAddress, UInt64(view.count), nil)
+    }
+  }
+
+  /// Runs the statement with what is bound.
+  func run() throws(TransferError) {
+    let code = sqlite3_step(handle)
+    sqlite3_reset(handle)
+    switch code {
+    case SQLITE_DONE, SQLITE_ROW: return
+    // Two objects with one primary key: only damage does that.
+    case SQLITE_CONSTRAINT:
+      guard case .unsuitable(let text) = database.failure() else { return }
+      throw .damaged(text)
+    default: throw database.failure()
+    }
+  }
+}

@@ -1,0 +1,288 @@
+// A SQLite database: a table for each class, with the object key as `_key`, a foreign key for each link, and a child
+// table for each collection.
+//
+// Everything is one transaction; each batch is a savepoint of it. Foreign keys are not enforced while objects come, for
+// links lead forwards and in circles.
+
+import Glibc
+import RealmJSON
+import RealmPages
+
+/// Writes a SQLite database.
+final class SQLiteSink: ExportSink {
+  private let target: ExportTarget
+  private var database: SQLiteDatabase?
+  private var plans: [TableKey: Plan] = [:]
+  private var plan: Plan?
+  private var indexes: [String] = []
+  private var count = 0
+  private let scratch = OutputBuffer()
+  private var savepoint: SQLiteStatement?
+  private var release: SQLiteStatement?
+
+  /// One class and its tables.
+  private final class Plan {
+    let insert: SQLiteStatement
+    /// By the position of the property; nil where it is a column of the class's own table.
+    let children: [SQLiteStatement?]
+
+    init(_ insert: SQLiteStatement, _ children: [SQLiteStatement?]) {
+      (self.insert, self.children) = (insert, children)
+    }
+  }
+
+  init(_ target: ExportTarget) { self.target = target }
+
+  var wantsEmbeddedClasses: Bool { true }
+
+  // MARK: tables
+
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
+    guard case .path(let path) = target else { throw .unsuitable("a SQLite database needs a file to go to") }
+    if database == nil {
+      let database = try SQLiteDatabase(path: path)
+      // The file gets its name when it is complete, so nothing need survive a crash before.
+      try database.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA page_size = 4096; BEGIN")
+      self.database = database
+    } else {
+      // A commit came between: once more.
+      try database?.execute("ROLLBACK; BEGIN")
+    }
+    guard let database else { return }
+    savepoint = try SQLiteStatement(database, "SAVEPOINT object")
+    release = try SQLiteStatement(database, "RELEASE object")
+    plans = [:]
+    indexes = []
+    var used = Names(reserved: [])
+    var names: [TableKey: String] = [:]
+    for table in tables { names[table.key] = used.take(table.className ?? table.name) }
+    for table in tables { try makeTables(table, names, &used, database) }
+    try database.execute("SAVEPOINT batch")
+  }
+
+  private func makeTables(
+    _ table: Table,
+    _ names: [TableKey: String],
+    _ used: inout Names,
+    _ database: SQLiteDatabase
+  ) throws(TransferError) {
+    guard let name = names[table.key] else { return }
+    var columns = ["\"_key\" INTEGER PRIMARY KEY"]
+    var columnNames = Names(reserved: ["_key"])
+    var children: [SQLiteStatement?] = []
+    var count = 1
+    for column in table.columns {
+      let reference = column.targetTable.flatMap { names[$0] }.map { " REFERENCES \(quoted($0)) (\"_key\")" } ?? ""
+      let value = column.type == .mixed ? "" : " " + Self.affinity(column.type)
+      guard let collection = column.collection else {
+        let own = columnNames.take(column.name)
+        let isKey = table.primaryKey?.key == column.key
+        columns.append(quoted(own) + value + (isKey ? " UNIQUE" : "") + reference)
+        if column.index != nil && !isKey || !reference.isEmpty {
+          indexes.append(
+            "CREATE INDEX \(quoted(used.take("\(name).\(own).index"))) ON \(quoted(name)) (\(quoted(own)))"
+          )
+        }
+        children.append(nil)
+        count += 1
+        continue
+      }
+      let child = used.take("\(name).\(column.name)")
+      let (place, type) = collection == .dictionary ? ("_name", "TEXT") : ("_index", "INTEGER")
+      try database.execute(
+        """
+        CREATE TABLE \(quoted(child)) ("_owner" INTEGER REFERENCES \(quoted(name)) ("_key"), "\(place)" \(type), \
+        "value"\(value)\(reference), PRIMARY KEY ("_owner", "\(place)")) WITHOUT ROWID
+        """
+      )
+      children.append(try SQLiteStatement(database, "INSERT INTO \(quoted(child)) VALUES (?, ?, ?)"))
+    }
+    try database.execute("CREATE TABLE \(quoted(name)) (\(columns.joined(separator: ", ")))")
+    let marks = Array(repeating: "?", count: count).joined(separator: ", ")
+    plans[table.key] = Plan(try SQLiteStatement(database, "INSERT INTO \(quoted(name)) VALUES (\(marks))"), children)
+  }
+
+  private static func affinity(_ type: ValueType) -> String {
+    switch type {
+    case .int, .bool, .link: "INTEGER"
+    case .float, .double: "REAL"
+    case .data: "BLOB"
+    case .string, .date, .decimal128, .objectID, .uuid: "TEXT"
+    case .mixed: ""
+    }
+  }
+
+  func beginClass(_ table: Table) { plan = plans[table.key] }
+
+  // MARK: objects
+
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
+    guard let plan, let database else { return }
+    count += 1
+    // One row needs no savepoint.
+    guard plan.children.contains(where: { $0 != nil }) else { return try insert(cursor, plan, renderer) }
+    try savepoint?.run()
+    do throws(TransferError) {
+      try insert(cursor, plan, renderer)
+    } catch {
+      try database.execute("ROLLBACK TO object; RELEASE object")
+      throw error
+    }
+    try release?.run()
+  }
+
+  private func insert(_ cursor: ObjectCursor, _ plan: Plan, _ renderer: ObjectRenderer) throws(TransferError) {
+    let columns = cursor.table.columns
+    plan.insert.bind(1, cursor.key.value)
+    // Texts that are made here must stay where they are until the statement has run.
+    scratch.reset()
+    var texts: [(parameter: Int, end: Int)] = []
+    var parameter = 1
+    for (index, column) in columns.enumerated() where column.collection == nil {
+      parameter += 1
+      let value = try read { () throws(FormatError) in try cursor.value(index) }
+      if try !bind(value, parameter, plan.insert, index, cursor, renderer) { texts.append((parameter, scratch.count)) }
+    }
+    var start = 0
+    scratch.withUnsafeBytes { bytes in
+      for text in texts {
+        plan.insert.bind(text: bytes, in: start..<text.end, text.parameter)
+        start = text.end
+      }
+    }
+    try plan.insert.run()
+    for (index, child) in plan.children.enumerated() {
+      guard let child else { continue }
+      let value = try read { () throws(FormatError) in try cursor.value(index) }
+      switch value {
+      case .list(var list), .set(var list):
+        for position in 0..<list.count {
+          let element = try read { () throws(FormatError) in try list.value(at: position) }
+          // Links to objects that do not exist yet do not show.
+          if columns[index].type == .link, case .link(_, let key) = element, key.value < 0 { continue }
+          child.bind(2, Int64(position))
+          try insert(element, index, cursor, child, renderer)
+        }
+      case .dictionary(var entries):
+        for position in 0..<entries.count {
+          let name = try read { () throws(FormatError) in try entries.key(at: position) }
+          child.bind(text: name, 2)
+          let value = try read { () throws(FormatError) in try entries.value(at: position) }
+          try insert(value, index, cursor, child, renderer)
+        }
+      default: break
+      }
+    }
+  }
+
+  private func insert(
+    _ element: ValueView,
+    _ property: Int,
+    _ cursor: ObjectCursor,
+    _ child: SQLiteStatement,
+    _ renderer: ObjectRenderer
+  ) throws(TransferError) {
+    child.bind(1, cursor.key.value)
+    scratch.reset()
+    if try !bind(element, 3, child, property, cursor, renderer) {
+      scratch.withUnsafeBytes { child.bind(text: $0, in: 0..<$0.count, 3) }
+    }
+    try child.run()
+  }
+
+  private func read<R>(_ body: () throws(FormatError) -> R) throws(TransferError) -> R {
+    do throws(FormatError) { return try body() } catch { throw .damaged(error.description) }
+  }
+
+  /// Binds a value; false if its text was appended to `scratch` instead: JSON where SQL has no such thing.
+  private func bind(
+    _ value: ValueView,
+    _ parameter: Int,
+    _ statement: SQLiteStatement,
+    _ property: Int,
+    _ cursor: ObjectCursor,
+    _ renderer: ObjectRenderer
+  ) throws(TransferError) -> Bool {
+    func json() throws(TransferError) {
+      try renderer.sparing { () throws(RenderError) in
+        try renderer.render(value, property: property, of: cursor, into: scratch)
+      }
+    }
+    switch value {
+    case .null: statement.bindNull(parameter)
+    case .int(let value): statement.bind(parameter, value)
+    case .bool(let value): statement.bind(parameter, Int64(value ? 1 : 0))
+    case .float(let value) where !value.isNaN: statement.bind(parameter, Double(value))
+    case .double(let value) where !value.isNaN: statement.bind(parameter, value)
+    case .float, .double:
+      // SQLite takes NaN for null.
+      scratch.append("NaN")
+      return false
+    case .string(let value): statement.bind(text: value, parameter)
+    case .data(let value): statement.bind(blob: value, parameter)
+    case .date(let value):
+      if !scratch.append(date: value) { try json() }
+      return false
+    case .decimal128(let value):
+      scratch.append(value)
+      return false
+    case .objectID(let value):
+      scratch.append(value)
+      return false
+    case .uuid(let value):
+      scratch.append(value)
+      return false
+    case .link(_, let key) where key.value < 0: statement.bindNull(parameter)
+    case .link(_, let key) where cursor.table.columns[property].type == .link: statement.bind(parameter, key.value)
+    case .link:
+      try json()
+      return false
+    case .list, .set, .dictionary:
+      try json()
+      return false
+    }
+    return true
+  }
+
+  // MARK: batches
+
+  var isBatchFull: Bool { count >= 2000 }
+
+  func keepBatch() throws(TransferError) {
+    count = 0
+    try database?.execute("RELEASE batch; SAVEPOINT batch")
+  }
+
+  func dropBatch() throws(TransferError) {
+    count = 0
+    try database?.execute("ROLLBACK TO batch")
+  }
+
+  func finish() throws(TransferError) {
+    for index in indexes { try database?.execute(index) }
+    try database?.execute("COMMIT")
+    (plans, plan, savepoint, release, database) = ([:], nil, nil, nil, nil)
+  }
+}
+
+/// Names that SQLite tells apart; it takes `A` for `a`.
+private struct Names {
+  private var used: Set<String>
+
+  init(reserved: [String]) { used = Set(reserved) }
+
+  /// The name itself, or with a number behind it if it is taken.
+  mutating func take(_ name: String) -> String {
+    let wanted = name.isEmpty || name.lowercased().hasPrefix("sqlite_") ? "_" + name : name
+    var candidate = wanted, number = 1
+    while !used.insert(candidate.lowercased()).inserted {
+      number += 1
+      candidate = "\(wanted)_\(number)"
+    }
+    return candidate
+  }
+}
+
+private func quoted(_ name: String) -> String {
+  "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+}

@@ -1,0 +1,68 @@
+// The files of a mounted tree, byte for byte: a directory for each class, a file for each object.
+
+import FileTree
+import Glibc
+import RealmJSON
+import RealmPages
+
+/// Writes a tree of JSON files.
+final class TreeSink: ExportSink {
+  private let target: ExportTarget
+  private var root = ""
+  private var directory = ""
+  private let texts = OutputBuffer()
+  private let name = OutputBuffer()
+  private var files: [(name: String, end: Int)] = []
+
+  init(_ target: ExportTarget) { self.target = target }
+
+  func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
+    guard case .path(let path) = target else { throw .unsuitable("a tree of files needs a directory to go to") }
+    root = path
+    try makeDirectory(root)
+  }
+
+  func beginClass(_ table: Table) throws(TransferError) {
+    directory = root + "/" + NameEscaping.directory(of: table.className ?? table.name)
+    try makeDirectory(directory)
+  }
+
+  func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
+    let start = texts.count
+    try renderer.sparing { () throws(RenderError) in try renderer.render(cursor, layout: .pretty, into: texts) }
+    do throws(FormatError) { files.append((try fileName(of: cursor), texts.count)) } catch {
+      texts.truncate(to: start)
+      throw .damaged(error.description)
+    }
+  }
+
+  private func fileName(of cursor: ObjectCursor) throws(FormatError) -> String {
+    name.reset()
+    if let column = cursor.table.primaryKeyIndex, try NameEscaping.append(fileOf: cursor.value(column), to: name) {
+      return name.string
+    }
+    NameEscaping.append(fileOf: cursor.key, to: name)
+    return name.string
+  }
+
+  var isBatchFull: Bool { texts.count >= FileOutput.batchSize }
+
+  func keepBatch() throws(TransferError) {
+    var start = 0
+    for file in files {
+      try FileOutput(path: directory + "/" + file.name).write(texts, in: start..<file.end)
+      start = file.end
+    }
+    dropBatch()
+  }
+
+  func dropBatch() {
+    texts.reset()
+    files.removeAll(keepingCapacity: true)
+  }
+}
+
+/// Makes a directory with the usual mode.
+func makeDirectory(_ path: String) throws(TransferError) {
+  if mkdir(path, 0o777) != 0 { throw .file(path, errno) }
+}

@@ -1,0 +1,57 @@
+// `realmfs create`: a new realm with the classes of a schema, complete or not at all.
+import RealmJSON
+import RealmPages
+
+/// The command `create`.
+enum CreateCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let path = arguments.operands[0]
+    let schema = try arguments.value(.schemaFile).map { (file) throws(CommandFailure) in try Self.schema(file) }
+    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+      try source.read(verbose: arguments.has(.verbose))
+    }
+    let staging = try Staging(for: path)
+    try make(Configuration(path: staging.path, encryptionKey: key), schema, shownPath: path)
+    try staging.publishFile()
+    return .done
+  }
+
+  /// The schema in a file, or from standard input for `-`.
+  private static func schema(_ file: String) throws(CommandFailure) -> SchemaDescription {
+    let bytes: [UInt8]
+    do throws(Errno) { bytes = try System.bytes(ofFile: file) } catch {
+      throw CommandFailure(.unreadable, "\(file): \(System.message(error.code))")
+    }
+    do throws(JSONInputError) {
+      return try SchemaDescription(RealmJSON.JSONText(bytes))
+    } catch {
+      throw CommandFailure(.failure, "\(file == "-" ? "standard input" : file): \(error)")
+    }
+  }
+
+  private static func make(
+    _ configuration: Configuration,
+    _ schema: SchemaDescription?,
+    shownPath: String
+  ) throws(CommandFailure) {
+    let writer = try translating(shownPath) { () throws(TransactionError) in
+      try RealmWriter(configuration, create: true)
+    }
+    let transaction = try translating(shownPath) { () throws(TransactionError) in try writer.begin() }
+    if let schema {
+      do throws(SchemaChangeError) {
+        try SchemaChange(to: schema, in: transaction).apply(transaction)
+      } catch {
+        throw CommandFailure(.failure, "\(shownPath): the schema cannot be made: \(error)")
+      }
+    }
+    do throws(TransactionError) { _ = try transaction.commit() } catch { throw CommandFailure(error, path: shownPath) }
+  }
+
+  private static func translating<R: ~Copyable>(
+    _ path: String,
+    _ body: () throws(TransactionError) -> R
+  ) throws(CommandFailure) -> R {
+    do throws(TransactionError) { return try body() } catch { throw CommandFailure(error, path: path) }
+  }
+}

@@ -1,0 +1,154 @@
+// `realmfs diff`: what differs between two realms, with the exit codes of diff(1).
+import Glibc
+import RealmJSON
+import RealmPages
+import RealmTransfer
+
+/// The command `diff`.
+enum DiffCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    do throws(CommandFailure) {
+      return try compare(arguments)
+    } catch  where error.code == .failure {
+      // 1 means that there are differences.
+      throw CommandFailure(.usage, error.message)
+    }
+  }
+
+  private static func compare(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+      try source.read(verbose: arguments.has(.verbose))
+    }
+    let old = try open(arguments.operands[0], key), new = try open(arguments.operands[1], key)
+    let printer = DifferencePrinter(isJSON: arguments.has(.json))
+    for _ in 0..<RealmSource.attempts {
+      let (before, after) = (try old.latest(), try new.latest())
+      let outcome = Result { () throws(CommandFailure) in
+        try run(before, after, arguments, printer) {
+          old.realm.isCurrent(before) && new.realm.isCurrent(after)
+        }
+      }
+      if old.realm.isCurrent(before), new.realm.isCurrent(after) { return try outcome.get() }
+      if printer.hasPrinted { throw old.realm.isCurrent(before) ? new.tooBusy : old.tooBusy }
+      printer.forget()
+    }
+    throw old.tooBusy
+  }
+
+  /// Opens one of the files; the key is for those that are encrypted.
+  private static func open(_ path: String, _ key: EncryptionKey?) throws(CommandFailure) -> RealmSource {
+    do throws(CommandFailure) {
+      return try RealmSource.pinned(Configuration(path: path, encryptionKey: key, mode: .immutable))
+    } catch {
+      guard error.code == .wrongKey, key != nil else { throw error }
+      // Perhaps the other one is the encrypted one; if not, the first message tells more.
+      guard let plain = try? RealmSource.pinned(Configuration(path: path, mode: .immutable)) else { throw error }
+      return plain
+    }
+  }
+
+  private static func run(
+    _ old: Snapshot,
+    _ new: Snapshot,
+    _ arguments: Arguments,
+    _ printer: DifferencePrinter,
+    isCurrent: () -> Bool
+  ) throws(CommandFailure) -> ExitCode {
+    let comparison = RealmComparison(old, new, classes: arguments.chosenClasses())
+    var complaints: [String] = []
+    comparison.onComplaint = { complaints.append($0) }
+    let path = "\(arguments.operands[0]), \(arguments.operands[1])"
+    do throws(TransferError) {
+      try comparison.run { (difference) throws(TransferError) in
+        printer.add(difference)
+        if printer.isFull {
+          if !isCurrent() { throw .busy }
+          try printer.flush()
+        }
+      }
+      if isCurrent() { try printer.flush() }
+    } catch { throw CommandFailure(error, path: path) }
+    for complaint in complaints { Log.error(complaint) }
+    return complaints.isEmpty ? (printer.count == 0 ? .done : .failure) : .damaged
+  }
+}
+
+/// Prints differences as lines for people or as JSON Lines.
+private final class DifferencePrinter {
+  private let isJSON: Bool
+  private let output = StandardOutput()
+  private(set) var count = 0
+  private(set) var hasPrinted = false
+
+  init(isJSON: Bool) { self.isJSON = isJSON }
+
+  var isFull: Bool { output.isFull }
+
+  func forget() {
+    count = 0
+    output.buffer.reset()
+  }
+
+  func flush() throws(TransferError) {
+    hasPrinted = hasPrinted || output.buffer.count > 0
+    do throws(CommandFailure) { try output.flush() } catch { throw .unsuitable(error.message) }
+  }
+
+  func add(_ difference: Difference) {
+    count += 1
+    if isJSON { addJSON(difference) } else { addText(difference) }
+    output.buffer.append("\n")
+  }
+
+  private func addText(_ difference: Difference) {
+    switch difference {
+    case .schema(let place, let old, nil): output.print("- schema \(place): \(old ?? "")")
+    case .schema(let place, nil, let new?): output.print("+ schema \(place): \(new)")
+    case .schema(let place, let old?, let new?): output.print("~ schema \(place): \(old) -> \(new)")
+    case .removed(let className, let name, let text): output.print("- \(className)/\(name) \(text)")
+    case .added(let className, let name, let text): output.print("+ \(className)/\(name) \(text)")
+    case .changed(let className, let name, let properties):
+      let changes = properties.map { "\($0.property): \($0.old) -> \($0.new)" }
+      output.print("~ \(className)/\(name) \(changes.joined(separator: ", "))")
+    }
+  }
+
+  private func addJSON(_ difference: Difference) {
+    let out = output.buffer
+    func begin(_ change: String, _ className: String, _ name: String) {
+      out.append("{\"change\":")
+      out.append(quoted: change)
+      out.append(",\"class\":")
+      out.append(quoted: className)
+      out.append(",\"name\":")
+      out.append(quoted: name)
+    }
+    switch difference {
+    case .schema(let place, let old, let new):
+      out.append("{\"change\":\"schema\",\"place\":")
+      out.append(quoted: place)
+      for (name, value) in [("old", old), ("new", new)] {
+        out.append(",")
+        out.append(quoted: name)
+        out.append(":")
+        if let value { out.append(quoted: value) } else { out.append("null") }
+      }
+    case .removed(let className, let name, let text):
+      begin("removed", className, name)
+      output.print(",\"old\":\(text)")
+    case .added(let className, let name, let text):
+      begin("added", className, name)
+      output.print(",\"new\":\(text)")
+    case .changed(let className, let name, let properties):
+      begin("changed", className, name)
+      out.append(",\"properties\":{")
+      for (index, property) in properties.enumerated() {
+        if index > 0 { out.append(",") }
+        out.append(quoted: property.property)
+        output.print(":{\"old\":\(property.old),\"new\":\(property.new)}")
+      }
+      out.append("}")
+    }
+    out.append("}")
+  }
+}

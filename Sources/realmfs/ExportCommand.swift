@@ -1,0 +1,114 @@
+// `realmfs export`: objects into files of other formats.
+import FileTree
+import Glibc
+import RealmPages
+import RealmQuery
+import RealmTransfer
+
+/// The command `export`.
+enum ExportCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let format = try format(arguments)
+    let style = try arguments.jsonStyle()
+    let target = arguments.operands.count > 1 ? arguments.operands[1] : "-"
+    let source = try RealmSource.pinned(arguments)
+    Interruption.watch()
+    if target == "-" {
+      if format == .json || format == .sqlite {
+        throw arguments.usage("--format \(format.rawValue) needs a name for the result")
+      }
+      return try export(
+        source,
+        arguments,
+        Exporter(
+          source.realm,
+          classes: arguments.chosenClasses(),
+          format: format,
+          to: .stream(STDOUT_FILENO),
+          style: style
+        )
+      )
+    }
+    let staging = try Staging(for: target, format == .sqlite ? .absent : .absentOrEmptyDirectory)
+    let exporter = Exporter(
+      source.realm,
+      classes: arguments.chosenClasses(),
+      format: format,
+      to: .path(staging.path),
+      style: style
+    )
+    let code = try export(source, arguments, exporter)
+    if format == .sqlite { try staging.publishFile() } else { try staging.publishDirectory() }
+    return code
+  }
+
+  private static func format(_ arguments: Arguments) throws(CommandFailure) -> ExportFormat {
+    arguments.value(.format).flatMap { ExportFormat(rawValue: $0) } ?? .jsonl
+  }
+
+  private static func export(
+    _ source: RealmSource,
+    _ arguments: Arguments,
+    _ exporter: Exporter
+  ) throws(CommandFailure) -> ExitCode {
+    var exporter = exporter
+    if let text = arguments.value(.filter) {
+      if arguments.chosenClasses()?.count != 1 { throw arguments.usage("--where needs --class with one class") }
+      exporter.filter = { (table, snapshot) throws(TransferError) in try filter(text, table, snapshot) }
+    }
+    var progress = Progress("export")
+    exporter.onProgress = { (done, total) throws(TransferError) in
+      progress.show(done, of: total)
+      if Interruption.isRequested { throw .stopped }
+    }
+    exporter.onComplaint = { complaint in Log.error("\(source.path): \(complaint)") }
+    let complaints: Int
+    do throws(TransferError) { complaints = try exporter.run() } catch {
+      progress.clear()
+      throw CommandFailure(error, path: source.path)
+    }
+    progress.clear()
+    return complaints == 0 ? .done : .damaged
+  }
+}
+
+/// What --where tells of an object.
+private func filter(
+  _ text: String,
+  _ table: Table,
+  _ snapshot: Snapshot
+) throws(TransferError) -> Exporter.Filter? {
+  // Embedded objects go with what holds them.
+  if table.kind == .embedded { return nil }
+  let query: Query
+  do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
+    throw .unsuitable(CommandFailure(error, in: text).message)
+  }
+  if query.isOrdered { throw .unsuitable("--where takes no SORT, DISTINCT or LIMIT; use 'realmfs query'") }
+  return { (cursor) throws(TransferError) in
+    do throws(FormatError) { return try query.matches(cursor) } catch { throw .damaged(error.description) }
+  }
+}
+
+extension Arguments {
+  /// The classes that --class names; nil for all.
+  func chosenClasses() -> [String]? {
+    guard has(.classes) else { return nil }
+    return allValues(.classes).flatMap { $0.split(unescaped: ",") }
+  }
+}
+
+extension CommandFailure {
+  /// What ends an export or import.
+  init(_ error: TransferError, path: String) {
+    switch error {
+    case .unavailable(let cause): self.init(cause)
+    case .transaction(let cause): self.init(cause, path: path)
+    case .damaged: self.init(.damaged, "\(path): \(error)")
+    case .missingClass: self.init(.unreadable, "\(path): \(error)")
+    case .file, .unsuitable: self.init(.failure, error.description)
+    case .busy: self.init(.inUse, "\(path): \(error)")
+    case .stopped: self.init(.failure, "interrupted: nothing was left behind")
+    }
+  }
+}

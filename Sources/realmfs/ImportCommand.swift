@@ -1,0 +1,120 @@
+// `realmfs import`: objects from files of other formats.
+import Glibc
+import RealmJSON
+import RealmPages
+import RealmTransfer
+
+/// The command `import`.
+enum ImportCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let path = arguments.operands[0]
+    let batchSize = try batchSize(arguments)
+    let format = arguments.value(.format).flatMap { ImportFormat(rawValue: $0) }
+    let classes = arguments.chosenClasses() ?? []
+    if classes.count > 1 { throw arguments.usage("--class names the one class of the records") }
+    if case .failure(let error) = System.status(path) {
+      throw CommandFailure(.unreadable, "\(path): \(System.message(error.code)); make it with 'realmfs create'")
+    }
+    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+      try source.read(verbose: arguments.has(.verbose))
+    }
+    Interruption.watch()
+    var progress = Progress("import")
+    let rejects = try arguments.value(.skipBad).map { (path) throws(CommandFailure) in try RejectsFile(path) }
+    let summary: ImportSummary
+    do throws(TransferError) {
+      let source = try ImportSource(
+        arguments.operands[1],
+        format: format,
+        className: classes.first
+      )
+      let writer: RealmWriter
+      do throws(TransactionError) {
+        writer = try RealmWriter(Configuration(path: path, encryptionKey: key))
+      } catch { throw .transaction(error) }
+      var importer = Importer(writer, from: source, defaultClass: classes.first)
+      importer.batchSize = batchSize
+      if let rejects { importer.onReject = { (record) throws(TransferError) in try rejects.add(record) } }
+      importer.onProgress = { (done) throws(TransferError) in
+        progress.show(done, of: 0)
+        if Interruption.isRequested { throw .stopped }
+      }
+      summary = try importer.run()
+    } catch {
+      progress.clear()
+      if case .stopped = error {
+        let rest = batchSize == nil ? "nothing was changed" : "the batches before this one are committed"
+        throw CommandFailure(.failure, "interrupted: \(rest)")
+      }
+      throw CommandFailure(error, path: path)
+    }
+    progress.clear()
+    return try report(summary, path, arguments)
+  }
+
+  private static func batchSize(_ arguments: Arguments) throws(CommandFailure) -> Int? {
+    guard let text = arguments.value(.batch) else { return nil }
+    guard let size = Int(text), size > 0 else {
+      throw arguments.usage("option --batch: '\(text)' is not a number above 0")
+    }
+    return size
+  }
+
+  private static func report(
+    _ summary: ImportSummary,
+    _ path: String,
+    _ arguments: Arguments
+  ) throws(CommandFailure) -> ExitCode {
+    let output = StandardOutput()
+    if arguments.has(.json) {
+      output.print(
+        JSONText.object([
+          ("created", .number(summary.created)), ("changed", .number(summary.changed)),
+          ("unchanged", .number(summary.unchanged)), ("rejected", .number(summary.rejected)),
+        ]).text
+      )
+    } else if arguments.has(.verbose) || summary.rejected > 0 {
+      let words = "\(summary.created) created, \(summary.changed) changed, \(summary.unchanged) as they were"
+      Log.notice("\(path): \(words)" + (summary.rejected > 0 ? ", \(summary.rejected) records not taken" : ""))
+    }
+    try output.flush()
+    return summary.rejected == 0 ? .done : .failure
+  }
+}
+
+/// The records that were not taken: JSON Lines with the file, the line, the reason and the record itself.
+private final class RejectsFile {
+  private let path: String
+  private var descriptor: Int32 = -1
+  private let buffer = OutputBuffer()
+
+  /// Nothing is made before the first record.
+  init(_ path: String) throws(CommandFailure) {
+    self.path = path
+    if case .success = System.status(path) {
+      throw CommandFailure(.failure, "\(path) exists and stays as it is: name another file for the rejected records")
+    }
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  func add(_ record: RejectedRecord) throws(TransferError) {
+    Log.error(record.reason)
+    if descriptor < 0 {
+      descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+      if descriptor < 0 { throw .file(path, errno) }
+    }
+    buffer.append("{\"file\":")
+    buffer.append(quoted: record.path)
+    buffer.append(",\"line\":")
+    buffer.append(decimal: Int64(record.line))
+    buffer.append(",\"reason\":")
+    buffer.append(quoted: record.reason)
+    buffer.append(",\"record\":")
+    buffer.append(string: record.bytes)
+    buffer.append("}\n")
+    let code = StandardOutput.write(buffer.bytes, to: descriptor)
+    buffer.reset()
+    if code != 0 { throw .file(path, code) }
+  }
+}

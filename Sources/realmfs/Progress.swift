@@ -1,0 +1,46 @@
+// How far long work has come, on a terminal only: percentage, rate and the time that is left, on one line that is
+// written over and goes away at the end.
+import Glibc
+
+/// A line of progress on standard error.
+struct Progress {
+  private let what: String
+  private let isShown: Bool
+  private let start = Progress.now
+  private var nextTime = Progress.now + 0.5
+
+  init(_ what: String) {
+    self.what = what
+    isShown = isatty(STDERR_FILENO) == 1
+  }
+
+  private static var now: Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
+  /// Shows the state if the last time was a while ago.
+  ///
+  /// `total` is 0 where it is not known.
+  mutating func show(_ done: Int, of total: Int) {
+    guard isShown, Self.now >= nextTime else { return }
+    nextTime = Self.now + 0.2
+    let seconds = Self.now - start
+    let rate = Double(done) / max(seconds, 0.001)
+    var line = "\(what): \(done) objects, \(Int(rate)) a second"
+    if total > 0, done > 0 {
+      let left = Int(Double(max(0, total - done)) / max(rate, 1))
+      line = "\(what): \(min(100, done * 100 / total)) %, \(Int(rate)) objects a second, \(left) s left"
+    }
+    write("\r\u{1B}[K" + line)
+  }
+
+  /// Takes the line away.
+  func clear() { if isShown { write("\r\u{1B}[K") } }
+
+  private func write(_ text: String) {
+    // Nothing is lost with a line of progress.
+    _ = StandardOutput.write(Array(text.utf8), to: STDERR_FILENO)
+  }
+}

@@ -1,0 +1,239 @@
+// A schema as source text for Realm's SDKs: the model classes that an app would declare. Names that a language does not
+// take are changed, and mapped back to the stored ones.
+import RealmJSON
+import RealmPages
+
+/// The forms in which a schema is printed.
+enum SchemaForm: String, CaseIterable {
+  case json, swift, kotlin, csharp, typescript
+}
+
+/// Writes model classes.
+struct SchemaSource {
+  private let form: SchemaForm
+  private var text = ""
+
+  /// The classes in the language of `form`, which is not JSON.
+  static func text(_ classes: [ClassDescription], _ form: SchemaForm) -> String {
+    var source = SchemaSource(form: form)
+    switch form {
+    case .json: break
+    case .swift: source.text = "import Foundation\nimport RealmSwift\n"
+    case .kotlin:
+      source.text =
+        "import io.realm.kotlin.ext.*\nimport io.realm.kotlin.types.*\nimport io.realm.kotlin.types.annotations.*\n"
+        + "import org.mongodb.kbson.BsonObjectId\nimport org.mongodb.kbson.Decimal128\n"
+    case .csharp:
+      source.text =
+        "#nullable enable\nusing System;\nusing System.Collections.Generic;\nusing MongoDB.Bson;\nusing Realms;\n"
+    case .typescript: source.text = "import Realm from \"realm\";\n"
+    }
+    for description in classes {
+      source.text += "\n"
+      source.add(description)
+    }
+    return source.text
+  }
+
+  private init(form: SchemaForm) { self.form = form }
+
+  private mutating func add(_ description: ClassDescription) {
+    switch form {
+    case .json: break
+    case .swift: addSwift(description)
+    case .kotlin: addKotlin(description)
+    case .csharp: addCSharp(description)
+    case .typescript: addTypeScript(description)
+    }
+  }
+
+  // MARK: names
+
+  /// A name that every one of the languages takes.
+  private func identifier(_ name: String) -> String {
+    var result = ""
+    for character in name.unicodeScalars {
+      let isLetter = character.properties.isAlphabetic || character == "_"
+      let isDigit = ("0"..."9").contains(character)
+      result.unicodeScalars.append(isLetter || isDigit && !result.isEmpty ? character : "_")
+    }
+    let words: Set<String> = [
+      "as", "break", "case", "class", "continue", "default", "do", "else", "enum", "false", "for", "fun", "func", "if",
+      "import", "in", "init", "interface", "is", "let", "new", "null", "nil", "object", "operator", "package",
+      "private",
+      "protocol", "public", "return", "self", "static", "struct", "super", "switch", "this", "throw", "true", "try",
+      "typeof", "val", "var", "when", "where", "while", "string", "int", "bool", "long", "float", "double", "decimal",
+      "byte", "char", "short", "void", "event", "namespace", "using", "params", "out", "ref", "base", "lock", "checked",
+    ]
+    if result.isEmpty { return "_" }
+    return words.contains(result) ? result + "_" : result
+  }
+
+  /// A text in double quotes, which all four languages read in the same way.
+  private func quoted(_ text: String) -> String {
+    let out = OutputBuffer()
+    out.append(quoted: text)
+    return form == .kotlin
+      ? out.string.split(separator: "$", omittingEmptySubsequences: false).joined(separator: "\\$")
+      : out.string
+  }
+
+  /// The type of one value, by the names of a language.
+  private func type(_ property: PropertyDescription, _ names: [ValueType: String]) -> String {
+    property.target.map(identifier) ?? names[property.type] ?? ""
+  }
+
+  // MARK: Swift
+
+  private mutating func addSwift(_ description: ClassDescription) {
+    let base = [TableKind.topLevel: "Object", .embedded: "EmbeddedObject", .asymmetric: "AsymmetricObject"]
+    let name = identifier(description.name)
+    text += "class \(name): \(base[description.kind] ?? "Object") {\n"
+    for property in description.properties {
+      let isKey = property.name == description.primaryKey
+      let index = property.index == nil ? "" : "(indexed: true)"
+      let one = type(property, Self.swiftTypes)
+      let isOptional = property.isNullable && property.type != .mixed
+      let element = one + (isOptional ? "?" : "")
+      let type =
+        switch property.collection {
+        case nil: element
+        case .list: "List<\(element)>"
+        case .set: "MutableSet<\(element)>"
+        case .dictionary: "Map<String, \(element)>"
+        }
+      text += "    @Persisted\(isKey ? "(primaryKey: true)" : index) var \(identifier(property.name)): \(type)\n"
+    }
+    let mapped = description.properties.filter { identifier($0.name) != $0.name }
+    if !mapped.isEmpty {
+      let pairs = mapped.map { "\(quoted(identifier($0.name))): \(quoted($0.name))" }.joined(separator: ", ")
+      text += "\n    override class func propertiesMapping() -> [String: String] { [\(pairs)] }\n"
+    }
+    if name != description.name {
+      text += "\n    override class func _realmObjectName() -> String? { \(quoted(description.name)) }\n"
+    }
+    text += "}\n"
+  }
+
+  private static let swiftTypes: [ValueType: String] = [
+    .int: "Int", .bool: "Bool", .string: "String", .data: "Data", .mixed: "AnyRealmValue", .date: "Date",
+    .float: "Float", .double: "Double", .decimal128: "Decimal128", .objectID: "ObjectId", .uuid: "UUID",
+  ]
+
+  // MARK: Kotlin
+
+  private mutating func addKotlin(_ description: ClassDescription) {
+    let base = [
+      TableKind.topLevel: "RealmObject", .embedded: "EmbeddedRealmObject", .asymmetric: "AsymmetricRealmObject",
+    ]
+    let name = identifier(description.name)
+    if name != description.name { text += "@PersistedName(\(quoted(description.name)))\n" }
+    text += "class \(name) : \(base[description.kind] ?? "RealmObject") {\n"
+    for property in description.properties {
+      if property.name == description.primaryKey { text += "    @PrimaryKey\n" }
+      if let index = property.index { text += index == .fullText ? "    @FullText\n" : "    @Index\n" }
+      if identifier(property.name) != property.name { text += "    @PersistedName(\(quoted(property.name)))\n" }
+      let (one, value) = property.target.map { (identifier($0), "null") } ?? Self.kotlinTypes[property.type] ?? ("", "")
+      let element = one + (property.isNullable ? "?" : "")
+      let (type, initial) =
+        switch property.collection {
+        case nil: (element, property.isNullable ? "null" : value)
+        case .list: ("RealmList<\(element)>", "realmListOf()")
+        case .set: ("RealmSet<\(element)>", "realmSetOf()")
+        case .dictionary: ("RealmDictionary<\(element)>", "realmDictionaryOf()")
+        }
+      text += "    var \(identifier(property.name)): \(type) = \(initial)\n"
+    }
+    text += "}\n"
+  }
+
+  private static let kotlinTypes: [ValueType: (String, String)] = [
+    .int: ("Long", "0"), .bool: ("Boolean", "false"), .string: ("String", "\"\""),
+    .data: ("ByteArray", "byteArrayOf()"), .mixed: ("RealmAny", "null"),
+    .date: ("RealmInstant", "RealmInstant.from(0, 0)"), .float: ("Float", "0f"), .double: ("Double", "0.0"),
+    .decimal128: ("Decimal128", "Decimal128(\"0\")"), .objectID: ("BsonObjectId", "BsonObjectId()"),
+    .uuid: ("RealmUUID", "RealmUUID.random()"),
+  ]
+
+  // MARK: C#
+
+  private mutating func addCSharp(_ description: ClassDescription) {
+    let base = [TableKind.topLevel: "IRealmObject", .embedded: "IEmbeddedObject", .asymmetric: "IAsymmetricObject"]
+    let name = identifier(description.name)
+    if name != description.name { text += "[MapTo(\(quoted(description.name)))]\n" }
+    text += "public partial class \(name) : \(base[description.kind] ?? "IRealmObject")\n{\n"
+    for (position, property) in description.properties.enumerated() {
+      if position > 0 { text += "\n" }
+      if property.name == description.primaryKey { text += "    [PrimaryKey]\n" }
+      if let index = property.index { text += "    [Indexed\(index == .fullText ? "(IndexType.FullText)" : "")]\n" }
+      var identifier = identifier(property.name)
+      // A member cannot have the name of its class.
+      if identifier == name { identifier += "_" }
+      if identifier != property.name { text += "    [MapTo(\(quoted(property.name)))]\n" }
+      let one = type(property, Self.csharpTypes)
+      let element = one + (property.isNullable && property.type != .mixed ? "?" : "")
+      let type: String? =
+        switch property.collection {
+        case nil: nil
+        case .list: "IList<\(element)>"
+        case .set: "ISet<\(element)>"
+        case .dictionary: "IDictionary<string, \(element)>"
+        }
+      if let type {
+        text += "    public \(type) \(identifier) { get; } = null!;\n"
+      } else {
+        let isReference = property.type == .string || property.type == .data
+        text += "    public \(element) \(identifier) { get; set; }"
+        text += isReference && !property.isNullable ? " = null!;\n" : "\n"
+      }
+    }
+    text += "}\n"
+  }
+
+  private static let csharpTypes: [ValueType: String] = [
+    .int: "long", .bool: "bool", .string: "string", .data: "byte[]", .mixed: "RealmValue", .date: "DateTimeOffset",
+    .float: "float", .double: "double", .decimal128: "Decimal128", .objectID: "ObjectId", .uuid: "Guid",
+  ]
+
+  // MARK: TypeScript
+
+  private mutating func addTypeScript(_ description: ClassDescription) {
+    let name = identifier(description.name)
+    text += "export class \(name) extends Realm.Object<\(name)> {\n"
+    for property in description.properties {
+      let one = property.target.map(identifier) ?? "Realm.Types.\(Self.typeScriptTypes[property.type] ?? "Mixed")"
+      let element =
+        one + (property.isNullable && property.collection != nil && property.type != .mixed ? " | null" : "")
+      let type =
+        switch property.collection {
+        case nil: element
+        case .list: "Realm.Types.List<\(element)>"
+        case .set: "Realm.Types.Set<\(element)>"
+        case .dictionary: "Realm.Types.Dictionary<\(element)>"
+        }
+      let isOptional = property.isNullable && property.collection == nil && property.type != .mixed
+      text += "  \(typeScriptName(property.name))\(isOptional ? "?" : "!"): \(type);\n"
+    }
+    text += "\n  static schema: Realm.ObjectSchema = {\n    name: \(quoted(description.name)),\n"
+    if let key = description.primaryKey { text += "    primaryKey: \(quoted(key)),\n" }
+    if description.kind == .embedded { text += "    embedded: true,\n" }
+    if description.kind == .asymmetric { text += "    asymmetric: true,\n" }
+    text += "    properties: {\n"
+    for property in description.properties {
+      var type = quoted(property.typeText)
+      if let index = property.index {
+        type = "{ type: \(type), indexed: \(index == .fullText ? "\"full-text\"" : "true") }"
+      }
+      text += "      \(typeScriptName(property.name)): \(type),\n"
+    }
+    text += "    },\n  };\n}\n"
+  }
+
+  /// A property may have any name if that is in quotes.
+  private func typeScriptName(_ name: String) -> String { identifier(name) == name ? name : quoted(name) }
+
+  private static let typeScriptTypes: [ValueType: String] = [
+    .int: "Int", .bool: "Bool", .string: "String", .data: "Data", .mixed: "Mixed", .date: "Date", .float: "Float",
+    .double: "Double", .decimal128: "Decimal128", .objectID: "ObjectId", .uuid: "UUID",
+  ]
+}

@@ -1,0 +1,92 @@
+// Files and directories that appear complete or not at all: they are made in a directory of their own beside the
+// target, which goes away with everything in it unless the result was published.
+import Glibc
+import RealmTransfer
+
+/// Where something is made before it gets its name.
+struct Staging: ~Copyable {
+  private let target: String
+  private let parent: String
+  private let directory: String
+  /// Where to make it.
+  let path: String
+
+  /// What a target may be before it is published.
+  enum Requirement {
+    case absent
+    /// A directory without files, or nothing.
+    case absentOrEmptyDirectory
+  }
+
+  /// Prepares for a target, which is not touched until `publish()`.
+  init(for target: String, _ requirement: Requirement = .absent) throws(CommandFailure) {
+    var trimmed = target[...]
+    while trimmed.count > 1 && trimmed.hasSuffix("/") { trimmed.removeLast() }
+    let slash = trimmed.lastIndex(of: "/")
+    let name = slash.map { trimmed[trimmed.index(after: $0)...] } ?? trimmed
+    if name.isEmpty || name == "." || name == ".." {
+      throw CommandFailure(.usage, "\(target): not the name of something to be made")
+    }
+    let parent = slash.map { $0 == trimmed.startIndex ? "/" : String(trimmed[..<$0]) } ?? "."
+    try Self.check(String(trimmed), requirement)
+    let made: String
+    do throws(Errno) { made = try System.makeDirectory(template: parent + "/.realmfs-XXXXXX") } catch {
+      throw CommandFailure(.unreadable, "\(parent): cannot write there: \(System.message(error.code))")
+    }
+    self.target = String(trimmed)
+    self.parent = parent
+    directory = made
+    path = made + "/" + name
+    Interruption.watch()
+  }
+
+  deinit { Self.remove(directory) }
+
+  private static func check(_ target: String, _ requirement: Requirement) throws(CommandFailure) {
+    var status = stat()
+    if lstat(target, &status) != 0 { return }
+    if requirement == .absentOrEmptyDirectory, status.st_mode & S_IFMT == S_IFDIR {
+      // A directory that cannot be listed is not empty.
+      if (try? DirectoryListing.names(in: target))?.isEmpty ?? false { return }
+      throw CommandFailure(.failure, "\(target) is not empty: name another directory, or empty it first")
+    }
+    throw CommandFailure(.failure, "\(target) exists and stays as it is: name another file, or remove it first")
+  }
+
+  /// Gives the file its name; nothing that got this name meanwhile is replaced.
+  consuming func publishFile() throws(CommandFailure) {
+    try Interruption.check()
+    if link(path, target) != 0 {
+      let code = errno
+      // Some file systems have no links.
+      if code == EEXIST || rename(path, target) != 0 { throw failure(code) }
+    }
+    syncParent()
+  }
+
+  /// Gives the directory its name, in place of an empty one.
+  consuming func publishDirectory() throws(CommandFailure) {
+    try Interruption.check()
+    if rename(path, target) != 0 { throw failure(errno) }
+    syncParent()
+  }
+
+  private func failure(_ code: Int32) -> CommandFailure {
+    CommandFailure(.failure, "\(target): cannot be made: \(System.message(code))")
+  }
+
+  private func syncParent() {
+    let descriptor = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    if descriptor < 0 { return }
+    fsync(descriptor)
+    close(descriptor)
+  }
+
+  /// Removes what is at a path with everything in it, as far as that is possible.
+  private static func remove(_ path: String) {
+    if unlink(path) == 0 { return }
+    // What cannot be listed cannot be emptied either.
+    for name in (try? DirectoryListing.names(in: path)) ?? [] { remove(path + "/" + name) }
+    rmdir(path)
+  }
+}

@@ -1,0 +1,104 @@
+// What a user is told about a query that cannot be run, and which queries an index answers.
+
+import RealmPages
+import RealmQuery
+import TestSupport
+import Testing
+
+@Suite("Mistakes in queries")
+struct QueryErrorTests {
+  private func query(_ text: String, _ className: String = "Person", in file: String = "people") throws -> Query {
+    let snapshot = try Fixture.named(file).snapshot()
+    let table = try #require(try snapshot.table(named: "class_" + className))
+    return try Query(text, of: table, in: snapshot)
+  }
+
+  @Test(
+    "an error points at the column",
+    arguments: [
+      ("", 1, "expected a property"), ("age", 4, "expected a comparison"), ("age >", 6, "expected a property"),
+      ("agee > 3", 1, "no property agee; it has _id, name, age"), ("dog.nam == 'x'", 5, "Dog has no property nam"),
+      ("age > 3 AND", 12, "expected a property"), ("age > 'x", 7, "no end"), ("age == 3 3", 10, "expected AND"),
+      ("(age > 3", 9, "expected ')'"), ("age > true", 5, "cannot be compared"), ("1 == 2", 3, "two constants"),
+      ("name > 3", 6, "a string cannot be compared with an integer"), ("age BEGINSWITH 'x'", 5, "cannot be compared"),
+      ("age IN 3", 5, "IN needs a list"), ("age BETWEEN {1}", 5, "two bounds"), ("ALL age == 3", 9, "need a list"),
+      ("dog > obj('Dog', 'Rex')", 5, "links can only be compared"), ("dog == obj('Cat', 'Rex')", 8, "no class Cat"),
+      ("name.x == 3", 6, "is no link"), ("age.@count == 3", 1, "has no size"),
+      ("friends.@sum.name == 1", 1, "no numbers"),
+      ("SUBQUERY(dog, $x, $x.age == 1).@count == 1", 1, "needs a list"),
+      ("SUBQUERY(friends, $x, age == 1).@count == 1", 23, "properties are those of $x"),
+      ("age == $0", 8, "write the value"), ("TRUEPREDICATE SORT(age)", 23, "ASC or DESC"),
+      ("TRUEPREDICATE SORT(friends.age ASC)", 20, "not by a list"), ("TRUEPREDICATE LIMIT(x)", 21, "a number"),
+      ("犬 == 1", 1, "no property"), ("犬 == 1 # 2", 8, "unexpected"), ("age == 1 #", 10, "unexpected character '#'"),
+      ("joined > 2020-13-01@00:00:00", 10, "no date"), ("name TEXT 'x'", 6, "not supported"),
+      ("age == 99999999999999999999", 8, "64 bits"), ("@links.Cat.dog.@count == 0", 8, "no class Cat"),
+    ] as [(String, Int, String)]
+  )
+  func places(text: String, column: Int, problem: String) throws {
+    do {
+      _ = try query(text)
+      Issue.record("'\(text)' was taken")
+    } catch let error as QueryError {
+      #expect(error.column == column, "\(error)")
+      #expect(error.problem.contains(problem), "\(error)")
+    }
+  }
+
+  @Test("deep nesting is refused, not a crash")
+  func depth() throws {
+    #expect(throws: QueryError.self) { try query(String(repeating: "(", count: 5000) + "age == 1") }
+    #expect(throws: QueryError.self) { try query(String(repeating: "NOT ", count: 5000) + "age == 1") }
+  }
+
+  @Test(
+    "primary keys and search indexes are used",
+    arguments: [
+      ("Person", "_id == 4", true), ("Person", "4 == _id", true), ("Person", "_id IN {4, 18} AND age > 3", true),
+      ("Person", "_id == 4 OR _id == 18", true), ("Person", "_id == 4 OR age == 3", false),
+      ("Person", "age > 3", false),
+      ("Person", "NOT _id == 4", false), ("Dog", "name == 'Rex'", true), ("Dog", "name ==[c] 'Rex'", false),
+    ]
+  )
+  func indexes(className: String, text: String, isUsed: Bool) throws {
+    #expect(try query(text, className).usesIndex == isUsed)
+  }
+
+  @Test("a search index finds what a walk over all objects finds")
+  func indexedValues() throws {
+    for text in ["n == 5", "n IN {1, 2, NULL}", "n == NULL", "uid == NULL", "oid == NULL"] {
+      let indexed = try query(text, "Note", in: "strings")
+      #expect(indexed.usesIndex, "\(text)")
+      // Twice negated, no index is used.
+      let walked = try query("NOT (NOT (\(text)))", "Note", in: "strings")
+      #expect(!walked.usesIndex)
+      #expect(try indexed.keys() == walked.keys())
+    }
+  }
+
+  @Test("queries with random changes are refused or run, and never crash")
+  func mutants() throws {
+    let snapshot = try Fixture.named("people").snapshot()
+    let table = try #require(try snapshot.table(named: "class_Person"))
+    let queries = ExpectedQuery.all.filter { $0.className == "Person" }.map { Array($0.query.utf8) }
+    var random = SplitMix64(seed: 7)
+    var refused = 0
+    for _ in 0..<3000 {
+      var text = try #require(queries.randomElement(using: &random))
+      for _ in 0..<Int.random(in: 1...3, using: &random) {
+        let position = Int.random(in: 0...text.count, using: &random)
+        let other = try #require(queries.randomElement(using: &random))
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: text.removeSubrange(position..<min(text.count, position + Int.random(in: 1...4, using: &random)))
+        case 1: text.insert(contentsOf: other.suffix(Int.random(in: 1...8, using: &random)), at: position)
+        default: text.insert(UInt8.random(in: 32...126, using: &random), at: position)
+        }
+      }
+      do {
+        _ = try Query(String(decoding: text, as: UTF8.self), of: table, in: snapshot).keys()
+      } catch is QueryError {
+        refused += 1
+      }
+    }
+    #expect(refused > 100 && refused < 3000)
+  }
+}

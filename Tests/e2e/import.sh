@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# `realmfs import`: what export wrote comes back as the same tree; records are taken whole or not at all.
+source "$(dirname "$0")/lib.sh"
+
+for file in "$fixtures"/*.realm; do
+  name=$(basename "$file" .realm)
+  options=()
+  [[ $name != *encrypted* ]] || options=(--key-file "$key_file")
+  out=$(new_directory "$name")
+  "$realmfs" schema "${options[@]}" "$file" >"$out/schema.json"
+  for format in json jsonl csv; do
+    "$realmfs" export "${options[@]}" --format $format "$file" "$out/$format"
+    "$realmfs" create "${options[@]}" --schema "$out/schema.json" "$out/$format.realm"
+    check "$name: $format" "$realmfs" import "${options[@]}" "$out/$format.realm" "$out/$format"
+    "$realmfs" export "${options[@]}" --format json "$out/$format.realm" "$out/$format.back"
+    check "$name: the tree after $format is the one before" diff -r "$out/json" "$out/$format.back"
+    check "$name: the realm after $format is sound" "$realmfs" check "${options[@]}" "$out/$format.realm"
+    equal "$name: once more changes nothing" "0 0" \
+      "$("$realmfs" import --json "${options[@]}" "$out/$format.realm" "$out/$format" | jq -r '"\(.created) \(.changed)"')"
+  done
+done
+
+cd "$scratch" || exit 1
+file=$fixtures/people.realm
+"$realmfs" schema "$file" >schema.json
+fresh() { rm -f new.realm && "$realmfs" create --schema schema.json new.realm; }
+version() { "$realmfs" info --json new.realm | jq .version; }
+objects() { "$realmfs" info --json new.realm | jq -r '[.classes[].objects] | @text'; }
+
+fresh && before=$(version)
+"$realmfs" export "$file" | "$realmfs" import new.realm - || not_ok "import from a pipe"
+equal "all classes through a pipe are one transaction" "$((before + 1)) [5,19]" "$(version) $(objects)"
+fresh
+"$realmfs" export "$file" people.lines
+"$realmfs" import --batch 7 --class Person new.realm - <people.lines/Person.jsonl 2>messages
+equal "links to objects that never come are refused" "1" "$?"
+check "and named with the line" grep -qE 'standard input: line [0-9]+.*dog' messages
+fresh && before=$(version)
+"$realmfs" import --batch 7 new.realm people.lines
+equal "batches of 7" "[5,19]" "$(objects)"
+check "are transactions of their own" test "$(version)" -gt $((before + 3))
+
+fresh && before=$(version)
+printf '%s\n' '{"name":"Rex"}' '{"name":"Ace","weight":"heavy"}' '{"name":"Bo"}' >Dog.jsonl
+check_status "a bad record is named with file and line" 1 'Dog.jsonl: line 2, column 24, weight: ' \
+  "$realmfs" import new.realm Dog.jsonl
+equal "and nothing is changed" "$before [0,0]" "$(version) $(objects)"
+check_status "with --skip-bad the others come" 1 '1 records not taken' "$realmfs" import --skip-bad rejects new.realm Dog.jsonl
+equal "and are there" "[2,0]" "$(objects)"
+equal "the record is kept" '2 {"name":"Ace","weight":"heavy"}' "$(jq -r '"\(.line) \(.record)"' rejects)"
+printf '%s\n' '{"name":"Rex","weight":3}' >Dog.jsonl
+"$realmfs" import new.realm Dog.jsonl
+equal "an object with the key is changed, and keeps what is not named" '{"name":"Rex","weight":3.0,"good":false}' \
+  "$("$realmfs" cat new.realm Dog | head -1)"
+printf 'name,weight\n"a ""b"", c",1.5\n"two\nlines",\n' >Dog.csv
+check "CSV with quotes, commas and line breaks" "$realmfs" import new.realm Dog.csv
+equal "comes out as it is" 'a "b", c|1.5 two\nlines|0' \
+  "$("$realmfs" cat new.realm Dog | tail -2 | jq -r '"\(.name | tojson | .[1:-1])|\(.weight)"' | sed 's/\\"/"/g' | paste -sd' ')"
+printf 'name,weight\nx,1,2\n' >Dog.csv
+check_status "a record with too many fields" 1 'Dog.csv: line 2: 3 fields instead of 2' "$realmfs" import new.realm Dog.csv
+check_status "a class that does not exist" 1 'no class Cat; it has Dog, Person' \
+  bash -c 'echo "{\"\$class\":\"Cat\"}" | "$1" import new.realm -' - "$realmfs"
+check_status "a record without class" 1 'name it with --class' bash -c 'echo "{}" | "$1" import new.realm -' - "$realmfs"
+check_status "a realm that is not there" 3 'realmfs create' "$realmfs" import absent.realm Dog.csv
+check_status "a source that is not there" 1 'absent.csv' "$realmfs" import new.realm absent.csv
+check_status "a source of no known form" 1 'say what it is' "$realmfs" import new.realm schema.json
+check_status "a synced realm is refused" 1 'sync history' "$realmfs" import "$fixtures/synced.realm" Dog.jsonl

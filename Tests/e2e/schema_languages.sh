@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# `realmfs schema --format`: model classes for the SDKs, for every schema of the fixtures.
+source "$(dirname "$0")/lib.sh"
+
+for file in "$fixtures"/*.realm; do
+  options=()
+  [[ $file != *encrypted* ]] || options=(--key-file "$key_file")
+  count=$("$realmfs" schema "${options[@]}" "$file" | jq '.schema | length')
+  for language in swift kotlin csharp typescript; do
+    source_text=$("$realmfs" schema "${options[@]}" --format $language "$file")
+    equal "$(basename "$file"): classes in $language" "$count" "$(grep -cE '^(export |public partial )?class ' <<<"$source_text")"
+    equal "$(basename "$file"): braces of $language match" "$(tr -cd '{' <<<"$source_text" | wc -c)" \
+      "$(tr -cd '}' <<<"$source_text" | wc -c)"
+  done
+done
+
+file=$fixtures/people.realm
+has() { "$realmfs" schema --format "$1" "$file" | grep -qxF -- "$2"; }
+check "Swift: primary key" has swift '    @Persisted(primaryKey: true) var _id: Int'
+check "Swift: optional, link, list" has swift '    @Persisted var friends: List<Person>'
+check "Kotlin: a value that can be null" has kotlin '    var age: Long? = null'
+check "C#: a list" has csharp '    public IList<Person> friends { get; } = null!;'
+check "TypeScript: an index" has typescript '      name: { type: "string", indexed: true },'
+file=$fixtures/name-limits.realm
+check "a name with a blank is mapped" has kotlin '    @PersistedName("with space")'
+equal "the JSON of TypeScript's schema is what create takes" "0" "$(
+  "$realmfs" schema "$file" >"$scratch/s.json" && "$realmfs" create --schema "$scratch/s.json" "$scratch/x.realm"
+  echo $?
+)"
+check_status "an unknown language" 2 'json, swift, kotlin, csharp, typescript' "$realmfs" schema --format cobol "$file"
+if [ -z "${NO_SWIFTC:-}" ] && command -v swiftc >/dev/null; then
+  for name in people name-limits all-types embedded; do
+    "$realmfs" schema --format swift "$fixtures/$name.realm" >"$scratch/$name.swift"
+    check "$name: swiftc parses it" swiftc -frontend -parse "$scratch/$name.swift"
+  done
+else
+  skip "swiftc is absent: the Swift source was not parsed"
+fi
