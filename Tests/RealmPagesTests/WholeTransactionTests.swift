@@ -75,6 +75,24 @@ struct WholeTransactionTests {
     #expect(Verifier(try writer.realm.latest()).problems().isEmpty)
   }
 
+  @Test("an indexed list tells null from a text that begins with zero bytes")
+  func nullAndZeros() throws {
+    let writer = try RealmWriter(memory: MemoryStorage(name: "zeros"))
+    let transaction = try writer.begin()
+    let table = try transaction.addTable("class_Note")
+    let words = try transaction.addColumn(table, ColumnSpec("words", .string, collection: .list, isNullable: true))
+    try transaction.addIndex(table, words)
+    let zeros = Value.string([0, 0, 0, 0, 97])
+    for values in [[.null, zeros, .null], [zeros, .null], [.null, zeros]] {
+      let note = try transaction.create(table, values: [(words, .list(values))])
+      try transaction.insert(table, note, words, at: 0, .null)
+    }
+    try transaction.remove(table, ObjKey(1), words, at: 0)
+    try transaction.remove(table, ObjKey(1), words, at: 1)
+    _ = try transaction.commit()
+    #expect(Verifier(try writer.realm.latest()).problems() == [])
+  }
+
   @Test("a changeset larger than a node is stored in chunks", arguments: [16_777_200, 16_777_201, 34_000_000])
   func largeChangeset(size: Int) throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "large"))

@@ -172,8 +172,9 @@ struct SearchIndexEditor {
     let present = isSingle ? ObjKey(tagged: element) : try firstKey(Int(element))
     if isFullWord {
       if entry.data.continues(after: offset) {
-        // The present word ends where this one goes on.
-        slab.setInt(slot.parent, slot.index, Int64(Self.makeNode(editor, [IndexData.end], [element])))
+        // The present word ends where this one goes on: null, if this one begins with four zero bytes.
+        let end = offset == 0 && entry.data.key(0) == 0 ? 0 : IndexData.end
+        slab.setInt(slot.parent, slot.index, Int64(Self.makeNode(editor, [end], [element])))
         try insert(slot, offset + 4, &entry, valueOf)
         return
       }
