@@ -96,32 +96,34 @@ private struct Mount {
   }
 
   private func makeTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
-    if let writer = try writer(configuration) {
+    let obstacle = isReadOnly(configuration) ? nil : try obstacle(configuration)
+    if !isReadOnly(configuration), obstacle == nil {
+      let writer = try writer(configuration)
       do throws(FileTreeError) { return try FileTree(writer, options: options) } catch {
         throw CommandFailure(error, path: path)
       }
     }
     let realm = try RealmSource(configuration).realm
+    if let obstacle { Log.notice("\(path) is mounted read-only: \(obstacle)") }
     do throws(FileTreeError) { return try FileTree(realm, options: options) } catch {
       throw CommandFailure(error, path: path)
     }
   }
 
-  /// What changes the realm; nil for a mount that only shows, by choice or because the file must not be changed.
-  private func writer(_ configuration: Configuration) throws(CommandFailure) -> RealmWriter? {
-    if configuration.mode == .immutable || arguments.has(.readOnly) || arguments.mountOption(.readOnly) != nil {
-      return nil
-    }
+  /// Whether the user wants no changes.
+  private func isReadOnly(_ configuration: Configuration) -> Bool {
+    configuration.mode == .immutable || arguments.has(.readOnly) || arguments.mountOption(.readOnly) != nil
+  }
+
+  /// Why the file cannot be changed; nil if it can.
+  private func obstacle(_ configuration: Configuration) throws(CommandFailure) -> String? {
     var probe = configuration
     probe.mode = .immutable
-    if let reason = RealmWriter.reasonAgainst(writing: try RealmSource(probe).latest()) {
-      Log.notice("\(path) is mounted read-only: \(reason)")
-      return nil
-    }
-    if access(path, W_OK) != 0 {
-      Log.notice("\(path) is write-protected, so it is mounted read-only")
-      return nil
-    }
+    if let reason = RealmWriter.reasonAgainst(writing: try RealmSource(probe).latest()) { return reason }
+    return access(path, W_OK) != 0 ? "it is write-protected" : nil
+  }
+
+  private func writer(_ configuration: Configuration) throws(CommandFailure) -> RealmWriter {
     do throws(TransactionError) { return try RealmWriter(configuration) } catch {
       throw CommandFailure(error, path: path)
     }

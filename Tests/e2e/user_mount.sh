@@ -14,8 +14,10 @@ fi
 
 chmod 755 "$scratch"
 point=$(new_directory mnt)
-[ ${#as_user[@]} -eq 0 ] || chown 65534:65534 "$point"
-file=$(copy_fixture people)
+home=$(new_directory home)
+cp "$fixtures/people.realm" "$home/people.realm"
+file=$home/people.realm
+[ ${#as_user[@]} -eq 0 ] || chown -R 65534:65534 "$point" "$home"
 check "mount" "${as_user[@]}" "$realmfs" mount "$file" "$point"
 equal "the owner reads" "19" "$("${as_user[@]}" ls "$point/Person" | wc -l)"
 [ "$(id -u)" -ne 0 ] || check_status "even root is kept out" 2 'Permission denied' ls "$point"
