@@ -3,7 +3,7 @@ _realmfs() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount info schema cat export import query diff watch create check version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount info schema cat export import query diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help --help --version" -- "$cur"))
     return
   fi
   case $command:$prev in
@@ -71,6 +71,44 @@ _realmfs() {
     check:--key-command) :; return ;;
     check:--key-env) :; return ;;
     check:--limit) :; return ;;
+    backup:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    backup:--key-fd) :; return ;;
+    backup:--key-command) :; return ;;
+    backup:--key-env) :; return ;;
+    compact:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    compact:--key-fd) :; return ;;
+    compact:--key-command) :; return ;;
+    compact:--key-env) :; return ;;
+    compact:--if) :; return ;;
+    encrypt:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    encrypt:--key-fd) :; return ;;
+    encrypt:--key-command) :; return ;;
+    encrypt:--key-env) :; return ;;
+    decrypt:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    decrypt:--key-fd) :; return ;;
+    decrypt:--key-command) :; return ;;
+    decrypt:--key-env) :; return ;;
+    rekey:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    rekey:--key-fd) :; return ;;
+    rekey:--key-command) :; return ;;
+    rekey:--key-env) :; return ;;
+    rekey:--new-key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    rekey:--new-key-fd) :; return ;;
+    rekey:--new-key-command) :; return ;;
+    rekey:--new-key-env) :; return ;;
+    upgrade:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    upgrade:--key-fd) :; return ;;
+    upgrade:--key-command) :; return ;;
+    upgrade:--key-env) :; return ;;
+    upgrade:--backup-dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
+    convert:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    convert:--key-fd) :; return ;;
+    convert:--key-command) :; return ;;
+    convert:--key-env) :; return ;;
+    recover:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    recover:--key-fd) :; return ;;
+    recover:--key-command) :; return ;;
+    recover:--key-env) :; return ;;
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in
@@ -86,6 +124,14 @@ _realmfs() {
     watch:-*) COMPREPLY=($(compgen -W "--exec --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit -v --verbose -h --help" -- "$cur")); return ;;
+    backup:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    compact:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --if --json -v --verbose -h --help" -- "$cur")); return ;;
+    encrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    decrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    rekey:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --new-key-file --new-key-fd --new-key-command --new-key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    upgrade:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --backup-dir --json -v --verbose -h --help" -- "$cur")); return ;;
+    convert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --local --json -v --verbose -h --help" -- "$cur")); return ;;
+    recover:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
   esac
@@ -102,7 +148,15 @@ _realmfs() {
     watch) COMPREPLY=($(compgen -f -- "$cur")) ;;
     create) COMPREPLY=($(compgen -f -- "$cur")) ;;
     check) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "mount umount info schema cat export import query diff watch create check version help" -- "$cur")) ;;
+    backup) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    compact) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    encrypt) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    decrypt) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    rekey) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    upgrade) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    convert) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    recover) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "mount umount info schema cat export import query diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")) ;;
   esac
 }
 complete -o filenames -F _realmfs realmfs

@@ -4,7 +4,7 @@ import RealmPages
 /// The command `backup`.
 enum BackupCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    let source = try RealmSource(arguments), target = arguments.operands[1]
+    let source = try RealmSource(toCopy: arguments), target = arguments.operands[1]
     let sizes = try source.copy(to: target, key: source.realm.configuration.encryptionKey, title: "copying")
     try CopyReport(path: target, sizes: sizes).print(arguments)
     return .done
@@ -12,6 +12,14 @@ enum BackupCommand {
 }
 
 extension RealmSource {
+  /// Opens the first operand to copy it. If others have it open, we take part, so that they leave alone what is being
+  /// copied; if nobody has, nothing is touched.
+  init(toCopy arguments: Arguments) throws(CommandFailure) {
+    let path = arguments.operands[0]
+    let mode: Configuration.Mode = LockHolders.ofRealm(at: System.absolute(path)).isEmpty ? .immutable : .shared
+    try self.init(Self.configuration(path: path, arguments, mode))
+  }
+
   /// Writes the newest version to a new file; again, if another program wrote over it meanwhile.
   func copy(
     to target: String,
@@ -20,7 +28,7 @@ extension RealmSource {
     title: String
   ) throws(CommandFailure) -> RealmCopy.Sizes {
     try ProgressLine.during(title, path) { (observer) throws(CopyError) in
-      try RealmCopy.write(realm, to: target, key: key, keepsHistory: keepsHistory, observer: observer)
+      try RealmCopy.write(realm.configuration, to: target, key: key, keepsHistory: keepsHistory, observer: observer)
     }
   }
 }

@@ -4,7 +4,7 @@
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, info, schema, cat, export, `import`, query, diff, watch, create, check
-  case backup, compact, encrypt, decrypt, rekey, upgrade, convert
+  case backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover
   case version, help
 }
 

@@ -287,6 +287,22 @@ enum Options {
       ]
     ),
     CommandSpec(
+      name: .recover,
+      arguments: [file, ArgumentSpec("OUT", "the new file; it must not exist", completion: .file)],
+      summary: "save what is left of a damaged file to a new one",
+      description: [
+        """
+        Reads the newest version, or if that is damaged an older one that is still there, and saves every object that \
+        can be reached, with every value that can be read, to OUT. FILE is only read. What was saved and what was lost \
+        is said for each class; the exit code is 4 if something was.
+        """,
+        """
+        A value that is lost is the default of its property in OUT; a link to a lost object is gone. Objects whose key \
+        or primary key cannot be read get another.
+        """,
+      ]
+    ),
+    CommandSpec(
       name: .version,
       arguments: [],
       summary: "print the version and the file formats it reads",
@@ -311,7 +327,9 @@ enum Options {
     Writes the newest version anew and puts it in the place of FILE when it is on disk: a crash leaves the old or \
     the new file. Refused while another program has the realm open, unless OUT is given, which leaves FILE as it is.
     """
-  private static let copiers: [CommandName] = [.backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert]
+  private static let copiers: [CommandName] = [
+    .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
+  ]
   private static let readers: [CommandName] =
     [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + copiers
 

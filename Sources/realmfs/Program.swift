@@ -43,6 +43,7 @@ enum Program {
     case .rekey: try RewriteCommand.rekey(arguments)
     case .upgrade: try UpgradeCommand.run(arguments)
     case .convert: try ConvertCommand.run(arguments)
+    case .recover: try RecoverCommand.run(arguments)
     case .version: try VersionCommand.run(arguments)
     case .help: try HelpCommand.run(arguments)
     }

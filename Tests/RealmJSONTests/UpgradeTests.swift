@@ -2,18 +2,18 @@
 
 import Foundation
 import RealmPages
+import TestSupport
 import Testing
 
 @Suite("Upgrades")
 struct UpgradeTests {
   /// Calls `body` with a copy of a file in an empty folder, which goes away.
   private func withCopy(of file: URL, _ body: (String, URL) throws -> Void) throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }  // left-overs in the temporary directory do no harm
-    let copy = folder.appendingPathComponent("a.realm")
-    try Data(contentsOf: file).write(to: copy)
-    try body(copy.path, folder)
+    try withTemporaryFolder { folder in
+      let copy = folder.appendingPathComponent("a.realm")
+      try Data(contentsOf: file).write(to: copy)
+      try body(copy.path, folder)
+    }
   }
 
   /// A file of the package whose header says that it has format 23; it looks like one that had no link lists.
@@ -46,7 +46,7 @@ struct UpgradeTests {
         let refusal = #expect(throws: CopyError.self) { try RealmUpgrade.run(Configuration(path: path)) }
         #expect(refusal?.reason == .notApplicable)
         let local = folder.appendingPathComponent("local.realm").path
-        _ = try RealmCopy.write(Realm(Configuration(path: path)), to: local, key: nil, keepsHistory: false)
+        _ = try RealmCopy.write(Configuration(path: path, mode: .immutable), to: local, key: nil, keepsHistory: false)
         path = local
       }
       let outcome = try RealmUpgrade.run(Configuration(path: path))
@@ -56,11 +56,11 @@ struct UpgradeTests {
         #expect(outcome.backup == backup.path)
         #expect(try Data(contentsOf: backup) == before)
       }
-      let snapshot = try Realm(Configuration(path: path)).latest()
+      let snapshot = try Realm(Configuration(path: path, mode: .immutable)).latest()
       expectSound(snapshot)
       try fixture.compare(with: snapshot)
       #expect(try snapshot.schemaVersion() == fixture.snapshot().schemaVersion())
-      let writer = try RealmWriter(Configuration(path: path))
+      let writer = try RealmWriter(Configuration(path: path, mode: .exclusive))
       _ = try writer.begin().commit()
       expectSound(try writer.realm.latest())
     }
@@ -78,7 +78,7 @@ struct UpgradeTests {
       try before.write(to: backup)
       #expect(try RealmUpgrade.run(Configuration(path: path)).from == 23)
       #expect(try Data(contentsOf: backup) == before)
-      let snapshot = try Realm(Configuration(path: path)).latest()
+      let snapshot = try Realm(Configuration(path: path, mode: .immutable)).latest()
       expectSound(snapshot)
       try FixtureTree.named(name).compare(with: snapshot)
       let again = try RealmUpgrade.run(Configuration(path: path))
@@ -104,7 +104,7 @@ struct UpgradeTests {
     try withCopy(of: fixture.realm) { path, _ in
       let key = try #require(EncryptionKey((0..<64).map { UInt8($0) ^ 0x5A }))
       _ = try RealmCopy.rewrite(Configuration(path: path), key: key)
-      let configuration = Configuration(path: path, encryptionKey: key)
+      let configuration = Configuration(path: path, encryptionKey: key, mode: .immutable)
       #expect(try RealmUpgrade.run(configuration).from == 9)
       let snapshot = try Realm(configuration).latest()
       expectSound(snapshot)

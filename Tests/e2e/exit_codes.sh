@@ -6,7 +6,7 @@ file=$fixtures/people.realm
 point=$(new_directory mnt)
 check_status "0: help" 0 'Usage' "$realmfs" --help
 for command in mount umount info schema cat export import query diff watch create check backup compact encrypt decrypt \
-  rekey upgrade convert version help; do
+  rekey upgrade convert recover version help; do
   check_status "0: $command --help" 0 "Usage: realmfs $command" "$realmfs" $command --help
 done
 check_status "0: version" 0 'realmfs [0-9]+\.[0-9]+' "$realmfs" --version

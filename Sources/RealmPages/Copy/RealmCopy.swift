@@ -22,19 +22,23 @@ public enum RealmCopy {
 
   /// Writes the newest version of a realm to a new file, without free space, encrypted if there is a key. The copy
   /// takes the protection of the realm. `keepsHistory` false leaves the history out, so that the copy is a local realm
-  /// even if the other is a synced one. Starts again when another program writes over what is being read. Memory does
-  /// not grow with the realm. Cost: reading and writing all of it.
+  /// even if the other is a synced one. A shared realm leaves the version alone meanwhile; with an immutable one it
+  /// starts again when another program writes over what is being read. Memory does not grow with the realm. Cost:
+  /// reading and writing all of it.
   public static func write(
-    _ realm: Realm,
+    _ configuration: Configuration,
     to target: String,
     key: EncryptionKey?,
     keepsHistory: Bool = true,
     observer: CopyObserver? = nil
   ) throws(CopyError) -> Sizes {
-    let path = realm.configuration.path
+    let path = configuration.path, realm: Realm
+    do throws(OpenError) { realm = try Realm(configuration) } catch { throw CopyError(error) }
     for _ in 0..<attempts {
-      let snapshot: Snapshot
-      do throws(OpenError) { snapshot = try realm.latest() } catch { throw CopyError(error) }
+      let hold: VersionHold
+      do throws(OpenError) { hold = try realm.hold() } catch { throw CopyError(error) }
+      let snapshot = hold.snapshot
+      defer { withExtendedLifetime(hold) {} }
       do throws(CopyError) {
         let sizes = try write(
           VersionWriter(snapshot, keepsHistory: keepsHistory),
@@ -95,7 +99,7 @@ public enum RealmCopy {
   }
 
   private static func newest(_ configuration: Configuration) throws(CopyError) -> Snapshot {
-    // Whoever calls keeps others out, or finds out afterwards whether anybody has committed.
+    // The lock is ours, so no place in a session is needed.
     var configuration = configuration
     configuration.mode = .immutable
     do throws(OpenError) { return try Realm(configuration).latest() } catch { throw CopyError(error) }

@@ -66,9 +66,24 @@ public enum RealmUpgrade {
       version = VersionWriter(group.editor.arena, topRef: group.top, format: format, keepsHistory: keepsHistory)
     } else {
       let work = try WorkRealm(beside: path, key: key)
-      var upgrade = try LegacyUpgrade(old, path: path, into: work, expected: expected, observer: observer)
-      try upgrade.run()
-      notes = upgrade.notes
+      let tables = try CopyError.onNodes(of: path) { () throws(FormatError) in
+        var tables: [LegacySource] = []
+        for key in try old.tableKeys() {
+          if let table = try old.table(key) { tables.append(LegacySource(table: table)) }
+        }
+        return tables
+      }
+      let transfer = try ObjectTransfer(
+        tables,
+        path: path,
+        into: work,
+        toleratesLoss: false,
+        expected: expected,
+        observer: observer
+      )
+      // The table of primary keys of that time.
+      try transfer.run(without: ["pk"])
+      notes = transfer.tallies.flatMap(\.notes)
       version = VersionWriter(work.snapshot, keepsHistory: false)
     }
     let sizes = try RealmCopy.write(

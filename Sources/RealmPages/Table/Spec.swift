@@ -110,7 +110,7 @@ struct Spec {
     }
   }
 
-  private static func collection(_ key: ColKey) -> CollectionKind? {
+  static func collection(_ key: ColKey) -> CollectionKind? {
     if key.attributes & Attribute.list != 0 || key.typeCode == TypeCode.linkList { return .list }
     if key.attributes & Attribute.set != 0 { return .set }
     if key.attributes & Attribute.dictionary != 0 { return .dictionary }

@@ -15,6 +15,8 @@ struct Header: Hashable {
 
   static let size = 24
   static let footerSize = 16
+  /// "T-DB" at offset 16.
+  static let signature: UInt32 = 0x4244_2d54
   private static let cookie: UInt64 = 0x3034_1252_37E5_26C8
 
   /// Reads the header of `space`. `isEncrypted` only shapes the message.
@@ -23,7 +25,7 @@ struct Header: Hashable {
       throw OpenError(.notARealm, "\(path): only \(space.size) bytes: too short for a Realm file")
     }
     let bytes = space.base
-    guard bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == 0x4244_2d54 else {
+    guard bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == Self.signature else {
       if isEncrypted {
         throw OpenError(
           .wrongKey,

@@ -1,0 +1,612 @@
+// Makes a realm of today out of tables that cannot be taken over node by node: those of formats 2 to 9, and damaged
+// ones. First all objects with their values, then what may link, then indexes and primary keys; in batches, so that
+// memory stays bounded. Source: format/2-model.md M14.
+
+/// What came over of one table, and what did not.
+struct TransferTally: Sendable, Hashable {
+  var objects = 0
+  var lostObjects = 0
+  var lostValues = 0
+  var lostLinks = 0
+  var lostProperties: [String] = []
+  var madeUpKeys = 0
+  var notes: [String] = []
+  /// The first damage.
+  var firstDamage: String?
+}
+
+/// Moves objects into a new realm.
+final class ObjectTransfer {
+  private let path: String
+  private let work: WorkRealm
+  private let observer: CopyObserver?
+  private let expected: Int
+  /// Whether a loss is counted; otherwise the first one ends the transfer.
+  private let toleratesLoss: Bool
+  /// The tables being changed, until the next batch.
+  private var group: GroupEditor
+  private var weight = 0
+  private var done = 0
+
+  /// One table and its place in the new realm.
+  private struct Item {
+    let source: any SourceTable
+    var key = TableKey.none
+    /// By column of the source: the position of the new column.
+    var columns: [Int?] = []
+    var tally = TransferTally()
+  }
+
+  private var items: [Item] = []
+  private var newKeys: [TableKey: TableKey] = [:]
+  /// The embedded objects that the property at hand links to.
+  private var claimed: Set<ObjKey> = []
+
+  /// About so many bytes of values are written at a time.
+  private static let batchWeight = 1 << 24
+  /// Elements in a row that cannot be read; then the rest of the collection is given up.
+  private static let patience = 2000
+  private static let nestingLimit = 100
+  /// Objects whose key is not known get keys from here on.
+  private static let firstFreshKey: Int64 = 0x6000_0000_0000_0000
+
+  /// `expected` is about the size of what will be read, for the observer.
+  init(
+    _ sources: [any SourceTable],
+    path: String,
+    into work: WorkRealm,
+    toleratesLoss: Bool,
+    expected: Int,
+    observer: CopyObserver?
+  ) throws(CopyError) {
+    self.path = path
+    self.work = work
+    self.expected = expected
+    self.observer = observer
+    self.toleratesLoss = toleratesLoss
+    group = try work.begin()
+    items = sources.map { Item(source: $0) }
+  }
+
+  /// What became of each table, in the order of the sources.
+  var tallies: [TransferTally] { items.map(\.tally) }
+
+  /// Makes everything; the outcome is the newest version of the work realm. Tables named in `without` are left out.
+  func run(without dropped: Set<String> = []) throws(CopyError) {
+    try makeTables()
+    try nextBatch()
+    for i in items.indices { try copyObjects(i) }
+    for i in items.indices { try copyLinks(i) }
+    for i in items.indices where items[i].source.kind == .embedded { try removeOrphans(i) }
+    for i in items.indices { try finish(i) }
+    for item in items where dropped.contains(item.source.name) {
+      try change { (group) throws(TransactionError) in try group.removeTable(item.key) }
+    }
+    try nextBatch()
+  }
+
+  // MARK: losses
+
+  private func lose(
+    _ item: Int,
+    _ count: WritableKeyPath<TransferTally, Int>,
+    _ damage: String,
+    by number: Int = 1
+  ) throws(CopyError) {
+    if !toleratesLoss { throw CopyError(.damaged, "\(path): \(damage)") }
+    items[item].tally[keyPath: count] += number
+    if items[item].tally.firstDamage == nil { items[item].tally.firstDamage = damage }
+  }
+
+  // MARK: schema
+
+  private func makeTables() throws(CopyError) {
+    for i in items.indices {
+      let source = items[i].source
+      var name = source.name
+      if toleratesLoss, name.isEmpty || name.utf8.count > 63 || name == Table.classPrefix || isTaken(name) {
+        name = "\(Table.classPrefix)recovered_\(i)"
+      }
+      items[i].key = try change { (group) throws(TransactionError) in try group.addTable(name, kind: source.kind) }
+      if newKeys[source.key] == nil { newKeys[source.key] = items[i].key }
+    }
+    for i in items.indices {
+      var position = 0
+      for column in items[i].source.columns {
+        do throws(TransactionError) {
+          try addColumn(column, to: items[i].key)
+          items[i].columns.append(position)
+          position += 1
+        } catch {
+          if !toleratesLoss || error.isOfTheSystem { throw CopyError(error, path: path) }
+          items[i].columns.append(nil)
+          items[i].tally.lostProperties.append(column.name)
+        }
+      }
+    }
+  }
+
+  private func isTaken(_ name: String) -> Bool {
+    // What cannot be looked up is reported when the table is added.
+    (try? group.table(named: name)) != nil
+  }
+
+  private func addColumn(_ column: Column, to key: TableKey) throws(TransactionError) {
+    let spec = ColumnSpec(
+      column.name,
+      column.type,
+      collection: column.collection,
+      isNullable: column.isNullable,
+      target: column.targetTable.flatMap { newKeys[$0] }
+    )
+    _ = try group.addColumn(group.table(key), spec)
+  }
+
+  // MARK: objects
+
+  /// Calls `body` with each object and the key that it has in the new realm.
+  private func forEachObject(
+    _ item: Int,
+    counting: Bool,
+    _ body: (any SourceObject, ObjKey) throws(CopyError) -> Void
+  ) throws(CopyError) {
+    let source = items[item].source
+    var fresh = Self.firstFreshKey
+    try source.forEachObject { (object) throws(CopyError) in
+      if let key = object.key { return try body(object, key) }
+      fresh += 1
+      if counting { try lose(item, \.madeUpKeys, "\(source.name): objects whose keys cannot be read") }
+      try body(object, ObjKey(fresh - 1))
+    } onDamage: { (error) throws(CopyError) in
+      if counting { try lose(item, \.lostValues, "\(source.name): \(error)", by: 0) }
+    }
+  }
+
+  /// All objects, with all values that hold no links.
+  private func copyObjects(_ item: Int) throws(CopyError) {
+    let source = items[item].source, columns = items[item].columns
+    // Nothing is made up in a sound file; there the primary key says itself whether it is one.
+    let primaryKeyIndex = toleratesLoss ? source.primaryKeyIndex.flatMap { columns[$0] == nil ? nil : $0 } : nil
+    var seen: Set<PrimaryKey> = []
+    try forEachObject(item, counting: true) { (object, key) throws(CopyError) in
+      var primaryKey: PrimaryKey?
+      if let primaryKeyIndex {
+        primaryKey = try self.primaryKey(item, object, key, primaryKeyIndex)
+        if let primaryKey, !seen.insert(primaryKey).inserted {
+          return try lose(item, \.lostObjects, "\(source.name): two objects with the same primary key")
+        }
+      }
+      guard let place = try make(item, key) else {
+        return try lose(item, \.lostObjects, "\(source.name): two objects with the same key")
+      }
+      items[item].tally.objects += 1
+      weight += 16
+      for (index, column) in source.columns.enumerated() where column.type != .link && column.type != .mixed {
+        guard let position = columns[index] else { continue }
+        if let primaryKey, index == primaryKeyIndex {
+          try store(item, place, position, Value(primaryKey))
+        } else if column.collection == nil {
+          if let value = try readValue(item, object, index) { try store(item, place, position, value) }
+        } else {
+          try copyCollection(item, object, key, place, index, position)
+        }
+      }
+      if weight >= Self.batchWeight { try nextBatch() }
+    }
+    if let claimed = source.claimedCount {
+      let missing = claimed - items[item].tally.objects - items[item].tally.lostObjects
+      if missing > 0 { try lose(item, \.lostObjects, "\(source.name): objects that cannot be reached", by: missing) }
+    }
+  }
+
+  /// A primary key for an object, made up if its own cannot be read.
+  private func primaryKey(
+    _ item: Int,
+    _ object: any SourceObject,
+    _ key: ObjKey,
+    _ index: Int
+  ) throws(CopyError) -> PrimaryKey? {
+    let column = items[item].source.columns[index]
+    do throws(FormatError) {
+      if let found = PrimaryKey(try object.value(index)), found.fits(column) { return found }
+      throw FormatError("a primary key of another type")
+    } catch {
+      try lose(item, \.madeUpKeys, "\(items[item].source.name): \(error)")
+      switch column.type {
+      case .int: return .int(Int64.min + key.value)
+      case .string: return .string(Array("recovered-\(key)".utf8))
+      case .objectID: return .objectID(ObjectID(high: 0, low: UInt32(truncatingIfNeeded: key.value)))
+      case .uuid: return .uuid(UniqueID(high: 0, low: UInt64(bitPattern: key.value)))
+      default: return nil
+      }
+    }
+  }
+
+  /// Makes an object with default values; nil if its key is taken.
+  private func make(_ item: Int, _ key: ObjKey) throws(CopyError) -> ClusterTreeEditor.Place? {
+    try CopyError.onNodes(of: path) { () throws(FormatError) -> ClusterTreeEditor.Place? in
+      guard let table = try group.table(slot: items[item].key.slot) else { return nil }
+      if toleratesLoss, try table.contains(key) { return nil }
+      var defaults = DefaultRow()
+      try table.insertRow(key, &defaults)
+      return try table.objects.find(UInt64(key.value))
+    }
+  }
+
+  /// A copy of a value, without elements that cannot be read; nil if nothing of it can.
+  private func readValue(_ item: Int, _ object: any SourceObject, _ index: Int) throws(CopyError) -> Value? {
+    let source = items[item].source
+    var damage: [String] = [], lost = 0
+    func note(_ error: FormatError) {
+      lost += 1
+      if damage.isEmpty { damage.append("\(source.name).\(source.columns[index].name): \(error)") }
+    }
+    var value: Value?
+    var elements: [Value] = []
+    let isList = source.columns[index].collection == .list
+    if isList,
+      object.forEachElement(
+        index,
+        { view in
+          do throws(FormatError) { elements.append(try copy(view, depth: 1, note)) } catch { note(error) }
+        },
+        onDamage: note
+      )
+    {
+      value = .list(elements)
+    } else {
+      do throws(FormatError) { value = try copy(object.value(index), depth: 0, note) } catch { note(error) }
+    }
+    if let first = damage.first { try lose(item, \.lostValues, first, by: lost) }
+    return value
+  }
+
+  /// A deep copy. What cannot be read of a collection is left out and told.
+  private func copy(
+    _ view: ValueView,
+    depth: Int,
+    _ note: (FormatError) -> Void
+  ) throws(FormatError) -> Value {
+    if depth > Self.nestingLimit { throw FormatError("collections nest too deeply") }
+    var failures = 0
+    switch view {
+    case .list(var list), .set(var list):
+      var values: [Value] = []
+      for i in 0..<list.count where failures < Self.patience {
+        do throws(FormatError) {
+          values.append(try copy(list.value(at: i), depth: depth + 1, note))
+          failures = 0
+        } catch {
+          failures += 1
+          note(error)
+        }
+      }
+      return .list(values)
+    case .dictionary(var dictionary):
+      var entries: [Value.Entry] = []
+      for i in 0..<dictionary.count where failures < Self.patience {
+        do throws(FormatError) {
+          let key = try dictionary.key(at: i).bytes
+          entries.append(Value.Entry(key: key, value: try copy(dictionary.value(at: i), depth: depth + 1, note)))
+          failures = 0
+        } catch {
+          failures += 1
+          note(error)
+        }
+      }
+      return .dictionary(entries)
+    default: return try Value(copying: view)
+    }
+  }
+
+  /// Whether a property can hold a value; a null where none can be leaves the default.
+  private func isStorable(_ item: Int, _ value: Value, _ column: Column) throws(CopyError) -> Bool {
+    if value == .null && !column.isNullable { return false }
+    if value.fits(column.element) && value.brokenLimit == nil { return true }
+    try lose(item, \.lostValues, "\(items[item].source.name).\(column.name): a value that cannot be kept")
+    return false
+  }
+
+  private func store(
+    _ item: Int,
+    _ place: ClusterTreeEditor.Place,
+    _ position: Int,
+    _ value: Value
+  ) throws(CopyError) {
+    weight += value.weight
+    guard let table = try table(item), try isStorable(item, value, table.columns[position]) else { return }
+    try CopyError.onNodes(of: path) { () throws(FormatError) in
+      try value.withView { (view) throws(FormatError) in try table.store(place, table.columns[position], view) }
+    }
+  }
+
+  private func table(_ item: Int) throws(CopyError) -> TableEditor? {
+    try CopyError.onNodes(of: path) { () throws(FormatError) in try group.table(slot: items[item].key.slot) }
+  }
+
+  /// A collection without links.
+  private func copyCollection(
+    _ item: Int,
+    _ object: any SourceObject,
+    _ key: ObjKey,
+    _ place: ClusterTreeEditor.Place,
+    _ index: Int,
+    _ position: Int
+  ) throws(CopyError) {
+    guard let table = try table(item), let value = try readValue(item, object, index) else { return }
+    let column = table.columns[position], editor = group.editor
+    weight += value.weight
+    switch value {
+    case .list(let all):
+      var values: [Value] = []
+      for value in all where try isStorable(item, value, column) { values.append(value) }
+      if values.isEmpty { return }
+      if column.collection == .set {
+        return try change { (group) throws(TransactionError) in
+          let set = try CollectionEditor(group, table, key, column)
+          for value in values { _ = try set.add(value) }
+        }
+      }
+      try CopyError.onNodes(of: path) { () throws(FormatError) in
+        let tree = BPlusTreeEditor(editor, try table.collectionSlot(place, column), column.element)
+        for (i, value) in values.enumerated() {
+          try value.withView { (view) throws(FormatError) in try tree.insert(i, view) }
+        }
+      }
+    case .dictionary(let all):
+      var entries: [[UInt8]: Value] = [:]
+      for entry in all where try isStorable(item, entry.value, column) { entries[entry.key] = entry.value }
+      if entries.isEmpty { return }
+      let keys = entries.keys.sorted { $0.lexicographicallyPrecedes($1) }
+      try CopyError.onNodes(of: path) { () throws(FormatError) in
+        let root = editor.slab.makeInts(.hasRefs, [0, 0])
+        editor.set(try table.collectionSlot(place, column), root)
+        let keyTree = BPlusTreeEditor(editor, Slot(parent: root, index: 0), .string)
+        let valueTree = BPlusTreeEditor(editor, Slot(parent: root, index: 1), .mixed)
+        for (i, key) in keys.enumerated() {
+          try key.withView { (view) throws(FormatError) in try keyTree.insert(i, .string(view)) }
+          try (entries[key] ?? .null).withView { (view) throws(FormatError) in try valueTree.insert(i, view) }
+        }
+      }
+    default: break
+    }
+  }
+
+  // MARK: links
+
+  /// All values that are links or may hold some.
+  private func copyLinks(_ item: Int) throws(CopyError) {
+    let source = items[item].source, columns = items[item].columns
+    let indices = source.columns.indices.filter {
+      columns[$0] != nil && [.link, .mixed].contains(source.columns[$0].type)
+    }
+    if indices.isEmpty { return }
+    try forEachObject(item, counting: false) { (object, key) throws(CopyError) in
+      for index in indices {
+        guard let position = columns[index], let value = try readValue(item, object, index), value != .null,
+          let table = try table(item)
+        else { continue }
+        weight += value.weight
+        let column = table.columns[position]
+        let exists = try CopyError.onNodes(of: path) { () throws(FormatError) in try table.contains(key) }
+        if !exists { continue }
+        claimed.removeAll(keepingCapacity: true)
+        guard let resolved = try resolve(item, value, column) else { continue }
+        do throws(TransactionError) { try link(table, key, column, resolved) } catch {
+          if !toleratesLoss || error.isOfTheSystem { throw CopyError(error, path: path) }
+          try lose(item, \.lostValues, error.description)
+        }
+      }
+      if weight >= Self.batchWeight { try nextBatch() }
+    }
+  }
+
+  /// The value with the links that it has in the new realm, and without those to nothing; nil if nothing is left.
+  private func resolve(_ item: Int, _ value: Value, _ column: Column) throws(CopyError) -> Value? {
+    switch value {
+    case .link(let target, let key):
+      // A link to an object that does not exist yet shows as null.
+      if key.value < 0 { return nil }
+      guard let known = newKeys[target], column.type == .mixed || known == column.targetTable,
+        try exists(known, key), try isFree(known, key)
+      else {
+        try lose(item, \.lostLinks, "\(items[item].source.name).\(column.name): a link to no object")
+        return nil
+      }
+      return .link(known, key)
+    case .list(let values):
+      var kept: [Value] = []
+      for value in values {
+        if let value = try resolve(item, value, column) {
+          kept.append(value)
+        } else if column.type == .mixed {
+          kept.append(.null)
+        }
+      }
+      return .list(kept)
+    case .dictionary(let entries):
+      var kept: [Value.Entry] = []
+      for entry in entries {
+        kept.append(Value.Entry(key: entry.key, value: try resolve(item, entry.value, column) ?? .null))
+      }
+      return .dictionary(kept)
+    default: return value
+    }
+  }
+
+  private func exists(_ table: TableKey, _ key: ObjKey) throws(CopyError) -> Bool {
+    try CopyError.onNodes(of: path) { () throws(FormatError) in
+      try group.table(slot: table.slot)?.contains(key) ?? false
+    }
+  }
+
+  /// Whether an object may be linked to: an embedded one has one owner.
+  private func isFree(_ target: TableKey, _ key: ObjKey) throws(CopyError) -> Bool {
+    try change { (group) throws(TransactionError) in
+      let table = try group.table(target)
+      if table.kind != .embedded { return true }
+      if !claimed.insert(key).inserted { return false }
+      return try !Self.hasOwner(group, table, key)
+    }
+  }
+
+  private static func hasOwner(
+    _ group: GroupEditor,
+    _ table: TableEditor,
+    _ key: ObjKey
+  ) throws(TransactionError) -> Bool {
+    for backlink in table.backlinks where try !group.origins(table, key, backlink.key).isEmpty { return true }
+    return false
+  }
+
+  /// Stores a value whose links lead to objects that exist.
+  private func link(
+    _ table: TableEditor,
+    _ key: ObjKey,
+    _ column: Column,
+    _ value: Value
+  ) throws(TransactionError) {
+    let steps = try CollectionEditor(group, table, key, column)
+    if column.collection == nil {
+      let place = try table.place(key)
+      do throws(FormatError) {
+        try value.withView { (view) throws(FormatError) in try table.store(place, column, view) }
+      } catch { throw TransactionError(error) }
+      if case .link(let target, let object) = value {
+        try group.addBacklink(target, object, from: table, column, key)
+      }
+    }
+    switch value {
+    case .list(let values):
+      for value in values { try add(value, to: steps, column) }
+    case .dictionary(let entries):
+      for entry in entries {
+        if case .link(let target, let object) = entry.value, column.type == .link {
+          try steps.setEmbedded(key: entry.key, target, object)
+        } else {
+          try steps.set(key: entry.key, entry.value)
+        }
+      }
+    default: break
+    }
+  }
+
+  private func add(_ value: Value, to steps: CollectionEditor, _ column: Column) throws(TransactionError) {
+    switch (column.collection, value) {
+    case (.set, _): _ = try steps.add(value)
+    // Embedded objects are linked like others, but for the check that refuses it to everybody else.
+    case (.list, .link(let target, let object)) where column.type == .link:
+      try steps.insertEmbedded(steps.count(), target, object)
+    default: try steps.insert(steps.count(), value)
+    }
+  }
+
+  /// Embedded objects whose owner is gone.
+  private func removeOrphans(_ item: Int) throws(CopyError) {
+    let doomed = try change { (group) throws(TransactionError) in
+      let table = try group.table(items[item].key)
+      var doomed: [ObjKey] = []
+      let cursor = try Self.format { () throws(FormatError) in try group.reader(table) }
+      while try Self.format({ () throws(FormatError) in try cursor.next() }) {
+        if try !Self.hasOwner(group, table, cursor.key) { doomed.append(cursor.key) }
+      }
+      return doomed
+    }
+    if doomed.isEmpty { return }
+    try lose(item, \.lostObjects, "\(items[item].source.name): objects whose owner is lost", by: doomed.count)
+    items[item].tally.objects -= doomed.count
+    try change { (group) throws(TransactionError) in
+      for key in doomed {
+        let table = try group.table(items[item].key)
+        // One may have gone with another.
+        if try group.has(table, key) { try group.deleteObject(table, key) }
+      }
+    }
+  }
+
+  // MARK: what is made when all objects are there
+
+  private func finish(_ item: Int) throws(CopyError) {
+    let source = items[item].source, columns = items[item].columns
+    for (index, column) in source.columns.enumerated() {
+      guard let position = columns[index] else { continue }
+      try attempt(item, "the property has no index now") { (table) throws(TransactionError) in
+        if let kind = column.index { try group.addIndex(table, table.columns[position].key, kind) }
+      }
+      if index == source.primaryKeyIndex {
+        try attempt(item, "the class has no primary key now") { (table) throws(TransactionError) in
+          try group.setPrimaryKey(table, table.columns[position].key)
+        }
+      }
+      if column.index != nil || index == source.primaryKeyIndex { try nextBatch() }
+    }
+    try change { (group) throws(TransactionError) in
+      let table = try group.table(items[item].key)
+      group.slab.setTagged(table.top, TableEditor.Slots.sequence, source.nextSequence)
+    }
+  }
+
+  /// Runs `body`; a rule of the schema that stands against it becomes a note.
+  private func attempt(
+    _ item: Int,
+    _ consequence: String,
+    _ body: (TableEditor) throws(TransactionError) -> Void
+  ) throws(CopyError) {
+    do throws(TransactionError) { try body(group.table(items[item].key)) } catch {
+      guard [.badSchema, .duplicateKey, .overLimit].contains(error.reason) else {
+        throw CopyError(error, path: path)
+      }
+      items[item].tally.notes.append("\(error.description); \(consequence)")
+    }
+  }
+
+  // MARK: batches
+
+  private func change<R>(_ body: (GroupEditor) throws(TransactionError) -> R) throws(CopyError) -> R {
+    try CopyError.onChanges(of: path) { () throws(TransactionError) in try body(group) }
+  }
+
+  private static func format<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
+    do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
+  }
+
+  private func nextBatch() throws(CopyError) {
+    done += weight
+    weight = 0
+    // Nobody will ask what changed.
+    group.log = InstructionLog()
+    try work.keep(group)
+    group = try work.begin()
+    if let observer, !observer(done, max(expected, done)) {
+      throw CopyError(.cancelled, "\(path): interrupted; nothing was changed")
+    }
+  }
+}
+
+extension Value {
+  fileprivate init(_ key: PrimaryKey) {
+    self =
+      switch key {
+      case .null: .null
+      case .int(let value): .int(value)
+      case .string(let bytes): .string(bytes)
+      case .objectID(let id): .objectID(id)
+      case .uuid(let id): .uuid(id)
+      }
+  }
+
+  /// About the bytes that the value takes.
+  fileprivate var weight: Int {
+    switch self {
+    case .string(let bytes), .data(let bytes): 16 + bytes.count
+    case .list(let values): values.reduce(32) { $0 + $1.weight }
+    case .dictionary(let entries): entries.reduce(32) { $0 + 16 + $1.key.count + $1.value.weight }
+    default: 16
+    }
+  }
+}
+
+extension TransactionError {
+  /// Whether the system failed, and not the data.
+  fileprivate var isOfTheSystem: Bool { if case .file = reason { true } else { false } }
+}

@@ -1,0 +1,138 @@
+// What is left of a damaged realm, as a new realm: from the newest version that can be read best, object by object.
+
+/// The recovery of damaged realm files.
+public enum RealmRecovery {
+  /// What came over of one class or table.
+  public struct Part: Sendable, Hashable {
+    /// The class name, or the stored name of a table that is no class.
+    public let name: String
+    /// Objects that were saved, perhaps without some of their values.
+    public let objects: Int
+    /// Objects that are known to be lost.
+    public let lostObjects: Int
+    /// Values and elements of saved objects that are lost; a property has its default then.
+    public let lostValues: Int
+    /// Links of saved objects to objects that are lost.
+    public let lostLinks: Int
+    /// Properties that are lost for all objects.
+    public let lostProperties: [String]
+    /// Objects that got another key or primary key, because theirs cannot be read.
+    public let madeUpKeys: Int
+    /// Indexes and the like that could not be made again, in words.
+    public let notes: [String]
+    /// The first damage that was met, in words; nil if there was none.
+    public let damage: String?
+
+    /// Whether everything came over.
+    public var isWhole: Bool {
+      lostObjects + lostValues + lostLinks + madeUpKeys == 0 && lostProperties.isEmpty && damage == nil
+    }
+  }
+
+  /// What a recovery brought.
+  public struct Report: Sendable {
+    /// How the version was found, in words.
+    public let origin: String
+    /// The version that was read.
+    public let version: UInt64
+    /// The format that it had.
+    public let format: Int
+    /// The tables in slot order.
+    public let parts: [Part]
+    /// Tables that are lost altogether, in words.
+    public let problems: [String]
+    /// Whether the file had a newer version, of which too little is left: its changes are lost.
+    public let isOutdated: Bool
+    /// Sizes in bytes.
+    public let sizes: RealmCopy.Sizes
+
+    /// Whether nothing is lost.
+    public var isWhole: Bool { !isOutdated && problems.isEmpty && parts.allSatisfy(\.isWhole) }
+  }
+
+  /// Saves to a new file of format 24 all that can be reached in a damaged one, without its history. The damaged file
+  /// is only read. Everything in the new file is made anew: links whose target is lost are gone, embedded objects whose
+  /// owner is lost too.
+  public static func run(
+    _ configuration: Configuration,
+    to target: String,
+    observer: CopyObserver? = nil
+  ) throws(CopyError) -> Report {
+    let path = configuration.path
+    let realm = try RescuedRealm(configuration)
+    guard let root = best(of: realm) else {
+      throw CopyError(.damaged, "\(path): no version of a realm is left in it: nothing can be saved")
+    }
+    let (tables, problems) = realm.tables(of: root)
+    let work = try WorkRealm(beside: target, key: configuration.encryptionKey)
+    let expected = min(realm.size, root.logicalSize)
+    let transfer = try ObjectTransfer(
+      tables,
+      path: path,
+      into: work,
+      toleratesLoss: true,
+      expected: expected,
+      observer: observer
+    )
+    try transfer.run(without: root.format < 10 ? ["pk"] : [])
+    let sizes = try RealmCopy.write(
+      VersionWriter(work.snapshot, keepsHistory: false),
+      of: path,
+      to: target,
+      key: configuration.encryptionKey,
+      replacing: false,
+      expected: expected,
+      observer: observer
+    )
+    return Report(
+      origin: root.origin,
+      version: root.version,
+      format: root.format,
+      parts: zip(tables, transfer.tallies).compactMap { root.format < 10 && $0.name == "pk" ? nil : Part($0, $1) },
+      problems: problems,
+      isOutdated: realm.newestRef.map { $0 != root.ref } ?? false,
+      sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)
+    )
+  }
+
+  /// The first version of which no table and no object is lost; else the one with the most objects, of equals the one
+  /// that was found in the better place.
+  private static func best(of realm: RescuedRealm) -> RescuedRealm.Root? {
+    var best: (root: RescuedRealm.Root, objects: Int)?
+    for root in realm.roots {
+      let (tables, problems) = realm.tables(of: root)
+      var objects = 0, isWhole = problems.isEmpty && !tables.isEmpty
+      for table in tables {
+        var reached = 0
+        // Nothing is thrown by what is called here.
+        try? table.forEachObject { _ in
+          reached += 1
+        } onDamage: { _ in
+          isWhole = false
+        }
+        if reached < table.claimedCount ?? 0 { isWhole = false }
+        objects += reached
+      }
+      if isWhole && best == nil { return root }
+      if best.map({ $0.objects < objects }) ?? true { best = (root, objects) }
+    }
+    return best?.root
+  }
+}
+
+extension RealmRecovery.Part {
+  fileprivate init(_ table: any SourceTable, _ tally: TransferTally) {
+    let isClass = table.name.hasPrefix(Table.classPrefix)
+    self.init(
+      name: isClass ? String(table.name.dropFirst(Table.classPrefix.count)) : table.name,
+      objects: tally.objects,
+      lostObjects: tally.lostObjects,
+      lostValues: tally.lostValues,
+      lostLinks: tally.lostLinks,
+      lostProperties: tally.lostProperties,
+      madeUpKeys: tally.madeUpKeys,
+      notes: tally.notes,
+      damage: tally.firstDamage
+    )
+  }
+}

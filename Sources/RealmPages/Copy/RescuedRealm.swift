@@ -1,0 +1,190 @@
+// A realm file of which anything may be damaged, header and top array too: the versions that may still be in it, found
+// through both slots of the header, through the footer, and by looking at every place where a node can begin.
+
+import Glibc
+
+/// What can be found in a damaged file.
+final class RescuedRealm {
+  /// A top array, or what may be one.
+  struct Root {
+    /// How it was found, in words.
+    let origin: String
+    let ref: Int
+    let format: Int
+    let version: UInt64
+    /// Where the file would end.
+    let logicalSize: Int
+  }
+
+  private let path: String
+  private let space: PageSpace
+  /// The versions, best first.
+  private(set) var roots: [Root] = []
+  private let headerFormat: Int?
+  /// Where the header says that the newest version is; nil if it cannot be believed.
+  private(set) var newestRef: Int?
+
+  /// Opens the file, whatever its header says.
+  init(_ configuration: Configuration) throws(CopyError) {
+    path = configuration.path
+    let file = try CopyError.onFiles { () throws(FileError) in try FileHandle(path: configuration.path) }
+    let size = try CopyError.onFiles { () throws(FileError) in try file.status().size }
+    if size < Header.size {
+      throw CopyError(.open(.notARealm), "\(path): only \(size) bytes: nothing is left of a realm")
+    }
+    if let key = configuration.encryptionKey {
+      let whole = max(size - size % PageCipher.pageSize, 0)
+      if whole < 2 * PageCipher.pageSize {
+        throw CopyError(.open(.damaged), "\(path): \(size) bytes: nothing is left of an encrypted realm")
+      }
+      let pages = try CopyError.onFiles { () throws(FileError) in
+        try DecryptedPages(file, key: key, physicalSize: whole)
+      }
+      if !pages.anyPageVerifies() {
+        throw CopyError(OpenError(encryptedFileIsDamaged: false, path: path))
+      }
+      space = pages
+    } else {
+      space = try CopyError.onFiles { () throws(FileError) in try MappedFile(file, size: size) }
+    }
+    var format: Int?
+    // A header that cannot be read tells nothing.
+    if (try? space.require(0, Header.size)) != nil {
+      let slot = Int(space.base.load(fromByteOffset: 23, as: UInt8.self) & 1)
+      for candidate in [slot, 1 - slot] where format == nil {
+        let byte = Int(space.base.load(fromByteOffset: 20 + candidate, as: UInt8.self))
+        if Realm.readableFormats.contains(byte) { format = byte }
+      }
+    }
+    headerFormat = format
+    findRoots()
+  }
+
+  /// The bytes of the file as nodes, read as `format`.
+  func arena(_ format: Int) -> Arena { Arena(space, limit: space.size, format: format) }
+
+  /// The number of bytes.
+  var size: Int { space.size }
+
+  // MARK: roots
+
+  private func findRoots() {
+    var known: Set<Int> = []
+    func add(_ ref: Int, _ format: Int?, _ origin: String) {
+      guard known.insert(ref).inserted, let root = root(ref, format ?? headerFormat ?? 24, origin) else { return }
+      roots.append(root)
+    }
+    if (try? space.require(0, Header.size)) != nil {  // as above
+      let slot = Int(space.base.load(fromByteOffset: 23, as: UInt8.self) & 1)
+      for (candidate, origin) in [(slot, "the header"), (1 - slot, "the header's other slot")] {
+        let ref = UInt64(littleEndian: space.base.loadUnaligned(fromByteOffset: 8 * candidate, as: UInt64.self))
+        let byte = Int(space.base.load(fromByteOffset: 20 + candidate, as: UInt8.self))
+        if candidate == slot,
+          space.base.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == Header.signature
+        {
+          newestRef = Int(truncatingIfNeeded: ref)
+        }
+        if ref < UInt64(space.size) { add(Int(ref), Realm.readableFormats.contains(byte) ? byte : nil, origin) }
+      }
+    }
+    let footer = space.size - Header.footerSize
+    if footer >= Header.size, (try? space.require(footer, Header.footerSize)) != nil {  // likewise
+      let ref = UInt64(littleEndian: space.base.loadUnaligned(fromByteOffset: footer, as: UInt64.self))
+      let isCopy = newestRef == -1
+      if isCopy && ref < UInt64(space.size) { newestRef = Int(ref) }
+      if ref < UInt64(space.size) { add(Int(ref), nil, "the footer of a copy") }
+    }
+    let first = roots.count
+    var ref = Header.size
+    while ref <= space.size - Node.headerSize {
+      if looksLikeTop(ref) { add(ref, nil, "a search through the file") }
+      ref += Node.alignment
+      if ref & 0xFF_FFFF == 0 { space.dropPages() }
+    }
+    // The newest of those that only the search found.
+    roots[first...].sort { $0.version > $1.version }
+    if roots.count > first + 8 { roots.removeLast(roots.count - first - 8) }
+  }
+
+  /// A quick look, for every eighth byte of the file.
+  private func looksLikeTop(_ ref: Int) -> Bool {
+    // A page that cannot be read holds no top array.
+    if space.fillsOnDemand, (try? space.require(ref, Node.headerSize)) == nil { return false }
+    let word = UInt64(littleEndian: space.base.load(fromByteOffset: ref, as: UInt64.self))
+    // Byte 4: refs in plain integers; bytes 5 to 7: the number of slots.
+    return word >> 32 & 0xFF_FFF8 == 0x40 && TopArray.acceptedCounts.contains(Int(word >> 56))
+  }
+
+  /// The top array at `ref`, if it can be one.
+  private func root(_ ref: Int, _ format: Int, _ origin: String) -> Root? {
+    ifReadable { () throws(FormatError) -> Root? in
+      let arena = arena(format), node = try arena.refs(ref, slots: 3), size = try node.tagged(2)
+      guard TopArray.acceptedCounts.contains(node.count), size >= ref + node.byteSize, size <= 1 << 56 else {
+        return nil
+      }
+      let names = try node.child(0), tables = try node.child(1)
+      if names == 0 || tables == 0 { return nil }
+      // One of the two may be damaged.
+      let areTables = ifReadable { () throws(FormatError) in try arena.integers(tables) } != nil
+      let areNames = ifReadable { () throws(FormatError) in try arena.node(names) } != nil
+      if !areTables && !areNames { return nil }
+      let version = ifReadable { () throws(FormatError) in node.count > 6 ? try node.tagged(6) : 0 } ?? 0
+      let bits = max(1, UInt64(bitPattern: version))
+      return Root(origin: origin, ref: ref, format: format, version: bits, logicalSize: Int(size))
+    } ?? nil
+  }
+
+  // MARK: tables
+
+  /// The tables of a version that can be read, and what is wrong with the others.
+  func tables(of root: Root) -> (tables: [any SourceTable], problems: [String]) {
+    let arena = arena(root.format)
+    var problems: [String] = []
+    do throws(FormatError) {
+      let top = try arena.refs(root.ref, slots: 3), refs = try arena.integers(top.child(1))
+      let names = try? arena.node(top.child(0))  // then the classes have other names
+      if names == nil { problems.append("the names of the classes cannot be read") }
+      if root.format < 10 { return (legacyTables(arena, root, names, refs, &problems), problems) }
+      var tables: [RescuedTable] = []
+      for slot in 0..<min(refs.count, 0xFFFF) {
+        // Likewise.
+        let name = (try? names.flatMap { try StringLeaf.short($0, slot)?.string }) ?? ""
+        do throws(FormatError) {
+          let element = try refs.int(slot)
+          if element & 1 != 0 || element == 0 { continue }
+          tables.append(try RescuedTable(arena, name: name, slot: slot, ref: Int(element)))
+        } catch { problems.append("\(name.isEmpty ? "table \(slot)" : name) cannot be read: \(error)") }
+      }
+      let all = tables
+      for i in tables.indices { tables[i].completeTargets(from: all) }
+      return (tables, problems)
+    } catch {
+      return ([], problems + ["\(error)"])
+    }
+  }
+
+  private func legacyTables(
+    _ arena: Arena,
+    _ root: Root,
+    _ names: Node?,
+    _ refs: Node,
+    _ problems: inout [String]
+  ) -> [any SourceTable] {
+    var tables: [LegacySource] = []
+    var pkTable: Table?
+    for pass in 0...1 {
+      for slot in 0..<min(refs.count, 0xFFFF) {
+        let name = (try? names.flatMap { try StringLeaf.short($0, slot)?.string }) ?? ""  // as above
+        if pass == 0 && name != "pk" { continue }
+        do throws(FormatError) {
+          let ref = try refs.child(slot)
+          if ref == 0 { continue }
+          let isClass = name.hasPrefix(Table.classPrefix)
+          let table = try Table(arena, legacyName: name, slot: slot, ref: ref, pkTable: isClass ? pkTable : nil)
+          if pass == 0 { pkTable = table } else { tables.append(LegacySource(table: table)) }
+        } catch { if pass == 1 { problems.append("\(name) cannot be read: \(error)") } }
+      }
+    }
+    return tables
+  }
+}

@@ -1,0 +1,288 @@
+// A table of format 10 or later, read with what is left of it: every node is asked for itself, so a damaged one costs
+// what lies in it and below it, nothing beside it. Source: format/2-model.md M2 to M6.
+
+/// A table whose names and column keys can be read.
+struct RescuedTable: SourceTable {
+  let key: TableKey
+  let name: String
+  let kind: TableKind
+  private(set) var columns: [Column]
+  let primaryKeyIndex: Int?
+  let claimedCount: Int?
+  let nextSequence: Int64
+  /// Where links come from, by column: origin table and column key.
+  let backlinks: [Spec.BacklinkColumn]
+  private let arena: Arena
+  private let clustersRef: Int
+
+  /// Reads the table whose top array is at `ref`.
+  init(_ arena: Arena, name: String, slot: Int?, ref: Int) throws(FormatError) {
+    typealias Slots = TableEditor.Slots
+    let top = try arena.refs(ref, slots: 4)
+    self.arena = arena
+    self.name = name
+    clustersRef = try top.child(Slots.clusters)
+    let stored = TableKey(UInt32(truncatingIfNeeded: try top.int(Slots.key) >> 1))
+    key = slot.map { $0 == stored.slot ? stored : TableKey(UInt32($0)) } ?? stored
+    // A slot that cannot be read says nothing, and the rest is still of use.
+    func number(_ slot: Int) -> Int64? { slot < top.count ? try? top.tagged(slot) : 0 }
+    let flags = number(Slots.flags) ?? 0
+    kind = flags & 3 == 1 ? .embedded : flags & 3 == 2 ? .asymmetric : .topLevel
+    nextSequence = max(0, number(Slots.sequence) ?? 0)
+    (columns, backlinks) = try Self.readColumns(arena, top)
+    // Likewise.
+    let primaryKey = top.count > Slots.primaryKey ? (try? top.int(Slots.primaryKey)) ?? 0 : 0
+    primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
+    // A root that cannot be read claims nothing.
+    let claimed = try? ClusterTree(arena: arena, rootRef: clustersRef).count()
+    claimedCount = claimed.flatMap { $0 <= 64 * arena.limit ? $0 : nil }
+  }
+
+  private static func readColumns(
+    _ arena: Arena,
+    _ top: Node
+  ) throws(FormatError) -> ([Column], [Spec.BacklinkColumn]) {
+    do throws(FormatError) {
+      let spec = try Spec(arena, tableTop: top, place: "")
+      return (spec.columns, spec.backlinks)
+    } catch {
+      // Some array beside the column keys is damaged: they alone say most.
+      let node = try arena.refs(top.child(0), slots: 6), keys = try arena.integers(node.child(5))
+      // What cannot be read is made up, or left out.
+      let names = ifReadable { () throws(FormatError) in try arena.node(node.child(1)) }
+      let attributes = ifReadable { () throws(FormatError) in try arena.integers(node.child(2)) }
+      let enumRefs = ifReadable { () throws(FormatError) in try arena.integers(node.child(4)) }
+      let opposites = ifReadable { () throws(FormatError) in try arena.integers(top.childIfPresent(7)) }
+      var columns: [Column] = []
+      for i in 0..<min(keys.count, 0xFFFF) {
+        let key = ColKey(try keys.int(i))
+        guard let type = Spec.valueType(key.typeCode) else { continue }
+        let name = names.flatMap { names in
+          ifReadable { () throws(FormatError) in try StringLeaf.short(names, i)?.string ?? "" }
+        }
+        let attribute = ifReadable { () throws(FormatError) in try attributes?.int(i) ?? 0 } ?? 0
+        let target = ifReadable { () throws(FormatError) in
+          try opposites.map { (node) throws(FormatError) in try node.int(key.leafPosition) }
+        }
+        columns.append(
+          Column(
+            name: (name ?? "").isEmpty ? "property_\(i)" : name ?? "",
+            key: key,
+            type: type,
+            collection: Spec.collection(key),
+            isNullable: key.attributes & Spec.Attribute.nullable != 0,
+            index: attribute & Int64(Spec.Attribute.fullText) != 0
+              ? .fullText : attribute & Int64(Spec.Attribute.indexed) != 0 ? .general : nil,
+            targetTable: type == .link
+              ? target.flatMap { $0 }.map { TableKey(UInt32(truncatingIfNeeded: $0)) } ?? TableKey.none : nil,
+            enumRef: ifReadable { () throws(FormatError) in try enumRefs?.childIfPresent(i) ?? 0 } ?? 0,
+            indexRef: 0,
+            dictionaryKeyType: Spec.TypeCode.string
+          )
+        )
+      }
+      return (columns, [])
+    }
+  }
+
+  /// Finds targets of link columns that cannot be read here in the backlink columns of the others.
+  mutating func completeTargets(from others: [RescuedTable]) {
+    for (i, column) in columns.enumerated() where column.type == .link {
+      if let target = column.targetTable, others.contains(where: { $0.key == target }) { continue }
+      let found = others.first { other in
+        other.backlinks.contains { $0.originTable == key && $0.originColumn == column.key }
+      }
+      if let found { columns[i] = column.leading(to: found.key) }
+    }
+  }
+
+  // MARK: objects
+
+  /// Nodes that a walk may still enter; more than the file has room for is a circle.
+  private final class Walk {
+    var budget: Int
+    var last: Int64 = -1
+
+    init(_ budget: Int) { self.budget = budget }
+  }
+
+  func forEachObject(
+    _ body: (any SourceObject) throws(CopyError) -> Void,
+    onDamage: (FormatError) throws(CopyError) -> Void
+  ) throws(CopyError) {
+    try visit(clustersRef, offset: 0, depth: 0, Walk(arena.limit / Node.headerSize), body, onDamage)
+  }
+
+  private static let maximumDepth = 9
+
+  private func visit(
+    _ ref: Int,
+    offset: UInt64?,
+    depth: Int,
+    _ walk: Walk,
+    _ body: (any SourceObject) throws(CopyError) -> Void,
+    _ onDamage: (FormatError) throws(CopyError) -> Void
+  ) throws(CopyError) {
+    walk.budget -= 1
+    if walk.budget < 0 { return }
+    let node: Node
+    do throws(FormatError) {
+      node = try arena.refs(ref, slots: 1)
+      if depth > Self.maximumDepth { throw FormatError("a cluster too deep", ref: ref) }
+    } catch { return try onDamage(error) }
+    if !node.isInner { return try visit(leaf: node, offset: offset, walk, body, onDamage) }
+    var offsets: Node?
+    var isCompact = false
+    do throws(FormatError) {
+      let starts = try node.child(0)
+      isCompact = starts == 0
+      if !isCompact { offsets = try arena.integers(starts) }
+    } catch { try onDamage(error) }
+    // Damage in the number costs the keys, not the objects.
+    let level = node.count > 1 ? (try? node.tagged(1)) ?? 0 : 0
+    for i in 0..<max(0, node.count - 3) {
+      var start = offset
+      if isCompact, (1...8).contains(level) {
+        start = offset.map { $0 &+ UInt64(i) << (8 * UInt64(level)) }
+      } else {
+        // Likewise.
+        let relative = try? offsets?.unsigned(i)
+        start = if let offset, let relative { offset &+ relative } else { nil }
+      }
+      let child: Int
+      do throws(FormatError) { child = try node.child(i + 3) } catch {
+        try onDamage(error)
+        continue
+      }
+      try visit(child, offset: start, depth: depth + 1, walk, body, onDamage)
+    }
+  }
+
+  private func visit(
+    leaf node: Node,
+    offset: UInt64?,
+    _ walk: Walk,
+    _ body: (any SourceObject) throws(CopyError) -> Void,
+    _ onDamage: (FormatError) throws(CopyError) -> Void
+  ) throws(CopyError) {
+    let cluster = RescuedCluster(arena, columns, node)
+    do throws(FormatError) { cluster.keys = try Cluster(arena, node, offset: offset ?? 0) } catch {
+      try onDamage(error)
+    }
+    for row in 0..<(cluster.keys?.count ?? cluster.longestLeaf) {
+      cluster.row = row
+      cluster.key = nil
+      // A key that cannot be read, or is out of order, is not known.
+      if offset != nil, let key = try? cluster.keys?.key(row), key < UInt64(Int64.max), Int64(key) > walk.last {
+        walk.last = Int64(key)
+        cluster.key = ObjKey(Int64(key))
+      }
+      try body(cluster)
+    }
+  }
+}
+
+/// The objects of one cluster, one after another.
+private final class RescuedCluster: SourceObject {
+  var key: ObjKey?
+  var row = 0
+  var keys: Cluster?
+  private let arena: Arena
+  private let columns: [Column]
+  private let slots: Node
+  private var leaves: [Result<ColumnLeaf, FormatError>?]
+
+  init(_ arena: Arena, _ columns: [Column], _ slots: Node) {
+    self.arena = arena
+    self.columns = columns
+    self.slots = slots
+    leaves = Array(repeating: nil, count: columns.count)
+  }
+
+  /// The number of rows by the leaves themselves.
+  var longestLeaf: Int {
+    // A leaf that cannot be read has no say.
+    let counts = columns.indices.compactMap { (try? leaf($0))?.count }
+    return counts.filter { $0 <= Cluster.maximumCount }.max() ?? 0
+  }
+
+  private func leaf(_ index: Int) throws(FormatError) -> ColumnLeaf {
+    if let known = leaves[index] { return try known.get() }
+    let column = columns[index]
+    let result = Result { () throws(FormatError) -> ColumnLeaf in
+      let ref = try slots.childIfPresent(column.key.leafPosition + 1)
+      if ref == 0 { throw FormatError("no leaf for property \"\(column.name)\"", ref: slots.ref) }
+      let leaf = try column.leaf(arena, ref)
+      if let keys, leaf.count != keys.count {
+        throw FormatError("a leaf of \(leaf.count) values in a cluster of \(keys.count)", ref: ref)
+      }
+      return leaf
+    }
+    leaves[index] = result
+    return try result.get()
+  }
+
+  func value(_ index: Int) throws(FormatError) -> ValueView { try leaf(index).value(row, arena) }
+
+  func forEachElement(_ index: Int, _ body: (ValueView) -> Void, onDamage: (FormatError) -> Void) -> Bool {
+    do throws(FormatError) {
+      guard columns[index].collection == .list, case .collections(let refs, _, let element, _) = try leaf(index) else {
+        return false
+      }
+      let root = try refs.child(row)
+      if root != 0 {
+        var budget = arena.limit / Node.headerSize
+        visit(root, element, depth: 0, &budget, body, onDamage)
+      }
+    } catch { onDamage(error) }
+    return true
+  }
+
+  /// Elements leaf by leaf.
+  private func visit(
+    _ ref: Int,
+    _ element: ElementType,
+    depth: Int,
+    _ budget: inout Int,
+    _ body: (ValueView) -> Void,
+    _ onDamage: (FormatError) -> Void
+  ) {
+    do throws(FormatError) {
+      budget -= 1
+      if budget < 0 || depth > 12 { throw FormatError("a tree that is too large or too deep", ref: ref) }
+      let node = try arena.node(ref)
+      if !node.isInner {
+        let leaf = try ColumnLeaf(arena, ref, element, inTree: true)
+        // Old leaves may be longer than today's, but not without any bits.
+        if leaf.count > max(1000, arena.limit) { throw FormatError("a leaf of \(leaf.count) elements", ref: ref) }
+        for i in 0..<leaf.count {
+          do throws(FormatError) { body(try leaf.value(i, arena)) } catch { onDamage(error) }
+        }
+        return
+      }
+      for i in 1..<max(1, node.count - 1) {
+        do throws(FormatError) {
+          visit(try node.child(i), element, depth: depth + 1, &budget, body, onDamage)
+        } catch { onDamage(error) }
+      }
+    } catch { onDamage(error) }
+  }
+}
+
+extension Column {
+  /// The same column with another target of its links.
+  fileprivate func leading(to target: TableKey) -> Column {
+    Column(
+      name: name,
+      key: key,
+      type: type,
+      collection: collection,
+      isNullable: isNullable,
+      index: index,
+      targetTable: target,
+      enumRef: enumRef,
+      indexRef: indexRef,
+      dictionaryKeyType: dictionaryKeyType
+    )
+  }
+}

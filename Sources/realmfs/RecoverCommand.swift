@@ -1,0 +1,66 @@
+// `realmfs recover`: what is left of a damaged file, and what is not.
+import RealmPages
+
+/// The command `recover`.
+enum RecoverCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let path = arguments.operands[0], target = arguments.operands[1]
+    let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
+      try source.read(verbose: arguments.has(.verbose))
+    }
+    let report = try ProgressLine.during("saving", path) { (observer) throws(CopyError) in
+      try RealmRecovery.run(Configuration(path: path, encryptionKey: key), to: target, observer: observer)
+    }
+    let output = StandardOutput()
+    output.print(arguments.has(.json) ? report.json(path, target).text : report.text(path, target))
+    try output.flush()
+    return report.isWhole ? .done : .damaged
+  }
+}
+
+extension RealmRecovery.Report {
+  fileprivate func text(_ path: String, _ target: String) -> String {
+    var text = "\(path): version \(version), format \(format), found through \(origin)\n"
+    if isOutdated { text += "lost: the newest version; this is an older one\n" }
+    for problem in problems { text += "lost: \(problem)\n" }
+    for part in parts { text += "\(part.name): \(part.inWords)\n" }
+    return text + "\(target): \(sizes.after) bytes; \(isWhole ? "nothing is lost" : "the rest is lost")\n"
+  }
+
+  fileprivate func json(_ path: String, _ target: String) -> JSONText {
+    .object([
+      ("file", .string(path)), ("output", .string(target)), ("origin", .string(origin)),
+      ("version", .number(Int(clamping: version))), ("format", .number(format)), ("whole", .bool(isWhole)),
+      ("outdated", .bool(isOutdated)),
+      ("problems", .array(problems.map { .string($0) })), ("classes", .array(parts.map(\.json))),
+      ("sizeBefore", .number(sizes.before)), ("sizeAfter", .number(sizes.after)),
+    ])
+  }
+}
+
+extension RealmRecovery.Part {
+  fileprivate var inWords: String {
+    func count(_ number: Int, _ word: String) -> String? {
+      number == 0 ? nil : "\(number) \(word)\(number == 1 ? "" : "s")"
+    }
+    let losses =
+      [
+        count(lostObjects, "object"), count(lostValues, "value"), count(lostLinks, "link"),
+        lostProperties.isEmpty ? nil : "properties \(lostProperties.joined(separator: ", "))",
+      ].compactMap { $0 }
+    var text = (count(objects, "object") ?? "no objects") + " saved"
+    if !losses.isEmpty { text += "; lost: \(losses.joined(separator: ", "))" }
+    if let made = count(madeUpKeys, "key") { text += "; \(made) made up" }
+    if let damage { text += " (first damage: \(damage))" }
+    return ([text] + notes).joined(separator: "; ")
+  }
+
+  fileprivate var json: JSONText {
+    .object([
+      ("name", .string(name)), ("objects", .number(objects)), ("lostObjects", .number(lostObjects)),
+      ("lostValues", .number(lostValues)), ("lostLinks", .number(lostLinks)),
+      ("lostProperties", .array(lostProperties.map { .string($0) })), ("madeUpKeys", .number(madeUpKeys)),
+      ("notes", .array(notes.map { .string($0) })), ("damage", damage.map { .string($0) } ?? .null),
+    ])
+  }
+}

@@ -1,0 +1,163 @@
+// Recovery of damaged files: what can be read is saved, what is saved is sound, and nothing crashes.
+//
+// MUTANTS=n sets the number for each file; SEED=n the first seed.
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Recovery", .serialized)
+struct RecoveryTests {
+  private static let environment = ProcessInfo.processInfo.environment
+  private static let count = environment["MUTANTS"].flatMap { Int($0) }
+  private static let firstSeed = environment["SEED"].flatMap { UInt64($0) } ?? 1
+
+  /// Recovers `bytes`; the report and the new realm.
+  private func recover(
+    _ bytes: [UInt8],
+    key: EncryptionKey? = nil,
+    _ body: (RealmRecovery.Report, Snapshot) throws -> Void
+  ) throws {
+    try withTemporaryFolder { folder in
+      let damaged = folder.appendingPathComponent("damaged.realm"), saved = folder.appendingPathComponent("saved.realm")
+      try Data(bytes).write(to: damaged)
+      defer {
+        // Whatever happens: the damaged file is as it was, and nothing else is there.
+        #expect((try? Data(contentsOf: damaged)) == Data(bytes))
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        #expect(Set(names).isSubset(of: ["damaged.realm", "saved.realm"]))
+      }
+      let report = try RealmRecovery.run(Configuration(path: damaged.path, encryptionKey: key), to: saved.path)
+      let snapshot = try Realm(Configuration(path: saved.path, encryptionKey: key, mode: .immutable)).latest()
+      var problems: [String] = []
+      _ = Verifier(snapshot).run(limit: 5) { problems.append($0.description) }
+      if !problems.isEmpty { Issue.record("\(problems)") }
+      try body(report, snapshot)
+    }
+  }
+
+  @Test("of a sound file everything is saved", arguments: Fixture.all)
+  func whole(fixture: Fixture) throws {
+    let original = try fixture.snapshot()
+    try recover(fixture.bytes(), key: fixture.isEncrypted ? Fixture.key() : nil) { report, saved in
+      #expect(report.isWhole, "\(report.parts.first { !$0.isWhole }.map { "\($0)" } ?? "")")
+      #expect(report.version == original.version && report.format == original.fileFormat && saved.fileFormat == 24)
+      for key in try original.tableKeys() {
+        guard let table = try original.table(key), table.name != "pk" || original.fileFormat >= 10 else { continue }
+        #expect(try saved.table(named: table.name)?.objectCount == table.objectCount)
+      }
+    }
+  }
+
+  @Test("a damaged file is saved as far as it can be read, and never a crash", arguments: Fixture.own + Fixture.sdk)
+  func mutants(fixture: Fixture) throws {
+    let bytes = try fixture.bytes(), mutator = Mutator(bytes)
+    let key = fixture.isEncrypted ? try Fixture.key() : nil
+    let count = Self.count ?? max(2, min(30, 400_000 / bytes.count))
+    var saved = 0
+    for seed in Self.firstSeed..<Self.firstSeed + UInt64(count) {
+      let mutant = mutator.mutant(seed: seed)
+      do {
+        try recover(mutant, key: key) { report, snapshot in
+          saved += 1
+          guard key == nil, let damaged = try? mutant.withUnsafeBytes({ try Realm.snapshot(of: $0) }),
+            damaged.version == report.version
+          else { return }
+          try expectAllReadable(of: damaged, report, snapshot, "\(fixture), SEED=\(seed)")
+        }
+      } catch let error as CopyError {
+        #expect(!error.description.isEmpty)
+      }
+    }
+    print("\(fixture): \(count) mutants, \(saved) saved")
+  }
+
+  /// Every object that a reader of the damaged file comes to was saved, or is counted as lost.
+  private func expectAllReadable(
+    of damaged: Snapshot,
+    _ report: RealmRecovery.Report,
+    _ saved: Snapshot,
+    _ place: String
+  ) throws {
+    for slot in (try? damaged.tableSlots().map(\.slot)) ?? [] {
+      guard let table = try? damaged.table(slot: slot), let name = table.className else { continue }
+      let cursor = ObjectCursor(table)
+      var readable = 0
+      while (try? cursor.next()) ?? false { readable += 1 }
+      let parts = report.parts.filter { $0.name == name }
+      if parts.isEmpty && !report.problems.isEmpty { continue }
+      #expect(parts.contains { $0.objects + $0.lostObjects >= readable }, "\(place): \(name) has \(readable) objects")
+    }
+  }
+
+  @Test("without its newest top array a realm is saved from the one before")
+  func previousRoot() throws {
+    var bytes = try Fixture.named("many-versions").bytes()
+    let newest = try bytes.withUnsafeBytes { try Realm.snapshot(of: $0) }
+    bytes.replaceSubrange(newest.top.ref..<newest.top.ref + 8, with: repeatElement(0xFF, count: 8))
+    try recover(bytes) { report, _ in
+      #expect(report.version == newest.version - 1)
+      #expect(report.origin.contains("other slot"))
+    }
+  }
+
+  @Test("without a header a realm is found by looking for it")
+  func noHeader() throws {
+    let fixture = Fixture.named("people")
+    var bytes = try fixture.bytes()
+    bytes.replaceSubrange(0..<24, with: repeatElement(0, count: 24))
+    let original = try fixture.snapshot()
+    try recover(bytes) { report, saved in
+      #expect(report.origin.contains("search") && report.isWhole && report.version == original.version)
+      let (found, expected) = (try saved.table(named: "class_Person"), try original.table(named: "class_Person"))
+      #expect(found?.objectCount == expected?.objectCount)
+    }
+  }
+
+  @Test("a damaged leaf costs one property of its objects, and nothing else")
+  func oneLeaf() throws {
+    let fixture = Fixture.named("items-10k"), original = try fixture.snapshot()
+    let table = try #require(
+      try original.tableKeys().compactMap { try original.table($0) }.max {
+        $0.objectCount < $1.objectCount
+      }
+    )
+    let (cluster, _) = try #require(try table.objects.first(notBelow: 1000))
+    let column = try #require(table.columns.first { $0.collection == nil && table.primaryKey?.key != $0.key })
+    let leaf = try cluster.leafRef(column.key.leafPosition)
+    var bytes = try fixture.bytes()
+    bytes.replaceSubrange(leaf + 4..<leaf + 8, with: [0xFF, 0xFF, 0xFF, 0xFF])
+    let name = try #require(table.className), lost = column.key
+    try recover(bytes) { report, saved in
+      for part in report.parts {
+        #expect(part.lostObjects == 0 && part.lostLinks == 0)
+        #expect(part.lostValues == (part.name == name ? cluster.count : 0))
+        #expect(part.isWhole == (part.name != name))
+      }
+      let new = try #require(try saved.table(named: table.name))
+      try expectEqual(table, new, without: lost)
+    }
+  }
+
+  /// The same objects with the same values, but for one property.
+  private func expectEqual(_ table: Table, _ other: Table, without lost: ColKey) throws {
+    let (before, after) = (ObjectCursor(table), ObjectCursor(other))
+    while try before.next() {
+      #expect(try after.next() && after.key == before.key)
+      for (index, column) in table.columns.enumerated() where column.collection == nil && column.key != lost {
+        #expect(try Value(copying: before.value(index)) == Value(copying: after.value(index)))
+      }
+    }
+    #expect(try !after.next())
+  }
+
+  @Test("nothing comes of a file that is no realm")
+  func nothing() throws {
+    for bytes in [[], [UInt8](repeating: 0, count: 10), [UInt8](repeating: 7, count: 10_000)] as [[UInt8]] {
+      let error = #expect(throws: CopyError.self) { try recover(bytes) { _, _ in } }
+      #expect(error?.reason == .damaged || error?.reason == .open(.notARealm))
+    }
+  }
+}

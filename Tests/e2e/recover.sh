@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# What is left of damaged files is saved, and what is lost is said.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture people)
+expected=$("$realmfs" cat "$file" Person | sha256sum)
+check_status "a sound file" 0 'nothing is lost' "$realmfs" recover "$file" "$scratch/a.realm"
+equal "holds the same afterwards" "$expected" "$("$realmfs" cat "$scratch/a.realm" Person | sha256sum)"
+check_status "no file is replaced" 1 'exists' "$realmfs" recover "$file" "$scratch/a.realm"
+check "with a key" "$realmfs" recover --key-file "$key_file" "$fixtures/people-encrypted.realm" "$scratch/e.realm"
+check_status "the outcome has the same key" 0 'Person' "$realmfs" info --key-file "$key_file" "$scratch/e.realm"
+check_status "a wrong key" 6 'wrong' "$realmfs" recover --key-file <(head -c 64 /dev/zero) \
+  "$fixtures/people-encrypted.realm" "$scratch/w.realm"
+
+dd if=/dev/zero of="$file" bs=24 count=1 conv=notrunc status=none
+check_status "without its header the file does not open" 5 '' "$realmfs" info "$file"
+check_status "but is recovered" 0 'search through the file' "$realmfs" recover "$file" "$scratch/b.realm"
+equal "with all objects" "$expected" "$("$realmfs" cat "$scratch/b.realm" Person | sha256sum)"
+
+big=$(copy_fixture items-10k)
+truncate -s 300000 "$big"
+check_status "a file that is cut short loses what was cut" 4 'lost|nothing can be saved' "$realmfs" recover "$big" "$scratch/c.realm"
+[ ! -e "$scratch/c.realm" ] || check "what was saved is sound" "$realmfs" check "$scratch/c.realm"
+check_status "--json" 4 '"whole": ?false|nothing can be saved' "$realmfs" recover --json "$big" "$scratch/d.realm"
+printf 'a text that is long enough for a header, but no realm' >"$scratch/text"
+check_status "no realm at all" 4 'nothing can be saved' "$realmfs" recover "$scratch/text" "$scratch/t.realm"
+equal "nothing is left of what failed" "" "$(find "$scratch" -name '*.tmp*' -o -name 't.realm' -o -name 'w.realm' -o -name '*.upgrade*')"
