@@ -85,6 +85,7 @@ declare -A unsafe_places=(
   [Sources/RealmPages/Open/HeaderReader.swift]="the signature of a file"
   [Sources/RealmPages/Open/Realm.swift]="the way in for bytes in memory"
   [Sources/RealmPages/Table/FullTextWords.swift]="a text of the snapshot, passed on as it is"
+  [Sources/RealmPages/Table/HeldValue.swift]="the bytes of a value that a program owns, as a view"
   [Sources/RealmPages/Table/IndexData.swift]="literals and texts as values"
   [Sources/RealmJSON/OutputBuffer.swift]="the text buffer that all rendering appends to"
   [Sources/RealmJSON/StringText.swift]="the bytes of a String, passed on as a span"

@@ -187,27 +187,3 @@ extension Decimal128 {
     return Decimal128(low: low, high: high)
   }
 }
-
-/// A value that a program owns, as a view that is valid as long as this object.
-public final class HeldValue {
-  /// The value; a list or dictionary shows as an empty one.
-  public let view: ValueView
-  private let bytes: UnsafeMutableBufferPointer<UInt8>?
-
-  /// Copies a value.
-  public init(_ value: Value) {
-    switch value {
-    case .string(let text), .data(let text):
-      let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: max(text.count, 1))
-      _ = buffer.initialize(from: text)
-      let copy = ByteView(base: buffer.baseAddress.map { UnsafeRawPointer($0) } ?? ByteView.empty.base, count: text.count)
-      bytes = buffer
-      if case .data = value { view = .data(copy) } else { view = .string(copy) }
-    default:
-      bytes = nil
-      view = value.withView { $0 }
-    }
-  }
-
-  deinit { bytes?.deallocate() }
-}

@@ -1,0 +1,27 @@
+// Values that come from a program and are compared with values of a snapshot. The bytes are kept at one address for as
+// long as somebody has the object, because views do not own what they show.
+
+/// A value that a program owns, as a view that is valid as long as this object.
+public final class HeldValue {
+  /// The value; a list or dictionary shows as an empty one.
+  public let view: ValueView
+  private let bytes: UnsafeMutableBufferPointer<UInt8>?
+
+  /// Copies a value.
+  public init(_ value: Value) {
+    switch value {
+    case .string(let text), .data(let text):
+      let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: max(text.count, 1))
+      _ = buffer.initialize(from: text)
+      let base = buffer.baseAddress.map { UnsafeRawPointer($0) } ?? ByteView.empty.base
+      let copy = ByteView(base: base, count: text.count)
+      bytes = buffer
+      if case .data = value { view = .data(copy) } else { view = .string(copy) }
+    default:
+      bytes = nil
+      view = value.withView { $0 }
+    }
+  }
+
+  deinit { bytes?.deallocate() }
+}
