@@ -105,9 +105,10 @@ struct DamageTests {
   @Test("a class whose table cannot be read costs its own objects, and those that link to it")
   func damagedTable() throws {
     let fixture = Fixture.named("people")
-    let names = try FileTree(Realm(Configuration(path: fixture.url.path)), options: MountOptions()).list("")
+    let realm = try Realm(Configuration(path: fixture.url.path, mode: .immutable))
+    let names = try FileTree(realm, options: MountOptions()).list("")
       .filter { !$0.isDot }.map(\.name)
-    for (slot, ref) in try Realm(Configuration(path: fixture.url.path)).latest().tableSlots() {
+    for (slot, ref) in try realm.latest().tableSlots() {
       var damaged = try fixture.bytes()
       damaged.replaceSubrange(ref + 5..<ref + 8, with: [0xFF, 0xFF, 0xFF])
       let scratch = try ScratchRealm(bytes: damaged)

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# A disk that fills up: a save that does not fit fails with ENOSPC at close and leaves the object as it was, its text can
+# be read, and once there is space the same save works.
+source "$(dirname "$0")/lib.sh"
+
+disk=$(new_directory disk)
+point=$(new_directory mnt)
+mount -t tmpfs -o size=2m tmpfs "$disk" 2>/dev/null || { skip "a file system of its own needs root"; exit; }
+cp "$fixtures/people.realm" "$disk/people.realm"
+serve "$disk/people.realm" "$point" || exit
+
+save() {
+  python3 -c '
+import errno, json, os, sys
+text = json.dumps({"name": "x" * int(sys.argv[2])}).encode()
+file = os.open(sys.argv[1], os.O_WRONLY | os.O_TRUNC)
+while text: text = text[os.write(file, text):]
+try: os.close(file)
+except OSError as error: print(errno.errorcode[error.errno])' "$@"
+}
+
+equal "a save that fits" "" "$(save "$point/Person/4.json" 100)"
+head -c 1500000 /dev/zero >"$disk/filler"
+before=$(cat "$point/Person/4.json")
+equal "one that does not is ENOSPC at close" ENOSPC "$(save "$point/Person/4.json" 900000)"
+equal "the object is as it was" "$before" "$(cat "$point/Person/4.json")"
+equal "the refused text can be read" 900000 "$(jq '.name | length' "$point/.realm/rejected/Person/4.json")"
+check "the reason too" grep -qi "no space" "$point/.realm/errors"
+equal "reading goes on" 19 "$(ls "$point/Person" | wc -l)"
+equal "small saves go on" "" "$(save "$point/Person/5.json" 10)"
+rm "$disk/filler"
+equal "with space again the same save works" "" "$(save "$point/Person/4.json" 900000)"
+equal "and is there" 900000 "$(jq '.name | length' "$point/Person/4.json")"
+check "umount" "$realmfs" umount "$point"
+check "the file is sound" "$realmfs" check "$disk/people.realm"
+umount "$disk"
