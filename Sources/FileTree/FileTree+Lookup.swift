@@ -4,13 +4,19 @@ import RealmJSON
 import RealmPages
 
 extension FileTree {
+  /// Refuses names that no directory can have.
+  static func checkLength(_ name: [UInt8]) throws(FileTreeError) {
+    if name.count > NameEscaping.longestName { throw .refused(.nameTooLong, "a name has at most 255 bytes") }
+  }
+
   /// The attributes of the node called `name` in a directory. The kernel then knows its inode: `forget` takes that
   /// back.
   ///
   /// Renders the object, unless its text is cached, because its size is that of the text.
   ///
-  /// - Throws: `notFound`, `notADirectory`, `stale`, and what `open` throws for the directory itself.
+  /// - Throws: `notFound`, `notADirectory`, `stale`, `nameTooLong`, and what `open` throws for the directory itself.
   public func lookup(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) -> FileAttributes {
+    try Self.checkLength(name)
     let node = try node(parent)
     if let file = overlay.file(at: Overlay.Place(directory: parent, name: name)) {
       overlay.retain(file.inode)

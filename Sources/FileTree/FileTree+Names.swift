@@ -119,7 +119,7 @@ extension FileTree {
   ) throws(FileTreeError) {
     try writableDirectory(parent)
     try writableDirectory(newParent)
-    if newName.count > NameEscaping.longestName { throw .refused(.nameTooLong, "a name has at most 255 bytes") }
+    try Self.checkLength(newName)
     let source = Overlay.Place(directory: parent, name: name)
     let goal = Overlay.Place(directory: newParent, name: newName)
     if source == goal { return }

@@ -80,7 +80,7 @@ extension FileTree {
     by caller: Caller,
     isKnown: Bool
   ) throws(FileTreeError) -> MemoryFile {
-    if place.name.count > NameEscaping.longestName { throw .refused(.nameTooLong, "a name has at most 255 bytes") }
+    try Self.checkLength(place.name)
     let metadata = MemoryFile.Metadata(
       permissions: permissions & 0o7777,
       owner: caller.user,
