@@ -14,6 +14,7 @@ _realmfs() {
     mount:--key-fd) :; return ;;
     mount:--key-command) :; return ;;
     mount:--key-env) :; return ;;
+    mount:--compact-on-launch) :; return ;;
     info:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     info:--key-fd) :; return ;;
     info:--key-command) :; return ;;
@@ -112,7 +113,7 @@ _realmfs() {
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in
-    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --json-style --key-file --key-fd --key-command --key-env -f --foreground -d --debug -s --single-thread -v --verbose -h --help" -- "$cur")); return ;;
+    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --json-style --key-file --key-fd --key-command --key-env --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread -v --verbose -h --help" -- "$cur")); return ;;
     umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
     info:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     schema:-*) COMPREPLY=($(compgen -W "--class --format --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;

@@ -32,6 +32,8 @@ complete -c realmfs -n '__fish_seen_subcommand_from mount' -l key-file -rF -d 'r
 complete -c realmfs -n '__fish_seen_subcommand_from mount' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__fish_seen_subcommand_from mount' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__fish_seen_subcommand_from mount' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
+complete -c realmfs -n '__fish_seen_subcommand_from mount' -l compact-on-launch -x -d 'compact the file before it is mounted, if COND holds as in '\''compact --if'\'' and nobody else has the realm open'
+complete -c realmfs -n '__fish_seen_subcommand_from mount' -l upgrade -d 'bring a file of an older format to format 24 first, as '\''realmfs upgrade'\'' does'
 complete -c realmfs -n '__fish_seen_subcommand_from mount' -s f -l foreground -d 'serve in the foreground; tells systemd when the tree is live'
 complete -c realmfs -n '__fish_seen_subcommand_from mount' -s d -l debug -d 'print every request and answer; stays in the foreground'
 complete -c realmfs -n '__fish_seen_subcommand_from mount' -s s -l single-thread -d 'serve one request at a time'

@@ -4,11 +4,7 @@ import RealmPages
 /// The command `compact`.
 enum CompactCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    let condition = try arguments.value(.condition).map { (text) throws(CommandFailure) in
-      do throws(CompactCondition.SyntaxError) { return try CompactCondition(text) } catch {
-        throw arguments.usage("option --if: \(error)")
-      }
-    }
+    let condition = try arguments.compactCondition(.condition)
     let source = try RealmSource(inPlace: arguments), configuration = source.realm.configuration
     var found: (total: Int, used: Int)?
     let sizes = try ProgressLine.during("compacting", source.path) { (observer) throws(CopyError) in
@@ -32,6 +28,16 @@ enum CompactCommand {
       try report.print(arguments)
     }
     return .done
+  }
+}
+
+extension Arguments {
+  /// The condition that an option holds; nil without the option.
+  func compactCondition(_ option: OptionName) throws(CommandFailure) -> CompactCondition? {
+    guard let text = value(option) else { return nil }
+    do throws(CompactCondition.SyntaxError) { return try CompactCondition(text) } catch {
+      throw usage("option --\(option.rawValue): \(error)")
+    }
   }
 }
 

@@ -38,6 +38,7 @@ private struct Mount {
     // The path must keep its meaning when the process leaves its working directory.
     path = System.absolute(arguments.operands[0])
     options = try arguments.treeOptions()
+    _ = try arguments.compactCondition(.compactOnLaunch)
     _ = try KeySource(arguments)
     mountPoint = try MountPoint.prepare(arguments.operands[1], verbose: arguments.has(.verbose))
     if let file = System.real(path), System.isPath(file, atOrBelow: mountPoint) {
@@ -87,11 +88,42 @@ private struct Mount {
     }
     // Other programs look for the lock file beside the file itself, not beside a link to it.
     if configuration.mode == .shared { configuration.path = System.real(path) ?? path }
+    try rewriteFile(configuration)
     do throws(CommandFailure) { return try makeTree(configuration) } catch {
       guard error.code == .inUse else { throw error }
       let holders = LockHolders.ofRealm(at: path).map(\.description)
       if holders.isEmpty { throw error }
       throw CommandFailure(.inUse, "\(error.message) (in use by \(holders.joined(separator: ", ")))")
+    }
+  }
+
+  /// What the user wants done to the file before it is mounted.
+  private func rewriteFile(_ configuration: Configuration) throws(CommandFailure) {
+    let condition = try arguments.compactCondition(.compactOnLaunch)
+    if !arguments.has(.upgrade), condition == nil { return }
+    if isReadOnly(configuration) {
+      throw arguments.usage("--upgrade and --compact-on-launch change the file, which a mount that only reads must not")
+    }
+    if arguments.has(.upgrade) {
+      let outcome: RealmUpgrade.Outcome
+      do throws(CopyError) { outcome = try RealmUpgrade.run(configuration) } catch {
+        throw CommandFailure(error, path: path)
+      }
+      if let backup = outcome.backup {
+        Log.notice("\(path): format \(outcome.from) is now \(RealmUpgrade.format); the old file is \(backup)")
+      }
+    }
+    guard let condition else { return }
+    do throws(CopyError) {
+      let sizes = try RealmCopy.rewrite(
+        configuration,
+        key: configuration.encryptionKey,
+        where: { total, used in condition.holds(total: total, used: used) }
+      )
+      if let sizes { Log.notice("\(path): compacted from \(sizes.before) to \(sizes.after) bytes") }
+    } catch {
+      guard error.reason == .inUse else { throw CommandFailure(error, path: path) }
+      Log.notice("\(path) was not compacted: \(CommandFailure(error, path: path).message)")
     }
   }
 

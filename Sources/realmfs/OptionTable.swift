@@ -10,8 +10,8 @@ enum CommandName: String, CaseIterable, Sendable {
 
 /// The long options, by their name without the dashes.
 enum OptionName: String, CaseIterable, Sendable {
-  case options, immutable, foreground, debug, lazy, json, limit, local, format, batch, count, man, completions, verbose
-  case help
+  case options, immutable, foreground, debug, lazy, json, limit, local, format, batch, count, upgrade, man, completions
+  case verbose, help
   case readOnly = "read-only"
   case singleThread = "single-thread"
   case classes = "class"
@@ -26,6 +26,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case keyVariable = "key-env"
   case backupFolder = "backup-dir"
   case condition = "if"
+  case compactOnLaunch = "compact-on-launch"
   case newKeyFile = "new-key-file"
   case newKeyDescriptor = "new-key-fd"
   case newKeyCommand = "new-key-command"

@@ -477,6 +477,13 @@ enum Options {
       "compact only if it is worth it: 'total > 100MB and used < 50%'"
     ),
     OptionSpec(
+      .compactOnLaunch,
+      value: "COND",
+      on: [.mount],
+      "compact the file before it is mounted, if COND holds as in 'compact --if' and nobody else has the realm open"
+    ),
+    OptionSpec(.upgrade, on: [.mount], "bring a file of an older format to format 24 first, as 'realmfs upgrade' does"),
+    OptionSpec(
       .backupFolder,
       value: "DIR",
       on: [.upgrade],

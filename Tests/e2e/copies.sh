@@ -29,6 +29,19 @@ if [ "$(stat -c %s "$file")" -lt "$before" ]; then ok "compact makes it smaller"
 check "a compacted file is sound" "$realmfs" check "$file"
 check_status "compact --if, when it is not worth it" 0 'not compacted' "$realmfs" compact --if 'used < 10%' "$file"
 check_status "compact --if, when it is" 0 'bytes, from' "$realmfs" compact --if 'total > 1KB and used > 50%' "$file"
+point=$(new_directory launch)
+check_status "mount --compact-on-launch" 0 'compacted from' \
+  "$realmfs" mount --compact-on-launch 'total > 1KB' "$file" "$point"
+second=$(new_directory second)
+check "the mount saves, so it has the realm open" mkdir "$point/Another"
+check_status "beside another mount it is skipped, and said so" 0 'was not compacted: .* in use by' \
+  "$realmfs" mount --compact-on-launch 'total > 1KB' "$file" "$second"
+check "both show the data" test -d "$second/Another" -a -d "$point/Another"
+check "and save" rmdir "$second/Another"
+check "umount" "$realmfs" umount "$second"
+check "umount" "$realmfs" umount "$point"
+check_status "mount --compact-on-launch with a mistake" 2 'column 7' \
+  "$realmfs" mount --compact-on-launch 'total 5' "$file" "$point"
 check_status "compact --if with a mistake" 2 'column 7' "$realmfs" compact --if 'total 5' "$file"
 ln -s "$file" "$scratch/link.realm"
 check "compact through a symbolic link" "$realmfs" compact "$scratch/link.realm"

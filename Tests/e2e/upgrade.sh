@@ -22,6 +22,15 @@ point=$(new_directory mnt)
 "$realmfs" mount "$file" "$point" && check "it can be written now" mkdir "$point/NewClass"
 "$realmfs" umount "$point"
 
+file=$(copy_fixture people)
+printf '\x17\x17' | dd of="$file" bs=1 seek=20 conv=notrunc status=none
+rm -f "$backup"
+check_status "mount --upgrade --read-only" 2 'change the file' "$realmfs" mount --upgrade --read-only "$file" "$point"
+check_status "mount --upgrade" 0 'format 23 is now 24' "$realmfs" mount --upgrade "$file" "$point"
+check "it can be written at once" mkdir "$point/NewClass"
+check "the backup is there" test -s "$backup"
+"$realmfs" umount "$point"
+
 found=0
 for old_file in "$shared"/fixtures/sdk/v[2-9]-*.realm "$shared"/fixtures/sdk/v[12][0-9]*.realm; do
   [ -f "$old_file" ] || continue
