@@ -23,15 +23,16 @@ let package = Package(
     .systemLibrary(name: "CIntelDecimal", providers: [.apt(["libintelrdfpmath-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "CLinux"),
+    .target(name: "Threads", swiftSettings: strict),
     .target(
       name: "RealmPages",
-      dependencies: ["CLinux", "COpenSSL", "CIntelDecimal"],
+      dependencies: ["Threads", "CLinux", "COpenSSL", "CIntelDecimal"],
       swiftSettings: strict
     ),
     .target(name: "RealmJSON", dependencies: ["RealmPages"], swiftSettings: strict),
     .target(
       name: "FileTree",
-      dependencies: ["RealmPages", "RealmJSON", "CLinux"],
+      dependencies: ["RealmPages", "RealmJSON", "Threads", "CLinux"],
       swiftSettings: strict
     ),
     .target(
@@ -40,7 +41,7 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(name: "RealmQuery", dependencies: ["RealmPages"], swiftSettings: strict),
-    .target(name: "FuseBridge", dependencies: ["FileTree", "CFuse", "CLinux"], swiftSettings: strict),
+    .target(name: "FuseBridge", dependencies: ["FileTree", "Threads", "CFuse", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "realmfs",
       dependencies: ["RealmPages", "RealmJSON", "FileTree", "FuseBridge", "RealmTransfer", "RealmQuery", "CLinux"],

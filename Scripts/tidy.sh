@@ -41,7 +41,8 @@ may_import() {
   local module=$1 allowed=$2
   imports "$module" | grep -vE "import ($allowed)\$" | breach "module $module may import only: ${allowed//|/, }"
 }
-system='Glibc|Synchronization|CLinux'
+may_import Threads 'Glibc'
+system='Glibc|Synchronization|CLinux|Threads'
 may_import RealmPages "$system|COpenSSL|CIntelDecimal"
 may_import RealmJSON "$system|RealmPages|CIntelDecimal"
 may_import FileTree "$system|RealmPages|RealmJSON"
@@ -90,7 +91,7 @@ declare -A unsafe_places=(
   [Sources/RealmJSON/OutputBuffer.swift]="the text buffer that all rendering appends to"
   [Sources/RealmJSON/StringText.swift]="the bytes of a String, passed on as a span"
   [Sources/FileTree/NameEscaping.swift]="the bytes of a String, passed on as a span"
-  [Sources/FileTree/Monitor.swift]="pthread primitives"
+  [Sources/Threads/]="pthread primitives"
   [Sources/FuseBridge/]="libfuse's interface is made of pointers"
   [Sources/RealmQuery/TextMatch.swift]="texts of the snapshot, compared byte by byte"
   [Sources/RealmTransfer/SQLiteDatabase.swift]="the interface of libsqlite3"

@@ -4,6 +4,7 @@
 // Invariant: a stamp changes whenever any text of the table's objects may have changed, and times never go back.
 
 import RealmPages
+import Threads
 
 /// The last change of the objects of one table.
 struct ChangeStamp: Sendable, Hashable {
@@ -15,8 +16,8 @@ struct ChangeStamp: Sendable, Hashable {
   var version: UInt64
   /// Shown as mtime of the directory: the last change of any object.
   var touched: Timestamp
-  /// When it was noticed, on the monotonic clock; 0 for what was there when the mount began.
-  var noticed: UInt64
+  /// When it was noticed; nil for what was there when the mount began.
+  var noticed: MonotonicTime?
 }
 
 /// The stamps of all tables of one version.

@@ -1,5 +1,6 @@
 // What the files of `.realm` say.
 
+import RealmJSON
 import RealmPages
 import Synchronization
 
@@ -35,66 +36,57 @@ enum ControlTexts {
   static func info(_ view: VersionView, _ realm: Realm, _ options: MountOptions) -> String {
     let snapshot = view.snapshot
     let path = realm.configuration.path
-    var json = JSONLines()
-    json.member("path", string: String(path.split(separator: "/").last ?? ""))
-    json.member("fileFormat", snapshot.fileFormat)
-    json.member("version", snapshot.version)
-    json.member("logicalSize", snapshot.logicalSize)
-    json.member("fileSize", view.fileSize)
-    json.member("history", string: history(snapshot.historyType))
-    json.member("encrypted", realm.configuration.encryptionKey != nil)
-    json.begin("classes")
-    for directory in view.directories {
-      guard let name = directory.table.className else { continue }
-      json.begin(name)
-      if directory.table.damage == nil {
-        json.member("kind", string: kind(directory.table.kind))
-        json.member("objects", directory.table.objectCount)
-      } else {
-        json.member("damaged", true)
-      }
-      json.end()
+    let classes = view.directories.compactMap { directory -> (String, JSONValue)? in
+      guard let name = directory.table.className else { return nil }
+      if directory.table.damage != nil { return (name, .object([("damaged", .bool(true))])) }
+      let facts: [(String, JSONValue)] = [
+        ("kind", .string(kind(directory.table.kind))), ("objects", .number(directory.table.objectCount)),
+      ]
+      return (name, .object(facts))
     }
-    json.end()
-    return json.finished()
+    let facts: [(String, JSONValue)] = [
+      ("path", .string(String(path.split(separator: "/").last ?? ""))),
+      ("fileFormat", .number(snapshot.fileFormat)),
+      ("version", .number(Int(snapshot.version))),
+      ("logicalSize", .number(snapshot.logicalSize)),
+      ("fileSize", .number(view.fileSize)),
+      ("history", .string(history(snapshot.historyType))),
+      ("encrypted", .bool(realm.configuration.encryptionKey != nil)),
+      ("classes", .object(classes)),
+    ]
+    return JSONValue.object(facts).text
   }
 
   static func statistics(_ view: VersionView, _ memory: StatisticsMemory) throws(FileTreeError) -> String {
-    var json = JSONLines()
-    json.member("version", view.snapshot.version)
-    json.member("logicalSize", view.snapshot.logicalSize)
-    do {
-      json.member("freeBytes", try view.snapshot.freeBytes())
-    } catch {
-      throw .damaged("free list", error)
+    let free: Int
+    do { free = try view.snapshot.freeBytes() } catch { throw .damaged("free list", error) }
+    var classes: [(String, JSONValue)] = [], tables: [(String, JSONValue)] = []
+    for directory in view.directories {
+      let facts = try statistics(of: directory, view, memory)
+      if let name = directory.table.className {
+        classes.append((name, facts))
+      } else {
+        tables.append((directory.table.name, facts))
+      }
     }
-    json.begin("classes")
-    for directory in view.directories where directory.table.className != nil {
-      try statistics(of: directory, view, memory, into: &json)
-    }
-    json.end()
-    json.begin("tables")
-    for directory in view.directories where directory.table.className == nil {
-      try statistics(of: directory, view, memory, into: &json)
-    }
-    json.end()
-    return json.finished()
+    let facts: [(String, JSONValue)] = [
+      ("version", .number(Int(view.snapshot.version))),
+      ("logicalSize", .number(view.snapshot.logicalSize)),
+      ("freeBytes", .number(free)),
+      ("classes", .object(classes)),
+      ("tables", .object(tables)),
+    ]
+    return JSONValue.object(facts).text
   }
 
   private static func statistics(
     of directory: TableDirectory,
     _ view: VersionView,
-    _ memory: StatisticsMemory,
-    into json: inout JSONLines
-  ) throws(FileTreeError) {
-    json.begin(directory.table.className ?? directory.table.name)
-    if directory.table.damage == nil {
-      json.member("objects", directory.table.objectCount)
-      json.member("bytes", try memory.bytes(of: directory, view.snapshot))
-    } else {
-      json.member("damaged", true)
-    }
-    json.end()
+    _ memory: StatisticsMemory
+  ) throws(FileTreeError) -> JSONValue {
+    if directory.table.damage != nil { return .object([("damaged", .bool(true))]) }
+    let bytes = try memory.bytes(of: directory, view.snapshot)
+    return .object([("objects", .number(directory.table.objectCount)), ("bytes", .number(bytes))])
   }
 
   private static func history(_ type: Int) -> String {

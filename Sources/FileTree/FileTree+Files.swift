@@ -1,10 +1,11 @@
 // Open files: object files, schema files and control files.
 
 import RealmPages
+import Threads
 
 extension FileTree {
   /// For how long after a change of its table a text counts as live. Longer than the kernel remembers attributes.
-  private static let liveTime: UInt64 = 30_000_000_000
+  private static let liveTime = Duration.seconds(30)
 
   /// Opens a file for reading; `release` ends it.
   ///
@@ -67,8 +68,8 @@ extension FileTree {
   }
 
   private static func liveliness(_ stamp: ChangeStamp) -> OpenFiles.Liveliness {
-    if stamp.noticed == 0 { return .unchanged }
-    return Clock.now() &- stamp.noticed < liveTime ? .live : .quiet
+    guard let noticed = stamp.noticed else { return .unchanged }
+    return MonotonicTime.now < noticed.advanced(by: liveTime) ? .live : .quiet
   }
 
   /// Control files differ from version to version and are rarely read, so the kernel does not cache them.

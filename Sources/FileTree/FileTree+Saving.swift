@@ -354,20 +354,6 @@ private struct NewObject: Sendable {
   }
 }
 
-extension Value {
-  /// A primary key as a value.
-  init(_ key: PrimaryKey) {
-    self =
-      switch key {
-      case .null: .null
-      case .int(let value): .int(value)
-      case .string(let bytes): .string(bytes)
-      case .objectID(let id): .objectID(id)
-      case .uuid(let id): .uuid(id)
-      }
-  }
-}
-
 extension FileTreeError {
   /// What a text that cannot be taken is to the tree.
   init(_ error: JSONInputError) {

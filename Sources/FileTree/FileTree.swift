@@ -8,6 +8,7 @@
 import Glibc
 public import RealmPages
 import Synchronization
+import Threads
 
 /// A realm as a tree of directories and files. All operations may be called from any number of threads.
 public final class FileTree: Sendable {
@@ -145,7 +146,7 @@ public final class FileTree: Sendable {
           options: options,
           registry: registry,
           previous: previous,
-          now: Clock.now(),
+          now: MonotonicTime.now,
           changesAreKnown: changed != nil,
           objectTimes: objectTimes,
           isWritable: saver != nil

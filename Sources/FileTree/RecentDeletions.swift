@@ -4,6 +4,7 @@
 
 import RealmPages
 import Synchronization
+import Threads
 
 /// What is needed to bring deleted objects back to where they were.
 final class RecentDeletions: Sendable {
@@ -20,11 +21,11 @@ final class RecentDeletions: Sendable {
   struct Deletion: Sendable {
     let key: ObjKey
     let origins: [Origin]
-    fileprivate let time: UInt64
+    fileprivate let time: MonotonicTime
   }
 
-  /// How long an object can come back, in nanoseconds.
-  static let memory: UInt64 = 3_000_000_000
+  /// How long an object can come back.
+  static let memory = Duration.seconds(3)
   /// An object that more others link to comes back without their links.
   static let mostOrigins = 256
   private static let limit = 10_000
@@ -33,9 +34,11 @@ final class RecentDeletions: Sendable {
 
   /// Remembers the object that was at `place`.
   func note(_ place: Overlay.Place, _ key: ObjKey, _ origins: [Origin]) {
-    let now = Clock.now()
+    let now = MonotonicTime.now
     deletions.withLock { deletions in
-      if deletions.count >= Self.limit { deletions = deletions.filter { now &- $0.value.time < Self.memory } }
+      if deletions.count >= Self.limit {
+        deletions = deletions.filter { now < $0.value.time.advanced(by: Self.memory) }
+      }
       if deletions.count >= Self.limit { return }
       deletions[place] = Deletion(key: key, origins: origins, time: now)
     }
@@ -44,7 +47,7 @@ final class RecentDeletions: Sendable {
   /// The object that was at `place` a moment ago.
   func find(_ place: Overlay.Place) -> Deletion? {
     guard let deletion = deletions.withLock({ $0[place] }) else { return nil }
-    return Clock.now() &- deletion.time < Self.memory ? deletion : nil
+    return MonotonicTime.now < deletion.time.advanced(by: Self.memory) ? deletion : nil
   }
 
   /// Forgets what was at `place`.

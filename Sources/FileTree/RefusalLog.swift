@@ -2,6 +2,7 @@
 // each file.
 
 import Glibc
+import RealmJSON
 import RealmPages
 import Synchronization
 
@@ -19,12 +20,11 @@ final class RefusalLog: Sendable {
 
   /// Notes a refusal of something at `path`, such as `Person/4.json`.
   func note(_ path: String, _ operation: String, _ reason: String) {
-    var line = JSONLines()
-    line.member("time", string: Self.timestamp())
-    line.member("path", string: path)
-    line.member("operation", string: operation)
-    line.member("reason", string: reason)
-    let text = line.onOneLine()
+    let text = JSONValue.object([
+      ("time", .string(Self.timestamp())), ("path", .string(path)), ("operation", .string(operation)),
+      ("reason", .string(reason)),
+    ])
+    .line
     state.withLock { state in
       if state.lines.count == Self.limit { state.lines.removeFirst() }
       state.lines.append(text)

@@ -6,6 +6,7 @@
 import Glibc
 import RealmPages
 import Synchronization
+import Threads
 
 /// What a change did to the realm.
 struct Effect: Sendable {
@@ -72,9 +73,9 @@ final class Saver: Sendable {
   /// Gathers what comes within the window, runs it, and leaves what came meanwhile to the next leader: the first of
   /// those who wait.
   private func lead() {
-    let end = Clock.now() &+ UInt64(options.groupCommit) * 1_000_000
+    let end = MonotonicTime.now.advanced(by: .milliseconds(options.groupCommit))
     monitor.locked {
-      while Clock.now() < end, !queue.withLock({ $0.isUrgent }) { monitor.wait(until: end) }
+      while MonotonicTime.now < end, !queue.withLock({ $0.isUrgent }) { monitor.wait(until: end) }
     }
     let group = queue.withLock { queue in
       let group = queue.waiting

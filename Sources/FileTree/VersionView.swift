@@ -5,6 +5,7 @@
 import RealmJSON
 import RealmPages
 import Synchronization
+import Threads
 
 /// What the tree is at one version.
 final class VersionView: Sendable {
@@ -40,7 +41,7 @@ final class VersionView: Sendable {
     let registry: TableRegistry
     let previous: VersionView?
     /// The present time on the monotonic clock.
-    let now: UInt64
+    let now: MonotonicTime
     /// Whether all objects that changed since the previous view have times of their own.
     let changesAreKnown: Bool
     let objectTimes: ObjectTimes
@@ -71,7 +72,7 @@ final class VersionView: Sendable {
       modified: source.status.modified,
       version: source.snapshot.version,
       touched: source.status.modified,
-      noticed: previous == nil ? 0 : source.now
+      noticed: previous == nil ? nil : source.now
     )
     let times = (previous?.times ?? ChangeTimes()).advanced(
       to: tables.map { ($0.registered.ordinal, $0.table) },

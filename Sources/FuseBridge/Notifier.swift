@@ -5,6 +5,7 @@
 
 import FileTree
 import Synchronization
+import Threads
 
 /// The announcer of changes to the kernel.
 final class Notifier: @unchecked Sendable {
@@ -22,14 +23,14 @@ final class Notifier: @unchecked Sendable {
   /// Whether the kernel can forget all names at once; until it says no.
   private var knowsEpochs = true
 
-  private let lastCacheableReply = Atomic<UInt64>(0)
+  private let lastCacheableReply = Atomic<Int64>(0)
   private let isAsleep = Atomic<Bool>(false)
 
-  private static let pollInterval: UInt64 = 20_000_000
+  private static let pollInterval = Duration.milliseconds(20)
   /// A little more than the kernel's own timeouts: after this long it trusts nothing that it was told.
-  private static let memory = UInt64((max(Bridge.entryTimeout, Bridge.attributeTimeout) + 1) * 1e9)
+  private static let memory = Int64((max(Bridge.entryTimeout, Bridge.attributeTimeout) + 1) * 1e9)
   /// A reply that was on its way while an older kernel was told is made up for after this long.
-  private static let echoDelay: UInt64 = 200_000_000
+  private static let echoDelay = Duration.milliseconds(200)
 
   init(_ tree: FileTree, _ kernel: KernelCache) throws(FileTreeError) {
     self.tree = tree
@@ -59,10 +60,10 @@ final class Notifier: @unchecked Sendable {
 
   /// Notes that the kernel is about to be told something that it may cache.
   func noteCacheableReply() {
-    let now = Clock.coarse()
+    let now = MonotonicTime.coarse.nanoseconds
     // Exact to a quarter of a second. Sequential consistency pairs with `sleep`: either this sees that the thread is
     // asleep, or the thread sees the new time.
-    if now &- lastCacheableReply.load(ordering: .relaxed) < 250_000_000 { return }
+    if now - lastCacheableReply.load(ordering: .relaxed) < 250_000_000 { return }
     lastCacheableReply.store(now, ordering: .sequentiallyConsistent)
     if isAsleep.load(ordering: .sequentiallyConsistent) { wake { _ in } }
   }
@@ -77,9 +78,9 @@ final class Notifier: @unchecked Sendable {
   // MARK: the thread
 
   private func run() {
-    var echo: (change: TreeChange, time: UInt64)?
+    var echo: (change: TreeChange, time: MonotonicTime)?
     while sleep(hasEcho: echo != nil) {
-      if let due = echo, Clock.now() >= due.time {
+      if let due = echo, MonotonicTime.now >= due.time {
         announce(due.change)
         echo = nil
       }
@@ -87,7 +88,7 @@ final class Notifier: @unchecked Sendable {
       // An error says only that nothing can be read now; the next look may be luckier.
       if let change = try? tree.nextChange(changes) {
         announce(change)
-        if !knowsEpochs { echo = (change, Clock.now() + Self.echoDelay) }
+        if !knowsEpochs { echo = (change, MonotonicTime.now.advanced(by: Self.echoDelay)) }
       }
     }
     monitor.locked {
@@ -102,8 +103,9 @@ final class Notifier: @unchecked Sendable {
     monitor.locked {
       if !mayHaveChanged && !isStopping {
         isAsleep.store(true, ordering: .sequentiallyConsistent)
-        let sinceReply = Clock.coarse() &- lastCacheableReply.load(ordering: .sequentiallyConsistent)
-        monitor.wait(until: sinceReply < Self.memory || hasEcho ? Clock.now() + Self.pollInterval : nil)
+        let sinceReply = MonotonicTime.coarse.nanoseconds - lastCacheableReply.load(ordering: .sequentiallyConsistent)
+        let mustLook = sinceReply < Self.memory || hasEcho
+        monitor.wait(until: mustLook ? MonotonicTime.now.advanced(by: Self.pollInterval) : nil)
         isAsleep.store(false, ordering: .sequentiallyConsistent)
       }
       mayHaveChanged = false

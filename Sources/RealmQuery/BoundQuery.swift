@@ -368,24 +368,3 @@ struct QueryBinder {
     }
   }
 }
-
-extension ValueView {
-  /// The type of the value; nil for null.
-  var type: ValueType? {
-    switch self {
-    case .null: nil
-    case .int: .int
-    case .bool: .bool
-    case .float: .float
-    case .double: .double
-    case .string: .string
-    case .data: .data
-    case .date: .date
-    case .decimal128: .decimal128
-    case .objectID: .objectID
-    case .uuid: .uuid
-    case .link: .link
-    case .list, .set, .dictionary: .mixed
-    }
-  }
-}

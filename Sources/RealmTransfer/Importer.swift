@@ -405,16 +405,3 @@ extension ImportSummary {
     rejected += other.rejected
   }
 }
-
-extension Value {
-  /// A primary key as a value.
-  init(_ key: PrimaryKey) {
-    switch key {
-    case .null: self = .null
-    case .int(let value): self = .int(value)
-    case .string(let bytes): self = .string(bytes)
-    case .objectID(let value): self = .objectID(value)
-    case .uuid(let value): self = .uuid(value)
-    }
-  }
-}

@@ -1,4 +1,5 @@
 // `realmfs check`: verifies every structure of a file and prints what is wrong with it.
+import RealmJSON
 import RealmPages
 
 /// The command `check`.
@@ -43,7 +44,7 @@ private struct CheckReport {
     return text + "\(summary.nodes) nodes with \(summary.bytes) bytes, \(summary.freeBytes) bytes free\n"
   }
 
-  var json: JSONText {
+  var json: JSONValue {
     .object([
       ("file", .string(path)),
       ("version", .number(Int(clamping: version))),

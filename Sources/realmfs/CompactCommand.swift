@@ -1,4 +1,5 @@
 // `realmfs compact`: a file as small as its content.
+import RealmJSON
 import RealmPages
 
 /// The command `compact`.
@@ -22,7 +23,7 @@ enum CompactCommand {
       try CopyReport(path: source.path, sizes: sizes).print(arguments)
     } else if let found {
       let kept = RealmCopy.Sizes(before: found.total, after: found.total)
-      let facts: [(String, JSONText)] = [("compacted", .bool(false)), ("used", .number(found.used))]
+      let facts: [(String, JSONValue)] = [("compacted", .bool(false)), ("used", .number(found.used))]
       var report = CopyReport(path: source.path, sizes: kept, facts: facts)
       report.notes = ["not compacted: \(found.used) bytes of \(found.total) are used, so the condition does not hold"]
       try report.print(arguments)

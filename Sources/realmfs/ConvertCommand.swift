@@ -1,4 +1,5 @@
 // `realmfs convert --local`: a synced realm as a local one.
+import RealmJSON
 import RealmPages
 
 /// The command `convert`.
@@ -31,7 +32,7 @@ enum ConvertCommand {
 }
 
 extension UnsentChanges {
-  fileprivate var json: JSONText {
+  fileprivate var json: JSONValue {
     switch self {
     case .none: .number(0)
     case .some(let count): .number(count)

@@ -1,4 +1,5 @@
 // What the commands that make a new file tell about it, as a line or as JSON.
+import RealmJSON
 import RealmPages
 
 /// The outcome of a command that wrote a realm file.
@@ -6,15 +7,15 @@ struct CopyReport {
   let path: String
   let sizes: RealmCopy.Sizes
   var notes: [String] = []
-  var facts: [(String, JSONText)] = []
+  var facts: [(String, JSONValue)] = []
 
   func print(_ arguments: Arguments) throws(CommandFailure) {
     let output = StandardOutput()
     if arguments.has(.json) {
-      let members: [(String, JSONText)] = [
+      let members: [(String, JSONValue)] = [
         ("file", .string(path)), ("sizeBefore", .number(sizes.before)), ("sizeAfter", .number(sizes.after)),
       ]
-      output.print(JSONText.object(members + facts).text)
+      output.print(JSONValue.object(members + facts).text)
     } else {
       output.print("\(path): \(sizes.after) bytes, from \(sizes.before)\n")
       for note in notes { output.print("\(path): \(note)\n") }

@@ -23,7 +23,7 @@ enum CreateCommand {
       throw CommandFailure(.unreadable, "\(file): \(System.message(error.code))")
     }
     do throws(JSONInputError) {
-      return try SchemaDescription(RealmJSON.JSONText(bytes))
+      return try SchemaDescription(JSONText(bytes))
     } catch {
       throw CommandFailure(.failure, "\(file == "-" ? "standard input" : file): \(error)")
     }

@@ -68,7 +68,7 @@ enum ImportCommand {
     let output = StandardOutput()
     if arguments.has(.json) {
       output.print(
-        JSONText.object([
+        JSONValue.object([
           ("created", .number(summary.created)), ("changed", .number(summary.changed)),
           ("unchanged", .number(summary.unchanged)), ("rejected", .number(summary.rejected)),
         ]).text

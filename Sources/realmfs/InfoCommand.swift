@@ -1,4 +1,5 @@
 // `realmfs info`: what a file is, read without changing it; or why it does not open.
+import RealmJSON
 import RealmPages
 
 /// The command `info`.
@@ -14,7 +15,7 @@ enum InfoCommand {
     } catch {
       if arguments.has(.json) {
         output.print(
-          JSONText.object([
+          JSONValue.object([
             ("file", .string(path)), ("error", .string(error.message)), ("exitCode", .number(Int(error.code.rawValue))),
           ]).text
         )
@@ -71,7 +72,7 @@ private struct RealmFacts {
     }.joined()
   }
 
-  func json(_ holders: [LockHolder]) -> JSONText {
+  func json(_ holders: [LockHolder]) -> JSONValue {
     .object([
       ("file", .string(path)),
       ("format", .number(snapshot.fileFormat)),

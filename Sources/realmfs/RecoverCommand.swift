@@ -1,4 +1,5 @@
 // `realmfs recover`: what is left of a damaged file, and what is not.
+import RealmJSON
 import RealmPages
 
 /// The command `recover`.
@@ -27,7 +28,7 @@ extension RealmRecovery.Report {
     return text + "\(target): \(sizes.after) bytes; \(isWhole ? "nothing is lost" : "the rest is lost")\n"
   }
 
-  fileprivate func json(_ path: String, _ target: String) -> JSONText {
+  fileprivate func json(_ path: String, _ target: String) -> JSONValue {
     .object([
       ("file", .string(path)), ("output", .string(target)), ("origin", .string(origin)),
       ("version", .number(Int(clamping: version))), ("format", .number(format)), ("whole", .bool(isWhole)),
@@ -55,7 +56,7 @@ extension RealmRecovery.Part {
     return ([text] + notes).joined(separator: "; ")
   }
 
-  fileprivate var json: JSONText {
+  fileprivate var json: JSONValue {
     .object([
       ("name", .string(name)), ("objects", .number(objects)), ("lostObjects", .number(lostObjects)),
       ("lostValues", .number(lostValues)), ("lostLinks", .number(lostLinks)),

@@ -1,4 +1,5 @@
 // `realmfs upgrade`: a file of an older format as one of the newest.
+import RealmJSON
 import RealmPages
 
 /// The command `upgrade`.

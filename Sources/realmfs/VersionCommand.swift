@@ -1,4 +1,5 @@
 // `realmfs version`.
+import RealmJSON
 import RealmPages
 
 /// The command `version`.
@@ -7,7 +8,7 @@ enum VersionCommand {
     let output = StandardOutput()
     if arguments.has(.json) {
       output.print(
-        JSONText.object([
+        JSONValue.object([
           ("version", .string(Options.version)),
           ("readableFormats", .array(Realm.readableFormats.sorted().map { .number($0) })),
         ]).text

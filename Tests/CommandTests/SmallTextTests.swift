@@ -1,6 +1,7 @@
 // The small text helpers of the commands.
 
 import Foundation
+import RealmJSON
 import Testing
 
 @testable import realmfs
@@ -21,14 +22,14 @@ struct SmallTextTests {
   @Test("reports are JSON whatever they hold")
   func json() throws {
     let nasty = "\u{0}\u{1f}\u{7f}\"\\\n\r\tü😀"
-    let text = JSONText.object([
+    let text = JSONValue.object([
       ("text", .string(nasty)), ("list", .array([.number(-1), .null, .bool(true), .array([]), .object([])])),
     ]).text
     let parsed = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
     #expect(parsed?["text"] as? String == nasty)
     #expect((parsed?["list"] as? [Any])?.count == 5)
     #expect(
-      JSONText.object([("a", .array([.number(1)])), ("b", .object([]))]).text
+      JSONValue.object([("a", .array([.number(1)])), ("b", .object([]))]).text
         == "{\n  \"a\": [\n    1\n  ],\n  \"b\": {}\n}\n"
     )
   }

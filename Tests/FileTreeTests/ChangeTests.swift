@@ -100,7 +100,7 @@ struct ChangeTests {
     }
     func stamp(_ generation: UInt64) -> ChangeStamp {
       let time = Timestamp(seconds: 1, nanoseconds: 0)
-      return ChangeStamp(generation: generation, modified: time, version: 1, touched: time, noticed: generation)
+      return ChangeStamp(generation: generation, modified: time, version: 1, touched: time, noticed: nil)
     }
     let bytes = try Fixture.named("embedded").bytes()
     let first = try ChangeTimes().advanced(to: tables(bytes), file: 0, stamp: stamp(1), areKnown: false)
@@ -135,7 +135,7 @@ struct ChangeTests {
     let person = try #require(try snapshot.table(named: "class_Person"))
     let time = Timestamp(seconds: 100, nanoseconds: 999_999_999)
     func stamp(_ generation: UInt64, _ time: Timestamp) -> ChangeStamp {
-      ChangeStamp(generation: generation, modified: time, version: 1, touched: time, noticed: generation)
+      ChangeStamp(generation: generation, modified: time, version: 1, touched: time, noticed: nil)
     }
     let first = ChangeTimes().advanced(to: [(0, person)], file: 1, stamp: stamp(1, time), areKnown: false)
     #expect(first[0] == stamp(1, time) && first[1] == nil)

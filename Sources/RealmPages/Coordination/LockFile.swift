@@ -4,6 +4,7 @@
 
 import CLinux
 import Glibc
+import Threads
 
 /// An open lock file, mapped, with a shared flock on it.
 final class LockFile: @unchecked Sendable {

@@ -3,6 +3,7 @@
 
 import CLinux
 import Glibc
+import Threads
 
 /// The ringing end. Not for several threads at once.
 final class NamedPipe {

@@ -7,6 +7,7 @@
 import CLinux
 import Glibc
 import Synchronization
+import Threads
 
 /// Our place in the session of a realm, and the newest version there. Snapshots that outlive it keep the place.
 final class Participant: VersionReader {

@@ -8,6 +8,7 @@
 import CLinux
 import Glibc
 import Synchronization
+import Threads
 
 /// What a session knows of the realm when it begins.
 struct FirstVersion {

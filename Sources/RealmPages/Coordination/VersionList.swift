@@ -3,6 +3,7 @@
 
 import CLinux
 import Synchronization
+import Threads
 
 /// A version as the list has it.
 struct ListedVersion: Hashable, Sendable {

@@ -584,17 +584,6 @@ final class ObjectTransfer {
 }
 
 extension Value {
-  fileprivate init(_ key: PrimaryKey) {
-    self =
-      switch key {
-      case .null: .null
-      case .int(let value): .int(value)
-      case .string(let bytes): .string(bytes)
-      case .objectID(let id): .objectID(id)
-      case .uuid(let id): .uuid(id)
-      }
-  }
-
   /// About the bytes that the value takes.
   fileprivate var weight: Int {
     switch self {

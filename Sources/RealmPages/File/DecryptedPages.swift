@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 import Synchronization
+import Threads
 
 /// Where the pages of an encrypted file and their metadata lie. Source: format/4-encryption.md 4.2.
 enum EncryptedLayout {

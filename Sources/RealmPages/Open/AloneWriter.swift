@@ -1,6 +1,7 @@
 // Commits to a realm that nobody else has open.
 
 import Synchronization
+import Threads
 
 /// A file or memory that this process has for itself. The header says what the newest version is.
 final class AloneWriter: CommitPlace {

@@ -1,5 +1,7 @@
 // What a writer needs from the file it commits to, whether it has it alone or shares it.
 
+import Threads
+
 /// Where commits go. One transaction at a time, which the caller sees to.
 protocol CommitPlace: AnyObject, Sendable {
   /// Excludes other writers and returns the newest version, which stays readable until `end`. Throws `busy` when that

@@ -1,5 +1,7 @@
 // An open realm and the way to its newest version.
 
+import Threads
+
 /// An open realm.
 ///
 /// Readers work on `latest()` and ask `isCurrent` afterwards; when the answer is no, they start again. In a shared

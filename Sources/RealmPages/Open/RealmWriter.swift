@@ -1,6 +1,7 @@
 // A realm that is open for writing: one transaction after the other, wherever they go.
 
 import Synchronization
+import Threads
 
 /// A realm that this process writes to.
 ///

@@ -2,6 +2,7 @@
 
 import Glibc
 import Synchronization
+import Threads
 
 /// A realm that this process shares with others. The version list says what the newest version is; the header may lag
 /// behind, or show a version of a writer that died before it could announce it.

@@ -1,6 +1,7 @@
 // What every way of reading a realm has in common.
 
 import Glibc
+import Threads
 
 /// Finds the newest version of a realm, and says whether what was read from a version can be trusted.
 protocol VersionReader: AnyObject, Sendable {

@@ -128,3 +128,16 @@ struct PrimaryKeyTable: Sendable {
     return nil
   }
 }
+
+extension Value {
+  /// A primary key as a value.
+  package init(_ key: PrimaryKey) {
+    switch key {
+    case .null: self = .null
+    case .int(let value): self = .int(value)
+    case .string(let bytes): self = .string(bytes)
+    case .objectID(let value): self = .objectID(value)
+    case .uuid(let value): self = .uuid(value)
+    }
+  }
+}

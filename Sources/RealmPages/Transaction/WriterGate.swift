@@ -1,18 +1,19 @@
 // One writer at a time within the process.
 
+import Threads
+
 /// A gate that lets one in; from any thread, and out from any other.
 final class WriterGate: @unchecked Sendable {
-  // Unchecked: `signal` guards `isTaken`.
-  private let signal = Signal()
+  // Unchecked: `monitor` guards `isTaken`.
+  private let monitor = Monitor()
   private var isTaken = false
 
   /// Goes in when nobody else is; false if somebody stays there until `deadline`.
   func enter(until deadline: MonotonicTime? = nil) -> Bool {
-    signal.locked {
+    monitor.locked {
       while isTaken {
-        let left = deadline.map { Duration.milliseconds($0.milliseconds) }
-        if left == .zero { return false }
-        signal.wait(for: left)
+        if let deadline, deadline <= .now { return false }
+        monitor.wait(until: deadline)
       }
       isTaken = true
       return true
@@ -21,9 +22,9 @@ final class WriterGate: @unchecked Sendable {
 
   /// Lets the next one in.
   func leave() {
-    signal.locked {
+    monitor.locked {
       isTaken = false
-      signal.wakeAll()
+      monitor.wakeAll()
     }
   }
 }

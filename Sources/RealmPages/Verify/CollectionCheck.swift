@@ -166,26 +166,6 @@ struct CollectionCheck {
   }
 }
 
-extension ValueView {
-  /// The type of a value that is neither null nor a collection.
-  fileprivate var type: ValueType? {
-    switch self {
-    case .int: .int
-    case .bool: .bool
-    case .float: .float
-    case .double: .double
-    case .string: .string
-    case .data: .data
-    case .date: .date
-    case .decimal128: .decimal128
-    case .objectID: .objectID
-    case .uuid: .uuid
-    case .link: .link
-    case .null, .list, .set, .dictionary: nil
-    }
-  }
-}
-
 extension ByteView {
   /// Whether the bytes are valid UTF-8.
   var isUTF8: Bool { String(validating: unsafeBytes, as: UTF8.self) != nil }

@@ -2,13 +2,13 @@
 
 import Glibc
 
-/// A lock that can be waited in.
-final class Signal: @unchecked Sendable {
+/// A mutual exclusion that can be waited in.
+package final class Monitor: @unchecked Sendable {
   // Unchecked: the two objects exist to be shared.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-  init() {
+  package init() {
     pthread_mutex_init(mutex, nil)
     var attributes = pthread_condattr_t()
     pthread_condattr_init(&attributes)
@@ -25,20 +25,21 @@ final class Signal: @unchecked Sendable {
   }
 
   /// Runs `body` with the lock held.
-  func locked<R>(_ body: () -> R) -> R {
+  package func locked<R>(_ body: () -> R) -> R {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
     return body()
   }
 
-  /// Lets go of the lock until somebody calls `wakeAll`, or the time is over; false if it is. May also return early.
+  /// Lets go of the lock until somebody calls `wakeAll`, or until `deadline`; false if that has passed. May also return
+  /// without either.
   @discardableResult
-  func wait(for duration: Duration?) -> Bool {
-    guard let duration else { return pthread_cond_wait(condition, mutex) == 0 }
-    var until = MonotonicTime.now.advanced(by: duration).timespec
-    return pthread_cond_timedwait(condition, mutex, &until) == 0
+  package func wait(until deadline: MonotonicTime? = nil) -> Bool {
+    guard let deadline else { return pthread_cond_wait(condition, mutex) == 0 }
+    var time = deadline.timespec
+    return pthread_cond_timedwait(condition, mutex, &time) == 0
   }
 
   /// Wakes everybody who waits.
-  func wakeAll() { pthread_cond_broadcast(condition) }
+  package func wakeAll() { pthread_cond_broadcast(condition) }
 }

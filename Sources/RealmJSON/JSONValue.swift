@@ -1,16 +1,27 @@
-// JSON for `--json`: small reports of the commands, not objects of a realm.
+// Small reports as JSON: facts about a file, not objects of a realm.
 
 /// A JSON value.
-indirect enum JSONText: Sendable {
+package indirect enum JSONValue: Sendable {
   case null
   case bool(Bool)
   case number(Int)
   case string(String)
-  case array([JSONText])
-  case object([(String, JSONText)])
+  case array([JSONValue])
+  case object([(String, JSONValue)])
 
   /// Laid out as `jq .` does, with a final newline.
-  var text: String { pretty(indent: "") + "\n" }
+  package var text: String { pretty(indent: "") + "\n" }
+
+  /// On one line, with a final newline.
+  package var line: String { flat + "\n" }
+
+  private var flat: String {
+    switch self {
+    case .array(let elements): "[" + elements.map(\.flat).joined(separator: ", ") + "]"
+    case .object(let members): "{" + members.map { Self.quoted($0.0) + ": " + $0.1.flat }.joined(separator: ", ") + "}"
+    default: pretty(indent: "")
+    }
+  }
 
   private func pretty(indent: String) -> String {
     let inner = indent + "  "
@@ -32,20 +43,8 @@ indirect enum JSONText: Sendable {
   }
 
   private static func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": result += "\\\""
-      case "\\": result += "\\\\"
-      case "\n": result += "\\n"
-      case "\r": result += "\\r"
-      case "\t": result += "\\t"
-      case _ where scalar.value < 0x20 || scalar.value == 0x7F:
-        let digits = String(scalar.value, radix: 16)
-        result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result + "\""
+    let out = OutputBuffer()
+    out.append(quoted: text)
+    return String(decoding: out.bytes, as: UTF8.self)
   }
 }

@@ -3,13 +3,16 @@
 import Glibc
 
 /// A moment of the monotonic clock.
-struct MonotonicTime: Comparable, Sendable {
+package struct MonotonicTime: Comparable, Hashable, Sendable {
   /// Nanoseconds since some start.
-  let nanoseconds: Int64
+  package let nanoseconds: Int64
 
-  static var now: MonotonicTime { read(CLOCK_MONOTONIC) }
+  /// The moment `nanoseconds` after some start.
+  package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+  package static var now: MonotonicTime { read(CLOCK_MONOTONIC) }
   /// Cheaper, and some milliseconds behind.
-  static var coarse: MonotonicTime { read(CLOCK_MONOTONIC_COARSE) }
+  package static var coarse: MonotonicTime { read(CLOCK_MONOTONIC_COARSE) }
 
   private static func read(_ clock: clockid_t) -> MonotonicTime {
     var time = Glibc.timespec()
@@ -17,7 +20,7 @@ struct MonotonicTime: Comparable, Sendable {
     return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
   }
 
-  func advanced(by duration: Duration) -> MonotonicTime {
+  package func advanced(by duration: Duration) -> MonotonicTime {
     let (seconds, attoseconds) = duration.components
     // A year is for ever.
     let limited = min(max(seconds, 0), 31_536_000)
@@ -25,11 +28,11 @@ struct MonotonicTime: Comparable, Sendable {
   }
 
   /// The milliseconds until then, rounded up; 0 if it has passed.
-  var milliseconds: Int64 { max(0, (nanoseconds - Self.now.nanoseconds + 999_999) / 1_000_000) }
+  package var milliseconds: Int64 { max(0, (nanoseconds - Self.now.nanoseconds + 999_999) / 1_000_000) }
 
   var timespec: timespec {
     Glibc.timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
   }
 
-  static func < (a: MonotonicTime, b: MonotonicTime) -> Bool { a.nanoseconds < b.nanoseconds }
+  package static func < (a: MonotonicTime, b: MonotonicTime) -> Bool { a.nanoseconds < b.nanoseconds }
 }
