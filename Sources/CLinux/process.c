@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <syslog.h>
@@ -34,6 +35,11 @@ void clinux_close_descriptors_except(int first, int second) {
 
 int clinux_unmount(const char *path, int lazy) {
   return umount2(path, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0 ? 0 : errno;
+}
+
+int clinux_process_descriptor(pid_t process) {
+  long descriptor = syscall(SYS_pidfd_open, process, 0);
+  return descriptor >= 0 ? (int)descriptor : -errno;
 }
 
 void clinux_log_to_system(int priority, const char *text) {

@@ -1,5 +1,6 @@
 // Extended attributes: what an object is in Realm's terms.
 
+import Glibc
 import RealmPages
 
 extension FileTree {
@@ -7,6 +8,8 @@ extension FileTree {
   private static let keyAttribute = "user.realm.key"
   private static let versionAttribute = "user.realm.version"
   private static let errorAttribute = "user.realmfs.error"
+  /// The process that serves the mount; `realmfs umount` waits for its end.
+  package static let processAttribute = "user.realmfs.pid"
 
   /// The value of an extended attribute, as text.
   ///
@@ -52,7 +55,7 @@ extension FileTree {
     return try read { view throws(FileTreeError) in
       let version = (name: Self.versionAttribute, value: String(view.snapshot.version))
       switch node {
-      case .fixed(.root): return [version]
+      case .fixed(.root): return [version, (Self.processAttribute, String(getpid()))]
       case .fixed, .memory, .rejectedDirectory: return []
       case .schemaFile(let ordinal): return [Self.className(try view.existing(ordinal)), version]
       case .table(let ordinal): return [Self.className(try view.existing(ordinal)), version]

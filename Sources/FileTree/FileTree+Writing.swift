@@ -54,7 +54,7 @@ extension FileTree {
     }
     let place = Overlay.Place(directory: parent, name: name)
     let file = try makeFile(at: place, [], permissions: permissions, by: caller, isKnown: true)
-    openFiles.open(file.inode, edit: file)
+    openFiles.open(file.inode, OpenFiles.Edit(memory: file, target: nil))
     return CreatedFile(
       attributes: try read { view in view.rules.file(file) },
       file: OpenFile(file.inode, file, nil, access)
@@ -126,7 +126,7 @@ extension FileTree {
     let metadata = MemoryFile.Metadata(permissions: 0, owner: 0, group: 0, modified: Clock.time())
     guard let edit = overlay.detachedFile(shared, text, metadata) else { throw Self.memoryIsShort }
     if access.truncates { try edit.truncate(to: 0) }
-    openFiles.open(shared, edit: edit)
+    openFiles.open(shared, OpenFiles.Edit(memory: edit, target: target))
     return OpenFile(shared, edit, target, access)
   }
 
@@ -136,7 +136,7 @@ extension FileTree {
       throw .refused(.forbidden, "a refused text can be read and removed; save it under its own name")
     }
     if access.truncates { try file.truncate(to: 0) }
-    openFiles.open(inode, edit: file)
+    openFiles.open(inode, OpenFiles.Edit(memory: file, target: nil))
     return OpenFile(inode, file, nil, access)
   }
 
@@ -248,6 +248,11 @@ extension FileTree {
   /// to the log.
   public func finish() {
     saver?.hurry()
+    for edit in openFiles.unsaved {
+      do throws(FileTreeError) { try save(edit.memory, edit.target) } catch {
+        options.log?("a file that was still being written could not be saved: \(error)")
+      }
+    }
     for (place, file) in overlay.allFiles {
       let name = String(decoding: place.name, as: UTF8.self)
       switch place.directory.spelledNode {

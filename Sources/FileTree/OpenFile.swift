@@ -107,6 +107,13 @@ final class OpenFiles: Sendable {
     var maySeed = false
   }
 
+  /// What a handle writes.
+  struct Edit {
+    let memory: MemoryFile
+    /// What saving it changes; nil for a file that is where the overlay has it.
+    let target: SaveTarget?
+  }
+
   private struct Record {
     /// Whether the first handle is putting its text into the page cache.
     var isSeeding = false
@@ -115,7 +122,7 @@ final class OpenFiles: Sendable {
     /// The text of the handles that use the page cache, or of the last handle if there is none.
     var text: [UInt8] = []
     /// What handles write over the file, in the order of their opening.
-    var edits: [MemoryFile] = []
+    var edits: [Edit] = []
   }
 
   /// Larger texts are worth a request of their own.
@@ -152,7 +159,7 @@ final class OpenFiles: Sendable {
   func seeded(_ file: OpenFile) { records.withLock { $0[file.inode]?.isSeeding = false } }
 
   /// Notes a handle that writes over the file.
-  func open(_ inode: InodeNumber, edit: MemoryFile) {
+  func open(_ inode: InodeNumber, _ edit: Edit) {
     records.withLock { records in
       records[inode, default: Record()].handles += 1
       records[inode]?.edits.append(edit)
@@ -163,8 +170,14 @@ final class OpenFiles: Sendable {
   func writtenSize(of inode: InodeNumber) -> Int? {
     let edits = records.withLock { $0[inode]?.edits ?? [] }
     return edits.last {
-      if case .clean = $0.progress { false } else { true }
-    }?.size
+      if case .clean = $0.memory.progress { false } else { true }
+    }?.memory.size
+  }
+
+  /// What open handles have written and nobody tried to save.
+  var unsaved: [Edit] {
+    records.withLock { $0.values.flatMap(\.edits) }
+      .filter { if case .written = $0.memory.progress { true } else { false } }
   }
 
   /// Notes that a handle is gone.
@@ -172,7 +185,7 @@ final class OpenFiles: Sendable {
     records.withLock { records in
       guard var record = records[file.inode] else { return }
       record.handles -= 1
-      if case .memory(let memory, _) = file.content { record.edits.removeAll { $0 === memory } }
+      if case .memory(let memory, _) = file.content { record.edits.removeAll { $0.memory === memory } }
       if file.caching != .bypass { record.cachedHandles -= 1 }
       records[file.inode] = record.handles > 0 ? record : nil
     }
@@ -180,7 +193,7 @@ final class OpenFiles: Sendable {
 
   /// The size of the text of some open handle; nil if there is none.
   func size(of inode: InodeNumber) -> Int? {
-    records.withLock { records in records[inode].map { $0.edits.last?.size ?? $0.text.count } }
+    records.withLock { records in records[inode].map { $0.edits.last?.memory.size ?? $0.text.count } }
   }
 
   /// All inodes with open handles.

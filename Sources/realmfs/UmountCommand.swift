@@ -11,7 +11,12 @@ enum UmountCommand {
     guard entry.isOurs else {
       throw CommandFailure(.mountPoint, "\(given): a mount of type \(entry.type), not of realmfs; use umount(8)")
     }
-    try MountPoint.unmount(entry.mountPoint, isLazy: arguments.has(.lazy))
+    let isLazy = arguments.has(.lazy)
+    let server = isLazy ? nil : MountServer(of: entry.mountPoint)
+    try MountPoint.unmount(entry.mountPoint, isLazy: isLazy)
+    if let server, !server.hasEnded(within: 10_000) {
+      Log.notice("\(given) is unmounted; the process that served it is still busy with \(entry.source)")
+    }
     return .done
   }
 }

@@ -88,7 +88,7 @@ struct AttributeTests {
     let directory = try tree.find("Dog").inode
     #expect(try tree.extendedAttributeNames(directory) == ["user.realm.class", "user.realm.version"])
     #expect(try tree.extendedAttribute(directory, "user.realm.class") == "Dog")
-    #expect(try tree.extendedAttributeNames(.root) == ["user.realm.version"])
+    #expect(try tree.extendedAttributeNames(.root) == ["user.realm.version", "user.realmfs.pid"])
   }
 
   @Test("an unknown attribute of namespace user does not exist, and other namespaces are not supported")

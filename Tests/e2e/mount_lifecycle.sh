@@ -63,7 +63,7 @@ check "it is gone" is_not_mounted "$point"
 
 serve "$file" "$point" -o auto_unmount
 crash_server
-check "-o auto_unmount: after a crash the mount goes by itself" wait_until 5 is_not_mounted "$point"
+check "-o auto_unmount: after a crash the mount goes by itself" wait_until 20 is_not_mounted "$point"
 
 # Readiness for systemd.
 cat >"$scratch/notify.py" <<'PYTHON'

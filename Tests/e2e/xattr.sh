@@ -13,7 +13,9 @@ for name in sorted(os.listxattr(sys.argv[1])):
 version=$(cat "$point/.realm/version")
 equal "an object" "user.realm.class=Person user.realm.key=1 user.realm.version=$version " "$(attributes "$point/Person/4.json")"
 equal "a class" "user.realm.class=Person user.realm.version=$version " "$(attributes "$point/Person")"
-equal "the root" "user.realm.version=$version " "$(attributes "$point")"
+equal "the root" "user.realm.version=$version user.realmfs.pid=" "$(attributes "$point" | sed 's/pid=[0-9]* /pid=/')"
+server=$(attributes "$point" | sed 's/.*pid=//')
+equal "which names the process" realmfs "$(cat "/proc/${server% }/comm")"
 equal "an attribute that does not exist" "ENODATA" "$(python3 -c '
 import errno, os, sys
 try: os.getxattr(sys.argv[1], "user.absent")
@@ -26,3 +28,4 @@ if command -v getfattr >/dev/null; then
   equal "getfattr" "Person" "$(getfattr --absolute-names --only-values -n user.realm.class "$point/Person/4.json" 2>&1)"
 fi
 "$realmfs" umount "$point" || not_ok "umount"
+[ ! -e "/proc/${server% }" ] || grep -q "State:.Z" "/proc/${server% }/status" || not_ok "umount returned before the process had ended"

@@ -1,8 +1,9 @@
 // Calls on processes and mounts that Swift's Glibc module hides: fork, close_range, umount2, syslog, device numbers,
-// and the few bytes of systemd's readiness protocol.
+// extended attributes, and the few bytes of systemd's readiness protocol.
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/xattr.h>
 
 /// fork(2). Only before any thread exists.
 pid_t clinux_fork(void);
@@ -12,6 +13,9 @@ void clinux_close_descriptors_except(int first, int second);
 
 /// Unmounts `path` without following a symbolic link; `lazy` detaches a busy tree. 0, or an errno.
 int clinux_unmount(const char *path, int lazy);
+
+/// A descriptor of a process that becomes readable when the process has ended, or -errno.
+int clinux_process_descriptor(pid_t process);
 
 /// Writes one line to the system log, tagged `realmfs`. The priority is one of syslog(3)'s.
 void clinux_log_to_system(int priority, const char *text);

@@ -1,0 +1,30 @@
+// The process behind a mount, seen from another one that ends the mount.
+
+import CLinux
+import FileTree
+import Glibc
+
+/// The process that serves a mount.
+final class MountServer {
+  private let descriptor: Int32
+
+  /// The server of a live mount of ours; nil if it is not known, such as in another container.
+  init?(of mountPoint: String) {
+    var text = [UInt8](repeating: 0, count: 20)
+    let count = getxattr(mountPoint, FileTree.processAttribute, &text, text.count)
+    guard count > 0, let process = pid_t(String(decoding: text.prefix(count), as: UTF8.self)) else { return nil }
+    let name = System.text(ofFile: "/proc/\(process)/comm")
+    guard name == System.text(ofFile: "/proc/self/comm") else { return nil }
+    let descriptor = clinux_process_descriptor(process)
+    guard descriptor >= 0 else { return nil }
+    self.descriptor = descriptor
+  }
+
+  deinit { close(descriptor) }
+
+  /// Waits until the process has ended; false if it has not after so many milliseconds.
+  func hasEnded(within milliseconds: Int32) -> Bool {
+    var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return poll(&request, 1, milliseconds) > 0
+  }
+}
