@@ -3,7 +3,9 @@
 /// The command `help`, and `--help` of every other command.
 enum HelpCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    if arguments.has(.man) { return try show(ManPage.text()) }
+    if arguments.has(.man) {
+      return try show(arguments.operands.first == CommandName.mount.rawValue ? MountManPage.text() : ManPage.text())
+    }
     if let shell = arguments.value(.completions) { return try show(Completions.text(for: shell)) }
     guard let word = arguments.operands.first else { return try overview() }
     guard let command = CommandName(rawValue: word) else { throw .usage("unknown command '\(word)'", command: nil) }

@@ -47,7 +47,7 @@ private struct Mount {
         "mount point \(mountPoint) holds the realm file itself, which the mount would hide; choose another"
       )
     }
-    try Self.checkFuse()
+    try Self.checkFuse(arguments)
   }
 
   /// The descriptor that --key-fd names, or -1.
@@ -161,9 +161,23 @@ private struct Mount {
     }
   }
 
-  private static func checkFuse() throws(CommandFailure) {
+  private static func checkFuse(_ arguments: Arguments) throws(CommandFailure) {
     if access("/dev/fuse", F_OK) != 0 {
       throw CommandFailure(.fuse, "/dev/fuse: \(System.message(errno)); load the kernel module with 'modprobe fuse'")
     }
+    let widening = arguments.kernelOptions().first { $0 == "allow_other" || $0 == "allow_root" }
+    if geteuid() != 0, let widening, !usersMayLetOthersIn() {
+      throw CommandFailure(
+        .fuse,
+        "-o \(widening) is for root, unless root adds the line 'user_allow_other' to /etc/fuse.conf"
+      )
+    }
+  }
+
+  /// Whether fusermount3 takes allow_other from ordinary users; true if that cannot be seen.
+  private static func usersMayLetOthersIn() -> Bool {
+    let path = "/etc/fuse.conf"
+    guard let text = System.text(ofFile: path) else { return access(path, F_OK) == 0 }
+    return text.split(separator: "\n").contains { $0.split(separator: " ") == ["user_allow_other"] }
   }
 }

@@ -23,7 +23,7 @@ enum Options {
         """
         Saving a file is a transaction: when close or fsync returns, the change is on disk, or the error says that it \
         was refused. The reason is in the extended attribute user.realmfs.error of the file, in .realm/errors and in \
-        the log; the refused text stays readable under .realm/rejected/. See SAVING below.
+        the log; the refused text stays readable under .realm/rejected/. realmfs-mount(8) says more.
         """,
         """
         Files of older formats and with sync history, and mounts with --read-only or --immutable, are read-only: every \

@@ -1,16 +1,18 @@
-// From argv to an exit code: finds the command, runs it, and prints why it failed.
+// From argv to an exit code: finds the command, runs it, and prints why it failed. mount(8) calls the program by other
+// names: MountHelper.
 
 /// The program.
 enum Program {
-  /// Runs the command that `words` (argv, with the program's name) asks for.
-  static func run(_ words: [String]) -> ExitCode {
+  /// Runs the command that `words` (argv, with the program's name) asks for; the result is the exit status.
+  static func run(_ words: [String]) -> Int32 {
     System.occupyStandardDescriptors()
+    if let helper = words.first.flatMap(MountHelper.init(program:)) { return helper.run(words.dropFirst()) }
     do throws(CommandFailure) {
-      return try dispatch(words.dropFirst())
+      return try dispatch(words.dropFirst()).rawValue
     } catch {
       if !error.message.isEmpty { Log.error(error.message) }
       Interruption.endProcess()
-      return error.code
+      return error.code.rawValue
     }
   }
 

@@ -2,4 +2,4 @@
 // threads.
 import Glibc
 
-exit(Program.run(CommandLine.arguments).rawValue)
+exit(Program.run(CommandLine.arguments))

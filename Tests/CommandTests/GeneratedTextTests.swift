@@ -6,9 +6,10 @@ import Testing
 
 @Suite("Generated texts")
 struct GeneratedTextTests {
-  @Test("the committed man page is the program's own")
+  @Test("the committed man pages are the program's own")
   func manPage() throws {
     #expect(try Place.text("man/realmfs.1") == ManPage.text(), "run 'make man'")
+    #expect(try Place.text("man/realmfs-mount.8") == MountManPage.text(), "run 'make man'")
   }
 
   @Test(
@@ -36,8 +37,10 @@ struct GeneratedTextTests {
         for shell in Completions.shells { #expect(Completions.text(for: shell).contains(option.name.rawValue)) }
       }
     }
+    let mountPage = MountManPage.text()
+    for option in Options.options(of: .mount) { #expect(mountPage.contains("--\(option.name.rawValue)".escaped)) }
     for option in Options.mountOptions(of: .mount) {
-      #expect(manPage.contains("\\fB\(option.name)\\fR"))
+      #expect(mountPage.contains("\\fB\(option.name.escaped)\\fR"))
       #expect(HelpText.page(Options.commands[0]).contains("  \(option.name)"))
     }
     for code in ExitCode.allCases { #expect(manPage.contains(".B \(code.rawValue)\n")) }
@@ -66,9 +69,17 @@ struct GeneratedTextTests {
 
   @Test("no line of the man page starts with a dot or an apostrophe by accident")
   func controlCharacters() {
-    let known = [".\\\"", ".TH", ".SH", ".SS", ".B", ".I", ".RI", ".BR", ".br", ".PP", ".TP", ".EX", ".EE"]
-    for line in ManPage.text().split(separator: "\n") where line.hasPrefix(".") || line.hasPrefix("'") {
+    let known = [
+      ".\\\"", ".TH", ".SH", ".SS", ".B", ".I", ".RI", ".RB", ".IR", ".BR", ".br", ".PP", ".TP", ".EX", ".EE",
+    ]
+    let pages = ManPage.text() + MountManPage.text()
+    for line in pages.split(separator: "\n") where line.hasPrefix(".") || line.hasPrefix("'") {
       #expect(known.contains { line == $0 || line.hasPrefix($0 + " ") })
     }
   }
+}
+
+extension String {
+  /// As man pages write it: every hyphen as it is typed.
+  fileprivate var escaped: String { Roff.escaped(self) }
 }

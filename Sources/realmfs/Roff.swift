@@ -1,0 +1,75 @@
+// The pieces that man pages are made of, in the form of man(7). Texts are escaped here, so that no word becomes a
+// request.
+
+/// Renders parts of man pages.
+enum Roff {
+  /// The first lines of a page.
+  static func title(_ name: String, _ section: Int, group: String, summary: String) -> String {
+    let shown = name.uppercased().map { $0 == "-" ? "\\-" : "\($0)" }.joined()
+    return """
+      .\\" Written by 'realmfs help --man' from the program's option table; do not edit.
+      .TH \(shown) \(section) "" "realmfs \(Options.version)" "\(group)"
+      .SH NAME
+      \(escaped(name)) \\- \(escaped(summary))
+
+      """
+  }
+
+  /// What stands in for a long option.
+  static func option(_ option: OptionSpec) -> String {
+    let short = option.short.map { bold("-\($0)") + ", " } ?? ""
+    let value = option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""
+    return ".TP\n\(short)\(bold("--\(option.name.rawValue)"))\(value)\n\(sentence(option.help))\n"
+  }
+
+  /// What stands in for a mount option.
+  static func option(_ option: MountOptionSpec) -> String {
+    let value = option.value.map { "=\\fI\(escaped($0))\\fR" } ?? ""
+    return ".TP\n\(bold(option.name))\(value)\n\(sentence(option.help))\n"
+  }
+
+  /// What an example does, and its lines as they are typed.
+  static func example(_ what: String, _ lines: String) -> String {
+    ".PP\n\(sentence(what))\n.PP\n.EX\n\(escaped(lines))\n.EE\n"
+  }
+
+  /// Other pages.
+  static func seeAlso(_ pages: [(name: String, section: Int)]) -> String {
+    let lines = pages.map { ".BR \(escaped($0.name)) (\($0.section))" }
+    return ".SH SEE ALSO\n" + lines.joined(separator: ",\n") + "\n"
+  }
+
+  /// The files of a mounted realm.
+  static let files = [
+    "\\fIMOUNTPOINT\\fR/\\fICLASS\\fR/\\fIKEY\\fR.json is an object. "
+      + "\\fIMOUNTPOINT\\fR/.realm holds the schema, the version and figures; it is hidden unless \\fBshow_control\\fR "
+      + "is given.",
+    "\\fIFILE\\fR.lock, \\fIFILE\\fR.management and \\fIFILE\\fR.note are what the programs that have the realm open "
+      + "share: who is there, which versions are read, whose turn it is to write. They may stay when nobody is there.",
+  ]
+
+  /// A section with its paragraphs.
+  static func section(_ title: String, _ paragraphs: [String]) -> String {
+    ".SH \(title)\n" + paragraphs.joined(separator: "\n.PP\n") + (paragraphs.isEmpty ? "" : "\n")
+  }
+
+  /// A summary as a sentence.
+  static func sentence(_ text: String) -> String { escaped(HelpText.sentence(text)) }
+
+  /// A word as it is typed.
+  static func bold(_ text: String) -> String { "\\fB\(escaped(text))\\fR" }
+
+  /// Hyphens as typed, backslashes shown, and no line that begins with a control character.
+  static func escaped(_ text: String) -> String {
+    var result = ""
+    for character in text {
+      switch character {
+      case "-": result += "\\-"
+      case "\\": result += "\\e"
+      case ".", "'": result += result.isEmpty || result.last == "\n" ? "\\&\(character)" : String(character)
+      default: result.append(character)
+      }
+    }
+    return result
+  }
+}
