@@ -3,6 +3,11 @@
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/realmfs
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+# mount(8) looks for its helpers here, wherever the program is.
+HELPERDIR ?= /sbin
 FUZZ_SECONDS ?= 60
 # Further options for every swift command, such as --jobs 1.
 SWIFTFLAGS ?=
@@ -13,7 +18,7 @@ PROGRAM = .build/release/realmfs
 export REALMFS = $(CURDIR)/$(PROGRAM)
 
 .PHONY: all help setup demo check build release test e2e asan fuzz bench soak lint tidy format docs man completions \
-	install uninstall clean
+	install uninstall deb package-check clean
 
 all: release
 
@@ -65,9 +70,10 @@ format: ## rewrite the source in the project's style
 docs: ## the library's reference as static pages in .build/docs
 	Scripts/docs.sh
 
-man: release ## write man/realmfs.1 from the option table
+man: release ## write man/realmfs.1 and man/realmfs-mount.8 from the option table
 	mkdir -p man
-	$(PROGRAM) help --man > .build/realmfs.1 && mv .build/realmfs.1 man/realmfs.1
+	$(PROGRAM) help --man > .build/man && mv .build/man man/realmfs.1
+	$(PROGRAM) help --man mount > .build/man && mv .build/man man/realmfs-mount.8
 
 completions: release ## write completions/ from the option table
 	mkdir -p completions
@@ -75,19 +81,44 @@ completions: release ## write completions/ from the option table
 	$(PROGRAM) help --completions zsh > .build/completions && mv .build/completions completions/_realmfs
 	$(PROGRAM) help --completions fish > .build/completions && mv .build/completions completions/realmfs.fish
 
+# Sources and places of what is installed, as SOURCE:PLACE.
+INSTALLED = \
+  man/realmfs.1:$(MANDIR)/man1/realmfs.1 \
+  man/realmfs-mount.8:$(MANDIR)/man8/realmfs-mount.8 \
+  man/realm.5:$(MANDIR)/man5/realm.5 \
+  completions/realmfs.bash:$(PREFIX)/share/bash-completion/completions/realmfs \
+  completions/_realmfs:$(ZSHDIR)/_realmfs \
+  completions/realmfs.fish:$(PREFIX)/share/fish/vendor_completions.d/realmfs.fish \
+  Packaging/realmfs@.service:$(PREFIX)/lib/systemd/user/realmfs@.service \
+  $(foreach text,README.md LICENSE CHANGELOG.md,$(text):$(DOCDIR)/$(text)) \
+  $(foreach text,SEMANTICS DURABILITY COOKBOOK TROUBLESHOOTING,docs/$(text).md:$(DOCDIR)/$(text).md)
+# The names by which mount(8) and umount(8) find the program, and the page that tells of them.
+HELPERS = mount.fuse.realmfs umount.fuse.realmfs
+
 install: ## install into PREFIX (/usr/local), below DESTDIR; builds only if there is no release build
 	@test -x $(PROGRAM) || $(MAKE) release
 	install -D -m 755 -s $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/realmfs
-	install -D -m 644 man/realmfs.1 $(DESTDIR)$(PREFIX)/share/man/man1/realmfs.1
-	install -D -m 644 completions/realmfs.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/realmfs
-	install -D -m 644 completions/_realmfs $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_realmfs
-	install -D -m 644 completions/realmfs.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/realmfs.fish
+	@for pair in $(INSTALLED); do \
+	  echo "install $${pair%%:*} $(DESTDIR)$${pair#*:}"; \
+	  install -D -m 644 "$${pair%%:*}" "$(DESTDIR)$${pair#*:}" || exit; \
+	done
+	install -d $(DESTDIR)$(HELPERDIR)
+	for name in $(HELPERS); do \
+	  ln -sfn $(PREFIX)/bin/realmfs $(DESTDIR)$(HELPERDIR)/$$name && \
+	  ln -sfn realmfs-mount.8 $(DESTDIR)$(MANDIR)/man8/$$name.8 || exit; \
+	done
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/realmfs $(DESTDIR)$(PREFIX)/share/man/man1/realmfs.1 \
-	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/realmfs \
-	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_realmfs \
-	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/realmfs.fish
+	rm -f $(DESTDIR)$(PREFIX)/bin/realmfs
+	@for pair in $(INSTALLED); do echo "rm -f $(DESTDIR)$${pair#*:}"; rm -f "$(DESTDIR)$${pair#*:}"; done
+	for name in $(HELPERS); do rm -f $(DESTDIR)$(HELPERDIR)/$$name $(DESTDIR)$(MANDIR)/man8/$$name.8; done
+	-rmdir $(DESTDIR)$(DOCDIR)
+
+deb: release ## a Debian package, .build/realmfs_VERSION_ARCH.deb
+	@Scripts/deb.sh
+
+package-check: release ## install, mount by fstab and remove the package in a fresh Debian; downloads it, some minutes
+	@Scripts/package-check.sh
 
 clean: ## remove everything that was built
 	rm -rf .build

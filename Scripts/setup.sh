@@ -12,6 +12,7 @@ packages=(
   jq python3 attr rsync strace procps util-linux # tests
   vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way
   bindfs                 # benchmarks compare with it
+  dpkg-dev lintian groff sqlite3 # the package, its manual pages, recipes
 )
 
 missing=()

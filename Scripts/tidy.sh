@@ -138,6 +138,21 @@ if [ -f docs/SEMANTICS.md ]; then
   done | breach "a statement names a test that does not exist"
 fi
 
+if [ -f docs/TROUBLESHOOTING.md ]; then
+  # The quoted messages of its tables are the program's: each part between words in capitals is in the sources.
+  # `No space left on device` and its kind are the system's.
+  grep -nE '^\| `' docs/TROUBLESHOOTING.md | grep -v 'No space left on device' |
+    while IFS=: read -r number line; do
+      message=${line#| \`} && message=${message%%\` *}
+      sed -E "s/\b[A-Z]{4,}\b|\bDIR\b|\bREF\b|\b(OUT|N)\b/\n/g" <<<"$message" |
+        while IFS= read -r part; do
+          part=$(sed -E 's/^[ ;:]+|[ ;:]+$//g' <<<"$part")
+          [ ${#part} -lt 5 ] || grep -rqF -- "$part" Sources ||
+            echo "docs/TROUBLESHOOTING.md:$number: message '$part'"
+        done
+    done | breach "a message that the program does not have"
+fi
+
 # ---- generated files ----
 
 if [ -x "$program" ]; then
@@ -147,6 +162,7 @@ if [ -x "$program" ]; then
     "$program" help "$@" | cmp -s - "$file" || echo "$file:1"
   }
   { same man/realmfs.1 --man
+    same man/realmfs-mount.8 --man mount
     same completions/realmfs.bash --completions bash
     same completions/_realmfs --completions zsh
     same completions/realmfs.fish --completions fish

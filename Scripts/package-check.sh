@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# The package in a fresh Debian: installs it there with its dependencies, mounts by fstab, removes it. DEBIAN_SUITE
+# (bookworm) is downloaded by debootstrap, which takes minutes; needs root.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+suite=${DEBIAN_SUITE:-bookworm}
+command -v debootstrap >/dev/null || {
+  echo "package-check: install debootstrap first" >&2
+  exit 1
+}
+
+root=$(mktemp -d)
+trap 'umount -lR "$root" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT
+# The package's own dependencies come with the system, so that the test installs nothing but the package.
+include=fuse3,libfuse3-3,libsqlite3-0,libssl3,libstdc++6,mount,jq,man-db
+echo "package-check: a fresh $suite in $root"
+debootstrap --variant=minbase --include="$include" "$suite" "$root" >"$root.log" 2>&1 || {
+  tail -20 "$root.log" >&2
+  exit 1
+}
+rm -f "$root.log"
+PACKAGE_ROOT=$root Tests/e2e/run.sh package
