@@ -41,7 +41,7 @@ let prefix = Array("string number ".utf8)
 func insert(_ path: String, _ count: Int) throws {
   unlink(path)
   let writer = try RealmWriter(Configuration(path: path), create: true)
-  var transaction = try writer.begin()
+  var transaction = try writer.beginOnThisThread()
   let table = try transaction.addTable("class_Item")
   let id = try transaction.addColumn(table, ColumnSpec("_id", .int))
   try transaction.setPrimaryKey(table, id)
@@ -52,7 +52,7 @@ func insert(_ path: String, _ count: Int) throws {
   let blob = try transaction.addColumn(table, ColumnSpec("blob", .data))
   _ = try transaction.commit()
   let begin = seconds()
-  transaction = try writer.begin()
+  transaction = try writer.beginOnThisThread()
   for i in 0..<count {
     _ = try transaction.create(
       table,
@@ -73,7 +73,7 @@ func insert(_ path: String, _ count: Int) throws {
 func small(_ path: String, _ count: Int) throws {
   let recorder = WriteRecorder()
   let writer = try RealmWriter(Configuration(path: path), create: false) { RecordedStorage($0, recorder) }
-  var transaction = try writer.begin()
+  var transaction = try writer.beginOnThisThread()
   guard let table = try transaction.tableKey(named: "class_Item"),
     let score = try transaction.columns(of: table).first(where: { $0.name == "score" })?.key
   else { throw Usage() }
@@ -85,7 +85,7 @@ func small(_ path: String, _ count: Int) throws {
     let key = ObjKey(Int64(i * 7919 % objects))
     recorder.steps = []
     let begin = seconds()
-    transaction = try writer.begin()
+    transaction = try writer.beginOnThisThread()
     try transaction.set(table, key, score, .double(Double(i) + 0.5))
     _ = try transaction.commit()
     times.append(seconds() - begin)

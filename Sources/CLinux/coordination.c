@@ -75,8 +75,21 @@ void clinux_shared_unlock(struct clinux_shared_info *info, enum clinux_shared_mu
   pthread_mutex_unlock(mutex(info, which));
 }
 
+static pthread_cond_t *condition(struct clinux_shared_info *info, enum clinux_shared_condition which) {
+  return which == clinux_new_commit ? &info->new_commit : &info->pick_next_writer;
+}
+
+bool clinux_shared_is_awaited(struct clinux_shared_info *info, enum clinux_shared_condition which) {
+#ifdef __GLIBC__
+  // glibc counts the waiters above three bits of flags, and looks at that count first itself.
+  return __atomic_load_n(&condition(info, which)->__data.__wrefs, __ATOMIC_SEQ_CST) >> 3 != 0;
+#else
+  return true;
+#endif
+}
+
 void clinux_shared_broadcast(struct clinux_shared_info *info, enum clinux_shared_condition which) {
-  pthread_cond_broadcast(which == clinux_new_commit ? &info->new_commit : &info->pick_next_writer);
+  pthread_cond_broadcast(condition(info, which));
 }
 
 int clinux_edge_listener(int fd) {

@@ -138,7 +138,7 @@ final class Saver: Sendable {
   }
 
   private func begin() throws(FileTreeError) -> WriteTransaction {
-    do throws(TransactionError) { return try writer.begin(timeout: options.lockTimeout) } catch {
+    do throws(TransactionError) { return try writer.beginOnThisThread(timeout: options.lockTimeout) } catch {
       throw FileTreeError(error)
     }
   }

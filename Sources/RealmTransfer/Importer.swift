@@ -101,7 +101,7 @@ public struct Importer {
   }
 
   private func begin() throws(TransferError) -> WriteTransaction {
-    do throws(TransactionError) { return try writer.begin() } catch { throw .transaction(error) }
+    do throws(TransactionError) { return try writer.beginOnThisThread() } catch { throw .transaction(error) }
   }
 
   private func commit(_ transaction: consuming WriteTransaction) throws(TransferError) {

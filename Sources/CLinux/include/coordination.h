@@ -74,6 +74,9 @@ int clinux_shared_lock(struct clinux_shared_info *info, enum clinux_shared_mutex
 /// Unlocks.
 void clinux_shared_unlock(struct clinux_shared_info *info, enum clinux_shared_mutex which);
 
+/// Whether somebody waits for a condition, or was killed while waiting.
+bool clinux_shared_is_awaited(struct clinux_shared_info *info, enum clinux_shared_condition which);
+
 /// Wakes everybody who waits for a condition. May hang for ever if a waiting process was killed.
 void clinux_shared_broadcast(struct clinux_shared_info *info, enum clinux_shared_condition which);
 

@@ -3,19 +3,22 @@
 
 import CLinux
 import Glibc
+import Synchronization
 import Threads
 
-/// The ringing end. Not for several threads at once.
-final class NamedPipe {
+/// The ringing end.
+final class NamedPipe: Sendable {
   private let path: String
-  private var descriptor: Int32 = -1
+  private let open = Mutex<Int32>(-1)
 
   init(realmPath: String) { path = realmPath + ".note" }
 
-  deinit { if descriptor >= 0 { close(descriptor) } }
+  deinit { open.withLock { if $0 >= 0 { close($0) } } }
 
   /// Wakes everybody who listens, if there is a pipe. Never waits.
-  func ring() {
+  func ring() { open.withLock { ring(&$0) } }
+
+  private func ring(_ descriptor: inout Int32) {
     if descriptor >= 0 && !Self.isPipe(descriptor) {
       close(descriptor)
       descriptor = -1

@@ -1,7 +1,9 @@
 // One participation in the session of a realm, from joining to leaving. Source: format/5-coordination.md 5.3 to 5.10.
 //
-// The write and the control mutex are locked and unlocked on one thread of the session; the mutex of the version list
-// is held within single calls only, by whoever makes them. The condition variables of the lock file are never waited
+// A robust mutex is unlocked by the thread that locked it. The write mutex, which is held as long as a transaction, is
+// therefore locked on a thread of the session, unless the transaction promises to stay on its own: two threads that
+// take turns cost more than all else that a small commit does. The other mutexes are held within single calls only, by
+// whoever makes them. The condition variables of the lock file are never waited
 // for, because a process that is killed while it waits blocks everybody else for ever; they are broadcast on a thread
 // that may hang for that reason.
 
@@ -21,7 +23,7 @@ struct FirstVersion {
 
 /// A place among the programs that have a realm open.
 final class Session: @unchecked Sendable {
-  // Unchecked: `leaving` guards what changes; the rest is used on the lock thread only.
+  // Unchecked: `writeLockHolder` belongs to who has the write mutex, `pipe` guards itself, the rest does not change.
   let path: String
   let lockFile: LockFile
   let versions: VersionList
@@ -31,8 +33,14 @@ final class Session: @unchecked Sendable {
   private let bell: Bell
   private let pipe: NamedPipe
   private let isOver = Atomic<Bool>(false)
-  /// Used on the lock thread only.
-  private var holdsWriteLock = false
+  private var writeLockHolder = Holder.nobody
+
+  /// Who locked the write mutex.
+  private enum Holder {
+    case nobody
+    case lockThread
+    case thread(pthread_t)
+  }
 
   /// How long joining waits for others.
   static let patience = Duration.seconds(10)
@@ -153,7 +161,7 @@ final class Session: @unchecked Sendable {
     if isOver.exchange(true, ordering: .acquiringAndReleasing) { return }
     versions.close()
     locks.run {
-      if holdsWriteLock { unlockForWriting() }
+      if case .lockThread = writeLockHolder { unlockForWriting() }
       // Who cannot be waited for makes us leave as if we had died: the count stays too high until the session ends.
       guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))) != nil else { return }
       let count = lockFile.info.pointee.participants
@@ -166,62 +174,76 @@ final class Session: @unchecked Sendable {
   // MARK: writing
 
   /// Takes the write lock, in the order in which writers of all programs came, but does not wait longer for a writer
-  /// that may have died than half a second. Throws `busy` when the lock is not to be had by `deadline`.
-  func lockForWriting(until deadline: MonotonicTime) throws(SessionError) {
-    try locks.run { () throws(SessionError) in
-      let info = lockFile.info
-      try lockFile.checkIsInPlace()
-      let ticket = clinux_add_32(clinux_next_ticket(info), 1)
-      do throws(SessionError) { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
-        // If nobody came after us, nobody waits for our ticket.
-        _ = clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
-        throw error
-      }
-      let patience = MonotonicTime.now.advanced(by: Self.ticketPatience)
-      while Int32(bitPattern: ticket &- clinux_load_32(clinux_next_served(info))) > 0, MonotonicTime.now < patience {
-        lockFile.unlock(clinux_write_mutex)
-        usleep(500)
-        try lockFile.lock(clinux_write_mutex, until: deadline)
-      }
-      clinux_store_32(clinux_next_served(info), ticket)
-      holdsWriteLock = true
-      if clinux_load_8(clinux_in_critical_phase(info)) != 0 {
-        unlockForWriting()
-        throw SessionError(
-          .inUse,
-          "\(path): a program died while it announced a commit: close all programs that have the realm open"
-        )
-      }
+  /// that may have died than half a second. Throws `busy` when the lock is not to be had by `deadline`. If the caller
+  /// `staysOnThread`, it must call `unlock` on the thread on which it called this.
+  func lockForWriting(until deadline: MonotonicTime, staysOnThread: Bool) throws(SessionError) {
+    if staysOnThread {
+      try lockForWriting(until: deadline, .thread(pthread_self()))
+    } else {
+      try locks.run { () throws(SessionError) in try lockForWriting(until: deadline, .lockThread) }
+    }
+  }
+
+  private func lockForWriting(until deadline: MonotonicTime, _ holder: Holder) throws(SessionError) {
+    let info = lockFile.info
+    try lockFile.checkIsInPlace()
+    let ticket = clinux_add_32(clinux_next_ticket(info), 1)
+    do throws(SessionError) { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
+      // If nobody came after us, nobody waits for our ticket.
+      _ = clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
+      throw error
+    }
+    let patience = MonotonicTime.now.advanced(by: Self.ticketPatience)
+    while Int32(bitPattern: ticket &- clinux_load_32(clinux_next_served(info))) > 0, MonotonicTime.now < patience {
+      lockFile.unlock(clinux_write_mutex)
+      usleep(500)
+      try lockFile.lock(clinux_write_mutex, until: deadline)
+    }
+    clinux_store_32(clinux_next_served(info), ticket)
+    writeLockHolder = holder
+    if clinux_load_8(clinux_in_critical_phase(info)) != 0 {
+      unlockForWriting()
+      throw SessionError(
+        .inUse,
+        "\(path): a program died while it announced a commit: close all programs that have the realm open"
+      )
     }
   }
 
   /// Lets the next writer in. `hasCommitted` tells those who listen.
   func unlock(hasCommitted: Bool) {
-    locks.post { [self] in
-      unlockForWriting()
-      if hasCommitted { pipe.ring() }
-      bell.ring(newCommit: hasCommitted)
+    switch writeLockHolder {
+    case .nobody: return
+    case .lockThread: locks.post { [self] in unlockAndTell(hasCommitted) }
+    case .thread(let id):
+      precondition(pthread_equal(id, pthread_self()) != 0, "a transaction left the thread that it was to stay on")
+      unlockAndTell(hasCommitted)
     }
   }
 
-  /// On the lock thread only.
+  private func unlockAndTell(_ hasCommitted: Bool) {
+    unlockForWriting()
+    if hasCommitted { pipe.ring() }
+    bell.ring(newCommit: hasCommitted)
+  }
+
+  /// On the thread that locked.
   private func unlockForWriting() {
-    guard holdsWriteLock else { return }
-    holdsWriteLock = false
+    writeLockHolder = .nobody
     clinux_store_32(clinux_next_served(lockFile.info), clinux_load_32(clinux_next_served(lockFile.info)) &+ 1)
     lockFile.unlock(clinux_write_mutex)
   }
 
-  /// Keeps others from joining while the file changes its size.
-  func lockControl() throws(SessionError) {
-    try locks.run { () throws(SessionError) in
-      try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))
+  /// Keeps others from joining while `body` changes the size of the file.
+  func withoutJoining<R, E: Error>(
+    _ body: () throws(E) -> R,
+    orElse translate: (SessionError) -> E
+  ) throws(E) -> R {
+    do throws(SessionError) { try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience)) } catch {
+      throw translate(error)
     }
-  }
-
-  /// Ends that.
-  func unlockControl() {
-    locks.post { [self] in lockFile.unlock(clinux_control_mutex) }
+    defer { lockFile.unlock(clinux_control_mutex) }
+    return try body()
   }
 
   /// Shows a version that was written to everybody. `count` is the number of versions before it.
@@ -234,12 +256,10 @@ final class Session: @unchecked Sendable {
       try versions.add(version: result.version, topRef: result.topRef, logicalSize: result.logicalSize)
     }
     // Who cannot have the control mutex now learns the number from the list all the same.
-    try? locks.run { () throws(SessionError) in
-      try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))
-      clinux_store_64(clinux_version_count(info), UInt64(count + 1))
-      info.pointee.latest_version = result.version
-      lockFile.unlock(clinux_control_mutex)
-    }
+    guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))) != nil else { return }
+    clinux_store_64(clinux_version_count(info), UInt64(count + 1))
+    info.pointee.latest_version = result.version
+    lockFile.unlock(clinux_control_mutex)
   }
 }
 
@@ -257,6 +277,10 @@ final class Bell: Sendable {
 
   /// Wakes writers that wait for their turn, and those who wait for a commit. Does nothing while a former call hangs.
   func ring(newCommit: Bool) {
+    let info = lockFile.info
+    // Who began to wait before the lock was given back is seen here; who comes later sees what there is.
+    let isAwaited = newCommit && clinux_shared_is_awaited(info, clinux_new_commit)
+    if !isAwaited && !clinux_shared_is_awaited(info, clinux_pick_next_writer) { return }
     if pending.load(ordering: .relaxed) > 8 { return }
     pending.add(1, ordering: .relaxed)
     thread.post { [self] in

@@ -1,14 +1,14 @@
 // A thread that works off what others give it, one thing after the other. A robust mutex must be unlocked by the thread
-// that locked it, and a transaction may go from thread to thread: so one thread does all locking.
+// that locked it, and a transaction may go from thread to thread: so a thread that stays does the locking.
 
 import Threads
 
 /// A thread of its own for a queue of work. It lives until `stop`.
 final class WorkerThread: @unchecked Sendable {
-  // Unchecked: `monitor` guards the queue.
+  // Unchecked: `queue` guards the jobs.
 
   private final class Job: @unchecked Sendable {
-    // Unchecked: `isDone` is guarded by `monitor`; the body belongs to the thread until then.
+    // Unchecked: `isDone` is guarded by `completion`; the body belongs to the thread until then.
     private var body: (() -> Void)?
     var isDone = false
     init(_ body: @escaping () -> Void) { self.body = body }
@@ -20,7 +20,8 @@ final class WorkerThread: @unchecked Sendable {
     }
   }
 
-  private let monitor = Monitor()
+  private let queue = Monitor()
+  private let completion = Monitor()
   private var jobs: [Job] = []
   private var isStopping = false
   private var thread: Thread?
@@ -30,9 +31,9 @@ final class WorkerThread: @unchecked Sendable {
   init?(interval: Duration? = nil, whenIdle: @escaping @Sendable () -> Void = {}) {
     let thread = Thread { [self] in
       while true {
-        let next = monitor.locked { () -> Job?? in
+        let next = queue.locked { () -> Job?? in
           if jobs.isEmpty && !isStopping {
-            monitor.wait(until: interval.map { MonotonicTime.now.advanced(by: $0) })
+            queue.wait(until: interval.map { MonotonicTime.now.advanced(by: $0) })
           }
           if !jobs.isEmpty { return .some(jobs.removeFirst()) }
           return isStopping ? nil : .some(nil)
@@ -43,10 +44,8 @@ final class WorkerThread: @unchecked Sendable {
           continue
         }
         job.run()
-        monitor.locked {
-          job.isDone = true
-          monitor.wakeAll()
-        }
+        completion.locked { job.isDone = true }
+        completion.wakeAll()
       }
     }
     guard let thread else { return nil }
@@ -62,10 +61,9 @@ final class WorkerThread: @unchecked Sendable {
       do throws(E) { result = .success(try body()) } catch { result = .failure(error) }
     }) { body in
       let job = Job(body)
-      monitor.locked {
-        jobs.append(job)
-        monitor.wakeAll()
-        while !job.isDone { monitor.wait() }
+      add(job)
+      completion.locked {
+        while !job.isDone { completion.wait() }
       }
     }
     guard let result else { preconditionFailure("the work was not done") }
@@ -73,18 +71,16 @@ final class WorkerThread: @unchecked Sendable {
   }
 
   /// Has `body` run on the thread some time later.
-  func post(_ body: @escaping @Sendable () -> Void) {
-    monitor.locked {
-      jobs.append(Job(body))
-      monitor.wakeAll()
-    }
+  func post(_ body: @escaping @Sendable () -> Void) { add(Job(body)) }
+
+  private func add(_ job: Job) {
+    queue.locked { jobs.append(job) }
+    queue.wakeAll()
   }
 
   /// Ends the thread when the queue is empty; does not wait for that.
   func stop() {
-    monitor.locked {
-      isStopping = true
-      monitor.wakeAll()
-    }
+    queue.locked { isStopping = true }
+    queue.wakeAll()
   }
 }

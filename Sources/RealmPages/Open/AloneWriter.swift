@@ -43,7 +43,7 @@ final class AloneWriter: CommitPlace {
     do throws(OpenError) { reader = try HeaderReader(memory: memory) } catch { throw TransactionError(error) }
   }
 
-  func begin(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot {
+  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot {
     let (snapshot, header, _) = try newest()
     if state.withLock({ $0.isReady }) || RealmWriter.refusal(snapshot) != nil { return snapshot }
     do throws(FileError) { try RealmFileMaker.prepare(storage, snapshot, header) } catch {

@@ -82,7 +82,19 @@ public final class RealmWriter: Sendable {
   /// `busy` when that takes longer than `timeout`. Writers of all programs have their turn in the order in which they
   /// came.
   public func begin(timeout: Duration = RealmWriter.patience) throws(TransactionError) -> WriteTransaction {
-    let snapshot = try enter(until: .now.advanced(by: timeout))
+    try begin(timeout, staysOnThread: false)
+  }
+
+  /// Begins a transaction that must end on the thread that called this; it ends the process otherwise. A small
+  /// transaction is much faster so.
+  package func beginOnThisThread(
+    timeout: Duration = RealmWriter.patience
+  ) throws(TransactionError) -> WriteTransaction {
+    try begin(timeout, staysOnThread: true)
+  }
+
+  private func begin(_ timeout: Duration, staysOnThread: Bool) throws(TransactionError) -> WriteTransaction {
+    let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
     if let refusal = Self.refusal(snapshot) {
       end()
       throw refusal
@@ -93,7 +105,7 @@ public final class RealmWriter: Sendable {
   /// Returns when every commit so far is on disk, the grouped ones too; waits like `begin`.
   public func sync(timeout: Duration = RealmWriter.patience) throws(TransactionError) {
     guard place.hasUnpublished else { return }
-    let newest = try enter(until: .now.advanced(by: timeout))
+    let newest = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
     try noting { () throws(TransactionError) in try place.publishNewest(newest) }
   }
@@ -108,7 +120,7 @@ public final class RealmWriter: Sendable {
     gate.leave()
   }
 
-  private func enter(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot {
+  private func enter(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot {
     guard gate.enter(until: deadline) else {
       throw TransactionError(.busy, "\(realm.configuration.path): another transaction of this program takes too long")
     }
@@ -119,7 +131,8 @@ public final class RealmWriter: Sendable {
           "an earlier commit failed to reach the disk, so the file must be opened again: \(failure)"
         )
       }
-      return try noting { () throws(TransactionError) in try place.begin(until: deadline) }
+      return try noting { () throws(TransactionError) in try place.begin(until: deadline, staysOnThread: staysOnThread)
+      }
     } catch {
       gate.leave()
       throw error

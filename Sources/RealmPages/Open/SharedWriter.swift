@@ -34,7 +34,7 @@ final class SharedWriter: CommitPlace {
 
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
-  func begin(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot {
+  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot {
     let session: Session
     do throws(OpenError) {
       // No session: a file that is not written to, as the caller finds out.
@@ -42,7 +42,7 @@ final class SharedWriter: CommitPlace {
       session = joined
     } catch { throw TransactionError(error) }
     do throws(SessionError) {
-      try session.lockForWriting(until: deadline)
+      try session.lockForWriting(until: deadline, staysOnThread: staysOnThread)
       let base = try session.versions.grabNewest()
       state.withLock { $0.turn = (session, base, false) }
     } catch {
@@ -98,19 +98,22 @@ final class SharedWriter: CommitPlace {
     _ reachable: VersionList.Reachable,
     _ session: Session
   ) throws(TransactionError) -> Committer.Result {
-    try taking { () throws(SessionError) in try session.lockControl() }
-    defer { session.unlockControl() }
-    do throws(TransactionError) {
-      try ready(storage, base, reachable, session)
-      return try Committer(group: group, storage: storage, base: base.top, oldest: reachable.oldest).write()
-    } catch {
-      // Space that the file had grown by is given back, if nobody can have noticed it; otherwise the next commit uses
-      // it.
-      if !error.isFailedSync && session.participants == 1 {
-        try? RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))  // likewise
-      }
-      throw error
-    }
+    try session.withoutJoining(
+      { () throws(TransactionError) in
+        do throws(TransactionError) {
+          try ready(storage, base, reachable, session)
+          return try Committer(group: group, storage: storage, base: base.top, oldest: reachable.oldest).write()
+        } catch {
+          // Space that the file had grown by is given back, if nobody can have noticed it; otherwise the next commit
+          // uses it.
+          if !error.isFailedSync && session.participants == 1 {
+            try? RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))  // likewise
+          }
+          throw error
+        }
+      },
+      orElse: { TransactionError($0) }
+    )
   }
 
   /// Gives back what a crash left at the end of the file, if nobody can use it. Once a session.
