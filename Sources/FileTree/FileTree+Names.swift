@@ -2,7 +2,6 @@
 // the object that has the name.
 
 import RealmPages
-import Synchronization
 
 /// What rename does when the new name exists.
 public enum RenameRule: Sendable {
@@ -60,21 +59,18 @@ extension FileTree {
     guard let saver else { throw .readOnly }
     let path = shownPath(ordinal, key)
     let table = try read { view throws(FileTreeError) in try view.existing(ordinal).table.key }
-    let linking = Mutex<[(object: ObjectReference, text: [UInt8])]>([])
+    var before: [(object: ObjectReference, text: [UInt8])] = []
     do throws(FileTreeError) {
-      try saver.save(
-        Change { transaction throws(FileTreeError) in
-          do throws(TransactionError) {
-            let origins = try transaction.origins(of: table, key)
-            let before = origins.count > RecentDeletions.mostOrigins ? [] : self.texts(of: origins)
-            linking.withLock { $0 = before }
-            try transaction.delete(table, key)
-            return Effect(touched: origins + [ObjectReference(table: table, key: key)])
-          } catch {
-            throw FileTreeError(error)
-          }
+      try saver.save { transaction throws(FileTreeError) in
+        do throws(TransactionError) {
+          let origins = try transaction.origins(of: table, key)
+          before = origins.count > RecentDeletions.mostOrigins ? [] : self.texts(of: origins)
+          try transaction.delete(table, key)
+          return Effect(touched: origins + [ObjectReference(table: table, key: key)])
+        } catch {
+          throw FileTreeError(error)
         }
-      )
+      }
     } catch {
       if let path {
         refusals.note(path, "delete", error.description)
@@ -82,7 +78,6 @@ extension FileTree {
       }
       throw error
     }
-    let before = linking.withLock { $0 }
     let after = Dictionary(
       texts(of: before.map(\.object)).map { ($0.object, $0.text) },
       uniquingKeysWith: { first, _ in first }
@@ -228,18 +223,15 @@ extension FileTree {
       throw .refused(.invalid, "no class can have this name: a leading dot and some characters are written as %XX")
     }
     try structural("mkdir", String(decoding: name, as: UTF8.self)) { () throws(FileTreeError) in
-      try saver.save(
-        Change { transaction throws(FileTreeError) in
-          do throws(TransactionError) {
-            _ = try transaction.addTable(Table.classPrefix + className)
-            return Effect(touched: nil)
-          } catch {
-            if error.reason == .overLimit { throw .refused(.nameTooLong, error.description) }
-            throw FileTreeError(error)
-          }
-        },
-        inGroup: false
-      )
+      try saver.save(mayWait: false) { transaction throws(FileTreeError) in
+        do throws(TransactionError) {
+          _ = try transaction.addTable(Table.classPrefix + className)
+          return Effect(touched: nil)
+        } catch {
+          if error.reason == .overLimit { throw .refused(.nameTooLong, error.description) }
+          throw FileTreeError(error)
+        }
+      }
     }
     return try lookup(parent, name)
   }
@@ -261,19 +253,16 @@ extension FileTree {
     }
     let key = directory.table.key
     try structural("rmdir", directory.shownName) { () throws(FileTreeError) in
-      try saver.save(
-        Change { transaction throws(FileTreeError) in
-          do throws(TransactionError) {
-            let isEmpty = try transaction.table(key).objectCount == 0
-            if isEmpty { try transaction.removeTable(key) }
-            return Effect(isChange: isEmpty, touched: nil)
-          } catch {
-            if error.reason == .badSchema { throw .refused(.forbidden, error.description) }
-            throw FileTreeError(error)
-          }
-        },
-        inGroup: false
-      )
+      try saver.save(mayWait: false) { transaction throws(FileTreeError) in
+        do throws(TransactionError) {
+          let isEmpty = try transaction.table(key).objectCount == 0
+          if isEmpty { try transaction.removeTable(key) }
+          return Effect(isChange: isEmpty, touched: nil)
+        } catch {
+          if error.reason == .badSchema { throw .refused(.forbidden, error.description) }
+          throw FileTreeError(error)
+        }
+      }
     }
     overlay.remove(directory.inode)
   }

@@ -2,7 +2,6 @@
 
 import RealmJSON
 import RealmPages
-import Synchronization
 
 /// What saving a file changes.
 enum SaveTarget: Hashable, Sendable {
@@ -112,11 +111,9 @@ extension FileTree {
     }
     if table.1 == bytes { return .object(ordinal, key) }
     let mode = options.write
-    try saver.save(
-      Change { transaction throws(FileTreeError) in
-        try Self.patch(bytes, ObjectReference(table: table.0, key: key), mode, transaction)
-      }
-    )
+    try saver.save { transaction throws(FileTreeError) in
+      try Self.patch(bytes, ObjectReference(table: table.0, key: key), mode, transaction)
+    }
     return .object(ordinal, key)
   }
 
@@ -137,24 +134,20 @@ extension FileTree {
     if let existing { return try save(bytes, saver, ordinal, existing) }
     let deletion = deletions.find(place)
     let origins = try deletion.map { deletion throws(FileTreeError) in try unchanged(deletion.origins) } ?? []
-    let made = Mutex(ObjKey.none)
+    var made = ObjKey.none
     let draft = NewObject(bytes: bytes, name: name, table: table, formerKey: deletion?.key, mode: options.write)
-    try saver.save(
-      Change { transaction throws(FileTreeError) in
-        let key = try draft.create(in: transaction)
-        made.withLock { $0 = key }
-        var touched = [ObjectReference(table: table.key, key: key)]
-        for origin in origins {
-          _ = try Self.patch(origin.before, origin.object, .patch, transaction)
-          touched.append(origin.object)
-        }
-        return Effect(touched: touched)
+    try saver.save { transaction throws(FileTreeError) in
+      made = try draft.create(in: transaction)
+      var touched = [ObjectReference(table: table.key, key: made)]
+      for origin in origins {
+        _ = try Self.patch(origin.before, origin.object, .patch, transaction)
+        touched.append(origin.object)
       }
-    )
+      return Effect(touched: touched)
+    }
     deletions.forget(place)
-    let key = made.withLock { $0 }
-    if try !self.hasOwnName(name, table) { overlay.addAlias(name, of: key, in: directory) }
-    return .object(ordinal, key)
+    if try !self.hasOwnName(name, table) { overlay.addAlias(name, of: made, in: directory) }
+    return .object(ordinal, made)
   }
 
   /// Whether the name is the one by which the object will be listed.
@@ -199,10 +192,9 @@ extension FileTree {
     _ saver: Saver,
     ofClass name: [UInt8]?
   ) throws(FileTreeError) -> SavedAs {
-    try saver.save(
-      Change { transaction throws(FileTreeError) in try SchemaSaving.apply(bytes, ofClass: name, transaction) },
-      inGroup: false
-    )
+    try saver.save(mayWait: false) { transaction throws(FileTreeError) in
+      try SchemaSaving.apply(bytes, ofClass: name, transaction)
+    }
     return .schema
   }
 

@@ -202,16 +202,21 @@ extension FileTree {
     }
   }
 
-  /// Saves what a handle has written and waits for the disk. An empty file is refused like any other text that is none.
+  /// Saves what a handle has written, and waits until all that was ever saved is on disk. An empty file is refused like
+  /// any other text that is none.
   public func synchronize(_ file: OpenFile) throws(FileTreeError) {
-    guard case .memory(let memory, let target) = file.content, file.access.writes else { return }
-    saver?.hurry()
-    switch memory.progress {
-    case .clean: return
-    case .refused(let error): throw error
-    case .written, .emptied: try save(memory, target)
+    if case .memory(let memory, let target) = file.content, file.access.writes {
+      switch memory.progress {
+      case .clean: break
+      case .refused(let error): throw error
+      case .written, .emptied: try save(memory, target)
+      }
     }
+    try synchronize()
   }
+
+  /// Waits until all that was saved is on disk.
+  public func synchronize() throws(FileTreeError) { try saver?.synchronize() }
 
   private func save(_ memory: MemoryFile, _ target: SaveTarget?) throws(FileTreeError) {
     let bytes = memory.bytes
@@ -247,11 +252,13 @@ extension FileTree {
   /// Saves what handles have written and could not be closed, before the tree goes away. What cannot be saved is told
   /// to the log.
   public func finish() {
-    saver?.hurry()
     for edit in openFiles.unsaved {
       do throws(FileTreeError) { try save(edit.memory, edit.target) } catch {
         options.log?("a file that was still being written could not be saved: \(error)")
       }
+    }
+    do throws(FileTreeError) { try saver?.finish() } catch {
+      options.log?("what was saved last is not on disk: \(error)")
     }
     for (place, file) in overlay.allFiles {
       let name = String(decoding: place.name, as: UTF8.self)

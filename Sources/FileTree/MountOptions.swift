@@ -23,7 +23,7 @@ public struct MountOptions: Sendable {
   public var dmask: UInt32?
   /// What saving an object does to properties that its text does not have.
   public var write = WriteMode.patch
-  /// How long a save waits for others to share its transaction, in milliseconds; 0 makes each save one of its own.
+  /// How long a save may take to reach the disk after it returned, in milliseconds; 0 has each save wait for the disk.
   public var groupCommit = 0
   /// How long a save waits while other programs are writing.
   public var lockTimeout = RealmWriter.patience

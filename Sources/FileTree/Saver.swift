@@ -1,11 +1,8 @@
-// Carries changes out, one transaction each, or several that come within a window in one transaction.
-//
-// A change is a function that can be run again: when one of a group fails, the others are run once more without it, so
-// that no refused change takes others with it.
+// Carries changes out, one transaction each. A commit is on disk when saving returns; or, with `-o group_commit=MS`, it is
+// there within MS milliseconds, together with all that came meanwhile, or at the next fsync.
 
 import Glibc
 import RealmPages
-import Synchronization
 import Threads
 
 /// What a change did to the realm.
@@ -19,140 +16,61 @@ struct Effect: Sendable {
   static let none = Effect(isChange: false)
 }
 
-/// A change on its way.
-final class Change: Sendable {
-  typealias Body = @Sendable (borrowing WriteTransaction) throws(FileTreeError) -> Effect
-
-  fileprivate let body: Body
-  fileprivate let outcome = Mutex<Result<Void, FileTreeError>?>(nil)
-
-  init(_ body: @escaping Body) { self.body = body }
-}
-
 /// The one place where a mount writes.
 final class Saver: Sendable {
+  /// A change of the realm.
+  typealias Change = (borrowing WriteTransaction) throws(FileTreeError) -> Effect
+
   private let writer: RealmWriter
   private let options: MountOptions
   private let changes: OwnChanges
-  private let monitor = Monitor()
-  private let queue = Mutex(Queue())
-
-  private struct Queue {
-    var waiting: [Change] = []
-    var hasLeader = false
-    /// Nobody waits for others any more.
-    var isUrgent = false
-  }
+  /// Nil if each save waits for the disk itself.
+  private let delayedSync: DelayedSync?
 
   /// Writes through `writer` and tells `changes` what was changed.
   init(_ writer: RealmWriter, _ options: MountOptions, _ changes: OwnChanges) {
     self.writer = writer
     self.options = options
     self.changes = changes
-  }
-
-  /// Makes a change; when it returns, the change is on disk. A change of a group waits for the others.
-  func save(_ change: Change, inGroup: Bool = true) throws(FileTreeError) {
-    guard options.groupCommit > 0, inGroup else { return try run(change) }
-    let isLeader = queue.withLock { queue in
-      queue.waiting.append(change)
-      defer { queue.hasLeader = true }
-      return !queue.hasLeader
-    }
-    if isLeader { lead() } else { waitForLeader(change) }
-    guard let outcome = change.outcome.withLock({ $0 }) else { throw .busy }
-    try outcome.get()
-  }
-
-  /// Ends the waiting of the group that is gathering.
-  func hurry() {
-    queue.withLock { $0.isUrgent = $0.hasLeader }
-    monitor.locked { monitor.wakeAll() }
-  }
-
-  /// Gathers what comes within the window, runs it, and leaves what came meanwhile to the next leader: the first of
-  /// those who wait.
-  private func lead() {
-    let end = MonotonicTime.now.advanced(by: .milliseconds(options.groupCommit))
-    monitor.locked {
-      while MonotonicTime.now < end, !queue.withLock({ $0.isUrgent }) { monitor.wait(until: end) }
-    }
-    let group = queue.withLock { queue in
-      let group = queue.waiting
-      queue = Queue()
-      return group
-    }
-    run(group)
-    monitor.locked { monitor.wakeAll() }
-  }
-
-  private func waitForLeader(_ change: Change) {
-    monitor.locked {
-      while change.outcome.withLock({ $0 == nil }) { monitor.wait() }
-    }
-  }
-
-  // MARK: transactions
-
-  private func run(_ change: Change) throws(FileTreeError) {
-    let transaction = try begin()
-    let effect = try change.body(transaction)
-    if !effect.isChange { return transaction.rollback() }
-    try commit(transaction, effect.touched)
-  }
-
-  private func run(_ group: [Change]) {
-    var remaining = group
-    while !remaining.isEmpty {
-      do throws(FileTreeError) {
-        if let failed = try attempt(remaining) {
-          remaining.removeAll { $0 === failed }
-          continue
-        }
-        for change in remaining { change.outcome.withLock { $0 = .success(()) } }
-      } catch {
-        for change in remaining { change.outcome.withLock { $0 = .failure(error) } }
-      }
-      return
-    }
-  }
-
-  /// Runs all in one transaction; the one that failed, if one did.
-  private func attempt(_ group: [Change]) throws(FileTreeError) -> Change? {
-    let transaction = try begin()
-    var touched: [ObjectReference]? = []
-    var isChange = false
-    for change in group {
-      do throws(FileTreeError) {
-        let effect = try change.body(transaction)
-        isChange = isChange || effect.isChange
-        if let more = effect.touched { touched?.append(contentsOf: more) } else { touched = nil }
-      } catch {
-        change.outcome.withLock { $0 = .failure(error) }
-        transaction.rollback()
-        return change
+    if options.groupCommit == 0 {
+      delayedSync = nil
+    } else {
+      let delay = Duration.milliseconds(options.groupCommit), log = options.log
+      delayedSync = DelayedSync(writer, delay: delay, timeout: options.lockTimeout) { error in
+        log?("what was saved last is not on disk yet: \(error)")
       }
     }
-    if isChange { try commit(transaction, touched) } else { transaction.rollback() }
-    return nil
   }
 
-  private func begin() throws(FileTreeError) -> WriteTransaction {
-    do throws(TransactionError) { return try writer.beginOnThisThread(timeout: options.lockTimeout) } catch {
+  /// Makes a change. When it returns, the change is on disk, unless it `mayWait` and the user lets it.
+  func save(mayWait: Bool = true, _ change: Change) throws(FileTreeError) {
+    let transaction: WriteTransaction
+    do throws(TransactionError) { transaction = try writer.beginOnThisThread(timeout: options.lockTimeout) } catch {
       throw FileTreeError(error)
     }
-  }
-
-  private func commit(
-    _ transaction: consuming WriteTransaction,
-    _ touched: [ObjectReference]?
-  ) throws(FileTreeError) {
+    let effect = try change(transaction)
+    if !effect.isChange { return transaction.rollback() }
     let version = transaction.nextVersion
-    changes.note(version, touched)
-    do throws(TransactionError) { _ = try transaction.commit() } catch {
+    changes.note(version, effect.touched)
+    do throws(TransactionError) {
+      let mayWait = mayWait && delayedSync != nil
+      _ = try transaction.commit(mayWait ? .grouped : .full)
+      if mayWait, delayedSync?.noteCommit() != true { try writer.sync(timeout: options.lockTimeout) }
+    } catch {
       changes.forget(version)
       throw FileTreeError(error)
     }
+  }
+
+  /// Returns when everything that was saved is on disk.
+  func synchronize() throws(FileTreeError) {
+    do throws(TransactionError) { try writer.sync(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
+  }
+
+  /// Brings everything to disk, and waits for others no more.
+  func finish() throws(FileTreeError) {
+    delayedSync?.stop()
+    try synchronize()
   }
 }
 

@@ -264,8 +264,9 @@ enum Callbacks {
     operations.fsync = { raw, _, _, info in
       Callbacks.onHandle(raw, info) { tree, file throws(FileTreeError) in try tree.synchronize(file) }
     }
-    // What names do is on disk when the call returns.
-    operations.fsyncdir = { raw, _, _, _ in FuseRequest(raw).reply() }
+    operations.fsyncdir = { raw, _, _, _ in
+      Callbacks.answer(raw) { tree throws(FileTreeError) in try tree.synchronize() }
+    }
     operations.fallocate = { raw, _, mode, offset, count, info in
       // Holes and shifted ranges are for large binary files.
       if mode & ~Callbacks.keepSize != 0 { return FuseRequest(raw).reply(errno: EOPNOTSUPP) }

@@ -550,7 +550,8 @@ enum Options {
     MountOptionSpec(
       .groupCommit,
       value: "MS",
-      "saves that fall within MS milliseconds share one transaction; each close waits that long (default 0)"
+      "close does not wait for the disk: saves reach it together, within MS milliseconds, and a crash before takes them "
+        + "back; fsync waits (default 0: each close waits)"
     ),
     MountOptionSpec(
       .lockTimeout,
