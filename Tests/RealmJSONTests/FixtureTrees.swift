@@ -3,6 +3,7 @@
 import Foundation
 import RealmJSON
 import RealmPages
+import TestSupport
 import Testing
 
 /// A realm file and the tree that it must show.
@@ -23,8 +24,14 @@ struct FixtureTree: Sendable, CustomTestStringConvertible {
   /// They are not part of this package.
   static let sdk = trees(in: shared.appendingPathComponent("sdk"))
 
-  /// Those of them that an upgrade is for, formats 2 to 23.
-  static let old = trees(in: shared.appendingPathComponent("sdk"), from: 2, below: 24)
+  /// Files that old releases of Realm's engine wrote for these tests, formats 2 to 9.
+  static let ownOld = trees(in: package.appendingPathComponent("Tests/Fixtures/old"), from: 2)
+
+  /// Files of formats 2 to 9, those of Realm's SDKs included.
+  static let legacy = ownOld + trees(in: shared.appendingPathComponent("sdk"), from: 2, below: 10)
+
+  /// Files that an upgrade is for, formats 2 to 23.
+  static let old = ownOld + trees(in: shared.appendingPathComponent("sdk"), from: 2, below: 24)
 
   static let whereSDKFilesAre: Comment = "the files of Realm's SDKs are not at ../shared/fixtures/sdk"
 
@@ -47,14 +54,12 @@ struct FixtureTree: Sendable, CustomTestStringConvertible {
 
   /// The newest version of the file.
   func snapshot() throws -> Snapshot {
-    var key: EncryptionKey?
-    if testDescription.hasSuffix("-encrypted") {
-      let file = realm.deletingLastPathComponent().appendingPathComponent("encrypted.key.hex")
-      let hex = try String(contentsOf: file, encoding: .utf8)
-      let digits = hex.compactMap(\.hexDigitValue)
-      key = EncryptionKey(stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) })
-    }
-    return try Realm(Configuration(path: realm.path, encryptionKey: key, mode: .immutable)).latest()
+    try Realm(Configuration(path: realm.path, encryptionKey: key(), mode: .immutable)).latest()
+  }
+
+  /// The key of an encrypted file; nil for others.
+  func key() throws -> EncryptionKey? {
+    testDescription.hasSuffix("-encrypted") ? try Fixture.key() : nil
   }
 
   /// The lines of the expected tree.

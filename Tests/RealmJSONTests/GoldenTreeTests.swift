@@ -17,6 +17,9 @@ struct GoldenTreeTests {
   )
   func sdkFiles(_ fixture: FixtureTree) throws { try compare(fixture) }
 
+  @Test("every object of a file of formats 2 to 9 reads as old engines show it", arguments: FixtureTree.legacy)
+  func legacyFiles(_ fixture: FixtureTree) throws { try compare(fixture) }
+
   private func compare(_ fixture: FixtureTree) throws { try fixture.compare(with: fixture.snapshot()) }
 
   @Test("an object that is asked for by key reads as in a scan", arguments: FixtureTree.made)

@@ -41,6 +41,7 @@ struct UpgradeTests {
   func upgrade(fixture: FixtureTree) throws {
     try withCopy(of: fixture.realm) { path, folder in
       let before = try Data(contentsOf: fixture.realm)
+      let key = try fixture.key()
       var path = path
       if try fixture.snapshot().historyType > 2 {
         let refusal = #expect(throws: CopyError.self) { try RealmUpgrade.run(Configuration(path: path)) }
@@ -49,18 +50,18 @@ struct UpgradeTests {
         _ = try RealmCopy.write(Configuration(path: path, mode: .immutable), to: local, key: nil, keepsHistory: false)
         path = local
       }
-      let outcome = try RealmUpgrade.run(Configuration(path: path))
+      let outcome = try RealmUpgrade.run(Configuration(path: path, encryptionKey: key))
       #expect(outcome.notes.isEmpty)
       if path.hasSuffix("a.realm") {
         let backup = folder.appendingPathComponent("a.v\(outcome.from).backup.realm")
         #expect(outcome.backup == backup.path)
         #expect(try Data(contentsOf: backup) == before)
       }
-      let snapshot = try Realm(Configuration(path: path, mode: .immutable)).latest()
+      let snapshot = try Realm(Configuration(path: path, encryptionKey: key, mode: .immutable)).latest()
       expectSound(snapshot)
       try fixture.compare(with: snapshot)
       #expect(try snapshot.schemaVersion() == fixture.snapshot().schemaVersion())
-      let writer = try RealmWriter(Configuration(path: path, mode: .exclusive))
+      let writer = try RealmWriter(Configuration(path: path, encryptionKey: key, mode: .exclusive))
       _ = try writer.begin().commit()
       expectSound(try writer.realm.latest())
     }

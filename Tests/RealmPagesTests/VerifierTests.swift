@@ -228,6 +228,45 @@ struct VerifierTests {
     #expect(missed * 12 < flips, "\(missed) of \(flips) flips were not found")
   }
 
+  // MARK: Formats 2 to 9
+
+  @Test("old files whose columns, indexes and links disagree", arguments: ["v5-core-1.5.1", "v9-core-5.23.9"])
+  func legacy(name: String) throws {
+    try expect("rows where other columns have", in: "old/" + name) { file in
+      let leaf = try file.root(of: "class_Plain") { $0.columns[2].root }
+      // The count is the last byte of the header.
+      file.bytes[leaf.ref + 7] -= 1
+    }
+    try expect("in the index twice", in: "old/" + name) { file in
+      let index = try file.root(of: "class_Person") { $0.columns[1].indexRoot ?? 0 }
+      try file.set(index, 1, index.int(2))
+    }
+    try expect("under another value", in: "old/" + name) { file in
+      let index = try file.root(of: "class_Person") { $0.columns[1].indexRoot ?? 0 }
+      let keys = try file.node(index.child(0))
+      try file.set(keys, keys.count - 1, keys.int(keys.count - 1) + 1)
+    }
+    try expect("backlinks from there", in: "old/" + name) { file in
+      let leaf = try file.root(of: "class_Dog") { $0.backlinks[1].root }
+      let row = try #require(try (0..<leaf.count).first { try leaf.int($0) & 1 == 0 && leaf.int($0) != 0 })
+      file.set(leaf, row, 1)
+    }
+    try expect("has no element 15", in: "old/" + name) { file in
+      let leaf = try file.root(of: "class_Enum") { $0.columns[0].root }
+      // Two elements of 4 bits.
+      file.bytes[leaf.ref + Node.headerSize] = 0xFF
+    }
+  }
+
+  @Test("a subtable and a Mixed value that lead to one node")
+  func sharedSubtable() throws {
+    try expect("which another slot leads to as well", in: "old/v5-core-1.5.1") { file in
+      let rows = try file.root(of: "class_Sub") { $0.columns[1].root }
+      let refs = try (0..<rows.count).filter { try rows.int($0) != 0 }
+      try file.set(rows, refs[0], rows.int(refs[1]))
+    }
+  }
+
   /// Changes a fixture and expects a problem whose text contains `text`.
   private func expect(
     _ text: String?,
@@ -279,6 +318,12 @@ private struct Patchable {
     let table = try #require(try snapshot.table(named: name))
     let cluster = try #require(try table.objects.first(notBelow: 0)?.cluster)
     return (try node(node(table.ref).child(0)), cluster.slots)
+  }
+
+  /// The root of a column or index of a table of formats 2 to 9.
+  func root(of name: String, _ position: (LegacySpec) -> Int) throws -> Node {
+    let rows = try #require(try snapshot.table(named: name)?.legacyRows)
+    return try node(node(rows.rootsRef).child(position(rows.spec)))
   }
 
   /// Where element `index` of a node of at least 8 bits an element begins.

@@ -23,6 +23,8 @@ public struct Fixture: Sendable, CustomStringConvertible {
 
   /// The files of the package.
   public static let own = realms(in: package.appendingPathComponent("Tests/Fixtures"))
+  /// Files of the package that old releases of Realm's engine wrote, formats 2 to 9.
+  public static let old = realms(in: package.appendingPathComponent("Tests/Fixtures/old"))
   /// Larger files that were made in the same way; empty where they are absent.
   public static let large = realms(in: shared.appendingPathComponent("fixtures/made")).filter { file in
     !own.contains { $0.name == file.name }
@@ -30,7 +32,7 @@ public struct Fixture: Sendable, CustomStringConvertible {
   /// Files that Realm's SDKs wrote, formats 2 to 24; empty where they are absent.
   public static let sdk = realms(in: shared.appendingPathComponent("fixtures/sdk"))
   /// All of them.
-  public static let all = own + large + sdk
+  public static let all = own + old + large + sdk
 
   /// The fixture of the package with this name.
   public static func named(_ name: String) -> Fixture {

@@ -12,11 +12,11 @@ compare() {
     "${file%.realm}.tree.jsonl" "$realmfs" cat "${options[@]}" "$file"
 }
 
-for file in "$fixtures"/*.realm; do compare "$file"; done
+for file in "$fixtures"/*.realm "$fixtures"/old/*.realm; do compare "$file"; done
 if [ -d "$shared/fixtures/sdk" ]; then
   for file in "$shared"/fixtures/sdk/*.realm; do compare "$file"; done
 else
-  skip "../shared/fixtures is absent: formats below 24 were not compared"
+  skip "../shared/fixtures is absent: files of SDKs were not compared"
 fi
 
 # Single objects, byte by byte against the mount, in every notation.

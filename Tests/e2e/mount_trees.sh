@@ -17,11 +17,11 @@ compare() {
   check "$name: umount" "$realmfs" umount "$point"
 }
 
-for file in "$fixtures"/*.realm; do compare "$file"; done
+for file in "$fixtures"/*.realm "$fixtures"/old/*.realm; do compare "$file"; done
 
 if [ -d "$shared/fixtures/sdk" ]; then
   for file in "$shared"/fixtures/sdk/*.realm; do compare "$file"; done
   for file in "$shared"/fixtures/made/items-10k-*.realm; do compare "$file"; done
 else
-  skip "../shared/fixtures is absent: only the fixtures of this repository (format 24) were compared"
+  skip "../shared/fixtures is absent: only the fixtures of this repository were compared"
 fi

@@ -27,9 +27,9 @@ struct BlobLeaf {
       count = root.count
       return
     }
-    // Before strings could be null, their leaves had no flags.
+    // Before values could be null, their leaves had no flags.
     let hasFlags = root.count == 3
-    if !hasFlags && !(isOldText && root.count == 2) {
+    if !hasFlags && !(arena.format < 10 && root.count == 2) {
       throw FormatError("a small-blobs leaf with \(root.count) slots instead of 3", ref: root.ref)
     }
     let ends = try arena.integers(root.child(0)), bytes = try arena.node(root.child(1))

@@ -56,20 +56,28 @@ final class ElementReader {
 /// The elements of a list or set, borrowed from the snapshot. Not for use by several threads at once.
 public struct ListView {
   private let reader: ElementReader?
+  /// The rows of a table that is a value; instead of `reader`.
+  private let subtable: LegacySubtable?
   /// What the elements are; nil for an empty collection.
   var elementType: ElementType? { reader?.element }
   /// Positions in the order that shows; nil when that is the stored order.
   private let order: [Int]?
 
-  private init() { (reader, order) = (nil, nil) }
+  private init(subtable: LegacySubtable?) { (reader, self.subtable, order) = (nil, subtable, nil) }
 
   /// A list without elements.
-  static var empty: ListView { ListView() }
+  static var empty: ListView { ListView(subtable: nil) }
+
+  /// The rows of a subtable of formats 2 to 9; none where `rootsRef` is 0.
+  init(subtable arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(FormatError) {
+    self.init(subtable: rootsRef == 0 ? nil : try LegacySubtable(arena, spec, rootsRef: rootsRef))
+  }
 
   /// The collection whose tree is at `ref`; 0 is an empty one.
   init(_ arena: Arena, _ ref: Int, _ element: ElementType, isSet: Bool = false) throws(FormatError) {
     let reader = ref == 0 ? nil : try ElementReader(arena, ref, element)
     self.reader = reader
+    subtable = nil
     if isSet, arena.format < 24, let reader, ValueOrder.changedBefore24(element.type) {
       order = try ValueOrder.sortedPositions(reader.count) { index throws(FormatError) in try reader.value(at: index) }
     } else {
@@ -78,11 +86,14 @@ public struct ListView {
   }
 
   /// The number of elements.
-  public var count: Int { reader?.count ?? 0 }
+  public var count: Int { reader?.count ?? subtable?.count ?? 0 }
 
   /// The element at `index` (0 ..< count). Cost O(log n), and O(1) for the element after the last one read.
   public mutating func value(at index: Int) throws(FormatError) -> ValueView {
-    guard let reader else { throw FormatError("an empty collection has no element \(index)") }
+    guard let reader else {
+      if let subtable { return try subtable.element(index) }
+      throw FormatError("an empty collection has no element \(index)")
+    }
     return try reader.value(at: order?[index] ?? index)
   }
 }
@@ -96,6 +107,8 @@ public struct DictionaryView {
     case trees(keys: ElementReader, values: ElementReader)
     /// Formats 21 and 22: a cluster tree; its entries, sorted by key.
     case clusters(HashedDictionary)
+    /// Formats 2 to 9: a row of a subtable.
+    case row(Int, LegacySubtable)
   }
 
   private let form: Form
@@ -106,6 +119,9 @@ public struct DictionaryView {
 
   /// A dictionary without entries.
   static var empty: DictionaryView { DictionaryView() }
+
+  /// A row of a subtable, which is in bounds.
+  init(row: Int, of subtable: LegacySubtable) { (form, count) = (.row(row, subtable), subtable.width) }
 
   /// The dictionary whose root is at `ref`; 0 is an empty one. `keyType` is the type code of the keys.
   init(_ arena: Arena, _ ref: Int, keyType: Int) throws(FormatError) {
@@ -141,6 +157,7 @@ public struct DictionaryView {
       }
       return key
     case .clusters(let dictionary): return dictionary.entries[index].key
+    case .row(_, let subtable): return subtable.key(index)
     }
   }
 
@@ -150,6 +167,7 @@ public struct DictionaryView {
     case .empty: throw FormatError("an empty dictionary has no entry \(index)")
     case .trees(_, let values): return try values.value(at: index)
     case .clusters(let dictionary): return dictionary.entries[index].value
+    case .row(let row, let subtable): return try subtable.value(row, index)
     }
   }
 }

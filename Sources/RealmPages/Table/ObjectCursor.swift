@@ -158,10 +158,10 @@ public final class ObjectCursor {
 
   private func legacyValue(_ index: Int, _ rows: LegacyRows) throws(FormatError) -> ValueView {
     if legacyReaders.isEmpty { legacyReaders = Array(repeating: nil, count: rows.columns.count) }
-    if let reader = legacyReaders[index] { return try reader.value(Int(key.value), table.arena) }
-    let reader = try LegacyReader(table.arena, rows.columns[index])
+    if let reader = legacyReaders[index] { return try reader.value(Int(key.value)) }
+    let reader = try LegacyReader(table.arena, rows.columns[index], rootsRef: rows.rootsRef)
     legacyReaders[index] = reader
-    return try reader.value(Int(key.value), table.arena)
+    return try reader.value(Int(key.value))
   }
 
   private func settle(on wanted: UInt64, in cluster: Cluster) throws(FormatError) -> Bool {

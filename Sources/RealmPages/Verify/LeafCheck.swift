@@ -127,14 +127,20 @@ struct LeafCheck {
       }
       return root.count
     }
-    if root.count != 3 { throw FormatError("a small-blobs leaf of \(root.count) slots", ref: root.ref) }
+    // Before values could be null, their leaves had no flags.
+    let hasFlags = root.count == 3
+    if !hasFlags && !(arena.format < 10 && root.count == 2) {
+      throw FormatError("a small-blobs leaf of \(root.count) slots", ref: root.ref)
+    }
     let ends = try context.integers(root.child(0)), bytes = try context.claim(root.child(1))
-    let nulls = try context.integers(root.child(2))
+    let nulls = hasFlags ? try context.integers(root.child(2)) : nil
     try context.expect(bytes, .ignore, hasRefs: false)
-    if nulls.count != ends.count { throw FormatError("null flags and values differ in number", ref: root.ref) }
+    if let nulls, nulls.count != ends.count {
+      throw FormatError("null flags and values differ in number", ref: root.ref)
+    }
     var start: Int64 = 0
     for i in 0..<ends.count {
-      let end = try ends.int(i), null = try nulls.int(i)
+      let end = try ends.int(i), null = try nulls?.int(i) ?? 0
       if end < start || end > Int64(bytes.count) || null != 0 && null != 1 || isText && end == start {
         throw FormatError("value \(i) runs from \(start) to \(end), with a null flag of \(null)", ref: root.ref)
       }

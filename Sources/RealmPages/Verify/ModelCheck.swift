@@ -8,20 +8,25 @@ struct ModelCheck {
   private var snapshot: Snapshot { context.snapshot }
   private var top: TopArray { snapshot.top }
 
-  /// Older files have columns of their own form; see `run`.
+  /// Older files have columns of their own form: `LegacyCheck`.
   private static let oldestClusterFormat = 10
 
   init(_ context: CheckContext) { self.context = context }
 
   func run() {
-    if snapshot.fileFormat < Self.oldestClusterFormat { return readOldTables() }
-    var tables: [CheckedTable] = []
-    context.guarded { () throws(FormatError) in tables = try readTables() }
-    let byKey = Dictionary(tables.map { ($0.table.key, $0) }) { first, _ in first }
-    for table in tables { check(table, byKey) }
-    context.guarded { () throws(FormatError) in
-      context.links.compare(context, tables: byKey.mapValues(\.table))
+    var tables: [TableKey: Table] = [:]
+    if snapshot.fileFormat < Self.oldestClusterFormat {
+      context.guarded { () throws(FormatError) in
+        for table in try LegacyCheck(context).run() {
+          tables[table.key] = table
+          context.place.table = table.name
+          if context.summary.problems == 0 { try checkPrimaryKeys(table) }
+        }
+      }
+    } else {
+      tables = checkTables()
     }
+    context.guarded { () throws(FormatError) in context.links.compare(context, tables: tables) }
     checkTop()
     guard context.summary.problems == 0 else { return }
     if let first = context.reached.firstMissing(in: context.explained) {
@@ -30,6 +35,15 @@ struct ModelCheck {
   }
 
   // MARK: Tables
+
+  /// Checks all tables and returns those that could be read.
+  private func checkTables() -> [TableKey: Table] {
+    var tables: [CheckedTable] = []
+    context.guarded { () throws(FormatError) in tables = try readTables() }
+    let byKey = Dictionary(tables.map { ($0.table.key, $0) }) { first, _ in first }
+    for table in tables { check(table, byKey) }
+    return byKey.mapValues(\.table)
+  }
 
   private func readTables() throws(FormatError) -> [CheckedTable] {
     let schema = SchemaCheck(context)
@@ -131,34 +145,6 @@ struct ModelCheck {
     }
     if UInt64(count) > snapshot.version {
       context.report("\(count) entries at version \(snapshot.version)", ref: top.historyRef)
-    }
-  }
-
-  // MARK: Formats below 10
-
-  /// Files of these formats are converted when they are next opened for writing: here they are only read.
-  private func readOldTables() {
-    context.guarded { () throws(FormatError) in
-      for (slot, _) in try snapshot.tableSlots() {
-        context.guarded { () throws(FormatError) in
-          guard let table = try snapshot.table(slot: slot) else { return }
-          context.summary.tables += 1
-          context.place.table = table.name
-          let cursor = ObjectCursor(table)
-          while try cursor.next() {
-            context.summary.objects += 1
-            context.place.object = cursor.key.value
-            for index in table.columns.indices { try readAll(cursor.value(index)) }
-          }
-        }
-      }
-    }
-  }
-
-  private func readAll(_ value: ValueView) throws(FormatError) {
-    switch value {
-    case .list(var list), .set(var list): for i in 0..<list.count { _ = try list.value(at: i) }
-    default: break
     }
   }
 }

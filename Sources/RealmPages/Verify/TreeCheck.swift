@@ -32,6 +32,20 @@ struct TreeCheck {
     return extent.count
   }
 
+  /// Checks the tree at `ref` in the same way; `leaf` is given its ref and the position of its first element.
+  func check(
+    _ ref: Int,
+    firstPosition: Int,
+    leaf: (Int, Int) throws(FormatError) -> Int
+  ) throws(FormatError) -> Int {
+    var position = firstPosition
+    return try check(ref) { (leafRef, _) throws(FormatError) in
+      let count = try leaf(leafRef, position)
+      position += count
+      return count
+    }
+  }
+
   private func subtree(
     _ ref: Int,
     _ depth: Int,

@@ -1,5 +1,5 @@
 // Schemas of formats 2 to 9: columns without keys, link targets in the sub-specs. Source: format/2-model.md M14,
-// "Format 2..9".
+// "Format 2..9". Names that are empty or taken get those that Realm's own upgrade gives.
 
 /// How a column of formats 2 to 9 stores its values.
 enum LegacyKind: Sendable {
@@ -15,9 +15,9 @@ enum LegacyKind: Sendable {
   case link
   /// Refs of trees of rows.
   case linkList
-  /// Refs of one-column tables.
-  case subtable
-  /// Mixed values of that time, which no app could store through an SDK.
+  /// Refs of the columns of small tables, which have their schema in common.
+  case subtable(LegacySpec)
+  /// Mixed values of that time, some of them small tables with schemas of their own.
   case oldMixed
 }
 
@@ -25,110 +25,172 @@ enum LegacyKind: Sendable {
 struct LegacyColumn: Sendable {
   let column: Column
   let kind: LegacyKind
-  /// The root of its tree.
-  let ref: Int
+  /// Where the array of roots has that of its tree, and that of its search index.
+  let root: Int
+  let indexRoot: Int?
+  /// Where the spec has its sub-specs.
+  let subSpec: Int
+  /// Whether the column is one of synchronisation, which an upgrade drops.
+  let isInternal: Bool
+}
+
+/// One hidden column of incoming links. Source: column_backlink.cpp.
+struct LegacyBacklink: Sendable {
+  let root: Int
+  let originTable: TableKey
+  /// The position of the origin among the columns of its table, named and hidden.
+  let originColumn: Int
 }
 
 /// The columns of one table of formats 2 to 9.
-struct LegacySpec {
+struct LegacySpec: Sendable {
   /// The named columns in schema order.
   let columns: [LegacyColumn]
-  /// The tree that tells the number of rows, with what its leaves hold; nil for a table without columns.
-  let counter: (ref: Int, isNullableInt: Bool, kind: LegacyKind, type: ValueType)?
+  let backlinks: [LegacyBacklink]
+  /// The length of the array of roots that goes with it.
+  let rootCount: Int
+  let ref: Int
 
   /// Type codes of that time that are gone today.
-  private enum OldType {
+  enum OldType {
     static let enumeratedString: Int64 = 3, subtable: Int64 = 5, mixed: Int64 = 6, date: Int64 = 7
   }
 
-  /// Reads slots 0 (spec) and 1 (column roots) of a table's top array.
-  init(_ arena: Arena, tableTop top: Node) throws(FormatError) {
-    let spec = try arena.refs(top.child(0), slots: 3)
+  /// What one schema may hold, subtables in subtables included: a damaged one could lead to the same parts for ever.
+  private struct Budget {
+    var columns = 1 << 16
+    var depth = 0
+    static let maximumDepth = 100
+  }
+
+  /// Reads the spec at `ref`. Cost O(columns).
+  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+    var budget = Budget()
+    try self.init(arena, ref, &budget)
+  }
+
+  private init(_ arena: Arena, _ ref: Int, _ budget: inout Budget) throws(FormatError) {
+    let spec = try arena.refs(ref, slots: 3)
     let types = try arena.integers(spec.child(0)), names = try arena.node(spec.child(1))
     let attributes = try arena.integers(spec.child(2))
-    let rootsRef = try top.childIfPresent(1)
     let subSpecs = try Self.optionalNode(arena, spec.childIfPresent(3))
     let enumLists = try Self.optionalNode(arena, spec.childIfPresent(4))
-    if attributes.count != types.count || names.count > types.count || rootsRef == 0 && types.count > 0 {
-      throw FormatError("the arrays of the spec differ in size", ref: spec.ref)
+    budget.columns -= types.count
+    if attributes.count != types.count || names.count > types.count {
+      throw FormatError("the arrays of the spec differ in size", ref: ref)
     }
-    let roots = try Self.optionalNode(arena, rootsRef)
-    var columns: [LegacyColumn] = []
-    var counter: (ref: Int, isNullableInt: Bool, kind: LegacyKind, type: ValueType)?
+    if budget.columns < 0 || budget.depth > Budget.maximumDepth {
+      throw FormatError("subtables without end", ref: ref)
+    }
+    var columns: [LegacyColumn] = [], backlinks: [LegacyBacklink] = []
     var root = 0, subSpec = 0, enumList = 0
     var taken: Set<String> = []
     for i in 0..<types.count {
       let code = try types.int(i)
       let attribute = Int(truncatingIfNeeded: try attributes.int(i))
       var isNullable = attribute & Spec.Attribute.nullable != 0
-      var kind = LegacyKind.plain, target = TableKey.none
+      var isIndexed = attribute & Spec.Attribute.indexed != 0
+      var kind = LegacyKind.plain, target = TableKey.none, collection: CollectionKind?
       var type = Spec.valueType(Int(truncatingIfNeeded: code))
+      let firstSubSpec = subSpec
       switch code {
       case OldType.enumeratedString:
-        guard let enumLists else { throw FormatError("an enumerated column without values", ref: spec.ref) }
+        guard let enumLists else { throw FormatError("an enumerated column without values", ref: ref) }
         kind = .enumerated(valuesRef: try enumLists.child(enumList))
         type = .string
         enumList += 1
       case OldType.date: (kind, type) = (.oldDate, .date)
-      case OldType.mixed: (kind, type) = (.oldMixed, .mixed)
+      case OldType.mixed: (kind, type, isNullable) = (.oldMixed, .mixed, true)
       case Int64(Spec.TypeCode.date): kind = .timestamp
       case Int64(Spec.TypeCode.link), Int64(Spec.TypeCode.linkList):
-        kind = code == Int64(Spec.TypeCode.link) ? .link : .linkList
         isNullable = code == Int64(Spec.TypeCode.link)
-        target = TableKey(UInt32(truncatingIfNeeded: try Self.subSpecElement(subSpecs, &subSpec, spec) >> 1))
-      case Int64(Spec.TypeCode.backlink): subSpec += 2
+        (kind, collection) = isNullable ? (.link, nil) : (.linkList, .list)
+        target = TableKey(UInt32(truncatingIfNeeded: try Self.subSpecElement(subSpecs, &subSpec, ref) >> 1))
+      case Int64(Spec.TypeCode.backlink):
+        let table = try Self.subSpecElement(subSpecs, &subSpec, ref)
+        let column = try Self.subSpecElement(subSpecs, &subSpec, ref)
+        backlinks.append(
+          LegacyBacklink(
+            root: root,
+            originTable: TableKey(UInt32(truncatingIfNeeded: table >> 1)),
+            originColumn: Int(truncatingIfNeeded: column >> 1)
+          )
+        )
+        root += 1
+        continue
       case OldType.subtable:
-        let element = try arena.refs(Int(Self.subSpecElement(subSpecs, &subSpec, spec)), slots: 3)
-        type = Spec.valueType(Int(truncatingIfNeeded: try arena.integers(element.child(0)).int(0)))
-        isNullable = try arena.integers(element.child(2)).int(0) & Int64(Spec.Attribute.nullable) != 0
-        kind = .subtable
+        let element = Int(truncatingIfNeeded: try Self.subSpecElement(subSpecs, &subSpec, ref))
+        if element & 1 != 0 { throw FormatError("a number where a sub-spec belongs", ref: ref) }
+        budget.depth += 1
+        let rows = try LegacySpec(arena, element, &budget)
+        budget.depth -= 1
+        (kind, collection, isIndexed) = (.subtable(rows), .list, false)
+        let only = rows.onlyColumn
+        type = only?.column.type ?? .mixed
+        isNullable = only?.column.isNullable ?? true
       default: break
       }
-      guard let roots else { break }
-      let ref = try roots.child(root)
-      // An index follows the column that it belongs to.
-      root += attribute & Spec.Attribute.indexed != 0 && code != OldType.subtable ? 2 : 1
-      if code == Int64(Spec.TypeCode.backlink) {
-        if counter == nil { counter = (ref, false, .plain, .int) }
-        continue
-      }
-      guard let type, i < names.count else {
-        throw FormatError("column \(i) has the unknown type \(code)", ref: spec.ref)
-      }
-      if counter == nil { counter = (ref, isNullable && (type == .int || type == .bool), kind, type) }
-      var name = try StringLeaf.short(names, i)?.string ?? ""
-      if name.isEmpty || taken.contains(name) { name += "_\(i)" }
-      taken.insert(name)
-      let isList = if case .linkList = kind { true } else if case .subtable = kind { true } else { false }
+      guard let type, i < names.count else { throw FormatError("column \(i) has the unknown type \(code)", ref: ref) }
       columns.append(
         LegacyColumn(
           column: Column(
-            name: name,
+            name: try Self.name(names, i, &taken),
             key: ColKey(Int64(i)),
             type: type,
-            collection: isList ? .list : nil,
+            collection: collection,
             isNullable: isNullable,
-            index: attribute & Spec.Attribute.indexed != 0 ? .general : nil,
+            index: isIndexed ? .general : nil,
             targetTable: type == .link ? target : nil,
             enumRef: 0,
             indexRef: 0,
             dictionaryKeyType: 0
           ),
           kind: kind,
-          ref: ref
+          root: root,
+          indexRoot: isIndexed ? root + 1 : nil,
+          subSpec: firstSubSpec,
+          isInternal: try Self.isInternal(names, i)
         )
       )
+      // An index follows the column that it belongs to.
+      root += isIndexed ? 2 : 1
     }
     self.columns = columns
-    self.counter = counter
+    self.backlinks = backlinks
+    self.ref = ref
+    rootCount = root
+  }
+
+  /// The column of a subtable that is a list of plain values, which is how SDKs stored these; nil for other subtables.
+  var onlyColumn: LegacyColumn? {
+    guard columns.count == 1, columns[0].column.collection == nil else { return nil }
+    switch columns[0].kind {
+    case .link, .linkList, .subtable: return nil
+    default: return columns[0]
+    }
+  }
+
+  private static func name(_ names: Node, _ index: Int, _ taken: inout Set<String>) throws(FormatError) -> String {
+    var name = try StringLeaf.short(names, index)?.string ?? ""
+    if name.isEmpty { name = "col_\(index)" }
+    while taken.contains(name) { name += "_\(index)" }
+    taken.insert(name)
+    return name
+  }
+
+  /// The columns in which synchronised realms kept the identities of objects. Source: v13.27.0 table.cpp,
+  /// finalize_migration.
+  private static func isInternal(_ names: Node, _ index: Int) throws(FormatError) -> Bool {
+    let name = try StringLeaf.short(names, index)?.string
+    return name == "!OID" || name == "!ROW_INDEX"
   }
 
   private static func optionalNode(_ arena: Arena, _ ref: Int) throws(FormatError) -> Node? {
     ref == 0 ? nil : try arena.integers(ref)
   }
 
-  private static func subSpecElement(_ node: Node?, _ index: inout Int, _ spec: Node) throws(FormatError) -> Int64 {
-    guard let node else { throw FormatError("a link or subtable column without its sub-spec", ref: spec.ref) }
+  private static func subSpecElement(_ node: Node?, _ index: inout Int, _ ref: Int) throws(FormatError) -> Int64 {
+    guard let node else { throw FormatError("a link or subtable column without its sub-spec", ref: ref) }
     index += 1
     return try node.int(index - 1)
   }

@@ -1,0 +1,53 @@
+// Tables as values, which formats 2 to 9 had: they show as lists. The rows of one with a single column of plain values
+// are these values, which is how SDKs stored lists; other rows are dictionaries by column name.
+
+/// The rows of a subtable.
+final class LegacySubtable {
+  private let arena: Arena
+  private let rows: LegacyRows
+  private let readers: [LegacyReader]
+  /// Whether an element is the value of the only column.
+  private let isPlain: Bool
+  /// Columns in the order of their names, and the names as they can be in a dictionary of today.
+  private let names: [(column: Int, name: HeldValue)]
+
+  /// The subtable whose array of roots is at `rootsRef`. Cost O(columns).
+  init(_ arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(FormatError) {
+    self.arena = arena
+    rows = try LegacyRows(arena, spec, rootsRef: rootsRef)
+    var readers: [LegacyReader] = []
+    for column in spec.columns { readers.append(try LegacyReader(arena, column, rootsRef: rootsRef)) }
+    self.readers = readers
+    isPlain = spec.onlyColumn != nil
+    names = isPlain ? [] : Self.names(spec)
+  }
+
+  var count: Int { rows.count }
+  /// The number of entries of each row.
+  var width: Int { names.count }
+
+  /// The row at `index`: a value, or a dictionary.
+  func element(_ index: Int) throws(FormatError) -> ValueView {
+    if index < 0 || index >= count { throw FormatError("a subtable of \(count) rows has no row \(index)") }
+    return isPlain ? try readers[0].value(index) : .dictionary(DictionaryView(row: index, of: self))
+  }
+
+  func key(_ entry: Int) -> ByteView {
+    if case .string(let name) = names[entry].name.view { name } else { .empty }
+  }
+
+  func value(_ row: Int, _ entry: Int) throws(FormatError) -> ValueView { try readers[names[entry].column].value(row) }
+
+  /// A key of a dictionary has no dot, and no dollar sign at its start. Source: format/2-model.md M8.
+  private static func names(_ spec: LegacySpec) -> [(column: Int, name: HeldValue)] {
+    var names: [(column: Int, bytes: [UInt8])] = []
+    for (index, column) in spec.columns.enumerated() {
+      var bytes = column.column.name.utf8.map { $0 == UInt8(ascii: ".") ? UInt8(ascii: "_") : $0 }
+      if bytes.first == UInt8(ascii: "$") { bytes[0] = UInt8(ascii: "_") }
+      while names.contains(where: { $0.bytes == bytes }) { bytes.append(UInt8(ascii: "_")) }
+      names.append((index, bytes))
+    }
+    names.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    return names.map { ($0.column, HeldValue(.string($0.bytes))) }
+  }
+}
