@@ -62,7 +62,7 @@ let package = Package(
     ),
     .testTarget(
       name: "RealmPagesTests",
-      dependencies: ["RealmPages", "TestSupport", "CommitLoop"],
+      dependencies: ["RealmPages", "RealmJSON", "TestSupport", "CommitLoop"],
       swiftSettings: strict
     ),
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),
