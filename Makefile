@@ -53,6 +53,7 @@ fuzz: ## libFuzzer on open and walk, FUZZ_SECONDS=60
 	FUZZ_SECONDS=$(FUZZ_SECONDS) Fuzz/run.sh
 
 bench: release ## benchmarks against bindfs and others; prints ratios
+	REALMFS_BENCHMARKS=1 $(SWIFT) build $(RELEASE_FLAGS) --product WriteBench
 	Benchmarks/run.sh
 
 soak: release ## hours of mutants, fuzzing and parallel readers

@@ -15,6 +15,7 @@ let package = Package(
   products: [
     .library(name: "RealmPages", targets: ["RealmPages"]),
     .library(name: "RealmJSON", targets: ["RealmJSON"]),
+    .library(name: "RealmObjects", targets: ["RealmObjects"]),
     .executable(name: "realmfs", targets: ["realmfs"]),
   ],
   targets: [
@@ -27,6 +28,11 @@ let package = Package(
     .target(
       name: "RealmPages",
       dependencies: ["Threads", "CLinux", "COpenSSL", "CIntelDecimal"],
+      swiftSettings: strict
+    ),
+    .target(
+      name: "RealmObjects",
+      dependencies: ["RealmPages", "Threads"],
       swiftSettings: strict
     ),
     .target(name: "RealmJSON", dependencies: ["RealmPages"], swiftSettings: strict),
@@ -62,7 +68,12 @@ let package = Package(
     ),
     .testTarget(
       name: "RealmPagesTests",
-      dependencies: ["RealmPages", "TestSupport", "CommitLoop"],
+      dependencies: ["RealmPages", "RealmJSON", "TestSupport", "CommitLoop"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "RealmObjectsTests",
+      dependencies: ["RealmObjects", "RealmPages", "RealmJSON", "TestSupport"],
       swiftSettings: strict
     ),
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),

@@ -18,7 +18,8 @@ realmfs=${REALMFS:-$here/../.build/release/realmfs}
 large=${BENCH_LIST:-1000000}
 small=${BENCH_OBJECTS:-100000}
 rounds=${BENCH_ROUNDS:-3}
-only=${BENCH_ONLY:-list list-find cat stat grep class live memory}
+only=${BENCH_ONLY:-list list-find cat stat grep class live memory share open}
+engine=$(dirname "$realmfs")/WriteBench
 
 say() { echo "bench: $*" >&2; }
 fail() {
@@ -178,6 +179,27 @@ measure_memory() {
     "resident set after reading $large objects / 40 MB (peak $(field VmHWM), anonymous $(field RssAnon))"
 }
 
+# Measures of the engine without a mount; a realm of its own, which commits change.
+measure_engine() {
+  local line
+  wanted share || wanted open || return 0
+  [[ -x $engine ]] || { say "$engine is missing: share and open are skipped" && return 0; }
+  "$engine" insert "$work/engine.realm" "$small" >/dev/null
+  if wanted share; then
+    say "share: commits in a shared realm and in one that is not"
+    line=$("$engine" share "$work/engine.realm" 2100)
+    report share $(($(grep commit-shared <<<"$line" | line_field each_ns) / 1000)) \
+      $(($(grep commit-exclusive <<<"$line" | line_field each_ns) / 1000)) us 1.1 "a shared commit / an exclusive one"
+  fi
+  if wanted open; then
+    say "open: until the classes are known"
+    line=$("$engine" open "$work/engine.realm" 300)
+    report open $(($(grep open-shared <<<"$line" | line_field each_ns) / 1000)) 5000 us 1.0 \
+      "opening $small objects, shared / 5 ms (immutable $(($(grep open-immutable <<<"$line" | line_field each_ns) / 1000)) us)"
+  fi
+}
+line_field() { sed -E "s/.*\"$1\":([0-9]+).*/\1/"; }
+
 # --- the realms and the files ----------------------------------------------------------------------------------------
 
 large_realm=$work/large.realm
@@ -227,6 +249,7 @@ compare grep 0.35 "$small_realm" "$small_files" "$hits" "grep -r over $small obj
 compare_class
 compare_live
 measure_memory
+measure_engine
 
 {
   echo

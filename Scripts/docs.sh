@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# The reference of the library RealmPages as static pages in .build/docs. Needs no network and no plugin.
+# The reference of the libraries as static pages in .build/docs, one folder each. Needs no network and no plugin.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 swift build --product RealmPages ${SWIFTFLAGS:-}
+swift build --product RealmObjects ${SWIFTFLAGS:-}
 swift package dump-symbol-graph --minimum-access-level public >/dev/null
-graphs=$(mktemp -d)
-trap 'rm -rf "$graphs"' EXIT
-find .build -path '*/symbolgraph/RealmPages*.symbols.json' -exec cp {} "$graphs/" \;
-catalog=(Sources/RealmPages/*.docc)
-[ -d "${catalog[0]}" ] || catalog=()
-docc convert "${catalog[@]}" --additional-symbol-graph-dir "$graphs" --output-path .build/docs \
-  --fallback-display-name RealmPages --fallback-bundle-identifier org.realmfs.RealmPages
-echo "docs: .build/docs/index.html; read them with 'docc preview' or any web server"
+for library in RealmPages RealmObjects; do
+  graphs=$(mktemp -d)
+  find .build -path "*/symbolgraph/$library*.symbols.json" -exec cp {} "$graphs/" \;
+  catalog=("Sources/$library"/*.docc)
+  [ -d "${catalog[0]}" ] || catalog=()
+  docc convert "${catalog[@]}" --additional-symbol-graph-dir "$graphs" --output-path ".build/docs/$library" \
+    --fallback-display-name "$library" --fallback-bundle-identifier "org.realmfs.$library"
+  rm -rf "$graphs"
+done
+echo "docs: .build/docs/*/index.html; read them with 'docc preview' or any web server"

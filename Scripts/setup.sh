@@ -9,7 +9,7 @@ packages=(
   libintelrdfpmath-dev   # Decimal128
   libsqlite3-dev         # exports into SQLite databases
   pkg-config binutils
-  jq python3 attr rsync strace procps util-linux # tests
+  jq python3 attr acl e2fsprogs rsync strace procps util-linux # tests
   vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way
   bindfs                 # benchmarks compare with it
   dpkg-dev lintian groff sqlite3 # the package, its manual pages, recipes

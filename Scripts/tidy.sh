@@ -45,6 +45,7 @@ may_import Threads 'Glibc'
 system='Glibc|Synchronization|CLinux|Threads'
 may_import RealmPages "$system|COpenSSL|CIntelDecimal"
 may_import RealmJSON "$system|RealmPages|CIntelDecimal"
+may_import RealmObjects "$system|RealmPages|Threads"
 may_import FileTree "$system|RealmPages|RealmJSON"
 may_import FuseBridge "$system|FileTree|CFuse"
 may_import RealmQuery "$system|RealmPages"

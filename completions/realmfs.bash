@@ -9,6 +9,12 @@ _realmfs() {
   case $command:$prev in
     mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= ro rw write= group_commit= lock_timeout= allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
     mount:--class) :; return ;;
+    mount:--in-memory) :; return ;;
+    mount:--seed) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    mount:--schema) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    mount:--migrate) :; return ;;
+    mount:--max-versions) :; return ;;
+    mount:--fifo-dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     mount:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
     mount:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     mount:--key-fd) :; return ;;
@@ -113,7 +119,7 @@ _realmfs() {
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in
-    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --json-style --key-file --key-fd --key-command --key-env --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread -v --verbose -h --help" -- "$cur")); return ;;
+    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread -v --verbose -h --help" -- "$cur")); return ;;
     umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
     info:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     schema:-*) COMPREPLY=($(compgen -W "--class --format --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;

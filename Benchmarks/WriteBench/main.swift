@@ -3,6 +3,8 @@
 //
 //   WriteBench insert FILE N     N objects of six properties in one transaction
 //   WriteBench small FILE K      K commits of one property each, and the bare writes and syncs that they made
+//   WriteBench share FILE K      K commits in a shared realm, and in one that nobody else can open, in turns
+//   WriteBench open FILE K       opening the realm K times, shared and immutable, until its classes are known
 //   WriteBench scan FILE         the sum of one column
 //   WriteBench lookup FILE K     K objects by primary key
 
@@ -102,6 +104,49 @@ func small(_ path: String, _ count: Int) throws {
   report("small-bare", bareMedian, 1, ",\"ratio\":\((median / bareMedian * 1000).rounded() / 1000)")
 }
 
+/// The median time of commits of one property each.
+func commits(_ configuration: Configuration, _ count: Int) throws -> Double {
+  let writer = try RealmWriter(configuration)
+  var times: [Double] = []
+  for i in 0..<count {
+    let begin = seconds()
+    let transaction = try writer.begin()
+    guard let table = try transaction.tableKey(named: "class_Item"),
+      let score = try transaction.columns(of: table).first(where: { $0.name == "score" })?.key
+    else { throw Usage() }
+    try transaction.set(table, ObjKey(Int64(i)), score, .double(seconds()))
+    _ = try transaction.commit()
+    times.append(seconds() - begin)
+  }
+  return times.sorted()[count / 2]
+}
+
+func share(_ path: String, _ count: Int) throws {
+  let rounds = 7
+  var shared: [Double] = [], alone: [Double] = []
+  for _ in 0..<rounds {
+    alone.append(try commits(Configuration(path: path, mode: .exclusive), count / rounds))
+    shared.append(try commits(Configuration(path: path), count / rounds))
+  }
+  let ours = shared.sorted()[rounds / 2], peer = alone.sorted()[rounds / 2]
+  report("commit-exclusive", peer, 1)
+  report("commit-shared", ours, 1, ",\"ratio\":\((ours / peer * 1000).rounded() / 1000)")
+}
+
+func open(_ path: String, _ count: Int) throws {
+  for (name, mode) in [("open-shared", Configuration.Mode.shared), ("open-immutable", .immutable)] {
+    var times: [Double] = []
+    for _ in 0..<count {
+      let begin = seconds()
+      let realm = try Realm(Configuration(path: path, mode: mode))
+      _ = try realm.latest().tableKeys()
+      times.append(seconds() - begin)
+      withExtendedLifetime(realm) {}
+    }
+    report(name, times.sorted()[count / 2], 1)
+  }
+}
+
 func scan(_ path: String) throws {
   let realm = try Realm(Configuration(path: path))
   let snapshot = try realm.latest()
@@ -144,6 +189,8 @@ func run() throws {
   switch arguments[1] {
   case "insert": try insert(arguments[2], count)
   case "small": try small(arguments[2], count)
+  case "share": try share(arguments[2], count)
+  case "open": try open(arguments[2], count)
   case "scan": try scan(arguments[2])
   case "lookup": try lookup(arguments[2], count)
   default: throw Usage()

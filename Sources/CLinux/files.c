@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fscrypt.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -26,8 +30,30 @@ int clinux_rename_to_new(const char *from, const char *to) {
   return 0;
 }
 
+bool clinux_folder_is_locked(const char *folder) {
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return false;
+  struct fscrypt_get_policy_ex_arg policy = {.policy_size = sizeof policy.policy};
+  struct fscrypt_get_key_status_arg status = {.key_spec.type = FSCRYPT_KEY_SPEC_TYPE_IDENTIFIER};
+  bool is_locked = false;
+  if (ioctl(fd, FS_IOC_GET_ENCRYPTION_POLICY_EX, &policy) == 0 && policy.policy.version == FSCRYPT_POLICY_V2) {
+    memcpy(status.key_spec.u.identifier, policy.policy.v2.master_key_identifier, FSCRYPT_KEY_IDENTIFIER_SIZE);
+    bool is_known = ioctl(fd, FS_IOC_GET_ENCRYPTION_KEY_STATUS, &status) == 0;
+    is_locked = is_known && status.status != FSCRYPT_KEY_STATUS_PRESENT;
+  }
+  close(fd);
+  return is_locked;
+}
+
+bool clinux_folder_is_in_memory(const char *folder) {
+  struct statfs status;
+  return statfs(folder, &status) == 0 && (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC);
+}
+
 void clinux_copy_attributes(int from, int to) {
   char names[4096], value[4096];
+  // What a folder's default ACL allows need not be allowed for the file that is replaced.
+  if (fgetxattr(from, "system.posix_acl_access", NULL, 0) < 0) (void)fremovexattr(to, "system.posix_acl_access");
   ssize_t length = flistxattr(from, names, sizeof names);
   for (ssize_t i = 0; i < length; i += (ssize_t)strlen(names + i) + 1) {
     ssize_t size = fgetxattr(from, names + i, value, sizeof value);

@@ -11,7 +11,7 @@ extension TreeNode.Fixed {
     .readme, .version, .info, .stats, .schema, .schemaDirectory, .tablesDirectory,
   ]
   /// Further entries of a tree that can be changed.
-  static let writableEntries: [TreeNode.Fixed] = [.errors, .rejected]
+  static let writableEntries: [TreeNode.Fixed] = [.errors, .rejected, .compact]
 
   /// The name in the directory that holds it.
   var name: StaticString {
@@ -27,13 +27,14 @@ extension TreeNode.Fixed {
     case .tablesDirectory: "tables"
     case .errors: "errors"
     case .rejected: "rejected"
+    case .compact: "compact"
     }
   }
 
   var isDirectory: Bool {
     switch self {
     case .root, .control, .schemaDirectory, .tablesDirectory, .rejected: true
-    case .readme, .version, .info, .stats, .schema, .errors: false
+    case .readme, .version, .info, .stats, .schema, .errors, .compact: false
     }
   }
 
@@ -72,7 +73,7 @@ extension FileTree {
       case .rejected:
         guard let directory = self.refusedDirectories(view).first(where: { $0.name == name }) else { throw .notFound }
         return view.rules.directory(directory.rejectedInode, subdirectories: 0, view.modified)
-      case .readme, .version, .info, .stats, .schema, .errors: throw .notADirectory
+      case .readme, .version, .info, .stats, .schema, .errors, .compact: throw .notADirectory
       }
     }
   }
@@ -89,7 +90,7 @@ extension FileTree {
       return attributes
     case .schemaDirectory: subdirectories = 0
     case .tablesDirectory: subdirectories = view.internalDirectoryCount
-    case .readme, .version, .info, .stats, .schema:
+    case .readme, .version, .info, .stats, .schema, .compact:
       return view.rules.file(node.inode, size: try text(of: node, view).count, view.modified)
     }
     return view.rules.directory(node.inode, subdirectories: subdirectories, view.modified)
@@ -184,6 +185,7 @@ extension FileTree {
   func text(of node: TreeNode.Fixed, _ view: VersionView) throws(FileTreeError) -> [UInt8] {
     if node == .readme { return Array(ControlTexts.readme(options, isWritable: saver != nil).utf8) }
     if node == .errors { return refusals.text }
+    if node == .compact { return Array(ControlTexts.compact.utf8) }
     return try view.controlText(node.inode) { () throws(FileTreeError) in
       switch node {
       case .version: Array("\(view.snapshot.version)\n".utf8)

@@ -21,6 +21,7 @@ enum ControlTexts {
       ? """
         errors              the last refused changes, one JSON object a line
         rejected/           the refused texts, to be mended and saved again
+        compact             write 1 to make the file as small as its content
 
       schema.json and the files of schema/ can be written, which changes the schema; the rest is read-only.
 
@@ -32,6 +33,9 @@ enum ControlTexts {
       """)
     """
   }
+
+  /// What the file says that is there to be written to.
+  static let compact = "0\n"
 
   static func info(_ view: VersionView, _ realm: Realm, _ options: MountOptions) -> String {
     let snapshot = view.snapshot

@@ -38,6 +38,7 @@ extension FileTree {
     switch try node(inode) {
     case .object(let ordinal, let key): return shownPath(ordinal, key)
     case .fixed(.schema): return ".realm/schema.json"
+    case .fixed(.compact): return ".realm/compact"
     case .memory:
       guard let place = overlay.place(of: inode) else { return nil }
       let name = String(decoding: place.name, as: UTF8.self)

@@ -13,12 +13,15 @@ enum SaveTarget: Hashable, Sendable {
   case schema
   /// The schema of one class, by file name.
   case classSchema([UInt8])
+  /// The wish to compact the file.
+  case compact
 }
 
 /// Where the bytes of a saved file are now.
 enum SavedAs: Sendable {
   case object(TableOrdinal, ObjKey)
   case schema
+  case nothing
 }
 
 extension FileTree {
@@ -32,7 +35,9 @@ extension FileTree {
         Self.isObjectName(name, of: try view.existing(ordinal).table)
       }
       return isObjectName ? .name(ordinal, name) : nil
-    case .fixed(.control): return TreeNode.Fixed.schema.isNamed(name) ? .schema : nil
+    case .fixed(.control):
+      if TreeNode.Fixed.compact.isNamed(name) { return .compact }
+      return TreeNode.Fixed.schema.isNamed(name) ? .schema : nil
     case .fixed(.schemaDirectory): return Self.isPlainJSONName(name) ? .classSchema(name) : nil
     default: return nil
     }
@@ -90,6 +95,7 @@ extension FileTree {
       case .name(let ordinal, let name): result = try save(bytes, saver, ordinal, name)
       case .schema: result = try saveSchema(bytes, saver, ofClass: nil)
       case .classSchema(let name): result = try saveSchema(bytes, saver, ofClass: name)
+      case .compact: result = try compact(bytes, saver)
       }
       accepted(target)
       return result
@@ -198,19 +204,32 @@ extension FileTree {
     return .schema
   }
 
+  // MARK: compaction
+
+  /// Compacts the file if the text is 1.
+  private func compact(_ bytes: [UInt8], _ saver: Saver) throws(FileTreeError) -> SavedAs {
+    switch String(decoding: bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {
+    case "1": try saver.compact()
+    case "0": break
+    default: throw .refused(.invalid, "write 1 to compact the realm")
+    }
+    return .nothing
+  }
+
   // MARK: outcomes
 
   private func accepted(_ target: SaveTarget) {
     guard let place = shownPlace(of: target) else { return }
     refusals.clear(place.path)
-    _ = overlay.unlink(place.rejected)
+    if target != .compact { _ = overlay.unlink(place.rejected) }
   }
 
   /// Keeps what was refused where the user finds it.
   private func refused(_ error: FileTreeError, _ target: SaveTarget, _ bytes: [UInt8]) {
     guard let place = shownPlace(of: target) else { return }
-    refusals.note(place.path, "save", error.description)
+    refusals.note(place.path, target == .compact ? "compact" : "save", error.description)
     options.log?("\(place.path): \(error)")
+    if target == .compact { return }
     let metadata = MemoryFile.Metadata(permissions: 0o600, owner: 0, group: 0, modified: Clock.time())
     // Without room for the text there is still the line that says so.
     _ = overlay.makeFile(at: place.rejected, bytes, metadata, isKnown: false)
@@ -227,6 +246,9 @@ extension FileTree {
     switch target {
     case .schema:
       let name = TreeNode.Fixed.schema.name.description
+      return ShownPlace(path: ".realm/\(name)", rejected: Overlay.Place(directory: rejected, name: Array(name.utf8)))
+    case .compact:
+      let name = TreeNode.Fixed.compact.name.description
       return ShownPlace(path: ".realm/\(name)", rejected: Overlay.Place(directory: rejected, name: Array(name.utf8)))
     case .classSchema(let name):
       let path = ".realm/schema/" + String(decoding: name, as: UTF8.self)

@@ -115,6 +115,7 @@ extension FileTree {
       }
       target = .object(ordinal, key)
     case .fixed(.schema): target = .schema
+    case .fixed(.compact): target = .compact
     case .schemaFile(let ordinal):
       let name = try read { view throws(FileTreeError) in try view.existing(ordinal).name }
       target = .classSchema(name + NameEscaping.suffix.utf8)
@@ -157,12 +158,13 @@ extension FileTree {
 
   // MARK: writing
 
-  /// Writes into a handle. Nothing is saved yet.
+  /// Writes into a handle. Nothing is saved yet, but a command is carried out: shells tell no errors of `close`.
   public func write(_ file: OpenFile, _ bytes: [UInt8], at offset: Int) throws(FileTreeError) {
-    guard case .memory(let memory, _) = file.content, file.access.writes else {
+    guard case .memory(let memory, let target) = file.content, file.access.writes else {
       throw .refused(.forbidden, "not open for writing")
     }
     try memory.write(bytes, at: file.access.appends ? nil : offset)
+    if target == .compact { try save(memory, target) }
   }
 
   /// Makes room for `count` bytes from `offset` on, by growing the file if `growing`.
@@ -246,6 +248,7 @@ extension FileTree {
       if let home = InodeNumber(spelling: .table(ordinal)) { overlay.takeBack(key, in: home) }
     case .schema:
       if let place = overlay.place(of: memory.inode) { _ = overlay.unlink(place) }
+    case .nothing: break
     }
   }
 

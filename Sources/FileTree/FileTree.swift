@@ -173,7 +173,7 @@ public final class FileTree: Sendable {
     }
     guard let node = inode.spelledNode else { throw .stale }
     switch node {
-    case .fixed(.errors), .fixed(.rejected), .rejectedDirectory: if saver == nil { throw .stale }
+    case .fixed(.errors), .fixed(.rejected), .fixed(.compact), .rejectedDirectory: if saver == nil { throw .stale }
     default: break
     }
     if case .memory = node, case .object(let ordinal, let key) = overlay.node(inode) { return .object(ordinal, key) }

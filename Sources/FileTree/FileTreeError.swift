@@ -1,5 +1,6 @@
 // The error of this layer. What the kernel is told instead is decided elsewhere, in one table.
 
+import Glibc
 public import RealmPages
 
 /// The kinds of refused changes, each with an errno of its own.
@@ -22,6 +23,8 @@ public enum Refusal: Sendable, Hashable {
   case noSpace
   /// Somebody else is writing, and did not end in time.
   case busy
+  /// Other programs have the realm open.
+  case inUse
   /// The system does not let this process do it.
   case noAccess
   /// The disk failed.
@@ -74,6 +77,12 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     case .noSuchClass(let name, let available):
       "no class \(name) in this realm; it has \(available.isEmpty ? "none" : available.joined(separator: ", "))"
     }
+  }
+
+  /// Whether the system keeps this process away from the realm: by the mode of a folder, or by its encryption.
+  public var isLockedOut: Bool {
+    guard case .unavailable(let error) = self else { return false }
+    return [.unreadable(EACCES), .unreadable(EPERM), .unreadable(ENOKEY)].contains(error.reason)
   }
 
   /// A format error met at `place`.

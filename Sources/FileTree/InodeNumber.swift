@@ -28,7 +28,7 @@ enum TreeNode: Hashable, Sendable {
   /// The nodes that every tree has; raw values are their inode numbers.
   enum Fixed: UInt64, Sendable {
     case root = 1
-    case control, readme, version, info, stats, schema, schemaDirectory, tablesDirectory, errors, rejected
+    case control, readme, version, info, stats, schema, schemaDirectory, tablesDirectory, errors, rejected, compact
   }
 
   case fixed(Fixed)

@@ -147,7 +147,9 @@ final class OpenFiles: Sendable {
       record.handles += 1
       if record.cachedHandles > 0 && record.text != text { return Decision(caching: .bypass) }
       record.text = text
-      if liveliness == .live { return Decision(caching: .bypass) }
+      // While somebody writes over the file its size is not that of the text, and the page cache would fill up with
+      // zeros.
+      if liveliness == .live || !record.edits.isEmpty { return Decision(caching: .bypass) }
       record.cachedHandles += 1
       if liveliness == .quiet { return Decision(caching: .refresh) }
       record.isSeeding = record.handles == 1 && !text.isEmpty && text.count <= Self.largestSeed

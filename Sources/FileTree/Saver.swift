@@ -1,5 +1,5 @@
-// Carries changes out, one transaction each. A commit is on disk when saving returns; or, with `-o group_commit=MS`, it is
-// there within MS milliseconds, together with all that came meanwhile, or at the next fsync.
+// Carries changes out, one transaction each. A commit is on disk when saving returns; or, with `-o group_commit=MS`, it
+// is there within MS milliseconds, together with all that came meanwhile, or at the next fsync.
 
 import Glibc
 import RealmPages
@@ -62,6 +62,13 @@ final class Saver: Sendable {
     }
   }
 
+  /// Makes the file as small as its content, if nobody else has the realm open.
+  func compact() throws(FileTreeError) {
+    do throws(CopyError) { _ = try writer.compact(timeout: options.lockTimeout) } catch {
+      throw FileTreeError(error)
+    }
+  }
+
   /// Returns when everything that was saved is on disk.
   func synchronize() throws(FileTreeError) {
     do throws(TransactionError) { try writer.sync(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
@@ -75,6 +82,19 @@ final class Saver: Sendable {
 }
 
 extension FileTreeError {
+  /// What a compaction that was not done is to the tree.
+  init(_ error: CopyError) {
+    let refusal: Refusal =
+      switch error.reason {
+      case .inUse: .inUse
+      case .file(ENOSPC), .file(EDQUOT): .noSpace
+      case .file(EACCES), .file(EPERM), .file(EROFS), .file(ENOKEY): .noAccess
+      case .notApplicable: .unsupported
+      case .open, .damaged, .file, .exists, .cancelled: .inputOutput
+      }
+    self = .refused(refusal, error.description)
+  }
+
   /// What a refused change or a failed commit is to the tree.
   init(_ error: TransactionError) {
     let refusal: Refusal
@@ -87,12 +107,13 @@ extension FileTreeError {
       return
     case .file(ENOSPC), .file(EDQUOT): refusal = .noSpace
     case .file(EFBIG), .overLimit: refusal = .tooLarge
-    case .file(EACCES), .file(EPERM): refusal = .noAccess
+    case .file(EACCES), .file(EPERM), .file(ENOKEY): refusal = .noAccess
     case .file, .poisoned, .halfDone: refusal = .inputOutput
-    case .notFound, .wrongType, .badSchema: refusal = .invalid
+    case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid
+    case .open: refusal = .inputOutput
     case .duplicateKey: refusal = .exists
     case .forbidden: refusal = .forbidden
-    case .inUse, .busy: refusal = .busy
+    case .inUse, .busy, .tooManyVersions: refusal = .busy
     }
     self = .refused(refusal, error.description)
   }

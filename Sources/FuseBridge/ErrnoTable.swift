@@ -17,7 +17,9 @@ extension FileTreeError {
     // ls asks once and remembers.
     case .unsupportedAttribute: EOPNOTSUPP
     case .busy: EAGAIN
-    case .damaged, .unavailable: EIO
+    // A folder that was locked by its encryption, or by its mode.
+    case .unavailable: isLockedOut ? EACCES : EIO
+    case .damaged: EIO
     case .noSuchClass: ENOENT
     case .refused(let refusal, _): refusal.errno
     }
@@ -37,6 +39,7 @@ extension Refusal {
     case .notEmpty: ENOTEMPTY
     case .noSpace: ENOSPC
     case .busy: EAGAIN
+    case .inUse: EBUSY
     case .noAccess: EACCES
     case .inputOutput: EIO
     case .unsupported: EOPNOTSUPP

@@ -118,10 +118,16 @@ extension Arguments {
         throw usage("options --\(spec.name.rawValue) and --\(other.name.rawValue) exclude each other")
       }
     }
+    for spec in Options.options where spec.commands.contains(command) && has(spec.name) {
+      if let other = spec.excludes.first(where: { has($0) }) {
+        throw usage("options --\(spec.name.rawValue) and --\(other.rawValue) exclude each other")
+      }
+    }
   }
 
   private func checkOperands() throws(CommandFailure) {
-    guard let expected = Options.command(command)?.arguments else { return }
+    guard let all = Options.command(command)?.arguments else { return }
+    let expected = all.filter { argument in !argument.absentWith.contains { has($0) } }
     if operands.count > expected.count { throw usage("unexpected argument '\(operands[expected.count])'") }
     if operands.count < expected.count, !expected[operands.count].isOptional {
       throw usage("\(expected[operands.count].name) is missing")

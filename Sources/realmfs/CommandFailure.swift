@@ -37,7 +37,8 @@ struct CommandFailure: Error {
       switch error.reason {
       case .format: .damaged
       case .file: .unreadable
-      case .inUse, .busy: .inUse
+      case .inUse, .busy, .tooManyVersions: .inUse
+      case .open(let reason): ExitCode(reason)
       default: .failure
       }
     let text = error.description
@@ -85,6 +86,7 @@ extension ExitCode {
       case .wrongKey, .notEncrypted: .wrongKey
       case .unsupportedFormat: .upgradeNeeded
       case .inUse: .inUse
+      case .contradictory: .usage
       }
   }
 }

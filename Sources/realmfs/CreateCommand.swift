@@ -6,7 +6,7 @@ import RealmPages
 enum CreateCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let path = arguments.operands[0]
-    let schema = try arguments.value(.schemaFile).map { (file) throws(CommandFailure) in try Self.schema(file) }
+    let schema = try arguments.schema(.schemaFile)
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
       try source.read(verbose: arguments.has(.verbose))
     }
@@ -14,19 +14,6 @@ enum CreateCommand {
     try make(Configuration(path: staging.path, encryptionKey: key), schema, shownPath: path)
     try staging.publishFile()
     return .done
-  }
-
-  /// The schema in a file, or from standard input for `-`.
-  private static func schema(_ file: String) throws(CommandFailure) -> SchemaDescription {
-    let bytes: [UInt8]
-    do throws(Errno) { bytes = try System.bytes(ofFile: file) } catch {
-      throw CommandFailure(.unreadable, "\(file): \(System.message(error.code))")
-    }
-    do throws(JSONInputError) {
-      return try SchemaDescription(JSONText(bytes))
-    } catch {
-      throw CommandFailure(.failure, "\(file == "-" ? "standard input" : file): \(error)")
-    }
   }
 
   private static func make(

@@ -26,6 +26,15 @@ enum Interruption {
     }
   }
 
+  /// Signals have their usual effect again.
+  static func unwatch() {
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+      var action = sigaction()
+      sigaction(number, nil, &action)
+      if !action.isIgnored { Glibc.signal(number, SIG_DFL) }
+    }
+  }
+
   /// Whether a signal has come.
   static var isRequested: Bool { signal.load(ordering: .relaxed) != 0 }
 

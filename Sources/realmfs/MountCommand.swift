@@ -3,6 +3,7 @@ import CLinux
 import FileTree
 import FuseBridge
 import Glibc
+import RealmJSON
 import RealmPages
 
 /// The command `mount`.
@@ -31,16 +32,18 @@ private struct Mount {
   private let arguments: Arguments
   private let path: String
   private let mountPoint: String
+  private let schema: SchemaDescription?
   private let options: MountOptions
 
   init(_ arguments: Arguments) throws(CommandFailure) {
     self.arguments = arguments
-    // The path must keep its meaning when the process leaves its working directory.
-    path = System.absolute(arguments.operands[0])
+    try arguments.checkMountOptions()
+    path = try arguments.mountedPath()
+    // Before the process goes into the background, where it has no standard input.
+    schema = try arguments.schema(.schemaFile)
     options = try arguments.treeOptions()
-    _ = try arguments.compactCondition(.compactOnLaunch)
-    _ = try KeySource(arguments)
-    mountPoint = try MountPoint.prepare(arguments.operands[1], verbose: arguments.has(.verbose))
+    let point = arguments.operands.last ?? ""
+    mountPoint = try MountPoint.prepare(point, verbose: arguments.has(.verbose))
     if let file = System.real(path), System.isPath(file, atOrBelow: mountPoint) {
       throw CommandFailure(
         .mountPoint,
@@ -79,7 +82,7 @@ private struct Mount {
 
   /// The realm as a tree: one that can be changed, unless the user or the file is against it.
   private func makeTree() throws(CommandFailure) -> FileTree {
-    var configuration = try RealmSource.configuration(path: path, arguments, .shared)
+    var configuration = try arguments.mountConfiguration(path: path, schema)
     if arguments.has(.immutable) {
       configuration.mode = .immutable
     } else if System.isReadOnly(path) {
@@ -87,8 +90,9 @@ private struct Mount {
       configuration.mode = .immutable
     }
     // Other programs look for the lock file beside the file itself, not beside a link to it.
-    if configuration.mode == .shared { configuration.path = System.real(path) ?? path }
-    try rewriteFile(configuration)
+    if configuration.mode == .shared, configuration.inMemoryIdentifier == nil {
+      configuration.path = System.real(path) ?? path
+    }
     do throws(CommandFailure) { return try makeTree(configuration) } catch {
       guard error.code == .inUse else { throw error }
       let holders = LockHolders.ofRealm(at: path).map(\.description)
@@ -97,58 +101,46 @@ private struct Mount {
     }
   }
 
-  /// What the user wants done to the file before it is mounted.
-  private func rewriteFile(_ configuration: Configuration) throws(CommandFailure) {
-    let condition = try arguments.compactCondition(.compactOnLaunch)
-    if !arguments.has(.upgrade), condition == nil { return }
-    if isReadOnly(configuration) {
-      throw arguments.usage("--upgrade and --compact-on-launch change the file, which a mount that only reads must not")
+  private func makeTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
+    if arguments.wantsNoChanges || configuration.mode == .immutable { return try readOnlyTree(configuration) }
+    if arguments.has(.upgrade) { try upgrade(configuration) }
+    if let command = arguments.value(.migrate) {
+      let migration = Migration(configuration, command: command)
+      if try migration.isNeeded() { try migration.run() }
     }
-    if arguments.has(.upgrade) {
-      let outcome: RealmUpgrade.Outcome
-      do throws(CopyError) { outcome = try RealmUpgrade.run(configuration) } catch {
-        throw CommandFailure(error, path: path)
-      }
-      if let backup = outcome.backup {
-        Log.notice("\(path): format \(outcome.from) is now \(RealmUpgrade.format); the old file is \(backup)")
-      }
+    if let obstacle = try obstacle(configuration) {
+      if configuration.schema != nil { throw CommandFailure(.failure, "\(path) cannot be given a schema: \(obstacle)") }
+      let tree = try readOnlyTree(configuration)
+      Log.notice("\(path) is mounted read-only: \(obstacle)")
+      return tree
     }
-    guard let condition else { return }
-    do throws(CopyError) {
-      let sizes = try RealmCopy.rewrite(
-        configuration,
-        key: configuration.encryptionKey,
-        where: { total, used in condition.holds(total: total, used: used) }
-      )
-      if let sizes { Log.notice("\(path): compacted from \(sizes.before) to \(sizes.after) bytes") }
-    } catch {
-      guard error.reason == .inUse else { throw CommandFailure(error, path: path) }
-      Log.notice("\(path) was not compacted: \(CommandFailure(error, path: path).message)")
+    let writer = try writer(configuration)
+    do throws(FileTreeError) { return try FileTree(writer, options: options) } catch {
+      throw CommandFailure(error, path: path)
     }
   }
 
-  private func makeTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
-    let obstacle = isReadOnly(configuration) ? nil : try obstacle(configuration)
-    if !isReadOnly(configuration), obstacle == nil {
-      let writer = try writer(configuration)
-      do throws(FileTreeError) { return try FileTree(writer, options: options) } catch {
-        throw CommandFailure(error, path: path)
-      }
-    }
+  private func readOnlyTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
     let realm = try RealmSource(configuration).realm
-    if let obstacle { Log.notice("\(path) is mounted read-only: \(obstacle)") }
     do throws(FileTreeError) { return try FileTree(realm, options: options) } catch {
       throw CommandFailure(error, path: path)
     }
   }
 
-  /// Whether the user wants no changes.
-  private func isReadOnly(_ configuration: Configuration) -> Bool {
-    configuration.mode == .immutable || arguments.has(.readOnly) || arguments.mountOption(.readOnly) != nil
+  private func upgrade(_ configuration: Configuration) throws(CommandFailure) {
+    let outcome: RealmUpgrade.Outcome
+    do throws(CopyError) { outcome = try RealmUpgrade.run(configuration) } catch {
+      throw CommandFailure(error, path: path)
+    }
+    if let backup = outcome.backup {
+      Log.notice("\(path): format \(outcome.from) is now \(RealmUpgrade.format); the old file is \(backup)")
+    }
   }
 
-  /// Why the file cannot be changed; nil if it can.
+  /// Why the file cannot be changed; nil if it can, or is about to be made.
   private func obstacle(_ configuration: Configuration) throws(CommandFailure) -> String? {
+    if configuration.inMemoryIdentifier != nil { return nil }
+    if access(path, F_OK) != 0 && errno == ENOENT && (arguments.makesRealm || arguments.has(.seed)) { return nil }
     var probe = configuration
     probe.mode = .immutable
     if let reason = RealmWriter.reasonAgainst(writing: try RealmSource(probe).latest()) { return reason }
@@ -156,8 +148,29 @@ private struct Mount {
   }
 
   private func writer(_ configuration: Configuration) throws(CommandFailure) -> RealmWriter {
-    do throws(TransactionError) { return try RealmWriter(configuration) } catch {
-      throw CommandFailure(error, path: path)
+    do throws(TransactionError) {
+      return try RealmWriter.open(configuration, create: arguments.makesRealm, report: report)
+    } catch {
+      var failure = CommandFailure(error, path: path)
+      if error.reason == .needsMigration {
+        let remedy = "--migrate runs a command that moves the data over, --delete-if-migration-needed starts afresh"
+        failure = CommandFailure(failure.code, "\(failure.message); \(remedy)")
+      }
+      throw failure
+    }
+  }
+
+  /// Tells what was done to the realm before it is mounted.
+  private func report(_ step: LaunchStep) {
+    switch step {
+    case .seeded(let seed): Log.notice("\(path) did not exist and is a copy of \(seed)")
+    case .compacted(let sizes): Log.notice("\(path): compacted from \(sizes.before) to \(sizes.after) bytes")
+    case .notCompacted(let error):
+      Log.notice("\(path) was not compacted: \(CommandFailure(error, path: path).message)")
+    case .deleted(let error): Log.notice("\(path) is empty now: \(error)")
+    case .schemaChanged(let old, let new):
+      let versions = [old, new].map { $0.map { "\($0)" } ?? "none" }
+      Log.notice("\(path): schema changed, from version \(versions[0]) to \(versions[1])")
     }
   }
 

@@ -53,6 +53,12 @@ enum MountPoint {
     }
   }
 
+  /// Takes a mount of ours out of the tree, whoever uses it.
+  static func detach(_ path: String) {
+    // There is nothing else that could be done.
+    try? unmount(path, isLazy: true)
+  }
+
   /// Whether the process behind a FUSE mount is gone.
   ///
   /// The kernel answers `stat` from its memory for a while, but never `statfs`.

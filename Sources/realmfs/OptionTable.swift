@@ -26,6 +26,13 @@ enum OptionName: String, CaseIterable, Sendable {
   case keyVariable = "key-env"
   case backupFolder = "backup-dir"
   case condition = "if"
+  case defaultRealm = "default"
+  case inMemory = "in-memory"
+  case seed
+  case migrate
+  case deleteIfMigrationNeeded = "delete-if-migration-needed"
+  case maxVersions = "max-versions"
+  case fifoFolder = "fifo-dir"
   case compactOnLaunch = "compact-on-launch"
   case newKeyFile = "new-key-file"
   case newKeyDescriptor = "new-key-fd"
@@ -53,7 +60,7 @@ enum Completion: Sendable {
 
 /// Options of which at most one may be given.
 enum ExclusiveGroup: Sendable {
-  case key, newKey, access
+  case key, newKey, access, realm, migration
 }
 
 /// One argument that is not an option.
@@ -62,8 +69,17 @@ struct ArgumentSpec: Sendable {
   let help: String
   let completion: Completion
   let isOptional: Bool
+  /// Options in whose presence the argument is not there.
+  let absentWith: [OptionName]
 
-  init(_ name: String, _ help: String, completion: Completion = .nothing, isOptional: Bool = false) {
+  init(
+    _ name: String,
+    _ help: String,
+    completion: Completion = .nothing,
+    isOptional: Bool = false,
+    absentWith: [OptionName] = []
+  ) {
+    self.absentWith = absentWith
     self.name = name
     self.help = help
     self.completion = completion
@@ -89,6 +105,8 @@ struct OptionSpec: Sendable {
   let help: String
   let commands: [CommandName]
   let group: ExclusiveGroup?
+  /// Further options that cannot be given together with this one.
+  let excludes: [OptionName]
   let mayRepeat: Bool
   let isHidden: Bool
   let completion: Completion
@@ -99,6 +117,7 @@ struct OptionSpec: Sendable {
     value: String? = nil,
     on commands: [CommandName],
     group: ExclusiveGroup? = nil,
+    excludes: [OptionName] = [],
     mayRepeat: Bool = false,
     isHidden: Bool = false,
     completion: Completion = .nothing,
@@ -110,6 +129,7 @@ struct OptionSpec: Sendable {
     self.help = help
     self.commands = commands
     self.group = group
+    self.excludes = excludes
     self.mayRepeat = mayRepeat
     self.isHidden = isHidden
     self.completion = completion

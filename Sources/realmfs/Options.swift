@@ -11,7 +11,12 @@ enum Options {
     CommandSpec(
       name: .mount,
       arguments: [
-        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec(
+          "FILE",
+          "the Realm file; not there with --default and --in-memory",
+          completion: .file,
+          absentWith: [.defaultRealm, .inMemory]
+        ),
         ArgumentSpec("MOUNTPOINT", "an existing directory", completion: .directory),
       ],
       summary: "show a Realm file as a directory tree",
@@ -34,6 +39,17 @@ enum Options {
         Apps and other mounts can have the realm open at the same time: each sees the other's commits, and writers \
         take turns. A program that has the realm for itself, or shares it in a way that realmfs does not know, makes \
         mount refuse and name it; --immutable mounts all the same, read-only.
+        """,
+        """
+        With --schema the realm is made if it does not exist, and gets the classes and properties that it lacks; \
+        classes that the schema does not name stay. What would lose or convert data is refused, unless the schema \
+        version grows and --migrate or --delete-if-migration-needed says what becomes of the data.
+        """,
+        """
+        The command of --migrate finds the realm as it is in the directory $REALMFS_OLD and as it will be, with the \
+        new schema, in $REALMFS_NEW, where it can change everything. It is run if the schema version grows. When it \
+        ends with 0, the new realm takes the place of the old in one step; otherwise nothing is changed. Nobody else \
+        can have the realm open meanwhile.
         """,
       ]
     ),
@@ -399,6 +415,63 @@ enum Options {
       "leave out records that cannot be taken and keep them, with the reasons, in a new file; the exit code is 1 then"
     ),
     OptionSpec(
+      .defaultRealm,
+      on: [.mount],
+      group: .realm,
+      "mount $XDG_DATA_HOME/realmfs/default.realm (~/.local/share if that is not set), which is made if need be"
+    ),
+    OptionSpec(
+      .inMemory,
+      value: "ID",
+      on: [.mount],
+      group: .realm,
+      excludes: [
+        .seed, .immutable, .upgrade, .compactOnLaunch, .migrate, .deleteIfMigrationNeeded, .keyFile, .keyDescriptor,
+        .keyCommand, .keyVariable,
+      ],
+      "mount a realm in memory, which all your mounts with this ID share and which is gone with the last of them"
+    ),
+    OptionSpec(
+      .seed,
+      value: "SEED",
+      on: [.mount],
+      completion: .file,
+      "if FILE does not exist, copy the realm SEED to it first, which has the same key"
+    ),
+    OptionSpec(
+      .schemaFile,
+      value: "SCHEMA",
+      on: [.mount],
+      completion: .file,
+      "the classes that the realm shall have: a file in the form that 'realmfs schema' prints, or -"
+    ),
+    OptionSpec(
+      .migrate,
+      value: "CMD",
+      on: [.mount],
+      group: .migration,
+      "if the schema version grows, run CMD with /bin/sh to move the data over; see above"
+    ),
+    OptionSpec(
+      .deleteIfMigrationNeeded,
+      on: [.mount],
+      group: .migration,
+      "if the realm has another schema version, or would need a migration, replace it by an empty one"
+    ),
+    OptionSpec(
+      .maxVersions,
+      value: "N",
+      on: [.mount],
+      "refuse a save, with EAGAIN, that would make more than N versions be in use at once"
+    ),
+    OptionSpec(
+      .fifoFolder,
+      value: "DIR",
+      on: [.mount],
+      completion: .directory,
+      "make the pipe that tells of commits in DIR instead of beside FILE"
+    ),
+    OptionSpec(
       .schemaFile,
       value: "SCHEMA",
       on: [.create],
@@ -550,8 +623,8 @@ enum Options {
     MountOptionSpec(
       .groupCommit,
       value: "MS",
-      "close does not wait for the disk: saves reach it together, within MS milliseconds, and a crash before takes them "
-        + "back; fsync waits (default 0: each close waits)"
+      "close does not wait for the disk: saves reach it together, within MS milliseconds, and a crash before takes "
+        + "them back; fsync waits (default 0: each close waits)"
     ),
     MountOptionSpec(
       .lockTimeout,

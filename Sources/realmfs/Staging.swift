@@ -7,6 +7,7 @@ import RealmTransfer
 struct Staging: ~Copyable {
   private let target: String
   private let parent: String
+  /// The directory that goes away.
   private let directory: String
   /// Where to make it.
   let path: String
@@ -16,6 +17,8 @@ struct Staging: ~Copyable {
     case absent
     /// A directory without files, or nothing.
     case absentOrEmptyDirectory
+    /// It is not for this object to publish.
+    case anything
   }
 
   /// Prepares for a target, which is not touched until `publish()`.
@@ -42,7 +45,11 @@ struct Staging: ~Copyable {
 
   deinit { Self.remove(directory) }
 
+  /// A folder for this user alone, on the file system of the target, that goes away with everything in it.
+  var folder: String { directory }
+
   private static func check(_ target: String, _ requirement: Requirement) throws(CommandFailure) {
+    if requirement == .anything { return }
     var status = stat()
     if lstat(target, &status) != 0 { return }
     if requirement == .absentOrEmptyDirectory, status.st_mode & S_IFMT == S_IFDIR {

@@ -52,6 +52,21 @@ struct HandleTests {
     #expect(try Set(tree.list("").filter { !$0.isDot }.map(\.inode)) == before)
   }
 
+  @Test("who reads a file that somebody is writing over reads past the page cache, which would be filled up with zeros")
+  func writtenFilesBypass() throws {
+    let scratch = try ScratchRealm("people")
+    let tree = try FileTree(RealmWriter(Configuration(path: scratch.file.path)), options: MountOptions())
+    let inode = try tree.find("Person/4.json").inode
+    var access = OpenAccess()
+    access.writes = true
+    let writing = try tree.open(inode, access)
+    try tree.write(writing, [UInt8](repeating: 0x20, count: 5000), at: 0)
+    let reading = try tree.open(inode)
+    #expect(reading.caching == .bypass)
+    tree.release(reading)
+    tree.release(writing)
+  }
+
   private static let inode = InodeNumber(7)
 
   /// A handle on an inode in a given situation, with the page cache seeded if that is allowed.

@@ -25,7 +25,7 @@ point=$(new_directory mnt)
 file=$(copy_fixture people)
 printf '\x17\x17' | dd of="$file" bs=1 seek=20 conv=notrunc status=none
 rm -f "$backup"
-check_status "mount --upgrade --read-only" 2 'change the file' "$realmfs" mount --upgrade --read-only "$file" "$point"
+check_status "mount --upgrade --read-only" 2 'changes the realm' "$realmfs" mount --upgrade --read-only "$file" "$point"
 check_status "mount --upgrade" 0 'format 23 is now 24' "$realmfs" mount --upgrade "$file" "$point"
 check "it can be written at once" mkdir "$point/NewClass"
 check "the backup is there" test -s "$backup"

@@ -1,6 +1,7 @@
 // Calls on files that Swift's Glibc module hides: files without a name, links to them, renames that replace nothing,
-// extended attributes.
+// extended attributes, what kind of folder one is in.
 #pragma once
+#include <stdbool.h>
 
 /// Opens a new file in `folder` that has no name yet, for reading and writing, with mode 0600. A descriptor, or -1 with
 /// errno: EOPNOTSUPP, EISDIR or ENOENT where the file system cannot do that.
@@ -13,5 +14,11 @@ int clinux_name_file(int fd, const char *path);
 int clinux_rename_to_new(const char *from, const char *to);
 
 /// Copies the extended attributes of one open file to another, ACLs and security labels included, as far as the
-/// system allows.
+/// system allows. An ACL that only `to` has is removed.
 void clinux_copy_attributes(int from, int to);
+
+/// Whether the files of `folder` are encrypted (fscrypt, policy version 2) and the key is not there.
+bool clinux_folder_is_locked(const char *folder);
+
+/// Whether what is in `folder` is kept in memory alone (tmpfs, ramfs).
+bool clinux_folder_is_in_memory(const char *folder);

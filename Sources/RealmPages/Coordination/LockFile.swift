@@ -37,7 +37,7 @@ final class LockFile: @unchecked Sendable {
     }
     var misfits = 0
     while true {
-      let opened = try Self.open(path, deadline)
+      let opened = try Self.open(path, besideRealm: realmPath, deadline)
       let isReady = !opened.isEmpty && clinux_load_8(clinux_init_complete(opened.info)) == 1
       let problem = isReady ? Self.problem(opened) : nil
       if isReady && problem == nil {
@@ -76,9 +76,13 @@ final class LockFile: @unchecked Sendable {
     var isEmpty: Bool { size == 0 }
   }
 
-  private static func open(_ path: String, _ deadline: MonotonicTime) throws(SessionError) -> Opened {
-    let fd = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0o644)
-    guard fd >= 0 else { throw SessionError(FileError("open", path, errno)) }
+  private static func open(
+    _ path: String,
+    besideRealm realm: String,
+    _ deadline: MonotonicTime
+  ) throws(SessionError) -> Opened {
+    let fd: Int32
+    do throws(FileError) { fd = try Protection.open(path, besideRealm: realm) } catch { throw SessionError(error) }
     var isReady = false
     defer { if !isReady { close(fd) } }
     guard let memory = clinux_map_writable(fd, mappedSize) else { throw SessionError(FileError("mmap", path, errno)) }

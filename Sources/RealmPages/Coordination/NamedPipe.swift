@@ -1,5 +1,6 @@
 // FILE.note: the pipe through which programs tell each other that there is a new version. Nobody reads what is in it:
-// each write wakes all who listen. Source: format/5-coordination.md 5.8.
+// each write wakes all who listen. Where the folder takes no pipes it is in another, by a name that Realm's SDKs for
+// Linux use too, as long as they have the same folder and path. Source: format/5-coordination.md 5.8.
 
 import CLinux
 import Glibc
@@ -11,7 +12,15 @@ final class NamedPipe: Sendable {
   private let path: String
   private let open = Mutex<Int32>(-1)
 
-  init(realmPath: String) { path = realmPath + ".note" }
+  init(_ path: String) { self.path = path }
+
+  /// Where pipes of a realm may be; the first is where we make one.
+  static func paths(_ configuration: Configuration) -> [String] {
+    let beside = configuration.path + ".note"
+    guard let folder = configuration.fifoFolder else { return [beside] }
+    let name = "realm_\(MurmurHash.hash(Array(configuration.path.utf8))).note"
+    return [folder + (folder.hasSuffix("/") ? "" : "/") + name, beside]
+  }
 
   deinit { open.withLock { if $0 >= 0 { close($0) } } }
 
@@ -57,9 +66,9 @@ final class PipeListener: Sendable {
   private let listener: Int32
 
   /// Makes the pipe if there is none; nil if that is not possible, and who waits must look by itself.
-  init?(realmPath: String) {
-    let path = realmPath + ".note"
-    if mkfifo(path, 0o666) != 0 && errno != EEXIST { return nil }
+  init?(_ configuration: Configuration) {
+    let path = NamedPipe.paths(configuration)[0]
+    guard Protection.makePipe(path, besideRealm: configuration.path) else { return nil }
     guard let pipe = NamedPipe.open(path) else { return nil }
     let edge = clinux_edge_listener(pipe)
     if edge < 0 {

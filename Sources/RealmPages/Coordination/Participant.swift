@@ -54,6 +54,7 @@ final class Participant: VersionReader {
     over wrap: (any Storage) -> any Storage = { $0 }
   ) throws(OpenError) {
     (self.configuration, self.role) = (configuration, role)
+    try configuration.check()
     touch()
     try state.withLock { state throws(OpenError) in try enter(&state, over: wrap) }
   }
@@ -167,7 +168,7 @@ final class Participant: VersionReader {
 
   func waitForChange(since snapshot: Snapshot, until deadline: MonotonicTime) -> Bool {
     let listener = listener.withLock { listener in
-      if listener == nil { listener = PipeListener(realmPath: configuration.path) }
+      if listener == nil { listener = PipeListener(configuration) }
       return listener
     }
     while !hasChanged(since: snapshot) {
@@ -203,6 +204,11 @@ final class Participant: VersionReader {
 
   private func enter(_ state: inout State, over wrap: (any Storage) -> any Storage = { $0 }) throws(OpenError) {
     (state.bystander, state.session, state.snapshot, state.space) = (nil, nil, nil, nil)
+    if configuration.inMemoryIdentifier == nil { return try takePlace(&state, over: wrap) }
+    try InMemoryFolder.locked { () throws(OpenError) in try takePlace(&state, over: wrap) }
+  }
+
+  private func takePlace(_ state: inout State, over wrap: (any Storage) -> any Storage) throws(OpenError) {
     switch role {
     case .reader: try enterReading(&state)
     case .writer(let create): try enterWriting(&state, create: create, over: wrap)
@@ -287,9 +293,8 @@ final class Participant: VersionReader {
     begin: () throws(OpenError) -> FirstVersion
   ) throws(OpenError) -> Session {
     try Session(
-      path: configuration.path,
+      configuration,
       forWriting: forWriting,
-      isEncrypted: configuration.encryptionKey != nil,
       whenIdle: { [weak self] in self?.lookAround() },
       begin: begin
     )
@@ -314,9 +319,32 @@ final class Participant: VersionReader {
       {
         pin.revoke()
       }
+      if configuration.inMemoryIdentifier != nil { return }
       guard let idleTime = configuration.idleTime, now >= lastUse.advanced(by: idleTime) else { return }
       if pin?.isHeld ?? false || state.superseded.contains(where: { $0.pin.pin?.isHeld ?? false }) { return }
       leave(&state)
+    }
+  }
+
+  /// Gives up our place and runs `body`, which needs the realm for itself; with the next access we are back. Nobody
+  /// here reads meanwhile, and nobody may be in a transaction.
+  func whileAway<R>(_ body: () throws(CopyError) -> R) throws(CopyError) -> R {
+    try state.withLock { state throws(CopyError) in
+      let path = configuration.path
+      if configuration.inMemoryIdentifier != nil {
+        throw CopyError(.notApplicable, "\(path): a realm in memory has no file")
+      }
+      if let session = state.session {
+        if session.participants > 1 {
+          throw CopyError(.inUse, "\(path): another program has the realm open; close it there first")
+        }
+        let pins = [state.snapshot?.pin] + state.superseded.map(\.pin.pin)
+        if pins.contains(where: { $0?.isHeld ?? false }) {
+          throw CopyError(.inUse, "\(path): somebody holds a version of the realm, such as a snapshot or a copy")
+        }
+        leave(&state)
+      }
+      return try body()
     }
   }
 

@@ -31,7 +31,8 @@ final class Session: @unchecked Sendable {
   let fileFormat: Int
   private let locks: WorkerThread
   private let bell: Bell
-  private let pipe: NamedPipe
+  private let pipes: [NamedPipe]
+  private let isInMemory: Bool
   private let isOver = Atomic<Bool>(false)
   private var writeLockHolder = Holder.nobody
 
@@ -52,19 +53,25 @@ final class Session: @unchecked Sendable {
   /// Joins the session of the realm at `path`, or begins one. `begin` readies the file for a new session, while nobody
   /// else can join. `whenIdle` is called now and then, on the thread that locks.
   init(
-    path: String,
+    _ configuration: Configuration,
     forWriting: Bool,
-    isEncrypted: Bool,
     whenIdle: @escaping @Sendable () -> Void = {},
     begin: () throws(OpenError) -> FirstVersion
   ) throws(OpenError) {
+    let path = configuration.path, isInMemory = configuration.inMemoryIdentifier != nil
     let deadline = MonotonicTime.now.advanced(by: Self.patience)
     let lockFile: LockFile
     do throws(SessionError) { lockFile = try LockFile(realmPath: path, deadline: deadline) } catch {
       throw OpenError(error)
     }
-    if mkdir(path + ".management", 0o755) != 0 && errno != EEXIST {
-      throw OpenError(SessionError(FileError("mkdir", path + ".management", errno)))
+    do throws(FileError) { try Protection.makeDirectory(path + ".management", besideRealm: path) } catch {
+      throw OpenError(SessionError(error))
+    }
+    if configuration.fifoFolder != nil {
+      let pipe = NamedPipe.paths(configuration)[0]
+      guard Protection.makePipe(pipe, besideRealm: path) else {
+        throw OpenError(SessionError(FileError("mkfifo", pipe, errno)))
+      }
     }
     let versions = VersionList(lockFile)
     let idle: @Sendable () -> Void = { [weak lockFile] in
@@ -82,8 +89,8 @@ final class Session: @unchecked Sendable {
         defer { lockFile.unlock(clinux_control_mutex) }
         let info = lockFile.info
         if info.pointee.participants == 0 {
-          try Self.fill(info, versions, try begin(), isEncrypted: isEncrypted)
-        } else if let misfit = Self.misfit(info.pointee, forWriting: forWriting) {
+          try Self.fill(info, versions, try begin(), configuration)
+        } else if let misfit = Self.misfit(info.pointee, forWriting: forWriting, isInMemory: isInMemory) {
           throw OpenError(.inUse, "\(path): \(misfit)")
         }
         info.pointee.participants += 1
@@ -98,7 +105,8 @@ final class Session: @unchecked Sendable {
       throw OpenError(SessionError(FileError("pthread_create", path, EAGAIN)))
     }
     (self.path, self.lockFile, self.versions, self.bell, locks) = (path, lockFile, versions, bell, thread)
-    pipe = NamedPipe(realmPath: path)
+    pipes = NamedPipe.paths(configuration).map { NamedPipe($0) }
+    self.isInMemory = isInMemory
   }
 
   deinit {
@@ -112,15 +120,15 @@ final class Session: @unchecked Sendable {
     _ info: UnsafeMutablePointer<clinux_shared_info>,
     _ versions: VersionList,
     _ first: FirstVersion,
-    isEncrypted: Bool
+    _ configuration: Configuration
   ) throws(OpenError) {
-    info.pointee.durability = 0
+    info.pointee.durability = configuration.inMemoryIdentifier == nil ? 0 : 1
     info.pointee.history_type = Int8(first.historyType)
     info.pointee.history_schema = historySchemas[Int8(first.historyType)] ?? 0
     info.pointee.file_format = 24
     clinux_store_64(clinux_version_count(info), 1)
     info.pointee.latest_version = first.version
-    info.pointee.initiator_pid = isEncrypted ? UInt64(getpid()) : 0
+    info.pointee.initiator_pid = configuration.encryptionKey == nil ? 0 : UInt64(getpid())
     do throws(SessionError) {
       try versions.reset(
         ListedVersion(slot: 0, version: first.version, topRef: first.topRef, logicalSize: first.logicalSize)
@@ -129,8 +137,9 @@ final class Session: @unchecked Sendable {
   }
 
   /// Why we cannot join a running session; nil if we can.
-  private static func misfit(_ info: clinux_shared_info, forWriting: Bool) -> String? {
-    if info.durability != 0 { return "another program uses the realm as an in-memory realm" }
+  private static func misfit(_ info: clinux_shared_info, forWriting: Bool, isInMemory: Bool) -> String? {
+    if isInMemory && info.durability != 1 { return "another program uses the realm as one in a file" }
+    if !isInMemory && info.durability != 0 { return "another program uses the realm as an in-memory realm" }
     let isKnown = historySchemas[info.history_type] == info.history_schema
     if forWriting && info.history_type == 3 { return "a program with sync has the realm open: read with --read-only" }
     if !isKnown && (forWriting || info.history_type != 0) {
@@ -169,6 +178,7 @@ final class Session: @unchecked Sendable {
       lockFile.unlock(clinux_control_mutex)
     }
     lockFile.letGo()
+    if isInMemory { InMemoryFolder.cleanUp() }
   }
 
   // MARK: writing
@@ -223,7 +233,7 @@ final class Session: @unchecked Sendable {
 
   private func unlockAndTell(_ hasCommitted: Bool) {
     unlockForWriting()
-    if hasCommitted { pipe.ring() }
+    if hasCommitted { for pipe in pipes { pipe.ring() } }
     bell.ring(newCommit: hasCommitted)
   }
 

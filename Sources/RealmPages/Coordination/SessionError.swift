@@ -52,11 +52,11 @@ extension TransactionError {
   }
 
   /// A realm that does not open for writing.
-  init(_ error: OpenError) {
+  package init(_ error: OpenError) {
     switch error.reason {
     case .inUse: self.init(.inUse, error.description)
     case .unreadable(let code): self.init(.file(code), error.description, isFailedSync: error.isFailedSync)
-    default: self.init(.format, error.description)
+    default: self.init(.open(error.reason), error.description)
     }
   }
 }

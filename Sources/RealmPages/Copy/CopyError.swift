@@ -41,12 +41,13 @@ public struct CopyError: Error, Sendable, CustomStringConvertible {
 
   init(_ error: OpenError) { self.init(.open(error.reason), error.description) }
 
-  init(_ error: FormatError, path: String) { self.init(.damaged, "\(path): \(error)") }
+  package init(_ error: FormatError, path: String) { self.init(.damaged, "\(path): \(error)") }
 
   init(_ error: TransactionError, path: String) {
     switch error.reason {
     case .inUse: self.init(.inUse, error.description)
     case .file(let code): self.init(.file(code), error.description)
+    case .open(let reason): self.init(.open(reason), error.description)
     case .format: self.init(.damaged, "\(path): \(error)")
     default: self.init(.notApplicable, "\(path): \(error)")
     }

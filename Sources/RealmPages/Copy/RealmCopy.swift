@@ -3,6 +3,7 @@
 // moment.
 
 import Glibc
+import Threads
 
 /// Operations on whole realm files.
 public enum RealmCopy {
@@ -22,14 +23,16 @@ public enum RealmCopy {
 
   /// Writes the newest version of a realm to a new file, without free space, encrypted if there is a key. The copy
   /// takes the protection of the realm. `keepsHistory` false leaves the history out, so that the copy is a local realm
-  /// even if the other is a synced one. A shared realm leaves the version alone meanwhile; with an immutable one it
-  /// starts again when another program writes over what is being read. Memory does not grow with the realm. Cost:
-  /// reading and writing all of it.
+  /// even if the other is a synced one; `isForWriting` lets the owner write to it even if the realm is
+  /// write-protected. A shared realm leaves the version alone meanwhile; with an immutable one it starts again when
+  /// another program writes over what is being read. Memory does not grow with the realm. Cost: reading and writing
+  /// all of it.
   public static func write(
     _ configuration: Configuration,
     to target: String,
     key: EncryptionKey?,
     keepsHistory: Bool = true,
+    isForWriting: Bool = false,
     observer: CopyObserver? = nil
   ) throws(CopyError) -> Sizes {
     let path = configuration.path, realm: Realm
@@ -48,6 +51,7 @@ public enum RealmCopy {
           replacing: false,
           expected: expectedSize(snapshot),
           observer: observer,
+          isForWriting: isForWriting,
           if: { realm.isCurrent(snapshot) }
         )
         if let sizes { return sizes }
@@ -84,6 +88,62 @@ public enum RealmCopy {
     }
   }
 
+  /// Makes a copy of a realm in `folder`, lets `body` work on it, and puts it in the place of the realm if `body` says
+  /// so. Nobody else may have the realm open, nor the copy when `body` has ended; and while it lasts, nobody can.
+  /// `folder` must be on the same file system.
+  public static func exchange<E: Error>(
+    _ configuration: Configuration,
+    byCopyIn folder: String,
+    _ body: (_ copy: String) throws(E) -> Bool
+  ) throws(CopyError) -> Result<Bool, E> {
+    let path = configuration.path, copy = folder + "/copy.realm"
+    return try alone(configuration) { (snapshot) throws(CopyError) in
+      _ = try write(
+        VersionWriter(snapshot),
+        of: path,
+        to: copy,
+        key: configuration.encryptionKey,
+        replacing: false,
+        expected: expectedSize(snapshot),
+        observer: nil
+      )
+      let answer: Bool
+      do throws(E) { answer = try body(copy) } catch { return .failure(error) }
+      if !answer { return .success(false) }
+      let lock = try CopyError.onChanges(of: copy) { () throws(TransactionError) in try lockSoon(copy) }
+      defer { withExtendedLifetime(lock) {} }
+      try CopyError.onFiles { () throws(FileError) in
+        let file = try FileHandle(path: path)
+        guard rename(copy, path) == 0 else { throw FileError("rename", path, errno) }
+        try file.syncDirectory()
+      }
+      return .success(true)
+    }
+  }
+
+  /// An exclusive lock on a realm whose last user may be about to close it.
+  private static func lockSoon(_ path: String) throws(TransactionError) -> ExclusiveLock {
+    let deadline = MonotonicTime.now.advanced(by: Session.patience)
+    while true {
+      do throws(TransactionError) { return try ExclusiveLock(realmPath: path) } catch {
+        if error.reason != .inUse || MonotonicTime.now >= deadline { throw error }
+        usleep(5000)
+      }
+    }
+  }
+
+  /// Puts an empty realm in the place of one, under the same key. Nobody else may have it open.
+  static func empty(_ configuration: Configuration) throws(CopyError) {
+    try alone(configuration) { (_) throws(CopyError) in
+      try CopyError.onFiles { () throws(FileError) in
+        let source = try FileHandle(path: configuration.path), file = try NewFile(path: configuration.path)
+        try RealmFileMaker.makeEmpty(RealmFileMaker.storage(of: FileStorage(file.handle), configuration))
+        try file.takeProtection(of: source)
+        try file.put(replacing: true)
+      }
+    }
+  }
+
   /// Calls `body` with the newest version while nobody else can have the realm open.
   static func alone<R>(
     _ configuration: Configuration,
@@ -114,6 +174,7 @@ public enum RealmCopy {
     replacing: Bool,
     expected: Int,
     observer: CopyObserver?,
+    isForWriting: Bool = false,
     if isValid: () -> Bool = { true }
   ) throws(CopyError) -> Sizes? {
     let source = try CopyError.onFiles { () throws(FileError) in try FileHandle(path: realm) }
@@ -125,7 +186,7 @@ public enum RealmCopy {
     try version.write(to: file.handle, key: key, path: realm, expected: expected, observer: observer)
     if !isValid() { return nil }
     return try CopyError.onFiles { () throws(FileError) in
-      try file.takeProtection(of: source)
+      try file.takeProtection(of: source, addingForOwner: isForWriting ? 0o200 : 0)
       let sizes = Sizes(before: try source.status().size, after: try file.handle.status().size)
       try file.put(replacing: replacing)
       return sizes

@@ -1,5 +1,6 @@
 // The error of the file layer: a system call that failed.
 
+import CLinux
 import Glibc
 
 /// A system call on the realm file that failed.
@@ -17,14 +18,27 @@ public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     self.code = code
   }
 
+  /// A file that could not be opened or made. In a folder that is encrypted and locked names cannot be read, so what is
+  /// there seems not to be: then the error is that the key is not there.
+  package init(opening path: String, _ code: Int32) {
+    let isLocked = code == ENOENT && clinux_folder_is_locked(FileHandle.folder(of: path))
+    self.init("open", path, isLocked ? ENOKEY : code)
+  }
+
   /// Whether it is unknown what reached the disk of all that was written before.
   var isFailedSync: Bool { call == Self.syncCall }
 
   /// The call that ends a barrier.
   package static let syncCall = "fdatasync"
 
-  /// The path, the call and the system's words for the errno.
+  /// The path, the call, the system's words for the errno, and a remedy where the words do not suggest one.
   public var description: String {
-    "\(path): \(call): \(String(cString: strerror(code)))"
+    let remedy =
+      switch code {
+      case ENOKEY: " (ENOKEY): the folder is encrypted and locked; unlock it, for example with 'fscrypt unlock'"
+      case EXDEV: " (EXDEV): the folder is on another file system, or has another encryption policy"
+      default: ""
+      }
+    return "\(path): \(call): \(String(cString: strerror(code)))\(remedy)"
   }
 }

@@ -18,7 +18,7 @@ final class FileHandle: Sendable {
     // O_NOATIME is for the owner or root only; others open plainly.
     var fd = open(path, access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | clinux_o_noatime() | (create ? O_CREAT : 0), 0o644)
     if fd < 0 && errno == EPERM { fd = open(path, access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }
-    guard fd >= 0 else { throw FileError("open", path, errno) }
+    guard fd >= 0 else { throw FileError(opening: path, errno) }
     var status = stat()
     guard fstat(fd, &status) == 0 else {
       let code = errno

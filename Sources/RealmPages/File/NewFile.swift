@@ -28,7 +28,7 @@ final class NewFile {
       descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
       if descriptor >= 0 { provisionalName = name }
     }
-    guard descriptor >= 0 else { throw FileError("open", path, errno) }
+    guard descriptor >= 0 else { throw FileError(opening: path, errno) }
     handle = try FileHandle(adopting: descriptor, path: path)
   }
 
@@ -37,10 +37,10 @@ final class NewFile {
   }
 
   /// Gives the file the mode, owner, group and attributes of another. Where the group cannot be kept, the group gets no
-  /// rights.
-  func takeProtection(of other: FileHandle) throws(FileError) {
+  /// rights. The owner gets the rights `more` besides.
+  func takeProtection(of other: FileHandle, addingForOwner more: mode_t = 0) throws(FileError) {
     let status = try other.status(), own = try handle.status()
-    var mode = mode_t(status.mode & 0o777)
+    var mode = mode_t(status.mode & 0o777) | more
     clinux_copy_attributes(other.descriptor, handle.descriptor)
     if (own.owner, own.group) != (status.owner, status.group),
       fchown(handle.descriptor, status.owner, status.group) != 0,
@@ -57,10 +57,16 @@ final class NewFile {
     while fsync(handle.descriptor) != 0 {
       if errno != EINTR { throw FileError("fsync", path, errno) }
     }
+    try takeName(replacing: replacing)
+    try handle.syncDirectory()
+  }
+
+  /// Puts the file at its path, without waiting for any disk.
+  func takeName(replacing: Bool = false) throws(FileError) {
     if provisionalName == nil {
       if !replacing {
         guard clinux_name_file(handle.descriptor, path) == 0 else { throw FileError("link", path, errno) }
-        return try handle.syncDirectory()
+        return
       }
       let name = path + Self.provisionalSuffix
       unlink(name)
@@ -72,6 +78,5 @@ final class NewFile {
       throw FileError("rename", path, errno)
     }
     provisionalName = nil
-    try handle.syncDirectory()
   }
 }

@@ -2,6 +2,7 @@
 
 import CLinux
 import COpenSSL
+import Glibc
 
 /// A 64-byte key: 32 bytes for AES-256, 32 for HMAC-SHA-224. Kept in locked memory and wiped when the last user lets
 /// go. Source: format/4-encryption.md 4.1.
@@ -20,6 +21,18 @@ public final class EncryptionKey: @unchecked Sendable {
   }
 
   deinit { clinux_secret_free(memory, Self.size) }
+
+  /// Writes the bytes of the key to a descriptor, such as a pipe to another program; 0, or an errno. No copy is left
+  /// here.
+  public func write(to descriptor: Int32) -> Int32 {
+    var done = 0
+    while done < Self.size {
+      let count = Glibc.write(descriptor, memory + done, Self.size - done)
+      if count < 0 && errno != EINTR { return errno }
+      done += max(count, 0)
+    }
+    return 0
+  }
 
   fileprivate var cipherKey: UnsafePointer<UInt8> { UnsafePointer(memory.assumingMemoryBound(to: UInt8.self)) }
   fileprivate var macKey: UnsafeRawPointer { UnsafeRawPointer(memory) + 32 }

@@ -55,6 +55,14 @@ final class AloneWriter: CommitPlace {
 
   func end() {}
 
+  func activeVersions() throws(TransactionError) -> Int {
+    VersionRegistry.shared.count(of: reader.configuration.path, besides: try newest().snapshot.version) + 1
+  }
+
+  func rewrite() throws(CopyError) -> RealmCopy.Sizes? {
+    throw CopyError(.notApplicable, "\(reader.configuration.path): only a shared realm is compacted while it is open")
+  }
+
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {

@@ -13,6 +13,10 @@ protocol CommitPlace: AnyObject, Sendable {
   func end()
   /// Whether there are grouped commits that the header does not show.
   var hasUnpublished: Bool { get }
+  /// The number of versions that somebody uses, the newest among them. Between `begin` and `end`.
+  func activeVersions() throws(TransactionError) -> Int
+  /// Writes the file anew without free space, when nobody else has it open. Outside of transactions.
+  func rewrite() throws(CopyError) -> RealmCopy.Sizes?
   /// Has the header show the newest version. Between `begin` and `end`.
   func publishNewest(_ newest: Snapshot) throws(TransactionError)
 }

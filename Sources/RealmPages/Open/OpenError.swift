@@ -20,6 +20,8 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
     case unsupportedFormat(Int)
     /// Other programs have it open in a way that excludes us, or we cannot understand what they share.
     case inUse
+    /// The configuration asks for what cannot be together.
+    case contradictory
   }
 
   /// What a program decides on.

@@ -18,6 +18,7 @@ public final class Realm: Sendable {
 
   /// Opens a file for reading. Reads the header and the top array, nothing else.
   public convenience init(_ configuration: Configuration) throws(OpenError) {
+    try configuration.check()
     switch configuration.mode {
     case .shared: self.init(configuration, try Participant(configuration, .reader))
     case .immutable: self.init(configuration, try HeaderReader(configuration))

@@ -20,14 +20,16 @@ struct RealmFileMaker {
     file = try FileHandle(path: configuration.path, forWriting: true, create: create)
     bytes = wrap(FileStorage(file))
     isEncrypted = configuration.encryptionKey != nil
-    if let key = configuration.encryptionKey {
-      guard let encrypted = EncryptedStorage(bytes, key: key) else {
-        throw FileError("EVP_CIPHER_CTX_new", configuration.path, ENOMEM)
-      }
-      storage = encrypted
-    } else {
-      storage = bytes
+    storage = try Self.storage(of: bytes, configuration)
+  }
+
+  /// What commits are written to: `bytes`, encrypted if there is a key.
+  static func storage(of bytes: any Storage, _ configuration: Configuration) throws(FileError) -> any Storage {
+    guard let key = configuration.encryptionKey else { return bytes }
+    guard let encrypted = EncryptedStorage(bytes, key: key) else {
+      throw FileError("EVP_CIPHER_CTX_new", configuration.path, ENOMEM)
     }
+    return encrypted
   }
 
   /// Whether the file is new, or was left by a crash before its first header was written.

@@ -33,6 +33,11 @@ public final class RealmWriter: Sendable {
     create: Bool,
     over wrap: (any Storage) -> any Storage
   ) throws(TransactionError) {
+    do throws(OpenError) { try configuration.check() } catch { throw TransactionError(error) }
+    if configuration.isReadOnly {
+      throw TransactionError(.readOnly, "\(configuration.path): the realm was to be opened for reading only")
+    }
+    let create = create || configuration.inMemoryIdentifier != nil
     switch configuration.mode {
     case .shared:
       let writer = try SharedWriter(configuration, create: create, over: wrap)
@@ -95,11 +100,27 @@ public final class RealmWriter: Sendable {
 
   private func begin(_ timeout: Duration, staysOnThread: Bool) throws(TransactionError) -> WriteTransaction {
     let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
-    if let refusal = Self.refusal(snapshot) {
+    do throws(TransactionError) {
+      if let refusal = Self.refusal(snapshot) { throw refusal }
+      try checkVersions()
+    } catch {
       end()
-      throw refusal
+      throw error
     }
     return try WriteTransaction(self, base: snapshot)
+  }
+
+  /// Throws if one version more would be one too many.
+  private func checkVersions() throws(TransactionError) {
+    guard let limit = realm.configuration.maximumActiveVersions else { return }
+    let count = try place.activeVersions()
+    if count >= limit {
+      throw TransactionError(
+        .tooManyVersions,
+        "\(realm.configuration.path): \(count) versions are in use, and one more would pass the limit of \(limit); "
+          + "try again when readers have moved on"
+      )
+    }
   }
 
   /// Returns when every commit so far is on disk, the grouped ones too; waits like `begin`.
@@ -108,6 +129,24 @@ public final class RealmWriter: Sendable {
     let newest = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
     try noting { () throws(TransactionError) in try place.publishNewest(newest) }
+  }
+
+  /// Writes the file anew, without free space, and puts it in its place when it is on disk. The realm stays open: who
+  /// reads meanwhile waits. Throws `inUse` if another program has the realm open or somebody holds a version; of a
+  /// realm that is read-only or in memory, `notApplicable`. Cost: reading and writing all of it.
+  public func compact(timeout: Duration = RealmWriter.patience) throws(CopyError) -> RealmCopy.Sizes? {
+    let path = realm.configuration.path
+    do throws(TransactionError) {
+      try sync(timeout: timeout)
+      let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
+      place.end()
+      if let refusal = Self.refusal(snapshot) {
+        gate.leave()
+        throw refusal
+      }
+    } catch { throw CopyError(error, path: path) }
+    defer { gate.leave() }
+    return try place.rewrite()
   }
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {

@@ -56,6 +56,19 @@ final class SharedWriter: CommitPlace {
     }
   }
 
+  func activeVersions() throws(TransactionError) -> Int {
+    guard let session = state.withLock({ $0.turn?.session }) else { return 0 }
+    return try taking { () throws(SessionError) in try session.versions.purge() }.count
+  }
+
+  /// Rewrites the file while nobody else has it open.
+  func rewrite() throws(CopyError) -> RealmCopy.Sizes? {
+    let configuration = participant.configuration
+    return try participant.whileAway { () throws(CopyError) in
+      try RealmCopy.rewrite(configuration, key: configuration.encryptionKey)
+    }
+  }
+
   func end() {
     guard let turn = state.withLock({ $0.turn.take() }) else { return }
     turn.session.versions.release(turn.base.slot)

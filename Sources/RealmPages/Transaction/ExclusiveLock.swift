@@ -9,8 +9,10 @@ final class ExclusiveLock: Sendable {
   /// Takes the lock, making the lock file if there is none; refuses at once if anybody takes part.
   init(realmPath: String) throws(TransactionError) {
     let path = realmPath + ".lock"
-    let fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-    guard fd >= 0 else { throw TransactionError(FileError("open", path, errno)) }
+    let fd: Int32
+    do throws(FileError) { fd = try Protection.open(path, besideRealm: realmPath) } catch {
+      throw TransactionError(error)
+    }
     guard flock(fd, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno
       close(fd)

@@ -27,6 +27,16 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
     case busy
     /// The file has sync history, which only a sync client may write, or an older format.
     case readOnly
+    /// The realm does not open, and why.
+    case open(OpenError.Reason)
+    /// As many versions are in use as the configuration allows.
+    case tooManyVersions
+    /// A change of the schema would lose data, and nobody is there to migrate it.
+    case needsMigration
+    /// The realm has a greater schema version than the one that was asked for.
+    case oldSchema
+    /// What the configuration does in a migration failed.
+    case migrationFailed
     /// An earlier change of the transaction ended in the middle: it can only be rolled back.
     case halfDone
     /// An earlier failure to write to disk: nothing can be trusted until the file is opened again.

@@ -18,6 +18,11 @@ final class VersionRegistry: Sendable {
     }
   }
 
+  /// The number of versions in use of a file, `version` not counted.
+  func count(of path: String, besides version: UInt64) -> Int {
+    counts.withLock { $0[path]?.keys.count { $0 != version } ?? 0 }
+  }
+
   /// The smallest version in use of a file; nil if none is.
   func oldest(of path: String) -> UInt64? { counts.withLock { $0[path]?.keys.min() } }
 }

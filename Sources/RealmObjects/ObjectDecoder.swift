@@ -1,0 +1,186 @@
+// From an object to a value of a Decodable type. Links are followed, so types may nest as deep as they like, but not in
+// circles: a depth limit ends these.
+
+import RealmPages
+
+/// A step of a coding path.
+struct PathKey: CodingKey {
+  let stringValue: String
+  let intValue: Int?
+  init(stringValue: String) { (self.stringValue, intValue) = (stringValue, nil) }
+  init(intValue: Int) { (stringValue, self.intValue) = (String(intValue), intValue) }
+}
+
+/// Decodes an object: its properties are the keys.
+struct ObjectDecoder: Decoder {
+  let object: RealmObject
+  let codingPath: [any CodingKey]
+  var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+  private static let deepest = 100
+
+  init(_ object: RealmObject, path: [any CodingKey]) throws {
+    if path.count > Self.deepest {
+      throw DecodingError.dataCorrupted(.init(codingPath: path, debugDescription: "links lead in a circle"))
+    }
+    (self.object, codingPath) = (object, path)
+  }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+    let object = object
+    return KeyedDecodingContainer(
+      KeyedValues<Key>(
+        names: object.propertyNames,
+        realm: object.realm,
+        codingPath: codingPath,
+        value: { name in try object[name] }
+      )
+    )
+  }
+
+  func unkeyedContainer() throws -> any UnkeyedDecodingContainer { throw mismatch([Any].self) }
+  func singleValueContainer() throws -> any SingleValueDecodingContainer { throw mismatch(Any.self) }
+
+  private func mismatch(_ type: Any.Type) -> DecodingError {
+    .typeMismatch(type, .init(codingPath: codingPath, debugDescription: "an object of class \(object.className)"))
+  }
+}
+
+/// The entries of an object or a dictionary.
+private struct KeyedValues<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  let names: [String]
+  let realm: FrozenRealm
+  let codingPath: [any CodingKey]
+  let value: (String) throws -> Value
+
+  var allKeys: [Key] { names.compactMap { Key(stringValue: $0) } }
+
+  func contains(_ key: Key) -> Bool { names.contains(key.stringValue) }
+
+  private func decoder(_ key: Key) throws -> ValueDecoder {
+    guard contains(key) else {
+      throw DecodingError.keyNotFound(
+        key,
+        .init(codingPath: codingPath, debugDescription: "no property \"\(key.stringValue)\"")
+      )
+    }
+    return ValueDecoder(value: try value(key.stringValue), realm: realm, codingPath: codingPath + [key])
+  }
+
+  func decodeNil(forKey key: Key) throws -> Bool { try decoder(key).decodeNil() }
+  func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try decoder(key).decode(type) }
+
+  func nestedContainer<Nested: CodingKey>(
+    keyedBy type: Nested.Type,
+    forKey key: Key
+  ) throws -> KeyedDecodingContainer<Nested> { try decoder(key).container(keyedBy: type) }
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+    try decoder(key).unkeyedContainer()
+  }
+  func superDecoder() throws -> any Decoder { try superDecoder(named: "super") }
+  func superDecoder(forKey key: Key) throws -> any Decoder { try decoder(key) }
+
+  private func superDecoder(named name: String) throws -> any Decoder {
+    ValueDecoder(value: try value(name), realm: realm, codingPath: codingPath + [PathKey(stringValue: name)])
+  }
+}
+
+/// Decodes one value.
+private struct ValueDecoder: Decoder, SingleValueDecodingContainer {
+  let value: Value
+  let realm: FrozenRealm
+  let codingPath: [any CodingKey]
+  var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+  func singleValueContainer() -> any SingleValueDecodingContainer { self }
+
+  func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    switch value {
+    case .list(let values): Elements(values: values, realm: realm, codingPath: codingPath)
+    // As Foundation's Data wants them.
+    case .data(let bytes): Elements(values: bytes.map { .int(Int64($0)) }, realm: realm, codingPath: codingPath)
+    default: throw mismatch([Any].self)
+    }
+  }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+    if case .dictionary(let entries) = value {
+      let pairs = entries.map { (String(decoding: $0.key, as: UTF8.self), $0.value) }
+      let values = Dictionary(pairs) { _, last in last }
+      return KeyedDecodingContainer(
+        KeyedValues<Key>(
+          names: Array(values.keys),
+          realm: realm,
+          codingPath: codingPath,
+          value: { values[$0] ?? .null }
+        )
+      )
+    }
+    guard let object = try realm.object(value) else { throw mismatch([String: Any].self) }
+    return try ObjectDecoder(object, path: codingPath).container(keyedBy: type)
+  }
+
+  func decodeNil() -> Bool { value == .null }
+
+  func decode(_ type: Bool.Type) throws -> Bool { try value.asBool ?? fail(type) }
+  func decode(_ type: String.Type) throws -> String { try value.codedText ?? fail(type) }
+  func decode(_ type: Double.Type) throws -> Double {
+    if case .date(let date) = value { return date.secondsSinceReference }
+    return try value.asDouble ?? value.asInt.flatMap { Double(exactly: $0) } ?? fail(type)
+  }
+  func decode(_ type: Float.Type) throws -> Float {
+    if case .float(let number) = value { return number }
+    return try value.asDouble.map { Float($0) } ?? fail(type)
+  }
+  func decode<T: Decodable & FixedWidthInteger>(_ type: T.Type) throws -> T {
+    guard let number = value.asInt else { return try fail(type) }
+    guard let result = T(exactly: number) else {
+      throw DecodingError.dataCorrupted(.init(codingPath: codingPath, debugDescription: "\(number) is beyond \(type)"))
+    }
+    return result
+  }
+  func decode<T: Decodable>(_ type: T.Type) throws -> T { try T(from: self) }
+
+  private func fail<T>(_ type: T.Type) throws -> T { throw mismatch(type) }
+
+  private func mismatch(_ type: Any.Type) -> DecodingError {
+    let context = DecodingError.Context(codingPath: codingPath, debugDescription: "\(value) is no \(type)")
+    return value == .null ? .valueNotFound(type, context) : .typeMismatch(type, context)
+  }
+}
+
+/// The elements of a list or set.
+private struct Elements: UnkeyedDecodingContainer {
+  let values: [Value]
+  let realm: FrozenRealm
+  let codingPath: [any CodingKey]
+  private(set) var currentIndex = 0
+
+  init(values: [Value], realm: FrozenRealm, codingPath: [any CodingKey]) {
+    (self.values, self.realm, self.codingPath) = (values, realm, codingPath)
+  }
+
+  var count: Int? { values.count }
+  var isAtEnd: Bool { currentIndex == values.count }
+
+  private mutating func next() throws -> ValueDecoder {
+    let path = codingPath + [PathKey(intValue: currentIndex)]
+    guard !isAtEnd else {
+      throw DecodingError.valueNotFound(Any.self, .init(codingPath: path, debugDescription: "no more elements"))
+    }
+    defer { currentIndex += 1 }
+    return ValueDecoder(value: values[currentIndex], realm: realm, codingPath: path)
+  }
+
+  mutating func decodeNil() throws -> Bool {
+    guard !isAtEnd, values[currentIndex] == .null else { return false }
+    currentIndex += 1
+    return true
+  }
+  mutating func decode<T: Decodable>(_ type: T.Type) throws -> T { try T(from: next()) }
+  mutating func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+    try next().container(keyedBy: type)
+  }
+  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { try next().unkeyedContainer() }
+  mutating func superDecoder() throws -> any Decoder { try next() }
+}

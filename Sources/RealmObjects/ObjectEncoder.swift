@@ -1,0 +1,132 @@
+// From a value of an Encodable type to a draft: a tree of plain values, which a transaction then fits to the schema.
+
+import RealmPages
+
+/// A value on its way into a realm.
+final class Draft {
+  enum Content {
+    case null
+    case bool(Bool)
+    case int(Int64)
+    case real(Double)
+    case text(String)
+    case list([Draft])
+    case object([(name: String, value: Draft)])
+  }
+
+  var content = Content.null
+
+  /// The draft of a value.
+  init<T: Encodable>(of value: T) throws { try value.encode(to: DraftEncoder(draft: self, codingPath: [])) }
+
+  init() {}
+
+  func entry(_ name: String) -> Draft {
+    let child = Draft()
+    if case .object(let entries) = content {
+      content = .object(entries + [(name, child)])
+    } else {
+      content = .object([(name, child)])
+    }
+    return child
+  }
+
+  func element() -> Draft {
+    let child = Draft()
+    if case .list(let elements) = content { content = .list(elements + [child]) } else { content = .list([child]) }
+    return child
+  }
+
+  func fill<T: Encodable>(_ value: T, _ path: [any CodingKey]) throws {
+    try value.encode(to: DraftEncoder(draft: self, codingPath: path))
+  }
+}
+
+private struct DraftEncoder: Encoder, SingleValueEncodingContainer {
+  let draft: Draft
+  let codingPath: [any CodingKey]
+  var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+    if case .object = draft.content {} else { draft.content = .object([]) }
+    return KeyedEncodingContainer(Entries<Key>(draft: draft, codingPath: codingPath))
+  }
+  func unkeyedContainer() -> any UnkeyedEncodingContainer {
+    if case .list = draft.content {} else { draft.content = .list([]) }
+    return DraftElements(draft: draft, codingPath: codingPath)
+  }
+  func singleValueContainer() -> any SingleValueEncodingContainer { self }
+
+  func encodeNil() { draft.content = .null }
+  func encode(_ value: Bool) { draft.content = .bool(value) }
+  func encode(_ value: String) { draft.content = .text(value) }
+  func encode(_ value: Double) { draft.content = .real(value) }
+  func encode(_ value: Float) { draft.content = .real(Double(value)) }
+  func encode<T: Encodable & FixedWidthInteger>(_ value: T) throws {
+    guard let number = Int64(exactly: value) else {
+      throw EncodingError.invalidValue(
+        value,
+        .init(codingPath: codingPath, debugDescription: "integers of a realm have 64 bits and a sign")
+      )
+    }
+    draft.content = .int(number)
+  }
+  func encode<T: Encodable>(_ value: T) throws { try draft.fill(value, codingPath) }
+}
+
+private struct Entries<Key: CodingKey>: KeyedEncodingContainerProtocol {
+  let draft: Draft
+  let codingPath: [any CodingKey]
+
+  private func encoder(_ key: any CodingKey) -> DraftEncoder {
+    DraftEncoder(draft: draft.entry(key.stringValue), codingPath: codingPath + [key])
+  }
+
+  func encodeNil(forKey key: Key) { encoder(key).encodeNil() }
+  func encode<T: Encodable>(_ value: T, forKey key: Key) throws { try encoder(key).encode(value) }
+  // An absent value is null, not left as it was. The protocol has a function of its own for each type.
+  func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: String?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: Float?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: Int?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: Int8?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: Int16?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: Int32?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: Int64?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: UInt?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: UInt8?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: UInt16?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: UInt32?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  func encodeIfPresent(_ value: UInt64?, forKey key: Key) throws { try encodeOrNil(value, key) }
+  private func encodeOrNil<T: Encodable>(_ value: T?, _ key: Key) throws {
+    if let value { try encode(value, forKey: key) } else { encodeNil(forKey: key) }
+  }
+  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) -> KeyedEncodingContainer<Nested>
+  {
+    encoder(key).container(keyedBy: type)
+  }
+  func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer { encoder(key).unkeyedContainer() }
+  func superEncoder() -> any Encoder { encoder(PathKey(stringValue: "super")) }
+  func superEncoder(forKey key: Key) -> any Encoder { encoder(key) }
+}
+
+private struct DraftElements: UnkeyedEncodingContainer {
+  let draft: Draft
+  let codingPath: [any CodingKey]
+
+  var count: Int { if case .list(let elements) = draft.content { elements.count } else { 0 } }
+
+  private func next() -> DraftEncoder {
+    DraftEncoder(draft: draft.element(), codingPath: codingPath + [PathKey(intValue: count)])
+  }
+
+  func encodeNil() { next().encodeNil() }
+  func encode<T: Encodable>(_ value: T) throws { try next().encode(value) }
+  func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+    next().container(keyedBy: type)
+  }
+  func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { next().unkeyedContainer() }
+  func superEncoder() -> any Encoder { next() }
+}

@@ -1,0 +1,96 @@
+// Where realms in memory are: files of a memory file system, in a folder that only this user can enter, so that
+// programs share them as they share others. What nobody has open is removed, by who leaves last or, after a crash, by
+// who comes next. A lock on the folder keeps coming, leaving and removing apart.
+
+import CLinux
+import Glibc
+
+/// The folder of this user's realms in memory.
+enum InMemoryFolder {
+  private static let root = "/dev/shm"
+  private static let suffix = ".realm"
+  /// The longest name, after escaping, to which suffixes can be added.
+  private static let longestName = 200
+
+  /// The folder of this user.
+  static var path: String { "\(root)/realmfs-\(geteuid())" }
+
+  /// The file of the realm with this identifier.
+  static func path(of identifier: String) -> String { "\(path)/\(name(of: identifier))\(suffix)" }
+
+  /// Letters, digits, `-` and `_` stand for themselves, other bytes are `%XX`.
+  private static func name(of identifier: String) -> String {
+    var name = ""
+    for byte in identifier.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+        name.unicodeScalars.append(Unicode.Scalar(byte))
+      default: name += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+    }
+    return name
+  }
+
+  /// Throws if no realm can have this identifier.
+  static func check(_ identifier: String) throws(OpenError) {
+    if identifier.isEmpty || name(of: identifier).utf8.count > longestName {
+      throw OpenError(.contradictory, "an identifier of a realm in memory has 1 to \(longestName) letters")
+    }
+  }
+
+  /// Runs `body` while nobody comes or goes, after removing what nobody has open. Makes the folder.
+  static func locked<R>(_ body: () throws(OpenError) -> R) throws(OpenError) -> R {
+    if mkdir(path, 0o700) != 0 && errno != EEXIST { throw OpenError(FileError("mkdir", path, errno)) }
+    let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard folder >= 0 else { throw OpenError(FileError("open", path, errno)) }
+    defer { close(folder) }
+    var status = stat()
+    guard fstat(folder, &status) == 0 else { throw OpenError(FileError("fstat", path, errno)) }
+    guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
+      throw OpenError(.unreadable(EACCES), "\(path): others can enter the folder of realms in memory: remove it")
+    }
+    guard clinux_folder_is_in_memory(path) else {
+      throw OpenError(.unreadable(ENODEV), "\(path): not on a file system in memory (tmpfs), so there is no place")
+    }
+    while flock(folder, LOCK_EX) != 0 {
+      if errno != EINTR { throw OpenError(FileError("flock", path, errno)) }
+    }
+    removeAbandoned()
+    return try body()
+  }
+
+  /// Removes the realms that nobody has open, unless somebody is coming or going, who does it too.
+  static func cleanUp() {
+    let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    if folder < 0 { return }
+    defer { close(folder) }
+    for _ in 0..<1000 {
+      if flock(folder, LOCK_EX | LOCK_NB) == 0 { return removeAbandoned() }
+      usleep(1000)
+    }
+  }
+
+  /// With the lock on the folder.
+  private static func removeAbandoned() {
+    guard let folder = opendir(path) else { return }
+    var realms: [String] = []
+    while let entry = readdir(folder) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+        name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name.hasSuffix(suffix) { realms.append(path + "/" + name) }
+    }
+    closedir(folder)
+    for realm in realms {
+      let lock = open(realm + ".lock", O_RDWR | O_CLOEXEC)
+      defer { if lock >= 0 { close(lock) } }
+      // A lock that somebody shares belongs to a realm in use.
+      if lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 { continue }
+      unlink(realm)
+      unlink(realm + ".note")
+      rmdir(realm + ".management")
+      unlink(realm + ".lock")
+    }
+  }
+}

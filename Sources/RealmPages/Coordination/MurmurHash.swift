@@ -1,0 +1,26 @@
+// The hash by which Realm's SDKs name the pipe of a realm in another folder: std::hash<std::string> of GNU's C++
+// library on 64-bit machines, which is MurmurHash64A with a seed of its own.
+
+/// A hash that is the same in every program.
+enum MurmurHash {
+  private static let multiplier: UInt64 = 0xc6a4_a793_5bd1_e995
+  private static let seed: UInt64 = 0xc70f_6907
+
+  /// The hash of `bytes`.
+  static func hash(_ bytes: [UInt8]) -> UInt64 {
+    var hash = seed ^ (UInt64(bytes.count) &* multiplier)
+    let end = bytes.count & ~7
+    for start in stride(from: 0, to: end, by: 8) {
+      hash = (hash ^ (mixed(word(bytes[start..<start + 8]) &* multiplier) &* multiplier)) &* multiplier
+    }
+    if end < bytes.count { hash = (hash ^ word(bytes[end...])) &* multiplier }
+    return mixed(mixed(hash) &* multiplier)
+  }
+
+  private static func mixed(_ value: UInt64) -> UInt64 { value ^ (value >> 47) }
+
+  /// Up to eight bytes, the first the lowest.
+  private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+    bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}

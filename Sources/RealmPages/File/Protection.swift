@@ -1,0 +1,101 @@
+// Who may use what lies beside a realm: those who may use the realm itself, as far as its folder lets them in. Owner
+// and group follow the realm, so that a program of root's does not shut out the app; ACLs, security labels and
+// encryption come from the folder by themselves, because the kernel gives them to each new file. A file gets its
+// rights before its name, whatever the umask: nobody sees it with more.
+
+import CLinux
+import Glibc
+
+/// The owner, group and mode of the files beside a realm.
+struct Protection {
+  private var owner = uid_t.max
+  private var group = gid_t.max
+  /// The read and write bits.
+  private var mode: mode_t
+
+  /// What the files beside the realm at `path` get; a realm that is not there yet counts as one of its folder's.
+  init(beside path: String) {
+    var folder = stat(), realm = stat()
+    let hasFolder = stat(FileHandle.folder(of: path), &folder) == 0
+    if stat(path, &realm) == 0 {
+      (owner, group) = (realm.st_uid, realm.st_gid)
+      mode = realm.st_mode & 0o666
+    } else {
+      mode = (hasFolder ? folder.st_mode : 0o700) & 0o644
+    }
+    // Who cannot get into the folder needs no rights in it.
+    if hasFolder, folder.st_mode & 0o001 == 0 {
+      mode &= ~0o007
+      if folder.st_mode & 0o010 == 0 { mode &= ~0o070 }
+    }
+    mode |= 0o600
+  }
+
+  /// Gives an open file its owner, group and mode; an errno, or 0. Where the group cannot be had, the group gets no
+  /// rights.
+  func apply(to descriptor: Int32) -> Int32 {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { return errno }
+    var wanted = mode
+    let owner = owner == uid_t.max ? status.st_uid : owner, group = group == gid_t.max ? status.st_gid : group
+    if (owner, group) != (status.st_uid, status.st_gid), fchown(descriptor, owner, group) != 0,
+      group != status.st_gid, fchown(descriptor, uid_t.max, group) != 0
+    {
+      wanted &= ~0o070
+    }
+    if status.st_mode & S_IFMT == S_IFDIR {
+      // Who may read or write may enter. What the folder hands down, such as setgid, stays.
+      wanted |= (wanted & 0o444) >> 2 | status.st_mode & 0o7000
+    }
+    return fchmod(descriptor, wanted) == 0 ? 0 : errno
+  }
+
+  // MARK: making files
+
+  /// Opens a file beside the realm at `realm` for reading and writing, and makes it, empty, if it is not there.
+  static func open(_ path: String, besideRealm realm: String) throws(FileError) -> Int32 {
+    var attempt = 0
+    while true {
+      let descriptor = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NOCTTY)
+      if descriptor >= 0 { return descriptor }
+      attempt += 1
+      guard errno == ENOENT, attempt < 100 else { throw FileError(opening: path, errno) }
+      do throws(FileError) {
+        let file = try NewFile(path: path)
+        let code = Protection(beside: realm).apply(to: file.handle.descriptor)
+        if code != 0 { throw FileError("fchmod", path, code) }
+        try file.takeName()
+      } catch {
+        // Somebody was faster.
+        if error.code != EEXIST { throw error }
+      }
+    }
+  }
+
+  /// Makes a directory beside a realm, if it is not there.
+  static func makeDirectory(_ path: String, besideRealm realm: String) throws(FileError) {
+    if mkdir(path, 0o700) != 0 {
+      if errno == EEXIST { return }
+      throw FileError("mkdir", path, errno)
+    }
+    let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileError("open", path, errno) }
+    defer { close(descriptor) }
+    let code = Protection(beside: realm).apply(to: descriptor)
+    if code != 0 { throw FileError("fchmod", path, code) }
+  }
+
+  /// Makes a named pipe beside a realm, if there is nothing; false if that is not possible.
+  static func makePipe(_ path: String, besideRealm realm: String) -> Bool {
+    if access(path, F_OK) == 0 { return true }
+    let provisional = "\(path).\(getpid())"
+    unlink(provisional)
+    guard mkfifo(provisional, 0o600) == 0 else { return false }
+    defer { unlink(provisional) }
+    let descriptor = Glibc.open(provisional, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    guard Protection(beside: realm).apply(to: descriptor) == 0 else { return false }
+    return clinux_rename_to_new(provisional, path) == 0 || errno == EEXIST
+  }
+}

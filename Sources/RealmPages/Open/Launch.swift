@@ -1,0 +1,140 @@
+// Opening a realm as its configuration says, step by step: the seed, compaction, the file, the schema and what happens
+// to data that does not fit it. Each step leaves a whole realm, before it or after it.
+
+import Glibc
+
+/// What was done to a realm before it was open.
+public enum LaunchStep: Sendable {
+  /// The file did not exist and is a copy of the seed.
+  case seeded(from: String)
+  /// The file was compacted.
+  case compacted(RealmCopy.Sizes)
+  /// It was not, because another program has the realm open.
+  case notCompacted(CopyError)
+  /// The realm did not fit the schema and was replaced by an empty one.
+  case deleted(because: TransactionError)
+  /// The schema was changed.
+  case schemaChanged(from: UInt64?, to: UInt64?)
+}
+
+extension RealmWriter {
+  /// Opens a realm as `configuration` says, and makes it if it does not exist and `create` is set. `report` is told
+  /// what was done first. Throws `needsMigration`, `oldSchema` and `badSchema` for a schema that the realm cannot be
+  /// given; then it stays as it is.
+  public static func open(
+    _ configuration: Configuration,
+    create: Bool = true,
+    report: (LaunchStep) -> Void = { _ in }
+  ) throws(TransactionError) -> RealmWriter {
+    do throws(OpenError) { try configuration.check() } catch { throw TransactionError(error) }
+    let path = configuration.path
+    if configuration.inMemoryIdentifier == nil && access(path, F_OK) != 0 {
+      if create && path == Configuration.defaultPath { try makeFolder(FileHandle.folder(of: path)) }
+      if let seed = configuration.seedPath, try copy(seed, configuration) { report(.seeded(from: seed)) }
+    }
+    if let condition = configuration.compactsOnLaunch, access(path, F_OK) == 0 {
+      try compact(configuration, condition, report)
+    }
+    do throws(TransactionError) { return try openAndChange(configuration, create, report) } catch {
+      guard configuration.deletesIfMigrationNeeded, [.needsMigration, .oldSchema].contains(error.reason) else {
+        throw error
+      }
+      do throws(CopyError) { try RealmCopy.empty(configuration) } catch { throw TransactionError(error) }
+      report(.deleted(because: error))
+      return try openAndChange(configuration, create, report)
+    }
+  }
+
+  private static func openAndChange(
+    _ configuration: Configuration,
+    _ create: Bool,
+    _ report: (LaunchStep) -> Void
+  ) throws(TransactionError) -> RealmWriter {
+    let writer = try RealmWriter(configuration, create: create)
+    if let schema = configuration.schema { try writer.take(schema, configuration, report) }
+    return writer
+  }
+
+  /// Gives the realm a schema.
+  private func take(
+    _ schema: any WantedSchema,
+    _ configuration: Configuration,
+    _ report: (LaunchStep) -> Void
+  ) throws(TransactionError) {
+    let path = configuration.path
+    let transaction = try beginOnThisThread()
+    let change = try schema.change(in: transaction), former = change.formerVersion
+    if configuration.deletesIfMigrationNeeded, let former, let version = schema.version, version != former {
+      throw TransactionError(.needsMigration, "\(path): the schema version was \(former) and shall be \(version)")
+    }
+    if change.isEmpty { return transaction.rollback() }
+    if !change.losses.isEmpty && configuration.migration == nil {
+      throw TransactionError(
+        .needsMigration,
+        "\(path): the schema needs a migration: it \(change.losses.joined(separator: "; it "))"
+      )
+    }
+    let old: Snapshot
+    do throws(OpenError) { old = try realm.latest() } catch { throw TransactionError(error) }
+    try change.make(in: transaction)
+    let hasGrown = schema.version.map { version in former.map { version > $0 } ?? !change.losses.isEmpty } ?? false
+    if let migration = configuration.migration, hasGrown {
+      do { try migration(old, transaction, former) } catch {
+        throw TransactionError(.migrationFailed, "\(path): the migration failed, so nothing was changed: \(error)")
+      }
+    }
+    _ = try transaction.commit()
+    report(.schemaChanged(from: former, to: schema.version ?? former))
+  }
+
+  private static func compact(
+    _ configuration: Configuration,
+    _ condition: (Int, Int) -> Bool,
+    _ report: (LaunchStep) -> Void
+  ) throws(TransactionError) {
+    do throws(CopyError) {
+      let sizes = try RealmCopy.rewrite(configuration, key: configuration.encryptionKey, where: condition)
+      if let sizes { report(.compacted(sizes)) }
+    } catch {
+      if error.reason != .inUse { throw TransactionError(error) }
+      report(.notCompacted(error))
+    }
+  }
+
+  /// Copies the seed; false if somebody has made the realm meanwhile.
+  private static func copy(_ seed: String, _ configuration: Configuration) throws(TransactionError) -> Bool {
+    let source = Configuration(path: seed, encryptionKey: configuration.encryptionKey, mode: .immutable)
+    do throws(CopyError) {
+      _ = try RealmCopy.write(source, to: configuration.path, key: configuration.encryptionKey, isForWriting: true)
+      return true
+    } catch {
+      if error.reason == .exists { return false }
+      throw TransactionError(error)
+    }
+  }
+
+  /// Makes a folder for this user alone, and those above it.
+  private static func makeFolder(_ path: String) throws(TransactionError) {
+    if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+    let code = errno
+    guard code == ENOENT, path.count > 1 else { throw TransactionError(FileError("mkdir", path, code)) }
+    try makeFolder(FileHandle.folder(of: path))
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw TransactionError(FileError("mkdir", path, errno)) }
+  }
+}
+
+extension TransactionError {
+  /// A file that could not be made or replaced.
+  init(_ error: CopyError) {
+    let reason: Reason =
+      switch error.reason {
+      case .open(let reason): .open(reason)
+      case .damaged: .format
+      case .file(let code): .file(code)
+      case .exists: .file(EEXIST)
+      case .inUse: .inUse
+      case .notApplicable, .cancelled: .readOnly
+      }
+    self.init(reason, error.description)
+  }
+}

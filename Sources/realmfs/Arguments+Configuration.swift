@@ -1,0 +1,76 @@
+// What the arguments of `mount` say about the realm: which one, how it is shared, and what is done before it is open.
+import RealmJSON
+import RealmPages
+
+extension Arguments {
+  /// Options that change the realm, which a mount that only reads must not.
+  private static let changing: [OptionName] = [
+    .upgrade, .compactOnLaunch, .seed, .schemaFile, .migrate, .deleteIfMigrationNeeded, .maxVersions,
+  ]
+
+  /// Whether the user wants no changes.
+  var wantsNoChanges: Bool { has(.readOnly) || has(.immutable) || mountOption(.readOnly) != nil }
+
+  /// Throws if options contradict each other that the table does not tell apart.
+  func checkMountOptions() throws(CommandFailure) {
+    if wantsNoChanges, let option = Self.changing.first(where: { has($0) }) {
+      throw usage("option --\(option.rawValue) changes the realm, which a mount that only reads must not")
+    }
+    for option in [OptionName.migrate, .deleteIfMigrationNeeded] where has(option) && !has(.schemaFile) {
+      throw usage("option --\(option.rawValue) needs a schema: add --schema")
+    }
+    _ = try maximumActiveVersions()
+    _ = try compactCondition(.compactOnLaunch)
+    _ = try KeySource(self)
+  }
+
+  /// Where the realm is that is to be mounted; absolute, so that it keeps its meaning when the process leaves its
+  /// working directory.
+  func mountedPath() throws(CommandFailure) -> String {
+    if has(.defaultRealm) { return Configuration.defaultPath }
+    if let identifier = value(.inMemory) { return Configuration(inMemoryIdentifier: identifier).path }
+    return System.absolute(operands[0])
+  }
+
+  /// Whether a realm that does not exist is made.
+  var makesRealm: Bool { has(.defaultRealm) || has(.inMemory) || has(.schemaFile) }
+
+  /// The configuration of the realm to mount; reads the key.
+  func mountConfiguration(path: String, _ schema: SchemaDescription?) throws(CommandFailure) -> Configuration {
+    var configuration = try RealmSource.configuration(path: path, self, .shared)
+    if let identifier = value(.inMemory) { configuration.inMemoryIdentifier = identifier }
+    if let seed = value(.seed) { configuration.seedPath = System.absolute(seed) }
+    if let folder = value(.fifoFolder) { configuration.fifoFolder = System.absolute(folder) }
+    if let condition = try compactCondition(.compactOnLaunch) {
+      configuration.compactsOnLaunch = { total, used in condition.holds(total: total, used: used) }
+    }
+    configuration.maximumActiveVersions = try maximumActiveVersions()
+    configuration.schema = schema
+    configuration.deletesIfMigrationNeeded = has(.deleteIfMigrationNeeded)
+    configuration.objectTypes = shownClasses()
+    if has(.readOnly) || mountOption(.readOnly) != nil { configuration.isReadOnly = true }
+    return configuration
+  }
+
+  /// The schema in the file that an option names, or from standard input for `-`; nil without the option.
+  func schema(_ option: OptionName) throws(CommandFailure) -> SchemaDescription? {
+    guard let file = value(option) else { return nil }
+    let bytes: [UInt8]
+    do throws(Errno) { bytes = try System.bytes(ofFile: file) } catch {
+      throw CommandFailure(.unreadable, "\(file): \(System.message(error.code))")
+    }
+    do throws(JSONInputError) {
+      return try SchemaDescription(JSONText(bytes))
+    } catch {
+      throw CommandFailure(.failure, "\(file == "-" ? "standard input" : file): \(error)")
+    }
+  }
+
+  private func maximumActiveVersions() throws(CommandFailure) -> Int? {
+    guard let text = value(.maxVersions) else { return nil }
+    guard let count = Int(text), count >= 2 else {
+      throw usage("option --max-versions: '\(text)' is not a number from 2 on; a write needs two versions")
+    }
+    return count
+  }
+}

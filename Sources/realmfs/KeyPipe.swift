@@ -1,0 +1,21 @@
+// A key on its way to another process of ours: in a pipe, which nobody else can look into.
+import Glibc
+import RealmPages
+
+/// The reading end of a pipe that holds a key, for a child process to inherit.
+final class KeyPipe {
+  /// What the child reads from.
+  let descriptor: Int32
+
+  /// Fills a pipe.
+  init(_ key: EncryptionKey) throws(CommandFailure) {
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { throw CommandFailure(.failure, "pipe: \(System.message(errno))") }
+    descriptor = ends[0]
+    let code = key.write(to: ends[1])
+    close(ends[1])
+    if code != 0 { throw CommandFailure(.failure, "cannot hand the key on: \(System.message(code))") }
+  }
+
+  deinit { close(descriptor) }
+}

@@ -1,0 +1,95 @@
+// `mount --migrate CMD`: a command works on the new version of a realm as a directory, with the old one beside it,
+// before the new one takes the place of the realm. Until then the realm is as it was, and nobody else can open it.
+import Glibc
+import RealmPages
+
+/// A migration by a command.
+struct Migration {
+  private let configuration: Configuration
+  private let command: String
+
+  /// `command` is run by /bin/sh with the directories in $REALMFS_OLD and $REALMFS_NEW.
+  init(_ configuration: Configuration, command: String) {
+    self.configuration = configuration
+    self.command = command
+  }
+
+  /// Whether the schema version of the realm is to grow.
+  func isNeeded() throws(CommandFailure) -> Bool {
+    guard let wanted = configuration.schema?.version, access(configuration.path, F_OK) == 0 else { return false }
+    var probe = configuration
+    probe.mode = .immutable
+    let snapshot = try RealmSource(probe).latest()
+    do throws(FormatError) {
+      guard let stored = try snapshot.schemaVersion() else { return false }
+      return stored < wanted
+    } catch { throw CommandFailure(error, reading: configuration.path) }
+  }
+
+  /// Gives a copy of the realm the schema, runs the command, and puts the copy in the place of the realm if the command
+  /// ends with 0.
+  func run() throws(CommandFailure) {
+    let path = configuration.path
+    let staging = try Staging(for: path, .anything)
+    // Who serves a mount takes signals in another way.
+    defer { Interruption.unwatch() }
+    let folder = staging.folder
+    let result: Result<Bool, CommandFailure>
+    do throws(CopyError) {
+      result = try RealmCopy.exchange(configuration, byCopyIn: folder) { (copy) throws(CommandFailure) in
+        try migrate(copy, in: folder)
+        try Interruption.check()
+        return true
+      }
+    } catch { throw CommandFailure(error, path: path) }
+    _ = try result.get()
+  }
+
+  private func migrate(_ copy: String, in folder: String) throws(CommandFailure) {
+    var staged = configuration
+    staged.path = copy
+    staged.migration = { _, _, _ in }
+    do throws(TransactionError) { _ = try RealmWriter.open(staged, create: false) } catch {
+      throw CommandFailure(error, path: configuration.path)
+    }
+    let old = try mountPoint("old", in: folder), new = try mountPoint("new", in: folder)
+    try mount(configuration.path, on: old, options: ["--immutable"])
+    defer { MountPoint.detach(old) }
+    try mount(copy, on: new, options: [])
+    setenv("REALMFS_OLD", old, 1)
+    setenv("REALMFS_NEW", new, 1)
+    let status = System.run(["/bin/sh", "-c", command])
+    unsetenv("REALMFS_OLD")
+    unsetenv("REALMFS_NEW")
+    do throws(CommandFailure) { try MountPoint.unmount(new, isLazy: false) } catch {
+      // What still writes there writes to a copy that nobody keeps.
+      MountPoint.detach(new)
+      throw error
+    }
+    guard status == 0 else {
+      let end = status.map { $0 > 128 ? "signal \($0 - 128)" : "exit status \($0)" } ?? "an error: it cannot be run"
+      throw CommandFailure(
+        .failure,
+        "\(configuration.path): the migration command ended with \(end), so nothing was changed"
+      )
+    }
+  }
+
+  private func mountPoint(_ name: String, in folder: String) throws(CommandFailure) -> String {
+    let path = folder + "/" + name
+    if mkdir(path, 0o700) != 0 { throw CommandFailure(.unreadable, "\(path): mkdir: \(System.message(errno))") }
+    return path
+  }
+
+  /// Mounts by this same program, in a process of its own; the key goes through a pipe.
+  private func mount(_ file: String, on point: String, options: [String]) throws(CommandFailure) {
+    var words = ["/proc/self/exe", "mount"] + options
+    let key = try configuration.encryptionKey.map { (key) throws(CommandFailure) in try KeyPipe(key) }
+    if let key { words += ["--key-fd", "\(key.descriptor)"] }
+    let status = System.run(words + [file, point])
+    withExtendedLifetime(key) {}
+    if status != 0 {
+      throw CommandFailure(.failure, "\(configuration.path): the migration cannot show the realm on \(point)")
+    }
+  }
+}
