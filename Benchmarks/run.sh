@@ -6,9 +6,10 @@
 #   BENCH_LIST=1000000      objects of the large realm (list, class, live, memory)
 #   BENCH_OBJECTS=100000    objects that are read (cat, stat, grep)
 #   BENCH_ROUNDS=3          runs of each side, in turns; the medians count
+#   BENCH_COMMANDS=300000   objects that are imported, exported and copied
 #   BENCH_ONLY="cat grep"   only these measures
 #   REALMFS=PATH            the program (default: .build/release/realmfs)
-#   REALM2JSON=PATH         realm-core's realm2json, the peer of "class"
+#   REALM2JSON=PATH         realm-core's realm2json, the peer of "class" and "export"
 #   TMPDIR=PATH             a directory on a local file system (default: /var/tmp)
 set -euo pipefail
 export LC_ALL=C
@@ -17,8 +18,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 realmfs=${REALMFS:-$here/../.build/release/realmfs}
 large=${BENCH_LIST:-1000000}
 small=${BENCH_OBJECTS:-100000}
+commands=${BENCH_COMMANDS:-300000}
 rounds=${BENCH_ROUNDS:-3}
-only=${BENCH_ONLY:-list list-find cat stat grep class live memory share open}
+only=${BENCH_ONLY:-list list-find cat stat grep class live memory share open import import-csv export backup}
 engine=$(dirname "$realmfs")/WriteBench
 
 say() { echo "bench: $*" >&2; }
@@ -200,6 +202,79 @@ measure_engine() {
 }
 line_field() { sed -E "s/.*\"$1\":([0-9]+).*/\1/"; }
 
+# compare_commands NAME TARGET WHAT OURS PEER: two functions in turns. What `before_command` does does not
+# count.
+compare_commands() {
+  local name=$1 target=$2 what=$3 ours=$4 peer=$5 round our_times=() peer_times=()
+  say "$name: $what"
+  for ((round = 0; round <= rounds; round++)); do
+    before_command
+    timed "$ours"
+    ((round == 0)) || our_times+=("$elapsed")
+    timed "$peer"
+    ((round == 0)) || peer_times+=("$elapsed")
+  done
+  report "$name" "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms "$target" "$what"
+}
+
+# What the commands below work on: a realm, its text in two forms, and a realm with the same classes but no items.
+make_command_files() {
+  [[ -e $work/some.realm ]] && return 0
+  say "making a realm of $commands objects and its exports"
+  python3 "$here/make_realm.py" "$commands" "$work/some.realm" 2>/dev/null
+  "$realmfs" export "$work/some.realm" "$work/some.jsonl"
+  "$realmfs" export --format csv "$work/some.realm" "$work/some.csv"
+  "$realmfs" schema "$work/some.realm" >"$work/some.json"
+  "$realmfs" create --schema "$work/some.json" "$work/none.realm"
+  "$realmfs" import "$work/none.realm" "$work/some.jsonl/Owner.jsonl"
+}
+before_command() {
+  cp "$work/none.realm" "$work/new.realm"
+  rm -f "$work/new.sqlite" "$work/copy.realm" "$work/copy"
+}
+import_lines() { "$realmfs" import "$work/new.realm" "$work/some.jsonl/Item.jsonl"; }
+import_csv() { "$realmfs" import "$work/new.realm" "$work/some.csv/Item.csv"; }
+# The indexes are those that the realm has: one on the primary key, one for the way back along links.
+import_peer() {
+  sqlite3 "$work/new.sqlite" \
+    "CREATE TABLE Item (_id INTEGER UNIQUE, name TEXT, quantity INTEGER, price REAL, active INTEGER, created TEXT,
+       owner INTEGER);
+     CREATE INDEX owners ON Item (owner);" \
+    ".import --csv --skip 1 $work/some.csv/Item.csv Item"
+}
+export_lines() { "$realmfs" export --class Item "$work/some.realm" - >/dev/null; }
+export_peer() { "$REALM2JSON" "$work/some.realm" >/dev/null; }
+back_up() { "$realmfs" backup "$work/some.realm" "$work/copy.realm" >/dev/null; }
+# The copy is synced, as that of a backup is.
+back_up_peer() { cp "$work/some.realm" "$work/copy" && sync "$work/copy"; }
+
+compare_all_commands() {
+  local name
+  for name in import import-csv export backup; do
+    wanted "$name" || continue
+    make_command_files
+    case $name in
+    import*)
+      if ! command -v sqlite3 >/dev/null; then
+        say "$name: skipped; sqlite3 is not installed"
+      elif [[ $name == import ]]; then
+        compare_commands import 1.25 "import of $commands JSON Lines / sqlite3 .import of CSV" import_lines import_peer
+      else
+        compare_commands import-csv 1.25 "import of $commands records of CSV / sqlite3 .import" import_csv import_peer
+      fi
+      ;;
+    export)
+      if [[ -x ${REALM2JSON:-} ]]; then
+        compare_commands export 0.333 "export of $commands objects / realm2json" export_lines export_peer
+      else
+        say "export: skipped; REALM2JSON does not name realm-core's realm2json"
+      fi
+      ;;
+    backup) compare_commands backup 1.11 "backup of $commands objects / cp and sync" back_up back_up_peer ;;
+    esac
+  done
+}
+
 # --- the realms and the files ----------------------------------------------------------------------------------------
 
 large_realm=$work/large.realm
@@ -208,10 +283,12 @@ tiny_realm=$work/tiny.realm
 large_files=$work/large
 small_files=$work/small
 
-say "making realms of 10, $small and $large objects in $work"
+say "making realms in $work"
 python3 "$here/make_realm.py" 10 "$tiny_realm" 2>/dev/null
-python3 "$here/make_realm.py" "$small" "$small_realm" 2>/dev/null
-python3 "$here/make_realm.py" "$large" "$large_realm" 2>/dev/null
+for measure in cat stat grep; do wanted $measure && small_wanted=1; done
+for measure in list list-find class live memory; do wanted $measure && large_wanted=1; done
+[[ -z ${small_wanted:-} ]] || python3 "$here/make_realm.py" "$small" "$small_realm" 2>/dev/null
+[[ -z ${large_wanted:-} ]] || python3 "$here/make_realm.py" "$large" "$large_realm" 2>/dev/null
 
 if ! command -v bindfs >/dev/null && [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
   say "installing bindfs"
@@ -250,6 +327,7 @@ compare_class
 compare_live
 measure_memory
 measure_engine
+compare_all_commands
 
 {
   echo

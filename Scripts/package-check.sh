@@ -10,6 +10,8 @@ command -v debootstrap >/dev/null || {
 }
 
 root=$(mktemp -d)
+# An ordinary user mounts there too.
+chmod 755 "$root"
 trap 'umount -lR "$root" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT
 # The package's own dependencies come with the system, so that the test installs nothing but the package.
 include=fuse3,libfuse3-3,libsqlite3-0,libssl3,libstdc++6,mount,jq,man-db

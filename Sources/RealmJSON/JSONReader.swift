@@ -115,18 +115,24 @@ struct JSONReader {
   }
 
   private func checkNames(of container: Int) throws(JSONInputError) {
-    var names: [Int] = []
-    var next = container + 1
-    while next < nodes.count {
-      names.append(next)
-      next = Int(nodes[next + 1].end)
-    }
     var twice: Int?
-    if names.count <= Self.fewMembers {
-      for (position, name) in names.enumerated() {
-        for other in names[..<position] where content(name) == content(other) { twice = twice ?? name }
+    if nodes[container].length <= Self.fewMembers {
+      var name = container + 1
+      while name < nodes.count {
+        var other = container + 1
+        while other < name {
+          if nodes[other].length == nodes[name].length, content(other) == content(name) { twice = twice ?? name }
+          other = Int(nodes[other + 1].end)
+        }
+        name = Int(nodes[name + 1].end)
       }
     } else {
+      var names: [Int] = []
+      var next = container + 1
+      while next < nodes.count {
+        names.append(next)
+        next = Int(nodes[next + 1].end)
+      }
       names.sort { (a, b) in
         let order = compare(content(a), content(b))
         return order == 0 ? a < b : order < 0

@@ -76,40 +76,43 @@ public struct JSONText: Sendable {
 
   /// The nodes of the elements of an array.
   func elements(_ node: Int) -> Elements {
-    Elements(text: self, position: node + 1, end: kind(node) == .array ? Int(nodes[node].end) : 0)
+    Elements(nodes: nodes, position: node + 1, end: kind(node) == .array ? Int(nodes[node].end) : 0)
   }
 
   /// The names and values of the members of an object, in the order of the text.
   func members(_ node: Int) -> Members {
-    Members(text: self, position: node + 1, end: kind(node) == .object ? Int(nodes[node].end) : 0)
+    Members(nodes: nodes, position: node + 1, end: kind(node) == .object ? Int(nodes[node].end) : 0)
   }
 
   /// The value of the member with this name; nil if there is none, or this is no object.
   func member(_ name: String, of node: Int) -> Int? {
-    for member in members(node) where content(member.name).elementsEqual(name.utf8) { return member.value }
+    let length = name.utf8.count
+    for member in members(node) where nodes[member.name].length == length {
+      if content(member.name).elementsEqual(name.utf8) { return member.value }
+    }
     return nil
   }
 
   struct Elements: Sequence, IteratorProtocol {
-    fileprivate let text: JSONText
+    fileprivate let nodes: [Node]
     fileprivate var position: Int
     fileprivate let end: Int
 
     mutating func next() -> Int? {
       guard position < end else { return nil }
-      defer { position = Int(text.nodes[position].end) }
+      defer { position = Int(nodes[position].end) }
       return position
     }
   }
 
   struct Members: Sequence, IteratorProtocol {
-    fileprivate let text: JSONText
+    fileprivate let nodes: [Node]
     fileprivate var position: Int
     fileprivate let end: Int
 
     mutating func next() -> (name: Int, value: Int)? {
       guard position < end else { return nil }
-      defer { position = Int(text.nodes[position + 1].end) }
+      defer { position = Int(nodes[position + 1].end) }
       return (position, position + 1)
     }
   }

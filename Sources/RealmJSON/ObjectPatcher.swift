@@ -95,7 +95,39 @@ public final class ObjectPatcher {
         facts.kind == .embedded ? "embedded: its objects are written inside of others" : "asymmetric: read-only"
       throw JSONInputError(.forbidden, "class \(facts.name) is \(kind)")
     }
-    let (object, isNew) = try resolve(target, text, facts, transaction)
+    switch try resolve(target, text, facts, transaction) {
+    case .existing(let object): return try change(object, isNew: false, text, facts, transaction)
+    case .new(let new): return try make(new, text, facts, transaction)
+    }
+  }
+
+  // MARK: the object
+
+  /// An object that is not there yet.
+  private struct NewObject {
+    var primaryKey: Value?
+    var key: ObjKey?
+    /// The value that the engine's refusal is about.
+    var node = JSONText.root
+    /// Whether it was not looked for.
+    var mayExist = false
+  }
+
+  private enum Resolution {
+    case existing(ObjKey)
+    case new(NewObject)
+  }
+
+  /// Whether the last upsert made an object: then the next one will, most likely.
+  private var expectsNew = false
+
+  private func change(
+    _ object: ObjKey,
+    isNew: Bool,
+    _ text: JSONText,
+    _ facts: ClassFacts,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> PatchOutcome {
     var plan = ObjectPlan(text, self, missingLinks)
     try plan.addObject(JSONText.root, facts, object, isNew: isNew, mode: mode, depth: 0, transaction)
     let hasChanged = isNew || !plan.steps.isEmpty
@@ -103,33 +135,91 @@ public final class ObjectPatcher {
     return PatchOutcome(object: object, wasCreated: isNew, hasChanged: hasChanged, missingLinks: missing)
   }
 
-  // MARK: the object
+  /// Makes an object with all its values at once.
+  private func make(
+    _ new: NewObject,
+    _ text: JSONText,
+    _ facts: ClassFacts,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> PatchOutcome {
+    var plan = ObjectPlan(text, self, missingLinks)
+    plan.ownName = (new.primaryKey ?? new.key.map { .int($0.value) }).map { (facts.key, $0) }
+    do throws(JSONInputError) {
+      try plan.addObject(JSONText.root, facts, ObjectPlan.unmade, isNew: true, mode: mode, depth: 0, transaction)
+    } catch {
+      // The link may lead to the object itself.
+      guard case .linkTargetMissing = error.kind else { throw error }
+      return try makeInSteps(new, text, facts, transaction)
+    }
+    let object: ObjKey
+    do throws(TransactionError) { object = try create(new, facts, plan.values, transaction) } catch {
+      // Nothing was changed. Step by step the refusal is about one value, whose place can be told.
+      return try makeInSteps(new, text, facts, transaction)
+    }
+    expectsNew = true
+    let missing = try plan.apply(to: object, transaction)
+    return PatchOutcome(object: object, wasCreated: true, hasChanged: true, missingLinks: missing)
+  }
+
+  /// Makes an object with its defaults, and changes it. If it exists after all, it is only changed.
+  private func makeInSteps(
+    _ new: NewObject,
+    _ text: JSONText,
+    _ facts: ClassFacts,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> PatchOutcome {
+    schema.forgetObjects()
+    let object: ObjKey, isNew: Bool
+    do throws(TransactionError) {
+      if new.mayExist, let key = new.primaryKey, let known = try transaction.objectKey(facts.key, primaryKey: key) {
+        (object, isNew) = (known, false)
+      } else {
+        (object, isNew) = (try create(new, facts, [], transaction), true)
+      }
+    } catch {
+      throw text.error(error, at: new.node)
+    }
+    expectsNew = isNew
+    return try change(object, isNew: isNew, text, facts, transaction)
+  }
+
+  private func create(
+    _ new: NewObject,
+    _ facts: ClassFacts,
+    _ values: [(ColKey, Value)],
+    _ transaction: borrowing WriteTransaction
+  ) throws(TransactionError) -> ObjKey {
+    if let primaryKey = new.primaryKey {
+      return try transaction.create(facts.key, primaryKey: primaryKey, values: values)
+    }
+    return try transaction.create(facts.key, key: new.key, values: values)
+  }
 
   private func resolve(
     _ target: PatchTarget,
     _ text: JSONText,
     _ facts: ClassFacts,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> (ObjKey, isNew: Bool) {
+  ) throws(JSONInputError) -> Resolution {
     switch target {
     case .object(let key):
       guard try schema.contains(facts, key, transaction) else {
         throw JSONInputError(.missingObject, "\(facts.name) object \(key) does not exist any more")
       }
       try checkPrimaryKey(text, facts, key, transaction)
-      return (key, false)
+      return .existing(key)
     case .keyed(let key):
       if facts.primaryKey != nil {
         throw JSONInputError(.keyMismatch, "class \(facts.name) has a primary key; name the object by that")
       }
-      return (try create(text, facts, transaction, key: key), true)
+      return .new(NewObject(key: key))
     case .new, .named, .upsert: break
     }
     guard let column = facts.primaryKey else {
       if case .named = target {
         throw JSONInputError(.keyMismatch, "class \(facts.name) has no primary key; name the object by a number")
       }
-      return (try create(text, facts, transaction, key: nil), true)
+      return .new(NewObject())
     }
     let told = try text.primaryKey(of: column)
     var wanted = told
@@ -146,26 +236,19 @@ public final class ObjectPatcher {
     guard let wanted else {
       throw text.error(.keyMismatch, at: JSONText.root, "the primary key \"\(column.name)\" is missing; add it")
     }
-    let node = text.member(column.name, of: JSONText.root) ?? JSONText.root
+    var new = NewObject(primaryKey: wanted)
+    new.node = text.member(column.name, of: JSONText.root) ?? JSONText.root
+    guard case .upsert = target else { return .new(new) }
+    if expectsNew {
+      new.mayExist = true
+      return .new(new)
+    }
     do throws(TransactionError) {
-      if case .upsert = target, let key = try transaction.objectKey(facts.key, primaryKey: wanted) {
-        return (key, false)
-      }
-      return (try transaction.create(facts.key, primaryKey: wanted), true)
+      if let key = try transaction.objectKey(facts.key, primaryKey: wanted) { return .existing(key) }
     } catch {
-      throw text.error(error, at: node)
+      throw text.error(error, at: new.node)
     }
-  }
-
-  private func create(
-    _ text: JSONText,
-    _ facts: ClassFacts,
-    _ transaction: borrowing WriteTransaction,
-    key: ObjKey?
-  ) throws(JSONInputError) -> ObjKey {
-    do throws(TransactionError) { return try transaction.create(facts.key, key: key) } catch {
-      throw text.error(error, at: JSONText.root)
-    }
+    return .new(new)
   }
 
   private func checkPrimaryKey(

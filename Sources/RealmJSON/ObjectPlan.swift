@@ -1,7 +1,8 @@
 // What differs between a text and an object, as a list of single changes in the order in which they are made.
 //
 // Positions in a list are those at the time of the change: elements are replaced before any is inserted or removed, and
-// what is inside of an element is changed before that.
+// what is inside of an element is changed before that. An object that is still to be made is planned as `unmade`: what
+// it can be made with are values, the embedded objects in it are steps.
 
 import RealmPages
 
@@ -42,7 +43,15 @@ struct ObjectPlan {
   let patcher: ObjectPatcher
   let missingLinks: MissingLinks
   private(set) var steps: [PatchStep] = []
+  /// What an object that is still to be made is made with.
+  private(set) var values: [(ColKey, Value)] = []
   private var missing = 0
+
+  /// By what links would name the object that is still to be made: with such a link it must exist before it is planned.
+  var ownName: (table: TableKey, key: Value)?
+
+  /// In place of the key of an object that is still to be made.
+  static let unmade = ObjKey.none
 
   private var schema: SchemaFacts { patcher.schema }
 
@@ -58,6 +67,9 @@ struct ObjectPlan {
     let object: ObjKey
     let column: Column
     var path: [PathStep] = []
+
+    /// Whether this is a property, as a whole, of an object that is still to be made.
+    var isUnmade: Bool { object == ObjectPlan.unmade && path.isEmpty }
 
     func at(_ step: PathStep) -> Place {
       Place(facts: facts, object: object, column: column, path: path + [step])
@@ -84,7 +96,7 @@ struct ObjectPlan {
 
   // MARK: objects
 
-  /// Plans an object. One that `isNew` holds its defaults and is not read.
+  /// Plans an object. One that `isNew` holds its defaults and is not read; so does one that is `unmade`.
   mutating func addObject(
     _ node: Int,
     _ facts: ClassFacts,
@@ -108,6 +120,10 @@ struct ObjectPlan {
       isNamed[index] = true
       // The primary key was compared already.
       if index == facts.primaryKeyIndex { continue }
+      if object == Self.unmade, facts.isScalar[index], text.kind(value) != .null {
+        values.append((facts.columns[index].key, try text.scalar(value, as: facts.columns[index].type)))
+        continue
+      }
       let stored = isNew ? nil : try schema.value(facts, object, index, transaction)
       let place = Place(facts: facts, object: object, column: facts.columns[index])
       try addProperty(value, place, stored, depth, transaction)
@@ -128,8 +144,8 @@ struct ObjectPlan {
   /// The property with the name in the text; most texts name them in the order of the schema.
   private func propertyIndex(_ name: Int, _ facts: ClassFacts, _ expected: Int) throws(JSONInputError) -> Int {
     let bytes = text.content(name)
-    if expected < facts.columns.count, facts.columns[expected].name.utf8.elementsEqual(bytes) { return expected }
-    if let index = facts.columns.firstIndex(where: { $0.name.utf8.elementsEqual(bytes) }) { return index }
+    if expected < facts.names.count, isEqual(facts.names[expected], bytes) { return expected }
+    if let index = facts.names.firstIndex(where: { isEqual($0, bytes) }) { return index }
     let names = facts.columns.prefix(12).map(\.name).joined(separator: ", ")
     let known = facts.columns.isEmpty ? "it has none" : "it has \(names)\(facts.columns.count > 12 ? ", .." : "")"
     throw text.error(
@@ -137,6 +153,10 @@ struct ObjectPlan {
       at: name,
       "class \(facts.name) has no property \"\(text.shown(name))\"; \(known)"
     )
+  }
+
+  private func isEqual(_ name: [UInt8], _ bytes: ArraySlice<UInt8>) -> Bool {
+    name.count == bytes.count && name.elementsEqual(bytes)
   }
 
   private mutating func addDefault(_ node: Int, _ place: Place, _ stored: ValueView) throws(JSONInputError) {
@@ -212,7 +232,7 @@ struct ObjectPlan {
     } else if case .null = value {
       return
     }
-    add(.put(value), place, node)
+    if place.isUnmade { values.append((place.column.key, value)) } else { add(.put(value), place, node) }
   }
 
   private func embeddedClass(
@@ -317,8 +337,9 @@ struct ObjectPlan {
     if target.kind == .embedded {
       throw text.error(.wrongType, at: node, "class \(target.name) is embedded: nothing can link to its objects")
     }
-    if let object = try targetKey(id, target, isReference, transaction) { return .link(target.key, object) }
-    if missingLinks == .leaveOut {
+    var isOwnName = false
+    if let object = try targetKey(id, target, isReference, transaction, &isOwnName) { return .link(target.key, object) }
+    if missingLinks == .leaveOut, !isOwnName {
       missing += 1
       return nil
     }
@@ -335,10 +356,12 @@ struct ObjectPlan {
     _ id: Int,
     _ target: ClassFacts,
     _ isReference: Bool,
-    _ transaction: borrowing WriteTransaction
+    _ transaction: borrowing WriteTransaction,
+    _ isOwnName: inout Bool
   ) throws(JSONInputError) -> ObjKey? {
     guard let column = target.primaryKey else {
       guard case .int(let key) = try text.scalar(id, as: .int) else { return nil }
+      if let ownName { isOwnName = ownName.table == target.key && ownName.key == .int(key) }
       return try schema.contains(target, ObjKey(key), transaction) ? ObjKey(key) : nil
     }
     let key: Value
@@ -348,6 +371,7 @@ struct ObjectPlan {
     } else {
       key = try text.scalar(id, as: column.type)
     }
+    if let ownName { isOwnName = ownName.table == target.key && ownName.key == key }
     do throws(TransactionError) { return try transaction.objectKey(target.key, primaryKey: key) } catch {
       throw text.error(error, at: id)
     }
@@ -390,6 +414,10 @@ struct ObjectPlan {
       if let value = try self.element(element, place.column, transaction) { items.append((element, value)) }
     }
     guard var list = stored, list.count > 0 else {
+      if place.isUnmade {
+        if !items.isEmpty { values.append((place.column.key, .list(items.map(\.value)))) }
+        return
+      }
       for (index, item) in items.enumerated() { add(.insert(item.value), place.at(.index(index)), item.node) }
       return
     }
@@ -458,6 +486,10 @@ struct ObjectPlan {
       if case .dictionary = value { throw text.mismatch(element, "one value; a set holds no collections") }
       if !known.take(value) { added.append((element, value)) }
     }
+    if place.isUnmade {
+      if !added.isEmpty { values.append((place.column.key, .list(added.map(\.value)))) }
+      return
+    }
     for value in known.rest {
       // Links to objects that do not exist yet do not show.
       if case .link(_, let key) = value, key.isUnresolved { continue }
@@ -512,6 +544,15 @@ struct ObjectPlan {
   ) throws(JSONInputError) {
     guard let entries = try entries(node) else {
       throw text.mismatch(node, "an object; names with $ need {\"$dictionary\": {..}}")
+    }
+    if place.isUnmade, try embeddedClass(place.column, transaction) == nil {
+      var made: [Value.Entry] = []
+      for entry in entries {
+        let value = try element(entry.node, place.column, transaction) ?? .null
+        made.append(Value.Entry(key: Array(entry.key), value: value))
+      }
+      if !made.isEmpty { values.append((place.column.key, .dictionary(made))) }
+      return
     }
     var next = 0
     if var dictionary = stored {
@@ -641,25 +682,32 @@ struct ObjectPlan {
 
   // MARK: making it so
 
-  /// Makes the changes. Returns the number of links that were left out.
-  consuming func apply(_ transaction: borrowing WriteTransaction) throws(JSONInputError) -> Int {
+  /// Makes the changes; `made` is the object that was still to be made. Returns the number of links that were left out.
+  consuming func apply(
+    to made: ObjKey = Self.unmade,
+    _ transaction: borrowing WriteTransaction
+  ) throws(JSONInputError) -> Int {
     var missing = missing
     for step in steps {
       schema.forgetObjects()
-      let made: ObjKey?
-      do throws(TransactionError) { made = try Self.apply(step, transaction) } catch {
+      let embedded: ObjKey?
+      let object = step.object == Self.unmade ? made : step.object
+      do throws(TransactionError) { embedded = try Self.apply(step, to: object, transaction) } catch {
         throw text.error(error, at: step.node)
       }
-      if let made, let target = step.column.targetTable { missing += try fill(step, target, made, transaction) }
+      if let embedded, let target = step.column.targetTable {
+        missing += try fill(step, target, embedded, transaction)
+      }
     }
     return missing
   }
 
   private static func apply(
     _ step: PatchStep,
+    to object: ObjKey,
     _ transaction: borrowing WriteTransaction
   ) throws(TransactionError) -> ObjKey? {
-    let (table, object, column) = (step.table, step.object, step.column.key)
+    let (table, column) = (step.table, step.column.key)
     let path = Array(step.path.dropLast())
     switch (step.change, step.path.last) {
     case (.put(let value), nil): try transaction.set(table, object, column, value)

@@ -101,6 +101,7 @@ extension JSONText {
   }
 
   private func int(_ node: Int) throws(JSONInputError) -> Int64 {
+    if let value = shortInteger(node) { return value }
     guard let text = numberNode(node), let number = NumberText(content(text)) else {
       throw mismatch(node, Self.example(of: .int))
     }
@@ -110,6 +111,24 @@ extension JSONText {
     case .outOfRange:
       throw error(.outOfRange, at: node, "\(shown(text)) is not from \(Int64.min) to \(Int64.max)")
     }
+  }
+
+  /// A bare number of up to 18 digits and nothing else, as nearly all are; nil for any other value.
+  private func shortInteger(_ node: Int) -> Int64? {
+    guard nodes[node].kind == .number else { return nil }
+    var index = Int(nodes[node].content)
+    let end = index + Int(nodes[node].length)
+    let isNegative = bytes[index] == UInt8(ascii: "-")
+    if isNegative { index += 1 }
+    if end - index > 18 { return nil }
+    var value: Int64 = 0
+    while index < end {
+      let digit = bytes[index] &- UInt8(ascii: "0")
+      if digit > 9 { return nil }
+      value = value &* 10 &+ Int64(digit)
+      index += 1
+    }
+    return isNegative ? -value : value
   }
 
   private func double(_ node: Int) throws(JSONInputError) -> Double {

@@ -9,6 +9,10 @@ final class ClassFacts {
   let name: String
   let kind: TableKind
   let columns: [Column]
+  /// The names of the properties as they stand in a text.
+  let names: [[UInt8]]
+  /// Which properties are one value that is neither a link nor mixed.
+  let isScalar: [Bool]
   let primaryKeyIndex: Int?
 
   init(_ table: Table) {
@@ -16,6 +20,8 @@ final class ClassFacts {
     name = table.className ?? table.name
     kind = table.kind
     columns = table.columns
+    names = columns.map { Array($0.name.utf8) }
+    isScalar = columns.map { $0.collection == nil && $0.type != .mixed && $0.type != .link }
     primaryKeyIndex = table.primaryKeyIndex
   }
 
@@ -25,6 +31,8 @@ final class ClassFacts {
 /// The classes of a transaction, each looked at once.
 final class SchemaFacts {
   private var classes: [TableKey: ClassFacts] = [:]
+  /// The class that was asked for last.
+  private var last: ClassFacts?
   private var names: [String: TableKey] = [:]
   /// Valid until the next change of the transaction.
   private var cursors: [TableKey: ObjectCursor] = [:]
@@ -33,10 +41,15 @@ final class SchemaFacts {
   func forgetObjects() { if !cursors.isEmpty { cursors = [:] } }
 
   func facts(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassFacts {
-    if let known = classes[key] { return known }
+    if let last, last.key == key { return last }
+    if let known = classes[key] {
+      last = known
+      return known
+    }
     do throws(TransactionError) {
       let facts = ClassFacts(try transaction.table(key))
       classes[key] = facts
+      last = facts
       return facts
     } catch { throw JSONInputError(.transaction(error), error.description) }
   }

@@ -10,6 +10,29 @@ struct CSVRecord {
     var isQuoted: Bool
   }
 
+  /// Where the fields of one place in the records belong.
+  struct Target {
+    /// The name as JSON, with the colon.
+    let name: [UInt8]
+    let column: Column?
+    /// The type whose text the field is; nil for JSON and for properties that do not exist.
+    let type: ValueType?
+
+    /// `keyType` tells the type of the primary key of a class.
+    init(_ name: String, _ column: Column?, keyType: (TableKey) -> ValueType?) {
+      let out = OutputBuffer()
+      out.append(quoted: name)
+      out.append(":")
+      self.name = out.bytes
+      self.column = column
+      switch column {
+      case let column? where column.collection == nil && column.type != .mixed:
+        type = column.type == .link ? column.targetTable.flatMap(keyType) ?? .int : column.type
+      default: type = nil
+      }
+    }
+  }
+
   let fields: [Field]
 
   /// Takes a record apart.
@@ -46,42 +69,28 @@ struct CSVRecord {
     self.fields = fields
   }
 
-  /// The record as the JSON of an object of a class. `keyType` tells the type of the primary key of a class.
-  func json(_ header: [String], _ columns: [Column], keyType: (TableKey) -> ValueType?) -> [UInt8] {
+  /// The record as the JSON of an object of a class.
+  func json(_ targets: [Target]) -> [UInt8] {
     let out = OutputBuffer()
     out.append("{")
     var isFirst = true
-    for (name, field) in zip(header, fields) {
-      let column = columns.first { $0.name == name }
+    for (target, field) in zip(targets, fields) {
       // What does not say anything leaves out the property, unless it can be null.
       let isNull = field.bytes.isEmpty && !field.isQuoted
-      if isNull, let column, !column.isNullable || column.collection != nil { continue }
+      if isNull, let column = target.column, !column.isNullable || column.collection != nil { continue }
       if !isFirst { out.append(",") }
       isFirst = false
-      out.append(quoted: name)
-      out.append(":")
-      if isNull { out.append("null") } else { Self.append(field.bytes, column, keyType, out) }
+      Self.append(raw: target.name, out)
+      if isNull { out.append("null") } else { Self.append(field.bytes, target, out) }
     }
     out.append("}")
     return out.bytes
   }
 
-  private static func append(
-    _ bytes: [UInt8],
-    _ column: Column?,
-    _ keyType: (TableKey) -> ValueType?,
-    _ out: OutputBuffer
-  ) {
-    guard let column else { return append(raw: bytes, out) }
-    if column.collection != nil || column.type == .mixed { return append(raw: bytes, out) }
-    var type = column.type
+  private static func append(_ bytes: [UInt8], _ target: Target, _ out: OutputBuffer) {
+    guard let type = target.type else { return append(raw: bytes, out) }
     let isJSON = bytes.first == UInt8(ascii: "{") || bytes.first == UInt8(ascii: "\"")
-    if type == .link {
-      if isJSON { return append(raw: bytes, out) }
-      type = column.targetTable.flatMap(keyType) ?? .int
-    } else if isJSON && type != .string {
-      return append(raw: bytes, out)
-    }
+    if isJSON && (type != .string || target.column?.type == .link) { return append(raw: bytes, out) }
     switch type {
     case .int, .bool: append(raw: bytes, out)
     case .float, .double:

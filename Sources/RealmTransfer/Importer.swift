@@ -278,8 +278,7 @@ public struct Importer {
     if fields.fields.count != header.count {
       throw .rejected("\(place(of: record)): \(fields.fields.count) fields instead of \(header.count)")
     }
-    let facts = try state.facts(table, transaction)
-    return try json(fields.json(header, facts.columns) { facts.keyTypes[$0] }, record)
+    return try json(fields.json(state.targets(header, table, transaction)), record)
   }
 
   /// The object that a record is for, and the one that it is for if the first exists.
@@ -323,6 +322,10 @@ public struct Importer {
     private let patcher: ObjectPatcher
     private var tables: [String: TableKey] = [:]
     private var known: [TableKey: Facts] = [:]
+    /// What was asked for last; most records are of the same class as the one before.
+    private var lastTable: (name: String, key: TableKey)?
+    private var lastFacts: (key: TableKey, facts: Facts)?
+    private var lastHeader: (table: TableKey, names: [String], columns: [CSVRecord.Target])?
     /// Whether the last refusal was that an object exists.
     private(set) var lastWasDuplicate = false
 
@@ -331,7 +334,11 @@ public struct Importer {
     }
 
     func table(_ name: String, _ transaction: borrowing WriteTransaction) throws(Failure) -> TableKey? {
-      if let key = tables[name] { return key }
+      if let lastTable, lastTable.name == name { return lastTable.key }
+      if let key = tables[name] {
+        lastTable = (name, key)
+        return key
+      }
       do throws(TransactionError) {
         guard let key = try transaction.tableKey(named: Table.classPrefix + name) else { return nil }
         tables[name] = key
@@ -350,7 +357,11 @@ public struct Importer {
     }
 
     func facts(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(Failure) -> Facts {
-      if let facts = known[key] { return facts }
+      if let lastFacts, lastFacts.key == key { return lastFacts.facts }
+      if let facts = known[key] {
+        lastFacts = (key, facts)
+        return facts
+      }
       do throws(TransactionError) {
         let table = try transaction.table(key)
         var keyTypes: [TableKey: ValueType] = [:]
@@ -366,6 +377,22 @@ public struct Importer {
         known[key] = facts
         return facts
       } catch { throw .fatal(.transaction(error)) }
+    }
+
+    /// What the fields below a header of CSV mean in a class.
+    func targets(
+      _ header: [String],
+      _ key: TableKey,
+      _ transaction: borrowing WriteTransaction
+    ) throws(Failure) -> [CSVRecord.Target] {
+      // The records of a file share their header, so comparing it is one step.
+      if let lastHeader, lastHeader.table == key, lastHeader.names == header { return lastHeader.columns }
+      let facts = try facts(key, transaction)
+      let targets = header.map { name in
+        CSVRecord.Target(name, facts.columns.first { $0.name == name }) { facts.keyTypes[$0] }
+      }
+      lastHeader = (key, header, targets)
+      return targets
     }
 
     func patch(

@@ -13,14 +13,19 @@ enum InfoCommand {
       let facts = try source.onNewest { (snapshot) throws(CommandFailure) in try RealmFacts(source, snapshot) }
       output.print(arguments.has(.json) ? facts.json(holders).text : facts.text(holders))
     } catch {
+      // Where the key cannot be had, the file is looked at without it.
+      let wanted = try? RealmSource.configuration(path: path, arguments, .immutable)
+      let configuration = wanted ?? Configuration(path: path, encryptionKey: nil, mode: .immutable)
+      let diagnosis = FileDiagnosis(configuration, error)
       if arguments.has(.json) {
-        output.print(
-          JSONValue.object([
-            ("file", .string(path)), ("error", .string(error.message)), ("exitCode", .number(Int(error.code.rawValue))),
-          ]).text
-        )
-        try output.flush()
+        let told: [(String, JSONValue)] = [
+          ("file", .string(path)), ("error", .string(error.message)), ("exitCode", .number(Int(error.code.rawValue))),
+        ]
+        output.print(JSONValue.object(told + diagnosis.json(holders)).text)
+      } else {
+        output.print(diagnosis.text(holders))
       }
+      try output.flush()
       throw error
     }
     try output.flush()

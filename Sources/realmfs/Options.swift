@@ -64,7 +64,11 @@ enum Options {
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
       summary: "say what a file is, how large, which classes it has and who uses it",
       description: [
-        "If the file does not open, the message says why, and the exit code tells the reasons apart."
+        """
+        If the file does not open, the message says why, and the exit code tells the reasons apart. What the file \
+        looks like, which root its header selects, which versions can still be read and what to do is printed all the \
+        same.
+        """
       ]
     ),
     CommandSpec(

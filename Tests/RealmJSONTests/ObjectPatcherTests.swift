@@ -241,6 +241,41 @@ struct ObjectPatcherTests {
     }
   }
 
+  @Test("a new object may link to itself")
+  func ownLinks() throws {
+    let made = try realm.write(#"{"_id":5,"friend":5,"friends":[5,5],"any":{"$ref":"Person","$id":5}}"#)
+    #expect(made.wasCreated && made.missingLinks == 0)
+    #expect(try realm.value("friend", made.object) == "5")
+    #expect(try realm.value("friends", made.object) == "[5,5]")
+    #expect(try realm.problems().isEmpty)
+  }
+
+  @Test("one patcher takes new and known objects in any order")
+  func newAndKnown() throws {
+    let key = try realm.table("Person").key
+    let transaction = try realm.writer.begin()
+    let patcher = ObjectPatcher()
+    var made: [Bool] = []
+    for (id, city) in [(1, "A"), (2, "B"), (1, "C"), (3, "D"), (4, "E"), (2, "F")] {
+      let text = #"{"_id":\#(id),"friends":[1],"address":{"city":"\#(city)"}}"#
+      made.append(try patcher.apply(JSONText(Array(text.utf8)), to: .upsert, of: key, in: transaction).wasCreated)
+    }
+    #expect(made == [true, true, false, true, true, false])
+    _ = try transaction.commit()
+    #expect(try realm.table("Person").objectCount == 4)
+    let second = try realm.write(#"{"_id":2}"#)
+    #expect(!second.hasChanged)
+    #expect(try realm.text(second.object).contains(#""city":"F""#))
+    #expect(try realm.problems().isEmpty)
+  }
+
+  @Test("a value of a new object that the engine refuses is named with its place")
+  func refusedValue() throws {
+    let long = String(repeating: "x", count: 16_777_200)
+    let error = inputError { try realm.write(#"{"_id":1, "string":"\#(long)"}"#) }
+    #expect(error?.line == 1 && error?.column == 20 && error?.path == "string")
+  }
+
   @Test("links whose targets come later are left out, counted, and set by the same text")
   func missingLinks() throws {
     let text =

@@ -23,7 +23,7 @@ ok "make deb"
 mkdir "$scratch/again"
 REALMFS=$realmfs DEB_OUT=$scratch/again "$repository/Scripts/deb.sh" >/dev/null
 check "the same sources give the same package" cmp "$deb" "$scratch/again/$(basename "$deb")"
-if readelf -d "$realmfs" | grep -q RUNPATH; then
+if ldd "$realmfs" | grep -q libswiftCore; then
   skip "lintian: this is not a build for release"
 elif command -v lintian >/dev/null; then
   equal "lintian has nothing to say" "" \
@@ -99,10 +99,10 @@ check "mount -a takes the lines that are for it" inside mount -a
 equal "the encrypted realm is there, with the key of the line" "fuse.realmfs" "$(mount_type secret)"
 check_status "it is read-only" 1 'Read-only' touch "$data/secret/x"
 check "mount -a again does nothing" inside mount -a
-equal "there are two mounts" "2" "$(inside grep -c fuse.realmfs /proc/self/mounts)"
+equal "there are two mounts" "2" "$(inside grep -c ' /srv/realmfs-test/.* fuse.realmfs ' /proc/self/mounts)"
 check "umount" inside umount /srv/realmfs-test/people
 check "umount -a by type" inside umount -a -t fuse.realmfs
-equal "nothing is mounted" "0" "$(inside grep -c fuse.realmfs /proc/self/mounts)"
+equal "nothing is mounted" "0" "$(inside grep -c ' /srv/realmfs-test/.* fuse.realmfs ' /proc/self/mounts)"
 
 # As after a reboot: nothing of the former mounts is there, but for the files.
 rm -rf "$data"/*.lock "$data"/*.note "$data"/*.management

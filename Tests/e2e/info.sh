@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# `realmfs info` of files that do not open: what the file looks like, which versions are left, what to do, exit codes.
+source "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit
+
+# explains WHAT STATUS PATTERN FILE [OPTION]...: one line of the explanation matches, and JSON says the same.
+explains() {
+  local what=$1 status=$2 pattern=$3 file=$4
+  shift 4
+  check_status "$what" "$status" "$pattern" "$realmfs" info "$@" "$file"
+  equal "$what, in JSON" "$status true" \
+    "$("$realmfs" info --json "$@" "$file" 2>/dev/null | jq -r '"\(.exitCode) \(.looksLike | length > 0)"')"
+}
+
+people=$(copy_fixture people)
+explains "a missing file" 3 '^looks like +nothing' absent.realm
+explains "a directory" 3 '^looks like +a directory' "$scratch"
+: >zero.realm
+explains "an empty file" 4 '^looks like +an empty file' zero.realm
+printf 'just a text, long enough for a header' >text.realm
+explains "a text" 5 '^looks like +a text' text.realm
+head -c 8192 /dev/zero >zeros.realm
+explains "a file of zeros" 5 '^looks like +a file that begins with zeros' zeros.realm
+printf 'SQLite format 3\0 and more of the database' >sqlite.realm
+explains "another database" 5 '^looks like +a SQLite database' sqlite.realm
+gzip -c "$people" >packed.realm
+explains "an archive" 5 '^looks like +a gzip archive: unpack it first' packed.realm
+head -c 5000 "$people" >cut.realm
+explains "a file that is cut short: the root that is gone" 4 '^root +at 5472, by slot 0' cut.realm
+explains "and the version that is left" 4 "^version 4 +root at .* other slot.* ends before 8192: Dog, Person" cut.realm
+explains "and what to do" 4 "^advice +'realmfs recover'" cut.realm
+head -c 100 "$people" >stump.realm
+explains "a file of which nothing is left" 4 '^advice +use a backup' stump.realm
+cp "$people" header.realm
+printf '\xff\xff\xff\xff' | dd of=header.realm bs=1 seek=0 conv=notrunc status=none
+explains "a damaged header" 4 '^version [0-9]+ +root at 5472, by a search' header.realm
+cp "$people" old.realm
+printf '\x01' | dd of=old.realm bs=1 seek=20 conv=notrunc status=none
+explains "a format that is too old" 7 '^format +1$' old.realm
+printf '\x63' | dd of=old.realm bs=1 seek=20 conv=notrunc status=none
+explains "a format that is too new" 7 '^advice +look for a newer realmfs' old.realm
+explains "an encrypted file without its key" 5 '^looks like +an encrypted realm' "$fixtures/people-encrypted.realm"
+explains "and what to do" 5 '^advice +give the key' "$fixtures/people-encrypted.realm"
+head -c 64 /dev/urandom >wrong.key
+explains "an encrypted file with another key" 6 '^looks like +an encrypted realm' "$fixtures/people-encrypted.realm" \
+  --key-file wrong.key
+explains "a plain file with a key" 6 '^looks like +a Realm file' "$people" --key-file wrong.key
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+  chmod 711 "$scratch" && chmod 600 "$people" && chmod 755 "$fixtures"
+  check_status "a file that may not be read" 3 '^looks like +a file that you may not read' \
+    setpriv --reuid=65534 --regid=65534 --clear-groups "$realmfs" info "$people"
+  chmod 644 "$people"
+fi
+
+# Who has it open is told of any file, sound or not.
+point=$(new_directory mnt)
+cp "$people" held.realm
+if serve "$scratch/held.realm" "$point"; then
+  check_status "who has it open" 0 "^in use by +process $server" "$realmfs" info held.realm
+  printf '\x63\x63' | dd of=held.realm bs=1 seek=20 conv=notrunc status=none
+  check_status "also if it does not open any more" 7 "^in use by +process $server" "$realmfs" info held.realm
+  stop_server "$point"
+fi
