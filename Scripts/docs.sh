@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-swift build --product RealmPages ${SWIFTFLAGS:-}
+swift build --target RealmPages ${SWIFTFLAGS:-}
 swift package dump-symbol-graph --minimum-access-level public >/dev/null
 graphs=$(mktemp -d)
 trap 'rm -rf "$graphs"' EXIT
