@@ -3,8 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-swift build --product RealmPages ${SWIFTFLAGS:-}
-swift build --product RealmObjects ${SWIFTFLAGS:-}
+for library in RealmPages RealmObjects; do swift build --target "$library" ${SWIFTFLAGS:-}; done
 swift package dump-symbol-graph --minimum-access-level public >/dev/null
 for library in RealmPages RealmObjects; do
   graphs=$(mktemp -d)
