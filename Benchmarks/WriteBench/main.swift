@@ -110,7 +110,7 @@ func commits(_ configuration: Configuration, _ count: Int) throws -> Double {
   var times: [Double] = []
   for i in 0..<count {
     let begin = seconds()
-    let transaction = try writer.begin()
+    let transaction = try writer.beginOnThisThread()
     guard let table = try transaction.tableKey(named: "class_Item"),
       let score = try transaction.columns(of: table).first(where: { $0.name == "score" })?.key
     else { throw Usage() }

@@ -83,6 +83,12 @@ struct FaultTests {
     let before = try Contents(writer.realm.latest())
     do {
       try shape.act(writer)
+      if faulty.failedCall == "pwrite", configuration.encryptionKey != nil {
+        // The slots of an encrypted file are settled when everything is on disk; it does without.
+        faulty.fault = nil
+        try goesOn(writer, story)
+        return true
+      }
       #expect(faulty.failedCall == nil, "\(story): no error")
       return false
     } catch let error as TransactionError {

@@ -169,7 +169,23 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
       try write(data[run], at: place, orRestore: order[run].map { pages[$0]?.former })
     }
     try base.sync()
+    // What was to be written is on disk, so a commit that ends here is a fact.
+    try? settle(order, slots)
     forget()
+  }
+
+  /// Makes each slot say twice what is on the page now. A realm-core process that read a page after its slot was
+  /// written and before its data was keeps the former content, and takes it for the new one as long as the slot stays
+  /// the same; this makes it look again. Either form fits the page, so a crash may leave some of both. Source:
+  /// format/4-encryption.md 4.5.
+  private func settle(_ order: [Int], _ slots: [[UInt8]]) throws(FileError) {
+    guard let marker else { return }
+    let settled = slots.map { slot in Array(slot[0..<32] + slot[0..<32]) }
+    try inRuns(order) { (run) throws(FileError) in
+      marker.beginWriting(at: order[run.lowerBound] * Self.pageSize)
+      defer { marker.endWriting() }
+      try write(settled[run], at: EncryptedLayout.slotOffset(order[run.lowerBound]), orRestore: Array(slots[run]))
+    }
   }
 
   /// Writes neighbouring parts of the file. A failure may leave one of them in part: those that were there are put
