@@ -4,3 +4,26 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
+
+// HMAC-SHA-224 with a key of 32 bytes: what depends on the key alone is computed once. The functions that take a
+// context by address look nothing up and allocate nothing, unlike those that OpenSSL 3 wants one to use.
+static inline void realmfs_hmac_prepare(const unsigned char key[32], SHA256_CTX *inner, SHA256_CTX *outer) {
+  unsigned char block[64];
+  for (int i = 0; i < 64; i++) block[i] = (unsigned char)((i < 32 ? key[i] : 0) ^ 0x36);
+  SHA224_Init(inner);
+  SHA224_Update(inner, block, sizeof block);
+  for (int i = 0; i < 64; i++) block[i] ^= 0x36 ^ 0x5c;
+  SHA224_Init(outer);
+  SHA224_Update(outer, block, sizeof block);
+  OPENSSL_cleanse(block, sizeof block);
+}
+
+static inline void realmfs_hmac(
+    const SHA256_CTX *inner, const SHA256_CTX *outer, const void *data, size_t count, unsigned char mac[28]) {
+  SHA256_CTX context = *inner;
+  SHA224_Update(&context, data, count);
+  SHA224_Final(mac, &context);
+  context = *outer;
+  SHA224_Update(&context, mac, 28);
+  SHA224_Final(mac, &context);
+}

@@ -141,4 +141,25 @@ struct EncryptionTests {
       }
     }
   }
+
+  @Test("a later version takes from the former one what did not change, and nothing else")
+  func unchangedPages() throws {
+    let bytes = try encrypted(), key = try #require(EncryptionKey(try key()))
+    try withTemporaryFile(bytes) { path in
+      let file = try FileHandle(path: path, forWriting: true)
+      let former = try DecryptedPages(file, key: key, physicalSize: bytes.count)
+      #expect(former.fill(0) == .good && former.fill(1) == .good)
+      // One page changes. The other is damaged, which nobody sees who does not look at its bytes.
+      let storage = try #require(EncryptedStorage(FileStorage(file), key: key))
+      try storage.write([1, 2, 3], at: Self.page + 100)
+      try storage.sync()
+      try FileStorage(file).write([0xFF, 0, 0xFF, 0], at: EncryptedLayout.dataOffset(0) + 10)
+      let later = try DecryptedPages(file, key: key, physicalSize: bytes.count, after: former)
+      #expect(later.fill(0) == .good && later.fill(1) == .good)
+      #expect(memcmp(later.base, former.base, Self.page) == 0)
+      #expect(ByteView(base: later.base + Self.page + 100, count: 3).bytes == [1, 2, 3])
+      let alone = try DecryptedPages(file, key: key, physicalSize: bytes.count)
+      #expect(alone.fill(0) == .bad || alone.fill(0) == .interrupted)
+    }
+  }
 }

@@ -127,12 +127,13 @@ final class Participant: VersionReader {
     guard let file = state.file else { throw OpenError(.inUse, "\(configuration.path): no file") }
     do throws(FileError) {
       if let key = configuration.encryptionKey {
-        // Pages that this version shares with the former one may have been encrypted anew: they are decrypted again.
+        // Pages that this version shares with the former one may have been encrypted anew, so each one's slot is asked.
         return try DecryptedPages(
           file,
           key: key,
           physicalSize: max(file.status().size, 2 * PageCipher.pageSize),
-          marker: session.lockFile
+          marker: session.lockFile,
+          after: state.space
         )
       }
       if let space = state.space, space.size >= size, !space.isSpent { return space }

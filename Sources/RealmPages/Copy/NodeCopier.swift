@@ -113,12 +113,14 @@ struct NodeCopier {
     let width = width ?? elements.reduce(0) { max($0, PackedBits.width($1)) }
     let payload = (elements.count * Int(width) + 7) / 8
     let code: UInt8 = width == 0 ? 0 : UInt8(width.trailingZeroBitCount) + 1
-    let count = elements.count
-    let header = [flags.rawValue | code, UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF)]
-    var bytes = Self.checksum + header + [UInt8](repeating: 0, count: (payload + 7) & ~7)
+    let count = elements.count, size = Node.headerSize + (payload + 7) & ~7
+    var bytes = [UInt8](repeating: 0, count: size)
+    for i in Self.checksum.indices { bytes[i] = Self.checksum[i] }
+    bytes[4] = flags.rawValue | code
+    for i in 0..<3 { bytes[5 + i] = UInt8(truncatingIfNeeded: count >> (16 - 8 * i)) }
     bytes.withUnsafeMutableBytes { bytes in
       guard let base = bytes.baseAddress else { return }
-      for (i, element) in elements.enumerated() { PackedBits.store(base + Node.headerSize, width, i, element) }
+      for i in 0..<count { PackedBits.store(base + Node.headerSize, width, i, elements[i]) }
     }
     do throws(FileError) { try output.append(bytes) } catch { throw CopyError(error) }
     return place

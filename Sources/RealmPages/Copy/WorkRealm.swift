@@ -46,18 +46,21 @@ final class WorkRealm {
       try Committer(group: group, storage: storage, base: base, oldest: base.version).write()
     }
     try CopyError.onFiles { () throws(FileError) in try storage.flush() }
-    snapshot = try Self.look(file.handle, key, path, topRef: result.topRef)
+    snapshot = try Self.look(file.handle, key, path, topRef: result.topRef, after: snapshot)
   }
 
   private static func look(
     _ file: FileHandle,
     _ key: EncryptionKey?,
     _ path: String,
-    topRef: Int
+    topRef: Int,
+    after former: Snapshot? = nil
   ) throws(CopyError) -> Snapshot {
     let space = try CopyError.onFiles { () throws(FileError) -> PageSpace in
       let size = try file.status().size
-      if let key { return try DecryptedPages(file, key: key, physicalSize: size) }
+      if let key {
+        return try DecryptedPages(file, key: key, physicalSize: size, after: former?.arena.space)
+      }
       return try MappedFile(file, size: size)
     }
     if key != nil { try CopyError.onNodes(of: path) { () throws(FormatError) in try space.require(0, Header.size) } }

@@ -32,7 +32,21 @@ enum EncryptedLayout {
   }
 }
 
+/// The half of a metadata slot that a page on disk fits, counter and MAC: pages with the same one are the same.
+private struct PageMark: Equatable {
+  private let words: (UInt64, UInt64, UInt64, UInt64)
+
+  init(_ slot: UnsafeRawPointer) {
+    let words = slot.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64).self)
+    self.words = words
+  }
+
+  static func == (a: PageMark, b: PageMark) -> Bool { a.words == b.words }
+}
+
 /// Memory that fills with decrypted pages as they are required. Safe for several threads.
+///
+/// A space for a later version takes what did not change from the space before it, which costs a tenth of decrypting.
 final class DecryptedPages: PageSpace, @unchecked Sendable {
   // Unchecked: `present` is atomic per page, and a page's bytes are written under `lock` before it is marked present.
 
@@ -48,16 +62,25 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     var failed: Set<Int> = []
     /// Pages that are present.
     var filled: [Int] = []
+    /// What they were decrypted from, but for those found in a former content.
+    var marks: [Int: PageMark] = [:]
+    /// The space of a version before, as long as it may be of use.
+    var former: DecryptedPages?
+    /// The page after the one that was filled last: who asks for it reads on, and gets more at once.
+    var next = -1
 
     init?(_ key: EncryptionKey) {
       guard let cipher = PageCipher(key) else { return nil }
       self.cipher = cipher
-      buffer = .allocate(byteCount: PageCipher.pageSize + EncryptedLayout.slotSize, alignment: 16)
+      let size = DecryptedPages.longestRun * (PageCipher.pageSize + EncryptedLayout.slotSize)
+      buffer = .allocate(byteCount: size, alignment: 16)
     }
 
     deinit { buffer.deallocate() }
   }
 
+  /// Pages that are read with one call.
+  private static let longestRun = 16
   /// Pages held before the space asks to be replaced: 24 MiB.
   private static let residentLimit = 6144
 
@@ -69,19 +92,26 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
   private let pageCount: Int
   private let resident = Atomic<Int>(0)
 
-  /// Reserves memory for the pages of a file of `physicalSize` bytes (two pages at least).
+  /// Reserves memory for the pages of a file of `physicalSize` bytes (two pages at least). `former` has pages of an
+  /// earlier version of the same file.
   init(
     _ file: FileHandle,
     key: EncryptionKey,
     physicalSize: Int,
-    marker: (any WriterMarker)? = nil
+    marker: (any WriterMarker)? = nil,
+    after former: PageSpace? = nil
   ) throws(FileError) {
     let size = EncryptedLayout.logicalSize(physicalSize)
     guard size > 0 else { throw FileError("read", file.path, EINVAL) }
     guard let base = clinux_reserve(size) else { throw FileError("mmap", file.path, errno) }
-    guard let worker = Worker(key) else {
+    guard var worker = Worker(key) else {
       clinux_unreserve(base, size)
       throw FileError("EVP_CIPHER_CTX_new", file.path, ENOMEM)
+    }
+    // What is spent is to be given back, not kept.
+    if let former = former as? DecryptedPages, !former.isSpent {
+      former.worker.withLock { $0.former = nil }
+      worker.former = former
     }
     self.file = file
     self.marker = marker
@@ -104,6 +134,8 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     worker.withLock { worker in
       for page in worker.filled { present[page].store(false, ordering: .relaxed) }
       worker.filled.removeAll(keepingCapacity: true)
+      worker.marks.removeAll(keepingCapacity: true)
+      worker.former = nil
       resident.store(0, ordering: .relaxed)
       clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size)
     }
@@ -134,12 +166,10 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
       var looks = worker.failed.contains(page) ? 1 : 5
       var seen = marker?.quietCount
       while true {
-        let state = load(page, &worker)
+        let state = load(page, &worker, run: page == worker.next ? Self.longestRun : 1)
         switch state {
         case .good, .previousContent, .zeroed:
-          resident.add(1, ordering: .relaxed)
-          worker.filled.append(page)
-          present[page].store(true, ordering: .releasing)
+          markPresent(page, &worker)
           return state
         case .neverWritten, .beyondEnd: return state
         case .interrupted, .bad: break
@@ -168,34 +198,78 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     }
   }
 
-  private func load(_ page: Int, _ worker: inout Worker) -> PageState {
-    let pageSize = PageCipher.pageSize
-    let data = worker.buffer, slot = worker.buffer + pageSize
-    let target = UnsafeMutableRawPointer(mutating: base) + page * pageSize
-    guard
-      let slotBytes = try? file.read(  // unreadable metadata is treated as a page beyond the end
-        into: UnsafeMutableRawBufferPointer(start: slot, count: EncryptedLayout.slotSize),
-        at: EncryptedLayout.slotOffset(page)
-      ), slotBytes == EncryptedLayout.slotSize
-    else { return .beyondEnd }
+  private func markPresent(_ page: Int, _ worker: inout Worker) {
+    resident.add(1, ordering: .relaxed)
+    worker.filled.append(page)
+    if worker.filled.count > Self.residentLimit / 2 { worker.former = nil }
+    present[page].store(true, ordering: .releasing)
+  }
+
+  /// Decrypts a page into place, and up to `run - 1` of those after it that are sound and wanted.
+  private func load(_ page: Int, _ worker: inout Worker, run: Int = 1) -> PageState {
+    let pageSize = PageCipher.pageSize, slotSize = EncryptedLayout.slotSize
+    // The slots and the pages of one group are neighbours.
+    let run = min(run, EncryptedLayout.pagesPerGroup - page % EncryptedLayout.pagesPerGroup, pageCount - page)
+    let slots = worker.buffer, data = worker.buffer + Self.longestRun * slotSize
+    let slotBytes = read(run * slotSize, into: slots, at: EncryptedLayout.slotOffset(page))
+    if slotBytes < slotSize { return .beyondEnd }
+    if slots.loadUnaligned(as: UInt32.self) == 0 { return .neverWritten }
+    worker.next = page + 1
+    if let former = worker.former, former.copy(page, PageMark(slots), into: base) {
+      worker.marks[page] = PageMark(slots)
+      return .good
+    }
+    let dataBytes = read(run * pageSize, into: data, at: EncryptedLayout.dataOffset(page))
+    if dataBytes < pageSize { return .beyondEnd }
+    let state = decrypt(page, data: data, slot: slots, worker.cipher)
+    guard state == .good else { return state }
+    worker.marks[page] = PageMark(slots)
+    for index in 1..<max(1, min(run, slotBytes / slotSize, dataBytes / pageSize)) {
+      if present[page + index].load(ordering: .relaxed) { break }
+      // What does not fit now may be in the middle of being written: it is looked at when it is asked for.
+      let slot = slots + index * slotSize
+      if slot.loadUnaligned(as: UInt32.self) == 0 { break }
+      if decrypt(page + index, data: data + index * pageSize, slot: slot, worker.cipher) != .good { break }
+      worker.marks[page + index] = PageMark(slot)
+      markPresent(page + index, &worker)
+      worker.next = page + index + 1
+    }
+    return state
+  }
+
+  /// Copies a page into another space if it is here and was decrypted from what `mark` says.
+  private func copy(_ page: Int, _ mark: PageMark, into other: UnsafeRawPointer) -> Bool {
+    worker.withLock { worker in
+      guard page < pageCount, worker.marks[page] == mark, present[page].load(ordering: .relaxed) else { return false }
+      let offset = page * PageCipher.pageSize
+      UnsafeMutableRawPointer(mutating: other + offset)
+        .copyMemory(from: base + offset, byteCount: PageCipher.pageSize)
+      return true
+    }
+  }
+
+  /// Reads up to `count` bytes; none where the file cannot be read, which is treated as its end.
+  private func read(_ count: Int, into buffer: UnsafeMutableRawPointer, at offset: Int) -> Int {
+    // The reason does not matter to who asks for a page.
+    (try? file.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: count), at: offset)) ?? 0
+  }
+
+  private func decrypt(
+    _ page: Int,
+    data: UnsafeRawPointer,
+    slot: UnsafeRawPointer,
+    _ cipher: PageCipher
+  ) -> PageState {
+    let offset = page * PageCipher.pageSize, target = UnsafeMutableRawPointer(mutating: base) + offset
     let counter = UInt32(littleEndian: slot.loadUnaligned(as: UInt32.self))
     let previousCounter = UInt32(littleEndian: slot.loadUnaligned(fromByteOffset: 32, as: UInt32.self))
-    if counter == 0 { return .neverWritten }
-    guard
-      let dataBytes = try? file.read(  // likewise
-        into: UnsafeMutableRawBufferPointer(start: data, count: pageSize),
-        at: EncryptedLayout.dataOffset(page)
-      ),
-      dataBytes == pageSize
-    else { return .beyondEnd }
-    if worker.cipher.authenticates(data, mac: slot + 4) {
-      return worker.cipher.decrypt(data, into: target, counter: counter, pageOffset: page * pageSize) ? .good : .bad
+    if cipher.authenticates(data, mac: slot + 4) {
+      return cipher.decrypt(data, into: target, counter: counter, pageOffset: offset) ? .good : .bad
     }
     if previousCounter == 0 { return .interrupted }
-    if worker.cipher.authenticates(data, mac: slot + 36) {
-      return worker.cipher.decrypt(data, into: target, counter: previousCounter, pageOffset: page * pageSize)
-        ? .previousContent : .bad
+    if cipher.authenticates(data, mac: slot + 36) {
+      return cipher.decrypt(data, into: target, counter: previousCounter, pageOffset: offset) ? .previousContent : .bad
     }
-    return UnsafeRawBufferPointer(start: data, count: pageSize).allSatisfy { $0 == 0 } ? .zeroed : .bad
+    return UnsafeRawBufferPointer(start: data, count: PageCipher.pageSize).allSatisfy { $0 == 0 } ? .zeroed : .bad
   }
 }

@@ -5,11 +5,16 @@
 final class FrontToBackWriter {
   private let file: FileHandle
   private let cipher: PageCipher?
-  private var buffer: [UInt8] = []
+  /// The piece that is being gathered, and how much of it there is.
+  private let buffer: UnsafeMutableRawPointer
+  private var count = 0
+  /// Where an encrypted piece is made, its metadata page first; nil in a plain file.
+  private let sealed: UnsafeMutableRawPointer?
   /// Bytes that have left the buffer.
   private var written = 0
 
   private static let pieceSize = EncryptedLayout.pagesPerGroup * PageCipher.pageSize
+  private static let sealedSize = pieceSize + PageCipher.pageSize
 
   /// Writes to an empty file, encrypted if there is a key.
   init(_ file: FileHandle, key: EncryptionKey?) throws(FileError) {
@@ -17,36 +22,50 @@ final class FrontToBackWriter {
     if let key {
       guard let cipher = PageCipher(key) else { throw FileError("EVP_CIPHER_CTX_new", file.path, 12) }
       self.cipher = cipher
+      sealed = .allocate(byteCount: Self.sealedSize, alignment: 16)
     } else {
-      cipher = nil
+      (cipher, sealed) = (nil, nil)
     }
-    buffer.reserveCapacity(2 * Self.pieceSize)
+    buffer = .allocate(byteCount: Self.pieceSize, alignment: 16)
+  }
+
+  deinit {
+    buffer.deallocate()
+    sealed?.deallocate()
   }
 
   /// Where the next byte goes.
-  var position: Int { written + buffer.count }
+  var position: Int { written + count }
 
   /// Whether the end must be the end of a page.
   var needsWholePages: Bool { cipher != nil }
 
   func append(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
-    var rest = bytes
-    while buffer.count + rest.count >= Self.pieceSize {
-      let part = Self.pieceSize - buffer.count
-      buffer.append(contentsOf: rest.prefix(part))
-      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(part))
-      try flush()
+    guard let base = bytes.baseAddress else { return }
+    var done = 0
+    while done < bytes.count {
+      let part = min(bytes.count - done, Self.pieceSize - count)
+      (buffer + count).copyMemory(from: base + done, byteCount: part)
+      count += part
+      done += part
+      if count == Self.pieceSize { try flush() }
     }
-    buffer.append(contentsOf: rest)
   }
 
   func append(_ bytes: [UInt8]) throws(FileError) {
     try bytes.withUnsafeBytesOf { (bytes) throws(FileError) in try append(bytes) }
   }
 
-  /// Appends zero bytes; fewer than a piece.
-  func append(zeros count: Int) throws(FileError) {
-    if count > 0 { try append([UInt8](repeating: 0, count: count)) }
+  /// Appends zero bytes.
+  func append(zeros total: Int) throws(FileError) {
+    var rest = total
+    while rest > 0 {
+      let part = min(rest, Self.pieceSize - count)
+      (buffer + count).initializeMemory(as: UInt8.self, repeating: 0, count: part)
+      count += part
+      rest -= part
+      if count == Self.pieceSize { try flush() }
+    }
   }
 
   /// Writes what waits, and gives the file its size. An encrypted file must end with a page.
@@ -57,34 +76,27 @@ final class FrontToBackWriter {
   }
 
   private func flush() throws(FileError) {
-    if buffer.isEmpty { return }
-    if let cipher {
-      try encrypt(cipher)
+    if count == 0 { return }
+    if let cipher, let sealed {
+      try encrypt(cipher, into: sealed)
     } else {
-      try buffer.withUnsafeBytesOf { (bytes) throws(FileError) in try file.write(bytes, at: written) }
+      try file.write(UnsafeRawBufferPointer(start: buffer, count: count), at: written)
     }
-    written += buffer.count
-    buffer.removeAll(keepingCapacity: true)
+    written += count
+    count = 0
   }
 
   /// Writes one metadata page and the pages that it is about.
-  private func encrypt(_ cipher: PageCipher) throws(FileError) {
-    let first = written / PageCipher.pageSize, count = buffer.count / PageCipher.pageSize
-    var slots = [UInt8](repeating: 0, count: PageCipher.pageSize), pages: [UInt8] = []
-    pages.reserveCapacity(buffer.count)
-    for index in 0..<count {
-      var slot = [UInt8](repeating: 0, count: EncryptedLayout.slotSize)
-      let start = index * PageCipher.pageSize
-      let plain = Array(buffer[start..<start + PageCipher.pageSize])
-      guard let sealed = cipher.seal(plain, slot: &slot, page: first + index) else {
+  private func encrypt(_ cipher: PageCipher, into sealed: UnsafeMutableRawPointer) throws(FileError) {
+    let page = PageCipher.pageSize, first = written / page, pages = count / page
+    sealed.initializeMemory(as: UInt8.self, repeating: 0, count: page)
+    for index in 0..<pages {
+      let target = sealed + (index + 1) * page, slot = sealed + index * EncryptedLayout.slotSize
+      if !cipher.seal(buffer + index * page, into: target, slot: slot, page: first + index) {
         throw FileError("EVP_EncryptUpdate", file.path, 5)
       }
-      slots.replaceSubrange(index * slot.count..<(index + 1) * slot.count, with: slot)
-      pages += sealed
     }
-    let all = slots + pages
-    try all.withUnsafeBytesOf { (bytes) throws(FileError) in
-      try file.write(bytes, at: EncryptedLayout.slotOffset(first))
-    }
+    let bytes = UnsafeRawBufferPointer(start: sealed, count: (pages + 1) * page)
+    try file.write(bytes, at: EncryptedLayout.slotOffset(first))
   }
 }

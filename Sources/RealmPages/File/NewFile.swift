@@ -21,10 +21,11 @@ final class NewFile {
   /// Makes a file that only its owner can read, in the folder of `path`.
   init(path: String) throws(FileError) {
     self.path = path
+    // Of a program that was killed, where it had to name its file.
+    let name = path + Self.provisionalSuffix
+    unlink(name)
     var descriptor = clinux_open_unnamed(FileHandle.folder(of: path))
     if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
-      let name = path + Self.provisionalSuffix
-      unlink(name)
       descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
       if descriptor >= 0 { provisionalName = name }
     }

@@ -38,7 +38,7 @@ public final class EncryptionKey: @unchecked Sendable {
   fileprivate var macKey: UnsafeRawPointer { UnsafeRawPointer(memory) + 32 }
 }
 
-/// Decrypts and authenticates single pages. Not for several threads at once.
+/// Encrypts, decrypts and authenticates single pages. Not for several threads at once.
 final class PageCipher {
   /// The unit of encryption in bytes, whatever the page size of the system.
   static let pageSize = 4096
@@ -46,31 +46,60 @@ final class PageCipher {
   static let macSize = 28
 
   private let key: EncryptionKey
-  private let context: OpaquePointer
+  /// The key is set once, and only the initialisation vector for each page.
+  private let encryption: OpaquePointer
+  private let decryption: OpaquePointer
+  /// Two states of the MAC that depend on the key, inner and outer: in locked memory, as they are as good as the key.
+  private let states: UnsafeMutablePointer<SHA256_CTX>
+
+  private static let statesSize = 2 * MemoryLayout<SHA256_CTX>.stride
 
   /// Nil if libcrypto has no memory.
   init?(_ key: EncryptionKey) {
-    guard let context = EVP_CIPHER_CTX_new() else { return nil }
+    guard let memory = clinux_secret_alloc(Self.statesSize) else { return nil }
+    let encryption = EVP_CIPHER_CTX_new(), decryption = EVP_CIPHER_CTX_new()
+    guard let encryption, let decryption,
+      EVP_EncryptInit_ex(encryption, EVP_aes_256_cbc(), nil, key.cipherKey, nil) == 1,
+      EVP_DecryptInit_ex(decryption, EVP_aes_256_cbc(), nil, key.cipherKey, nil) == 1,
+      EVP_CIPHER_CTX_set_padding(encryption, 0) == 1, EVP_CIPHER_CTX_set_padding(decryption, 0) == 1
+    else {
+      EVP_CIPHER_CTX_free(encryption)
+      EVP_CIPHER_CTX_free(decryption)
+      clinux_secret_free(memory, Self.statesSize)
+      return nil
+    }
     self.key = key
-    self.context = context
+    self.encryption = encryption
+    self.decryption = decryption
+    states = memory.bindMemory(to: SHA256_CTX.self, capacity: 2)
+    realmfs_hmac_prepare(key.macKey.assumingMemoryBound(to: UInt8.self), states, states + 1)
   }
 
-  deinit { EVP_CIPHER_CTX_free(context) }
+  deinit {
+    EVP_CIPHER_CTX_free(encryption)
+    EVP_CIPHER_CTX_free(decryption)
+    clinux_secret_free(states, Self.statesSize)
+  }
 
   /// Whether `mac` authenticates the 4096 bytes of cipher text.
   func authenticates(_ cipherText: UnsafeRawPointer, mac: UnsafeRawPointer) -> Bool {
     withUnsafeTemporaryAllocation(byteCount: Self.macSize, alignment: 8) { digest in
-      var count: UInt32 = 0
-      let result = HMAC(
-        EVP_sha224(),
-        key.macKey,
-        32,
-        cipherText.assumingMemoryBound(to: UInt8.self),
-        Self.pageSize,
-        digest.baseAddress?.assumingMemoryBound(to: UInt8.self),
-        &count
-      )
-      return result != nil && CRYPTO_memcmp(digest.baseAddress, mac, Self.macSize) == 0
+      guard let digest = digest.baseAddress else { return false }
+      computeMAC(cipherText, into: digest)
+      return CRYPTO_memcmp(digest, mac, Self.macSize) == 0
+    }
+  }
+
+  private func computeMAC(_ cipherText: UnsafeRawPointer, into mac: UnsafeMutableRawPointer) {
+    realmfs_hmac(states, states + 1, cipherText, Self.pageSize, mac.assumingMemoryBound(to: UInt8.self))
+  }
+
+  /// Calls `body` with the initialisation vector of a page.
+  private func withVector<R>(_ counter: UInt32, _ pageOffset: Int, _ body: (UnsafePointer<UInt8>) -> R) -> R {
+    let vector = (UInt64(counter) | UInt64(UInt32(truncatingIfNeeded: pageOffset)) << 32, UInt64(pageOffset) >> 32)
+    return withUnsafeBytes(of: (vector.0.littleEndian, vector.1.littleEndian)) { bytes in
+      // Sixteen bytes: never without an address.
+      body((bytes.baseAddress ?? key.macKey).assumingMemoryBound(to: UInt8.self))
     }
   }
 
@@ -81,29 +110,11 @@ final class PageCipher {
     counter: UInt32,
     pageOffset: Int
   ) -> Bool {
-    withUnsafeTemporaryAllocation(byteCount: 16, alignment: 8) { iv in
-      iv.storeBytes(of: counter.littleEndian, toByteOffset: 0, as: UInt32.self)
-      iv.storeBytes(of: UInt32(truncatingIfNeeded: pageOffset).littleEndian, toByteOffset: 4, as: UInt32.self)
-      iv.storeBytes(of: UInt32(truncatingIfNeeded: pageOffset >> 32).littleEndian, toByteOffset: 8, as: UInt32.self)
-      iv.storeBytes(of: 0, toByteOffset: 12, as: UInt32.self)
-      var count: Int32 = 0
-      return EVP_DecryptInit_ex(
-        context,
-        EVP_aes_256_cbc(),
-        nil,
-        key.cipherKey,
-        iv.baseAddress?.assumingMemoryBound(to: UInt8.self)
-      ) == 1
-        && EVP_CIPHER_CTX_set_padding(context, 0) == 1
-        && EVP_DecryptUpdate(
-          context,
-          plainText.assumingMemoryBound(to: UInt8.self),
-          &count,
-          cipherText.assumingMemoryBound(to: UInt8.self),
-          Int32(Self.pageSize)
-        ) == 1
-        && count == Int32(Self.pageSize)
-    }
+    var count: Int32 = 0
+    let source = cipherText.assumingMemoryBound(to: UInt8.self), size = Int32(Self.pageSize)
+    return withVector(counter, pageOffset) { EVP_DecryptInit_ex(decryption, nil, nil, nil, $0) } == 1
+      && EVP_DecryptUpdate(decryption, plainText.assumingMemoryBound(to: UInt8.self), &count, source, size) == 1
+      && count == size
   }
 
   /// Decrypts a page with its metadata slot. The offset in the slot of the half that fits, 0 or 32; nil if neither
@@ -128,39 +139,52 @@ final class PageCipher {
     }
   }
 
-  /// Encrypts a page with the next counter and moves its slot on; nil if libcrypto refuses. Source:
-  /// format/4-encryption.md 4.4.
+  /// Encrypts a page with the next counter and moves its slot on; nil if libcrypto refuses.
   func seal(_ plain: [UInt8], slot: inout [UInt8], page: Int) -> [UInt8]? {
-    var cipherText = [UInt8](repeating: 0, count: Self.pageSize), mac = [UInt8](repeating: 0, count: Self.macSize)
-    var counter = slot.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) }
-    let previous = Array(slot[0..<32])
+    var cipherText = [UInt8](repeating: 0, count: Self.pageSize)
+    let isSealed = plain.withUnsafeBytes { plain in
+      slot.withUnsafeMutableBytes { slot in
+        cipherText.withUnsafeMutableBytes { cipherText in
+          guard let plain = plain.baseAddress, let slot = slot.baseAddress, let target = cipherText.baseAddress else {
+            return false
+          }
+          return seal(plain, into: target, slot: slot, page: page)
+        }
+      }
+    }
+    return isSealed ? cipherText : nil
+  }
+
+  /// Encrypts the 4096 bytes at `plain` with the next counter, and moves the 64 bytes of its slot on; false if
+  /// libcrypto refuses. Source: format/4-encryption.md 4.4.
+  func seal(
+    _ plain: UnsafeRawPointer,
+    into cipherText: UnsafeMutableRawPointer,
+    slot: UnsafeMutableRawPointer,
+    page: Int
+  ) -> Bool {
+    var counter = UInt32(littleEndian: slot.loadUnaligned(as: UInt32.self))
+    (slot + 32).copyMemory(from: slot, byteCount: 32)
     repeat {
       counter = counter == .max ? 1 : counter + 1
-      guard encrypt(plain, into: &cipherText, counter: counter, pageOffset: page * Self.pageSize, mac: &mac) else {
-        return nil
-      }
-    } while mac == Array(previous[4..<32])
-    slot.replaceSubrange(32..<64, with: previous)
-    slot.replaceSubrange(0..<4, with: withUnsafeBytes(of: counter.littleEndian) { Array($0) })
-    slot.replaceSubrange(4..<32, with: mac)
-    return cipherText
+      if !encrypt(plain, into: cipherText, counter: counter, pageOffset: page * Self.pageSize) { return false }
+      computeMAC(cipherText, into: slot + 4)
+      // The same MAC in both halves would not tell which of them fits.
+    } while CRYPTO_memcmp(slot + 4, slot + 36, Self.macSize) == 0
+    slot.storeBytes(of: counter.littleEndian, as: UInt32.self)
+    return true
   }
 
   private func encrypt(
-    _ plain: [UInt8],
-    into cipherText: inout [UInt8],
+    _ plain: UnsafeRawPointer,
+    into cipherText: UnsafeMutableRawPointer,
     counter: UInt32,
-    pageOffset: Int,
-    mac: inout [UInt8]
+    pageOffset: Int
   ) -> Bool {
-    var iv = [UInt8](repeating: 0, count: 16)
-    withUnsafeBytes(of: counter.littleEndian) { iv.replaceSubrange(0..<4, with: $0) }
-    withUnsafeBytes(of: UInt64(pageOffset).littleEndian) { iv.replaceSubrange(4..<12, with: $0) }
-    var count: Int32 = 0, macCount: UInt32 = 0
-    guard EVP_EncryptInit_ex(context, EVP_aes_256_cbc(), nil, key.cipherKey, iv) == 1,
-      EVP_CIPHER_CTX_set_padding(context, 0) == 1,
-      EVP_EncryptUpdate(context, &cipherText, &count, plain, Int32(Self.pageSize)) == 1
-    else { return false }
-    return HMAC(EVP_sha224(), key.macKey, 32, cipherText, Self.pageSize, &mac, &macCount) != nil
+    var count: Int32 = 0
+    let source = plain.assumingMemoryBound(to: UInt8.self), size = Int32(Self.pageSize)
+    return withVector(counter, pageOffset) { EVP_EncryptInit_ex(encryption, nil, nil, nil, $0) } == 1
+      && EVP_EncryptUpdate(encryption, cipherText.assumingMemoryBound(to: UInt8.self), &count, source, size) == 1
+      && count == size
   }
 }

@@ -192,7 +192,7 @@ final class HeaderReader: VersionReader {
     do throws(FileError) {
       // The slot is read before the page: a change in between is noticed at the next look.
       slot = PageSlot(file)
-      pages = try DecryptedPages(file, key: key, physicalSize: size)
+      pages = try DecryptedPages(file, key: key, physicalSize: size, after: old?.space)
     } catch { throw OpenError(error) }
     switch pages.fill(0) {
     case .good, .previousContent: return try finish(file, pages, path, slot: slot, after: old)
