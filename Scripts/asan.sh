@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs the tests of damaged files under the address sanitizer, after a check that the sanitizer works at all.
-# MUTANTS (40) sets how many mutants of each fixture are tried, SEED the first of them. The build is optimised, as the
+# MUTANTS (30) sets how many mutants of each fixture are tried, SEED the first of them. The build is optimised, as the
 # program that is shipped, and because debug builds are far too slow for many mutants.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-export MUTANTS=${MUTANTS:-40}
+export MUTANTS=${MUTANTS:-30}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0:abort_on_error=0}
 export SWIFT_BACKTRACE=enable=no
 
