@@ -13,7 +13,7 @@ work=$root/.build/fuzz
 export SWIFT_BACKTRACE=enable=no
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 
-# Three parts: the C helpers, the engine under its own name, and the target with what it shares with the tests.
+# The C helpers, threads and the engine under their own names, and the target with what it shares with the tests.
 build() {
   echo "fuzz: building" >&2
   rm -rf "$work/objects"
@@ -23,20 +23,22 @@ build() {
     -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault
     -enable-upcoming-feature MemberImportVisibility
     -I "$work/CLinux" -I "$root/Sources/COpenSSL" -I "$root/Sources/CIntelDecimal" -I "$work")
-  local engine helper
-  mapfile -t engine < <(find "$root/Sources/RealmPages" -name '*.swift' | sort)
+  local helper module files
   for helper in Sources/CLinux/*.c; do
     clang -O1 -g -fsanitize=address -I Sources/CLinux/include -c "$helper" -o "$work/objects/$(basename "$helper").o"
   done
-  (cd "$work/objects" && swiftc "${flags[@]}" -module-name RealmPages -num-threads "$(nproc)" \
-    -emit-module -emit-module-path "$work/RealmPages.swiftmodule" -c "${engine[@]}")
+  for module in Threads RealmPages; do
+    mapfile -t files < <(find "$root/Sources/$module" -name '*.swift' | sort)
+    (cd "$work/objects" && swiftc "${flags[@]}" -module-name $module -num-threads "$(nproc)" \
+      -emit-module -emit-module-path "$work/$module.swiftmodule" -c "${files[@]}")
+  done
   # The linker warns of each symbol of the sanitizer that it does not export.
   swiftc "${flags[@]}" -module-name FuzzOpen Fuzz/FuzzOpen.swift \
     Tests/TestSupport/{SplitMix64,Mutator,ObjectWalk}.swift "$work"/objects/*.o \
     -lcrypto -lbidgcc000 -o "$work/fuzz-open" 2> >(grep -v 'Cannot export local symbol' >&2)
 }
 
-sources=(Fuzz Sources/RealmPages Sources/CLinux Tests/TestSupport)
+sources=(Fuzz Sources/RealmPages Sources/Threads Sources/CLinux Tests/TestSupport)
 if [ ! -x "$work/fuzz-open" ] || [ -n "$(find "${sources[@]}" -newer "$work/fuzz-open" -print -quit)" ]; then
   build
 fi
