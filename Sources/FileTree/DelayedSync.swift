@@ -30,7 +30,7 @@ final class DelayedSync: @unchecked Sendable {
   /// Notes a commit that is not on disk. False if the system has no thread to give: then nobody will sync it.
   func noteCommit() -> Bool {
     let hasThread = monitor.locked {
-      if due == nil { due = .now.advanced(by: delay) }
+      plan()
       if thread == nil { thread = Thread { [self] in run() } }
       return thread != nil
     }
@@ -50,8 +50,16 @@ final class DelayedSync: @unchecked Sendable {
 
   private func run() {
     while isDue() {
-      do throws(TransactionError) { try writer.sync(timeout: timeout) } catch { onFailure(error) }
+      do throws(TransactionError) { try writer.sync(timeout: timeout) } catch {
+        onFailure(error)
+        // Somebody else was writing; what else can fail does not get better by itself.
+        if error.reason == .busy { monitor.locked { plan() } }
+      }
     }
+  }
+
+  private func plan() {
+    if due == nil { due = .now.advanced(by: delay) }
   }
 
   /// Waits until it is time; false when the thread shall end.

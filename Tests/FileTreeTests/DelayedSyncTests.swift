@@ -2,8 +2,10 @@
 
 import Foundation
 import RealmPages
+import Synchronization
 import TestSupport
 import Testing
+
 @testable import FileTree
 
 @Suite("delayed sync")
@@ -44,6 +46,11 @@ struct DelayedSyncTests {
     #expect(try versionOnDisk(scratch.file.path) == before + 3)
   }
 
+  private func wait(for condition: () throws -> Bool) rethrows {
+    let limit = Date().addingTimeInterval(20)
+    while try !condition(), Date() < limit { usleep(5000) }
+  }
+
   @Test("nobody has to ask for it")
   func comesByItself() throws {
     let scratch = try ScratchRealm("people")
@@ -53,8 +60,28 @@ struct DelayedSyncTests {
     defer { tree.finish() }
     let before = try versionOnDisk(scratch.file.path)
     try save(#"{"age": 1}"#, tree)
-    let limit = Date().addingTimeInterval(20)
-    while try versionOnDisk(scratch.file.path) == before, Date() < limit { usleep(5000) }
+    try wait { try versionOnDisk(scratch.file.path) > before }
+    #expect(try versionOnDisk(scratch.file.path) == before + 1)
+  }
+
+  @Test("it is tried again after somebody else was writing for long")
+  func triesAgain() throws {
+    let scratch = try ScratchRealm("people")
+    let failures = Mutex(0)
+    var options = MountOptions()
+    options.groupCommit = 200
+    options.lockTimeout = .milliseconds(10)
+    options.log = { _ in failures.withLock { $0 += 1 } }
+    let writer = try RealmWriter(Configuration(path: scratch.file.path))
+    let tree = try FileTree(writer, options: options)
+    defer { tree.finish() }
+    let before = try versionOnDisk(scratch.file.path)
+    try save(#"{"age": 1}"#, tree)
+    let transaction = try writer.begin()
+    wait { failures.withLock { $0 } > 0 }
+    transaction.rollback()
+    #expect(failures.withLock { $0 } > 0, "the sync did not have to wait")
+    try wait { try versionOnDisk(scratch.file.path) > before }
     #expect(try versionOnDisk(scratch.file.path) == before + 1)
   }
 }
