@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests of damaged files under the address sanitizer, after a check that the sanitizer works at all.
-# MUTANTS (30) sets how many mutants of each fixture are tried, SEED the first of them. The build is optimised, as the
-# program that is shipped, and because debug builds are far too slow for many mutants.
+# MUTANTS (30) sets how many mutants of each fixture are tried, SEED the first of them, FIXTURES (text,text) to which files
+# the run keeps. The build is optimised, as the program that is shipped, and because debug builds are far too slow for
+# many mutants.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

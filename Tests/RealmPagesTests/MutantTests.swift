@@ -1,7 +1,8 @@
 // Damaged files: every fixture with random damage is opened, read and verified. Nothing may crash, hang or be read out
 // of bounds; only typed errors are allowed.
 //
-// MUTANTS=n sets the number for each small file; SEED=n the first seed. A failing seed is repeated with MUTANTS=1.
+// MUTANTS=n sets the number for each small file; SEED=n the first seed; FIXTURES=text,text keeps to files that have one
+// of the texts in their names. A failing seed is repeated with MUTANTS=1.
 
 import Foundation
 import Synchronization
@@ -15,10 +16,13 @@ struct MutantTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let count = environment["MUTANTS"].flatMap { Int($0) }
   private static let firstSeed = environment["SEED"].flatMap { UInt64($0) } ?? 1
+  private static let fixtures = Fixture.all.filter { fixture in
+    environment["FIXTURES"].map { $0.split(separator: ",").contains { "\(fixture)".contains($0) } } ?? true
+  }
   /// Time that one mutant may take: far more than any needs, far less than for ever.
   private static let timeLimit = Duration.seconds(60)
 
-  @Test("a damaged file is an error or a smaller realm, never a crash", arguments: Fixture.all)
+  @Test("a damaged file is an error or a smaller realm, never a crash", arguments: fixtures)
   func mutants(fixture: Fixture) throws {
     let bytes = try fixture.bytes(), mutator = Mutator(bytes)
     // Large files take long in a debug build; all of them get some.
