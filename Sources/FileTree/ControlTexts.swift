@@ -44,7 +44,7 @@ enum ControlTexts {
       guard let name = directory.table.className else { return nil }
       if directory.table.damage != nil { return (name, .object([("damaged", .bool(true))])) }
       let facts: [(String, JSONValue)] = [
-        ("kind", .string(kind(directory.table.kind))), ("objects", .number(directory.table.objectCount)),
+        ("kind", .string(directory.table.kind.name)), ("objects", .number(directory.table.objectCount)),
       ]
       return (name, .object(facts))
     }
@@ -100,14 +100,6 @@ enum ControlTexts {
     case 3: "sync-client"
     case 4: "sync-server"
     default: String(type)
-    }
-  }
-
-  private static func kind(_ kind: TableKind) -> String {
-    switch kind {
-    case .topLevel: "top-level"
-    case .embedded: "embedded"
-    case .asymmetric: "asymmetric"
     }
   }
 }

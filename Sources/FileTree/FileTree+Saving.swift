@@ -221,23 +221,24 @@ extension FileTree {
   private func accepted(_ target: SaveTarget) {
     guard let place = shownPlace(of: target) else { return }
     refusals.clear(place.path)
-    if target != .compact { _ = overlay.unlink(place.rejected) }
+    if let rejected = place.rejected { _ = overlay.unlink(rejected) }
   }
 
   /// Keeps what was refused where the user finds it.
   private func refused(_ error: FileTreeError, _ target: SaveTarget, _ bytes: [UInt8]) {
     guard let place = shownPlace(of: target) else { return }
-    refusals.note(place.path, target == .compact ? "compact" : "save", error.description)
+    refusals.note(place.path, place.rejected == nil ? "compact" : "save", error.description)
     options.log?("\(place.path): \(error)")
-    if target == .compact { return }
+    guard let rejected = place.rejected else { return }
     let metadata = MemoryFile.Metadata(permissions: 0o600, owner: 0, group: 0, modified: Clock.time())
     // Without room for the text there is still the line that says so.
-    _ = overlay.makeFile(at: place.rejected, bytes, metadata, isKnown: false)
+    _ = overlay.makeFile(at: rejected, bytes, metadata, isKnown: false)
   }
 
   private struct ShownPlace {
     let path: String
-    let rejected: Overlay.Place
+    /// Nil where there is no text worth keeping.
+    let rejected: Overlay.Place?
   }
 
   /// The path that users know a target by, and where its refused text is.
@@ -247,9 +248,7 @@ extension FileTree {
     case .schema:
       let name = TreeNode.Fixed.schema.name.description
       return ShownPlace(path: ".realm/\(name)", rejected: Overlay.Place(directory: rejected, name: Array(name.utf8)))
-    case .compact:
-      let name = TreeNode.Fixed.compact.name.description
-      return ShownPlace(path: ".realm/\(name)", rejected: Overlay.Place(directory: rejected, name: Array(name.utf8)))
+    case .compact: return ShownPlace(path: ".realm/\(TreeNode.Fixed.compact.name)", rejected: nil)
     case .classSchema(let name):
       let path = ".realm/schema/" + String(decoding: name, as: UTF8.self)
       return ShownPlace(path: path, rejected: Overlay.Place(directory: rejected, name: name))

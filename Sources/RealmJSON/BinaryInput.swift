@@ -1,4 +1,4 @@
-// Text as bytes: base64, hexadecimal digits, UUIDs. Each returns nil for what is not exactly one.
+// Text as bytes: base64, and UUIDs in it. Each returns nil for what is not exactly one.
 
 import RealmPages
 
@@ -34,38 +34,7 @@ private func base64Value(_ digit: UInt8) -> UInt8? {
   }
 }
 
-/// The number that hexadecimal digits stand for.
-private func hexNumber(_ digits: ArraySlice<UInt8>) -> UInt64? {
-  var value: UInt64 = 0
-  for byte in digits {
-    guard let digit = hexDigit(byte) else { return nil }
-    value = value << 4 | UInt64(digit)
-  }
-  return value
-}
-
-extension ObjectID {
-  /// Takes 24 hexadecimal digits.
-  init?(text: ArraySlice<UInt8>) {
-    guard text.count == 24, let high = hexNumber(text.prefix(16)), let low = hexNumber(text.suffix(8)) else {
-      return nil
-    }
-    self.init(high: high, low: UInt32(low))
-  }
-}
-
 extension UniqueID {
-  /// Takes `8-4-4-4-12` hexadecimal digits.
-  init?(text: ArraySlice<UInt8>) {
-    let dashes = [8, 13, 18, 23]
-    guard text.count == 36, dashes.allSatisfy({ text[text.startIndex + $0] == UInt8(ascii: "-") }) else { return nil }
-    let digits = text.filter { $0 != UInt8(ascii: "-") }[...]
-    guard digits.count == 32, let high = hexNumber(digits.prefix(16)), let low = hexNumber(digits.suffix(16)) else {
-      return nil
-    }
-    self.init(high: high, low: low)
-  }
-
   /// Takes 16 bytes.
   init?(bytes: [UInt8]) {
     guard bytes.count == 16 else { return nil }

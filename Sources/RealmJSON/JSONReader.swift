@@ -2,6 +2,8 @@
 //
 // Containers that are open lie on a stack of its own, so no nesting overflows the thread's; depth and size are bounded.
 
+import RealmPages
+
 /// Turns the bytes of one text into nodes.
 struct JSONReader {
   /// The levels of brackets. A value of 200 levels has up to three for each, since wrappers that tell a type count too.
@@ -351,7 +353,9 @@ struct JSONReader {
   private mutating func fourDigits(_ start: Int) throws(JSONInputError) -> UInt32 {
     var code: UInt32 = 0
     for _ in 0..<4 {
-      guard let digit = current.flatMap(hexDigit) else { throw error(at: start, "\\u needs four hexadecimal digits") }
+      guard let digit = current.flatMap(hexadecimalDigit) else {
+        throw error(at: start, "\\u needs four hexadecimal digits")
+      }
       code = code << 4 | UInt32(digit)
       index += 1
     }
@@ -359,16 +363,6 @@ struct JSONReader {
   }
 
   private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "000" : "00") + String(byte, radix: 16) }
-}
-
-/// The value of a hexadecimal digit; nil for another byte.
-func hexDigit(_ byte: UInt8) -> UInt8? {
-  switch byte {
-  case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-  case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-  case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-  default: nil
-  }
 }
 
 /// Negative, zero or positive as `a` comes before, with or after `b`: unsigned bytes, then the shorter first.

@@ -45,7 +45,7 @@ public struct FrozenRealm: Sendable {
   /// The object with this primary key; nil if there is none. O(log n).
   public func object(_ className: String, primaryKey: Value) throws(TransactionError) -> RealmObject? {
     let table = try table(className)
-    guard let wanted = PrimaryKey(value: primaryKey) else { return nil }
+    guard let wanted = PrimaryKey(primaryKey) else { return nil }
     let key = try reading { () throws(FormatError) in try table.objectKey(primaryKey: wanted) }
     return key.map { RealmObject(self, table, $0) }
   }
@@ -166,18 +166,4 @@ extension Value {
   public var asBool: Bool? { if case .bool(let value) = self { value } else { nil } }
   /// The elements of a list or set; nil for other values.
   public var asList: [Value]? { if case .list(let values) = self { values } else { nil } }
-}
-
-extension PrimaryKey {
-  /// A value as a primary key; nil if no primary key can be such a value.
-  init?(value: Value) {
-    switch value {
-    case .null: self = .null
-    case .int(let value): self = .int(value)
-    case .string(let bytes): self = .string(bytes)
-    case .objectID(let id): self = .objectID(id)
-    case .uuid(let id): self = .uuid(id)
-    default: return nil
-    }
-  }
 }

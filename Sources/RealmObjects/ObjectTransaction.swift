@@ -192,8 +192,8 @@ extension Draft {
     case (.double, .int(let value)): Double(exactly: value).map { .double($0) }
     case (.float, .real(let value)): .float(Float(value))
     case (.string, .text(let text)): .text(text)
-    case (.objectID, .text(let text)): ObjectID(text: text).map { .objectID($0) }
-    case (.uuid, .text(let text)): UniqueID(text: text).map { .uuid($0) }
+    case (.objectID, .text(let text)): ObjectID(text).map { .objectID($0) }
+    case (.uuid, .text(let text)): UniqueID(text).map { .uuid($0) }
     case (.date, .real(let time)): Timestamp(secondsSinceReference: time).map { .date($0) }
     case (.data, .list(let elements)): Self.bytes(elements).map { .data($0) }
     default: nil

@@ -122,13 +122,11 @@ struct QueryLexer {
 
   private mutating func word() throws(QueryError) -> QueryToken.Kind {
     let start = index
-    for (opening, length) in [("uuid(", 36), ("oid(", 24)] where isNext(opening) {
-      let begin = index + opening.count, end = begin + length
-      guard end < text.count, text[end] == UInt8(ascii: ")"), let value = Self.identifier(text[begin..<end]) else {
-        throw error(start, "\(opening)..) needs \(length == 36 ? "a UUID" : "24 hexadecimal digits")")
-      }
-      index = end + 1
-      return .value(value)
+    if isNext("uuid(") {
+      return .value(try identifier("uuid(", "a UUID") { UniqueID(text: $0).map { .uuid($0) } })
+    }
+    if isNext("oid(") {
+      return .value(try identifier("oid(", "24 hexadecimal digits") { ObjectID(text: $0).map { .objectID($0) } })
     }
     if peek() == UInt8(ascii: "B"), isNext("B64\"") {
       index += 3
@@ -166,9 +164,18 @@ struct QueryLexer {
     return .word(String(decoding: name, as: UTF8.self))
   }
 
-  private func isNext(_ text: String) -> Bool {
-    let part = text.utf8
-    return index + part.count <= self.text.count && self.text[index..<index + part.count].elementsEqual(part)
+  /// What stands between `opening` and the next parenthesis, as `parse` understands it.
+  private mutating func identifier(
+    _ opening: String,
+    _ wanted: String,
+    _ parse: (ArraySlice<UInt8>) -> Value?
+  ) throws(QueryError) -> Value {
+    let content = text[(index + opening.utf8.count)...].prefix { $0 != UInt8(ascii: ")") }
+    guard content.endIndex < text.endIndex, let value = parse(content) else {
+      throw error(index, "\(opening)..) needs \(wanted)")
+    }
+    index = content.endIndex + 1
+    return value
   }
 
   // MARK: numbers and dates
@@ -316,16 +323,5 @@ struct QueryLexer {
       }
     }
     return bytes
-  }
-
-  /// A UUID or an object id by its text.
-  private static func identifier(_ text: ArraySlice<UInt8>) -> Value? {
-    let digits = text.count == 36 ? text.filter { $0 != UInt8(ascii: "-") } : Array(text)
-    guard digits.count == 32 || digits.count == 24,
-      let high = UInt64(String(decoding: digits.prefix(16), as: UTF8.self), radix: 16),
-      let low = UInt64(String(decoding: digits.dropFirst(16), as: UTF8.self), radix: 16)
-    else { return nil }
-    return digits.count == 32
-      ? .uuid(UniqueID(high: high, low: low)) : .objectID(ObjectID(high: high, low: UInt32(low)))
   }
 }

@@ -3,6 +3,7 @@
 
 import FileTree
 import Glibc
+import RealmPages
 
 /// The formats of import.
 public enum ImportFormat: String, CaseIterable, Sendable {
@@ -103,9 +104,7 @@ public final class ImportSource {
   }
 
   private static func names(in path: String) throws(TransferError) -> [String] {
-    do throws(DirectoryListing.Failure) { return try DirectoryListing.names(in: path) } catch {
-      throw .file(path, error.code)
-    }
+    do throws(FileError) { return try DirectoryListing.names(in: path) } catch { throw .file(path, error.code) }
   }
 
   /// Numbers by value, and before other names: objects are made in the order of their keys, as far as names tell it.

@@ -95,7 +95,7 @@ private struct RealmFacts {
         .array(
           classes.map { table in
             .object([
-              ("name", .string(table.className ?? "")), ("kind", .string(Self.kind(table.kind))),
+              ("name", .string(table.className ?? "")), ("kind", .string(table.kind.name)),
               ("objects", table.damage == nil ? .number(table.objectCount) : .null),
               ("primaryKey", table.primaryKey.map { .string($0.name) } ?? .null),
             ])
@@ -131,14 +131,6 @@ private struct RealmFacts {
     if let damage = table.damage { return "damaged: \(damage)" }
     let objects = table.objectCount == 1 ? "1 object" : "\(table.objectCount) objects"
     let key = table.primaryKey.map { ", primary key \($0.name)" } ?? ""
-    return objects + key + (table.kind == .topLevel ? "" : ", \(kind(table.kind))")
-  }
-
-  private static func kind(_ kind: TableKind) -> String {
-    switch kind {
-    case .topLevel: "top-level"
-    case .embedded: "embedded"
-    case .asymmetric: "asymmetric"
-    }
+    return objects + key + (table.kind == .topLevel ? "" : ", \(table.kind.name)")
   }
 }

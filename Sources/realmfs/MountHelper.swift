@@ -130,10 +130,3 @@ struct HelperCall {
     return text.split(unescaped: ",")
   }
 }
-
-extension String {
-  /// The text with every `character` replaced.
-  fileprivate func replacing(_ character: Character, with replacement: String) -> String {
-    reduce(into: "") { $0 += $1 == character ? replacement : "\($1)" }
-  }
-}

@@ -1,6 +1,7 @@
 // Files and directories that appear complete or not at all: they are made in a directory of their own beside the
 // target, which goes away with everything in it unless the result was published.
 import Glibc
+import RealmPages
 import RealmTransfer
 
 /// Where something is made before it gets its name.

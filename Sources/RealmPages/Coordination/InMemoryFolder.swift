@@ -73,16 +73,10 @@ enum InMemoryFolder {
 
   /// With the lock on the folder.
   private static func removeAbandoned() {
-    guard let folder = opendir(path) else { return }
-    var realms: [String] = []
-    while let entry = readdir(folder) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
-        name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if name.hasSuffix(suffix) { realms.append(path + "/" + name) }
-    }
-    closedir(folder)
-    for realm in realms {
+    // What cannot be listed now is removed by who comes next.
+    guard let names = try? DirectoryListing.names(in: path) else { return }
+    for name in names where name.hasSuffix(suffix) {
+      let realm = path + "/" + name
       let lock = open(realm + ".lock", O_RDWR | O_CLOEXEC)
       defer { if lock >= 0 { close(lock) } }
       // A lock that somebody shares belongs to a realm in use.

@@ -3,9 +3,8 @@
 // A robust mutex is unlocked by the thread that locked it. The write mutex, which is held as long as a transaction, is
 // therefore locked on a thread of the session, unless the transaction promises to stay on its own: two threads that
 // take turns cost more than all else that a small commit does. The other mutexes are held within single calls only, by
-// whoever makes them. The condition variables of the lock file are never waited
-// for, because a process that is killed while it waits blocks everybody else for ever; they are broadcast on a thread
-// that may hang for that reason.
+// whoever makes them. The condition variables of the lock file are never waited for, because a process that is killed
+// while it waits blocks everybody else for ever; they are broadcast on a thread that may hang for that reason.
 
 import CLinux
 import Glibc

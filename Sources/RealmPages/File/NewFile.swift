@@ -40,15 +40,10 @@ final class NewFile {
   /// Gives the file the mode, owner, group and attributes of another. Where the group cannot be kept, the group gets no
   /// rights. The owner gets the rights `more` besides.
   func takeProtection(of other: FileHandle, addingForOwner more: mode_t = 0) throws(FileError) {
-    let status = try other.status(), own = try handle.status()
+    let status = try other.status()
     var mode = mode_t(status.mode & 0o777) | more
     clinux_copy_attributes(other.descriptor, handle.descriptor)
-    if (own.owner, own.group) != (status.owner, status.group),
-      fchown(handle.descriptor, status.owner, status.group) != 0,
-      own.group != status.group, fchown(handle.descriptor, uid_t.max, status.group) != 0
-    {
-      mode &= ~0o070
-    }
+    if !Protection.give(handle.descriptor, to: status.owner, status.group) { mode &= ~0o070 }
     guard fchmod(handle.descriptor, mode) == 0 else { throw FileError("fchmod", path, errno) }
   }
 

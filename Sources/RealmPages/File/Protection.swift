@@ -36,18 +36,18 @@ struct Protection {
   func apply(to descriptor: Int32) -> Int32 {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return errno }
-    var wanted = mode
-    let owner = owner == uid_t.max ? status.st_uid : owner, group = group == gid_t.max ? status.st_gid : group
-    if (owner, group) != (status.st_uid, status.st_gid), fchown(descriptor, owner, group) != 0,
-      group != status.st_gid, fchown(descriptor, uid_t.max, group) != 0
-    {
-      wanted &= ~0o070
-    }
+    var wanted = Self.give(descriptor, to: owner, group) ? mode : mode & ~0o070
     if status.st_mode & S_IFMT == S_IFDIR {
       // Who may read or write may enter. What the folder hands down, such as setgid, stays.
       wanted |= (wanted & 0o444) >> 2 | status.st_mode & 0o7000
     }
     return fchmod(descriptor, wanted) == 0 ? 0 : errno
+  }
+
+  /// Gives an open file to an owner and a group, of which -1 stands for the present one; false if the group cannot be
+  /// had. That the owner cannot is no failure: only root can give files away.
+  static func give(_ descriptor: Int32, to owner: uid_t, _ group: gid_t) -> Bool {
+    fchown(descriptor, owner, group) == 0 || fchown(descriptor, uid_t.max, group) == 0
   }
 
   // MARK: making files

@@ -170,7 +170,8 @@ public final class RealmWriter: Sendable {
           "an earlier commit failed to reach the disk, so the file must be opened again: \(failure)"
         )
       }
-      return try noting { () throws(TransactionError) in try place.begin(until: deadline, staysOnThread: staysOnThread)
+      return try noting { () throws(TransactionError) in
+        try place.begin(until: deadline, staysOnThread: staysOnThread)
       }
     } catch {
       gate.leave()

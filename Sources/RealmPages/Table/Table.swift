@@ -5,6 +5,15 @@ import Synchronization
 /// Whether a table's objects stand for themselves.
 public enum TableKind: Sendable, Hashable {
   case topLevel, embedded, asymmetric
+
+  /// The word for it in listings and JSON.
+  package var name: String {
+    switch self {
+    case .topLevel: "top-level"
+    case .embedded: "embedded"
+    case .asymmetric: "asymmetric"
+    }
+  }
 }
 
 /// One table of a snapshot. Immutable.

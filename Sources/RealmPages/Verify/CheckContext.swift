@@ -114,6 +114,26 @@ final class CheckContext {
     return node
   }
 
+  /// Claims a node of a search index, which has its keys in the first slot and an entry for each in the others. It is
+  /// `levels` sub-indexes down, and `depth` inner nodes in its own.
+  func indexNode(_ ref: Int, levels: Int, depth: Int) throws(FormatError) -> (node: Node, keys: Node) {
+    let node = try claim(ref)
+    try expect(node, .bits, hasRefs: true, inner: node.isInner, context: true)
+    if node.count == 0 || depth == Self.maximumIndexDepth || levels > Self.maximumIndexLevels {
+      throw FormatError("an index node of \(node.count) slots, \(levels) levels deep", ref: ref)
+    }
+    let keys = try integers(node.child(0))
+    if keys.count != node.count - 1 {
+      throw FormatError("\(keys.count) keys for \(node.count - 1) entries", ref: ref)
+    }
+    return (node, keys)
+  }
+
+  /// Levels of sub-indexes: the longest words have about 200 bytes.
+  static let maximumIndexLevels = 80
+  /// Inner nodes above one another within one level.
+  private static let maximumIndexDepth = 12
+
   /// Claims a subtree whose meaning does not matter.
   func claimAll(below ref: Int) throws(FormatError) {
     var pending = [ref]

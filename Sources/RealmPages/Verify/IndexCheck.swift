@@ -19,10 +19,6 @@ final class IndexCheck {
 
   /// No sub-index begins beyond this offset of a value, but in full-word indexes.
   private static let maximumOffset = 200
-  /// Levels of sub-indexes: the longest words have about 200 bytes.
-  private static let maximumLevels = 80
-  /// Inner nodes above one another within one level.
-  private static let maximumDepth = 12
   private static let origins = ElementType(.int, isNullable: false)
 
   /// Whether the objects have been found in order, so that what they miss in the index can be told.
@@ -53,14 +49,9 @@ final class IndexCheck {
 
   /// Checks the node at `ref` with all below it and returns its last key.
   private func walk(_ ref: Int, depth: Int) throws(FormatError) -> Int64? {
-    let node = try context.claim(ref)
-    try context.expect(node, .bits, hasRefs: true, inner: node.isInner, context: true)
-    if node.count == 0 || depth == Self.maximumDepth || path.count > Self.maximumLevels {
-      throw FormatError("an index node of \(node.count) slots, \(path.count) levels deep", ref: ref)
-    }
-    let keys = try context.integers(node.child(0))
-    if keys.width != 32 || keys.count != node.count - 1 || keys.count > TreeCheck.maximumCount {
-      throw FormatError("\(keys.count) keys of \(keys.width) bits for \(node.count - 1) entries", ref: ref)
+    let (node, keys) = try context.indexNode(ref, levels: path.count, depth: depth)
+    if keys.width != 32 || keys.count > TreeCheck.maximumCount {
+      throw FormatError("\(keys.count) keys of \(keys.width) bits", ref: ref)
     }
     if keys.count == 0 && !(path.isEmpty && depth == 0) { context.report("an empty index node", ref: ref) }
     var last: Int64?
@@ -200,7 +191,7 @@ final class IndexCheck {
   private func lookUp(_ data: IndexData) throws(FormatError) {
     var ref = column.indexRef
     let search = SearchIndex(arena: arena, rootRef: ref)
-    for offset in stride(from: 0, through: 4 * Self.maximumLevels, by: 4) {
+    for offset in stride(from: 0, through: 4 * CheckContext.maximumIndexLevels, by: 4) {
       guard let entry = try search.entry(ref, data.key(offset)) else { break }
       let node = entry & 1 == 0 ? try arena.node(Int(entry)) : nil
       if let node, node.hasContext {

@@ -12,8 +12,6 @@ final class LegacyIndexCheck {
 
   /// From this format on an 'X' marks the end of a value, as today.
   private static let firstFormatOfWords = 5
-  private static let maximumLevels = 80
-  private static let maximumDepth = 12
 
   init(_ context: CheckContext, _ reader: LegacyReader, _ column: LegacyColumn) {
     self.context = context
@@ -35,15 +33,7 @@ final class LegacyIndexCheck {
 
   /// Checks the node at `ref` with all below it and returns its last key.
   private func walk(_ ref: Int, depth: Int) throws(FormatError) -> Int64? {
-    let node = try context.claim(ref)
-    try context.expect(node, .bits, hasRefs: true, inner: node.isInner, context: true)
-    if node.count == 0 || depth == Self.maximumDepth || path.count > Self.maximumLevels {
-      throw FormatError("an index node of \(node.count) slots, \(path.count) levels deep", ref: ref)
-    }
-    let keys = try context.integers(node.child(0))
-    if keys.count != node.count - 1 {
-      throw FormatError("\(keys.count) keys for \(node.count - 1) entries", ref: ref)
-    }
+    let (node, keys) = try context.indexNode(ref, levels: path.count, depth: depth)
     var last: Int64?
     for i in 0..<keys.count {
       let key = try keys.int(i)

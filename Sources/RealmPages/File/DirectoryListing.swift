@@ -3,16 +3,10 @@
 import Glibc
 
 /// Lists directories.
-public enum DirectoryListing {
-  /// The errno of a call that failed.
-  public struct Failure: Error {
-    /// The errno.
-    public let code: Int32
-  }
-
+package enum DirectoryListing {
   /// The names in the order of their bytes, without `.` and `..`.
-  public static func names(in directory: String) throws(Failure) -> [String] {
-    guard let stream = opendir(directory) else { throw Failure(code: errno) }
+  package static func names(in directory: String) throws(FileError) -> [String] {
+    guard let stream = opendir(directory) else { throw FileError("opendir", directory, errno) }
     defer { closedir(stream) }
     var names: [String] = []
     while true {
@@ -23,7 +17,7 @@ public enum DirectoryListing {
       }
       if name != "." && name != ".." { names.append(name) }
     }
-    if errno != 0 { throw Failure(code: errno) }
+    if errno != 0 { throw FileError("readdir", directory, errno) }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 }
