@@ -1,6 +1,7 @@
 // The forms of an encryption key, and what is said when something is none.
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import realmfs
@@ -13,9 +14,9 @@ struct KeyFormTests {
 
   /// The form that is recognized, or the message.
   private func verdict(_ content: some Sequence<UInt8>) throws -> Result<KeyForm, KeyFormError> {
-    let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    let folder = try TemporaryFolder(), file = folder.url.appending(path: "key")
+    defer { folder.remove() }
     try Data(content).write(to: file)
-    defer { try? FileManager.default.removeItem(at: file) }  // left-overs in the temporary directory do no harm
     let descriptor = open(file.path, O_RDONLY)
     defer { close(descriptor) }
     var secret = SecretBuffer()

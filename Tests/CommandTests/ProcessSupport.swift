@@ -1,6 +1,7 @@
 // Runs the program as a user does: as a process, with its output and exit status.
 
 import Foundation
+import TestSupport
 
 /// The places that the tests need.
 enum Place {
@@ -33,9 +34,8 @@ func run(_ program: URL, _ arguments: [String], input: Data = Data()) throws -> 
   let process = Process()
   process.executableURL = program
   process.arguments = arguments
-  let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  defer { try? FileManager.default.removeItem(at: folder) }  // left-overs in the temporary directory do no harm
+  let temporary = try TemporaryFolder(), folder = temporary.url
+  defer { temporary.remove() }
   // Files instead of pipes: no amount of output can block.
   func file(_ name: String, _ content: Data = Data()) throws -> FileHandle {
     try content.write(to: folder.appendingPathComponent(name))

@@ -1,6 +1,7 @@
 // The commands that need no mount, run as processes on fixtures. Mounts are tested by Tests/e2e.
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Program")
@@ -77,9 +78,9 @@ struct ProgramTests {
 
   @Test("output to closed standard descriptors does not end up in a file that is opened later")
   func closedDescriptors() throws {
-    let copy = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".realm")
+    let folder = try TemporaryFolder(), copy = folder.url.appending(path: "a.realm")
+    defer { folder.remove() }
     try FileManager.default.copyItem(at: URL(fileURLWithPath: people), to: copy)
-    defer { try? FileManager.default.removeItem(at: copy) }  // left-overs in the temporary directory do no harm
     let outcome = try run(
       URL(fileURLWithPath: "/bin/sh"),
       ["-c", "\"$0\" cat \"$1\" Dog <&- >&- 2>&-", Place.program.path, copy.path]

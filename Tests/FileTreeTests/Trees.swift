@@ -8,26 +8,19 @@ import TestSupport
 
 /// A realm file that a test may replace, in a folder of its own that goes away with it.
 final class ScratchRealm: Sendable {
-  let folder: URL
+  private let temporary: TemporaryFolder
   let file: URL
+  var folder: URL { temporary.url }
 
   /// A copy of a fixture.
-  init(_ fixture: String) throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("realmfs-\(UUID().uuidString)")
-    file = folder.appendingPathComponent("scratch.realm")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    try write(Fixture.named(fixture).bytes())
-  }
+  convenience init(_ fixture: String) throws { try self.init(bytes: Fixture.named(fixture).bytes()) }
 
   /// A file with these bytes.
   init(bytes: [UInt8]) throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("realmfs-\(UUID().uuidString)")
-    file = folder.appendingPathComponent("scratch.realm")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    temporary = try TemporaryFolder()
+    file = temporary.url.appending(path: "scratch.realm")
     try write(bytes)
   }
-
-  deinit { try? FileManager.default.removeItem(at: folder) }  // a leftover in the temporary folder harms nobody
 
   /// Puts another file in the place of this one, as an atomic save does.
   func replace(by fixture: String) throws {

@@ -3,6 +3,7 @@
 import Foundation
 import RealmJSON
 import RealmPages
+import TestSupport
 import Testing
 
 @Suite("golden trees")
@@ -111,9 +112,8 @@ private func hasRealNumber(_ json: ArraySlice<UInt8>) -> Bool {
 }
 
 private func runJQ(_ arguments: [String], on input: [UInt8]) throws -> Data {
-  let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  defer { try? FileManager.default.removeItem(at: folder) }  // a leftover in the temporary folder harms nobody
+  let temporary = try TemporaryFolder(), folder = temporary.url
+  defer { temporary.remove() }
   let (source, result) = (folder.appendingPathComponent("in"), folder.appendingPathComponent("out"))
   try Data(input).write(to: source)
   try Data().write(to: result)

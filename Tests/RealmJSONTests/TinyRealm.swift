@@ -4,6 +4,7 @@
 
 import Foundation
 import RealmPages
+import TestSupport
 
 /// A realm file under construction.
 struct TinyRealm {
@@ -149,9 +150,6 @@ struct TinyRealm {
     bytes.replaceSubrange(0..<8, with: Self.word(Int64(top)))
     bytes.replaceSubrange(16..<24, with: Array("T-DB".utf8) + [24, 0, 0, 0])
     bytes += [UInt8](repeating: 0, count: (4096 - bytes.count % 4096) % 4096)
-    let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".realm")
-    try Data(bytes).write(to: file)
-    defer { try? FileManager.default.removeItem(at: file) }  // a leftover in the temporary folder harms nobody
-    return try Realm(Configuration(path: file.path)).latest()
+    return try withTemporaryFile(bytes) { try Realm(Configuration(path: $0)).latest() }
   }
 }

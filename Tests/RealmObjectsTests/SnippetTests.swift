@@ -8,11 +8,9 @@ import TestSupport
 import Testing
 
 @Suite struct SnippetTests {
-  private func folder() throws -> String {
-    let url = FileManager.default.temporaryDirectory.appending(path: "snippets-\(UUID())")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    return url.path
-  }
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
 
   // snippet: types
   struct Person: Codable {
@@ -46,7 +44,7 @@ import Testing
 
   @Test("open, write, read, freeze and observe as the articles say")
   func articles() async throws {
-    let realm = try await openedRealm(folder())
+    let realm = try await openedRealm(folder.url.path)
     // snippet: observe
     let commits = try realm.commits()
     let observer = Task {
@@ -84,7 +82,7 @@ import Testing
 
   @Test("a migration as the article says")
   func migration() async throws {
-    let folder = try folder()
+    let folder = folder.url.path
     let first = try await openedRealm(folder)
     try await first.write { transaction in _ = try transaction.save(Person(_id: 1, name: "Ada Lovelace", age: 36)) }
     var configuration = first.configuration

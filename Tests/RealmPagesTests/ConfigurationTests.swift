@@ -8,14 +8,11 @@ import Testing
 @testable import RealmPages
 
 @Suite struct ConfigurationTests {
-  private let folder: URL
+  private let folder: TemporaryFolder
 
-  init() throws {
-    folder = FileManager.default.temporaryDirectory.appending(path: "configuration-\(UUID())")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-  }
+  init() throws { folder = try TemporaryFolder() }
 
-  private func path(_ name: String = "x.realm") -> String { folder.appending(path: name).path }
+  private func path(_ name: String = "x.realm") -> String { folder.path(name) }
 
   private func schema(_ version: UInt64?, _ properties: PropertyDescription...) -> SchemaDescription {
     let key = PropertyDescription(name: "_id", type: .int)

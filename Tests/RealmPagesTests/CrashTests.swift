@@ -83,9 +83,8 @@ struct CrashTests {
     let new: Contents
 
     init(_ shape: CommitShape, key: EncryptionKey?) throws {
-      let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-      defer { try? FileManager.default.removeItem(at: folder) }  // a leftover in the temporary folder harms nobody
+      let temporary = try TemporaryFolder(), folder = temporary.url
+      defer { temporary.remove() }
       let url = folder.appendingPathComponent("a.realm")
       let configuration = Configuration(path: url.path, encryptionKey: key)
       switch shape {

@@ -32,9 +32,8 @@ struct FaultTests {
 
   private func check(_ shape: CommitShape, _ kind: Kind, key: EncryptionKey?) throws {
     if shape == .conversion && key != nil { return }
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }  // a leftover in the temporary folder harms nobody
+    let temporary = try TemporaryFolder(), folder = temporary.url
+    defer { temporary.remove() }
     let origin = folder.appendingPathComponent("origin.realm"), url = folder.appendingPathComponent("a.realm")
     switch shape {
     case .first: break

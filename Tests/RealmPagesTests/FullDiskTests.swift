@@ -76,31 +76,25 @@ struct FullDiskTests {
   /// A mounted file system of two megabytes.
   private struct SmallDisk {
     let folder: String
-    private let image: String?
+    private let temporary: TemporaryFolder
 
     /// Nil if the system does not let us.
     init?(_ kind: String) throws {
-      let base = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
-      folder = base
+      temporary = try TemporaryFolder()
+      folder = temporary.path("disk")
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       if kind == "tmpfs" {
-        image = nil
         guard Self.run("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder) else { return nil }
       } else {
-        image = base + ".img"
-        try Data(count: 2 << 20).write(to: URL(fileURLWithPath: base + ".img"))
-        guard Self.run("mkfs.ext4", "-q", "-O", "^has_journal", base + ".img"),
-          Self.run("mount", "-o", "loop", base + ".img", folder)
+        let image = temporary.path("image")
+        try Data(count: 2 << 20).write(to: URL(fileURLWithPath: image))
+        guard Self.run("mkfs.ext4", "-q", "-O", "^has_journal", image),
+          Self.run("mount", "-o", "loop", image, folder)
         else { return nil }
       }
     }
 
-    func unmount() {
-      _ = Self.run("umount", "-l", folder)
-      // What is left in the temporary folder harms nobody.
-      try? FileManager.default.removeItem(atPath: folder)
-      if let image { try? FileManager.default.removeItem(atPath: image) }
-    }
+    func unmount() { _ = Self.run("umount", "-l", folder) }
 
     private static func run(_ arguments: String...) -> Bool {
       let process = Process()

@@ -89,11 +89,12 @@ import Testing
 
   @Test("a key is in locked memory while its realm is open, and nowhere afterwards")
   func wiped() throws {
-    let path = FileManager.default.temporaryDirectory.appending(path: "key-\(UUID()).realm").path
+    let folder = try TemporaryFolder()
+    defer { folder.remove() }
     let secret = Masked(count: EncryptionKey.size)
     do {
       let key = try #require(secret.key())
-      let configuration = Configuration(path: path, encryptionKey: key)
+      let configuration = Configuration(path: folder.path("a.realm"), encryptionKey: key)
       let writer = try RealmWriter(configuration, create: true)
       let transaction = try writer.begin()
       _ = try transaction.addTable("class_A")

@@ -16,9 +16,8 @@ struct KillTests {
 
   @Test("a killed program has lost nothing of what it was promised", arguments: [false, true])
   func kill(isEncrypted: Bool) throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }  // a leftover in the temporary folder harms nobody
+    let temporary = try TemporaryFolder(), folder = temporary.url
+    defer { temporary.remove() }
     let path = folder.appendingPathComponent("a.realm").path
     let digits = try String(
       contentsOf: Fixture.package.appendingPathComponent("Tests/Fixtures/encrypted.key.hex"),

@@ -75,12 +75,3 @@ struct ModelTests {
     #expect(commits > 0)
   }
 }
-
-/// Calls `body` with a path where there is no file, and removes what it makes.
-func withTemporaryPath<R>(_ body: (String) throws -> R) throws -> R {
-  let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".realm").path
-  defer {
-    for ending in ["", ".lock", ".note"] { try? FileManager.default.removeItem(atPath: path + ending) }
-  }
-  return try body(path)
-}

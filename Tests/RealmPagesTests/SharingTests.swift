@@ -18,14 +18,6 @@ struct SharingTests {
   private static let peer = Fixture.package.appendingPathComponent("../shared/tools/realmpeer.py")
   private static let hasPeer = FileManager.default.fileExists(atPath: peer.path)
 
-  /// Runs `body` with the path of a realm that is not there yet, in a folder of its own.
-  private func withFolder(_ body: (String) throws -> Void) throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }  // a leftover in the temporary folder harms nobody
-    try body(folder.appendingPathComponent("a.realm").path)
-  }
-
   private func makeCounter(_ writer: RealmWriter) throws {
     let transaction = try writer.begin()
     let table = try transaction.addTable("class_Counter")
@@ -51,7 +43,7 @@ struct SharingTests {
 
   @Test("two writers see each other's commits and lose none", arguments: [false, true])
   func twoWriters(isEncrypted: Bool) throws {
-    try withFolder { path in
+    try withTemporaryPath { path in
       let configuration = Configuration(path: path, encryptionKey: isEncrypted ? try Fixture.key() : nil)
       let first = try RealmWriter(configuration, create: true)
       try makeCounter(first)
@@ -66,7 +58,7 @@ struct SharingTests {
 
   @Test("a version that is held stays whole while others commit")
   func held() throws {
-    try withFolder { path in
+    try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path), create: true)
       try makeCounter(writer)
       let reader = try Realm(Configuration(path: path))
@@ -80,7 +72,7 @@ struct SharingTests {
 
   @Test("a version that is not held is let go of soon after a newer one has come")
   func letGo() throws {
-    try withFolder { path in
+    try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path), create: true)
       try makeCounter(writer)
       let reader = try Realm(Configuration(path: path)), old = try reader.latest()
@@ -95,7 +87,7 @@ struct SharingTests {
 
   @Test("an idle realm leaves the others alone, and comes back with the next access")
   func idle() throws {
-    try withFolder { path in
+    try withTemporaryPath { path in
       var configuration = Configuration(path: path)
       configuration.idleTime = .milliseconds(200)
       let writer = try RealmWriter(configuration, create: true)
@@ -116,7 +108,7 @@ struct SharingTests {
 
   @Test("who waits for the write lock longer than asked for is told so, and gets it later")
   func busy() throws {
-    try withFolder { path in
+    try withTemporaryPath { path in
       let first = try RealmWriter(Configuration(path: path), create: true)
       try makeCounter(first)
       let second = try RealmWriter(Configuration(path: path))
@@ -132,7 +124,7 @@ struct SharingTests {
 
   @Test("a commit by somebody else wakes who waits for one")
   func waking() throws {
-    try withFolder { path in
+    try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path), create: true)
       try makeCounter(writer)
       let reader = try Realm(Configuration(path: path)), snapshot = try reader.latest()
@@ -145,7 +137,7 @@ struct SharingTests {
 
   @Test("a file that took the place of ours is read and written from then on")
   func replaced() throws {
-    try withFolder { path in
+    try withTemporaryPath { path in
       let other = path + ".other"
       do {
         for file in [path, other] { try makeCounter(RealmWriter(Configuration(path: file), create: true)) }
@@ -166,7 +158,7 @@ struct SharingTests {
 
   @Test("a lock file of another layout is refused, and not touched")
   func otherLayout() throws {
-    try withFolder { path in
+    try withTemporaryPath { path in
       do { try makeCounter(RealmWriter(Configuration(path: path), create: true)) }
       var bytes = try Data(contentsOf: URL(fileURLWithPath: path + ".lock"))
       bytes[6] = 13
@@ -185,7 +177,7 @@ struct SharingTests {
 
   @Test("programs that commit to one realm lose nothing, whoever is killed", arguments: [false, true])
   func kills(isEncrypted: Bool) throws {
-    try withFolder { path in
+    try withTemporaryPath { path in
       let digits = try String(
         contentsOf: Fixture.package.appendingPathComponent("Tests/Fixtures/encrypted.key.hex"),
         encoding: .utf8
@@ -241,7 +233,7 @@ struct SharingTests {
     ]
   )
   func peerDies(point: String) throws {
-    try withFolder { path in
+    try withTemporaryPath { path in
       let writer = try RealmWriter(Configuration(path: path), create: true)
       try makeCounter(writer)
       try run(["crash", path, "--at", point])
