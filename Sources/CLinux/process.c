@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "include/process.h"
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@ void clinux_close_descriptors_except(int first, int second) {
   }
   close_range((unsigned)next, ~0U, 0);
 }
+
+void clinux_limit_heaps(int most) { mallopt(M_ARENA_MAX, most); }
 
 int clinux_unmount(const char *path, int lazy) {
   return umount2(path, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0 ? 0 : errno;

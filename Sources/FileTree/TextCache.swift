@@ -52,7 +52,7 @@ final class TextCache: Sendable {
   private let maximumBytes: Int
 
   /// `slots` is a power of 2.
-  init(maximumBytes: Int = 16 << 20, slots: Int = 65_536) {
+  init(maximumBytes: Int = 8 << 20, slots: Int = 32_768) {
     self.maximumBytes = maximumBytes
     state = Mutex(
       State(entries: Array(repeating: Entry(), count: slots), chains: Array(repeating: -1, count: slots))

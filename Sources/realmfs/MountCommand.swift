@@ -60,6 +60,8 @@ private struct Mount {
   ///
   /// The options of the tree log to wherever messages go.
   func serve(whenLive: @escaping @Sendable () -> Void) throws(CommandFailure) -> ExitCode {
+    // Threads come and go with the load, and each would leave memory behind that only the next one uses.
+    clinux_limit_heaps(2)
     let session = try makeSession()
     session.onReady = whenLive
     do throws(FuseError) { try session.mount() } catch { throw CommandFailure(error) }

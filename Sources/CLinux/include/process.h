@@ -11,6 +11,9 @@ pid_t clinux_fork(void);
 /// Closes every descriptor above 2, except the two named (-1: none).
 void clinux_close_descriptors_except(int first, int second);
 
+/// Makes all threads share at most so many heaps. Only before any other thread exists.
+void clinux_limit_heaps(int most);
+
 /// Unmounts `path` without following a symbolic link; `lazy` detaches a busy tree. 0, or an errno.
 int clinux_unmount(const char *path, int lazy);
 
