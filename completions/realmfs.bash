@@ -127,7 +127,7 @@ _realmfs() {
     export:-*) COMPREPLY=($(compgen -W "--class --format --where --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     import:-*) COMPREPLY=($(compgen -W "--class --format --batch --skip-bad --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     query:-*) COMPREPLY=($(compgen -W "--count --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
-    diff:-*) COMPREPLY=($(compgen -W "--class --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    diff:-*) COMPREPLY=($(compgen -W "--class --previous --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     watch:-*) COMPREPLY=($(compgen -W "--exec --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit -v --verbose -h --help" -- "$cur")); return ;;

@@ -8,7 +8,7 @@ complete -c realmfs -n __fish_use_subcommand -a cat -d 'print objects as JSON, w
 complete -c realmfs -n __fish_use_subcommand -a export -d 'write objects as JSON Lines, a tree of JSON files, CSV or a SQLite database'
 complete -c realmfs -n __fish_use_subcommand -a import -d 'make and change objects from JSON Lines, a tree of JSON files or CSV'
 complete -c realmfs -n __fish_use_subcommand -a query -d 'print the objects of a class that a query finds, as JSON Lines'
-complete -c realmfs -n __fish_use_subcommand -a diff -d 'show what differs between two realms'
+complete -c realmfs -n __fish_use_subcommand -a diff -d 'show what differs between two realms, or versions of one'
 complete -c realmfs -n __fish_use_subcommand -a watch -d 'print a line for each new version of a realm'
 complete -c realmfs -n __fish_use_subcommand -a create -d 'make a new realm'
 complete -c realmfs -n __fish_use_subcommand -a check -d 'verify every structure of a file'
@@ -110,6 +110,7 @@ complete -c realmfs -n '__fish_seen_subcommand_from query' -s v -l verbose -d 's
 complete -c realmfs -n '__fish_seen_subcommand_from query' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from diff' -F
 complete -c realmfs -n '__fish_seen_subcommand_from diff' -l class -x -d 'only these classes; for import the class of records that do not tell theirs'
+complete -c realmfs -n '__fish_seen_subcommand_from diff' -l previous -d 'compare the version before the last commit with the newest one'
 complete -c realmfs -n '__fish_seen_subcommand_from diff' -l key-file -rF -d 'read the encryption key from this file'
 complete -c realmfs -n '__fish_seen_subcommand_from diff' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__fish_seen_subcommand_from diff' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'

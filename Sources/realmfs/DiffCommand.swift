@@ -16,6 +16,7 @@ enum DiffCommand {
   }
 
   private static func compare(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    if arguments.has(.previous) { return try compareVersions(arguments) }
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
       try source.read(verbose: arguments.has(.verbose))
     }
@@ -34,6 +35,56 @@ enum DiffCommand {
     }
     throw old.tooBusy
   }
+
+  // MARK: versions of one file
+
+  /// Compares the last two versions of a file. The older one is there only until somebody commits, so nobody else may,
+  /// or may have done so.
+  private static func compareVersions(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .immutable)
+    let path = configuration.path
+    var shared = configuration
+    shared.mode = .shared
+    // What cannot be opened for writing can still be read.
+    if hasLockFile(path), let writer = try? RealmWriter(shared) {
+      let outcome: Result<ExitCode, CommandFailure>
+      do throws(TransactionError) {
+        outcome = try writer.whileNobodyCommits { newest in
+          Result { () throws(CommandFailure) in try compareVersions(newest, arguments) { true } }
+        }
+      } catch { throw CommandFailure(error, path: path) }
+      return try outcome.get()
+    }
+    let source = try RealmSource(configuration), newest = try source.latest(), hadLockFile = hasLockFile(path)
+    func isCurrent() -> Bool { source.realm.isCurrent(newest) && hasLockFile(path) == hadLockFile }
+    let code = try compareVersions(newest, arguments, isCurrent: isCurrent)
+    if !isCurrent() { throw source.tooBusy }
+    return code
+  }
+
+  private static func hasLockFile(_ path: String) -> Bool {
+    if case .success = System.status(path + ".lock") { true } else { false }
+  }
+
+  private static func compareVersions(
+    _ newest: Snapshot,
+    _ arguments: Arguments,
+    isCurrent: () -> Bool
+  ) throws(CommandFailure) -> ExitCode {
+    let path = arguments.operands[0]
+    let previous: Snapshot?
+    do throws(FormatError) { previous = try newest.previous() } catch { throw CommandFailure(error, reading: path) }
+    guard let previous else {
+      throw CommandFailure(
+        .unreadable,
+        "\(path): holds version \(newest.version) alone: it was just made, compacted or copied"
+      )
+    }
+    if arguments.has(.verbose) { Log.notice("\(path): version \(previous.version) and version \(newest.version)") }
+    return try run(previous, newest, arguments, DifferencePrinter(isJSON: arguments.has(.json)), isCurrent: isCurrent)
+  }
+
+  // MARK: comparing
 
   /// Opens one of the files; the key is for those that are encrypted.
   private static func open(_ path: String, _ key: EncryptionKey?) throws(CommandFailure) -> RealmSource {
@@ -57,7 +108,7 @@ enum DiffCommand {
     let comparison = RealmComparison(old, new, classes: arguments.chosenClasses())
     var complaints: [String] = []
     comparison.onComplaint = { complaints.append($0) }
-    let path = "\(arguments.operands[0]), \(arguments.operands[1])"
+    let path = arguments.operands.joined(separator: ", ")
     do throws(TransferError) {
       try comparison.run { (difference) throws(TransferError) in
         printer.add(difference)

@@ -29,6 +29,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case defaultRealm = "default"
   case inMemory = "in-memory"
   case seed
+  case previous
   case migrate
   case deleteIfMigrationNeeded = "delete-if-migration-needed"
   case maxVersions = "max-versions"

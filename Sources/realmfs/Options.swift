@@ -176,14 +176,20 @@ enum Options {
     CommandSpec(
       name: .diff,
       arguments: [
-        ArgumentSpec("OLD", "a Realm file", completion: .file), ArgumentSpec("NEW", "another", completion: .file),
+        ArgumentSpec("OLD", "a Realm file; the only one with --previous", completion: .file),
+        ArgumentSpec("NEW", "another", completion: .file, absentWith: [.previous]),
       ],
-      summary: "show what differs between two realms",
+      summary: "show what differs between two realms, or versions of one",
       description: [
         """
         One line each: - is only in OLD, + only in NEW, ~ in both but different. Classes and properties are compared \
         by name, objects by primary key, or by object key where a class has none. A key is used for the files that are \
         encrypted.
+        """,
+        """
+        With --previous there is one file, and its last two versions are compared: what the last commit did. The older \
+        one is in the file until the next commit, so programs that have the realm open wait with theirs meanwhile. A \
+        file that was just made, compacted or copied holds one version alone.
         """,
         """
         As of diff(1), the exit code is 0 if nothing differs, 1 if something does, and above 1 for trouble. --json \
@@ -408,6 +414,7 @@ enum Options {
       completion: .words(SchemaForm.allCases.map(\.rawValue)),
       "json (default), swift, kotlin, csharp or typescript"
     ),
+    OptionSpec(.previous, on: [.diff], "compare the version before the last commit with the newest one"),
     OptionSpec(.execute, value: "CMD", on: [.watch], "run CMD with /bin/sh after each new version"),
     OptionSpec(.count, on: [.query], "print the number of objects alone"),
     OptionSpec(.batch, value: "N", on: [.import], "commit every N records; without it everything is one transaction"),

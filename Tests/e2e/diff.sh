@@ -28,3 +28,29 @@ check_status "trouble is above 1: a file that is not there" 3 'No such file' "$r
 check_status "trouble is above 1: a class that is not there" 3 'no class Cat' "$realmfs" diff --class Cat "$old" new.realm
 check_status "trouble is above 1: a full disk" 2 'No space left' \
   bash -c '"$1" diff "$2" "$3" >/dev/full' - "$realmfs" "$old" new.realm
+
+# --- versions of one file ---
+
+equal "the last commit" '+ Dog/Ace.json {"name":"Ace","weight":0.0,"good":false}' "$("$realmfs" diff --previous new.realm)"
+check_status "the exit code is 1 then too" 1 'Ace' "$realmfs" diff --previous new.realm
+echo '{"name": "Ace", "weight": 1}' >Dog.jsonl && "$realmfs" import new.realm Dog.jsonl
+equal "the last commit only" '~ Dog/Ace.json weight: 0.0 -> 1.0' "$("$realmfs" diff --previous new.realm)"
+rm -f new.realm.lock
+equal "without a lock file beside it" '~ Dog/Ace.json weight: 0.0 -> 1.0' "$("$realmfs" diff --previous new.realm)"
+check_status "which is not made" 1 '' test -e new.realm.lock
+check_status "a class without changes" 0 '^$' "$realmfs" diff --previous --class Person new.realm
+"$realmfs" encrypt --key-file "$key_file" new.realm secret.realm
+"$realmfs" import --key-file "$key_file" secret.realm <(sed 's/1}/2}/' Dog.jsonl) --class Dog --format jsonl
+equal "an encrypted file" '~ Dog/Ace.json weight: 1.0 -> 2.0' \
+  "$("$realmfs" diff --previous --key-file "$key_file" secret.realm)"
+"$realmfs" compact new.realm
+check_status "a compacted file holds one version alone" 3 'version [0-9]+ alone' "$realmfs" diff --previous new.realm
+check_status "one file only" 2 'unexpected argument' "$realmfs" diff --previous "$old" new.realm
+
+mkdir -p mnt && "$realmfs" mount new.realm mnt
+echo '{"weight": 3}' >mnt/Dog/Rex.json
+echo '{"weight": 4}' >mnt/Dog/Rex.json
+equal "beside a mount" '~ Dog/Rex.json weight: 3.0 -> 4.0' "$("$realmfs" diff --previous new.realm)"
+echo '{"weight": 5}' >mnt/Dog/Rex.json
+equal "which goes on writing" '~ Dog/Rex.json weight: 4.0 -> 5.0' "$("$realmfs" diff --previous new.realm)"
+"$realmfs" umount mnt

@@ -131,6 +131,16 @@ public final class RealmWriter: Sendable {
     try noting { () throws(TransactionError) in try place.publishNewest(newest) }
   }
 
+  /// Runs `body` on the newest version while nobody can commit, in this program or another; waits like `begin`.
+  public func whileNobodyCommits<R>(
+    timeout: Duration = RealmWriter.patience,
+    _ body: (Snapshot) -> R
+  ) throws(TransactionError) -> R {
+    let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
+    defer { end() }
+    return body(snapshot)
+  }
+
   /// Writes the file anew, without free space, and puts it in its place when it is on disk. The realm stays open: who
   /// reads meanwhile waits. Throws `inUse` if another program has the realm open or somebody holds a version; of a
   /// realm that is read-only or in memory, `notApplicable`. Cost: reading and writing all of it.

@@ -66,6 +66,17 @@ struct Header: Hashable {
     topRef = Int(ref)
   }
 
+  /// The headers that lead to what either slot shows; without those that can lead nowhere.
+  static func bothSlots(of space: PageSpace) -> [Header] {
+    guard space.size >= Self.size else { return [] }
+    return [0, 1].compactMap { slot in
+      let ref = UInt64(littleEndian: space.base.loadUnaligned(fromByteOffset: 8 * slot, as: UInt64.self))
+      let format = Int(space.base.load(fromByteOffset: 20 + slot, as: UInt8.self))
+      if ref == 0 || ref % 8 != 0 || ref >= UInt64(space.size) { return nil }
+      return Header(topRef: Int(ref), format: format)
+    }
+  }
+
   /// As if a header led to a version that the version list names.
   init(topRef: Int, format: Int) {
     topRefs = (UInt64(truncatingIfNeeded: topRef), 0)

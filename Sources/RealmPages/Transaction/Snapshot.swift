@@ -108,6 +108,17 @@ public final class Snapshot: Sendable {
     }
   }
 
+  /// The version before this one, to which the header of the file still leads. Commits leave alone what it consists of,
+  /// but not the next one: read it while nobody can commit. Nil where there is none, as in a file that was just made,
+  /// compacted or converted. Source: format/3-commit.md 3.7.
+  public func previous() throws(FormatError) -> Snapshot? {
+    for header in Header.bothSlots(of: arena.space) where header.topRef != top.ref {
+      let former = try Snapshot(arena.space, header, path: path, pin: pin)
+      if former.version < version, Realm.readableFormats.contains(former.fileFormat) { return former }
+    }
+    return nil
+  }
+
   /// The schema version that the SDK stores in table `metadata`; nil if not versioned. Source: format/2-model.md M11.
   public func schemaVersion() throws(FormatError) -> UInt64? {
     guard let table = try table(named: "metadata") else { return nil }
