@@ -57,6 +57,8 @@ if [ -z "${PACKAGE_ROOT:-}" ]; then
 fi
 mount --rbind /dev "$root/dev"
 mount -t proc none "$root/proc"
+# A system that was booted has this link; one that was only unpacked has not, and fusermount3 wants it.
+[ -e "$root/etc/mtab" ] || ln -s /proc/self/mounts "$root/etc/mtab"
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 # Caches, logs and the package lists of dpkg are not the package's.
 listing() {
