@@ -69,6 +69,8 @@ grep -rnE '\btry\?' --include='*.swift' Sources | grep -vE '//' | while IFS= rea
   sed -n "$((number - 1))p" "$file" | grep -q '//' || echo "$line"
 done | breach "try? needs a comment that says why the loss is right"
 
+code Sources | grep -E 'Mutex<.*->' | breach "a function in a generic container is wrapped at each look; put a structure around it"
+
 # ---- unsafe memory: only where it must be, each place with its reason ----
 
 declare -A unsafe_places=(

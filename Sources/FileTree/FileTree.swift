@@ -35,7 +35,7 @@ public final class FileTree: Sendable {
   private let newest = Mutex<VersionView?>(nil)
   /// Held while a view is made, so that it is made once.
   private let making = Mutex<Void>(())
-  private let versionObserver = Mutex<(@Sendable () -> Void)?>(nil)
+  private let versionObserver = Observer()
 
   /// How often a read is tried while commits keep coming, which takes up to a fifth of a second.
   private static let attempts = 100
@@ -84,9 +84,7 @@ public final class FileTree: Sendable {
   public var isWritable: Bool { saver != nil }
 
   /// Sets what is called, on whichever thread, when a version is seen that was not seen before.
-  public func observeVersions(_ observer: @escaping @Sendable () -> Void) {
-    versionObserver.withLock { $0 = observer }
-  }
+  public func observeVersions(_ body: @escaping @Sendable () -> Void) { versionObserver.set(body) }
 
   /// Looks whether there is a new version.
   public func refresh() throws(FileTreeError) {
@@ -128,7 +126,7 @@ public final class FileTree: Sendable {
       newest.withLock { $0 = view }
       return (view, previous != nil)
     }
-    if isNew { versionObserver.withLock { $0 }?() }
+    if isNew { versionObserver.notify() }
     return view
   }
 

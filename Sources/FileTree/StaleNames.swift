@@ -6,10 +6,10 @@ import Synchronization
 /// Names that the kernel must look up again.
 public final class StaleNames: Sendable {
   private let places = Mutex<[Overlay.Place]>([])
-  private let observer = Mutex<(@Sendable () -> Void)?>(nil)
+  private let observer = Observer()
 
   /// Sets what is called, on whichever thread, when there is something to take.
-  public func observe(_ observer: @escaping @Sendable () -> Void) { self.observer.withLock { $0 = observer } }
+  public func observe(_ body: @escaping @Sendable () -> Void) { observer.set(body) }
 
   /// The names since the last call, with their directories.
   public func take() -> [(directory: InodeNumber, name: [UInt8])] {
@@ -21,6 +21,6 @@ public final class StaleNames: Sendable {
 
   func add(_ place: Overlay.Place) {
     places.withLock { $0.append(place) }
-    observer.withLock { $0 }?()
+    observer.notify()
   }
 }

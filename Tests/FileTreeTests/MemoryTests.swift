@@ -1,6 +1,7 @@
 // What the tree remembers, and that it is bounded.
 
 import RealmPages
+import Synchronization
 import Testing
 
 @testable import FileTree
@@ -39,6 +40,16 @@ struct MemoryTests {
     #expect(cache.find(InodeNumber(200), 1)?.size == 1900)
     cache.insert([item(201, 1, 3000)])
     #expect(cache.usage.count == 1, "a text beyond the bound is alone")
+  }
+
+  @Test("who is told of each version is told the same way the millionth time")
+  func observersStayAsTheyAre() {
+    let observer = Observer()
+    let calls = Mutex(0)
+    observer.set { calls.withLock { $0 += 1 } }
+    // A function that was wrapped each time would be at the end of the stack long before, and the test of its time.
+    for _ in 0..<1_000_000 { observer.notify() }
+    #expect(calls.withLock { $0 } == 1_000_000)
   }
 
   @Test("of a very large text only the size is remembered")

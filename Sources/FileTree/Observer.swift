@@ -1,0 +1,20 @@
+// Telling somebody, on whichever thread, that something happened.
+
+import Synchronization
+
+/// Who is told; nobody at first.
+final class Observer: Sendable {
+  /// A function that is read out of a generic container is wrapped once more and put back so: after a million times it
+  /// would be called through a million wrappers. In a structure it stays as it is.
+  private struct Action {
+    let run: @Sendable () -> Void
+  }
+
+  private let action = Mutex<Action?>(nil)
+
+  /// Sets what is called.
+  func set(_ run: @escaping @Sendable () -> Void) { action.withLock { $0 = Action(run: run) } }
+
+  /// Calls it.
+  func notify() { action.withLock { $0 }?.run() }
+}
