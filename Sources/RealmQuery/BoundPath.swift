@@ -327,6 +327,34 @@ final class BoundPath {
     return index
   }
 
+  /// The property of the class at the end, if the path is a way to it along links that lead to one object at most.
+  var propertyAlongLinks: Int? {
+    guard hasOnlyLinks, selection.isEmpty, case .property(let index) = goal, case .value = ending,
+      table.columns[index].collection == nil
+    else { return nil }
+    return index
+  }
+
+  /// The objects from which the links of such a path lead to `keys`, which have `value`; nil if links alone cannot tell
+  /// that.
+  func origins(of keys: [ObjKey], _ value: ValueView) throws(FormatError) -> [ObjKey]? {
+    // An object whose link is null has the value null, too.
+    if !hops.isEmpty && value.isNull { return nil }
+    var keys = keys
+    for (level, hop) in hops.enumerated().reversed() {
+      let cursor = cursors[level], origin = level == 0 ? start : cursors[level - 1].table
+      guard case .link(let property) = hop,
+        cursor.table.knowsOrigins(from: origin.key, origin.columns[property].key)
+      else { return nil }
+      var origins: [ObjKey] = []
+      for key in keys where try cursor.seek(key) {
+        origins += try cursor.origins(from: origin.key, origin.columns[property].key)
+      }
+      keys = origins
+    }
+    return keys
+  }
+
   // MARK: reading
 
   /// What the path leads to from an object.

@@ -12,6 +12,10 @@ struct BoundExpression {
   var quantifier: Quantifier?
   /// The property, if it is nothing else.
   var property: Int?
+  /// The path, if it is nothing else.
+  var path: BoundPath?
+  /// The value, if it is one and the same for all objects.
+  var constant: ValueView?
   /// The class that links lead to.
   var target: Table?
   var evaluate: (ObjectCursor) throws(FormatError) -> Operand
@@ -23,6 +27,16 @@ struct BoundPredicate {
   let holds: (ObjectCursor) throws(FormatError) -> Bool
   /// All objects that can pass, found through an index in ascending order; nil if there is no such index.
   var candidates: (() throws(FormatError) -> [ObjKey]?)?
+  /// A test of one property that all objects pass that can.
+  var scan: PropertyScan?
+}
+
+/// A test of one property.
+struct PropertyScan {
+  let property: Int
+  let test: ColumnTest
+  /// Whether all objects pass that pass the test.
+  var isAll = true
 }
 
 /// Looks the names of a query up.
@@ -50,7 +64,9 @@ struct QueryBinder {
           for part in all where try !part.holds(cursor) { return false }
           return true
         },
-        candidates: bound.first { $0.candidates != nil }?.candidates
+        candidates: bound.first { $0.candidates != nil }?.candidates,
+        scan: Self.quickest(bound.compactMap(\.scan))
+          .map { PropertyScan(property: $0.property, test: $0.test, isAll: false) }
       )
     case .or(let parts):
       var bound: [BoundPredicate] = []
@@ -66,6 +82,11 @@ struct QueryBinder {
     case .compare(let left, let comparison, let right, let ignoresCase, let column):
       return try compare(left, comparison, right, ignoresCase, column)
     }
+  }
+
+  /// The test that passes over objects in the shortest time.
+  private static func quickest(_ scans: [PropertyScan]) -> PropertyScan? {
+    scans.first { if case .values = $0.test { false } else { true } } ?? scans.first
   }
 
   private static func union(
@@ -114,6 +135,15 @@ struct QueryBinder {
         quantifier,
         options
       )
+    }
+    if let property = left.property, let constant = right.constant {
+      // The view lives as long as the expression that it comes from.
+      func holds(_ value: ValueView) -> Bool {
+        withExtendedLifetime(right) { comparison.holds(value, constant, options) }
+      }
+      bound = BoundPredicate { (cursor) throws(FormatError) in holds(try cursor.value(property)) }
+      let test = ColumnTest(table.columns[property], comparison, constant) ?? .values(holds)
+      bound.scan = PropertyScan(property: property, test: test)
     }
     if !ignoresCase && (comparison == .equal || comparison == .isIn) {
       bound.candidates = candidates(left, right, comparison) ?? candidates(right, left, comparison)
@@ -189,14 +219,14 @@ struct QueryBinder {
     _ constant: BoundExpression,
     _ comparison: Comparison
   ) -> (() throws(FormatError) -> [ObjKey]?)? {
-    guard let index = expression.property, constant.isConstant,
+    guard let path = expression.path, let index = path.propertyAlongLinks, constant.isConstant,
       constant.type == nil || constant.type == expression.type,
       constant.quantifier == nil || constant.quantifier == .any,
       !constant.isList || comparison == .isIn || constant.quantifier == .any || !expression.isList
     else { return nil }
-    let column = table.columns[index]
-    guard table.primaryKeyIndex == index || column.index == .general else { return nil }
-    let table = table, cursor = ObjectCursor(table)
+    let target = path.table
+    guard target.primaryKeyIndex == index || target.columns[index].index == .general else { return nil }
+    let cursor = ObjectCursor(table)
     return { () throws(FormatError) in
       let values: [ValueView] =
         switch try constant.evaluate(cursor) {
@@ -205,8 +235,10 @@ struct QueryBinder {
         }
       var keys: Set<ObjKey> = []
       for value in values {
-        guard let found = try table.objectKeys(where: index, is: value) else { return nil }
-        keys.formUnion(found)
+        guard let found = try target.objectKeys(where: index, is: value),
+          let origins = try path.origins(of: found, value)
+        else { return nil }
+        keys.formUnion(origins)
       }
       return keys.sorted()
     }
@@ -227,9 +259,11 @@ struct QueryBinder {
     switch expression {
     case .constant(let constant):
       let value = try held(constant, other)
-      return BoundExpression(type: value.view.type, isConstant: true, isTypeName: other?.isTypeName ?? false) {
+      var bound = BoundExpression(type: value.view.type, isConstant: true, isTypeName: other?.isTypeName ?? false) {
         (_) throws(FormatError) in .one(value.view)
       }
+      bound.constant = value.view
+      return bound
     case .list(let constants, let quantifier, _):
       var values: [HeldValue] = []
       for constant in constants { values.append(try held(constant, other)) }
@@ -267,6 +301,7 @@ struct QueryBinder {
     }
     bound.quantifier = syntax.quantifier
     bound.property = path.plainProperty
+    bound.path = path
     if path.type == .link { bound.target = path.linkTarget }
     if path.isType {
       bound.evaluate = { (cursor) throws(FormatError) in
@@ -365,6 +400,37 @@ struct QueryBinder {
     case (.string(let bytes), .double): Double(String(decoding: bytes, as: UTF8.self)).map { .double($0) } ?? value
     case (.string(let bytes), .data): .data(bytes)
     default: value
+    }
+  }
+}
+
+extension ColumnTest {
+  /// The test that a comparison of a property with a constant comes to, if it is one of numbers of the same type.
+  fileprivate init?(_ column: Column, _ comparison: Comparison, _ constant: ValueView) {
+    if column.collection != nil { return nil }
+    switch (column.type, constant) {
+    case (.int, .int(let number)):
+      switch comparison {
+      case .equal: self = .ints(number...number, isInverted: false)
+      case .notEqual: self = .ints(number...number, isInverted: true)
+      case .lessOrEqual: self = .ints(.min...number, isInverted: false)
+      case .greaterOrEqual: self = .ints(number...(.max), isInverted: false)
+      case .less where number > .min: self = .ints(.min...number - 1, isInverted: false)
+      case .greater where number < .max: self = .ints(number + 1...(.max), isInverted: false)
+      default: return nil
+      }
+    case (.double, .double(let number)) where number.isFinite:
+      let infinity = Double.infinity
+      switch comparison {
+      case .equal: self = .doubles(number...number, isInverted: false)
+      case .notEqual: self = .doubles(number...number, isInverted: true)
+      case .lessOrEqual: self = .doubles(-infinity...number, isInverted: false)
+      case .greaterOrEqual: self = .doubles(number...infinity, isInverted: false)
+      case .less: self = .doubles(-infinity...number.nextDown, isInverted: false)
+      case .greater: self = .doubles(number.nextUp...infinity, isInverted: false)
+      default: return nil
+      }
+    default: return nil
     }
   }
 }

@@ -58,12 +58,11 @@ public final class Query {
 
   /// The keys of the objects that pass, in the order of the query, or else of their keys.
   ///
-  /// `check` is called now and then, and ends the query by throwing. Cost: O(log n) and the number of hits with an
-  /// index, else all objects of the class; 8 bytes for each hit.
-  public func keys(check: () throws(FormatError) -> Void = {}) throws(FormatError) -> [ObjKey] {
+  /// Cost: O(log n) and the number of hits with an index, else all objects of the class; 8 bytes for each hit.
+  public func keys() throws(FormatError) -> [ObjKey] {
     var limit = Int.max
     if case .limit(let count) = ordering.first { limit = count }
-    var keys = try matches(limit: limit, check)
+    var keys = try matches(limit: limit)
     for part in ordering {
       switch part {
       case .limit(let count): keys = Array(keys.prefix(count))
@@ -74,7 +73,7 @@ public final class Query {
     return keys
   }
 
-  private func matches(limit: Int, _ check: () throws(FormatError) -> Void) throws(FormatError) -> [ObjKey] {
+  private func matches(limit: Int) throws(FormatError) -> [ObjKey] {
     var keys: [ObjKey] = []
     let cursor = ObjectCursor(table)
     if let find = predicate.candidates, let candidates = try find() {
@@ -83,11 +82,15 @@ public final class Query {
       }
       return keys
     }
-    var count = 0
+    if let scan = predicate.scan {
+      if scan.isAll { return try cursor.keys(where: scan.property, scan.test, limit: limit) }
+      while keys.count < limit, try cursor.next(where: scan.property, scan.test) {
+        if try predicate.holds(cursor) { keys.append(cursor.key) }
+      }
+      return keys
+    }
     while keys.count < limit, try cursor.next() {
       if try predicate.holds(cursor) { keys.append(cursor.key) }
-      count += 1
-      if count & 0xFFF == 0 { try check() }
     }
     return keys
   }

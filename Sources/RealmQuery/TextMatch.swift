@@ -1,6 +1,8 @@
 // Comparing texts by their bytes. Without case, the letters of ASCII and Latin-1 count as the same in both cases, as in
 // Realm.
 
+import Glibc
+
 /// Comparisons of texts.
 enum TextMatch {
   typealias Bytes = UnsafeRawBufferPointer
@@ -19,7 +21,16 @@ enum TextMatch {
 
   static func contains(_ text: Bytes, _ part: Bytes, ignoresCase: Bool) -> Bool {
     if text.count < part.count { return false }
-    for start in 0...text.count - part.count where matches(text, part, at: start, ignoresCase) { return true }
+    guard !ignoresCase, let first = part.first, let base = text.baseAddress else {
+      return (0...text.count - part.count).contains { matches(text, part, at: $0, ignoresCase) }
+    }
+    // From one place where the part can begin to the next.
+    var start = 0
+    while let found = memchr(base + start, Int32(first), text.count - part.count + 1 - start) {
+      start = UnsafeRawPointer(found) - base
+      if matches(text, part, at: start, false) { return true }
+      start += 1
+    }
     return false
   }
 

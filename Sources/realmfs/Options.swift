@@ -170,7 +170,10 @@ enum Options {
         binary("..") and obj("Dog", "Fido"), the object with that primary key. SORT(path ASC, path DESC), \
         DISTINCT(path) and LIMIT(n) come behind, in their order. TRUEPREDICATE finds all.
         """,
-        "Primary keys and search indexes are used for == and IN. A mistake is shown at its column, with exit code 2.",
+        """
+        Primary keys and search indexes are used for == and IN, behind single links too (owner._id == 5). A mistake is \
+        shown at its column, with exit code 2.
+        """,
       ]
     ),
     CommandSpec(

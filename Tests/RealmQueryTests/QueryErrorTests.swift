@@ -75,6 +75,16 @@ struct QueryErrorTests {
     }
   }
 
+  @Test("an index behind links finds what a walk over all objects finds")
+  func indexBehindLinks() throws {
+    for text in ["dog.name == 'Rex'", "dog.name IN {'Rex', 'Fido', 'none'}", "dog.name == NULL"] {
+      let indexed = try query(text, "Person"), walked = try query("NOT (NOT (\(text)))", "Person")
+      #expect(indexed.usesIndex && !walked.usesIndex, "\(text)")
+      let keys = try indexed.keys()
+      #expect(try !keys.isEmpty && keys == walked.keys(), "\(text)")
+    }
+  }
+
   @Test("queries with random changes are refused or run, and never crash")
   func mutants() throws {
     let snapshot = try Fixture.named("people").snapshot()

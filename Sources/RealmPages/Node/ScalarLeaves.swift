@@ -72,8 +72,14 @@ struct FloatingLeaf {
   /// Null is one particular NaN.
   @inline(__always)
   func double(_ index: Int) throws(FormatError) -> Double? {
-    let bits = UInt64(littleEndian: try node.element(index).loadUnaligned(as: UInt64.self))
-    return bits == 0x7ff8_0000_0000_00aa ? nil : Double(bitPattern: bits)
+    let number = try raw(index)
+    return number.bitPattern == 0x7ff8_0000_0000_00aa ? nil : number
+  }
+
+  /// A double as it is stored, null as the NaN that stands for it.
+  @inline(__always)
+  func raw(_ index: Int) throws(FormatError) -> Double {
+    Double(bitPattern: UInt64(littleEndian: try node.element(index).loadUnaligned(as: UInt64.self)))
   }
 }
 

@@ -89,11 +89,7 @@ public final class ObjectCursor {
         return true
       }
       guard let cluster else { return false }
-      let found = Int64(bitPattern: try cluster.key(row))
-      if found <= key.value {
-        throw FormatError("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)")
-      }
-      key = ObjKey(found)
+      try settle(in: cluster)
       return true
     }
     if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
@@ -102,6 +98,40 @@ public final class ObjectCursor {
       throw FormatError("more clusters than the file has room for", place: "table \(table.name)")
     }
     return try seek(after: key)
+  }
+
+  /// Moves to the next live object whose property at `index` of `table.columns` passes the test; false at the end. What
+  /// does not pass costs a step in a leaf.
+  package func next(where index: Int, _ test: ColumnTest) throws(FormatError) -> Bool {
+    while true {
+      if key != .none, row + 1 < rowCount, let cluster {
+        let found = try located { () throws(FormatError) in
+          try test.first(row + 1..<rowCount, of: leaf(index, cluster), table.arena)
+        }
+        row = found ?? rowCount - 1
+        try settle(in: cluster)
+        if found != nil { return true }
+      }
+      // The first object of the next cluster, or, in old formats, just the next.
+      guard try next() else { return false }
+      if test.passes(try value(index)) { return true }
+    }
+  }
+
+  /// The keys of the live objects after this one that pass such a test, at most `limit`; the cursor moves to the last.
+  package func keys(where index: Int, _ test: ColumnTest, limit: Int) throws(FormatError) -> [ObjKey] {
+    var keys: [ObjKey] = []
+    while keys.count < limit, try next(where: index, test) {
+      keys.append(key)
+      guard let cluster, row + 1 < rowCount else { continue }
+      let opened = try located { () throws(FormatError) in try leaf(index, cluster) }
+      while keys.count < limit, let found = try test.first(row + 1..<rowCount, of: opened, table.arena) {
+        row = found
+        try settle(in: cluster)
+        keys.append(key)
+      }
+    }
+    return keys
   }
 
   /// The value of the property at `index` of `table.columns`.
@@ -116,22 +146,32 @@ public final class ObjectCursor {
       if let rows = table.legacyRows { return try legacyValue(index, rows) }
       guard let cluster else { throw FormatError("no object") }
       if let open = leaves[index] { return try open.leaf.value(row, table.arena) }
-      let column = table.columns[index]
-      let leaf = try column.leaf(table.arena, cluster.leafRef(column.key.leafPosition))
-      if leaf.count != cluster.count {
-        throw FormatError("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
-      }
-      switch leaf {
-      case .ints(let node): numbers[index] = .ints(node)
-      case .doubles(let leaf): numbers[index] = .doubles(leaf)
-      default: leaves[index] = OpenLeaf(leaf)
-      }
-      return try leaf.value(row, table.arena)
+      return try leaf(index, cluster).value(row, table.arena)
     } catch {
       var place = error
       place.place = "\(table.name) object \(key), property \"\(table.columns[index].name)\""
       throw place
     }
+  }
+
+  /// The leaf of a property in the present cluster.
+  private func leaf(_ index: Int, _ cluster: Cluster) throws(FormatError) -> ColumnLeaf {
+    switch numbers[index] {
+    case .ints(let node): return .ints(node)
+    case .doubles(let leaf): return .doubles(leaf)
+    case .none: if let open = leaves[index] { return open.leaf }
+    }
+    let column = table.columns[index]
+    let leaf = try column.leaf(table.arena, cluster.leafRef(column.key.leafPosition))
+    if leaf.count != cluster.count {
+      throw FormatError("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
+    }
+    switch leaf {
+    case .ints(let node): numbers[index] = .ints(node)
+    case .doubles(let leaf): numbers[index] = .doubles(leaf)
+    default: leaves[index] = OpenLeaf(leaf)
+    }
+    return leaf
   }
 
   /// The objects that link to this one through a property of their class, in stored order; one that does so twice comes
@@ -162,6 +202,16 @@ public final class ObjectCursor {
     let reader = try LegacyReader(table.arena, rows.columns[index], rootsRef: rows.rootsRef)
     legacyReaders[index] = reader
     return try reader.value(Int(key.value))
+  }
+
+  /// Takes the key of the present row, which is a later one than that of the key.
+  @inline(__always)
+  private func settle(in cluster: Cluster) throws(FormatError) {
+    let found = Int64(bitPattern: try cluster.key(row))
+    if found <= key.value {
+      throw FormatError("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)")
+    }
+    key = ObjKey(found)
   }
 
   private func settle(on wanted: UInt64, in cluster: Cluster) throws(FormatError) -> Bool {

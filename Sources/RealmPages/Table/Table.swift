@@ -49,6 +49,11 @@ public final class Table: Sendable {
   /// The properties of classes that link to objects of this one.
   public var linkSources: [(table: TableKey, column: ColKey)] { backlinks.map { ($0.originTable, $0.originColumn) } }
 
+  /// Whether `ObjectCursor.origins` finds the objects that link to one of this table through a property.
+  package func knowsOrigins(from table: TableKey, _ column: ColKey) -> Bool {
+    legacyRows == nil && backlinks.contains { $0.originTable == table && $0.originColumn == column }
+  }
+
   /// The prefix of the tables that hold classes.
   public static let classPrefix = "class_"
 
