@@ -320,12 +320,7 @@ final class BoundPath {
   private var selects: Bool { selection.contains { if case .all = $0 { true } else { false } } }
 
   /// The property, if the path is nothing but a property of the class that it starts from and holds one value.
-  var plainProperty: Int? {
-    guard hops.isEmpty, selection.isEmpty, case .property(let index) = goal, case .value = ending,
-      start.columns[index].collection == nil
-    else { return nil }
-    return index
-  }
+  var plainProperty: Int? { hops.isEmpty ? propertyAlongLinks : nil }
 
   /// The property of the class at the end, if the path is a way to it along links that lead to one object at most.
   var propertyAlongLinks: Int? {

@@ -10,10 +10,10 @@ struct BoundExpression {
   var isList = false
   var isTypeName = false
   var quantifier: Quantifier?
-  /// The property, if it is nothing else.
-  var property: Int?
   /// The path, if it is nothing else.
   var path: BoundPath?
+  /// The property, if it is nothing else.
+  var property: Int? { path?.plainProperty }
   /// The value, if it is one and the same for all objects.
   var constant: ValueView?
   /// The class that links lead to.
@@ -300,7 +300,6 @@ struct QueryBinder {
       (cursor) throws(FormatError) in try path.operand(cursor)
     }
     bound.quantifier = syntax.quantifier
-    bound.property = path.plainProperty
     bound.path = path
     if path.type == .link { bound.target = path.linkTarget }
     if path.isType {
@@ -360,10 +359,7 @@ struct QueryBinder {
       return HeldValue(.link(target.key, key))
     case .object(let className, let value):
       let found: Table?, object: ObjKey?
-      let held = HeldValue(value)
-      guard let key = withExtendedLifetime(held, { PrimaryKey(held.view) }) else {
-        throw refuse("a value of no type that primary keys have")
-      }
+      guard let key = PrimaryKey(value) else { throw refuse("a value of no type that primary keys have") }
       do throws(FormatError) {
         if let table = try snapshot.table(named: Table.classPrefix + className) {
           found = table

@@ -83,9 +83,9 @@ public final class Query {
       return keys
     }
     if let scan = predicate.scan {
-      if scan.isAll { return try cursor.keys(where: scan.property, scan.test, limit: limit) }
       while keys.count < limit, try cursor.next(where: scan.property, scan.test) {
-        if try predicate.holds(cursor) { keys.append(cursor.key) }
+        let passes = scan.isAll ? true : try predicate.holds(cursor)
+        if passes { keys.append(cursor.key) }
       }
       return keys
     }

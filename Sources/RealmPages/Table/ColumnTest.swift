@@ -15,11 +15,12 @@ package enum ColumnTest {
     case (.ints(let range, let isInverted), .ints(let node)):
       return try node.first(rows, in: range, isInverted: isInverted)
     case (.doubles(let range, let isInverted), .doubles(let leaf)):
-      return try leaf.first(rows, in: range, isInverted: isInverted)
+      // Null is stored as a NaN, which is in no range.
+      for row in rows where try range.contains(leaf.raw(row)) != isInverted { return row }
     default:
       for row in rows where try passes(leaf.value(row, arena)) { return row }
-      return nil
     }
+    return nil
   }
 
   /// Whether a value passes.
@@ -41,47 +42,20 @@ extension Node {
     in range: ClosedRange<Int64>,
     isInverted: Bool
   ) throws(FormatError) -> Int? {
-    if let last = elements.last { _ = try int(last) }
+    guard let last = elements.last else { return nil }
+    _ = try int(last)
+    func first<T: FixedWidthInteger>(_: T.Type) -> Int? {
+      elements.first {
+        let element = payload.loadUnaligned(fromByteOffset: $0 * MemoryLayout<T>.size, as: T.self)
+        return range.contains(Int64(T(littleEndian: element))) != isInverted
+      }
+    }
     switch width {
-    case 8: return first(Int8.self, elements, range, isInverted)
-    case 16: return first(Int16.self, elements, range, isInverted)
-    case 32: return first(Int32.self, elements, range, isInverted)
-    case 64: return first(Int64.self, elements, range, isInverted)
-    default:
-      for i in elements where range.contains(PackedBits.signed(payload, width, i)) != isInverted { return i }
-      return nil
+    case 8: return first(Int8.self)
+    case 16: return first(Int16.self)
+    case 32: return first(Int32.self)
+    case 64: return first(Int64.self)
+    default: return elements.first { range.contains(PackedBits.signed(payload, width, $0)) != isInverted }
     }
-  }
-
-  @inline(__always)
-  private func first<T: FixedWidthInteger>(
-    _ type: T.Type,
-    _ elements: Range<Int>,
-    _ range: ClosedRange<Int64>,
-    _ isInverted: Bool
-  ) -> Int? {
-    let low = range.lowerBound, high = range.upperBound
-    for i in elements {
-      let element = payload.loadUnaligned(fromByteOffset: i * MemoryLayout<T>.size, as: T.self)
-      let number = Int64(T(littleEndian: element))
-      if (number >= low && number <= high) != isInverted { return i }
-    }
-    return nil
-  }
-}
-
-extension FloatingLeaf {
-  /// The first of the given doubles that is in `range`, or that is not. Null is not a number, so in no range.
-  fileprivate func first(
-    _ elements: Range<Int>,
-    in range: ClosedRange<Double>,
-    isInverted: Bool
-  ) throws(FormatError) -> Int? {
-    let low = range.lowerBound, high = range.upperBound
-    for i in elements {
-      let number = try raw(i)
-      if (number >= low && number <= high) != isInverted { return i }
-    }
-    return nil
   }
 }

@@ -118,22 +118,6 @@ public final class ObjectCursor {
     }
   }
 
-  /// The keys of the live objects after this one that pass such a test, at most `limit`; the cursor moves to the last.
-  package func keys(where index: Int, _ test: ColumnTest, limit: Int) throws(FormatError) -> [ObjKey] {
-    var keys: [ObjKey] = []
-    while keys.count < limit, try next(where: index, test) {
-      keys.append(key)
-      guard let cluster, row + 1 < rowCount else { continue }
-      let opened = try located { () throws(FormatError) in try leaf(index, cluster) }
-      while keys.count < limit, let found = try test.first(row + 1..<rowCount, of: opened, table.arena) {
-        row = found
-        try settle(in: cluster)
-        keys.append(key)
-      }
-    }
-    return keys
-  }
-
   /// The value of the property at `index` of `table.columns`.
   public func value(_ index: Int) throws(FormatError) -> ValueView {
     do throws(FormatError) {

@@ -25,14 +25,8 @@ public enum PrimaryKey: Hashable, Sendable {
 
   /// A value as a primary key; nil if it is of a type that a primary key cannot have.
   package init?(_ value: Value) {
-    switch value {
-    case .null: self = .null
-    case .int(let value): self = .int(value)
-    case .string(let bytes): self = .string(bytes)
-    case .objectID(let value): self = .objectID(value)
-    case .uuid(let value): self = .uuid(value)
-    default: return nil
-    }
+    guard let key = value.withView({ PrimaryKey($0) }) else { return nil }
+    self = key
   }
 
   /// Whether a column of this type can hold the key.
