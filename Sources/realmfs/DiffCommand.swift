@@ -38,32 +38,41 @@ enum DiffCommand {
 
   // MARK: versions of one file
 
-  /// Compares the last two versions of a file. The older one is there only until somebody commits, so nobody else may,
-  /// or may have done so.
+  /// Compares the last two versions of a file. The older one is there only until somebody commits: others are kept from
+  /// it meanwhile, and where they cannot be, nobody may have the realm open.
   private static func compareVersions(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .immutable)
     let path = configuration.path
+    if RealmSource.hasLockFile(path), let code = try compareUndisturbed(configuration, arguments) { return code }
+    let source = try RealmSource(configuration), newest = try source.latest()
+    func isCurrent() -> Bool { source.realm.isCurrent(newest) && LockHolders.ofRealm(at: path).isEmpty }
+    let outcome = Result { () throws(CommandFailure) in
+      try compareVersions(newest, arguments, isCurrent: isCurrent)
+    }
+    if isCurrent() { return try outcome.get() }
+    let holders = LockHolders.ofRealm(at: path).map(\.description).joined(separator: ", ")
+    throw CommandFailure(.inUse, "\(path): in use\(holders.isEmpty ? "" : " by \(holders)"): compare when it is closed")
+  }
+
+  /// Does so while nobody can commit; nil if the realm is not one that we can write to.
+  private static func compareUndisturbed(
+    _ configuration: Configuration,
+    _ arguments: Arguments
+  ) throws(CommandFailure) -> ExitCode? {
     var shared = configuration
     shared.mode = .shared
     // What cannot be opened for writing can still be read.
-    if hasLockFile(path), let writer = try? RealmWriter(shared) {
-      let outcome: Result<ExitCode, CommandFailure>
-      do throws(TransactionError) {
-        outcome = try writer.whileNobodyCommits { newest in
-          Result { () throws(CommandFailure) in try compareVersions(newest, arguments) { true } }
-        }
-      } catch { throw CommandFailure(error, path: path) }
-      return try outcome.get()
+    guard let writer = try? RealmWriter(shared) else { return nil }
+    let outcome: Result<ExitCode, CommandFailure>
+    do throws(TransactionError) {
+      outcome = try writer.whileNobodyCommits { newest in
+        Result { () throws(CommandFailure) in try compareVersions(newest, arguments) { true } }
+      }
+    } catch {
+      if error.reason == .readOnly { return nil }
+      throw CommandFailure(error, path: configuration.path)
     }
-    let source = try RealmSource(configuration), newest = try source.latest(), hadLockFile = hasLockFile(path)
-    func isCurrent() -> Bool { source.realm.isCurrent(newest) && hasLockFile(path) == hadLockFile }
-    let code = try compareVersions(newest, arguments, isCurrent: isCurrent)
-    if !isCurrent() { throw source.tooBusy }
-    return code
-  }
-
-  private static func hasLockFile(_ path: String) -> Bool {
-    if case .success = System.status(path + ".lock") { true } else { false }
+    return try outcome.get()
   }
 
   private static func compareVersions(

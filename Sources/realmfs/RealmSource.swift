@@ -21,7 +21,7 @@ struct RealmSource {
 
   /// Opens a realm in that way.
   static func pinned(_ configuration: Configuration) throws(CommandFailure) -> RealmSource {
-    if case .success = System.status(configuration.path + ".lock") {
+    if hasLockFile(configuration.path) {
       var shared = configuration
       shared.mode = .shared
       shared.idleTime = nil
@@ -29,6 +29,11 @@ struct RealmSource {
       if let source = try? RealmSource(shared), (try? source.latest()) != nil { return source }
     }
     return try RealmSource(configuration)
+  }
+
+  /// Whether programs have had the realm open together.
+  static func hasLockFile(_ path: String) -> Bool {
+    if case .success = System.status(path + ".lock") { true } else { false }
   }
 
   /// Opens a realm.

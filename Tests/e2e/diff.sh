@@ -43,6 +43,21 @@ check_status "a class without changes" 0 '^$' "$realmfs" diff --previous --class
 "$realmfs" import --key-file "$key_file" secret.realm <(sed 's/1}/2}/' Dog.jsonl) --class Dog --format jsonl
 equal "an encrypted file" '~ Dog/Ace.json weight: 1.0 -> 2.0' \
   "$("$realmfs" diff --previous --key-file "$key_file" secret.realm)"
+"$realmfs" encrypt --key-file "$key_file" "$fixtures/items-10k.realm" many.realm
+echo '{"_id": 5000, "qty": -1}' | "$realmfs" import --key-file "$key_file" --class Item many.realm -
+equal "an encrypted file of many pages" 'Item/5000.json' \
+  "$("$realmfs" diff --previous --key-file "$key_file" many.realm | grep -o '^~ Item/5000.json' | cut -c3-)"
+cp new.realm other.realm
+foreign_lock_file() { head -c 4096 /dev/zero | tr '\0' '\7' >other.realm.lock; }
+foreign_lock_file
+equal "a lock file of another program that is not open" '~ Dog/Ace.json weight: 0.0 -> 1.0' \
+  "$("$realmfs" diff --previous other.realm)"
+foreign_lock_file
+flock -F -s other.realm.lock sleep 60 &
+background+=($!)
+wait_until 20 grep -q ":$(stat -c %i other.realm.lock) " /proc/locks
+check_status "who cannot be kept from committing must close the realm" 8 'in use by process' \
+  "$realmfs" diff --previous other.realm
 "$realmfs" compact new.realm
 check_status "a compacted file holds one version alone" 3 'version [0-9]+ alone' "$realmfs" diff --previous new.realm
 check_status "one file only" 2 'unexpected argument' "$realmfs" diff --previous "$old" new.realm

@@ -52,7 +52,7 @@ final class RescuedRealm {
     if (try? space.require(0, Header.size)) != nil {
       let slot = Int(space.base.load(fromByteOffset: 23, as: UInt8.self) & 1)
       for candidate in [slot, 1 - slot] where format == nil {
-        let byte = Int(space.base.load(fromByteOffset: 20 + candidate, as: UInt8.self))
+        let byte = Header.slot(candidate, of: space).format
         if Realm.readableFormats.contains(byte) { format = byte }
       }
     }
@@ -77,8 +77,7 @@ final class RescuedRealm {
     if (try? space.require(0, Header.size)) != nil {  // as above
       let slot = Int(space.base.load(fromByteOffset: 23, as: UInt8.self) & 1)
       for (candidate, origin) in [(slot, "the header"), (1 - slot, "the header's other slot")] {
-        let ref = UInt64(littleEndian: space.base.loadUnaligned(fromByteOffset: 8 * candidate, as: UInt64.self))
-        let byte = Int(space.base.load(fromByteOffset: 20 + candidate, as: UInt8.self))
+        let (ref, byte) = Header.slot(candidate, of: space)
         if candidate == slot,
           space.base.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == Header.signature
         {

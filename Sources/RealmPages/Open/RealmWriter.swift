@@ -131,13 +131,15 @@ public final class RealmWriter: Sendable {
     try noting { () throws(TransactionError) in try place.publishNewest(newest) }
   }
 
-  /// Runs `body` on the newest version while nobody can commit, in this program or another; waits like `begin`.
+  /// Runs `body` on the newest version while nobody can commit, in this program or another; waits like `begin`. Throws
+  /// `readOnly` for a version that is not written on, as `begin` does: who does write on it is not kept out.
   public func whileNobodyCommits<R>(
     timeout: Duration = RealmWriter.patience,
     _ body: (Snapshot) -> R
   ) throws(TransactionError) -> R {
     let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
+    if let refusal = Self.refusal(snapshot) { throw refusal }
     return body(snapshot)
   }
 

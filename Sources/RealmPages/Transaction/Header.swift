@@ -37,13 +37,12 @@ struct Header: Hashable {
         "\(path): not a Realm file, or an encrypted one: if it is encrypted, give its key (--key-file)"
       )
     }
-    let first = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
-    let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-    topRefs = (first, second)
+    let slots = (Self.slot(0, of: space), Self.slot(1, of: space))
+    topRefs = (slots.0.topRef, slots.1.topRef)
     slot = Int(bytes.load(fromByteOffset: 23, as: UInt8.self) & 1)
-    format = Int(bytes.load(fromByteOffset: 20 + slot, as: UInt8.self))
-    isStreaming = slot == 0 && first == .max
-    var ref = slot == 0 ? first : second
+    var ref: UInt64
+    (ref, format) = slot == 0 ? slots.0 : slots.1
+    isStreaming = slot == 0 && ref == .max
     if isStreaming {
       let footer = space.size - Self.footerSize
       guard footer >= Self.size else {
@@ -67,14 +66,20 @@ struct Header: Hashable {
   }
 
   /// The headers that lead to what either slot shows; without those that can lead nowhere.
-  static func bothSlots(of space: PageSpace) -> [Header] {
-    guard space.size >= Self.size else { return [] }
-    return [0, 1].compactMap { slot in
-      let ref = UInt64(littleEndian: space.base.loadUnaligned(fromByteOffset: 8 * slot, as: UInt64.self))
-      let format = Int(space.base.load(fromByteOffset: 20 + slot, as: UInt8.self))
+  static func bothSlots(of space: PageSpace) throws(FormatError) -> [Header] {
+    if space.size < Self.size { return [] }
+    try space.require(0, Self.size)
+    return [0, 1].compactMap { index in
+      let (ref, format) = slot(index, of: space)
       if ref == 0 || ref % 8 != 0 || ref >= UInt64(space.size) { return nil }
       return Header(topRef: Int(ref), format: format)
     }
+  }
+
+  /// What a slot holds, whether it makes sense or not. The header must be there.
+  static func slot(_ index: Int, of space: PageSpace) -> (topRef: UInt64, format: Int) {
+    let ref = UInt64(littleEndian: space.base.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
+    return (ref, Int(space.base.load(fromByteOffset: 20 + index, as: UInt8.self)))
   }
 
   /// As if a header led to a version that the version list names.

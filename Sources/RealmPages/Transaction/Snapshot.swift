@@ -112,11 +112,14 @@ public final class Snapshot: Sendable {
   /// but not the next one: read it while nobody can commit. Nil where there is none, as in a file that was just made,
   /// compacted or converted. Source: format/3-commit.md 3.7.
   public func previous() throws(FormatError) -> Snapshot? {
-    for header in Header.bothSlots(of: arena.space) where header.topRef != top.ref {
+    var newest: Snapshot?
+    for header in try Header.bothSlots(of: arena.space)
+    where header.topRef != top.ref && Realm.readableFormats.contains(header.format) {
       let former = try Snapshot(arena.space, header, path: path, pin: pin)
-      if former.version < version, Realm.readableFormats.contains(former.fileFormat) { return former }
+      // After a grouped commit both slots may show older versions, of which only the newer one is left alone.
+      if former.version < version, former.version > newest?.version ?? 0 { newest = former }
     }
-    return nil
+    return newest
   }
 
   /// The schema version that the SDK stores in table `metadata`; nil if not versioned. Source: format/2-model.md M11.
