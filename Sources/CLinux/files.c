@@ -60,3 +60,7 @@ void clinux_copy_attributes(int from, int to) {
     if (size >= 0) (void)fsetxattr(to, names + i, value, (size_t)size, 0);
   }
 }
+
+void clinux_start_sync(int fd, int64_t offset, int64_t length) {
+  (void)sync_file_range(fd, offset, length, SYNC_FILE_RANGE_WRITE);
+}

@@ -1,7 +1,8 @@
 // Calls on files that Swift's Glibc module hides: files without a name, links to them, renames that replace nothing,
-// extended attributes, what kind of folder one is in.
+// extended attributes, a sync that does not wait, what kind of folder one is in.
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 /// Opens a new file in `folder` that has no name yet, for reading and writing, with mode 0600. A descriptor, or -1 with
 /// errno: EOPNOTSUPP, EISDIR or ENOENT where the file system cannot do that.
@@ -22,3 +23,6 @@ bool clinux_folder_is_locked(const char *folder);
 
 /// Whether what is in `folder` is kept in memory alone (tmpfs, ramfs).
 bool clinux_folder_is_in_memory(const char *folder);
+
+/// Has the disk begin with `length` bytes of a file that were written, and does not wait.
+void clinux_start_sync(int fd, int64_t offset, int64_t length);

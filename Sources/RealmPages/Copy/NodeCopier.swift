@@ -15,19 +15,14 @@ struct NodeCopier {
   /// A node whose children are being copied.
   private struct Frame {
     let flags: NodeFlags
-    var elements: [Int64]
-    var index = 0
-
-    /// Moves on to the next element that is a ref; nil at the end.
-    mutating func nextChild() -> Int? {
-      while index < elements.count {
-        let element = elements[index]
-        if element != 0 && element & 1 == 0 { return Int(element) }
-        index += 1
-      }
-      return nil
-    }
+    /// Where its elements begin in `elements`, of which the last ones are those of the innermost node.
+    let start: Int
+    /// The element that is next.
+    var index: Int
   }
+
+  private var frames: [Frame] = []
+  private var elements: [Int64] = []
 
   private static let reportStep = 1 << 24
   /// Collections nest 100 deep, and each level takes a few nodes.
@@ -52,49 +47,57 @@ struct NodeCopier {
   /// Copies the tree at `ref`; where its root is in the new file. 0 stays 0.
   mutating func copy(_ ref: Int) throws(CopyError) -> Int {
     if ref == 0 { return 0 }
-    var frames: [Frame] = []
-    var made = try enter(ref, &frames)
+    var made = try enter(ref)
     while let top = frames.indices.last {
       if let ref = made {
-        frames[top].elements[frames[top].index] = Int64(ref)
+        elements[frames[top].index] = Int64(ref)
         frames[top].index += 1
       }
-      if let child = frames[top].nextChild() {
-        made = try enter(child, &frames)
+      if let child = nextChild(of: top) {
+        made = try enter(child)
       } else {
         let frame = frames.removeLast()
-        made = try put(frame.elements, frame.flags)
+        made = try put(elements[frame.start...], frame.flags)
+        elements.removeLast(elements.count - frame.start)
       }
     }
     return made ?? 0
   }
 
+  /// Moves on to the next element of the innermost node that is a ref; nil at the end.
+  private mutating func nextChild(of top: Int) -> Int? {
+    var index = frames[top].index
+    defer { frames[top].index = index }
+    while index < elements.count {
+      let element = elements[index]
+      if element != 0 && element & 1 == 0 { return Int(element) }
+      index += 1
+    }
+    return nil
+  }
+
   /// Copies a node without children and returns its new place; opens one that may have some and returns nil.
-  private mutating func enter(_ ref: Int, _ frames: inout [Frame]) throws(CopyError) -> Int? {
+  private mutating func enter(_ ref: Int) throws(CopyError) -> Int? {
     if output.position >= nextReport { try report() }
     let node = try node(ref, level: frames.count)
     if node.hasRefs {
-      var elements: [Int64] = []
-      elements.reserveCapacity(node.count)
+      frames.append(Frame(flags: node.nodeFlags, start: elements.count, index: elements.count))
       for i in 0..<node.count { elements.append(PackedBits.signed(node.payload, node.width, i)) }
-      frames.append(Frame(flags: node.nodeFlags, elements: elements))
       return nil
     }
-    let place = output.position
-    let bytes = UnsafeRawBufferPointer(
-      start: node.payload - Node.headerSize,
-      count: Node.headerSize + node.payloadSize
-    )
+    let place = output.position, size = node.payloadSize
+    let header = (node.payload - Node.headerSize).loadUnaligned(as: UInt64.self)
     do throws(FileError) {
-      // What stands in the place of a checksum differs between writers; nobody reads it.
-      try output.append(Self.checksum)
-      try output.append(UnsafeRawBufferPointer(rebasing: bytes.dropFirst(Self.checksum.count)))
-      try output.append(zeros: node.byteSize - bytes.count)
+      try output.append(header & ~Self.checksumMask | Self.checksum)
+      try output.append(UnsafeRawBufferPointer(start: node.payload, count: size))
+      try output.append(zeros: node.byteSize - Node.headerSize - size)
     } catch { throw CopyError(error) }
     return place
   }
 
-  private static let checksum: [UInt8] = [0x41, 0x41, 0x41, 0x41]
+  /// What stands in the place of a checksum, the first half of the header, differs between writers; nobody reads it.
+  private static let checksum = UInt64(littleEndian: 0x4141_4141)
+  private static let checksumMask = UInt64(littleEndian: 0xFFFF_FFFF)
 
   private mutating func node(_ ref: Int, level: Int) throws(CopyError) -> Node {
     do throws(FormatError) {
@@ -108,21 +111,22 @@ struct NodeCopier {
   }
 
   /// Appends a node of integers in their least width, or in `width`; where it is.
-  func put(_ elements: [Int64], _ flags: NodeFlags = [], width: UInt8? = nil) throws(CopyError) -> Int {
-    let place = output.position
+  func put(_ elements: ArraySlice<Int64>, _ flags: NodeFlags = [], width: UInt8? = nil) throws(CopyError) -> Int {
+    let output = output, place = output.position
     let width = width ?? elements.reduce(0) { max($0, PackedBits.width($1)) }
-    let payload = (elements.count * Int(width) + 7) / 8
     let code: UInt8 = width == 0 ? 0 : UInt8(width.trailingZeroBitCount) + 1
-    let count = elements.count, size = Node.headerSize + (payload + 7) & ~7
-    var bytes = [UInt8](repeating: 0, count: size)
-    for i in Self.checksum.indices { bytes[i] = Self.checksum[i] }
-    bytes[4] = flags.rawValue | code
-    for i in 0..<3 { bytes[5 + i] = UInt8(truncatingIfNeeded: count >> (16 - 8 * i)) }
-    bytes.withUnsafeMutableBytes { bytes in
-      guard let base = bytes.baseAddress else { return }
-      for i in 0..<count { PackedBits.store(base + Node.headerSize, width, i, elements[i]) }
-    }
-    do throws(FileError) { try output.append(bytes) } catch { throw CopyError(error) }
+    let payload = (elements.count * Int(width) + 63) / 64 * 8
+    let size = UInt64(UInt32(truncatingIfNeeded: elements.count).bigEndian >> 8)  // 24 bits, the highest first
+    let header = UInt64(flags.rawValue | code) << 32 | size << 40
+    do throws(FileError) {
+      try output.append(UInt64(littleEndian: header) | Self.checksum)
+      try withUnsafeTemporaryAllocation(byteCount: payload, alignment: 8) { (bytes) throws(FileError) in
+        guard let base = bytes.baseAddress else { return }
+        bytes.initializeMemory(as: UInt8.self, repeating: 0)
+        for (i, element) in elements.enumerated() { PackedBits.store(base, width, i, element) }
+        try output.append(UnsafeRawBufferPointer(bytes))
+      }
+    } catch { throw CopyError(error) }
     return place
   }
 

@@ -73,7 +73,7 @@ struct VersionWriter {
       width = elements.reduce(width) { max($0, PackedBits.width($1)) }
       end = output.position + Node.headerSize + (elements.count * Int(width) / 8 + 7) & ~7
     } while elements[Slots.logicalSize] != Int64(end) << 1 | 1
-    return try copier.put(elements, .hasRefs, width: max(width, 8))
+    return try copier.put(elements[...], .hasRefs, width: max(width, 8))
   }
 
   /// The elements of the top array that the copy has too.

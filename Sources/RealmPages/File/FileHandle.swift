@@ -2,6 +2,7 @@
 // time of the file where the system allows that (O_NOATIME).
 
 import CLinux
+import CLinux
 import Glibc
 
 /// An open realm file. Closed when the last user lets go.
@@ -127,6 +128,11 @@ final class FileHandle: Sendable {
   /// Cuts the file.
   func truncate(_ size: Int) throws(FileError) {
     guard ftruncate(descriptor, size) == 0 else { throw FileError("ftruncate", path, errno) }
+  }
+
+  /// Has the disk begin with what was written there, so that less is left for `sync`, which also says what failed.
+  func startSync(_ range: Range<Int>) {
+    clinux_start_sync(descriptor, Int64(range.lowerBound), Int64(range.count))
   }
 
   /// Returns when what was written is on disk.

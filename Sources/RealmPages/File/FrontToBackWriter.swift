@@ -12,9 +12,13 @@ final class FrontToBackWriter {
   private let sealed: UnsafeMutableRawPointer?
   /// Bytes that have left the buffer.
   private var written = 0
+  /// Bytes of the file that the disk has been asked to begin with.
+  private var begun = 0
 
   private static let pieceSize = EncryptedLayout.pagesPerGroup * PageCipher.pageSize
   private static let sealedSize = pieceSize + PageCipher.pageSize
+  /// Bytes that make a request to the disk worth its while.
+  private static let syncStep = 1 << 23
 
   /// Writes to an empty file, encrypted if there is a key.
   init(_ file: FileHandle, key: EncryptionKey?) throws(FileError) {
@@ -56,6 +60,12 @@ final class FrontToBackWriter {
     try bytes.withUnsafeBytesOf { (bytes) throws(FileError) in try append(bytes) }
   }
 
+  /// Appends eight bytes, as they are in memory.
+  func append(_ word: UInt64) throws(FileError) {
+    var word = word
+    try withUnsafeBytes(of: &word) { (bytes) throws(FileError) in try append(bytes) }
+  }
+
   /// Appends zero bytes.
   func append(zeros total: Int) throws(FileError) {
     var rest = total
@@ -84,6 +94,11 @@ final class FrontToBackWriter {
     }
     written += count
     count = 0
+    let end = cipher == nil ? written : EncryptedLayout.physicalSize(written)
+    if end - begun >= Self.syncStep {
+      file.startSync(begun..<end)
+      begun = end
+    }
   }
 
   /// Writes one metadata page and the pages that it is about.
