@@ -35,6 +35,20 @@ struct BPlusTreeTests {
     try check(bytes, root, count: 23)
   }
 
+  @Test("a list that a transaction makes longer than the file has room for")
+  func withinTransaction() throws {
+    let bytes = [UInt8](repeating: 0, count: 64), slab = Slab(space: nil, limit: bytes.count)
+    let arena = bytes.withUnsafeBytes { Arena(MemoryPages($0), limit: $0.count, format: 24, slab: slab) }
+    let root = Slot(parent: slab.makeInts(.hasRefs, repeating: 0, count: 1), index: 0)
+    let editor = NodeEditor(arena: arena, slab: slab), element = ElementType(.int, isNullable: false)
+    let tree = BPlusTreeEditor(editor, root, element)
+    try tree.create()
+    for i in 0..<20_000 { try tree.insert(i, .int(Int64(i))) }
+    let reader = try ElementReader(arena, editor.ref(root), element)
+    #expect(reader.count == 20_000)
+    #expect(try text(reader.value(at: 19_999)) == "19999")
+  }
+
   @Test("a general inner node: an offset for each child but the first")
   func general() throws {
     var bytes = NodeBytes()

@@ -29,12 +29,16 @@ struct SizeTests {
     return try #require(try snapshot.table(table))
   }
 
-  @Test("many objects, in two and three levels of clusters", arguments: [70_000] + (isFull ? [1_000_000] : []))
+  @Test("many objects, in two and three levels of clusters", arguments: [140_000] + (isFull ? [1_000_000] : []))
   func objects(count: Int) throws {
     let first = try writer.begin()
     let id = try first.addColumn(table, ColumnSpec("_id", .int)), n = try first.addColumn(table, ColumnSpec("n", .int))
     try first.setPrimaryKey(table, id)
     for i in 0..<count { _ = try first.create(table, primaryKey: .int(Int64(i)), values: [(n, .int(Int64(i % 1000)))]) }
+    let cursor = ObjectCursor(try first.table(table))
+    var seen = 0
+    while try cursor.next() { seen += 1 }
+    #expect(seen == count)
     _ = try first.commit()
     let made = try verified()
     #expect(made.objectCount == count)

@@ -45,7 +45,7 @@ public struct RandomHistory {
   private var lastOperation = "none"
   private var hasBegun = false
   /// An older version that stays open for a while, and what it holds.
-  private var held: (snapshot: Snapshot, model: RealmModel)?
+  private var held: (version: VersionHold, model: RealmModel)?
 
   /// A history of the file at `path`, which does not exist.
   public init(seed: UInt64, path: String, _ settings: Settings = Settings()) {
@@ -96,12 +96,13 @@ public struct RandomHistory {
       if snapshot.version != version { throw Disagreement(description: "version \(snapshot.version), not \(version)") }
       try check(snapshot, before, model)
       if let held, chance(4) {
-        if let difference = try held.model.difference(from: held.snapshot) {
-          throw Disagreement(description: "version \(held.snapshot.version) changed: \(difference)")
+        let snapshot = held.version.snapshot
+        if let difference = try held.model.difference(from: snapshot) {
+          throw Disagreement(description: "version \(snapshot.version) changed: \(difference)")
         }
         self.held = nil
       }
-      if held == nil && chance(6) { held = (snapshot, model) }
+      if held == nil && chance(6) { held = (try writer.realm.hold(), model) }
       if chance(15) {
         held = nil
         writer = try reopened(consume writer)

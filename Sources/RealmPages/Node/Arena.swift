@@ -24,6 +24,9 @@ final class Arena: Sendable {
     base = UnsafeRawPointerBox(pointer: space.base)
   }
 
+  /// The most nodes that the version can consist of, as a bound on what its nodes claim.
+  var maximumNodes: Int { limit / Node.headerSize + (slab?.maximumNodes ?? 0) }
+
   /// The bytes of the file before the first node.
   static let fileHeaderSize = 24
 

@@ -53,6 +53,9 @@ final class Slab: @unchecked Sendable {
   /// Whether `ref` is a dirty node's.
   @inline(__always) func owns(_ ref: Int) -> Bool { ref >= firstRef }
 
+  /// At least as many as there are dirty nodes.
+  var maximumNodes: Int { blockCount }
+
   @inline(__always) private func id(_ ref: Int) -> Int { (ref - firstRef) >> 3 }
 
   /// The dirty node at `ref`, which must be one.

@@ -94,7 +94,7 @@ public final class ObjectCursor {
     }
     if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
     visited += 1
-    if visited > table.arena.limit / Node.headerSize {
+    if visited > table.arena.maximumNodes {
       throw FormatError("more clusters than the file has room for", place: "table \(table.name)")
     }
     return try seek(after: key)

@@ -60,7 +60,7 @@ struct BPlusTree {
   private static func total(_ node: Node, _ arena: Arena) throws(FormatError) -> Int {
     if node.count < 3 || !node.hasRefs { throw FormatError("an inner node without children", ref: node.ref) }
     let total = try node.tagged(node.count - 1)
-    if total <= 0 || total / 1000 > Int64(arena.limit / Node.headerSize) {
+    if total <= 0 || total / 1000 > Int64(arena.maximumNodes) {
       throw FormatError("an inner node that counts \(total) elements", ref: node.ref)
     }
     return Int(total)
