@@ -145,3 +145,7 @@ size_t clinux_resident_file_bytes(void) {
   if (sscanf(text, "%lu %lu %lu", &total, &resident, &shared) != 3) return 0;
   return shared * page_size;
 }
+
+const void *clinux_find(const void *bytes, size_t length, const void *part, size_t part_length) {
+  return memmem(bytes, length, part, part_length);
+}

@@ -142,8 +142,9 @@ struct QueryBinder {
         withExtendedLifetime(right) { comparison.holds(value, constant, options) }
       }
       bound = BoundPredicate { (cursor) throws(FormatError) in holds(try cursor.value(property)) }
-      let test = ColumnTest(table.columns[property], comparison, constant) ?? .values(holds)
-      bound.scan = PropertyScan(property: property, test: test)
+      let part = ignoresCase ? nil : comparison.neededPart(of: constant)
+      let test = ColumnTest(table.columns[property], comparison, constant) ?? part.map { .texts(with: $0, holds) }
+      bound.scan = PropertyScan(property: property, test: test ?? .values(holds))
     }
     if !ignoresCase && (comparison == .equal || comparison == .isIn) {
       bound.candidates = candidates(left, right, comparison) ?? candidates(right, left, comparison)
@@ -428,5 +429,20 @@ extension ColumnTest {
       }
     default: return nil
     }
+  }
+}
+
+extension Comparison {
+  /// Bytes that a text must hold for the comparison with `constant` to be true, if any.
+  fileprivate func neededPart(of constant: ValueView) -> [UInt8]? {
+    guard case .string(let view) = constant else { return nil }
+    let bytes = Array(view.unsafeBytes)
+    let part =
+      switch self {
+      case .equal, .beginsWith, .endsWith, .contains: bytes[...]
+      case .like: bytes.split { TextMatch.isWildcard($0) }.max { $0.count < $1.count } ?? []
+      default: ArraySlice<UInt8>()
+      }
+    return part.isEmpty ? nil : Array(part)
   }
 }

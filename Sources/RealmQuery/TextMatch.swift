@@ -52,6 +52,9 @@ enum TextMatch {
     return byte
   }
 
+  /// Whether a byte of a pattern stands for others.
+  static func isWildcard(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "*") || byte == UInt8(ascii: "?") }
+
   /// `*` stands for any characters, `?` for one.
   static func like(_ text: Bytes, _ pattern: Bytes, ignoresCase: Bool) -> Bool {
     var t = 0, p = 0

@@ -25,6 +25,9 @@ void clinux_unreserve(void *base, size_t length);
 /// Drops the resident pages of a shared mapping; the next access reads them from the page cache again.
 void clinux_drop_pages(void *base, size_t length);
 
+/// memmem(3), which Glibc's module does not show: where `part` begins in `bytes`, or NULL.
+const void *clinux_find(const void *bytes, size_t length, const void *part, size_t part_length);
+
 /// Orders earlier loads before later ones.
 static inline void clinux_acquire_fence(void) { __atomic_thread_fence(__ATOMIC_ACQUIRE); }
 

@@ -1,5 +1,7 @@
 // Leaves of texts and binaries in their three forms. Source: format/1-storage.md S8 to S10.
 
+import CLinux
+
 /// Where the bytes of one element end, in a small-blobs or big-blobs leaf. Strings carry a terminating zero byte
 /// that is not part of the value.
 struct BlobLeaf {
@@ -83,6 +85,30 @@ struct BlobLeaf {
       return ByteView(base: blob.payload, count: blob.count - terminator)
     }
   }
+
+  /// The first of the given elements that may hold `part`, by a search through the bytes of all; nil if none does.
+  func first(_ elements: Range<Int>, near part: [UInt8]) throws(FormatError) -> Int? {
+    guard case .small(let ends, let bytes, _) = form, let last = elements.last else { return elements.first }
+    let first = elements.lowerBound
+    let start = first == 0 ? 0 : try ends.int(first - 1), end = try ends.int(last)
+    if start < 0 || end < start || end > bytes.count {
+      throw FormatError("values that run from \(start) to \(end) in \(bytes.count) bytes", ref: bytes.ref)
+    }
+    guard let place = bytes.payload.firstPlace(of: part, in: Int(start)..<Int(end)) else { return nil }
+    var low = first, high = last
+    while low < high {
+      let middle = (low + high) / 2
+      if try ends.int(middle) > Int64(place) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}
+
+extension UnsafeRawPointer {
+  /// Where bytes begin within a range; nil if they are not there.
+  fileprivate func firstPlace(of part: [UInt8], in range: Range<Int>) -> Int? {
+    clinux_find(self + range.lowerBound, range.count, part, part.count).map { $0 - self }
+  }
 }
 
 /// A leaf of strings. Source: format/1-storage.md S8.
@@ -118,6 +144,18 @@ struct StringLeaf {
     switch form {
     case .short(let node): try Self.short(node, index)
     case .blobs(let leaf): try leaf.value(index, arena)
+    }
+  }
+
+  /// The first of the given elements that may hold `part`, by a search through the bytes of all; nil if none does.
+  func first(_ elements: Range<Int>, near part: [UInt8]) throws(FormatError) -> Int? {
+    switch form {
+    case .blobs(let leaf): return try leaf.first(elements, near: part)
+    case .short(let node):
+      let width = Int(node.width)
+      guard let last = elements.last, width > 0 else { return nil }
+      let end = try node.element(last) - node.payload + width
+      return node.payload.firstPlace(of: part, in: elements.lowerBound * width..<end).map { $0 / width }
     }
   }
 

@@ -6,6 +6,8 @@ package enum ColumnTest {
   case ints(ClosedRange<Int64>, isInverted: Bool)
   /// Doubles in a range, or all others, null and what is not a number among them.
   case doubles(ClosedRange<Double>, isInverted: Bool)
+  /// A question whose answer is no for all texts without these bytes, of which there is at least one.
+  case texts(with: [UInt8], (ValueView) -> Bool)
   /// Any other question.
   case values((ValueView) -> Bool)
 
@@ -17,6 +19,12 @@ package enum ColumnTest {
     case (.doubles(let range, let isInverted), .doubles(let leaf)):
       // Null is stored as a NaN, which is in no range.
       for row in rows where try range.contains(leaf.raw(row)) != isInverted { return row }
+    case (.texts(let part, let test), .strings(let strings)):
+      var rows = rows
+      while let row = try strings.first(rows, near: part) {
+        if try test(leaf.value(row, arena)) { return row }
+        rows = row + 1..<rows.upperBound
+      }
     default:
       for row in rows where try passes(leaf.value(row, arena)) { return row }
     }
@@ -30,7 +38,7 @@ package enum ColumnTest {
       if case .int(let number) = value { range.contains(number) != isInverted } else { isInverted }
     case .doubles(let range, let isInverted):
       if case .double(let number) = value { range.contains(number) != isInverted } else { isInverted }
-    case .values(let test): test(value)
+    case .texts(_, let test), .values(let test): test(value)
     }
   }
 }
