@@ -76,6 +76,31 @@ struct SizeTests {
     }
   }
 
+  @Test("many collections nested in one list or dictionary, each with a key of its own")
+  func nestedCollections() throws {
+    let first = try writer.begin()
+    let list = try first.addColumn(table, ColumnSpec("list", .mixed, collection: .list, isNullable: true))
+    let entries = try first.addColumn(
+      table,
+      ColumnSpec("entries", .mixed, collection: .dictionary, isNullable: true)
+    )
+    let object = try first.create(table)
+    for i in 0..<2500 {
+      try first.insert(table, object, list, at: i, .list([.int(Int64(i))]))
+      try first.set(table, object, entries, entry: Array("key \(i)".utf8), .list([]))
+    }
+    _ = try first.commit()
+    _ = try verified()
+    let second = try writer.begin()
+    for i in 0..<500 {
+      try second.insert(table, object, list, at: 3 * i, .dictionary([]))
+      try second.set(table, object, list, at: 3 * i + 1, .list([]))
+      try second.move(table, object, list, from: i, to: 2000)
+    }
+    _ = try second.commit()
+    _ = try verified()
+  }
+
   @Test("300 properties")
   func properties() throws {
     let first = try writer.begin()

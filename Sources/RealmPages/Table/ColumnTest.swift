@@ -45,7 +45,7 @@ package enum ColumnTest {
 
 extension Node {
   /// The first of the given elements that is in `range`, or that is not. The width is asked for once.
-  fileprivate func first(
+  func first(
     _ elements: Range<Int>,
     in range: ClosedRange<Int64>,
     isInverted: Bool

@@ -101,7 +101,8 @@ struct MixedEditor {
     try setKey(index, key)
   }
 
-  private static func isCollection(_ value: ValueView) -> Bool {
+  /// Whether a value is one that needs a key.
+  static func isCollection(_ value: ValueView) -> Bool {
     switch value {
     case .list, .dictionary: true
     default: false
@@ -236,18 +237,43 @@ struct MixedEditor {
     if try key(index) != 0 { try setKey(index, 0) }
   }
 
-  /// A key that no other element of the leaf has: 32 random bits make it unique in the tree too, for all practical
-  /// ends; within the leaf it is checked.
+  /// Assigns a key that no other element of the leaf has; beyond the leaf, the collection sees to it. Few elements get
+  /// along with small keys.
   private func assignKey(_ index: Int) throws(FormatError) {
-    var taken: Set<Int64> = []
-    let keys = try slab.node(root).child(Part.keys)
-    if keys != 0 {
-      let node = try editor.arena.integers(keys)
-      for i in 0..<node.count where i != index { taken.insert(try node.int(i)) }
-    }
-    var key: Int64 = 0
-    while key == 0 || taken.contains(key) { key = Int64(Int32.random(in: .min ... .max)) }
+    let count = try count()
+    try assignKey(index) { count < 16 ? Int64(Int8.random(in: .min ... .max)) : Int64(Int16.random(in: .min ... .max)) }
+  }
+
+  /// Assigns another key, of as many as the engine can tell apart.
+  func renewKey(_ index: Int) throws(FormatError) {
+    try assignKey(index) { Int64(Int32.random(in: .min ... .max)) }
+  }
+
+  private func assignKey(_ index: Int, _ draw: () -> Int64) throws(FormatError) {
+    let ref = try slab.node(root).child(Part.keys), keys = ref == 0 ? nil : try editor.arena.integers(ref)
+    var key: Int64, isTaken: Bool
+    repeat {
+      key = draw()
+      isTaken = key == 0
+      if let keys, try keys.first(0..<keys.count, in: key...key, isInverted: false) != nil { isTaken = true }
+    } while isTaken
     try setKey(index, key)
+  }
+
+  /// Adds the keys of a leaf's nested collections, but for one element.
+  static func collectKeys(
+    _ arena: Arena,
+    _ leaf: Int,
+    except index: Int?,
+    into keys: inout Set<Int64>
+  ) throws(FormatError) {
+    let node = try arena.refs(leaf)
+    guard node.count > Part.keys, case let ref = try node.child(Part.keys), ref != 0 else { return }
+    let all = try arena.integers(ref)
+    for i in 0..<all.count where i != index {
+      let key = try all.int(i)
+      if key != 0 { keys.insert(key) }
+    }
   }
 }
 

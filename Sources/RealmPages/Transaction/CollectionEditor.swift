@@ -212,8 +212,23 @@ struct CollectionEditor {
 
   private func insertRaw(_ found: Found, _ index: Int, _ value: Value) throws(TransactionError) {
     try format { () throws(FormatError) in
-      try value.withView { (view) throws(FormatError) in try tree(found).insert(index, view) }
+      try value.withView { (view) throws(FormatError) in
+        try tree(found).insert(index, view)
+        if MixedEditor.isCollection(view) { try distinguish(found, tree(found), index) }
+      }
     }
+  }
+
+  /// Gives the collection that was just nested in element `index` of `tree` a key that no other there has, so that
+  /// programs that hold it find it again. Its leaf has seen to its own. O(n) once for each tree, then O(log n).
+  private func distinguish(_ found: Found, _ tree: BPlusTreeEditor, _ index: Int) throws(FormatError) {
+    let (leaf, local) = try tree.leaf(of: index), mixed = try MixedEditor(editor, leaf)
+    if group.nestedKeys?.path != found.logPath {
+      guard let keys = try tree.nestedKeys(except: (mixed.root, local)) else { return }
+      group.nestedKeys = (found.logPath, keys)
+    }
+    while group.nestedKeys?.taken.contains(try mixed.key(local)) ?? false { try mixed.renewKey(local) }
+    group.nestedKeys?.taken.insert(try mixed.key(local))
   }
 
   /// Refuses a position where nothing can be inserted.
@@ -241,7 +256,10 @@ struct CollectionEditor {
     try unlink(oldLinks)
     try change { (found) throws(TransactionError) in
       try format { () throws(FormatError) in
-        try value.withView { (view) throws(FormatError) in try tree(found).set(index, view) }
+        try value.withView { (view) throws(FormatError) in
+          try tree(found).set(index, view)
+          if MixedEditor.isCollection(view) { try distinguish(found, tree(found), index) }
+        }
       }
       try removeWord(found, old)
       try addWord(found, value)
@@ -431,12 +449,13 @@ struct CollectionEditor {
         if try editor.ref(found.slot) == 0 { editor.set(found.slot, editor.slab.makeInts(.hasRefs, [0, 0])) }
         let root = try editor.dirty(found.slot)
         let values = BPlusTreeEditor(editor, Slot(parent: root, index: 1), Self.valueElement)
-        if isThere {
-          try value.withView { (view) throws(FormatError) in try values.set(index, view) }
-        } else {
+        if !isThere {
           let keys = BPlusTreeEditor(editor, Slot(parent: root, index: 0), .string)
           try key.withView { (key) throws(FormatError) in try keys.insert(index, .string(key)) }
-          try value.withView { (view) throws(FormatError) in try values.insert(index, view) }
+        }
+        try value.withView { (view) throws(FormatError) in
+          if isThere { try values.set(index, view) } else { try values.insert(index, view) }
+          if MixedEditor.isCollection(view) { try distinguish(found, values, index) }
         }
       }
       if isThere {

@@ -15,7 +15,7 @@ struct BPlusTree {
   let innerCount: Int?
 
   /// Deeper trees do not exist: 1000 children a node.
-  private static let maximumDepth = 12
+  static let maximumDepth = 12
 
   init(_ arena: Arena, _ ref: Int) throws(FormatError) {
     root = try arena.node(ref)

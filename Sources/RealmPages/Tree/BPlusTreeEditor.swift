@@ -82,6 +82,24 @@ struct BPlusTreeEditor {
     }
   }
 
+  /// The keys of the collections nested in a tree of Mixed values, but for one element; nil if the tree is one leaf.
+  /// O(n).
+  func nestedKeys(except place: (leaf: Int, index: Int)) throws(FormatError) -> Set<Int64>? {
+    if try !arena.node(editor.ref(root)).isInner { return nil }
+    var keys: Set<Int64> = []
+    var pending = [(ref: try editor.ref(root), depth: 0)]
+    while let (ref, depth) = pending.popLast() {
+      let node = try arena.node(ref)
+      if node.isInner {
+        if depth == BPlusTree.maximumDepth { throw FormatError("the tree is too deep", ref: ref) }
+        for child in 1..<max(1, node.count - 1) { pending.append((try node.child(child), depth + 1)) }
+      } else {
+        try MixedEditor.collectKeys(arena, ref, except: ref == place.leaf ? place.index : nil, into: &keys)
+      }
+    }
+    return keys
+  }
+
   // MARK: inner nodes
 
   /// The child of a dirty inner node that holds `index`, and the position of its first element.
