@@ -82,6 +82,17 @@ struct NullabilityTests {
     _ = try commitAndVerify(first)
   }
 
+  @Test("the default gives way to an equal value of the set, however that is written")
+  func equalValues() throws {
+    let zero = Value.decimal128(Decimal128(low: 0, high: 0x303e << 48))  // 0.0, the default is 0
+    let first = try writer.begin()
+    let set = try first.addColumn(table, ColumnSpec("set", .decimal128, collection: .set, isNullable: true))
+    let note = try first.create(table, values: [(set, .list([.null, zero]))])
+    let required = try first.setNullable(table, set, false)
+    #expect(try first.value(table, note, required) == .list([zero]))
+    _ = try commitAndVerify(first)
+  }
+
   @Test("a primary key stays one, unless null would become a key that another object has")
   func primaryKey() throws {
     let first = try writer.begin()

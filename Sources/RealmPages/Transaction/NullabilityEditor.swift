@@ -68,12 +68,12 @@ extension GroupEditor {
       case .list(let list), .set(let list):
         if list.count == 0 { continue }
         let collection = try CollectionEditor(self, table, key, new)
-        for value in try format({ () throws(FormatError) in try elements(list, new) }) {
-          if new.collection == .set {
-            _ = try collection.add(value)
-          } else {
-            try collection.insert(collection.count(), value)
-          }
+        let values = try format { () throws(FormatError) in try elements(list, new) }
+        if new.collection == .set {
+          // Null is the first. What stands for it comes last, so that it gives way to an equal value that is there.
+          for value in values.reversed() { _ = try collection.add(value) }
+        } else {
+          for value in values { try collection.insert(collection.count(), value) }
         }
       case .dictionary(let dictionary):
         if dictionary.count == 0 { continue }
