@@ -14,8 +14,6 @@ import Testing
 @Suite("Damaged files", .serialized)
 struct MutantTests {
   private static let environment = ProcessInfo.processInfo.environment
-  private static let count = environment["MUTANTS"].flatMap { Int($0) }
-  private static let firstSeed = environment["SEED"].flatMap { UInt64($0) } ?? 1
   private static let fixtures = Fixture.all.filter { fixture in
     environment["FIXTURES"].map { $0.split(separator: ",").contains { "\(fixture)".contains($0) } } ?? true
   }
@@ -26,10 +24,10 @@ struct MutantTests {
   func mutants(fixture: Fixture) throws {
     let bytes = try fixture.bytes(), mutator = Mutator(bytes)
     // Large files take long in a debug build; all of them get some.
-    let count = Self.count ?? max(3, min(60, 2_000_000 / bytes.count))
+    let seeds = MutantRun.seeds(max(3, min(60, 2_000_000 / bytes.count)))
     let guardian = Watchdog(limit: Self.timeLimit)
     var opened = 0
-    for seed in Self.firstSeed..<Self.firstSeed + UInt64(count) {
+    for seed in seeds {
       guardian.start("\(fixture), SEED=\(seed)")
       do throws(OpenError) {
         let snapshot = try open(mutator.mutant(seed: seed), fixture)
@@ -43,7 +41,7 @@ struct MutantTests {
       }
     }
     guardian.stop()
-    print("\(fixture): \(count) mutants from seed \(Self.firstSeed) on, \(opened) opened")
+    print("\(fixture): \(seeds.count) mutants from seed \(seeds.lowerBound) on, \(opened) opened")
   }
 
   private func open(_ bytes: [UInt8], _ fixture: Fixture) throws(OpenError) -> Snapshot {

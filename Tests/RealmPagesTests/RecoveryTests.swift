@@ -10,10 +10,6 @@ import Testing
 
 @Suite("Recovery", .serialized)
 struct RecoveryTests {
-  private static let environment = ProcessInfo.processInfo.environment
-  private static let count = environment["MUTANTS"].flatMap { Int($0) }
-  private static let firstSeed = environment["SEED"].flatMap { UInt64($0) } ?? 1
-
   /// Recovers `bytes`; the report and the new realm.
   private func recover(
     _ bytes: [UInt8],
@@ -55,9 +51,9 @@ struct RecoveryTests {
   func mutants(fixture: Fixture) throws {
     let bytes = try fixture.bytes(), mutator = Mutator(bytes)
     let key = fixture.isEncrypted ? try Fixture.key() : nil
-    let count = Self.count ?? max(2, min(30, 400_000 / bytes.count))
+    let seeds = MutantRun.seeds(max(2, min(30, 400_000 / bytes.count)))
     var saved = 0
-    for seed in Self.firstSeed..<Self.firstSeed + UInt64(count) {
+    for seed in seeds {
       let mutant = mutator.mutant(seed: seed)
       do {
         try recover(mutant, key: key) { report, snapshot in
@@ -71,7 +67,7 @@ struct RecoveryTests {
         #expect(!error.description.isEmpty)
       }
     }
-    print("\(fixture): \(count) mutants, \(saved) saved")
+    print("\(fixture): \(seeds.count) mutants, \(saved) saved")
   }
 
   /// Every object that a reader of the damaged file comes to was saved, or is counted as lost.
