@@ -240,23 +240,21 @@ struct MixedEditor {
   /// Assigns a key that no other element of the leaf has; beyond the leaf, the collection sees to it. Few elements get
   /// along with small keys.
   private func assignKey(_ index: Int) throws(FormatError) {
-    let count = try count()
-    try assignKey(index) { count < 16 ? Int64(Int8.random(in: .min ... .max)) : Int64(Int16.random(in: .min ... .max)) }
+    let count = slab.node(try keys(count())).count
+    try assignKey(index, bits: count < 16 ? 8 : count < 4096 ? 16 : 32)
   }
 
   /// Assigns another key, of as many as the engine can tell apart.
-  func renewKey(_ index: Int) throws(FormatError) {
-    try assignKey(index) { Int64(Int32.random(in: .min ... .max)) }
-  }
+  func renewKey(_ index: Int) throws(FormatError) { try assignKey(index, bits: 32) }
 
-  private func assignKey(_ index: Int, _ draw: () -> Int64) throws(FormatError) {
-    let ref = try slab.node(root).child(Part.keys), keys = ref == 0 ? nil : try editor.arena.integers(ref)
-    var key: Int64, isTaken: Bool
-    repeat {
-      key = draw()
-      isTaken = key == 0
-      if let keys, try keys.first(0..<keys.count, in: key...key, isInverted: false) != nil { isTaken = true }
-    } while isTaken
+  private func assignKey(_ index: Int, bits: Int) throws(FormatError) {
+    let keys = slab.node(try keys(count())), limit = Int64(1) << (bits - 1)
+    func isFree(_ key: Int64) throws(FormatError) -> Bool {
+      if key == 0 { return false }
+      return try keys.first(0..<keys.count, in: key...key, isInverted: false) == nil
+    }
+    var key: Int64 = 0
+    while try !isFree(key) { key = .random(in: -limit..<limit) }
     try setKey(index, key)
   }
 
