@@ -88,16 +88,12 @@ struct NodeCopier {
     let place = output.position, size = node.payloadSize
     let header = (node.payload - Node.headerSize).loadUnaligned(as: UInt64.self)
     do throws(FileError) {
-      try output.append(header & ~Self.checksumMask | Self.checksum)
+      try output.append(Node.header(header))
       try output.append(UnsafeRawBufferPointer(start: node.payload, count: size))
       try output.append(zeros: node.byteSize - Node.headerSize - size)
     } catch { throw CopyError(error) }
     return place
   }
-
-  /// What stands in the place of a checksum, the first half of the header, differs between writers; nobody reads it.
-  private static let checksum = UInt64(littleEndian: 0x4141_4141)
-  private static let checksumMask = UInt64(littleEndian: 0xFFFF_FFFF)
 
   private mutating func node(_ ref: Int, level: Int) throws(CopyError) -> Node {
     do throws(FormatError) {
@@ -114,16 +110,12 @@ struct NodeCopier {
   func put(_ elements: ArraySlice<Int64>, _ flags: NodeFlags = [], width: UInt8? = nil) throws(CopyError) -> Int {
     let output = output, place = output.position
     let width = width ?? elements.reduce(0) { max($0, PackedBits.width($1)) }
-    let code: UInt8 = width == 0 ? 0 : UInt8(width.trailingZeroBitCount) + 1
-    let payload = (elements.count * Int(width) + 63) / 64 * 8
-    let size = UInt64(UInt32(truncatingIfNeeded: elements.count).bigEndian >> 8)  // 24 bits, the highest first
-    let header = UInt64(flags.rawValue | code) << 32 | size << 40
+    let size = Node.size(elements.count, width)
     do throws(FileError) {
-      try output.append(UInt64(littleEndian: header) | Self.checksum)
-      try withUnsafeTemporaryAllocation(byteCount: payload, alignment: 8) { (bytes) throws(FileError) in
+      try withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { (bytes) throws(FileError) in
         guard let base = bytes.baseAddress else { return }
         bytes.initializeMemory(as: UInt8.self, repeating: 0)
-        for (i, element) in elements.enumerated() { PackedBits.store(base, width, i, element) }
+        Node.write(elements, width: width, flags, to: base)
         try output.append(UnsafeRawBufferPointer(bytes))
       }
     } catch { throw CopyError(error) }

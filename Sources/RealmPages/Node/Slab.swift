@@ -174,7 +174,16 @@ final class Slab: @unchecked Sendable {
 }
 
 extension Node {
-  /// Writes a header. Bytes 0 to 3 are a checksum that nobody computes: "AAAA". The count is big-endian.
+  /// In the place of a checksum, bytes 0 to 3 of a header, which nobody computes or reads: "AAAA".
+  private static let checksum: UInt64 = 0x4141_4141
+
+  /// A header as it was read, with our checksum: writers differ in what they leave there.
+  @inline(__always)
+  static func header(_ other: UInt64) -> UInt64 {
+    (other.littleEndian & ~0xFFFF_FFFF | checksum).littleEndian
+  }
+
+  /// Writes a header. The count is big-endian.
   @inline(__always)
   static func writeHeader(
     _ memory: UnsafeMutableRawPointer,
@@ -185,9 +194,28 @@ extension Node {
   ) {
     let code: UInt8 = width == 0 ? 0 : UInt8(width.trailingZeroBitCount) + 1
     let flagByte = flags.rawValue | scheme.rawValue << 3 | code
-    let word = 0x4141_4141 | UInt64(flagByte) << 32 | UInt64(UInt32(count).byteSwapped >> 8) << 40
+    let word = checksum | UInt64(flagByte) << 32 | UInt64(UInt32(count).byteSwapped >> 8) << 40
     memory.storeBytes(of: word.littleEndian, as: UInt64.self)
   }
+
+  /// Writes a node of integers to `memory`, which holds zeros: `size(elements.count, width)` bytes.
+  @inline(__always)
+  static func write(
+    _ elements: some RandomAccessCollection<Int64>,
+    width: UInt8,
+    _ flags: NodeFlags,
+    to memory: UnsafeMutableRawPointer
+  ) {
+    writeHeader(memory, flags, .bits, width: width, count: elements.count)
+    var index = 0
+    for element in elements {
+      PackedBits.store(memory + headerSize, width, index, element)
+      index += 1
+    }
+  }
+
+  /// The bytes of a node of `count` integers, its header included.
+  static func size(_ count: Int, _ width: UInt8) -> Int { (headerSize + (count * Int(width) + 7) / 8 + 7) & ~7 }
 
   /// The flag bits of the header.
   var nodeFlags: NodeFlags {

@@ -70,11 +70,11 @@ struct Committer {
       let width = max(8, PackedBits.width(Int64(max(writer.logicalSize, place + reserve + 8))))
       let versionWidth = max(8, PackedBits.width(Int64(version)))
       let topCount = slab.node(group.top).count, topWidth = width == 64 ? 64 : width * 2
-      let positions = place, sizes = positions + NodeWriter.size(ranges.count, width)
-      let versions = sizes + NodeWriter.size(ranges.count, width)
-      let state = versions + NodeWriter.size(ranges.count, versionWidth)
-      let top = state + (evacuation.state.isEmpty ? 0 : NodeWriter.size(evacuation.state.count, 64))
-      let end = top + NodeWriter.size(topCount, topWidth)
+      let positions = place, sizes = positions + Node.size(ranges.count, width)
+      let versions = sizes + Node.size(ranges.count, width)
+      let state = versions + Node.size(ranges.count, versionWidth)
+      let top = state + (evacuation.state.isEmpty ? 0 : Node.size(evacuation.state.count, 64))
+      let end = top + Node.size(topCount, topWidth)
       precondition(end < place + reserve + 8, "the reserved chunk is too small")
       let index = ranges.firstIndex { $0.position == place } ?? 0
       ranges[index] = FreeRange(position: end, size: place + reserve + 8 - end, version: 0)

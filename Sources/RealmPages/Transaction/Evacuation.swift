@@ -163,7 +163,7 @@ struct Evacuation {
   var state: [Int64] { limit == 0 && backoff == 0 ? [] : ([limit, backoff] + progress).map { Int64($0) } }
 
   /// An upper bound of the bytes of that node.
-  var maximumSize: Int { NodeWriter.size(2 + progress.count, 64) }
+  var maximumSize: Int { Node.size(2 + progress.count, 64) }
 
   /// The element of the top array, if the node of the state is at `stateRef`.
   func element(stateRef: Int) -> Int64 {

@@ -41,7 +41,7 @@ struct NodeWriter {
       width = max(width, PackedBits.width(element))
       elements.append(element)
     }
-    let place = allocate(Self.size(node.count, width))
+    let place = allocate(Node.size(node.count, width))
     put(elements[first...], width: width, flags: node.nodeFlags, at: place)
     elements.removeLast(elements.count - first)
     return place
@@ -54,18 +54,8 @@ struct NodeWriter {
     flags: NodeFlags = [],
     at place: Int
   ) {
-    append(Self.size(elements.count, width), at: place) { target in
-      Node.writeHeader(target, flags, .bits, width: width, count: elements.count)
-      var i = 0
-      for element in elements {
-        PackedBits.store(target + Node.headerSize, width, i, element)
-        i += 1
-      }
-    }
+    append(Node.size(elements.count, width), at: place) { Node.write(elements, width: width, flags, to: $0) }
   }
-
-  /// The bytes of an integer node.
-  static func size(_ count: Int, _ width: UInt8) -> Int { (Node.headerSize + (count * Int(width) + 7) / 8 + 7) & ~7 }
 
   /// Space for `size` bytes; grows the file if no chunk has them.
   mutating func allocate(_ size: Int) -> Int {
