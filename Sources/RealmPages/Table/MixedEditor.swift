@@ -238,24 +238,18 @@ struct MixedEditor {
   }
 
   /// Assigns a key that no other element of the leaf has; beyond the leaf, the collection sees to it. Few elements get
-  /// along with small keys.
-  private func assignKey(_ index: Int) throws(FormatError) {
-    let count = slab.node(try keys(count())).count
-    try assignKey(index, bits: count < 16 ? 8 : count < 4096 ? 16 : 32)
-  }
-
-  /// Assigns another key, of as many as the engine can tell apart.
-  func renewKey(_ index: Int) throws(FormatError) { try assignKey(index, bits: 32) }
-
-  private func assignKey(_ index: Int, bits: Int) throws(FormatError) {
-    let keys = slab.node(try keys(count())), limit = Int64(1) << (bits - 1)
+  /// along with small keys, unless a key is to be one of as many as the engine can tell apart.
+  func assignKey(_ index: Int, isWide: Bool = false) throws(FormatError) {
+    let ref = try keys(count()), keys = slab.node(ref)
+    let bits = isWide ? 32 : keys.count < 16 ? 8 : keys.count < 4096 ? 16 : 32
+    let limit = Int64(1) << (bits - 1)
     func isFree(_ key: Int64) throws(FormatError) -> Bool {
       if key == 0 { return false }
       return try keys.first(0..<keys.count, in: key...key, isInverted: false) == nil
     }
     var key: Int64 = 0
     while try !isFree(key) { key = .random(in: -limit..<limit) }
-    try setKey(index, key)
+    slab.setInt(ref, index, key)
   }
 
   /// Adds the keys of a leaf's nested collections, but for one element.

@@ -213,10 +213,21 @@ struct CollectionEditor {
   private func insertRaw(_ found: Found, _ index: Int, _ value: Value) throws(TransactionError) {
     try format { () throws(FormatError) in
       try value.withView { (view) throws(FormatError) in
-        try tree(found).insert(index, view)
-        if MixedEditor.isCollection(view) { try distinguish(found, tree(found), index) }
+        try store(view, found, tree(found), index, isNew: true)
       }
     }
+  }
+
+  /// Inserts or replaces element `index` of `tree`.
+  private func store(
+    _ view: ValueView,
+    _ found: Found,
+    _ tree: BPlusTreeEditor,
+    _ index: Int,
+    isNew: Bool
+  ) throws(FormatError) {
+    if isNew { try tree.insert(index, view) } else { try tree.set(index, view) }
+    if MixedEditor.isCollection(view) { try distinguish(found, tree, index) }
   }
 
   /// Gives the collection that was just nested in element `index` of `tree` a key that no other there has, so that
@@ -227,7 +238,7 @@ struct CollectionEditor {
       guard let keys = try tree.nestedKeys(except: (mixed.root, local)) else { return }
       group.nestedKeys = (found.logPath, keys)
     }
-    while group.nestedKeys?.taken.contains(try mixed.key(local)) ?? false { try mixed.renewKey(local) }
+    while group.nestedKeys?.taken.contains(try mixed.key(local)) ?? false { try mixed.assignKey(local, isWide: true) }
     group.nestedKeys?.taken.insert(try mixed.key(local))
   }
 
@@ -257,8 +268,7 @@ struct CollectionEditor {
     try change { (found) throws(TransactionError) in
       try format { () throws(FormatError) in
         try value.withView { (view) throws(FormatError) in
-          try tree(found).set(index, view)
-          if MixedEditor.isCollection(view) { try distinguish(found, tree(found), index) }
+          try store(view, found, tree(found), index, isNew: false)
         }
       }
       try removeWord(found, old)
@@ -454,8 +464,7 @@ struct CollectionEditor {
           try key.withView { (key) throws(FormatError) in try keys.insert(index, .string(key)) }
         }
         try value.withView { (view) throws(FormatError) in
-          if isThere { try values.set(index, view) } else { try values.insert(index, view) }
-          if MixedEditor.isCollection(view) { try distinguish(found, values, index) }
+          try store(view, found, values, index, isNew: !isThere)
         }
       }
       if isThere {
