@@ -50,7 +50,7 @@ final class RescuedRealm {
     var format: Int?
     // A header that cannot be read tells nothing.
     if (try? space.require(0, Header.size)) != nil {
-      let slot = Int(space.base.load(fromByteOffset: 23, as: UInt8.self) & 1)
+      let slot = Header.selectedSlot(of: space)
       for candidate in [slot, 1 - slot] where format == nil {
         let byte = Header.slot(candidate, of: space).format
         if Realm.readableFormats.contains(byte) { format = byte }
@@ -75,7 +75,7 @@ final class RescuedRealm {
       roots.append(root)
     }
     if (try? space.require(0, Header.size)) != nil {  // as above
-      let slot = Int(space.base.load(fromByteOffset: 23, as: UInt8.self) & 1)
+      let slot = Header.selectedSlot(of: space)
       for (candidate, origin) in [(slot, "the header"), (1 - slot, "the header's other slot")] {
         let (ref, byte) = Header.slot(candidate, of: space)
         if candidate == slot,

@@ -39,7 +39,7 @@ struct Header: Hashable {
     }
     let slots = (Self.slot(0, of: space), Self.slot(1, of: space))
     topRefs = (slots.0.topRef, slots.1.topRef)
-    slot = Int(bytes.load(fromByteOffset: 23, as: UInt8.self) & 1)
+    slot = Self.selectedSlot(of: space)
     var ref: UInt64
     (ref, format) = slot == 0 ? slots.0 : slots.1
     isStreaming = slot == 0 && ref == .max
@@ -74,6 +74,11 @@ struct Header: Hashable {
       if ref == 0 || ref % 8 != 0 || ref >= UInt64(space.size) { return nil }
       return Header(topRef: Int(ref), format: format)
     }
+  }
+
+  /// The slot that counts, 0 or 1. The header must be there.
+  static func selectedSlot(of space: PageSpace) -> Int {
+    Int(space.base.load(fromByteOffset: 23, as: UInt8.self) & 1)
   }
 
   /// What a slot holds, whether it makes sense or not. The header must be there.
