@@ -95,12 +95,7 @@ struct BlobLeaf {
       throw FormatError("values that run from \(start) to \(end) in \(bytes.count) bytes", ref: bytes.ref)
     }
     guard let place = bytes.payload.firstPlace(of: part, in: Int(start)..<Int(end)) else { return nil }
-    var low = first, high = last
-    while low < high {
-      let middle = (low + high) / 2
-      if try ends.int(middle) > Int64(place) { high = middle } else { low = middle + 1 }
-    }
-    return low
+    return min(max(first, try ends.upperBound(UInt64(place))), last)
   }
 }
 
