@@ -50,12 +50,16 @@ struct CommandFailure: Error {
     case .open(let reason): self.init(ExitCode(reason), error.description)
     case .damaged: self.init(.damaged, error.description)
     case .file: self.init(.unreadable, error.description)
-    case .inUse:
-      let holders = LockHolders.ofRealm(at: path).map(\.description)
-      let names = holders.isEmpty ? "another program" : holders.joined(separator: ", ")
-      self.init(.inUse, "\(path) is in use by \(names); it must be closed there first")
+    case .inUse: self.init(inUse: path)
     case .exists, .notApplicable, .cancelled: self.init(.failure, error.description)
     }
+  }
+
+  /// For what needs a realm that nobody else has open.
+  init(inUse path: String) {
+    let holders = LockHolders.ofRealm(at: path).map(\.description)
+    let names = holders.isEmpty ? "another program" : holders.joined(separator: ", ")
+    self.init(.inUse, "\(path) is in use by \(names); it must be closed there first")
   }
 
   init(_ error: FuseError) {

@@ -50,8 +50,7 @@ enum DiffCommand {
       try compareVersions(newest, arguments, isCurrent: isCurrent)
     }
     if isCurrent() { return try outcome.get() }
-    let holders = LockHolders.ofRealm(at: path).map(\.description).joined(separator: ", ")
-    throw CommandFailure(.inUse, "\(path): in use\(holders.isEmpty ? "" : " by \(holders)"): compare when it is closed")
+    throw CommandFailure(inUse: path)
   }
 
   /// Does so while nobody can commit; nil if the realm is not one that we can write to.
