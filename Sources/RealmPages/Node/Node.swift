@@ -78,14 +78,13 @@ struct Node {
     if flags & 0x18 != 0 { throw badAccess(0) }
     var low = 0, rest = count
     if width == 32 {
-      while rest > 0 {
-        let half = rest >> 1
-        let element = payload.loadUnaligned(fromByteOffset: (low + half) << 2, as: Int32.self)
-        let isBelow = Int32(littleEndian: element) < word
-        low = isBelow ? low + half + 1 : low
-        rest = isBelow ? rest - half - 1 : half
+      // One step for each halving, whatever is found: nothing for the processor to guess.
+      while rest > 1 {
+        let half = rest &>> 1
+        low = isBelow(low &+ half &- 1, word) ? low &+ half : low
+        rest = rest &- half
       }
-      return low
+      return rest == 1 && isBelow(low, word) ? low &+ 1 : low
     }
     while rest > 0 {
       let half = rest >> 1
@@ -97,6 +96,12 @@ struct Node {
       }
     }
     return low
+  }
+
+  /// Whether element `index` of width 32 is less than `word`.
+  @inline(__always)
+  private func isBelow(_ index: Int, _ word: Int32) -> Bool {
+    Int32(littleEndian: payload.loadUnaligned(fromByteOffset: index &<< 2, as: Int32.self)) < word
   }
 
   /// The child at `index` of a has-refs node: 0 where there is none. A tagged integer there is an error.

@@ -47,7 +47,9 @@ struct SearchIndexEditor {
     _ key: ObjKey,
     valueOf: (ObjKey) throws(FormatError) -> ValueView
   ) throws(FormatError) {
-    var entry = Entry(data: IndexData(value), value: value, key: key, isUnique: false)
+    let data = IndexData(value)
+    if try insert(new: data, key) { return }
+    var entry = Entry(data: data, value: value, key: key, isUnique: false)
     try insert(root, 0, &entry, valueOf)
   }
 
@@ -57,7 +59,9 @@ struct SearchIndexEditor {
     _ key: ObjKey,
     valueOf: (ObjKey) throws(FormatError) -> ValueView
   ) throws(FormatError) -> ObjKey? {
-    var entry = Entry(data: IndexData(value), value: value, key: key, isUnique: true)
+    let data = IndexData(value)
+    if try insert(new: data, key) { return nil }
+    var entry = Entry(data: data, value: value, key: key, isUnique: true)
     try insert(root, 0, &entry, valueOf)
     return entry.conflict
   }
@@ -76,6 +80,27 @@ struct SearchIndexEditor {
   ) throws(FormatError) {
     guard let word else { return try body(IndexData(word: nil)) }
     try word.withView { (bytes) throws(FormatError) in try body(IndexData(word: bytes)) }
+  }
+
+  /// Lists `key` under a value whose first word is new, in a leaf that has room: no node above changes, and no other
+  /// object must be read. False if it is not as simple as that; then nothing was listed.
+  private func insert(new data: IndexData, _ key: ObjKey) throws(FormatError) -> Bool {
+    if isFullWord { return false }
+    let word = data.key(0)
+    var ref = try editor.dirty(root)
+    while true {
+      let node = slab.node(ref), words = try arena.integers(node.child(0)), position = try words.lowerBound(word)
+      if node.isInner {
+        if position >= words.count { return false }
+        ref = try slab.child(ref, position + 1, arena)
+        continue
+      }
+      if words.count >= Self.maximumCount { return false }
+      if position < words.count, try words.int(position) == Int64(word) { return false }
+      slab.insertInt(try slab.child(ref, 0, arena), position, Int64(word))
+      slab.insertInt(ref, position + 1, Self.tagged(key))
+      return true
+    }
   }
 
   private func insert(
