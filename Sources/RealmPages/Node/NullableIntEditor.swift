@@ -2,17 +2,6 @@
 // value may reach; at 64 bits it is a value that does not occur. Source: format/1-storage.md S6.
 
 extension NodeEditor {
-  /// The largest value of an element width below 64, which realm-core takes for the sentinel.
-  private func sentinel(_ width: UInt8) -> Int64 {
-    switch width {
-    case 0: 0
-    case 1: 1
-    case 2: 3
-    case 4: 15
-    default: (1 << (Int64(width) - 1)) - 1
-    }
-  }
-
   /// A new leaf of `count` nulls.
   func makeNullableInts(nulls count: Int = 0) -> Int { slab.makeInts(repeating: 0, count: count + 1) }
 
@@ -29,11 +18,11 @@ extension NodeEditor {
   }
 
   /// Chooses width and sentinel so that `value` can be told from null.
-  private func makeRoom(_ ref: Int, for value: Int64?) {
+  func makeRoom(_ ref: Int, for value: Int64?) {
     var node = slab.node(ref)
-    if node.width < 64, slab.int(ref, 0) != sentinel(node.width) {
+    if node.width < 64, slab.int(ref, 0) != PackedBits.largest(node.width) {
       // Another writer's choice: realm-core compares with the largest value of the width, so it must become that.
-      let largest = sentinel(node.width)
+      let largest = PackedBits.largest(node.width)
       let isTaken = (1..<node.count).contains { slab.int(ref, $0) == largest }
       moveSentinel(ref, to: isTaken ? wider(than: node.width) : node.width)
       node = slab.node(ref)
@@ -44,7 +33,7 @@ extension NodeEditor {
       return
     }
     var width = max(node.width, PackedBits.width(value))
-    while width < 64 && value >= sentinel(width) { width = wider(than: width) }
+    while width < 64 && value >= PackedBits.largest(width) { width = wider(than: width) }
     if width > node.width {
       moveSentinel(ref, to: width)
       if width == 64 && value == slab.int(ref, 0) { replaceSentinel(ref, avoiding: value) }
@@ -55,7 +44,7 @@ extension NodeEditor {
 
   private func moveSentinel(_ ref: Int, to width: UInt8) {
     let old = slab.int(ref, 0)
-    let new = width == 64 ? Int64.max : sentinel(width)
+    let new = width == 64 ? Int64.max : PackedBits.largest(width)
     slab.widen(ref, to: width)
     replace(ref, old, by: new)
   }

@@ -18,6 +18,17 @@ enum PackedBits {
     }
   }
 
+  /// The largest element of a width, which stands for null where integers can be null, but at 64 bits.
+  static func largest(_ width: UInt8) -> Int64 {
+    switch width {
+    case 0: 0
+    case 1: 1
+    case 2: 3
+    case 4: 15
+    default: .max >> Int64(64 - width)
+    }
+  }
+
   /// Element `index` of a key or offset array, where all widths are unsigned.
   @inline(__always)
   static func unsigned(_ base: UnsafeRawPointer, _ width: UInt8, _ index: Int) -> UInt64 {

@@ -61,6 +61,11 @@ struct LeafCheck {
     if node.count == 0 {
       throw FormatError("nullable integers without the element that stands for null", ref: node.ref)
     }
+    // Others write this value without asking, and would make null of it.
+    let null = try node.int(0)
+    if node.width < 64, null != PackedBits.largest(node.width) {
+      context.report("\(null) stands for null in integers of \(node.width) bits", ref: node.ref)
+    }
     return node.count - 1
   }
 
