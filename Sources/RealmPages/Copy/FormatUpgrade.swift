@@ -124,7 +124,7 @@ struct FormatUpgrade {
     if indices.isEmpty { return }
     let cursor = ObjectCursor(oldTable)
     while try cursor.next() {
-      guard let place = try table.objects.find(UInt64(cursor.key.value)) else { continue }
+      guard let place = try table.find(cursor.key) else { continue }
       for index in indices { try body(table.collectionSlot(place, table.columns[index]), cursor.value(index)) }
     }
   }

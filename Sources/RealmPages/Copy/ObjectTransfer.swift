@@ -227,9 +227,8 @@ final class ObjectTransfer {
     try CopyError.onNodes(of: path) { () throws(FormatError) -> ClusterTreeEditor.Place? in
       guard let table = try group.table(slot: items[item].key.slot) else { return nil }
       if toleratesLoss, try table.contains(key) { return nil }
-      var defaults = DefaultRow()
-      try table.insertRow(key, &defaults)
-      return try table.objects.find(UInt64(key.value))
+      try table.insertRow(NewRow(key))
+      return try table.find(key)
     }
   }
 

@@ -36,7 +36,7 @@ extension NodeEditor {
     let ref = try stringLeaf(slot, room: value?.count ?? 0)
     let node = slab.node(ref)
     if !node.hasRefs {
-      let width = Self.shortWidth(value)
+      let width = Self.shortWidth(value?.count)
       if width > node.width { widenShort(ref, to: width) }
       writeShort(openElement(ref, index), Int(slab.node(ref).width), value)
     } else if node.hasContext {
@@ -51,7 +51,7 @@ extension NodeEditor {
     let ref = try stringLeaf(slot, room: value?.count ?? 0)
     let node = slab.node(ref)
     if !node.hasRefs {
-      let width = Self.shortWidth(value)
+      let width = Self.shortWidth(value?.count)
       if width > node.width { widenShort(ref, to: width) }
       writeShort(element(ref, index), Int(slab.node(ref).width), value)
     } else if node.hasContext {
@@ -72,12 +72,14 @@ extension NodeEditor {
     }
   }
 
-  private static func shortWidth(_ value: UnsafeRawBufferPointer?) -> UInt8 {
-    guard let count = value?.count else { return 0 }
+  /// The width that a string of `count` bytes (nil: null) needs in the short form.
+  static func shortWidth(_ count: Int?) -> UInt8 {
+    guard let count else { return 0 }
     return count == 0 ? 1 : count < 2 ? 2 : count < 4 ? 4 : count < 8 ? 8 : 16
   }
 
-  private func writeShort(_ target: UnsafeMutableRawPointer, _ width: Int, _ value: UnsafeRawBufferPointer?) {
+  /// Writes an element of the short form.
+  func writeShort(_ target: UnsafeMutableRawPointer, _ width: Int, _ value: UnsafeRawBufferPointer?) {
     if width == 0 { return }
     memset(target, 0, width)
     guard let value else {
@@ -88,7 +90,8 @@ extension NodeEditor {
     target.storeBytes(of: UInt8(width - 1 - value.count), toByteOffset: width - 1, as: UInt8.self)
   }
 
-  private func widenShort(_ ref: Int, to width: UInt8) {
+  /// Rewrites a leaf of the short form with wider elements.
+  func widenShort(_ ref: Int, to width: UInt8) {
     let old = slab.node(ref), oldWidth = Int(old.width), newWidth = Int(width)
     slab.reserve(ref, payload: (old.count + 1) * newWidth)
     let base = slab.memory(ref) + Node.headerSize
@@ -110,7 +113,7 @@ extension NodeEditor {
   }
 
   /// The leaf in `slot`, dirty and of a form that takes a string of `count` bytes.
-  private func stringLeaf(_ slot: Slot, room count: Int) throws(FormatError) -> Int {
+  func stringLeaf(_ slot: Slot, room count: Int) throws(FormatError) -> Int {
     let ref = try dirty(slot)
     let node = slab.node(ref)
     if !node.hasRefs && node.scheme == .multiply && count > BlobLimit.shortString {
@@ -172,7 +175,8 @@ extension NodeEditor {
     try removeBlob(try dirty(slot), index, zeros: 0)
   }
 
-  private func binaryLeaf(_ slot: Slot, room count: Int) throws(FormatError) -> Int {
+  /// The leaf in `slot`, dirty and of a form that takes a binary of `count` bytes.
+  func binaryLeaf(_ slot: Slot, room count: Int) throws(FormatError) -> Int {
     let ref = try dirty(slot)
     if !slab.node(ref).hasContext && count > BlobLimit.smallString + 1 {
       return try convert(slot, ref, isText: false, toBig: true)

@@ -138,24 +138,24 @@ extension NodeEditor {
 
   // MARK: parts of values
 
-  private static func int(_ value: ValueView) -> Int64? {
+  static func int(_ value: ValueView) -> Int64? {
     if case .int(let value) = value { value } else { nil }
   }
 
-  private static func bool(_ value: ValueView) -> Int64 {
+  static func bool(_ value: ValueView) -> Int64 {
     if case .bool(let value) = value { value ? 1 : 0 } else { 3 }
   }
 
-  private static func link(_ value: ValueView, inTree: Bool) -> Int64 {
+  static func link(_ value: ValueView, inTree: Bool) -> Int64 {
     let key: Int64 = if case .link(_, let key) = value { key.value } else { -1 }
     return inTree ? key : key + 1
   }
 
-  private static func float(_ value: ValueView) -> UInt32 {
+  static func float(_ value: ValueView) -> UInt32 {
     if case .float(let value) = value { value.bitPattern.littleEndian } else { UInt32(0x7fc0_00aa).littleEndian }
   }
 
-  private static func double(_ value: ValueView) -> UInt64 {
+  static func double(_ value: ValueView) -> UInt64 {
     if case .double(let value) = value {
       value.bitPattern.littleEndian
     } else {
@@ -163,14 +163,14 @@ extension NodeEditor {
     }
   }
 
-  private static func bytes(_ value: ValueView) -> UnsafeRawBufferPointer? {
+  static func bytes(_ value: ValueView) -> UnsafeRawBufferPointer? {
     switch value {
     case .string(let bytes), .data(let bytes): bytes.unsafeBytes
     default: nil
     }
   }
 
-  private static func date(_ value: ValueView) -> Timestamp? {
+  static func date(_ value: ValueView) -> Timestamp? {
     if case .date(let value) = value { value } else { nil }
   }
 

@@ -19,10 +19,11 @@ struct IndexedColumn {
   }
 }
 
-/// A table that a transaction can change. Everything it holds is read from the dirty nodes, so there is one truth.
+/// A table that a transaction can change. Everything it holds is read from the dirty nodes, so there is one truth; new
+/// rows at its end wait at most until somebody looks at them, or at all rows.
 final class TableEditor {
   let editor: NodeEditor
-  /// The dirty top array of the table.
+  /// The dirty top array of the table. Its clusters may lack rows that wait: see `view()` and `objects()`.
   let top: Int
   let key: TableKey
   var name: String
@@ -40,8 +41,11 @@ final class TableEditor {
   @exclusivity(unchecked) private var columnKeys: [ColKey] = []
   @exclusivity(unchecked) private var layout = RowLayout([])
   @exclusivity(unchecked) private var isBumped = false
-  /// Where new objects go, if the last one went there.
-  @exclusivity(unchecked) private var tail: ClusterTail?
+  /// New rows beyond all others, with ascending keys, that are in no cluster yet.
+  @exclusivity(unchecked) private var waiting: [NewRow] = []
+  @exclusivity(unchecked) private var waitingBytes = 0
+  /// What kept rows from being written. They are in some columns then and not in others, so nothing goes on.
+  @exclusivity(unchecked) private var damage: FormatError?
   /// No key is larger; nil before anybody asked.
   @exclusivity(unchecked) private var keyBound: Int64?
 
@@ -63,6 +67,7 @@ final class TableEditor {
 
   /// Reads the spec again after it was changed.
   func reloadSchema() throws(FormatError) {
+    try writeWaiting()
     let node = editor.slab.node(top)
     let spec = try Spec(editor.arena, tableTop: node, place: "table \(name)")
     columns = spec.columns
@@ -75,7 +80,6 @@ final class TableEditor {
     columnKeys = columns.map(\.key)
     isSingle = columns.map { $0.collection == nil }
     indexes = columns.indices.filter { columns[$0].indexRef != 0 }.map { IndexedColumn($0, columns[$0]) }
-    tail = nil
     columnsByLeaf = Array(repeating: -1, count: (columns.map(\.key.leafPosition).max() ?? -1) + 1)
     for (i, column) in columns.enumerated() { columnsByLeaf[column.key.leafPosition] = i }
     layout = RowLayout(
@@ -99,20 +103,27 @@ final class TableEditor {
 
   var className: String { name.hasPrefix(Table.classPrefix) ? String(name.dropFirst(Table.classPrefix.count)) : name }
 
-  var objects: ClusterTreeEditor {
+  /// The tree of all objects.
+  func objects() throws(FormatError) -> ClusterTreeEditor {
+    try writeWaiting()
+    return tree
+  }
+
+  /// The objects that do not wait.
+  private var tree: ClusterTreeEditor {
     ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Slots.clusters), layout: layout)
+  }
+
+  /// The table as readers see it, with all its objects. Valid until the next change.
+  func view() throws(FormatError) -> Table {
+    try writeWaiting()
+    return try Table(editor.arena, name: name, slot: key.slot, ref: top)
   }
 
   /// The unresolved objects; nil if the table never had any. They have the same columns.
   var tombstones: ClusterTreeEditor? {
     if editor.slab.int(top, Slots.tombstones) == 0 { return nil }
     return ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Slots.tombstones), layout: layout)
-  }
-
-  var objectCount: Int {
-    get throws(FormatError) {
-      try ClusterTree(arena: editor.arena, rootRef: editor.slab.node(top).child(Slots.clusters)).count()
-    }
   }
 
   /// Counts the transaction as one that changed the table.
@@ -128,17 +139,32 @@ final class TableEditor {
   /// Where the object is; an error if it does not exist.
   func place(_ key: ObjKey) throws(TransactionError) -> ClusterTreeEditor.Place {
     do throws(FormatError) {
-      if key.value >= 0, let place = try objects.find(UInt64(key.value)) { return place }
+      if let place = try find(key) { return place }
     } catch { throw TransactionError(error) }
     throw TransactionError(.notFound, "\(className): no object \(key)")
   }
 
+  /// Where the object is; nil if it does not exist. O(log n).
+  func find(_ key: ObjKey) throws(FormatError) -> ClusterTreeEditor.Place? {
+    if key.value < 0 { return nil }
+    try writeWaiting(upTo: key)
+    return try tree.find(UInt64(key.value))
+  }
+
+  /// The row of an object, as it is stored; nil if there is no such object. Makes nothing dirty.
+  private func row(_ key: ObjKey) throws(FormatError) -> (cluster: Cluster, row: Int)? {
+    if key.value < 0 { return nil }
+    try writeWaiting(upTo: key)
+    let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
+    guard let (cluster, row) = try tree.first(notBelow: UInt64(key.value)), try cluster.key(row) == UInt64(key.value)
+    else { return nil }
+    return (cluster, row)
+  }
+
   /// Whether an object has this key. O(log n), and O(1) for a key beyond all others.
   func contains(_ key: ObjKey) throws(FormatError) -> Bool {
-    guard key.value >= 0, try key.value <= largestKey() else { return false }
-    let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
-    guard let (cluster, row) = try tree.first(notBelow: UInt64(key.value)) else { return false }
-    return try cluster.key(row) == UInt64(key.value)
+    if try key.value > largestKey() { return false }
+    return try row(key) != nil
   }
 
   /// A key that none is larger than; -1 without objects.
@@ -152,30 +178,36 @@ final class TableEditor {
   }
 
   /// Adds an object with a key that is new, and nothing that follows from its values elsewhere.
-  func insertRow(_ key: ObjKey, _ values: inout some RowSource) throws(FormatError) {
-    if try key.value <= largestKey() {
-      tail = nil
-      return try objects.insert(UInt64(key.value), &values)
+  func insertRow(_ row: NewRow) throws(FormatError) {
+    if try row.key.value <= largestKey() { return try objects().insert(row) }
+    keyBound = row.key.value
+    waiting.append(row)
+    waitingBytes += row.byteCount
+    if waiting.count >= Cluster.maximumCount || waitingBytes >= Self.maximumWaitingBytes { try writeWaiting() }
+  }
+
+  /// So many bytes of strings and binaries are not held twice.
+  private static let maximumWaitingBytes = 1 << 18
+
+  /// Writes the rows that wait.
+  func writeWaiting() throws(FormatError) {
+    if let damage { throw damage }
+    if waiting.isEmpty { return }
+    do throws(FormatError) { try tree.append(waiting) } catch {
+      damage = error
+      throw error
     }
-    keyBound = key.value
-    let objects = objects
-    if tail?.isFull ?? true { tail = try objects.tail() }
-    if var tail, !tail.isFull {
-      // The array of the way there is not shared, so nothing is copied.
-      self.tail = nil
-      try objects.append(&tail, UInt64(key.value), &values)
-      self.tail = tail
-    } else {
-      tail = nil
-      try objects.insert(UInt64(key.value), &values)
-    }
+    waiting.removeAll(keepingCapacity: true)
+    waitingBytes = 0
+  }
+
+  /// Writes them if an object with this key may be among them.
+  private func writeWaiting(upTo key: ObjKey) throws(FormatError) {
+    if let first = waiting.first, key.value >= first.key.value { try writeWaiting() }
   }
 
   /// Removes an object, and nothing that follows from its values elsewhere.
-  func removeRow(_ key: ObjKey) throws(FormatError) {
-    tail = nil
-    try objects.remove(UInt64(key.value))
-  }
+  func removeRow(_ key: ObjKey) throws(FormatError) { try objects().remove(UInt64(key.value)) }
 
   /// The slot of the leaf of the column at `position` in a dirty cluster.
   func leafSlot(_ place: ClusterTreeEditor.Place, _ position: Int) -> Slot {
@@ -190,19 +222,13 @@ final class TableEditor {
 
   /// The value of a column of an object, without making anything dirty; nil if there is no such object.
   func read(_ key: ObjKey, _ column: Column) throws(FormatError) -> ValueView? {
-    guard key.value >= 0 else { return nil }
-    let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
-    guard let (cluster, row) = try tree.first(notBelow: UInt64(key.value)), try cluster.key(row) == UInt64(key.value)
-    else { return nil }
+    guard let (cluster, row) = try row(key) else { return nil }
     return try column.leaf(editor.arena, cluster.leafRef(column.key.leafPosition)).value(row, editor.arena)
   }
 
   /// The indexed value of an object; null if there is no such object.
   func read(_ key: ObjKey, _ column: IndexedColumn) throws(FormatError) -> ValueView {
-    guard key.value >= 0 else { return .null }
-    let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
-    guard let (cluster, row) = try tree.first(notBelow: UInt64(key.value)), try cluster.key(row) == UInt64(key.value)
-    else { return .null }
+    guard let (cluster, row) = try row(key) else { return .null }
     let ref = try cluster.leafRef(column.key.leafPosition), enumRef = columns[column.index].enumRef
     return try ColumnLeaf(editor.arena, ref, column.element, inTree: false, enumRef: enumRef).value(row, editor.arena)
   }
@@ -272,7 +298,6 @@ final class TableEditor {
       }
     }
     guard let key = PrimaryKey(value) else { return nil }
-    let table = try Table(editor.arena, name: name, slot: self.key.slot, ref: top)
-    return try table.objectKey(primaryKey: key)
+    return try view().objectKey(primaryKey: key)
   }
 }

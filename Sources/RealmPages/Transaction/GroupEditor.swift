@@ -101,6 +101,9 @@ final class GroupEditor {
     return nil
   }
 
+  /// Writes the new rows that wait in tables.
+  func writeWaiting() throws(FormatError) { for table in tables { try table?.writeWaiting() } }
+
   /// Forgets a table that was removed.
   func forget(slot: Int) { tables[slot] = nil }
 
@@ -133,7 +136,7 @@ final class GroupEditor {
     _ originKey: ObjKey
   ) throws(TransactionError) -> ClusterTreeEditor.Place {
     do throws(FormatError) {
-      if key.value >= 0, let place = try target.objects.find(UInt64(key.value)) { return place }
+      if let place = try target.find(key) { return place }
     } catch { throw TransactionError(error) }
     let link = "\(origin.className) object \(originKey), property \"\(column.name)\""
     throw TransactionError(.format, "\(link): a link to \(target.className) object \(key), which does not exist")
@@ -412,7 +415,7 @@ final class GroupEditor {
 
   /// A cursor over the table as it is now.
   func reader(_ table: TableEditor) throws(FormatError) -> ObjectCursor {
-    ObjectCursor(try Table(editor.arena, name: table.name, slot: table.key.slot, ref: table.top))
+    ObjectCursor(try table.view())
   }
 
   /// Moves an object within the index of a scalar column from its present value to `value`, before that is stored.
@@ -423,7 +426,7 @@ final class GroupEditor {
     by value: ValueView
   ) throws(FormatError) {
     guard column.collection == nil, let index = try table.index(column),
-      let place = try table.objects.find(UInt64(key.value))
+      let place = try table.find(key)
     else { return }
     let old = try table.value(place, column)
     if column.index == .fullText {
@@ -439,7 +442,7 @@ final class GroupEditor {
   /// Takes an object out of the index of a column.
   private func removeFromIndex(_ table: TableEditor, _ column: Column, _ key: ObjKey) throws(TransactionError) {
     do throws(FormatError) {
-      guard let index = try table.index(column), let place = try table.objects.find(UInt64(key.value)) else { return }
+      guard let index = try table.index(column), let place = try table.find(key) else { return }
       switch try table.value(place, column) {
       case .list(var list) where column.collection != nil:
         for word in try Self.words(&list) { try index.remove(word: word, key) }

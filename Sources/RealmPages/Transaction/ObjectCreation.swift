@@ -128,11 +128,12 @@ extension GroupEditor {
       if given == nil { table.returnKey() }
       return .taken(by: other)
     }
-    var row = NewRow(primaryKey: primaryKey, values)
-    try table.insertRow(key, &row)
+    let row = NewRow(key, primaryKey: primaryKey, values)
+    try table.insertRow(row)
+    var hint = 0
     for column in table.indexes where column.isSingle && column.key != primaryKey?.column {
       guard let index = try table.index(column.key.leafPosition, isFullWord: column.isFullText) else { continue }
-      try row.withView(column.key.leafPosition) { (view) throws(FormatError) in
+      try row.withView(column.key.leafPosition, &hint) { (view) throws(FormatError) in
         let value = view ?? editor.defaultValue(column.element)
         if column.isFullText {
           guard case .string(let text) = value else { return }
@@ -200,47 +201,5 @@ extension Value {
     case .list, .dictionary: true
     default: false
     }
-  }
-}
-
-/// The values that a new object is made with. A property is expected once; of two values the first counts.
-private struct NewRow: RowSource {
-  private let primaryKey: (column: ColKey, value: Value)?
-  private let values: [(ColKey, Value)]
-  /// Where the next value is looked for first.
-  private var next = 0
-
-  init(primaryKey: (column: ColKey, value: Value)?, _ values: [(ColKey, Value)]) {
-    self.primaryKey = primaryKey
-    self.values = values
-  }
-
-  mutating func insert(
-    _ position: Int,
-    _ element: ElementType,
-    _ slot: Slot,
-    _ row: Int,
-    _ editor: NodeEditor
-  ) throws(FormatError) -> Bool {
-    try withView(position) { (view) throws(FormatError) -> Bool in
-      guard let view else { return false }
-      try editor.insert(slot, row, view, element, inTree: false)
-      return true
-    }
-  }
-
-  /// Calls `body` with the value given for the column at `position`, nil if none was.
-  @inline(__always)
-  mutating func withView<R>(
-    _ position: Int,
-    _ body: (ValueView?) throws(FormatError) -> R
-  ) throws(FormatError) -> R {
-    if let primaryKey, primaryKey.column.leafPosition == position { return try primaryKey.value.withView(body) }
-    for _ in 0..<values.count {
-      let index = next
-      next = index + 1 == values.count ? 0 : index + 1
-      if values[index].0.leafPosition == position { return try values[index].1.withView(body) }
-    }
-    return try body(nil)
   }
 }

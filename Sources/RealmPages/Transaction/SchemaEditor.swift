@@ -272,7 +272,7 @@ extension GroupEditor {
       let kind: ClusterColumn.Kind =
         name == nil
         ? .backlink : added?.collection != nil ? .collection : .scalar(added?.element ?? .mixed, enumRef: 0)
-      for tree in [table.objects, table.tombstones] {
+      for tree in [try table.objects(), table.tombstones] {
         try tree?.addColumn(ClusterColumn(position: position, kind: kind))
       }
       table.bump()
@@ -332,7 +332,7 @@ extension GroupEditor {
   func eraseColumn(_ table: TableEditor, _ key: ColKey) throws(TransactionError) {
     try format { () throws(FormatError) in
       let position = key.leafPosition
-      for tree in [table.objects, table.tombstones] { try tree?.removeColumn(position) }
+      for tree in [try table.objects(), table.tombstones] { try tree?.removeColumn(position) }
       let spec = try slab.child(table.top, TableEditor.Slots.spec, editor.arena)
       let keys = try slab.child(spec, 5, editor.arena), names = try slab.child(spec, 1, editor.arena)
       let at = (0..<slab.node(keys).count).first { slab.int(keys, $0) == key.value } ?? 0

@@ -66,9 +66,7 @@ public struct WriteTransaction: ~Copyable {
   /// The table as it is now, changes included. Valid until the next change of the transaction.
   public func table(_ key: TableKey) throws(TransactionError) -> Table {
     let table = try group.table(key)
-    return try format { () throws(FormatError) in
-      try Table(group.editor.arena, name: table.name, slot: key.slot, ref: table.top)
-    }
+    return try format { () throws(FormatError) in try table.view() }
   }
 
   /// The key of the table with this stored name; nil if there is none.

@@ -28,29 +28,6 @@ final class RowLayout: Sendable {
   }
 }
 
-/// What a new row holds where that is not the default. Found fastest when it comes in the order of the columns.
-protocol RowSource {
-  /// Inserts the value of the column at `position` into the leaf in `slot`; false if the row has the default there.
-  mutating func insert(_ position: Int, _ element: ElementType, _ slot: Slot, _ row: Int, _ editor: NodeEditor)
-    throws(FormatError) -> Bool
-}
-
-/// A row of defaults.
-struct DefaultRow: RowSource {
-  func insert(_ position: Int, _ element: ElementType, _ slot: Slot, _ row: Int, _ editor: NodeEditor) -> Bool { false }
-}
-
-/// The last cluster of a tree and the inner nodes above it, all dirty. Good until something else changes the tree.
-struct ClusterTail {
-  let inner: [Int]
-  let cluster: Int
-  /// Added to the keys in the cluster.
-  let offset: UInt64
-  var count: Int
-
-  var isFull: Bool { count >= Cluster.maximumCount }
-}
-
 /// Changes the cluster tree that a slot refers to.
 struct ClusterTreeEditor {
   let editor: NodeEditor
@@ -103,9 +80,9 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Adds an object; its key is new to the tree. O(log n + 256), at the end of the tree O(log n).
-  func insert(_ key: UInt64, _ values: inout some RowSource) throws(FormatError) {
-    if let split = try insert(root, key, &values) {
+  /// Adds an object; its key is new to the tree. O(log n + 256).
+  func insert(_ row: NewRow) throws(FormatError) {
+    if let split = try insert(root, UInt64(bitPattern: row.key.value), row) {
       let left = try editor.ref(root)
       let isInner = slab.node(left).isInner
       let depth = isInner ? Int(slab.int(left, 1) >> 1) + 1 : 1
@@ -126,27 +103,31 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// The way to the end of the tree, dirty.
-  func tail() throws(FormatError) -> ClusterTail {
+  /// Adds objects whose keys ascend and are beyond all others. O(log n) for each cluster that they fill.
+  func append(_ rows: [NewRow]) throws(FormatError) {
+    var rest = rows[...]
+    while let first = rest.first {
+      let count = try appendToLast(rest)
+      if count == 0 { try insert(first) }
+      rest = rest.dropFirst(max(1, count))
+    }
+  }
+
+  /// Adds as many of the rows as the last cluster has room for; how many these are.
+  private func appendToLast(_ rows: ArraySlice<NewRow>) throws(FormatError) -> Int {
     var slot = root, inner: [Int] = [], offset: UInt64 = 0
-    while true {
-      let ref = try editor.dirty(slot), node = slab.node(ref)
-      if !node.isInner {
-        let cluster = try Cluster(arena, node, offset: 0)
-        return ClusterTail(inner: inner, cluster: ref, offset: offset, count: cluster.count)
-      }
-      let (child, start) = try child(ref, .max)
+    while slab.node(try editor.dirty(slot)).isInner {
+      let ref = try editor.dirty(slot), (child, start) = try child(ref, .max)
       inner.append(ref)
       offset &+= start
       slot = Slot(parent: ref, index: child + 3)
     }
-  }
-
-  /// Adds an object whose key is beyond all others to the last cluster, which has room.
-  func append(_ tail: inout ClusterTail, _ key: UInt64, _ values: inout some RowSource) throws(FormatError) {
-    for ref in tail.inner { slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + 1) }
-    try insertRow(tail.cluster, tail.count, count: tail.count, key: key &- tail.offset, &values)
-    tail.count += 1
+    let ref = try editor.dirty(slot), count = try Cluster(arena, slab.node(ref), offset: 0).count
+    let rows = rows.prefix(max(0, Cluster.maximumCount - count))
+    if rows.isEmpty { return 0 }
+    try appendRows(rows, to: ref, count: count, offset: offset)
+    for ref in inner { slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + Int64(rows.count)) }
+    return rows.count
   }
 
   /// Removes the object with this key, which exists, with its values; links and collections are the caller's business.
@@ -218,29 +199,58 @@ struct ClusterTreeEditor {
     if enumRef != 0 { try editor.materialise(slot, enumRef: enumRef) }
   }
 
-  private func insertRow(
-    _ cluster: Int,
-    _ row: Int,
+  /// Adds a row between others, or to an empty cluster. Its key is relative to that of the cluster.
+  private func insertRow(_ cluster: Int, _ index: Int, count: Int, key: UInt64, _ row: NewRow) throws(FormatError) {
+    try insertKey(cluster, index, count: count, key)
+    try forEachLeaf(cluster) { (slot, column) throws(FormatError) in
+      guard case .scalar(let element, _) = column.kind else { return try insertDefault(slot, index, column) }
+      var hint = 0
+      try row.withView(column.position, &hint) { (value) throws(FormatError) in
+        let value = value ?? editor.defaultValue(element)
+        try editor.insert(slot, index, value, element, inTree: false)
+      }
+    }
+  }
+
+  /// Adds rows to the end of a cluster that has room for them and whose keys are relative to `offset`.
+  private func appendRows(
+    _ rows: ArraySlice<NewRow>,
+    to cluster: Int,
     count: Int,
-    key: UInt64,
-    _ values: inout some RowSource
+    offset: UInt64
   ) throws(FormatError) {
-    let head = slab.int(cluster, 0)
-    if head & 1 != 0 && key == UInt64(count) && row == count {
+    for (i, row) in rows.enumerated() {
+      try insertKey(cluster, count + i, count: count + i, UInt64(bitPattern: row.key.value) &- offset)
+    }
+    try forEachLeaf(cluster) { (slot, column) throws(FormatError) in
+      guard case .scalar(let element, _) = column.kind else {
+        for i in 0..<rows.count { try insertDefault(slot, count + i, column) }
+        return
+      }
+      let column = NewColumn(rows: rows, position: column.position, defaultValue: editor.defaultValue(element))
+      try editor.append(column, to: slot, count: count, element)
+    }
+  }
+
+  private func insertKey(_ cluster: Int, _ index: Int, count: Int, _ key: UInt64) throws(FormatError) {
+    if slab.int(cluster, 0) & 1 != 0 && key == UInt64(count) && index == count {
       slab.setTagged(cluster, 0, Int64(count + 1))
     } else {
-      let keys = try generalKeys(cluster)
-      slab.insertUnsigned(keys, row, key)
+      slab.insertUnsigned(try generalKeys(cluster), index, key)
     }
+  }
+
+  /// Calls `body` with the slot of each column's leaf, which is there and not enumerated.
+  private func forEachLeaf(
+    _ cluster: Int,
+    _ body: (Slot, ClusterColumn) throws(FormatError) -> Void
+  ) throws(FormatError) {
     while slab.node(cluster).count < layout.slotCount { slab.insertInt(cluster, slab.node(cluster).count, 0) }
     for column in columns {
       let slot = Slot(parent: cluster, index: column.position + 1)
       if slab.int(cluster, column.position + 1) == 0 { editor.set(slot, Self.makeColumnLeaf(editor, column)) }
-      if case .scalar(let element, let enumRef) = column.kind {
-        if enumRef != 0 { try editor.materialise(slot, enumRef: enumRef) }
-        if try values.insert(column.position, element, slot, row, editor) { continue }
-      }
-      try insertDefault(slot, row, column)
+      if case .scalar(let element, let enumRef) = column.kind { try materialise(slot, element, enumRef) }
+      try body(slot, column)
     }
   }
 
@@ -342,9 +352,9 @@ struct ClusterTreeEditor {
     return made
   }
 
-  private func insert(_ slot: Slot, _ key: UInt64, _ values: inout some RowSource) throws(FormatError) -> Split? {
+  private func insert(_ slot: Slot, _ key: UInt64, _ row: NewRow) throws(FormatError) -> Split? {
     let ref = try editor.dirty(slot)
-    if !slab.node(ref).isInner { return try insertIntoLeaf(ref, key, &values) }
+    if !slab.node(ref).isInner { return try insertIntoLeaf(ref, key, row) }
     let (child, first) = try child(ref, key)
     var start = first
     if key < start {
@@ -353,7 +363,7 @@ struct ClusterTreeEditor {
       slab.setUnsigned(try generalOffsets(ref), child, key)
       start = key
     }
-    let split = try insert(Slot(parent: ref, index: child + 3), key &- start, &values)
+    let split = try insert(Slot(parent: ref, index: child + 3), key &- start, row)
     slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + 1)
     guard let split else { return nil }
     let begin = start &+ split.key
@@ -367,27 +377,23 @@ struct ClusterTreeEditor {
     return try splitInner(ref, at: child + 1 == children ? children : (children + 1) / 2)
   }
 
-  private func insertIntoLeaf(
-    _ ref: Int,
-    _ key: UInt64,
-    _ values: inout some RowSource
-  ) throws(FormatError) -> Split? {
+  private func insertIntoLeaf(_ ref: Int, _ key: UInt64, _ row: NewRow) throws(FormatError) -> Split? {
     let cluster = try Cluster(arena, slab.node(ref), offset: 0)
-    let row = try cluster.lowerBound(key)
+    let index = try cluster.lowerBound(key)
     if cluster.count < Cluster.maximumCount {
-      try insertRow(ref, row, count: cluster.count, key: key, &values)
+      try insertRow(ref, index, count: cluster.count, key: key, row)
       return nil
     }
     let right = Self.make(editor, layout)
-    if row == cluster.count {
-      try insertRow(right, 0, count: 0, key: 0, &values)
+    if index == cluster.count {
+      try insertRow(right, 0, count: 0, key: 0, row)
       return Split(right: right, key: key)
     }
-    let middle = max(1, min(row, cluster.count - 1)) < cluster.count / 2 ? cluster.count / 2 : max(1, row)
+    let middle = max(1, min(index, cluster.count - 1)) < cluster.count / 2 ? cluster.count / 2 : max(1, index)
     let base = try cluster.key(middle)
     try moveRows(ref, middle, to: right, keysMinus: base)
     // A new object between the halves stays with the left one, whose keys are all smaller than the right one's first.
-    try insertRow(ref, row, count: middle, key: key, &values)
+    try insertRow(ref, index, count: middle, key: key, row)
     return Split(right: right, key: base)
   }
 
