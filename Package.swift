@@ -43,7 +43,7 @@ let package = Package(
     ),
     .target(
       name: "RealmTransfer",
-      dependencies: ["RealmPages", "RealmJSON", "FileTree", "CSQLite"],
+      dependencies: ["RealmPages", "RealmJSON", "FileTree", "Threads", "CSQLite"],
       swiftSettings: strict
     ),
     .target(name: "RealmQuery", dependencies: ["RealmPages"], swiftSettings: strict),

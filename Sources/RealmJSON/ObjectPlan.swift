@@ -107,6 +107,7 @@ struct ObjectPlan {
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) {
     try checkDepth(depth, node)
+    if object == Self.unmade { values.reserveCapacity(facts.columns.count) }
     var isNamed = [Bool](repeating: false, count: facts.columns.count)
     var expected = 0
     for (name, value) in text.members(node) {

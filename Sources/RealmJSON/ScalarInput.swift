@@ -132,7 +132,34 @@ extension JSONText {
   }
 
   private func double(_ node: Int) throws(JSONInputError) -> Double {
-    try real(node) { Double($0) }
+    if let value = shortReal(node) { return value }
+    return try real(node) { Double($0) }
+  }
+
+  /// A bare number of up to 15 digits without an exponent; nil for any other value. Its digits and the power of ten are
+  /// doubles as they are, so that dividing gives the double that is nearest.
+  private func shortReal(_ node: Int) -> Double? {
+    guard nodes[node].kind == .number else { return nil }
+    var index = Int(nodes[node].content)
+    let end = index + Int(nodes[node].length)
+    let isNegative = bytes[index] == UInt8(ascii: "-")
+    if isNegative { index += 1 }
+    if end - index > 16 { return nil }
+    var digits = 0.0, divisor = 1.0, count = 0, isFraction = false
+    while index < end {
+      if bytes[index] == UInt8(ascii: "."), !isFraction {
+        isFraction = true
+      } else {
+        let digit = bytes[index] &- UInt8(ascii: "0")
+        if digit > 9 { return nil }
+        digits = digits * 10 + Double(digit)
+        if isFraction { divisor *= 10 }
+        count += 1
+      }
+      index += 1
+    }
+    if count > 15 { return nil }
+    return isNegative ? -digits / divisor : digits / divisor
   }
 
   private func float(_ node: Int) throws(JSONInputError) -> Float {

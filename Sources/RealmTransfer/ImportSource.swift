@@ -3,6 +3,7 @@
 
 import FileTree
 import Glibc
+import RealmJSON
 import RealmPages
 
 /// The formats of import.
@@ -25,12 +26,44 @@ struct Record {
   /// The first line of it; 0 if it is a file of its own.
   let line: Int
   let bytes: [UInt8]
-  /// The class that the name of the file or directory tells; nil if it tells none.
-  let className: String?
+  /// The class that the name of the file or directory tells, or its text; nil if they tell none.
+  var className: String?
   /// The name of its file in a tree.
   let fileName: String?
   /// The names of the fields, in CSV.
   let header: [String]?
+  /// Its JSON, if that was read already.
+  var text: JSONText?
+
+  /// Where it is, for messages.
+  var place: String { line == 0 ? path : "\(path): line \(line)" }
+
+  /// The JSON that a record of CSV stands for.
+  func text(_ form: [CSVRecord.Target]) throws(RecordError) -> JSONText {
+    let record: CSVRecord
+    do throws(TransferError) { record = try CSVRecord(bytes, line: line, of: path) } catch {
+      throw RecordError(reason: error.description)
+    }
+    if record.fields.count != form.count {
+      throw RecordError(reason: "\(place): \(record.fields.count) fields instead of \(form.count)")
+    }
+    return try json(record.json(form))
+  }
+
+  /// The JSON that it is.
+  func json() throws(RecordError) -> JSONText { try json(bytes) }
+
+  private func json(_ bytes: [UInt8]) throws(RecordError) -> JSONText {
+    do throws(JSONInputError) { return try JSONText(bytes, firstLine: max(1, line)) } catch {
+      throw RecordError(reason: "\(path): \(error)")
+    }
+  }
+}
+
+/// Why a record is no object.
+struct RecordError: Error {
+  /// With the place.
+  let reason: String
 }
 
 /// Records in the order of the source.

@@ -35,7 +35,7 @@ public struct ImportSummary: Sendable {
 /// An import into a realm.
 public struct Importer {
   private let writer: RealmWriter
-  private let source: ImportSource
+  private let source: RecordReader
   private let defaultClass: String?
 
   /// Records in one transaction; nil for all.
@@ -49,7 +49,7 @@ public struct Importer {
   /// Prepares an import; `defaultClass` is the class of records that do not tell theirs.
   public init(_ writer: RealmWriter, from source: ImportSource, defaultClass: String? = nil) {
     self.writer = writer
-    self.source = source
+    self.source = RecordReader(source)
     self.defaultClass = defaultClass
   }
 
@@ -80,6 +80,7 @@ public struct Importer {
   /// Cost: O(log n) for each record and link; memory for the changes of one transaction and 40 bytes for each record
   /// with links that wait.
   public func run() throws(TransferError) -> ImportSummary {
+    defer { source.stop() }
     var total = ImportSummary()
     var waiting: [Waiting] = []
     var count = 0
@@ -147,7 +148,7 @@ public struct Importer {
     let state = ImportState(transaction, missingLinks: .leaveOut)
     var left = batchSize ?? .max
     while left > 0 {
-      guard let record = try source.next() else {
+      guard let record = try source.nextRecord() else {
         pass.isAtEnd = true
         break
       }
@@ -213,7 +214,7 @@ public struct Importer {
     _ rejected: inout [(Record.Position, RejectedRecord)]
   ) throws(TransferError) {
     try source.seek(to: waiting.position)
-    guard let record = try source.next() else { return }
+    guard let record = try source.nextRecord() else { return }
     do throws(Failure) {
       let text = try text(of: record, waiting.table, state, transaction)
       _ = try state.patch(text, to: .object(waiting.object), of: waiting.table, in: transaction, record)
@@ -229,18 +230,12 @@ public struct Importer {
     _ state: ImportState,
     _ transaction: borrowing WriteTransaction
   ) throws(Failure) -> (TableKey, PatchOutcome) {
-    var parsed: JSONText?
-    var name = record.className
-    if record.header == nil {
-      let text = try json(record.bytes, record)
-      parsed = text
-      if record.fileName == nil { name = text.string(ofMember: Member.class) ?? name }
-    }
-    guard let className = name ?? defaultClass else {
-      throw .rejected("\(place(of: record)): no class: name it with --class, or in a member \"$class\"")
+    let parsed = record.header == nil ? try json(record) : nil
+    guard let className = record.className ?? defaultClass else {
+      throw .rejected("\(record.place): no class: name it with --class, or in a member \"$class\"")
     }
     guard let table = try state.table(className, transaction) else {
-      throw .rejected("\(place(of: record)): no class \(className); \(try state.classNames(transaction))")
+      throw .rejected("\(record.place): no class \(className); \(try state.classNames(transaction))")
     }
     let text: JSONText
     if let parsed { text = parsed } else { text = try self.text(of: record, table, state, transaction) }
@@ -253,14 +248,9 @@ public struct Importer {
     }
   }
 
-  private func place(of record: Record) -> String {
-    record.line == 0 ? record.path : "\(record.path): line \(record.line)"
-  }
-
-  private func json(_ bytes: [UInt8], _ record: Record) throws(Failure) -> JSONText {
-    do throws(JSONInputError) { return try JSONText(bytes, firstLine: max(1, record.line)) } catch {
-      throw .rejected("\(record.path): \(error)")
-    }
+  private func json(_ record: Record) throws(Failure) -> JSONText {
+    if let text = record.text { return text }
+    do throws(RecordError) { return try record.json() } catch { throw .rejected(error.reason) }
   }
 
   /// The text of a record.
@@ -270,15 +260,11 @@ public struct Importer {
     _ state: ImportState,
     _ transaction: borrowing WriteTransaction
   ) throws(Failure) -> JSONText {
-    guard let header = record.header else { return try json(record.bytes, record) }
-    let fields: CSVRecord
-    do throws(TransferError) {
-      fields = try CSVRecord(record.bytes, line: record.line, of: record.path)
-    } catch { throw .rejected(error.description) }
-    if fields.fields.count != header.count {
-      throw .rejected("\(place(of: record)): \(fields.fields.count) fields instead of \(header.count)")
-    }
-    return try json(fields.json(state.targets(header, table, transaction)), record)
+    guard let header = record.header else { return try json(record) }
+    if let text = record.text { return text }
+    let form = try state.targets(header, table, transaction)
+    source.use(form, for: record)
+    do throws(RecordError) { return try record.text(form) } catch { throw .rejected(error.reason) }
   }
 
   /// The object that a record is for, and the one that it is for if the first exists.
@@ -311,12 +297,19 @@ public struct Importer {
 
   /// What is the same for all records of a transaction.
   private final class ImportState {
-    struct Facts {
+    final class Facts {
       let name: String
       let columns: [Column]
       let primaryKey: Column?
       /// The types of the primary keys of the classes that this one links to.
       let keyTypes: [TableKey: ValueType]
+
+      init(_ table: Table, keyTypes: [TableKey: ValueType]) {
+        name = table.className ?? table.name
+        columns = table.columns
+        primaryKey = table.primaryKey
+        self.keyTypes = keyTypes
+      }
     }
 
     private let patcher: ObjectPatcher
@@ -368,12 +361,7 @@ public struct Importer {
         for target in table.columns.compactMap(\.targetTable) {
           keyTypes[target] = try transaction.table(target).primaryKey?.type
         }
-        let facts = Facts(
-          name: table.className ?? table.name,
-          columns: table.columns,
-          primaryKey: table.primaryKey,
-          keyTypes: keyTypes
-        )
+        let facts = Facts(table, keyTypes: keyTypes)
         known[key] = facts
         return facts
       } catch { throw .fatal(.transaction(error)) }

@@ -65,3 +65,22 @@ check_status "a realm that is not there" 3 'realmfs create' "$realmfs" import ab
 check_status "a source that is not there" 1 'absent.csv' "$realmfs" import new.realm absent.csv
 check_status "a source of no known form" 1 'say what it is' "$realmfs" import new.realm schema.json
 check_status "a synced realm is refused" 1 'sync history' "$realmfs" import "$fixtures/synced.realm" Dog.jsonl
+
+# Enough records to be read ahead of the transaction, with links to later ones, and two that are none.
+jq -n '{schemaVersion: 0, schema: [{name: "Item", primaryKey: "_id", properties: {_id: {type: "int"},
+  name: {type: "string"}, next: {type: "object", objectType: "Item", optional: true}}}]}' >many.json
+seq 3000 | jq -c '{_id: ., name: "n\(.)", next: (if . % 5 == 1 and . <= 2500 then . + 500 else null end)}' |
+  sed -e '700s/.*/{"_id":700,/' -e '2100s/n2100/\\q/' >Item.jsonl
+jq -cR 'fromjson? // empty' Item.jsonl >good.jsonl
+for batch in 3000 400 1; do
+  rm -f many.realm "rejects.$batch" && "$realmfs" create --schema many.json many.realm
+  check_status "many records in batches of $batch, the bad ones left out" 1 '2 records not taken' \
+    "$realmfs" import --batch $batch --skip-bad "rejects.$batch" many.realm Item.jsonl
+  equal "the bad ones of batches of $batch by their lines" "700 2100" "$(jq -r .line "rejects.$batch" | paste -sd' ')"
+  check "batches of $batch: all others are there" diff good.jsonl <("$realmfs" export --class Item many.realm -)
+  check "batches of $batch: the realm is sound" "$realmfs" check many.realm
+done
+"$realmfs" export --format csv --class Item many.realm many.csv
+rm -f many.realm && "$realmfs" create --schema many.json many.realm
+check "many records of CSV" "$realmfs" import many.realm many.csv
+check "many records of CSV: all are there" diff good.jsonl <("$realmfs" export --class Item many.realm -)

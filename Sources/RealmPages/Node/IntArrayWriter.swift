@@ -164,6 +164,18 @@ extension Slab {
     setCount(ref, count + 1)
   }
 
+  /// Adds `values` to the end of a dirty integer node.
+  func appendInts(_ ref: Int, _ values: [Int64]) {
+    var needed: UInt8 = 0
+    for value in values { needed = max(needed, PackedBits.width(value)) }
+    if needed > node(ref).width { widen(ref, to: needed) }
+    let width = node(ref).width, count = node(ref).count
+    reserve(ref, payload: ((count + values.count) * Int(width) + 7) / 8)
+    let base = memory(ref) + Node.headerSize
+    for (i, value) in values.enumerated() { PackedBits.store(base, width, count + i, value) }
+    setCount(ref, count + values.count)
+  }
+
   /// Removes element `index` of a dirty integer node of either kind.
   func removeInt(_ ref: Int, _ index: Int) {
     let node = node(ref)

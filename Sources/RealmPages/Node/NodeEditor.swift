@@ -52,6 +52,14 @@ struct NodeEditor {
     return base + index * width
   }
 
+  /// Makes room for `more` elements at the end and returns where to write them.
+  func openElements(_ ref: Int, _ more: Int) -> UnsafeMutableRawPointer {
+    let node = slab.node(ref), width = Int(node.width)
+    slab.reserve(ref, payload: (node.count + more) * width)
+    slab.setCount(ref, node.count + more)
+    return slab.memory(ref) + Node.headerSize + node.count * width
+  }
+
   /// Where element `index` lies.
   func element(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
     let node = slab.node(ref)

@@ -19,12 +19,20 @@ extension NodeEditor {
         Int64(Self.date($0)?.nanoseconds ?? 0)
       }
     case .double:
-      try appendElements(column, to: dirty(slot), count: count) {
-        $1.storeBytes(of: Self.double($0), as: UInt64.self)
+      let ref = try dirty(slot)
+      try check(ref, slab.node(ref).count, count)
+      var target = openElements(ref, column.count)
+      try column.forEach { (value) throws(FormatError) in
+        target.storeBytes(of: Self.double(value), as: UInt64.self)
+        target += 8
       }
     case .float:
-      try appendElements(column, to: dirty(slot), count: count) {
-        $1.storeBytes(of: Self.float($0), as: UInt32.self)
+      let ref = try dirty(slot)
+      try check(ref, slab.node(ref).count, count)
+      var target = openElements(ref, column.count)
+      try column.forEach { (value) throws(FormatError) in
+        target.storeBytes(of: Self.float(value), as: UInt32.self)
+        target += 4
       }
     case .string: try appendStrings(column, to: slot, count: count)
     case .data: try appendBinaries(column, to: slot, count: count)
@@ -51,14 +59,10 @@ extension NodeEditor {
     _ number: (ValueView) -> Int64
   ) throws(FormatError) {
     try check(ref, slab.node(ref).count, count)
-    try withUnsafeTemporaryAllocation(of: Int64.self, capacity: column.count) { (numbers) throws(FormatError) in
-      var next = 0
-      try column.forEach { (value) throws(FormatError) in
-        numbers.initializeElement(at: next, to: number(value))
-        next += 1
-      }
-      slab.appendInts(ref, UnsafeBufferPointer(numbers))
-    }
+    var numbers: [Int64] = []
+    numbers.reserveCapacity(column.count)
+    try column.forEach { (value) throws(FormatError) in numbers.append(number(value)) }
+    slab.appendInts(ref, numbers)
   }
 
   private func appendNullableInts(
@@ -88,23 +92,6 @@ extension NodeEditor {
     }
   }
 
-  private func appendElements(
-    _ column: NewColumn,
-    to ref: Int,
-    count: Int,
-    _ store: (ValueView, UnsafeMutableRawPointer) -> Void
-  ) throws(FormatError) {
-    let node = slab.node(ref), width = Int(node.width)
-    try check(ref, node.count, count)
-    slab.reserve(ref, payload: (count + column.count) * width)
-    var target = slab.memory(ref) + Node.headerSize + count * width
-    try column.forEach { (value) throws(FormatError) in
-      store(value, target)
-      target += width
-    }
-    slab.setCount(ref, count + column.count)
-  }
-
   // MARK: strings and binaries
 
   private func appendStrings(_ column: NewColumn, to slot: Slot, count: Int) throws(FormatError) {
@@ -120,7 +107,11 @@ extension NodeEditor {
       let needed = Self.shortWidth(longest)
       if needed > node.width { widenShort(ref, to: needed) }
       let width = Int(slab.node(ref).width)
-      try appendElements(column, to: ref, count: count) { writeShort($1, width, Self.bytes($0)) }
+      var target = openElements(ref, column.count)
+      try column.forEach { (value) throws(FormatError) in
+        writeShort(target, width, Self.bytes(value))
+        target += width
+      }
     } else if node.hasContext {
       try appendBlobs(column, to: ref, count: count, zeros: 1)
     } else {
@@ -178,19 +169,5 @@ extension NodeEditor {
     }
     slab.setCount(blob, end)
     try appendInts(column, to: nulls, count: count) { Self.bytes($0) == nil ? 1 : 0 }
-  }
-}
-
-extension Slab {
-  /// Adds `values` to the end of a dirty integer node.
-  func appendInts(_ ref: Int, _ values: UnsafeBufferPointer<Int64>) {
-    var needed: UInt8 = 0
-    for value in values { needed = max(needed, PackedBits.width(value)) }
-    if needed > node(ref).width { widen(ref, to: needed) }
-    let width = node(ref).width, count = node(ref).count
-    reserve(ref, payload: ((count + values.count) * Int(width) + 7) / 8)
-    let base = memory(ref) + Node.headerSize
-    for (i, value) in values.enumerated() { PackedBits.store(base, width, count + i, value) }
-    setCount(ref, count + values.count)
   }
 }

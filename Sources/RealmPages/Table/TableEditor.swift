@@ -46,6 +46,8 @@ final class TableEditor {
   @exclusivity(unchecked) private var waitingBytes = 0
   /// What kept rows from being written. They are in some columns then and not in others, so nothing goes on.
   @exclusivity(unchecked) private var damage: FormatError?
+  /// The object that was read last, which exists: what a link leads to is looked up and then checked.
+  @exclusivity(unchecked) private var seen: ObjKey?
   /// No key is larger; nil before anybody asked.
   @exclusivity(unchecked) private var keyBound: Int64?
 
@@ -158,11 +160,13 @@ final class TableEditor {
     let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
     guard let (cluster, row) = try tree.first(notBelow: UInt64(key.value)), try cluster.key(row) == UInt64(key.value)
     else { return nil }
+    seen = key
     return (cluster, row)
   }
 
   /// Whether an object has this key. O(log n), and O(1) for a key beyond all others.
   func contains(_ key: ObjKey) throws(FormatError) -> Bool {
+    if key == seen { return true }
     if try key.value > largestKey() { return false }
     return try row(key) != nil
   }
@@ -207,7 +211,10 @@ final class TableEditor {
   }
 
   /// Removes an object, and nothing that follows from its values elsewhere.
-  func removeRow(_ key: ObjKey) throws(FormatError) { try objects().remove(UInt64(key.value)) }
+  func removeRow(_ key: ObjKey) throws(FormatError) {
+    seen = nil
+    try objects().remove(UInt64(key.value))
+  }
 
   /// The slot of the leaf of the column at `position` in a dirty cluster.
   func leafSlot(_ place: ClusterTreeEditor.Place, _ position: Int) -> Slot {

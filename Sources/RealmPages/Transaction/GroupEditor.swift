@@ -333,7 +333,7 @@ final class GroupEditor {
   private func checkLink(_ value: Value, from table: TableEditor, _ column: Column) throws(TransactionError) {
     guard case .link(let target, let key) = value else { return }
     let targetTable = try self.table(target)
-    let place = "\(table.className).\(column.name)"
+    var place: String { "\(table.className).\(column.name)" }
     if targetTable.kind == .asymmetric {
       throw TransactionError(.forbidden, "\(place): links to the asymmetric class \(targetTable.className)")
     }

@@ -27,7 +27,9 @@ struct BPlusTreeEditor {
   /// The number of elements.
   func count() throws(FormatError) -> Int {
     let ref = try editor.ref(root)
-    return ref == 0 ? 0 : try ElementReader(arena, ref, element).count
+    if ref == 0 { return 0 }
+    if let count = try BPlusTree(arena, ref).innerCount { return count }
+    return try ColumnLeaf(arena, ref, element, inTree: true).count
   }
 
   /// The element at `index`.
