@@ -13,12 +13,9 @@ import Testing
 
 @Suite("Damaged files", .serialized)
 struct MutantTests {
-  private static let environment = ProcessInfo.processInfo.environment
-  private static let fixtures = Fixture.all.filter { fixture in
-    environment["FIXTURES"].map { $0.split(separator: ",").contains { "\(fixture)".contains($0) } } ?? true
-  }
+  private static let fixtures = MutantRun.chosen(Fixture.all)
   /// Time that one mutant may take: far more than any needs, far less than for ever.
-  private static let timeLimit = Duration.seconds(60)
+  static let timeLimit = Duration.seconds(60)
 
   @Test("a damaged file is an error or a smaller realm, never a crash", arguments: fixtures)
   func mutants(fixture: Fixture) throws {
@@ -60,7 +57,7 @@ struct MutantTests {
 }
 
 /// Ends the process, with a word on what it was doing, when a step takes too long: a hang cannot be ended otherwise.
-private final class Watchdog: Sendable {
+final class Watchdog: Sendable {
   private let step = Mutex<(name: String, start: ContinuousClock.Instant)?>(nil)
   private let isDone = Atomic<Bool>(false)
 

@@ -65,6 +65,9 @@ extension NodeEditor {
 
   private func makeRoom(_ ref: Int, for value: Decimal128?) throws(FormatError) {
     let node = slab.node(ref)
+    if node.scheme != .multiply || ![0, 4, 8, 16].contains(node.width) {
+      throw FormatError("decimals of \(node.width) bytes", ref: ref)
+    }
     if node.width == 0 {
       if node.count == 0 {
         // Empty: the first value decides what width 0 means.
@@ -94,11 +97,15 @@ extension NodeEditor {
     return size / block * 8 + (size % block == 0 ? 0 : (size % block - 1) / width)
   }
 
+  /// Whether the node counts its bytes.
+  private func isFixed(_ ref: Int) -> Bool { slab.node(ref).scheme == .multiply && slab.node(ref).width == 1 }
+
   private func fixedSize(_ count: Int, _ width: Int) -> Int { count * width + (count + 7) / 8 }
 
   /// Inserts a value of `width` bytes before element `index`; nil writes a null. `fill` writes the bytes.
   func insertFixed(_ ref: Int, _ index: Int, _ width: Int, _ fill: ((UnsafeMutableRawPointer) -> Void)?) {
     let count = fixedCount(slab.node(ref).count, width)
+    if index > count || !isFixed(ref) { return _ = slab.refuse(ref, index) }
     let size = fixedSize(count + 1, width)
     slab.reserve(ref, payload: size)
     if count % 8 == 0 {
@@ -117,6 +124,7 @@ extension NodeEditor {
 
   /// Replaces element `index`.
   func setFixed(_ ref: Int, _ index: Int, _ width: Int, _ fill: ((UnsafeMutableRawPointer) -> Void)?) {
+    if index >= fixedCount(slab.node(ref).count, width) || !isFixed(ref) { return _ = slab.refuse(ref, index) }
     setFixedNull(ref, index, width, fill == nil)
     let target = fixed(ref, index, width)
     if let fill { fill(target) } else { memset(target, 0, width) }
@@ -125,6 +133,7 @@ extension NodeEditor {
   /// Removes element `index`.
   func removeFixed(_ ref: Int, _ index: Int, _ width: Int) {
     let count = fixedCount(slab.node(ref).count, width)
+    if index >= count || !isFixed(ref) { return _ = slab.refuse(ref, index) }
     for i in index..<count - 1 {
       memcpy(fixed(ref, i, width), fixed(ref, i + 1, width), width)
       setFixedNull(ref, i, width, isFixedNull(ref, i + 1, width))

@@ -79,7 +79,10 @@ extension Slab {
   @inline(__always)
   func int(_ ref: Int, _ index: Int) -> Int64 {
     let node = node(ref)
-    precondition(index >= 0 && index < node.count)
+    if index < 0 || index >= node.count || node.scheme != .bits {
+      refuse(ref, index)
+      return 0
+    }
     return PackedBits.signed(node.payload, node.width, index)
   }
 
@@ -87,7 +90,7 @@ extension Slab {
   @inline(__always)
   func setInt(_ ref: Int, _ index: Int, _ value: Int64) {
     var node = node(ref)
-    precondition(index >= 0 && index < node.count)
+    if index < 0 || index >= node.count || node.scheme != .bits { return _ = refuse(ref, index) }
     let needed = PackedBits.width(value)
     if needed > node.width {
       widen(ref, to: needed)
@@ -108,7 +111,7 @@ extension Slab {
   private func append(_ ref: Int, _ index: Int, _ value: Int64) -> Bool {
     let memory = memory(ref), word = UInt64(littleEndian: memory.load(as: UInt64.self))
     let count = Int(word.byteSwapped & 0xFF_FFFF), code = word >> 32 & 7
-    guard code >= 4, index == count, count < 0xFF_FFFF else { return false }
+    guard code >= 4, word >> 35 & 3 == 0, index == count, count < 0xFF_FFFF else { return false }
     let shift = Int(code) - 4, bits = 8 << shift
     guard bits == 64 || value >> (bits - 1) == value >> 63 else { return false }
     guard Node.headerSize + (count + 1) << shift <= capacity(ref) else { return false }
@@ -131,7 +134,7 @@ extension Slab {
   /// Replaces element `index` of a dirty key or offset node.
   func setUnsigned(_ ref: Int, _ index: Int, _ value: UInt64) {
     var node = node(ref)
-    precondition(index >= 0 && index < node.count)
+    if index < 0 || index >= node.count || node.scheme != .bits { return _ = refuse(ref, index) }
     let needed = PackedBits.unsignedWidth(value)
     if needed > node.width {
       widen(ref, to: needed, isSigned: false)
@@ -142,7 +145,9 @@ extension Slab {
 
   private func insert(_ ref: Int, _ index: Int, _ value: Int64, needed: UInt8, isSigned: Bool) {
     var node = node(ref)
-    precondition(index >= 0 && index <= node.count)
+    if index < 0 || index > node.count || node.count >= 0xFF_FFFF || node.scheme != .bits {
+      return _ = refuse(ref, index)
+    }
     if needed > node.width {
       widen(ref, to: needed, isSigned: isSigned)
       node = self.node(ref)
@@ -170,6 +175,7 @@ extension Slab {
     for value in values { needed = max(needed, PackedBits.width(value)) }
     if needed > node(ref).width { widen(ref, to: needed) }
     let width = node(ref).width, count = node(ref).count
+    if node(ref).scheme != .bits || count + values.count > 0xFF_FFFF { return _ = refuse(ref, count) }
     reserve(ref, payload: ((count + values.count) * Int(width) + 7) / 8)
     let base = memory(ref) + Node.headerSize
     for (i, value) in values.enumerated() { PackedBits.store(base, width, count + i, value) }
@@ -179,7 +185,7 @@ extension Slab {
   /// Removes element `index` of a dirty integer node of either kind.
   func removeInt(_ ref: Int, _ index: Int) {
     let node = node(ref)
-    precondition(index >= 0 && index < node.count)
+    if index < 0 || index >= node.count || node.scheme != .bits { return _ = refuse(ref, index) }
     let base = UnsafeMutableRawPointer(mutating: node.payload), width = node.width
     if width >= 8 {
       let size = Int(width) / 8
@@ -197,6 +203,7 @@ extension Slab {
   func addUnsigned(_ ref: Int, from index: Int, _ delta: Int) {
     let count = node(ref).count
     if index >= count { return }
+    if node(ref).scheme != .bits { return _ = refuse(ref, index) }
     for i in index..<count {
       let node = node(ref)
       let value = PackedBits.unsigned(node.payload, node.width, i) &+ UInt64(bitPattern: Int64(delta))
@@ -212,6 +219,7 @@ extension Slab {
   func widen(_ ref: Int, to width: UInt8, isSigned: Bool = true) {
     let old = node(ref)
     if width <= old.width { return }
+    if old.scheme != .bits { return _ = refuse(ref, 0) }
     // Room for one more, since most callers widen in order to insert.
     reserve(ref, payload: ((old.count + 1) * Int(width) + 7) / 8)
     let base = memory(ref) + Node.headerSize

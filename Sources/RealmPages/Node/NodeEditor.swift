@@ -44,7 +44,9 @@ struct NodeEditor {
   /// Makes room for one element before `index` and returns where to write it.
   func openElement(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
     let node = slab.node(ref), width = Int(node.width)
-    precondition(index >= 0 && index <= node.count)
+    if index < 0 || index > node.count || node.count >= 0xFF_FFFF || node.scheme != .multiply {
+      return slab.refuse(ref, index)
+    }
     slab.reserve(ref, payload: (node.count + 1) * width)
     let base = slab.memory(ref) + Node.headerSize
     if index < node.count { memmove(base + (index + 1) * width, base + index * width, (node.count - index) * width) }
@@ -53,8 +55,9 @@ struct NodeEditor {
   }
 
   /// Makes room for `more` elements at the end and returns where to write them.
-  func openElements(_ ref: Int, _ more: Int) -> UnsafeMutableRawPointer {
+  func openElements(_ ref: Int, _ more: Int) throws(FormatError) -> UnsafeMutableRawPointer {
     let node = slab.node(ref), width = Int(node.width)
+    if node.scheme != .multiply { throw FormatError("expected elements of some bytes each", ref: ref) }
     slab.reserve(ref, payload: (node.count + more) * width)
     slab.setCount(ref, node.count + more)
     return slab.memory(ref) + Node.headerSize + node.count * width
@@ -63,17 +66,26 @@ struct NodeEditor {
   /// Where element `index` lies.
   func element(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
     let node = slab.node(ref)
-    precondition(index >= 0 && index < node.count)
+    if index < 0 || index >= node.count || node.scheme != .multiply { return slab.refuse(ref, index) }
     return slab.memory(ref) + Node.headerSize + index * Int(node.width)
   }
 
   /// Removes element `index`.
   func closeElement(_ ref: Int, _ index: Int) {
     let node = slab.node(ref), width = Int(node.width)
-    precondition(index >= 0 && index < node.count)
+    if index < 0 || index >= node.count || node.scheme != .multiply { return _ = slab.refuse(ref, index) }
     let base = slab.memory(ref) + Node.headerSize
     memmove(base + index * width, base + (index + 1) * width, (node.count - index - 1) * width)
     slab.setCount(ref, node.count - 1)
+  }
+
+  /// The leaf in `slot`, dirty, of elements of `width` bytes.
+  func elements(_ slot: Slot, width: UInt8) throws(FormatError) -> Int {
+    let ref = try dirty(slot), node = slab.node(ref)
+    if node.scheme == .multiply && node.width == width { return ref }
+    if node.count > 0 || node.hasRefs { throw FormatError("expected elements of \(width) bytes", ref: ref) }
+    slab.setHeader(ref, [], .multiply, width: width, count: 0)
+    return ref
   }
 
   // MARK: blobs
@@ -102,6 +114,9 @@ struct NodeEditor {
   /// Replaces the bytes `start ..< end` of a dirty blob by `bytes` and `zeros` zero bytes.
   func splice(_ ref: Int, _ start: Int, _ end: Int, _ bytes: UnsafeRawBufferPointer, zeros: Int) {
     let count = slab.node(ref).count, inserted = bytes.count + zeros
+    if start < 0 || end < start || end > count || slab.node(ref).scheme != .ignore {
+      return _ = slab.refuse(ref, max(start, end))
+    }
     let newCount = count - (end - start) + inserted
     slab.reserve(ref, payload: newCount)
     let base = slab.memory(ref) + Node.headerSize

@@ -34,6 +34,11 @@ final class Slab: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var freed: [(ref: Int, size: Int)] = []
   /// Counts the changes of tables, so that it can be told whether one was begun.
   @exclusivity(unchecked) var bumps = 0
+  /// What showed that the file is damaged while it was being changed: nothing goes on then. Nodes of a damaged file can
+  /// be shorter than others say; asking for that at each step would make an error of each step.
+  @exclusivity(unchecked) private(set) var damage: FormatError?
+  /// Where elements are written that have no place.
+  private let nowhere = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 16)
   private let space: PageSpace?
   private let limit: Int
 
@@ -48,6 +53,16 @@ final class Slab: @unchecked Sendable {
   deinit {
     for i in 0..<blockCount where blocks[i].capacity > 0 { free(blocks[i].memory) }
     blocks.deallocate()
+    nowhere.deallocate()
+  }
+
+  /// Notes that the node at `ref` has no element `index`, and returns where to write it.
+  @inline(never) @discardableResult
+  func refuse(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
+    if damage == nil {
+      damage = FormatError("\(node(ref).count) elements, none of them for position \(index)", ref: ref)
+    }
+    return nowhere
   }
 
   /// Whether `ref` is a dirty node's.
@@ -64,6 +79,12 @@ final class Slab: @unchecked Sendable {
     let memory = memory(ref)
     guard let node = Node(header: memory, ref: ref) else { preconditionFailure("a dirty node with a bad header") }
     return node
+  }
+
+  /// Whether there is a dirty node at `ref`. A damaged file refers to others too.
+  func has(_ ref: Int) -> Bool {
+    let id = id(ref)
+    return owns(ref) && ref & 7 == 0 && id < blockCount && blocks[id].capacity > 0
   }
 
   /// The header of the dirty node at `ref`.
@@ -139,10 +160,22 @@ final class Slab: @unchecked Sendable {
   func dirty(_ ref: Int, _ arena: Arena) throws(FormatError) -> Int {
     if owns(ref) { return ref }
     let node = try arena.node(ref)
+    if node.hasRefs { try checkRefs(node) }
     let copy = make(node.nodeFlags, node.scheme, width: node.width, count: node.count, payload: node.payloadSize)
     memcpy(memory(copy) + Node.headerSize, node.payload, node.payloadSize)
     freed.append((ref, node.byteSize))
     return copy
+  }
+
+  /// Refuses refs in a node of the file that lead beyond it: in a dirty node they would be taken for a dirty node's.
+  private func checkRefs(_ node: Node) throws(FormatError) {
+    if node.scheme != .bits { throw FormatError("refs of an unknown width", ref: node.ref) }
+    for i in 0..<node.count {
+      let element = PackedBits.signed(node.payload, node.width, i)
+      if element & 1 == 0, element < 0 || element >= Int64(firstRef) {
+        throw FormatError("slot \(i) leads to \(element), beyond the file", ref: node.ref)
+      }
+    }
   }
 
   /// Gives up one node, not its children.
@@ -163,6 +196,7 @@ final class Slab: @unchecked Sendable {
     while let ref = pending.popLast() {
       let node = try arena.node(ref)
       if node.hasRefs {
+        if !owns(ref) { try checkRefs(node) }
         for i in 0..<node.count {
           let element = try node.int(i)
           if element != 0 && element & 1 == 0 { pending.append(Int(element)) }

@@ -19,17 +19,17 @@ extension NodeEditor {
         Int64(Self.date($0)?.nanoseconds ?? 0)
       }
     case .double:
-      let ref = try dirty(slot)
+      let ref = try elements(slot, width: 8)
       try check(ref, slab.node(ref).count, count)
-      var target = openElements(ref, column.count)
+      var target = try openElements(ref, column.count)
       try column.forEach { (value) throws(FormatError) in
         target.storeBytes(of: Self.double(value), as: UInt64.self)
         target += 8
       }
     case .float:
-      let ref = try dirty(slot)
+      let ref = try elements(slot, width: 4)
       try check(ref, slab.node(ref).count, count)
-      var target = openElements(ref, column.count)
+      var target = try openElements(ref, column.count)
       try column.forEach { (value) throws(FormatError) in
         target.storeBytes(of: Self.float(value), as: UInt32.self)
         target += 4
@@ -107,7 +107,7 @@ extension NodeEditor {
       let needed = Self.shortWidth(longest)
       if needed > node.width { widenShort(ref, to: needed) }
       let width = Int(slab.node(ref).width)
-      var target = openElements(ref, column.count)
+      var target = try openElements(ref, column.count)
       try column.forEach { (value) throws(FormatError) in
         writeShort(target, width, Self.bytes(value))
         target += width

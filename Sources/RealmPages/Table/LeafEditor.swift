@@ -51,8 +51,8 @@ extension NodeEditor {
       }
     case .bool: slab.insertInt(try dirty(slot), index, Self.bool(value))
     case .link: slab.insertInt(try dirty(slot), index, Self.link(value, inTree: inTree))
-    case .float: openElement(try dirty(slot), index).storeBytes(of: Self.float(value), as: UInt32.self)
-    case .double: openElement(try dirty(slot), index).storeBytes(of: Self.double(value), as: UInt64.self)
+    case .float: openElement(try elements(slot, width: 4), index).storeBytes(of: Self.float(value), as: UInt32.self)
+    case .double: openElement(try elements(slot, width: 8), index).storeBytes(of: Self.double(value), as: UInt64.self)
     case .string:
       try insertString(slot, index, Self.bytes(value))
     case .data: try insertBinary(slot, index, Self.bytes(value))
@@ -80,8 +80,8 @@ extension NodeEditor {
       }
     case .bool: slab.setInt(try dirty(slot), index, Self.bool(value))
     case .link: slab.setInt(try dirty(slot), index, Self.link(value, inTree: inTree))
-    case .float: self.element(try dirty(slot), index).storeBytes(of: Self.float(value), as: UInt32.self)
-    case .double: self.element(try dirty(slot), index).storeBytes(of: Self.double(value), as: UInt64.self)
+    case .float: self.element(try elements(slot, width: 4), index).storeBytes(of: Self.float(value), as: UInt32.self)
+    case .double: self.element(try elements(slot, width: 8), index).storeBytes(of: Self.double(value), as: UInt64.self)
     case .string:
       try setString(slot, index, Self.bytes(value))
     case .data: try setBinary(slot, index, Self.bytes(value))

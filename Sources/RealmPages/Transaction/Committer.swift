@@ -46,6 +46,7 @@ struct Committer {
       for slot in [Slots.freePositions, Slots.freeSizes, Slots.freeVersions] {
         try group.editor.clear(Slot(parent: group.top, index: slot))
       }
+      if let damage = slab.damage { throw damage }
       var writer = NodeWriter(slab: slab, storage: storage, free: free, logicalSize: base.logicalSize)
       let names = writer.write(try slab.node(group.top).child(Slots.names))
       let tables = writer.write(try slab.node(group.top).child(Slots.tables))

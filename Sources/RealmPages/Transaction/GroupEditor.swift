@@ -47,7 +47,11 @@ final class GroupEditor {
   func change<R>(_ body: () throws(TransactionError) -> R) throws(TransactionError) -> R {
     try checkIsWhole()
     let bumps = slab.bumps, logged = log.bytes.count
-    do throws(TransactionError) { return try body() } catch {
+    do throws(TransactionError) {
+      let result = try body()
+      if let damage = slab.damage { throw TransactionError(damage) }
+      return result
+    } catch {
       if error.reason == .format || slab.bumps != bumps || log.bytes.count != logged { failure = failure ?? error }
       throw error
     }
