@@ -126,7 +126,7 @@ final class ScratchRealm {
   }
 
   /// What is wrong with the realm; empty if it is sound.
-  func problems() throws -> [Verifier.Problem] { Verifier(try writer.realm.latest()).problems() }
+  func problems() throws -> [Verifier.Problem] { Verifier(try writer.realm.latest(), isStrict: true).problems() }
 }
 
 /// The error that a body throws.

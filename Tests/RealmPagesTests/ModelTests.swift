@@ -25,7 +25,7 @@ struct ModelTests {
     return try withTemporaryPath { path in
       var history = RandomHistory(seed: seed, path: path, settings)
       try history.run { snapshot, before, after in
-        let problems = Verifier(snapshot).problems(limit: 3)
+        let problems = Verifier(snapshot, isStrict: true).problems(limit: 3)
         if let first = problems.first { throw RandomHistory.Disagreement(description: "\(first)") }
         if let difference = try after.difference(from: snapshot) {
           throw RandomHistory.Disagreement(description: difference)

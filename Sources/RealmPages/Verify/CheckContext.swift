@@ -5,6 +5,7 @@
 final class CheckContext {
   let snapshot: Snapshot
   let arena: Arena
+  let isStrict: Bool
   var summary = Verifier.Summary()
 
   /// Where the check stands.
@@ -46,8 +47,9 @@ final class CheckContext {
   private let deliver: (Verifier.Problem) -> Void
   private var delivered: Set<Verifier.Problem> = []
 
-  init(_ snapshot: Snapshot, limit: Int, report: @escaping (Verifier.Problem) -> Void) {
+  init(_ snapshot: Snapshot, isStrict: Bool, limit: Int, report: @escaping (Verifier.Problem) -> Void) {
     self.snapshot = snapshot
+    self.isStrict = isStrict
     arena = snapshot.arena
     reached = BitSet(count: (arena.limit + 7) / Node.alignment)
     accepted = reached

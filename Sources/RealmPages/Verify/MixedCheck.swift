@@ -1,4 +1,4 @@
-// Leaves of Mixed values: each entry of a payload belongs to exactly one value, and nested collections bear keys.
+// Leaves of Mixed values: each entry of a payload belongs to exactly one value, and keys of nested collections differ.
 // Source: format/1-storage.md S15.
 
 /// Checks the structure of leaves of Mixed values.
@@ -38,7 +38,7 @@ struct MixedCheck {
       if !used[payload.rawValue].insert(Int(index)) {
         context.report("value \(i) shares its payload with another", ref: ref)
       }
-      if payload == .collections {
+      if payload == .collections, context.isStrict {
         let key = try i < (keyNode?.count ?? 0) ? keyNode?.int(i) ?? 0 : 0
         if key == 0 { context.report("the nested collection at \(i) has no key", ref: ref) }
       }

@@ -48,17 +48,20 @@ public struct Verifier {
   }
 
   private let snapshot: Snapshot
+  private let isStrict: Bool
 
-  /// A verifier of `snapshot`.
-  public init(_ snapshot: Snapshot) {
+  /// A verifier of `snapshot`. A strict one wants the key of each nested collection, too: Realm's own engine drops it
+  /// when it moves the collection within a list, and reads such a list all the same.
+  public init(_ snapshot: Snapshot, isStrict: Bool = false) {
     self.snapshot = snapshot
+    self.isStrict = isStrict
   }
 
   /// Checks everything and calls `report` for each of the first `limit` problems as it is found. Problems that only
   /// follow from an earlier one are left out where that can be told.
   public func run(limit: Int = 1000, _ report: (Problem) -> Void) -> Summary {
     withoutActuallyEscaping(report) { report in
-      let context = CheckContext(snapshot, limit: limit, report: report)
+      let context = CheckContext(snapshot, isStrict: isStrict, limit: limit, report: report)
       SpaceCheck(context).run()
       if snapshot.top.ref != 0 { ModelCheck(context).run() }
       return context.summary
