@@ -1,7 +1,5 @@
 // Damages the bytes of a realm file in the ways that files get damaged, and in those that hurt a reader most.
 
-import Foundation
-
 /// Makes damaged copies of a file. The same seed makes the same copy.
 public struct Mutator: Sendable {
   private let original: [UInt8]
@@ -78,20 +76,4 @@ public struct Mutator: Sendable {
     let place = random.below(8) == 0 ? random.below(bytes.count) : anchors[random.below(anchors.count)]
     return min(place, bytes.count - 1)
   }
-}
-
-/// Which mutants a test run tries: MUTANTS and SEED in the environment.
-public enum MutantRun {
-  private static let environment = ProcessInfo.processInfo.environment
-  private static let count = environment["MUTANTS"].flatMap { Int($0) }
-  private static let firstSeed = environment["SEED"].flatMap { UInt64($0) } ?? 1
-
-  /// Those of `fixtures` that the run keeps to.
-  public static func chosen(_ fixtures: [Fixture]) -> [Fixture] {
-    guard let texts = environment["FIXTURES"]?.split(separator: ",") else { return fixtures }
-    return fixtures.filter { fixture in texts.contains { "\(fixture)".contains($0) } }
-  }
-
-  /// As many seeds as the run tries of each file, or `number`.
-  public static func seeds(_ number: Int) -> Range<UInt64> { firstSeed..<firstSeed + UInt64(count ?? number) }
 }
