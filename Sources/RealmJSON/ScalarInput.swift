@@ -115,20 +115,23 @@ extension JSONText {
 
   /// A bare number of up to 18 digits and nothing else, as nearly all are; nil for any other value.
   private func shortInteger(_ node: Int) -> Int64? {
-    guard nodes[node].kind == .number else { return nil }
-    var index = Int(nodes[node].content)
-    let end = index + Int(nodes[node].length)
-    let isNegative = bytes[index] == UInt8(ascii: "-")
-    if isNegative { index += 1 }
-    if end - index > 18 { return nil }
+    guard let (isNegative, places) = shortNumber(node, 18) else { return nil }
     var value: Int64 = 0
-    while index < end {
+    for index in places {
       let digit = bytes[index] &- UInt8(ascii: "0")
       if digit > 9 { return nil }
       value = value &* 10 &+ Int64(digit)
-      index += 1
     }
     return isNegative ? -value : value
+  }
+
+  /// The sign of a bare number, and where its text goes on; nil for any other value and for more than `limit` bytes.
+  @inline(__always)
+  private func shortNumber(_ node: Int, _ limit: Int) -> (isNegative: Bool, places: Range<Int>)? {
+    guard nodes[node].kind == .number else { return nil }
+    let start = Int(nodes[node].content), isNegative = bytes[start] == UInt8(ascii: "-")
+    let places = (isNegative ? start + 1 : start)..<start + Int(nodes[node].length)
+    return places.count > limit ? nil : (isNegative, places)
   }
 
   private func double(_ node: Int) throws(JSONInputError) -> Double {
@@ -139,14 +142,9 @@ extension JSONText {
   /// A bare number of up to 15 digits without an exponent; nil for any other value. Its digits and the power of ten are
   /// doubles as they are, so that dividing gives the double that is nearest.
   private func shortReal(_ node: Int) -> Double? {
-    guard nodes[node].kind == .number else { return nil }
-    var index = Int(nodes[node].content)
-    let end = index + Int(nodes[node].length)
-    let isNegative = bytes[index] == UInt8(ascii: "-")
-    if isNegative { index += 1 }
-    if end - index > 16 { return nil }
+    guard let (isNegative, places) = shortNumber(node, 16) else { return nil }
     var digits = 0.0, divisor = 1.0, count = 0, isFraction = false
-    while index < end {
+    for index in places {
       if bytes[index] == UInt8(ascii: "."), !isFraction {
         isFraction = true
       } else {
@@ -156,7 +154,6 @@ extension JSONText {
         if isFraction { divisor *= 10 }
         count += 1
       }
-      index += 1
     }
     if count > 15 { return nil }
     return isNegative ? -digits / divisor : digits / divisor
