@@ -34,7 +34,7 @@ final class Arena: Sendable {
   @inline(__always)
   func node(_ ref: Int) throws(FormatError) -> Node {
     if ref & (Node.alignment - 1) != 0 || ref < Self.fileHeaderSize || ref > limit - Node.headerSize {
-      if let slab, slab.has(ref) { return slab.node(ref) }
+      if let node = slab?.nodeIfPresent(ref) { return node }
       throw FormatError("a ref that is not aligned or lies outside of the file of \(limit) bytes", ref: ref)
     }
     if space.fillsOnDemand { try space.require(ref, Node.headerSize) }

@@ -105,7 +105,7 @@ extension NodeEditor {
   /// Inserts a value of `width` bytes before element `index`; nil writes a null. `fill` writes the bytes.
   func insertFixed(_ ref: Int, _ index: Int, _ width: Int, _ fill: ((UnsafeMutableRawPointer) -> Void)?) {
     let count = fixedCount(slab.node(ref).count, width)
-    if index > count || !isFixed(ref) { return _ = slab.refuse(ref, index) }
+    if index > count || !isFixed(ref) { return slab.refuse(ref, index) }
     let size = fixedSize(count + 1, width)
     slab.reserve(ref, payload: size)
     if count % 8 == 0 {
@@ -124,7 +124,7 @@ extension NodeEditor {
 
   /// Replaces element `index`.
   func setFixed(_ ref: Int, _ index: Int, _ width: Int, _ fill: ((UnsafeMutableRawPointer) -> Void)?) {
-    if index >= fixedCount(slab.node(ref).count, width) || !isFixed(ref) { return _ = slab.refuse(ref, index) }
+    if index >= fixedCount(slab.node(ref).count, width) || !isFixed(ref) { return slab.refuse(ref, index) }
     setFixedNull(ref, index, width, fill == nil)
     let target = fixed(ref, index, width)
     if let fill { fill(target) } else { memset(target, 0, width) }
@@ -133,7 +133,7 @@ extension NodeEditor {
   /// Removes element `index`.
   func removeFixed(_ ref: Int, _ index: Int, _ width: Int) {
     let count = fixedCount(slab.node(ref).count, width)
-    if index >= count || !isFixed(ref) { return _ = slab.refuse(ref, index) }
+    if index >= count || !isFixed(ref) { return slab.refuse(ref, index) }
     for i in index..<count - 1 {
       memcpy(fixed(ref, i, width), fixed(ref, i + 1, width), width)
       setFixedNull(ref, i, width, isFixedNull(ref, i + 1, width))

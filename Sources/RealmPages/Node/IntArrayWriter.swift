@@ -90,7 +90,7 @@ extension Slab {
   @inline(__always)
   func setInt(_ ref: Int, _ index: Int, _ value: Int64) {
     var node = node(ref)
-    if index < 0 || index >= node.count || node.scheme != .bits { return _ = refuse(ref, index) }
+    if index < 0 || index >= node.count || node.scheme != .bits { return refuse(ref, index) }
     let needed = PackedBits.width(value)
     if needed > node.width {
       widen(ref, to: needed)
@@ -134,7 +134,7 @@ extension Slab {
   /// Replaces element `index` of a dirty key or offset node.
   func setUnsigned(_ ref: Int, _ index: Int, _ value: UInt64) {
     var node = node(ref)
-    if index < 0 || index >= node.count || node.scheme != .bits { return _ = refuse(ref, index) }
+    if index < 0 || index >= node.count || node.scheme != .bits { return refuse(ref, index) }
     let needed = PackedBits.unsignedWidth(value)
     if needed > node.width {
       widen(ref, to: needed, isSigned: false)
@@ -146,7 +146,7 @@ extension Slab {
   private func insert(_ ref: Int, _ index: Int, _ value: Int64, needed: UInt8, isSigned: Bool) {
     var node = node(ref)
     if index < 0 || index > node.count || node.count >= 0xFF_FFFF || node.scheme != .bits {
-      return _ = refuse(ref, index)
+      return refuse(ref, index)
     }
     if needed > node.width {
       widen(ref, to: needed, isSigned: isSigned)
@@ -175,7 +175,7 @@ extension Slab {
     for value in values { needed = max(needed, PackedBits.width(value)) }
     if needed > node(ref).width { widen(ref, to: needed) }
     let width = node(ref).width, count = node(ref).count
-    if node(ref).scheme != .bits || count + values.count > 0xFF_FFFF { return _ = refuse(ref, count) }
+    if node(ref).scheme != .bits || count + values.count > 0xFF_FFFF { return refuse(ref, count) }
     reserve(ref, payload: ((count + values.count) * Int(width) + 7) / 8)
     let base = memory(ref) + Node.headerSize
     for (i, value) in values.enumerated() { PackedBits.store(base, width, count + i, value) }
@@ -185,7 +185,7 @@ extension Slab {
   /// Removes element `index` of a dirty integer node of either kind.
   func removeInt(_ ref: Int, _ index: Int) {
     let node = node(ref)
-    if index < 0 || index >= node.count || node.scheme != .bits { return _ = refuse(ref, index) }
+    if index < 0 || index >= node.count || node.scheme != .bits { return refuse(ref, index) }
     let base = UnsafeMutableRawPointer(mutating: node.payload), width = node.width
     if width >= 8 {
       let size = Int(width) / 8
@@ -203,7 +203,7 @@ extension Slab {
   func addUnsigned(_ ref: Int, from index: Int, _ delta: Int) {
     let count = node(ref).count
     if index >= count { return }
-    if node(ref).scheme != .bits { return _ = refuse(ref, index) }
+    if node(ref).scheme != .bits { return refuse(ref, index) }
     for i in index..<count {
       let node = node(ref)
       let value = PackedBits.unsigned(node.payload, node.width, i) &+ UInt64(bitPattern: Int64(delta))
@@ -219,7 +219,7 @@ extension Slab {
   func widen(_ ref: Int, to width: UInt8, isSigned: Bool = true) {
     let old = node(ref)
     if width <= old.width { return }
-    if old.scheme != .bits { return _ = refuse(ref, 0) }
+    if old.scheme != .bits { return refuse(ref, 0) }
     // Room for one more, since most callers widen in order to insert.
     reserve(ref, payload: ((old.count + 1) * Int(width) + 7) / 8)
     let base = memory(ref) + Node.headerSize

@@ -45,7 +45,7 @@ struct NodeEditor {
   func openElement(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
     let node = slab.node(ref), width = Int(node.width)
     if index < 0 || index > node.count || node.count >= 0xFF_FFFF || node.scheme != .multiply {
-      return slab.refuse(ref, index)
+      return slab.refusing(ref, index)
     }
     slab.reserve(ref, payload: (node.count + 1) * width)
     let base = slab.memory(ref) + Node.headerSize
@@ -66,14 +66,14 @@ struct NodeEditor {
   /// Where element `index` lies.
   func element(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
     let node = slab.node(ref)
-    if index < 0 || index >= node.count || node.scheme != .multiply { return slab.refuse(ref, index) }
+    if index < 0 || index >= node.count || node.scheme != .multiply { return slab.refusing(ref, index) }
     return slab.memory(ref) + Node.headerSize + index * Int(node.width)
   }
 
   /// Removes element `index`.
   func closeElement(_ ref: Int, _ index: Int) {
     let node = slab.node(ref), width = Int(node.width)
-    if index < 0 || index >= node.count || node.scheme != .multiply { return _ = slab.refuse(ref, index) }
+    if index < 0 || index >= node.count || node.scheme != .multiply { return slab.refuse(ref, index) }
     let base = slab.memory(ref) + Node.headerSize
     memmove(base + index * width, base + (index + 1) * width, (node.count - index - 1) * width)
     slab.setCount(ref, node.count - 1)
@@ -115,7 +115,7 @@ struct NodeEditor {
   func splice(_ ref: Int, _ start: Int, _ end: Int, _ bytes: UnsafeRawBufferPointer, zeros: Int) {
     let count = slab.node(ref).count, inserted = bytes.count + zeros
     if start < 0 || end < start || end > count || slab.node(ref).scheme != .ignore {
-      return _ = slab.refuse(ref, max(start, end))
+      return slab.refuse(ref, max(start, end))
     }
     let newCount = count - (end - start) + inserted
     slab.reserve(ref, payload: newCount)

@@ -56,12 +56,18 @@ final class Slab: @unchecked Sendable {
     nowhere.deallocate()
   }
 
-  /// Notes that the node at `ref` has no element `index`, and returns where to write it.
-  @inline(never) @discardableResult
-  func refuse(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
-    if damage == nil {
-      damage = FormatError("\(node(ref).count) elements, none of them for position \(index)", ref: ref)
-    }
+  /// Notes what left a change half made.
+  func note(_ error: FormatError) { damage = damage ?? error }
+
+  /// Notes that the node at `ref` has no element `index`.
+  @inline(never)
+  func refuse(_ ref: Int, _ index: Int) {
+    note(FormatError("\(node(ref).count) elements, none of them for position \(index)", ref: ref))
+  }
+
+  /// Does so, and returns where to write the element.
+  func refusing(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
+    refuse(ref, index)
     return nowhere
   }
 
@@ -81,10 +87,12 @@ final class Slab: @unchecked Sendable {
     return node
   }
 
-  /// Whether there is a dirty node at `ref`. A damaged file refers to others too.
-  func has(_ ref: Int) -> Bool {
+  /// The dirty node at `ref`; nil if there is none: a damaged file refers to others too.
+  @inline(__always)
+  func nodeIfPresent(_ ref: Int) -> Node? {
     let id = id(ref)
-    return owns(ref) && ref & 7 == 0 && id < blockCount && blocks[id].capacity > 0
+    guard owns(ref), ref & 7 == 0, id < blockCount, blocks[id].capacity > 0 else { return nil }
+    return Node(header: blocks[id].memory, ref: ref)
   }
 
   /// The header of the dirty node at `ref`.

@@ -18,22 +18,8 @@ extension NodeEditor {
       try appendInts(column, to: slab.child(root, 1, arena), count: count) {
         Int64(Self.date($0)?.nanoseconds ?? 0)
       }
-    case .double:
-      let ref = try elements(slot, width: 8)
-      try check(ref, slab.node(ref).count, count)
-      var target = try openElements(ref, column.count)
-      try column.forEach { (value) throws(FormatError) in
-        target.storeBytes(of: Self.double(value), as: UInt64.self)
-        target += 8
-      }
-    case .float:
-      let ref = try elements(slot, width: 4)
-      try check(ref, slab.node(ref).count, count)
-      var target = try openElements(ref, column.count)
-      try column.forEach { (value) throws(FormatError) in
-        target.storeBytes(of: Self.float(value), as: UInt32.self)
-        target += 4
-      }
+    case .double: try appendBits(column, to: slot, count: count, Self.double)
+    case .float: try appendBits(column, to: slot, count: count, Self.float)
     case .string: try appendStrings(column, to: slot, count: count)
     case .data: try appendBinaries(column, to: slot, count: count)
     case .decimal128, .objectID, .uuid, .mixed:
@@ -89,6 +75,21 @@ extension NodeEditor {
     try column.forEach { (value) throws(FormatError) in
       insertNullableInt(ref, index, number(value))
       index += 1
+    }
+  }
+
+  private func appendBits<Bits: FixedWidthInteger & BitwiseCopyable>(
+    _ column: NewColumn,
+    to slot: Slot,
+    count: Int,
+    _ bits: (ValueView) -> Bits
+  ) throws(FormatError) {
+    let width = Bits.bitWidth / 8, ref = try elements(slot, width: UInt8(width))
+    try check(ref, slab.node(ref).count, count)
+    var target = try openElements(ref, column.count)
+    try column.forEach { (value) throws(FormatError) in
+      target.storeBytes(of: bits(value), as: Bits.self)
+      target += width
     }
   }
 

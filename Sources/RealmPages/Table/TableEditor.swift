@@ -44,8 +44,6 @@ final class TableEditor {
   /// New rows beyond all others, with ascending keys, that are in no cluster yet.
   @exclusivity(unchecked) private var waiting: [NewRow] = []
   @exclusivity(unchecked) private var waitingBytes = 0
-  /// What kept rows from being written. They are in some columns then and not in others, so nothing goes on.
-  @exclusivity(unchecked) private var damage: FormatError?
   /// The object that was read last, which exists: what a link leads to is looked up and then checked.
   @exclusivity(unchecked) private var seen: ObjKey?
   /// No key is larger; nil before anybody asked.
@@ -195,10 +193,11 @@ final class TableEditor {
 
   /// Writes the rows that wait.
   func writeWaiting() throws(FormatError) {
-    if let damage { throw damage }
     if waiting.isEmpty { return }
+    // Rows may be in some columns and not in others.
+    if let damage = editor.slab.damage { throw damage }
     do throws(FormatError) { try tree.append(waiting) } catch {
-      damage = error
+      editor.slab.note(error)
       throw error
     }
     waiting.removeAll(keepingCapacity: true)

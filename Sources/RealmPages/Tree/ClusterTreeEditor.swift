@@ -115,14 +115,14 @@ struct ClusterTreeEditor {
 
   /// Adds as many of the rows as the last cluster has room for; how many these are.
   private func appendToLast(_ rows: ArraySlice<NewRow>) throws(FormatError) -> Int {
-    var slot = root, inner: [Int] = [], offset: UInt64 = 0
-    while slab.node(try editor.dirty(slot)).isInner {
-      let ref = try editor.dirty(slot), (child, start) = try child(ref, .max)
+    var ref = try editor.dirty(root), inner: [Int] = [], offset: UInt64 = 0
+    while slab.node(ref).isInner {
+      let (child, start) = try child(ref, .max)
       inner.append(ref)
       offset &+= start
-      slot = Slot(parent: ref, index: child + 3)
+      ref = try editor.dirty(Slot(parent: ref, index: child + 3))
     }
-    let ref = try editor.dirty(slot), count = try Cluster(arena, slab.node(ref), offset: 0).count
+    let count = try Cluster(arena, slab.node(ref), offset: 0).count
     let rows = rows.prefix(max(0, Cluster.maximumCount - count))
     if rows.isEmpty { return 0 }
     try appendRows(rows, to: ref, count: count, offset: offset)
@@ -187,8 +187,7 @@ struct ClusterTreeEditor {
 
   private func insertDefault(_ slot: Slot, _ row: Int, _ column: ClusterColumn) throws(FormatError) {
     switch column.kind {
-    case .scalar(let element, let enumRef):
-      try materialise(slot, element, enumRef)
+    case .scalar(let element, _):
       try editor.insert(slot, row, editor.defaultValue(element), element, inTree: false)
     case .collection, .backlink: slab.insertInt(try editor.dirty(slot), row, 0)
     }
