@@ -1,9 +1,10 @@
 // Changes of damaged files: they are made, or say what is wrong, and never crash or reach beyond a node. See
 // MutantTests for the variables.
 
-import RealmPages
 import TestSupport
 import Testing
+
+@testable import RealmPages
 
 @Suite("Changes of damaged files", .serialized)
 struct WriteMutantTests {
@@ -37,6 +38,57 @@ struct WriteMutantTests {
     guardian.stop()
     // Damage leaves something to change.
     #expect(changes > 0 || bytes.count < 1000)
+  }
+
+  /// A place of a tree, and where it leads instead of to the node that it should.
+  enum WrongRef: CaseIterable {
+    case secondChildToFirst
+    case firstChildToRoot
+    case freeSpaceToRoot
+  }
+
+  @Test("a node that is referred to twice, or free as well, is changed by nobody", arguments: WrongRef.allCases)
+  func sharedNode(wrongRef: WrongRef) throws {
+    let storage = try MemoryStorage(name: "shared node")
+    var writer = try RealmWriter(memory: storage)
+    var transaction = try writer.begin()
+    let table = try transaction.addTable("class_Item")
+    let column = try transaction.addColumn(table, ColumnSpec("count", .int))
+    let keys = (0..<600).map { ObjKey($0) }
+    for key in keys { _ = try transaction.create(table, key: key, values: [(column, .int(key.value))]) }
+    _ = try transaction.commit()
+    transaction = try writer.begin()
+    try transaction.set(table, keys[300], column, .int(1 << 40))
+    _ = try transaction.commit()
+
+    let snapshot = try writer.realm.latest()
+    let arena = snapshot.arena, root = try #require(try snapshot.table(table)).objects.rootRef
+    let node = try arena.node(root)
+    #expect(node.isInner && node.count == 6)
+    switch wrongRef {
+    case .secondChildToFirst: try overwrite(storage, node, 4, with: node.int(3))
+    case .firstChildToRoot: try overwrite(storage, node, 3, with: Int64(root))
+    case .freeSpaceToRoot: try overwrite(storage, arena.node(snapshot.top.freeRefs[0]), 0, with: Int64(root))
+    }
+
+    writer = try RealmWriter(memory: storage)
+    #expect(throws: (any Error).self) {
+      let transaction = try writer.begin()
+      for i in [0, 300, 599] { try transaction.set(table, keys[i], column, .int(-1)) }
+      _ = try transaction.commit()
+    }
+    #expect(try writer.realm.latest().version == snapshot.version)
+  }
+
+  /// Writes element `index` of a node of integers.
+  private func overwrite(_ storage: MemoryStorage, _ node: Node, _ index: Int, with element: Int64) throws {
+    var bytes = [UInt8](repeating: 0, count: node.byteSize)
+    try bytes.withUnsafeMutableBytes { buffer in
+      _ = try storage.read(into: buffer, at: node.ref)
+      let payload = try #require(buffer.baseAddress) + Node.headerSize
+      PackedBits.store(payload, node.width, index, element)
+      try storage.write(UnsafeRawBufferPointer(buffer), at: node.ref)
+    }
   }
 
   /// A transaction of some changes; how many were made.

@@ -30,8 +30,9 @@ final class Slab: @unchecked Sendable {
   @exclusivity(unchecked) private var blockCount = 0
   @exclusivity(unchecked) private var blockCapacity = 1024
   @exclusivity(unchecked) private var unused: [Int] = []
-  /// Nodes of the file that this version no longer refers to: what their space becomes is the committer's business.
-  @exclusivity(unchecked) private(set) var freed: [(ref: Int, size: Int)] = []
+  /// Nodes of the file that this version no longer refers to, and their sizes: what their space becomes is the
+  /// committer's business.
+  @exclusivity(unchecked) private(set) var freed: [Int: Int] = [:]
   /// Counts the changes of tables, so that it can be told whether one was begun.
   @exclusivity(unchecked) var bumps = 0
   /// What showed that the file is damaged while it was being changed: nothing goes on then. Nodes of a damaged file can
@@ -169,10 +170,20 @@ final class Slab: @unchecked Sendable {
     if owns(ref) { return ref }
     let node = try arena.node(ref)
     if node.hasRefs { try checkRefs(node) }
+    try release(node)
     let copy = make(node.nodeFlags, node.scheme, width: node.width, count: node.count, payload: node.payloadSize)
     memcpy(memory(copy) + Node.headerSize, node.payload, node.payloadSize)
-    freed.append((ref, node.byteSize))
     return copy
+  }
+
+  /// Gives up the space of a node of the file. Only in a damaged one do two refs lead to the same node; refusing the
+  /// second ends every way that leads in a circle.
+  private func release(_ node: Node) throws(FormatError) {
+    if freed.updateValue(node.byteSize, forKey: node.ref) != nil {
+      let error = FormatError("more than one node refers to this one", ref: node.ref)
+      note(error)
+      throw error
+    }
   }
 
   /// Refuses refs in a node of the file that lead beyond it: in a dirty node they would be taken for a dirty node's.
@@ -194,7 +205,7 @@ final class Slab: @unchecked Sendable {
       blocks[id].capacity = 0
       unused.append(id)
     } else {
-      freed.append((ref, try arena.node(ref).byteSize))
+      try release(arena.node(ref))
     }
   }
 

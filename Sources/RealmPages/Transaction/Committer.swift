@@ -37,7 +37,7 @@ struct Committer {
       try HistoryEditor(group: group).append(group.log.bytes, base: base.version, oldest: oldest)
       var ranges = try Self.ranges(arena, base)
       var evacuation = try Evacuation(group, freeListRef: base.freeRefs[0])
-      let replaced = slab.freed.reduce(0) { $0 + $1.size }
+      let replaced = slab.freed.values.reduce(0, +)
       try evacuation.moveNodes(budget: replaced / 2 + ranges.count * 16 + 4096)
       let free = FreeSpace(ranges, oldest: oldest, limit: evacuation.limit == 0 ? .max : evacuation.limit)
       storage.begin { Self.reusable(free.remaining, end: base.logicalSize) }
@@ -54,7 +54,7 @@ struct Committer {
       if let error = writer.error { throw error }
       let version = base.version + 1
       let freed = FreeRange.joined(
-        slab.freed.map { FreeRange(position: $0.ref, size: $0.size, version: version) }
+        slab.freed.map { FreeRange(position: $0.key, size: $0.value, version: version) }
           .sorted { $0.position < $1.position }
       )
       // One chunk takes the three lists, the state of an evacuation and the top array; their widths are chosen so that
@@ -69,6 +69,9 @@ struct Committer {
       let (withheld, logicalSize) = evacuation.finish(writer.free.withheld, logicalSize: writer.logicalSize, unused)
       ranges = unused + writer.free.locked + withheld + freed + [chunk]
       ranges.sort { $0.position < $1.position }
+      for (range, next) in zip(ranges, ranges.dropFirst()) where range.end > next.position {
+        throw FormatError("the \(range.size) bytes from here on overlap others that are free", ref: range.position)
+      }
       let width = max(8, PackedBits.width(Int64(max(writer.logicalSize, place + reserve + 8))))
       let versionWidth = max(8, PackedBits.width(Int64(version)))
       let topCount = slab.node(group.top).count, topWidth = width == 64 ? 64 : width * 2
