@@ -55,16 +55,14 @@ func insert(_ path: String, _ count: Int) throws {
   _ = try transaction.commit()
   let begin = seconds()
   transaction = try writer.beginOnThisThread()
+  var values: [(ColKey, Value)] = [name, score, active, created, blob].map { ($0, .null) }
   for i in 0..<count {
-    _ = try transaction.create(
-      table,
-      primaryKey: .int(Int64(i)),
-      values: [
-        (name, .string(text(i))), (score, .double(Double(i) / 3)), (active, .bool(i & 1 == 0)),
-        (created, .date(Timestamp(seconds: 1_700_000_000 + Int64(i), nanoseconds: 0))),
-        (blob, .data([UInt8](repeating: UInt8(truncatingIfNeeded: i), count: 16))),
-      ]
-    )
+    values[0].1 = .string(text(i))
+    values[1].1 = .double(Double(i) / 3)
+    values[2].1 = .bool(i & 1 == 0)
+    values[3].1 = .date(Timestamp(seconds: 1_700_000_000 + Int64(i), nanoseconds: 0))
+    values[4].1 = .data([UInt8](repeating: UInt8(truncatingIfNeeded: i), count: 16))
+    _ = try transaction.create(table, primaryKey: .int(Int64(i)), values: values)
   }
   let made = seconds()
   _ = try transaction.commit()

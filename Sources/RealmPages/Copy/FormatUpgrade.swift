@@ -65,7 +65,7 @@ struct FormatUpgrade {
     if try slab.node(table.top).child(TableEditor.Slots.indexes) == 0 {
       slab.setChild(table.top, TableEditor.Slots.indexes, slab.makeInts(.hasRefs))
     }
-    let indexes = try slab.child(table.top, TableEditor.Slots.indexes, editor.arena)
+    let indexes = try table.indexRefs()
     while slab.node(indexes).count <= column.key.leafPosition {
       slab.insertInt(indexes, slab.node(indexes).count, 0)
     }

@@ -208,7 +208,7 @@ final class ObjectTransfer {
   ) throws(CopyError) -> PrimaryKey? {
     let column = items[item].source.columns[index]
     do throws(FormatError) {
-      if let found = PrimaryKey(try object.value(index)), found.fits(column) { return found }
+      if let found = PrimaryKey(try object.value(index)), found.fits(column.element) { return found }
       throw FormatError("a primary key of another type")
     } catch {
       try lose(item, \.madeUpKeys, "\(items[item].source.name): \(error)")
@@ -227,7 +227,7 @@ final class ObjectTransfer {
     try CopyError.onNodes(of: path) { () throws(FormatError) -> ClusterTreeEditor.Place? in
       guard let table = try group.table(slot: items[item].key.slot) else { return nil }
       if toleratesLoss, try table.contains(key) { return nil }
-      try table.insertRow(NewRow(key))
+      try table.insertRow(key)
       return try table.find(key)
     }
   }

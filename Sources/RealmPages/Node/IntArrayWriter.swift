@@ -170,7 +170,7 @@ extension Slab {
   }
 
   /// Adds `values` to the end of a dirty integer node.
-  func appendInts(_ ref: Int, _ values: [Int64]) {
+  func appendInts(_ ref: Int, _ values: ArraySlice<Int64>) {
     var needed: UInt8 = 0
     for value in values { needed = max(needed, PackedBits.width(value)) }
     if needed > node(ref).width { widen(ref, to: needed) }
@@ -178,8 +178,12 @@ extension Slab {
     if node(ref).scheme != .bits || count + values.count > 0xFF_FFFF { return refuse(ref, count) }
     reserve(ref, payload: ((count + values.count) * Int(width) + 7) / 8)
     let base = memory(ref) + Node.headerSize
-    for (i, value) in values.enumerated() { PackedBits.store(base, width, count + i, value) }
-    setCount(ref, count + values.count)
+    var index = count
+    for value in values {
+      PackedBits.store(base, width, index, value)
+      index += 1
+    }
+    setCount(ref, index)
   }
 
   /// Removes element `index` of a dirty integer node of either kind.

@@ -3,6 +3,26 @@
 
 import Glibc
 
+extension ElementType {
+  /// The value that a new object has in a column of this type: Realm's own default.
+  var defaultValue: Value {
+    if isNullable { return .null }
+    return switch type {
+    case .int: .int(0)
+    case .bool: .bool(false)
+    case .float: .float(0)
+    case .double: .double(0)
+    case .string: .string([])
+    case .data: .data([])
+    case .date: .date(Timestamp(seconds: 0, nanoseconds: 0))
+    case .decimal128: .decimal128(.zero)
+    case .objectID: .objectID(ObjectID(high: 0, low: 0))
+    case .uuid: .uuid(UniqueID(high: 0, low: 0))
+    case .mixed, .link: .null
+    }
+  }
+}
+
 extension NodeEditor {
   /// A new leaf of `element`s without any.
   func makeLeaf(_ element: ElementType, inTree: Bool) -> Int {
@@ -17,24 +37,6 @@ extension NodeEditor {
     case .decimal128: makeDecimals()
     case .objectID, .uuid: makeFixedBytes()
     case .mixed: MixedEditor.make(self)
-    }
-  }
-
-  /// The value that a new object has in a column of this type: Realm's own default.
-  func defaultValue(_ element: ElementType) -> ValueView {
-    if element.isNullable { return .null }
-    switch element.type {
-    case .int: return .int(0)
-    case .bool: return .bool(false)
-    case .float: return .float(0)
-    case .double: return .double(0)
-    case .string: return .string(.empty)
-    case .data: return .data(.empty)
-    case .date: return .date(Timestamp(seconds: 0, nanoseconds: 0))
-    case .decimal128: return .decimal128(.zero)
-    case .objectID: return .objectID(ObjectID(high: 0, low: 0))
-    case .uuid: return .uuid(UniqueID(high: 0, low: 0))
-    case .mixed, .link: return .null
     }
   }
 

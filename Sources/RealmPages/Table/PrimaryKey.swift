@@ -30,13 +30,13 @@ public enum PrimaryKey: Hashable, Sendable {
   }
 
   /// Whether a column of this type can hold the key.
-  func fits(_ column: Column) -> Bool {
+  func fits(_ element: ElementType) -> Bool {
     switch self {
-    case .null: column.isNullable
-    case .int: column.type == .int
-    case .string: column.type == .string
-    case .objectID: column.type == .objectID
-    case .uuid: column.type == .uuid
+    case .null: element.isNullable
+    case .int: element.type == .int
+    case .string: element.type == .string
+    case .objectID: element.type == .objectID
+    case .uuid: element.type == .uuid
     }
   }
 

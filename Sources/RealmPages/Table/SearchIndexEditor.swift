@@ -47,9 +47,7 @@ struct SearchIndexEditor {
     _ key: ObjKey,
     valueOf: (ObjKey) throws(FormatError) -> ValueView
   ) throws(FormatError) {
-    let data = IndexData(value)
-    if try insert(new: data, key) { return }
-    var entry = Entry(data: data, value: value, key: key, isUnique: false)
+    var entry = Entry(data: IndexData(value), value: value, key: key, isUnique: false)
     try insert(root, 0, &entry, valueOf)
   }
 
@@ -59,9 +57,7 @@ struct SearchIndexEditor {
     _ key: ObjKey,
     valueOf: (ObjKey) throws(FormatError) -> ValueView
   ) throws(FormatError) -> ObjKey? {
-    let data = IndexData(value)
-    if try insert(new: data, key) { return nil }
-    var entry = Entry(data: data, value: value, key: key, isUnique: true)
+    var entry = Entry(data: IndexData(value), value: value, key: key, isUnique: true)
     try insert(root, 0, &entry, valueOf)
     return entry.conflict
   }
@@ -82,25 +78,51 @@ struct SearchIndexEditor {
     try word.withView { (bytes) throws(FormatError) in try body(IndexData(word: bytes)) }
   }
 
-  /// Lists `key` under a value whose first word is new, in a leaf that has room: no node above changes, and no other
-  /// object must be read. False if it is not as simple as that; then nothing was listed.
-  private func insert(new data: IndexData, _ key: ObjKey) throws(FormatError) -> Bool {
-    if isFullWord { return false }
-    let word = data.key(0)
-    var ref = try editor.dirty(root)
-    while true {
-      let node = slab.node(ref), words = try arena.integers(node.child(0)), position = try words.lowerBound(word)
-      if node.isInner {
-        if position >= words.count { return false }
-        ref = try slab.child(ref, position + 1, arena)
-        continue
+  /// Lists objects under values each of which begins with another word, in their order, and with none in the index.
+  func insert(_ entries: [NewEntries.Entry]) throws(FormatError) {
+    var rest = entries[...]
+    while let first = rest.first {
+      var taken = 0
+      try change(root, first.word) { (ref, last) throws(FormatError) in
+        taken = try insert(rest, upTo: last, ref)
+        return try splitIfFull(ref)
       }
-      if words.count >= Self.maximumCount { return false }
-      if position < words.count, try words.int(position) == Int64(word) { return false }
-      slab.insertInt(try slab.child(ref, 0, arena), position, Int64(word))
-      slab.insertInt(ref, position + 1, Self.tagged(key))
-      return true
+      rest = rest.dropFirst(taken)
     }
+  }
+
+  /// Adds the first of `entries`, up to the word `last`, to a leaf, which may then be of two times the size; how many
+  /// they are, one at least.
+  private func insert(
+    _ entries: ArraySlice<NewEntries.Entry>,
+    upTo last: Int32,
+    _ ref: Int
+  ) throws(FormatError) -> Int {
+    let keys = try slab.child(ref, 0, arena), present = slab.node(keys), count = present.count
+    let added = entries.prefix(max(1, 2 * Self.maximumCount - count)).prefix { $0.word <= last }
+    guard let first = added.first else { throw FormatError("a word beyond those of its node", ref: ref) }
+    let start = try present.lowerBound(first.word)
+    var words: [Int64] = [], elements: [Int64] = [], next = start
+    words.reserveCapacity(count - start + added.count)
+    elements.reserveCapacity(count - start + added.count)
+    func keep(below word: Int64) {
+      while next < count, slab.int(keys, next) < word {
+        words.append(slab.int(keys, next))
+        elements.append(slab.int(ref, next + 1))
+        next += 1
+      }
+    }
+    for entry in added {
+      keep(below: Int64(entry.word))
+      words.append(Int64(entry.word))
+      elements.append(Self.tagged(entry.key))
+    }
+    keep(below: .max)
+    slab.truncateInts(keys, start)
+    slab.truncateInts(ref, start + 1)
+    slab.appendInts(keys, words[...])
+    slab.appendInts(ref, elements[...])
+    return added.count
   }
 
   private func insert(
@@ -109,12 +131,65 @@ struct SearchIndexEditor {
     _ entry: inout Entry,
     _ valueOf: (ObjKey) throws(FormatError) -> ValueView
   ) throws(FormatError) {
-    guard let split = try insert(slot, entry.data.key(offset), offset, &entry, valueOf) else { return }
+    let word = entry.data.key(offset)
+    try change(slot, word) { (ref, _) throws(FormatError) in
+      let present = try arena.integers(slab.node(ref).child(0)), position = try present.lowerBound(word)
+      if position < present.count, try present.int(position) == Int64(word) {
+        try add(Slot(parent: ref, index: position + 1), offset, &entry, valueOf)
+        return nil
+      }
+      let element: Int64
+      if isFullWord, entry.data.continues(after: offset) {
+        // The word goes on: a level for every four bytes.
+        let holder = slab.makeInts(.hasRefs, [Int64(Self.make(editor))])
+        try insert(Slot(parent: holder, index: 0), offset + 4, &entry, valueOf)
+        element = slab.int(holder, 0)
+        try slab.drop(holder, arena)
+      } else {
+        element = Self.tagged(entry.key)
+      }
+      slab.insertInt(try slab.child(ref, 0, arena), position, Int64(word))
+      slab.insertInt(ref, position + 1, element)
+      return try splitIfFull(ref)
+    }
+  }
+
+  /// Calls `body` with the dirty leaf below `slot` that `word` belongs to and the last word that does. It returns the
+  /// right half if the leaf was split; the nodes above follow.
+  private func change(
+    _ slot: Slot,
+    _ word: Int32,
+    _ body: (Int, Int32) throws(FormatError) -> Int?
+  ) throws(FormatError) {
+    guard let right = try change(slot, word, .max, body) else { return }
     let left = try editor.ref(slot)
     editor.set(
       slot,
-      Self.makeNode(editor, [try lastWord(left), try lastWord(split)], [Int64(left), Int64(split)], isInner: true)
+      Self.makeNode(editor, [try lastWord(left), try lastWord(right)], [Int64(left), Int64(right)], isInner: true)
     )
+  }
+
+  private func change(
+    _ slot: Slot,
+    _ word: Int32,
+    _ last: Int32,
+    _ body: (Int, Int32) throws(FormatError) -> Int?
+  ) throws(FormatError) -> Int? {
+    let ref = try editor.dirty(slot)
+    if !slab.node(ref).isInner { return try body(ref, last) }
+    let present = try arena.integers(slab.node(ref).child(0)), end = present.count - 1
+    let child = min(try present.lowerBound(word), end), childSlot = Slot(parent: ref, index: child + 1)
+    let childWord = try present.int(child)
+    let split = try change(childSlot, word, child == end ? last : Int32(truncatingIfNeeded: childWord), body)
+    let newWord = Int64(try lastWord(editor.ref(childSlot)))
+    if split == nil && newWord == childWord { return nil }
+    let keys = try slab.child(ref, 0, arena)
+    slab.setInt(keys, child, newWord)
+    if let split {
+      slab.insertInt(keys, child + 1, Int64(try lastWord(split)))
+      slab.insertInt(ref, child + 2, Int64(split))
+    }
+    return try splitIfFull(ref)
   }
 
   private func lastWord(_ ref: Int) throws(FormatError) -> Int32 {
@@ -122,54 +197,12 @@ struct SearchIndexEditor {
     return Int32(truncatingIfNeeded: try keys.int(keys.count - 1))
   }
 
-  /// Inserts below the node in `slot`; the right half if it was split.
-  private func insert(
-    _ slot: Slot,
-    _ word: Int32,
-    _ offset: Int,
-    _ entry: inout Entry,
-    _ valueOf: (ObjKey) throws(FormatError) -> ValueView
-  ) throws(FormatError) -> Int? {
-    let ref = try editor.dirty(slot)
-    let present = try arena.integers(slab.node(ref).child(0)), position = try present.lowerBound(word)
-    if slab.node(ref).isInner {
-      let last = present.count - 1, child = min(position, last)
-      let childSlot = Slot(parent: ref, index: child + 1)
-      let split = try insert(childSlot, word, offset, &entry, valueOf)
-      if position <= last && split == nil { return nil }
-      let keys = try slab.child(ref, 0, arena)
-      slab.setInt(keys, child, Int64(try lastWord(editor.ref(childSlot))))
-      if let split {
-        slab.insertInt(keys, child + 1, Int64(try lastWord(split)))
-        slab.insertInt(ref, child + 2, Int64(split))
-      }
-      return try splitIfFull(ref, keys, isInner: true)
-    }
-    if position < present.count, try present.int(position) == Int64(word) {
-      try add(Slot(parent: ref, index: position + 1), offset, &entry, valueOf)
-      return nil
-    }
-    let element: Int64
-    if isFullWord, entry.data.continues(after: offset) {
-      // The word goes on: a level for every four bytes.
-      let holder = slab.makeInts(.hasRefs, [Int64(Self.make(editor))])
-      try insert(Slot(parent: holder, index: 0), offset + 4, &entry, valueOf)
-      element = slab.int(holder, 0)
-      try slab.drop(holder, arena)
-    } else {
-      element = Self.tagged(entry.key)
-    }
-    let keys = try slab.child(ref, 0, arena)
-    slab.insertInt(keys, position, Int64(word))
-    slab.insertInt(ref, position + 1, element)
-    return try splitIfFull(ref, keys, isInner: false)
-  }
-
   private static func tagged(_ key: ObjKey) -> Int64 { Int64(bitPattern: UInt64(bitPattern: key.value) << 1 | 1) }
 
-  private func splitIfFull(_ ref: Int, _ keys: Int, isInner: Bool) throws(FormatError) -> Int? {
-    let count = slab.node(keys).count
+  private func splitIfFull(_ ref: Int) throws(FormatError) -> Int? {
+    let count = slab.node(ref).count - 1
     if count <= Self.maximumCount { return nil }
+    let keys = try slab.child(ref, 0, arena)
     let middle = count / 2
     var words: [Int32] = [], entries: [Int64] = []
     for i in middle..<count {
@@ -178,7 +211,7 @@ struct SearchIndexEditor {
     }
     slab.truncateInts(keys, middle)
     slab.truncateInts(ref, middle + 1)
-    return Self.makeNode(editor, words, entries, isInner: isInner)
+    return Self.makeNode(editor, words, entries, isInner: slab.node(ref).isInner)
   }
 
   /// Adds an object to an entry that exists.

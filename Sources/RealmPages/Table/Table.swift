@@ -152,8 +152,8 @@ public final class Table: Sendable {
   public func contains(_ key: ObjKey) throws(FormatError) -> Bool {
     if let damage { throw damage }
     if let legacyRows { return key.value >= 0 && key.value < legacyRows.count }
-    guard key.value >= 0, let (cluster, row) = try objects.first(notBelow: UInt64(key.value)) else { return false }
-    return try cluster.key(row) == UInt64(key.value)
+    if key.value < 0 { return false }
+    return try objects.place(of: UInt64(key.value)) != nil
   }
 
   /// The key of the object with this primary key, or nil; nil too when the table has none or one of another type. Cost
@@ -162,16 +162,16 @@ public final class Table: Sendable {
   public func objectKey(primaryKey: PrimaryKey) throws(FormatError) -> ObjKey? {
     if let damage { throw damage }
     guard let index = primaryKeyIndex else { return nil }
-    let column = columns[index]
-    guard primaryKey.fits(column) else { return nil }
-    let confirm = { [self] (key: ObjKey) throws(FormatError) -> Bool in
-      guard let value = try value(of: key, index, column) else { return false }
+    guard primaryKey.fits(columns[index].element) else { return nil }
+    func confirm(_ key: ObjKey) throws(FormatError) -> Bool {
+      guard let value = try value(of: key, index) else { return false }
       return primaryKey.equals(value)
     }
-    if column.indexRef != 0 {
+    let indexRef = columns[index].indexRef
+    if indexRef != 0 {
       do throws(FormatError) {
         return try primaryKey.withView { (value) throws(FormatError) in
-          try SearchIndex(arena: arena, rootRef: column.indexRef).first(value, where: confirm)
+          try SearchIndex(arena: arena, rootRef: indexRef).first(value, where: confirm)
         }
       } catch {
         // A damaged index is only a lost shortcut: the objects themselves are asked.
@@ -187,16 +187,17 @@ public final class Table: Sendable {
 
   /// One value of a live object; nil if there is no such object. For those who look at one object and leave: a cursor
   /// would cost more than the value.
-  private func value(of key: ObjKey, _ index: Int, _ column: Column) throws(FormatError) -> ValueView? {
+  private func value(of key: ObjKey, _ index: Int) throws(FormatError) -> ValueView? {
     if legacyRows != nil {
       let cursor = ObjectCursor(self)
       guard key.value >= 0, try cursor.seek(key) else { return nil }
       return try cursor.value(index)
     }
-    guard key.value >= 0, let (cluster, row) = try objects.first(notBelow: UInt64(key.value)),
-      try cluster.key(row) == UInt64(key.value)
-    else { return nil }
-    return try column.leaf(arena, cluster.leafRef(column.key.leafPosition)).value(row, arena)
+    guard key.value >= 0, let (cluster, row) = try objects.place(of: UInt64(key.value)) else { return nil }
+    // A copy of the column would cost more than the value.
+    let leafRef = try cluster.leafRef(columns[index].key.leafPosition)
+    return try ColumnLeaf(arena, leafRef, columns[index].element, inTree: false, enumRef: columns[index].enumRef)
+      .value(row, arena)
   }
 
   /// The objects whose property at `index` has this value, in ascending order, found through its search index; nil if
@@ -205,7 +206,7 @@ public final class Table: Sendable {
     let column = columns[index]
     guard column.collection == nil, column.index != .fullText, let key = PrimaryKey(value) else { return nil }
     if primaryKeyIndex == index { return try objectKey(primaryKey: key).map { [$0] } ?? [] }
-    guard column.indexRef != 0, fileFormat == 24, key.fits(column) else { return nil }
+    guard column.indexRef != 0, fileFormat == 24, key.fits(column.element) else { return nil }
     let cursor = ObjectCursor(self)
     do throws(FormatError) {
       return try SearchIndex(arena: arena, rootRef: column.indexRef).all(value) { (key) throws(FormatError) in

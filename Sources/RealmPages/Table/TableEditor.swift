@@ -20,7 +20,7 @@ struct IndexedColumn {
 }
 
 /// A table that a transaction can change. Everything it holds is read from the dirty nodes, so there is one truth; new
-/// rows at its end wait at most until somebody looks at them, or at all rows.
+/// rows at its end, and their entries in indexes, wait at most until somebody looks at them, or at all.
 final class TableEditor {
   let editor: NodeEditor
   /// The dirty top array of the table. Its clusters may lack rows that wait: see `view()` and `objects()`.
@@ -42,8 +42,9 @@ final class TableEditor {
   @exclusivity(unchecked) private var layout = RowLayout([])
   @exclusivity(unchecked) private var isBumped = false
   /// New rows beyond all others, with ascending keys, that are in no cluster yet.
-  @exclusivity(unchecked) private var waiting: [NewRow] = []
-  @exclusivity(unchecked) private var waitingBytes = 0
+  @exclusivity(unchecked) private var waiting = NewRows(RowLayout([]))
+  /// By leaf position: objects that are not listed yet in the index of the column.
+  @exclusivity(unchecked) private var newEntries: [NewEntries] = []
   /// The object that was read last, which exists: what a link leads to is looked up and then checked.
   @exclusivity(unchecked) private var seen: ObjKey?
   /// No key is larger; nil before anybody asked.
@@ -90,6 +91,8 @@ final class TableEditor {
         )
       } + backlinks.map { ClusterColumn(position: $0.key.leafPosition, kind: .backlink) }
     )
+    waiting = NewRows(layout)
+    newEntries = Array(repeating: NewEntries(), count: columnsByLeaf.count)
   }
 
   /// The position in `columns` of the column with this key; nil if there is none. O(1).
@@ -147,19 +150,18 @@ final class TableEditor {
   /// Where the object is; nil if it does not exist. O(log n).
   func find(_ key: ObjKey) throws(FormatError) -> ClusterTreeEditor.Place? {
     if key.value < 0 { return nil }
-    try writeWaiting(upTo: key)
+    try writeRows(upTo: key)
     return try tree.find(UInt64(key.value))
   }
 
   /// The row of an object, as it is stored; nil if there is no such object. Makes nothing dirty.
   private func row(_ key: ObjKey) throws(FormatError) -> (cluster: Cluster, row: Int)? {
     if key.value < 0 { return nil }
-    try writeWaiting(upTo: key)
+    try writeRows(upTo: key)
     let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
-    guard let (cluster, row) = try tree.first(notBelow: UInt64(key.value)), try cluster.key(row) == UInt64(key.value)
-    else { return nil }
+    guard let place = try tree.place(of: UInt64(key.value)) else { return nil }
     seen = key
-    return (cluster, row)
+    return place
   }
 
   /// Whether an object has this key. O(log n), and O(1) for a key beyond all others.
@@ -179,34 +181,47 @@ final class TableEditor {
     return bound
   }
 
-  /// Adds an object with a key that is new, and nothing that follows from its values elsewhere.
-  func insertRow(_ row: NewRow) throws(FormatError) {
-    if try row.key.value <= largestKey() { return try objects().insert(row) }
-    keyBound = row.key.value
-    waiting.append(row)
-    waitingBytes += row.byteCount
-    if waiting.count >= Cluster.maximumCount || waitingBytes >= Self.maximumWaitingBytes { try writeWaiting() }
+  /// Adds an object with a key that is new, and nothing that follows from its values elsewhere. The values fit their
+  /// columns, and the primary key's column is not among them.
+  func insertRow(
+    _ key: ObjKey,
+    primaryKey: (column: ColKey, value: Value)? = nil,
+    _ values: [(ColKey, Value)] = []
+  ) throws(FormatError) {
+    let isLast = try key.value > largestKey()
+    if !isLast { try writeRows() }
+    waiting.append(key, primaryKey: primaryKey, values)
+    if !isLast {
+      defer { waiting.removeAll() }
+      return try tree.insert(waiting, 0)
+    }
+    keyBound = key.value
+    if waiting.count >= Cluster.maximumCount || waiting.byteCount >= Self.maximumWaitingBytes { try writeRows() }
   }
 
   /// So many bytes of strings and binaries are not held twice.
   private static let maximumWaitingBytes = 1 << 18
 
-  /// Writes the rows that wait.
+  /// Writes all that waits.
   func writeWaiting() throws(FormatError) {
-    if waiting.isEmpty { return }
+    try writeRows()
+    for position in newEntries.indices { try writeEntries(position) }
+  }
+
+  private func writeRows() throws(FormatError) {
+    if waiting.count == 0 { return }
     // Rows may be in some columns and not in others.
     if let damage = editor.slab.damage { throw damage }
     do throws(FormatError) { try tree.append(waiting) } catch {
       editor.slab.note(error)
       throw error
     }
-    waiting.removeAll(keepingCapacity: true)
-    waitingBytes = 0
+    waiting.removeAll()
   }
 
   /// Writes them if an object with this key may be among them.
-  private func writeWaiting(upTo key: ObjKey) throws(FormatError) {
-    if let first = waiting.first, key.value >= first.key.value { try writeWaiting() }
+  private func writeRows(upTo key: ObjKey) throws(FormatError) {
+    if let first = waiting.keys.first, UInt64(bitPattern: key.value) >= first { try writeRows() }
   }
 
   /// Removes an object, and nothing that follows from its values elsewhere.
@@ -280,27 +295,63 @@ final class TableEditor {
 
   /// The index of the column at `position` in clusters, or nil if it has none.
   func index(_ position: Int, isFullWord: Bool) throws(FormatError) -> SearchIndexEditor? {
+    if position < newEntries.count { try writeEntries(position) }
+    return try indexRoot(position) == 0 ? nil : indexEditor(position, isFullWord)
+  }
+
+  private func indexEditor(_ position: Int, _ isFullWord: Bool) throws(FormatError) -> SearchIndexEditor {
+    let root = Slot(parent: try editor.slab.child(top, Slots.indexes, editor.arena), index: position)
+    return SearchIndexEditor(editor: editor, root: root, isFullWord: isFullWord)
+  }
+
+  /// The dirty node of the roots of all indexes, by leaf position.
+  func indexRefs() throws(FormatError) -> Int {
+    for position in newEntries.indices { try writeEntries(position) }
+    return try editor.slab.child(top, Slots.indexes, editor.arena)
+  }
+
+  /// The root of the index of the column at `position`, as far as it is written; 0 if there is none.
+  private func indexRoot(_ position: Int) throws(FormatError) -> Int {
     let refs = try editor.slab.node(top).child(Slots.indexes)
-    if refs == 0 { return nil }
+    if refs == 0 { return 0 }
     let node = try editor.arena.integers(refs)
-    guard position < node.count, try node.int(position) != 0 else { return nil }
-    let parent = try editor.slab.child(top, Slots.indexes, editor.arena)
-    return SearchIndexEditor(editor: editor, root: Slot(parent: parent, index: position), isFullWord: isFullWord)
+    return position < node.count ? try node.child(position) : 0
+  }
+
+  /// Has an object listed with others in the index of the column at `position`, if no other value there begins like
+  /// this one; else false.
+  func listLater(_ key: ObjKey, _ data: IndexData, _ position: Int) throws(FormatError) -> Bool {
+    if newEntries[position].root == 0 { newEntries[position].root = try indexRoot(position) }
+    let root = newEntries[position].root, word = data.key(0)
+    if root == 0 { return false }
+    if try SearchIndex(arena: editor.arena, rootRef: root).entry(root, word) != nil { return false }
+    if !newEntries[position].append(word, key) { return false }
+    if newEntries[position].count >= NewEntries.maximumCount { try writeEntries(position) }
+    return true
+  }
+
+  private func writeEntries(_ position: Int) throws(FormatError) {
+    newEntries[position].root = 0
+    if newEntries[position].count == 0 { return }
+    if let damage = editor.slab.damage { throw damage }
+    do throws(FormatError) {
+      try indexEditor(position, false).insert(newEntries[position].takeAll())
+    } catch {
+      editor.slab.note(error)
+      throw error
+    }
   }
 
   /// The object whose primary key is `value`, found through the index.
   func find(primaryKey value: ValueView) throws(FormatError) -> ObjKey? {
     guard let primaryKeyIndex else { return nil }
-    let column = columns[primaryKeyIndex]
-    let refs = try editor.slab.node(top).child(Slots.indexes)
-    if refs != 0 {
-      let node = try editor.arena.integers(refs)
-      let root = try node.childIfPresent(column.key.leafPosition)
-      if root != 0 {
-        return try SearchIndex(arena: editor.arena, rootRef: root).first(value) { (found) throws(FormatError) in
-          guard let other = try read(found, column) else { return false }
-          return IndexData(other).isEqual(IndexData(value))
-        }
+    let column = columns[primaryKeyIndex], position = column.key.leafPosition
+    if newEntries[position].contains(IndexData(value).key(0)) { try writeEntries(position) }
+    let root = try indexRoot(position)
+    if root != 0 {
+      return try SearchIndex(arena: editor.arena, rootRef: root).first(value) { (found) throws(FormatError) in
+        guard let other = try read(found, column) else { return false }
+        return IndexData(other).isEqual(IndexData(value))
       }
     }
     guard let key = PrimaryKey(value) else { return nil }

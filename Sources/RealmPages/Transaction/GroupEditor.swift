@@ -401,20 +401,24 @@ final class GroupEditor {
 
   // MARK: indexes
 
-  /// Lists an object in the index of a scalar column under `value`.
+  /// Lists an object in the index of a column of single values under `value`. One that `canWait` may be listed later,
+  /// with others.
   func insertIntoIndex(
     _ table: TableEditor,
-    _ index: SearchIndexEditor,
-    _ column: Column,
+    _ column: IndexedColumn,
     _ value: ValueView,
-    _ key: ObjKey
+    _ key: ObjKey,
+    canWait: Bool
   ) throws(FormatError) {
-    if column.index == .fullText {
+    let position = column.key.leafPosition
+    if canWait, !column.isFullText, try table.listLater(key, IndexData(value), position) { return }
+    guard let index = try table.index(position, isFullWord: column.isFullText) else { return }
+    if column.isFullText {
       guard case .string(let text) = value else { return }
       for word in FullTextWords.words(in: text.unsafeBytes) { try index.insert(word: word, key) }
-      return
+    } else {
+      try index.insert(value, key) { (other) throws(FormatError) in try table.read(other, column) }
     }
-    try index.insert(value, key) { (other) throws(FormatError) in try table.read(other, column) ?? .null }
   }
 
   /// A cursor over the table as it is now.
@@ -440,7 +444,8 @@ final class GroupEditor {
     } else {
       try index.remove(old, key)
     }
-    try insertIntoIndex(table, index, column, value, key)
+    let indexed = IndexedColumn(table.columnIndex(column.key) ?? 0, column)
+    try insertIntoIndex(table, indexed, value, key, canWait: false)
   }
 
   /// Takes an object out of the index of a column.
@@ -470,12 +475,12 @@ final class GroupEditor {
   func fillIndex(_ table: TableEditor, _ column: Column) throws(FormatError) {
     guard let index = try table.index(column) else { return }
     let cursor = try reader(table)
-    let columnIndex = table.columns.firstIndex { $0.key == column.key } ?? 0
+    let columnIndex = table.columnIndex(column.key) ?? 0, indexed = IndexedColumn(columnIndex, column)
     while try cursor.next() {
       switch try cursor.value(columnIndex) {
       case .list(var list) where column.collection != nil:
         for word in try Self.words(&list) { try index.insert(word: word, cursor.key) }
-      case let value: try insertIntoIndex(table, index, column, value, cursor.key)
+      case let value: try insertIntoIndex(table, indexed, value, cursor.key, canWait: true)
       }
     }
   }

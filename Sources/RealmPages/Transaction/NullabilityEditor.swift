@@ -44,8 +44,10 @@ extension GroupEditor {
   /// Refuses to turn a null into a primary key that another object has.
   private func checkDefaultIsUnused(_ table: TableEditor, _ column: Column) throws(TransactionError) {
     let other = try format { () throws(FormatError) -> ObjKey? in
-      let value = editor.defaultValue(ElementType(column.type, isNullable: false))
-      return try table.find(primaryKey: .null) == nil ? nil : table.find(primaryKey: value)
+      if try table.find(primaryKey: .null) == nil { return nil }
+      return try ElementType(column.type, isNullable: false).defaultValue.withView { (value) throws(FormatError) in
+        try table.find(primaryKey: value)
+      }
     }
     if let other {
       throw TransactionError(
@@ -83,8 +85,8 @@ extension GroupEditor {
         }
       case let value:
         try format { () throws(FormatError) in
-          let isNull = if case .null = value { true } else { false }
-          try table.store(place, new, isNull ? editor.defaultValue(new.element) : value)
+          guard case .null = value else { return try table.store(place, new, value) }
+          try new.element.defaultValue.withView { (value) throws(FormatError) in try table.store(place, new, value) }
         }
       }
     }
@@ -107,7 +109,7 @@ extension GroupEditor {
 
   /// A value or, for a null that the column cannot hold, its default.
   private func copy(_ value: ValueView, _ column: Column) throws(FormatError) -> Value {
-    if case .null = value { return try Value(copying: editor.defaultValue(column.element)) }
+    if case .null = value { return column.element.defaultValue }
     return try Value(copying: value)
   }
 

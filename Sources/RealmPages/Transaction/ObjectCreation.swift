@@ -15,9 +15,9 @@ extension GroupEditor {
       throw TransactionError(.wrongType, "\(table.className): an object of this class needs a primary key")
     }
     try check(key, for: table)
-    for (key, value) in values { try check(value, for: table, key) }
+    let isPlain = try check(values, for: table)
     let made = try createObject(table, key: key, values)
-    try finish(table, made, values)
+    if !isPlain { try finish(table, made, values) }
     return made
   }
 
@@ -39,9 +39,9 @@ extension GroupEditor {
       throw TransactionError(.overLimit, "\(table.className).\(column.name): \(limit)")
     }
     try check(key, for: table)
-    for (key, value) in values { try check(value, for: table, key) }
+    let isPlain = try check(values, for: table)
     let made = try createObject(table, key: key, primaryKey: (column.key, primaryKey), values)
-    try finish(table, made, values)
+    if !isPlain { try finish(table, made, values) }
     return made
   }
 
@@ -51,7 +51,21 @@ extension GroupEditor {
     throw TransactionError(.overLimit, "\(table.className): object key \(key) is not from 0 to \(Int64.max - 1)")
   }
 
-  /// Refuses a value that a new object cannot have.
+  /// Refuses values that a new object cannot have. Whether they mean nothing elsewhere.
+  private func check(_ values: [(ColKey, Value)], for table: TableEditor) throws(TransactionError) -> Bool {
+    var isPlain = true
+    for (key, value) in values {
+      if let index = table.columnIndex(key), index != table.primaryKeyIndex, value.isPlain, table.isSingle[index],
+        value.fits(table.elements[index])
+      {
+        continue
+      }
+      isPlain = false
+      try check(value, for: table, key)
+    }
+    return isPlain
+  }
+
   private func check(_ value: Value, for table: TableEditor, _ key: ColKey) throws(TransactionError) {
     guard let index = table.columnIndex(key) else {
       throw TransactionError(.notFound, "\(table.className): no property with key \(key)")
@@ -59,7 +73,6 @@ extension GroupEditor {
     if index == table.primaryKeyIndex {
       throw TransactionError(.forbidden, "\(table.className): the primary key is not one of the other values")
     }
-    if value.isPlain, table.isSingle[index], value.fits(table.elements[index]) { return }
     let column = table.columns[index], element = column.element
     func refuse(_ problem: String) -> TransactionError {
       TransactionError(.wrongType, "\(table.className).\(column.name): \(problem)")
@@ -128,19 +141,11 @@ extension GroupEditor {
       if given == nil { table.returnKey() }
       return .taken(by: other)
     }
-    let row = NewRow(key, primaryKey: primaryKey, values)
-    try table.insertRow(row)
-    var hint = 0
+    try table.insertRow(key, primaryKey: primaryKey, values)
     for column in table.indexes where column.isSingle && column.key != primaryKey?.column {
-      guard let index = try table.index(column.key.leafPosition, isFullWord: column.isFullText) else { continue }
-      try row.withView(column.key.leafPosition, &hint) { (view) throws(FormatError) in
-        let value = view ?? editor.defaultValue(column.element)
-        if column.isFullText {
-          guard case .string(let text) = value else { return }
-          for word in FullTextWords.words(in: text.unsafeBytes) { try index.insert(word: word, key) }
-        } else {
-          try index.insert(value, key) { (other) throws(FormatError) in try table.read(other, column) }
-        }
+      let value = values.first { $0.0 == column.key }?.1 ?? column.element.defaultValue
+      try value.withView { (value) throws(FormatError) in
+        try insertIntoIndex(table, column, value, key, canWait: true)
       }
     }
     table.bump()
@@ -155,9 +160,13 @@ extension GroupEditor {
     _ key: ObjKey
   ) throws(FormatError) -> ObjKey? {
     try primaryKey.value.withView { (value) throws(FormatError) in
-      guard let column = table.indexes.first(where: { $0.key == primaryKey.column }),
-        let index = try table.index(column.key.leafPosition, isFullWord: false)
-      else { return try table.find(primaryKey: value) }
+      guard let column = table.indexes.first(where: { $0.key == primaryKey.column }) else {
+        return try table.find(primaryKey: value)
+      }
+      if try table.listLater(key, IndexData(value), column.key.leafPosition) { return nil }
+      guard let index = try table.index(column.key.leafPosition, isFullWord: false) else {
+        return try table.find(primaryKey: value)
+      }
       let other = try index.insertUnique(value, key) { (other) throws(FormatError) in try table.read(other, column) }
       guard let other else { return nil }
       if try table.contains(other) { return other }

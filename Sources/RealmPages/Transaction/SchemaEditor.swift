@@ -350,7 +350,7 @@ extension GroupEditor {
       slab.removeInt(try slab.child(spec, 2, editor.arena), at)
       slab.removeInt(keys, at)
       try editor.clear(
-        Slot(parent: try slab.child(table.top, TableEditor.Slots.indexes, editor.arena), index: position)
+        Slot(parent: try table.indexRefs(), index: position)
       )
       slab.setInt(
         try slab.child(table.top, TableEditor.Slots.oppositeTables, editor.arena),
@@ -454,7 +454,7 @@ extension GroupEditor {
       try setAttribute(table, key, Spec.Attribute.indexed | Spec.Attribute.fullText, false)
       let isPrimary = table.primaryKeyIndex.map { table.columns[$0].key == key } ?? false
       if !isPrimary {
-        let refs = try slab.child(table.top, TableEditor.Slots.indexes, editor.arena)
+        let refs = try table.indexRefs()
         try editor.clear(Slot(parent: refs, index: key.leafPosition))
       }
       try table.reloadSchema()
@@ -492,7 +492,7 @@ extension GroupEditor {
     }
     try format { () throws(FormatError) in
       if let old, old.index == nil {
-        let refs = try slab.child(table.top, TableEditor.Slots.indexes, editor.arena)
+        let refs = try table.indexRefs()
         try editor.clear(Slot(parent: refs, index: old.key.leafPosition))
       }
       if let key {
@@ -508,7 +508,7 @@ extension GroupEditor {
 
   /// Makes the search index of a property and fills it.
   func makeIndex(_ table: TableEditor, _ key: ColKey) throws(FormatError) {
-    let refs = try slab.child(table.top, TableEditor.Slots.indexes, editor.arena)
+    let refs = try table.indexRefs()
     slab.setChild(refs, key.leafPosition, SearchIndexEditor.make(editor))
     try table.reloadSchema()
     guard let column = table.columns.first(where: { $0.key == key }) else { return }

@@ -62,7 +62,7 @@ struct ClusterTree {
   let rootRef: Int
 
   /// 256 to the power of 8 is all keys there are.
-  private static let maximumDepth = 8
+  static let maximumDepth = 8
   /// Clusters that a search looks into. Two will do in a sound file, where none below an inner node is empty.
   private static let maximumVisits = 1000
 
@@ -101,6 +101,25 @@ struct ClusterTree {
     return try first(in: rootRef, offset: 0, notBelow: key, depth: nil, &visits)
   }
 
+  /// The cluster and row of the object with this key; nil if there is none. O(log n).
+  func place(of key: UInt64) throws(FormatError) -> (cluster: Cluster, row: Int)? {
+    var ref = rootRef, offset: UInt64 = 0, depth: Int?
+    while true {
+      let node = try arena.refs(ref, slots: 1)
+      guard node.isInner else {
+        if let depth, depth != 0 { throw FormatError("a cluster \(depth) levels too high", ref: ref) }
+        let cluster = try Cluster(arena, node, offset: offset), row = try cluster.lowerBound(key)
+        guard row < cluster.count, try cluster.key(row) == key else { return nil }
+        return (cluster, row)
+      }
+      let inner = try InnerClusterNode(arena, node, depth: depth)
+      let child = key < offset ? 0 : try inner.child(for: key &- offset)
+      offset &+= try inner.start(child)
+      depth = inner.level - 1
+      ref = try node.child(child + 3)
+    }
+  }
+
   private func first(
     in ref: Int,
     offset: UInt64,
@@ -117,35 +136,51 @@ struct ClusterTree {
       let row = try cluster.lowerBound(key)
       return row < cluster.count ? (cluster, row) : nil
     }
-    let level = try Int(truncatingIfNeeded: node.tagged(1)), children = node.count - 3
-    if children < 1 || children > Cluster.maximumCount || level < 1 || level > Self.maximumDepth
-      || depth.map({ $0 != level }) ?? false
-    {
-      throw FormatError("an inner cluster node of level \(level) with \(children) children", ref: ref)
-    }
-    let starts = try node.child(0)
-    let offsets = starts == 0 ? nil : try arena.integers(starts)
-    if let offsets, offsets.count != children {
-      throw FormatError("\(offsets.count) key offsets for \(children) children", ref: ref)
-    }
-    let local = key &- offset
+    let inner = try InnerClusterNode(arena, node, depth: depth)
     // Keys wrap modulo 2^64; a key before this subtree starts with its first child.
-    var child = 0
-    if key >= offset {
-      if let offsets {
-        child = max(0, try offsets.upperBound(local) - 1)
-      } else {
-        child = Int(min(local >> (8 * UInt64(level)), UInt64(children - 1)))
-      }
-    }
-    while child < children {
-      let start = try offsets?.unsigned(child) ?? UInt64(child) << (8 * UInt64(level))
-      let childRef = try node.child(child + 3)
-      if let found = try first(in: childRef, offset: offset &+ start, notBelow: key, depth: level - 1, &visits) {
+    var child = key < offset ? 0 : try inner.child(for: key &- offset)
+    while child < inner.childCount {
+      let start = offset &+ (try inner.start(child)), childRef = try node.child(child + 3)
+      if let found = try first(in: childRef, offset: start, notBelow: key, depth: inner.level - 1, &visits) {
         return found
       }
       child += 1
     }
     return nil
+  }
+}
+
+/// An inner node of the tree that has been checked. What it says of keys counts from where its subtree begins.
+private struct InnerClusterNode {
+  let level: Int
+  let childCount: Int
+  /// Where the children begin; nil if each begins where the one before would be full.
+  private let offsets: Node?
+
+  /// Checks a node that is `depth` levels above the clusters, as far as that is known.
+  init(_ arena: Arena, _ node: Node, depth: Int?) throws(FormatError) {
+    level = Int(truncatingIfNeeded: try node.tagged(1))
+    childCount = node.count - 3
+    if childCount < 1 || childCount > Cluster.maximumCount || level < 1 || level > ClusterTree.maximumDepth
+      || level != depth ?? level
+    {
+      throw FormatError("an inner cluster node of level \(level) with \(childCount) children", ref: node.ref)
+    }
+    let starts = try node.child(0)
+    offsets = starts == 0 ? nil : try arena.integers(starts)
+    if let offsets, offsets.count != childCount {
+      throw FormatError("\(offsets.count) key offsets for \(childCount) children", ref: node.ref)
+    }
+  }
+
+  /// The child that an object with this key is below.
+  func child(for key: UInt64) throws(FormatError) -> Int {
+    if let offsets { return max(0, try offsets.upperBound(key) - 1) }
+    return Int(min(key >> (8 * UInt64(level)), UInt64(childCount - 1)))
+  }
+
+  /// Where a child begins.
+  func start(_ child: Int) throws(FormatError) -> UInt64 {
+    try offsets?.unsigned(child) ?? UInt64(child) << (8 * UInt64(level))
   }
 }

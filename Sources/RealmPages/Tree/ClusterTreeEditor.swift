@@ -80,9 +80,9 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Adds an object; its key is new to the tree. O(log n + 256).
-  func insert(_ row: NewRow) throws(FormatError) {
-    if let split = try insert(root, UInt64(bitPattern: row.key.value), row) {
+  /// Adds one of new rows; its key is new to the tree. O(log n + 256).
+  func insert(_ rows: NewRows, _ row: Int) throws(FormatError) {
+    if let split = try insert(root, rows.keys[row], rows, row) {
       let left = try editor.ref(root)
       let isInner = slab.node(left).isInner
       let depth = isInner ? Int(slab.int(left, 1) >> 1) + 1 : 1
@@ -104,17 +104,17 @@ struct ClusterTreeEditor {
   }
 
   /// Adds objects whose keys ascend and are beyond all others. O(log n) for each cluster that they fill.
-  func append(_ rows: [NewRow]) throws(FormatError) {
-    var rest = rows[...]
-    while let first = rest.first {
-      let count = try appendToLast(rest)
-      if count == 0 { try insert(first) }
-      rest = rest.dropFirst(max(1, count))
+  func append(_ rows: NewRows) throws(FormatError) {
+    var next = 0
+    while next < rows.count {
+      let count = try appendToLast(rows, next)
+      if count == 0 { try insert(rows, next) }
+      next += max(1, count)
     }
   }
 
-  /// Adds as many of the rows as the last cluster has room for; how many these are.
-  private func appendToLast(_ rows: ArraySlice<NewRow>) throws(FormatError) -> Int {
+  /// Adds as many of the rows from `first` on as the last cluster has room for; how many these are.
+  private func appendToLast(_ rows: NewRows, _ first: Int) throws(FormatError) -> Int {
     var ref = try editor.dirty(root), inner: [Int] = [], offset: UInt64 = 0
     while slab.node(ref).isInner {
       let (child, start) = try child(ref, .max)
@@ -123,11 +123,11 @@ struct ClusterTreeEditor {
       ref = try editor.dirty(Slot(parent: ref, index: child + 3))
     }
     let count = try Cluster(arena, slab.node(ref), offset: 0).count
-    let rows = rows.prefix(max(0, Cluster.maximumCount - count))
-    if rows.isEmpty { return 0 }
-    try appendRows(rows, to: ref, count: count, offset: offset)
-    for ref in inner { slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + Int64(rows.count)) }
-    return rows.count
+    let added = first..<min(rows.count, first + max(0, Cluster.maximumCount - count))
+    if added.isEmpty { return 0 }
+    try append(rows, added, to: ref, count: count, offset: offset)
+    for ref in inner { slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + Int64(added.count)) }
+    return added.count
   }
 
   /// Removes the object with this key, which exists, with its values; links and collections are the caller's business.
@@ -188,7 +188,9 @@ struct ClusterTreeEditor {
   private func insertDefault(_ slot: Slot, _ row: Int, _ column: ClusterColumn) throws(FormatError) {
     switch column.kind {
     case .scalar(let element, _):
-      try editor.insert(slot, row, editor.defaultValue(element), element, inTree: false)
+      try element.defaultValue.withView { (value) throws(FormatError) in
+        try editor.insert(slot, row, value, element, inTree: false)
+      }
     case .collection, .backlink: slab.insertInt(try editor.dirty(slot), row, 0)
     }
   }
@@ -199,35 +201,40 @@ struct ClusterTreeEditor {
   }
 
   /// Adds a row between others, or to an empty cluster. Its key is relative to that of the cluster.
-  private func insertRow(_ cluster: Int, _ index: Int, count: Int, key: UInt64, _ row: NewRow) throws(FormatError) {
+  private func insertRow(
+    _ cluster: Int,
+    _ index: Int,
+    count: Int,
+    key: UInt64,
+    _ rows: NewRows,
+    _ row: Int
+  ) throws(FormatError) {
     try insertKey(cluster, index, count: count, key)
     try forEachLeaf(cluster) { (slot, column) throws(FormatError) in
       guard case .scalar(let element, _) = column.kind else { return try insertDefault(slot, index, column) }
-      var hint = 0
-      try row.withView(column.position, &hint) { (value) throws(FormatError) in
-        let value = value ?? editor.defaultValue(element)
+      try rows.withView(row, column.position) { (value) throws(FormatError) in
         try editor.insert(slot, index, value, element, inTree: false)
       }
     }
   }
 
   /// Adds rows to the end of a cluster that has room for them and whose keys are relative to `offset`.
-  private func appendRows(
-    _ rows: ArraySlice<NewRow>,
+  private func append(
+    _ rows: NewRows,
+    _ added: Range<Int>,
     to cluster: Int,
     count: Int,
     offset: UInt64
   ) throws(FormatError) {
-    for (i, row) in rows.enumerated() {
-      try insertKey(cluster, count + i, count: count + i, UInt64(bitPattern: row.key.value) &- offset)
+    for (i, row) in added.enumerated() {
+      try insertKey(cluster, count + i, count: count + i, rows.keys[row] &- offset)
     }
     try forEachLeaf(cluster) { (slot, column) throws(FormatError) in
-      guard case .scalar(let element, _) = column.kind else {
-        for i in 0..<rows.count { try insertDefault(slot, count + i, column) }
-        return
+      if case .scalar = column.kind {
+        try editor.append(rows.column(column.position), added, to: slot, count: count)
+      } else {
+        for i in 0..<added.count { try insertDefault(slot, count + i, column) }
       }
-      let column = NewColumn(rows: rows, position: column.position, defaultValue: editor.defaultValue(element))
-      try editor.append(column, to: slot, count: count, element)
     }
   }
 
@@ -351,9 +358,9 @@ struct ClusterTreeEditor {
     return made
   }
 
-  private func insert(_ slot: Slot, _ key: UInt64, _ row: NewRow) throws(FormatError) -> Split? {
+  private func insert(_ slot: Slot, _ key: UInt64, _ rows: NewRows, _ row: Int) throws(FormatError) -> Split? {
     let ref = try editor.dirty(slot)
-    if !slab.node(ref).isInner { return try insertIntoLeaf(ref, key, row) }
+    if !slab.node(ref).isInner { return try insertIntoLeaf(ref, key, rows, row) }
     let (child, first) = try child(ref, key)
     var start = first
     if key < start {
@@ -362,7 +369,7 @@ struct ClusterTreeEditor {
       slab.setUnsigned(try generalOffsets(ref), child, key)
       start = key
     }
-    let split = try insert(Slot(parent: ref, index: child + 3), key &- start, row)
+    let split = try insert(Slot(parent: ref, index: child + 3), key &- start, rows, row)
     slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + 1)
     guard let split else { return nil }
     let begin = start &+ split.key
@@ -376,23 +383,23 @@ struct ClusterTreeEditor {
     return try splitInner(ref, at: child + 1 == children ? children : (children + 1) / 2)
   }
 
-  private func insertIntoLeaf(_ ref: Int, _ key: UInt64, _ row: NewRow) throws(FormatError) -> Split? {
+  private func insertIntoLeaf(_ ref: Int, _ key: UInt64, _ rows: NewRows, _ row: Int) throws(FormatError) -> Split? {
     let cluster = try Cluster(arena, slab.node(ref), offset: 0)
     let index = try cluster.lowerBound(key)
     if cluster.count < Cluster.maximumCount {
-      try insertRow(ref, index, count: cluster.count, key: key, row)
+      try insertRow(ref, index, count: cluster.count, key: key, rows, row)
       return nil
     }
     let right = Self.make(editor, layout)
     if index == cluster.count {
-      try insertRow(right, 0, count: 0, key: 0, row)
+      try insertRow(right, 0, count: 0, key: 0, rows, row)
       return Split(right: right, key: key)
     }
     let middle = max(1, min(index, cluster.count - 1)) < cluster.count / 2 ? cluster.count / 2 : max(1, index)
     let base = try cluster.key(middle)
     try moveRows(ref, middle, to: right, keysMinus: base)
     // A new object between the halves stays with the left one, whose keys are all smaller than the right one's first.
-    try insertRow(ref, index, count: middle, key: key, row)
+    try insertRow(ref, index, count: middle, key: key, rows, row)
     return Split(right: right, key: base)
   }
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite("Many new objects")
-struct NewRowTests {
+struct NewRowsTests {
   private enum Order: CaseIterable {
     /// All at once.
     case together
@@ -148,6 +148,64 @@ struct NewRowTests {
     for name in 0..<2000 {
       let found = try items.objectKey(primaryKey: .string(Array("item-\(name)".utf8)))
       #expect((found == nil) == (name % 97 == 40))
+    }
+  }
+
+  @Test("are listed in indexes, in whatever order and however many they are", arguments: [1, 2, 3])
+  func indexes(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let writer = try RealmWriter(memory: MemoryStorage(name: "rows"))
+    var transaction = try writer.begin()
+    let table = try transaction.addTable("class_Item")
+    let id = try transaction.addColumn(table, ColumnSpec("_id", .int))
+    try transaction.setPrimaryKey(table, id)
+    let group = try transaction.addColumn(table, ColumnSpec("group", .int, isNullable: true))
+    try transaction.addIndex(table, group)
+    _ = try transaction.commit()
+    var objects: [Int64: (key: ObjKey, group: Int64?)] = [:]
+    for count in [3, 900, 4500, 4000] {
+      transaction = try writer.begin()
+      for _ in 0..<count {
+        // Some differ in their upper half only, or belong to the same group.
+        let number = Int64(random.next() % 20_000) | (random.next() % 20 == 0 ? 1 << 40 : 0)
+        let other: Int64? = random.next() % 10 == 0 ? nil : Int64(random.next() % 100_000)
+        let values: [(ColKey, Value)] = [(group, other.map { .int($0) } ?? .null)]
+        if let present = objects[number] {
+          #expect(throws: TransactionError.self) {
+            try transaction.create(table, primaryKey: .int(number), values: values)
+          }
+          switch random.next() % 8 {
+          case 0:
+            try transaction.delete(table, present.key)
+            objects[number] = nil
+          case 1:
+            try transaction.set(table, present.key, group, .int(-number))
+            objects[number]?.group = -number
+          default: break
+          }
+        } else {
+          let made = try transaction.create(table, primaryKey: .int(number), values: values)
+          objects[number] = (made, other)
+        }
+        if random.next() % 64 == 0 {
+          let wanted = Int64(random.next() % 20_000)
+          #expect(try transaction.objectKey(table, primaryKey: .int(wanted)) == objects[wanted]?.key)
+        }
+      }
+      _ = try transaction.commit()
+      let snapshot = try writer.realm.latest()
+      #expect(Verifier(snapshot).problems().isEmpty)
+      let items = try #require(try snapshot.table(table))
+      #expect(items.objectCount == objects.count)
+      let groups = Dictionary(grouping: objects.values) { $0.group }
+      for (number, object) in objects {
+        #expect(try items.objectKey(primaryKey: .int(number)) == object.key)
+        guard let group = object.group else { continue }
+        #expect(try items.objectKeys(where: 1, is: .int(group)) == groups[object.group]?.map(\.key).sorted())
+      }
+      for number in 0..<20_000 as Range<Int64> where objects[number] == nil {
+        #expect(try items.objectKey(primaryKey: .int(number)) == nil)
+      }
     }
   }
 
