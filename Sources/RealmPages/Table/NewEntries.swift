@@ -9,8 +9,6 @@ struct NewEntries {
     let key: ObjKey
   }
 
-  /// The index, as long as nobody changes it; 0 before it was looked for.
-  var root = 0
   private var entries: [Entry] = []
   private var words: Set<Int32> = []
 

@@ -181,6 +181,8 @@ struct SearchIndexEditor {
     let child = min(try present.lowerBound(word), end), childSlot = Slot(parent: ref, index: child + 1)
     let childWord = try present.int(child)
     let split = try change(childSlot, word, child == end ? last : Int32(truncatingIfNeeded: childWord), body)
+    // Only the last child can have got a larger word.
+    if split == nil && child < end { return nil }
     let newWord = Int64(try lastWord(editor.ref(childSlot)))
     if split == nil && newWord == childWord { return nil }
     let keys = try slab.child(ref, 0, arena)

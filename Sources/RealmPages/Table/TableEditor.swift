@@ -1,7 +1,7 @@
 // One table of a write transaction: its schema, and its objects as rows. What links do to other tables is the
 // business of `GroupEditor`. Source: format/2-model.md M2 to M7.
 
-/// What creating an object must know of a column with an index.
+/// What listing an object must know of a column with an index.
 struct IndexedColumn {
   /// In the columns of the table.
   let index: Int
@@ -188,13 +188,13 @@ final class TableEditor {
     primaryKey: (column: ColKey, value: Value)? = nil,
     _ values: [(ColKey, Value)] = []
   ) throws(FormatError) {
-    let isLast = try key.value > largestKey()
-    if !isLast { try writeRows() }
-    waiting.append(key, primaryKey: primaryKey, values)
-    if !isLast {
+    if try key.value <= largestKey() {
+      try writeRows()
       defer { waiting.removeAll() }
+      waiting.append(key, primaryKey: primaryKey, values)
       return try tree.insert(waiting, 0)
     }
+    waiting.append(key, primaryKey: primaryKey, values)
     keyBound = key.value
     if waiting.count >= Cluster.maximumCount || waiting.byteCount >= Self.maximumWaitingBytes { try writeRows() }
   }
@@ -257,7 +257,7 @@ final class TableEditor {
   /// Replaces the value of a scalar column in a row, and nothing else: no links, no index.
   func store(_ place: ClusterTreeEditor.Place, _ column: Column, _ value: ValueView) throws(FormatError) {
     let slot = leafSlot(place, column.key.leafPosition)
-    if column.enumRef != 0 { try editor.materialise(slot, enumRef: column.enumRef) }
+    try editor.materialise(slot, enumRef: column.enumRef)
     try editor.set(slot, place.row, value, column.element, inTree: false)
   }
 
@@ -321,8 +321,7 @@ final class TableEditor {
   /// Has an object listed with others in the index of the column at `position`, if no other value there begins like
   /// this one; else false.
   func listLater(_ key: ObjKey, _ data: IndexData, _ position: Int) throws(FormatError) -> Bool {
-    if newEntries[position].root == 0 { newEntries[position].root = try indexRoot(position) }
-    let root = newEntries[position].root, word = data.key(0)
+    let root = try indexRoot(position), word = data.key(0)
     if root == 0 { return false }
     if try SearchIndex(arena: editor.arena, rootRef: root).entry(root, word) != nil { return false }
     if !newEntries[position].append(word, key) { return false }
@@ -331,7 +330,6 @@ final class TableEditor {
   }
 
   private func writeEntries(_ position: Int) throws(FormatError) {
-    newEntries[position].root = 0
     if newEntries[position].count == 0 { return }
     if let damage = editor.slab.damage { throw damage }
     do throws(FormatError) {

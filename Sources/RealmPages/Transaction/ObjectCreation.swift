@@ -160,11 +160,9 @@ extension GroupEditor {
     _ key: ObjKey
   ) throws(FormatError) -> ObjKey? {
     try primaryKey.value.withView { (value) throws(FormatError) in
-      guard let column = table.indexes.first(where: { $0.key == primaryKey.column }) else {
-        return try table.find(primaryKey: value)
-      }
-      if try table.listLater(key, IndexData(value), column.key.leafPosition) { return nil }
-      guard let index = try table.index(column.key.leafPosition, isFullWord: false) else {
+      let column = table.indexes.first { $0.key == primaryKey.column }
+      if let column, try table.listLater(key, IndexData(value), column.key.leafPosition) { return nil }
+      guard let column, let index = try table.index(column.key.leafPosition, isFullWord: false) else {
         return try table.find(primaryKey: value)
       }
       let other = try index.insertUnique(value, key) { (other) throws(FormatError) in try table.read(other, column) }

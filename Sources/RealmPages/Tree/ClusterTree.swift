@@ -62,7 +62,7 @@ struct ClusterTree {
   let rootRef: Int
 
   /// 256 to the power of 8 is all keys there are.
-  static let maximumDepth = 8
+  fileprivate static let maximumDepth = 8
   /// Clusters that a search looks into. Two will do in a sound file, where none below an inner node is empty.
   private static let maximumVisits = 1000
 
@@ -77,22 +77,8 @@ struct ClusterTree {
 
   /// The largest key, nil if there is none. O(log n).
   func lastKey() throws(FormatError) -> UInt64? {
-    var ref = rootRef, offset: UInt64 = 0
-    for _ in 0...Self.maximumDepth {
-      let node = try arena.refs(ref, slots: 1)
-      if !node.isInner {
-        let cluster = try Cluster(arena, node, offset: offset)
-        return cluster.count == 0 ? nil : try cluster.key(cluster.count - 1)
-      }
-      let last = node.count - 4, starts = try node.child(0)
-      if starts != 0 {
-        offset &+= try arena.integers(starts).unsigned(last)
-      } else {
-        offset &+= UInt64(last) << (8 * UInt64(truncatingIfNeeded: try node.tagged(1)))
-      }
-      ref = try node.child(last + 3)
-    }
-    throw FormatError("a cluster tree of more than \(Self.maximumDepth) levels", ref: rootRef)
+    let cluster = try cluster { (inner, _) in inner.childCount - 1 }
+    return cluster.count == 0 ? nil : try cluster.key(cluster.count - 1)
   }
 
   /// The cluster and row of the first object whose key is not below `key`; nil if there is none. O(log n).
@@ -103,17 +89,28 @@ struct ClusterTree {
 
   /// The cluster and row of the object with this key; nil if there is none. O(log n).
   func place(of key: UInt64) throws(FormatError) -> (cluster: Cluster, row: Int)? {
+    let cluster = try cluster { (inner, offset) throws(FormatError) in
+      key < offset ? 0 : try inner.child(for: key &- offset)
+    }
+    let row = try cluster.lowerBound(key)
+    guard row < cluster.count, try cluster.key(row) == key else { return nil }
+    return (cluster, row)
+  }
+
+  /// The cluster that one way down leads to: `choose` takes a child of each inner node, which begins at the key given.
+  @inline(__always)
+  private func cluster(
+    _ choose: (InnerClusterNode, UInt64) throws(FormatError) -> Int
+  ) throws(FormatError) -> Cluster {
     var ref = rootRef, offset: UInt64 = 0, depth: Int?
     while true {
       let node = try arena.refs(ref, slots: 1)
       guard node.isInner else {
         if let depth, depth != 0 { throw FormatError("a cluster \(depth) levels too high", ref: ref) }
-        let cluster = try Cluster(arena, node, offset: offset), row = try cluster.lowerBound(key)
-        guard row < cluster.count, try cluster.key(row) == key else { return nil }
-        return (cluster, row)
+        return try Cluster(arena, node, offset: offset)
       }
       let inner = try InnerClusterNode(arena, node, depth: depth)
-      let child = key < offset ? 0 : try inner.child(for: key &- offset)
+      let child = try choose(inner, offset)
       offset &+= try inner.start(child)
       depth = inner.level - 1
       ref = try node.child(child + 3)

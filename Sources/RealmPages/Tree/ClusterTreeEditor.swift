@@ -195,11 +195,6 @@ struct ClusterTreeEditor {
     }
   }
 
-  /// Enumerated leaves turn into leaves of strings when they change.
-  private func materialise(_ slot: Slot, _ element: ElementType, _ enumRef: Int) throws(FormatError) {
-    if enumRef != 0 { try editor.materialise(slot, enumRef: enumRef) }
-  }
-
   /// Adds a row between others, or to an empty cluster. Its key is relative to that of the cluster.
   private func insertRow(
     _ cluster: Int,
@@ -255,7 +250,7 @@ struct ClusterTreeEditor {
     for column in columns {
       let slot = Slot(parent: cluster, index: column.position + 1)
       if slab.int(cluster, column.position + 1) == 0 { editor.set(slot, Self.makeColumnLeaf(editor, column)) }
-      if case .scalar(let element, let enumRef) = column.kind { try materialise(slot, element, enumRef) }
+      if case .scalar(_, let enumRef) = column.kind { try editor.materialise(slot, enumRef: enumRef) }
       try body(slot, column)
     }
   }
@@ -279,7 +274,7 @@ struct ClusterTreeEditor {
       let slot = Slot(parent: cluster, index: column.position + 1)
       switch column.kind {
       case .scalar(let element, let enumRef):
-        try materialise(slot, element, enumRef)
+        try editor.materialise(slot, enumRef: enumRef)
         try editor.remove(slot, row, element)
       case .collection, .backlink:
         let ref = try editor.dirty(slot), root = slab.int(ref, row)
@@ -306,8 +301,8 @@ struct ClusterTreeEditor {
       let source = Slot(parent: from, index: column.position + 1), sink = Slot(parent: to, index: column.position + 1)
       switch column.kind {
       case .scalar(let element, let enumRef):
-        try materialise(source, element, enumRef)
-        try materialise(sink, element, enumRef)
+        try editor.materialise(source, enumRef: enumRef)
+        try editor.materialise(sink, enumRef: enumRef)
         _ = try editor.dirty(source)
         _ = try editor.dirty(sink)
         try editor.move(source, from: start, to: sink, element, inTree: false)
@@ -491,8 +486,10 @@ struct ClusterTreeEditor {
 }
 
 extension NodeEditor {
-  /// Turns the leaf in `slot`, if it is enumerated, into one that holds its strings.
+  /// Turns the leaf in `slot`, if it is enumerated, into one that holds its strings. `enumRef` leads to the strings of the
+  /// column, 0 if it has none.
   func materialise(_ slot: Slot, enumRef: Int) throws(FormatError) {
+    if enumRef == 0 { return }
     let old = try arena.node(ref(slot))
     if old.hasRefs || old.scheme != .bits { return }
     let values = try StringLeaf(arena, enumRef)
