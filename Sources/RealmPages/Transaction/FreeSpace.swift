@@ -29,13 +29,22 @@ struct FreeSpace {
   let locked: [FreeRange]
   /// Reusable ranges beyond the limit of an evacuation: nothing is written there.
   private(set) var withheld: [FreeRange] = []
-  /// Small chunks by size in units of 8 bytes: their positions, the lowest last.
-  private var small: [[Int]] = Array(repeating: [], count: smallLimit / 8)
+  /// Small chunks: a linked list for each size, in units of 8 bytes.
+  private var small: [Link] = []
+  /// The first link of each list in `small`, -1 for none.
+  private var first: [Int] = Array(repeating: -1, count: smallLimit / 8)
+  /// The first link that is not in use, -1 for none.
+  private var unused = -1
   /// Which of these lists hold something, a bit each.
   private var present: [UInt64] = Array(repeating: 0, count: smallLimit / 8 / 64)
   private var smallCount = 0
   /// The other chunks, by size, then by position.
   private var large: [(size: Int, position: Int)] = []
+
+  private struct Link {
+    let position: Int
+    var next: Int
+  }
 
   /// A node does not cross a multiple of this.
   static let sectionSize = 1 << 26
@@ -68,8 +77,12 @@ struct FreeSpace {
   var remaining: [FreeRange] {
     var ranges: [FreeRange] = []
     ranges.reserveCapacity(count)
-    for (unit, positions) in small.enumerated() {
-      for position in positions { ranges.append(FreeRange(position: position, size: unit * 8, version: 0)) }
+    for unit in first.indices {
+      var link = first[unit]
+      while link >= 0 {
+        ranges.append(FreeRange(position: small[link].position, size: unit * 8, version: 0))
+        link = small[link].next
+      }
     }
     for chunk in large { ranges.append(FreeRange(position: chunk.position, size: chunk.size, version: 0)) }
     return ranges
@@ -130,13 +143,26 @@ struct FreeSpace {
       }
       unit += word.trailingZeroBitCount
       if unit > last { return nil }
-      if let i = small[unit].lastIndex(where: { Self.place($0, size) + size <= $0 + unit * 8 }) {
-        let chunk = small[unit].remove(at: i)
-        smallCount -= 1
-        if small[unit].isEmpty { present[unit / 64] &= ~(1 << UInt64(unit % 64)) }
-        return split(chunk, unit * 8, size)
-      }
+      if let position = takeLink(unit, size) { return split(position, unit * 8, size) }
       unit += 1
+    }
+    return nil
+  }
+
+  /// Takes the first chunk of a list out of it that has `size` bytes in one section; its position.
+  private mutating func takeLink(_ unit: Int, _ size: Int) -> Int? {
+    var former = -1, link = first[unit]
+    while link >= 0 {
+      let (position, next) = (small[link].position, small[link].next)
+      if Self.place(position, size) + size <= position + unit * 8 {
+        if former >= 0 { small[former].next = next } else { first[unit] = next }
+        if first[unit] < 0 { present[unit / 64] &= ~(1 << UInt64(unit % 64)) }
+        small[link].next = unused
+        unused = link
+        smallCount -= 1
+        return position
+      }
+      (former, link) = (link, next)
     }
     return nil
   }
@@ -190,7 +216,15 @@ struct FreeSpace {
     if size == 0 { return }
     if size < Self.smallLimit {
       let unit = size / 8
-      small[unit].append(position)
+      let link = Link(position: position, next: first[unit])
+      if unused >= 0 {
+        first[unit] = unused
+        unused = small[unused].next
+        small[first[unit]] = link
+      } else {
+        first[unit] = small.count
+        small.append(link)
+      }
       present[unit / 64] |= 1 << UInt64(unit % 64)
       smallCount += 1
       return
