@@ -48,9 +48,14 @@ struct Committer {
       }
       if let damage = slab.damage { throw damage }
       var writer = NodeWriter(slab: slab, storage: storage, free: free, logicalSize: base.logicalSize)
-      let names = writer.write(try slab.node(group.top).child(Slots.names))
-      let tables = writer.write(try slab.node(group.top).child(Slots.tables))
-      let history = writer.write(try slab.node(group.top).child(Slots.history))
+      let roots = try [Slots.names, Slots.tables, Slots.history].map { (slot) throws(FormatError) in
+        try slab.node(group.top).child(slot)
+      }
+      // What every commit replaces lies side by side: it becomes one write, and one hole when nobody needs it any more.
+      // What tables refer to, objects and indexes, lies wherever something of its size was.
+      let levels = [Int.max, 2, .max]
+      writer.gather(roots, levels: levels, Self.reserve(entries: ranges.count + slab.freed.count + 4, evacuation))
+      let written = zip(roots, levels).map { writer.write($0, gathered: $1) }
       if let error = writer.error { throw error }
       let version = base.version + 1
       let freed = FreeRange.joined(
@@ -59,12 +64,13 @@ struct Committer {
       )
       // One chunk takes the three lists, the state of an evacuation and the top array; their widths are chosen so that
       // its place cannot change them.
-      let entries = writer.free.count + freed.count + writer.free.locked.count + writer.free.withheld.count + 10
-      let reserve = (8 + 12 * 8) + 3 * 8 + entries * 24 + 16 + evacuation.maximumSize
-      let place = writer.allocate(reserve + 8)
+      let entries = writer.free.count + freed.count + writer.free.locked.count + writer.free.withheld.count
+      let reserve = Self.reserve(entries: entries, evacuation)
+      let place = writer.allocate(reserve, gathered: true)
       if let error = writer.error { throw error }
+      writer.giveBack()
       if writer.free.gaveUp { evacuation.giveUp() }
-      let chunk = FreeRange(position: place, size: reserve + 8, version: 0)
+      let chunk = FreeRange(position: place, size: reserve, version: 0)
       let unused = writer.free.remaining
       let (withheld, logicalSize) = evacuation.finish(writer.free.withheld, logicalSize: writer.logicalSize, unused)
       ranges = unused + writer.free.locked + withheld + freed + [chunk]
@@ -72,7 +78,7 @@ struct Committer {
       for (range, next) in zip(ranges, ranges.dropFirst()) where range.end > next.position {
         throw FormatError("the \(range.size) bytes from here on overlap others that are free", ref: range.position)
       }
-      let width = max(8, PackedBits.width(Int64(max(writer.logicalSize, place + reserve + 8))))
+      let width = max(8, PackedBits.width(Int64(max(writer.logicalSize, place + reserve))))
       let versionWidth = max(8, PackedBits.width(Int64(version)))
       let topCount = slab.node(group.top).count, topWidth = width == 64 ? 64 : width * 2
       let positions = place, sizes = positions + Node.size(ranges.count, width)
@@ -80,22 +86,22 @@ struct Committer {
       let state = versions + Node.size(ranges.count, versionWidth)
       let top = state + (evacuation.state.isEmpty ? 0 : Node.size(evacuation.state.count, 64))
       let end = top + Node.size(topCount, topWidth)
-      precondition(end < place + reserve + 8, "the reserved chunk is too small")
+      precondition(end < place + reserve, "the reserved chunk is too small")
       let index = ranges.firstIndex { $0.position == place } ?? 0
-      ranges[index] = FreeRange(position: end, size: place + reserve + 8 - end, version: 0)
+      ranges[index] = FreeRange(position: end, size: place + reserve - end, version: 0)
       writer.put(ranges.lazy.map { Int64($0.position) }, width: width, at: positions)
       writer.put(ranges.lazy.map { Int64($0.size) }, width: width, at: sizes)
       writer.put(ranges.lazy.map { Int64(bitPattern: $0.version) }, width: versionWidth, at: versions)
       if !evacuation.state.isEmpty { writer.put(evacuation.state, width: 64, at: state) }
       var elements: [Int64] = (0..<topCount).map { slab.int(group.top, $0) }
-      elements[Slots.names] = Int64(names)
-      elements[Slots.tables] = Int64(tables)
+      elements[Slots.names] = Int64(written[0])
+      elements[Slots.tables] = Int64(written[1])
       elements[Slots.logicalSize] = Int64(logicalSize) << 1 | 1
       elements[Slots.freePositions] = Int64(positions)
       elements[Slots.freeSizes] = Int64(sizes)
       elements[Slots.freeVersions] = Int64(versions)
       elements[Slots.version] = Int64(bitPattern: version) << 1 | 1
-      elements[Slots.history] = Int64(history)
+      elements[Slots.history] = Int64(written[2])
       if topCount > Slots.evacuation { elements[Slots.evacuation] = evacuation.element(stateRef: state) }
       writer.put(elements, width: topWidth, flags: .hasRefs, at: top)
       writer.flush()
@@ -108,6 +114,12 @@ struct Committer {
     } catch {
       throw TransactionError(.format, String(describing: error))
     }
+  }
+
+  /// Enough bytes for free lists of so many entries and what comes to them on the way, the state of an evacuation and a
+  /// top array.
+  private static func reserve(entries: Int, _ evacuation: Evacuation) -> Int {
+    (8 + 12 * 8) + 3 * 8 + (entries + 10) * 24 + 24 + evacuation.maximumSize
   }
 
   /// Makes a written version the one that the header shows, and returns when it is on disk.

@@ -75,14 +75,18 @@ final class GroupEditor {
   /// The dirty node of table names.
   func tableNames() throws(FormatError) -> Int { try slab.child(top, Slots.names, arena) }
 
+  private func tableName(_ slot: Int) throws(FormatError) -> String? {
+    try StringLeaf.short(arena.node(slab.node(top).child(Slots.names)), slot)?.string
+  }
+
   /// The table in `slot`; nil if the slot is free.
   func table(slot: Int) throws(FormatError) -> TableEditor? {
     if slot < tables.count, let table = tables[slot] { return table }
-    let refs = try tableRefs(), names = slab.node(try tableNames())
+    let refs = try tableRefs()
     guard slot < slab.node(refs).count else { return nil }
     let element = slab.int(refs, slot)
     if element == 0 || element & 1 != 0 { return nil }
-    let name = try StringLeaf.short(names, slot)?.string ?? ""
+    let name = try tableName(slot) ?? ""
     let table = try TableEditor(editor, Slot(parent: refs, index: slot), name: name)
     while tables.count <= slot { tables.append(nil) }
     tables[slot] = table
@@ -99,8 +103,8 @@ final class GroupEditor {
 
   /// The table with this stored name; nil if there is none.
   func table(named name: String) throws(FormatError) -> TableEditor? {
-    for slot in 0..<slab.node(try tableRefs()).count {
-      if try StringLeaf.short(slab.node(try tableNames()), slot)?.string == name { return try table(slot: slot) }
+    for slot in 0..<slab.node(try tableRefs()).count where try tableName(slot) == name {
+      return try table(slot: slot)
     }
     return nil
   }

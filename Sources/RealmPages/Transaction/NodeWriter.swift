@@ -11,6 +11,8 @@ struct NodeWriter {
   var logicalSize: Int
   private(set) var error: FileError?
   private let output: WriteBuffer
+  /// Space for what is to lie side by side.
+  private var gathered = 0..<0
   /// The elements of the nodes between the root and the present one: a stack in one array.
   private var elements: [Int64] = []
 
@@ -22,12 +24,13 @@ struct NodeWriter {
     output = WriteBuffer(storage)
   }
 
-  /// Writes the tree at `ref` as far as it is dirty; its ref in the file.
-  mutating func write(_ ref: Int) -> Int {
+  /// Writes the tree at `ref` as far as it is dirty, the first `gathered` levels of it into gathered space; its ref in the
+  /// file.
+  mutating func write(_ ref: Int, gathered levels: Int) -> Int {
     if ref == 0 || !slab.owns(ref) || error != nil { return ref }
     let node = slab.node(ref)
     if !node.hasRefs {
-      let place = allocate(node.byteSize)
+      let place = allocate(node.byteSize, gathered: levels > 0)
       append(node.byteSize, at: place) { target in
         memcpy(target, node.payload - Node.headerSize, Node.headerSize + node.payloadSize)
       }
@@ -37,11 +40,11 @@ struct NodeWriter {
     var width: UInt8 = 0
     for i in 0..<node.count {
       var element = PackedBits.signed(node.payload, node.width, i)
-      if element != 0 && element & 1 == 0 { element = Int64(write(Int(element))) }
+      if element != 0 && element & 1 == 0 { element = Int64(write(Int(element), gathered: max(0, levels - 1))) }
       width = max(width, PackedBits.width(element))
       elements.append(element)
     }
-    let place = allocate(Node.size(node.count, width))
+    let place = allocate(Node.size(node.count, width), gathered: levels > 0)
     put(elements[first...], width: width, flags: node.nodeFlags, at: place)
     elements.removeLast(elements.count - first)
     return place
@@ -57,8 +60,42 @@ struct NodeWriter {
     append(Node.size(elements.count, width), at: place) { Node.write(elements, width: width, flags, to: $0) }
   }
 
-  /// Space for `size` bytes; grows the file if no chunk has them.
-  mutating func allocate(_ size: Int) -> Int {
+  /// Takes space at once for the first levels of some trees and `more` bytes, unless that is much.
+  mutating func gather(_ refs: [Int], levels: [Int], _ more: Int) {
+    let size = zip(refs, levels).reduce(more) { $0 + self.size($1.0, levels: $1.1) }
+    guard size <= Self.maximumGathered, let place = free.take(size) else { return }
+    gathered = place..<place + size
+  }
+
+  private static let maximumGathered = 1 << 16
+
+  /// The bytes of the dirty nodes in the first levels of a tree, or a little more.
+  private func size(_ ref: Int, levels: Int) -> Int {
+    if levels == 0 || ref == 0 || !slab.owns(ref) { return 0 }
+    let node = slab.node(ref)
+    if !node.hasRefs { return node.byteSize }
+    var size = Node.size(node.count, max(node.width, PackedBits.width(Int64(logicalSize))))
+    for i in 0..<node.count {
+      let element = PackedBits.signed(node.payload, node.width, i)
+      if element & 1 == 0 { size += self.size(Int(element), levels: levels - 1) }
+    }
+    return size
+  }
+
+  /// Gives back what is left of that space.
+  mutating func giveBack() {
+    if gathered.isEmpty { return }
+    free.add(gathered.lowerBound, gathered.count)
+    gathered = 0..<0
+  }
+
+  /// Space for `size` bytes, gathered if that is wanted and suffices; grows the file if no chunk has them.
+  mutating func allocate(_ size: Int, gathered isGathered: Bool) -> Int {
+    if isGathered, size <= gathered.count {
+      let place = gathered.lowerBound
+      gathered = place + size..<gathered.upperBound
+      return place
+    }
     while error == nil {
       if let place = free.take(size) { return place }
       // What an evacuation wants to keep free is taken before the file grows.

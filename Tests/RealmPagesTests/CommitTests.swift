@@ -1,0 +1,66 @@
+// Where a commit writes: few places, and the same ones again and again.
+
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Commits")
+struct CommitTests {
+  /// What became of many commits of one property each, in a class of two levels of clusters.
+  private struct Outcome {
+    /// The writes of nodes, commit by commit.
+    var writes: [Int] = []
+    var sizes: [Int] = []
+    var freeRanges: [Int] = []
+  }
+
+  private func commits(_ count: Int, objects: Int) throws -> Outcome {
+    try withTemporaryPath { path in
+      var recording: RecordingStorage?
+      let writer = try RealmWriter(Configuration(path: path), create: true) {
+        let storage = RecordingStorage($0)
+        recording = storage
+        return storage
+      }
+      let storage = try #require(recording)
+      var transaction = try writer.begin()
+      let table = try transaction.addTable("class_Item")
+      let score = try transaction.addColumn(table, ColumnSpec("score", .double))
+      let name = try transaction.addColumn(table, ColumnSpec("name", .string))
+      var keys: [ObjKey] = []
+      for i in 0..<objects {
+        let text = Array("number \(i)".utf8)
+        keys.append(try transaction.create(table, values: [(score, .double(Double(i))), (name, .string(text))]))
+      }
+      _ = try transaction.commit()
+      var outcome = Outcome(), random = SplitMix64(seed: 1)
+      for i in 0..<count {
+        let first = storage.events.count
+        transaction = try writer.begin()
+        try transaction.set(table, keys[random.below(keys.count)], score, .double(Double(i) / 3))
+        _ = try transaction.commit()
+        let nodes = storage.events[first...].prefix { if case .sync = $0 { false } else { true } }
+        let snapshot = try writer.realm.latest()
+        outcome.writes.append(nodes.count)
+        outcome.sizes.append(snapshot.logicalSize)
+        outcome.freeRanges.append(try Committer.ranges(snapshot.arena, snapshot.top).count)
+      }
+      #expect(Verifier(try writer.realm.latest(), isStrict: true).problems(limit: 3) == [])
+      return outcome
+    }
+  }
+
+  @Test("beside the leaf, its cluster and the nodes above it a small commit writes in one place")
+  func places() throws {
+    let outcome = try commits(60, objects: 5000)
+    #expect(outcome.writes.dropFirst(10).allSatisfy { $0 <= 4 }, "\(outcome.writes)")
+  }
+
+  @Test("small commits use the same space again, and do not cut it up")
+  func space() throws {
+    let outcome = try commits(1000, objects: 40_000)
+    #expect(outcome.sizes.last == outcome.sizes[10])
+    #expect(try #require(outcome.freeRanges.last) <= outcome.freeRanges[10] + 20, "\(outcome.freeRanges)")
+  }
+}
