@@ -12,6 +12,7 @@ final class LockFile: @unchecked Sendable {
   let path: String
   let info: UnsafeMutablePointer<clinux_shared_info>
   private let descriptor: Int32
+  private let identity: Identity
 
   /// The layout that this code knows.
   static let layout: UInt16 = 14
@@ -43,6 +44,7 @@ final class LockFile: @unchecked Sendable {
       if isReady && problem == nil {
         descriptor = opened.descriptor
         info = opened.info
+        identity = opened.identity
         return
       }
       clinux_unmap(opened.info, Self.mappedSize)
@@ -68,10 +70,19 @@ final class LockFile: @unchecked Sendable {
     close(descriptor)
   }
 
+  /// What tells a file from all others while it is open.
+  private struct Identity: Equatable {
+    let device: dev_t
+    let inode: ino_t
+
+    init(_ status: stat) { (device, inode) = (status.st_dev, status.st_ino) }
+  }
+
   private struct Opened {
     let descriptor: Int32
     let info: UnsafeMutablePointer<clinux_shared_info>
     let size: Int
+    let identity: Identity
     /// Somebody is about to initialise it.
     var isEmpty: Bool { size == 0 }
   }
@@ -102,7 +113,7 @@ final class LockFile: @unchecked Sendable {
     var status = stat()
     guard fstat(fd, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
     isReady = true
-    return Opened(descriptor: fd, info: info, size: Int(status.st_size))
+    return Opened(descriptor: fd, info: info, size: Int(status.st_size), identity: Identity(status))
   }
 
   /// Takes a flock without waiting; false if somebody's is in the way.
@@ -186,9 +197,8 @@ final class LockFile: @unchecked Sendable {
 
   /// Throws if the file is no longer the one that others find at its path, or was cut: they do not know of us then.
   func checkIsInPlace() throws(SessionError) {
-    var status = stat(), named = stat()
-    guard fstat(descriptor, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
-    let isThere = stat(path, &named) == 0 && named.st_ino == status.st_ino && named.st_dev == status.st_dev
+    var named = stat()
+    let isThere = stat(path, &named) == 0 && Identity(named) == identity
     if !isThere || clinux_mapping_was_cut(info) {
       throw SessionError(
         .inUse,

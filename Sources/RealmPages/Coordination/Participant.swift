@@ -360,12 +360,15 @@ final class Participant: VersionReader {
 
   // MARK: writing
 
-  /// The session, which we do not leave until `endWriting`; nil for a file that we only look at.
+  /// The session, which we do not leave until `endWriting`; nil for a file that we only look at. With the next look at
+  /// the newest version we may find out that the file was replaced, and have another session then.
   func beginWriting() throws(OpenError) -> Session? {
     touch()
     return try state.withLock { state throws(OpenError) in
-      let snapshot = try newest(&state)
-      if state.bystander != nil, RealmWriter.refusal(snapshot) == nil { try convert(&state) }
+      if state.session == nil || state.file?.wasReplaced() ?? false {
+        let snapshot = try newest(&state)
+        if state.bystander != nil, RealmWriter.refusal(snapshot) == nil { try convert(&state) }
+      }
       state.isWriting = state.session != nil
       return state.session
     }

@@ -35,10 +35,24 @@ final class SharedWriter: CommitPlace {
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
   func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot {
+    while true {
+      let (snapshot, session) = try enter(until: deadline, staysOnThread)
+      if snapshot.pin?.session === session { return snapshot }
+      // The file was replaced before we had our turn: it is another file's turn that we have.
+      end()
+    }
+  }
+
+  /// Excludes other writers of the session that we are in. Returns the newest version, and the session: nil, as its
+  /// version has none, for a file that we do not write to.
+  private func enter(
+    until deadline: MonotonicTime,
+    _ staysOnThread: Bool
+  ) throws(TransactionError) -> (Snapshot, Session?) {
     let session: Session
     do throws(OpenError) {
       // No session: a file that is not written to, as the caller finds out.
-      guard let joined = try participant.beginWriting() else { return try participant.latest() }
+      guard let joined = try participant.beginWriting() else { return (try participant.latest(), nil) }
       session = joined
     } catch { throw TransactionError(error) }
     do throws(SessionError) {
@@ -50,7 +64,7 @@ final class SharedWriter: CommitPlace {
       participant.endWriting()
       throw TransactionError(error)
     }
-    do throws(OpenError) { return try participant.latest() } catch {
+    do throws(OpenError) { return (try participant.latest(), session) } catch {
       end()
       throw TransactionError(error)
     }
