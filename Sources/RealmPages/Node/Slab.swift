@@ -49,6 +49,7 @@ final class Slab: @unchecked Sendable {
     self.limit = limit
     firstRef = (limit + 7) & ~7
     blocks = .allocate(capacity: blockCapacity)
+    freed.reserveCapacity(64)
   }
 
   deinit {

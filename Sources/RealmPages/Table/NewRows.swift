@@ -4,20 +4,22 @@
 /// New objects: their keys, and what they have in each column of single values.
 struct NewRows {
   private(set) var keys: [UInt64] = []
-  private var columns: [NewColumn]
+  private let layout: RowLayout
+  // These are made with the first row, for most transactions make none.
+  private var columns: [NewColumn] = []
   /// By leaf position: the place in `columns`, or -1.
-  private let places: [Int]
+  private var places: [Int] = []
 
   /// No rows of a table with these columns.
-  init(_ layout: RowLayout) {
-    var columns: [NewColumn] = [], places = Array(repeating: -1, count: layout.slotCount)
+  init(_ layout: RowLayout) { self.layout = layout }
+
+  private mutating func makeColumns() {
+    places = Array(repeating: -1, count: layout.slotCount)
     for column in layout.columns {
       guard case .scalar(let element, _) = column.kind else { continue }
       places[column.position] = columns.count
       columns.append(NewColumn(element))
     }
-    self.columns = columns
-    self.places = places
   }
 
   var count: Int { keys.count }
@@ -31,6 +33,7 @@ struct NewRows {
     primaryKey: (column: ColKey, value: Value)? = nil,
     _ values: [(ColKey, Value)] = []
   ) {
+    if places.isEmpty { makeColumns() }
     let row = keys.count
     keys.append(UInt64(bitPattern: key.value))
     if let primaryKey { append(primaryKey.value, primaryKey.column, row) }

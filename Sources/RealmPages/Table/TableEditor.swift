@@ -39,11 +39,11 @@ final class TableEditor {
   /// By leaf position: the position in `columns`, or -1.
   @exclusivity(unchecked) private var columnsByLeaf: [Int] = []
   @exclusivity(unchecked) private var columnKeys: [ColKey] = []
-  @exclusivity(unchecked) private var layout = RowLayout([])
+  @exclusivity(unchecked) private var layout = RowLayout.empty
   @exclusivity(unchecked) private var isBumped = false
   /// New rows beyond all others, with ascending keys, that are in no cluster yet.
-  @exclusivity(unchecked) private var waiting = NewRows(RowLayout([]))
-  /// By leaf position: objects that are not listed yet in the index of the column.
+  @exclusivity(unchecked) private var waiting = NewRows(.empty)
+  /// By leaf position: objects that are not listed yet in the index of the column; shorter where none are.
   @exclusivity(unchecked) private var newEntries: [NewEntries] = []
   /// The object that was read last, which exists: what a link leads to is looked up and then checked.
   @exclusivity(unchecked) private var seen: ObjKey?
@@ -92,7 +92,7 @@ final class TableEditor {
       } + backlinks.map { ClusterColumn(position: $0.key.leafPosition, kind: .backlink) }
     )
     waiting = NewRows(layout)
-    newEntries = Array(repeating: NewEntries(), count: columnsByLeaf.count)
+    newEntries = []
   }
 
   /// The position in `columns` of the column with this key; nil if there is none. O(1).
@@ -295,7 +295,7 @@ final class TableEditor {
 
   /// The index of the column at `position` in clusters, or nil if it has none.
   func index(_ position: Int, isFullWord: Bool) throws(FormatError) -> SearchIndexEditor? {
-    if position < newEntries.count { try writeEntries(position) }
+    try writeEntries(position)
     return try indexRoot(position) == 0 ? nil : indexEditor(position, isFullWord)
   }
 
@@ -324,13 +324,14 @@ final class TableEditor {
     let root = try indexRoot(position), word = data.key(0)
     if root == 0 { return false }
     if try SearchIndex(arena: editor.arena, rootRef: root).entry(root, word) != nil { return false }
+    while newEntries.count <= position { newEntries.append(NewEntries()) }
     if !newEntries[position].append(word, key) { return false }
     if newEntries[position].count >= NewEntries.maximumCount { try writeEntries(position) }
     return true
   }
 
   private func writeEntries(_ position: Int) throws(FormatError) {
-    if newEntries[position].count == 0 { return }
+    if position >= newEntries.count || newEntries[position].count == 0 { return }
     if let damage = editor.slab.damage { throw damage }
     do throws(FormatError) {
       try indexEditor(position, false).insert(newEntries[position].takeAll())
@@ -344,7 +345,9 @@ final class TableEditor {
   func find(primaryKey value: ValueView) throws(FormatError) -> ObjKey? {
     guard let primaryKeyIndex else { return nil }
     let column = columns[primaryKeyIndex], position = column.key.leafPosition
-    if newEntries[position].contains(IndexData(value).key(0)) { try writeEntries(position) }
+    if position < newEntries.count, newEntries[position].contains(IndexData(value).key(0)) {
+      try writeEntries(position)
+    }
     let root = try indexRoot(position)
     if root != 0 {
       return try SearchIndex(arena: editor.arena, rootRef: root).first(value) { (found) throws(FormatError) in

@@ -19,14 +19,13 @@ struct HistoryEditor {
     slab.setTagged(top, Slots.historySchema, 1)
     let slot = Slot(parent: top, index: Slots.history)
     let tree = BPlusTreeEditor(group.editor, slot, Self.element)
-    let count = try tree.count()
-    // Entry i leads from version base - count + i to the next.
-    let needed = min(count, Int(base - min(base, oldest)))
-    if needed == 0 {
+    if base <= oldest {
       // Nothing of the old history is asked for: start anew rather than copy.
       try group.editor.clear(slot)
     } else {
-      for _ in 0..<count - needed { try tree.remove(0) }
+      // Entry i leads from version base - count + i to the next.
+      let count = try tree.count()
+      for _ in 0..<max(0, count - Int(clamping: base - oldest)) { try tree.remove(0) }
     }
     try changeset.withView { (view) throws(FormatError) in try tree.insert(tree.count(), .data(view)) }
   }

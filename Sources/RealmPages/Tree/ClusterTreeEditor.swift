@@ -22,6 +22,9 @@ final class RowLayout: Sendable {
   /// The slots of a cluster that has a leaf of each.
   let slotCount: Int
 
+  /// No columns.
+  static let empty = RowLayout([])
+
   init(_ columns: [ClusterColumn]) {
     self.columns = columns
     slotCount = (columns.map(\.position).max() ?? -1) + 2
