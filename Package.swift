@@ -89,7 +89,7 @@ if Context.environment["REALMFS_BENCHMARKS"] != nil {
   package.targets.append(
     .executableTarget(
       name: "WriteBench",
-      dependencies: ["RealmPages"],
+      dependencies: ["RealmPages", "CSQLite"],
       path: "Benchmarks/WriteBench",
       swiftSettings: strict
     )

@@ -20,7 +20,7 @@ large=${BENCH_LIST:-1000000}
 small=${BENCH_OBJECTS:-100000}
 commands=${BENCH_COMMANDS:-300000}
 rounds=${BENCH_ROUNDS:-3}
-only=${BENCH_ONLY:-list list-find cat stat grep class live memory share open import import-csv export backup}
+only=${BENCH_ONLY:-list list-find cat stat grep class live memory insert small share open import import-csv export backup}
 engine=$(dirname "$realmfs")/WriteBench
 
 say() { echo "bench: $*" >&2; }
@@ -184,8 +184,24 @@ measure_memory() {
 # Measures of the engine without a mount; a realm of its own, which commits change.
 measure_engine() {
   local line
-  wanted share || wanted open || return 0
-  [[ -x $engine ]] || { say "$engine is missing: share and open are skipped" && return 0; }
+  wanted insert || wanted small || wanted share || wanted open || return 0
+  [[ -x $engine ]] || { say "$engine is missing: insert, small, share and open are skipped" && return 0; }
+  if wanted insert || wanted small; then
+    say "insert: $large objects in one transaction"
+    line=$("$engine" insert "$work/engine.realm" "$large" "$rounds")
+    if wanted insert; then
+      report insert $(($(grep insert-median <<<"$line" | line_field each_ns) * large / 1000000)) \
+        $(($(grep sqlite-median <<<"$line" | line_field each_ns) * large / 1000000)) ms 1.0 \
+        "$large objects in one transaction / the same rows in SQLite"
+    fi
+  fi
+  if wanted small; then
+    say "small: commits of one property"
+    line=$("$engine" small "$work/engine.realm" 1500)
+    report small $(($(grep '"small"' <<<"$line" | line_field each_ns) / 1000)) \
+      $(($(grep small-bare <<<"$line" | line_field each_ns) / 1000)) us 1.15 \
+      "a commit of one property / its writes and syncs alone"
+  fi
   "$engine" insert "$work/engine.realm" "$small" >/dev/null
   if wanted share; then
     say "share: commits in a shared realm and in one that is not"

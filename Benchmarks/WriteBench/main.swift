@@ -1,7 +1,8 @@
 // Measures the engine's write side and its two hottest reads, without a mount. Prints one JSON line for each measure.
 // docs/BENCHMARKS.md explains the lines.
 //
-//   WriteBench insert FILE N     N objects of six properties in one transaction
+//   WriteBench insert FILE N R   N objects of six properties in one transaction, and the same rows in SQLite, R times
+//                                by turns; with 0 once, and without SQLite
 //   WriteBench small FILE K      K commits of one property each, and the bare writes and syncs that they made
 //   WriteBench share FILE K      K commits in a shared realm, and in one that nobody else can open, in turns
 //   WriteBench open FILE K       opening the realm K times, shared and immutable, until its classes are known
@@ -40,7 +41,26 @@ func text(_ number: Int) -> [UInt8] {
 
 let prefix = Array("string number ".utf8)
 
-func insert(_ path: String, _ count: Int) throws {
+/// What is inserted, beside the primary key.
+struct Row {
+  let name: [UInt8]
+  let score: Double
+  let active: Bool
+  /// Seconds.
+  let created: Int64
+  let blob: [UInt8]
+
+  init(_ number: Int) {
+    name = text(number)
+    score = Double(number) / 3
+    active = number & 1 == 0
+    created = 1_700_000_000 + Int64(number)
+    blob = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 16)
+  }
+}
+
+/// Inserts `count` objects into a new realm and returns the seconds that they took, with and without the commit.
+func insertIntoRealm(_ path: String, _ count: Int) throws -> (all: Double, beforeCommit: Double) {
   unlink(path)
   let writer = try RealmWriter(Configuration(path: path), create: true)
   var transaction = try writer.beginOnThisThread()
@@ -57,17 +77,33 @@ func insert(_ path: String, _ count: Int) throws {
   transaction = try writer.beginOnThisThread()
   var values: [(ColKey, Value)] = [name, score, active, created, blob].map { ($0, .null) }
   for i in 0..<count {
-    values[0].1 = .string(text(i))
-    values[1].1 = .double(Double(i) / 3)
-    values[2].1 = .bool(i & 1 == 0)
-    values[3].1 = .date(Timestamp(seconds: 1_700_000_000 + Int64(i), nanoseconds: 0))
-    values[4].1 = .data([UInt8](repeating: UInt8(truncatingIfNeeded: i), count: 16))
+    let row = Row(i)
+    values[0].1 = .string(row.name)
+    values[1].1 = .double(row.score)
+    values[2].1 = .bool(row.active)
+    values[3].1 = .date(Timestamp(seconds: row.created, nanoseconds: 0))
+    values[4].1 = .data(row.blob)
     _ = try transaction.create(table, primaryKey: .int(Int64(i)), values: values)
   }
   let made = seconds()
   _ = try transaction.commit()
-  let end = seconds()
-  report("insert", end - begin, count, ",\"before_commit\":\(((made - begin) * 1e3).rounded() / 1e3)")
+  return (seconds() - begin, made - begin)
+}
+
+func insert(_ path: String, _ count: Int, rounds: Int) throws {
+  var ours: [Double] = [], peer: [Double] = []
+  for _ in 0..<max(1, rounds) {
+    let (all, beforeCommit) = try insertIntoRealm(path, count)
+    report("insert", all, count, ",\"before_commit\":\((beforeCommit * 1e3).rounded() / 1e3)")
+    ours.append(all)
+    if rounds == 0 { return }
+    peer.append(try insertIntoSQLite(path + ".sqlite", count))
+    report("insert-sqlite", peer[peer.count - 1], count)
+  }
+  let median = ours.sorted()[rounds / 2], peerMedian = peer.sorted()[rounds / 2]
+  report("sqlite-median", peerMedian, count)
+  report("insert-median", median, count, ",\"ratio\":\((median / peerMedian * 1000).rounded() / 1000)")
+  for suffix in ["", "-journal"] { unlink(path + ".sqlite" + suffix) }
 }
 
 func small(_ path: String, _ count: Int) throws {
@@ -81,6 +117,8 @@ func small(_ path: String, _ count: Int) throws {
   transaction.rollback()
   var times: [Double] = [], bare: [Double] = [], bytes = 0
   let replay = try FileReplay(path)
+  // By turns, many at a time: who writes what was just written finds all of it in the processor's caches.
+  var block: [[Step]] = []
   for i in 0..<count {
     let key = ObjKey(Int64(i * 7919 % objects))
     recorder.steps = []
@@ -90,10 +128,15 @@ func small(_ path: String, _ count: Int) throws {
     _ = try transaction.commit()
     times.append(seconds() - begin)
     bytes += recorder.steps.reduce(0) { $0 + $1.bytes.count }
+    block.append(recorder.steps)
+    if block.count < 50 && i < count - 1 { continue }
     // The same bytes at the same places once more: what a program could not do without.
-    let again = seconds()
-    try replay.run(recorder.steps)
-    bare.append(seconds() - again)
+    for steps in block {
+      let again = seconds()
+      try replay.run(steps)
+      bare.append(seconds() - again)
+    }
+    block = []
   }
   times.sort()
   bare.sort()
@@ -185,7 +228,7 @@ func run() throws {
   guard arguments.count > 2 else { throw Usage() }
   let count = arguments.count > 3 ? Int(arguments[3]) ?? 0 : 0
   switch arguments[1] {
-  case "insert": try insert(arguments[2], count)
+  case "insert": try insert(arguments[2], count, rounds: arguments.count > 4 ? Int(arguments[4]) ?? 0 : 0)
   case "small": try small(arguments[2], count)
   case "share": try share(arguments[2], count)
   case "open": try open(arguments[2], count)
