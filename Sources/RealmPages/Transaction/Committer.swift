@@ -52,8 +52,9 @@ struct Committer {
         try slab.node(group.top).child(slot)
       }
       // What every commit replaces lies side by side: it becomes one write, and one hole when nobody needs it any more.
-      // What tables refer to, objects and indexes, lies wherever something of its size was.
-      let levels = [Int.max, 2, .max]
+      // That is the top of each tree, and all of names and history. The rest of objects and indexes lies wherever
+      // something of its size was.
+      let levels = [Int.max, 3, .max]
       writer.gather(roots, levels: levels, Self.reserve(entries: ranges.count + slab.freed.count + 4, evacuation))
       let written = zip(roots, levels).map { writer.write($0, gathered: $1) }
       if let error = writer.error { throw error }
