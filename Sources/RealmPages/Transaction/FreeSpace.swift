@@ -91,7 +91,7 @@ struct FreeSpace {
   /// The number of reusable chunks.
   var count: Int { smallCount + large.count }
 
-  /// Adds space at the end of the file.
+  /// Adds space: what the file has grown by, or what was taken and not used.
   mutating func add(_ position: Int, _ size: Int) {
     if let i = large.firstIndex(where: { $0.position + $0.size == position }) {
       let chunk = large.remove(at: i)

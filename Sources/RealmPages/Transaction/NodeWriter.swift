@@ -24,7 +24,7 @@ struct NodeWriter {
     output = WriteBuffer(storage)
   }
 
-  /// Writes the tree at `ref` as far as it is dirty, the first `gathered` levels of it into gathered space; its ref in the
+  /// Writes the tree at `ref` as far as it is dirty, its first `gathered` levels into gathered space; its ref in the
   /// file.
   mutating func write(_ ref: Int, gathered levels: Int) -> Int {
     if ref == 0 || !slab.owns(ref) || error != nil { return ref }

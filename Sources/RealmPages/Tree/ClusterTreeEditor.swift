@@ -489,8 +489,8 @@ struct ClusterTreeEditor {
 }
 
 extension NodeEditor {
-  /// Turns the leaf in `slot`, if it is enumerated, into one that holds its strings. `enumRef` leads to the strings of the
-  /// column, 0 if it has none.
+  /// Turns the leaf in `slot`, if it is enumerated, into one that holds its strings. `enumRef` leads to the strings of
+  /// the column, 0 if it has none.
   func materialise(_ slot: Slot, enumRef: Int) throws(FormatError) {
     if enumRef == 0 { return }
     let old = try arena.node(ref(slot))
