@@ -1,5 +1,6 @@
 // Search indexes: index keys, words of full-text indexes, and a small index as the vendor's engine wrote it.
 
+import TestSupport
 import Testing
 
 @testable import RealmPages
@@ -20,6 +21,30 @@ struct SearchIndexTests {
     #expect(key(nil, 0) == 0)
     #expect(key("four", 4) == 0x5800_0000)
     #expect(key(bytes: [0xff, 0xff, 0xff, 0xff], 0) == -1)
+  }
+
+  @Test(
+    "of two words that the keys of an index do not tell apart one can go",
+    arguments: [("abc", "abcX"), ("ab", "abX\0"), ("abcd", "abcdX\0\0\0"), ("", "X\0\0\0"), ("XXX", "XXXX")]
+  )
+  func sharedEntries(_ first: String, _ second: String) throws {
+    let writer = try RealmWriter(memory: MemoryStorage(name: "words \(UInt64.random(in: 0...UInt64.max))"))
+    var transaction = try writer.begin()
+    let table = try transaction.addTable("class_Item")
+    let words = try transaction.addColumn(table, ColumnSpec("words", .string, collection: .list, isNullable: true))
+    try transaction.addIndex(table, words)
+    let values: [Value] = [first, second].map { .string(Array($0.utf8)) }
+    let objects = try (0..<3).map { _ in try transaction.create(table, values: [(words, .list(values + [.null]))]) }
+    _ = try transaction.commit()
+    for step in [0, 1, 2] {
+      let snapshot = try writer.realm.latest()
+      #expect(Verifier(snapshot, isStrict: true).problems(limit: 3) == [], "before step \(step)")
+      transaction = try writer.begin()
+      // The second word of the first object, the first of the next, then its other one.
+      try transaction.remove(table, objects[step / 2 + step % 2], words, at: step == 0 ? 1 : 0)
+      _ = try transaction.commit()
+    }
+    #expect(Verifier(try writer.realm.latest(), isStrict: true).problems(limit: 3) == [])
   }
 
   @Test("numbers, identifiers and dates have index keys of their bytes in order")

@@ -559,20 +559,24 @@ struct CollectionEditor {
     try format { () throws(FormatError) in try table.index(column)?.insert(word: Self.word(value), object) }
   }
 
-  /// Takes the object out of the index entry of an element that left the list, unless an equal one is left.
+  /// Takes the object out of the index entry of an element that left the list, unless an equal one is left. Others that
+  /// are found there too stay.
   private func removeWord(_ found: Found, _ value: Value) throws(TransactionError) {
     guard column.index != nil, found.kind == .list, column.collection != nil else { return }
     try format { () throws(FormatError) in
       guard case .list(var list) = try view(found) else { return }
       let word = Self.word(value)
+      var neighbours: [[UInt8]?] = []
       for i in 0..<list.count {
-        switch (try list.value(at: i), word) {
-        case (.string(let other), let word?): if other.unsafeBytes.elementsEqual(word) { return }
-        case (.null, nil): return
-        default: break
-        }
+        let text: ByteView? = if case .string(let text) = try list.value(at: i) { text } else { nil }
+        if !SearchIndexEditor.canShareEntry(text ?? .empty, word ?? []) { continue }
+        let other = text?.bytes
+        if other == word { return }
+        neighbours.append(other)
       }
-      try table.index(column)?.remove(word: word, object)
+      guard let index = try table.index(column) else { return }
+      try index.remove(word: word, object)
+      for other in neighbours { try index.insert(word: other, object) }
     }
   }
 }
