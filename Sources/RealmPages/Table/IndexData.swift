@@ -49,7 +49,8 @@ struct IndexData {
         self.init(.words(value.bitPattern, 0), 8)
       }
     case .decimal128(let value):
-      if let integer = value.integer {
+      // realm-core cuts the fraction off, whatever format/2-model.md M10 says of integral values.
+      if let integer = value.truncated {
         self.init(integer: integer)
       } else {
         self.init(.words(value.low, value.high), 16)
@@ -117,8 +118,8 @@ struct IndexData {
 }
 
 extension Decimal128 {
-  /// The value if it is an integer of magnitude below 2^63.
-  fileprivate var integer: Int64? {
+  /// The value without its fraction if that is an Int64.
+  fileprivate var truncated: Int64? {
     if high & 0x7800_0000_0000_0000 == 0x7800_0000_0000_0000 { return nil }
     // Coefficients that are not canonical count as zero.
     if high & 0x6000_0000_0000_0000 == 0x6000_0000_0000_0000 { return 0 }
@@ -127,17 +128,17 @@ extension Decimal128 {
     if coefficient >= limit || coefficient == 0 { return 0 }
     var exponent = Int(high >> 49 & 0x3fff) - 6176
     while exponent < 0 {
-      let (quotient, remainder) = coefficient.quotientAndRemainder(dividingBy: 10)
-      if remainder != 0 { return nil }
-      coefficient = quotient
+      if coefficient == 0 { return 0 }
+      coefficient /= 10
       exponent += 1
     }
+    let isNegative = high >> 63 != 0, largest = isNegative ? UInt128(Int64.max) + 1 : UInt128(Int64.max)
     while exponent > 0 {
-      if coefficient > UInt128(Int64.max) { return nil }
+      if coefficient > largest { return nil }
       coefficient *= 10
       exponent -= 1
     }
-    if coefficient > UInt128(Int64.max) { return nil }
-    return high >> 63 != 0 ? -Int64(coefficient) : Int64(coefficient)
+    if coefficient > largest { return nil }
+    return Int64(truncatingIfNeeded: isNegative ? 0 &- coefficient : coefficient)
   }
 }

@@ -6,6 +6,8 @@ struct SearchIndexEditor {
   let root: Slot
   /// Every entry ends at the end of its word: indexes of lists of strings, and full-text ones.
   let isFullWord: Bool
+  /// Different values can have the same data: 3 and the decimal 3.7 in a Mixed.
+  let isMixed: Bool
 
   static let maximumCount = 1000
   private static let maximumOffset = 200
@@ -271,7 +273,7 @@ struct SearchIndexEditor {
       // Values in their order, within a value ascending keys.
       let list = listOf(slot, isSingle ? present : nil), value = entry.value
       let (at, isThere) = try position(list, entry.key) { (other) throws(FormatError) in
-        isEqual && offset + 4 <= Self.maximumOffset ? 0 : ValueOrder.compare(try valueOf(other), value)
+        isEqual && !isMixed && offset + 4 <= Self.maximumOffset ? 0 : ValueOrder.compare(try valueOf(other), value)
       }
       if !isThere { try list.insert(at, .int(entry.key.value)) }
       return

@@ -301,7 +301,9 @@ final class TableEditor {
 
   private func indexEditor(_ position: Int, _ isFullWord: Bool) throws(FormatError) -> SearchIndexEditor {
     let root = Slot(parent: try editor.slab.child(top, Slots.indexes, editor.arena), index: position)
-    return SearchIndexEditor(editor: editor, root: root, isFullWord: isFullWord)
+    let column = position < columnsByLeaf.count ? columnsByLeaf[position] : -1
+    let isMixed = column >= 0 && elements[column].type == .mixed
+    return SearchIndexEditor(editor: editor, root: root, isFullWord: isFullWord, isMixed: isMixed)
   }
 
   /// The dirty node of the roots of all indexes, by leaf position.
