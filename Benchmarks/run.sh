@@ -188,7 +188,7 @@ measure_engine() {
   [[ -x $engine ]] || { say "$engine is missing: insert, small, share and open are skipped" && return 0; }
   if wanted insert || wanted small; then
     say "insert: $large objects in one transaction"
-    line=$("$engine" insert "$work/engine.realm" "$large" "$rounds")
+    line=$("$engine" insert "$work/engine.realm" "$large" "$(wanted insert && echo "$rounds" || echo 0)")
     if wanted insert; then
       report insert $(($(grep insert-median <<<"$line" | line_field each_ns) * large / 1000000)) \
         $(($(grep sqlite-median <<<"$line" | line_field each_ns) * large / 1000000)) ms 1.0 \
@@ -202,6 +202,7 @@ measure_engine() {
       $(($(grep small-bare <<<"$line" | line_field each_ns) / 1000)) us 1.15 \
       "a commit of one property / its writes and syncs alone"
   fi
+  wanted share || wanted open || return 0
   "$engine" insert "$work/engine.realm" "$small" >/dev/null
   if wanted share; then
     say "share: commits in a shared realm and in one that is not"
