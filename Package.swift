@@ -36,21 +36,24 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(name: "RealmJSON", dependencies: ["RealmPages"], swiftSettings: strict),
+    .target(name: "RealmNames", dependencies: ["RealmPages", "RealmJSON", "COpenSSL"], swiftSettings: strict),
     .target(
       name: "FileTree",
-      dependencies: ["RealmPages", "RealmJSON", "Threads", "CLinux"],
+      dependencies: ["RealmPages", "RealmJSON", "RealmNames", "Threads", "CLinux"],
       swiftSettings: strict
     ),
     .target(
       name: "RealmTransfer",
-      dependencies: ["RealmPages", "RealmJSON", "FileTree", "Threads", "CSQLite"],
+      dependencies: ["RealmPages", "RealmJSON", "RealmNames", "Threads", "CSQLite"],
       swiftSettings: strict
     ),
     .target(name: "RealmQuery", dependencies: ["RealmPages"], swiftSettings: strict),
     .target(name: "FuseBridge", dependencies: ["FileTree", "Threads", "CFuse", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "realmfs",
-      dependencies: ["RealmPages", "RealmJSON", "FileTree", "FuseBridge", "RealmTransfer", "RealmQuery", "CLinux"],
+      dependencies: [
+        "RealmPages", "RealmJSON", "RealmNames", "FileTree", "FuseBridge", "RealmTransfer", "RealmQuery", "CLinux",
+      ],
       swiftSettings: strict
     ),
     .target(
@@ -77,8 +80,9 @@ let package = Package(
       swiftSettings: strict
     ),
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "RealmNamesTests", dependencies: ["RealmNames", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "RealmQueryTests", dependencies: ["RealmQuery", "TestSupport"], swiftSettings: strict),
-    .testTarget(name: "FileTreeTests", dependencies: ["FileTree", "TestSupport"], swiftSettings: strict),
+    .testTarget(name: "FileTreeTests", dependencies: ["FileTree", "RealmNames", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "CommandTests", dependencies: ["TestSupport", "realmfs"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]

@@ -2,6 +2,7 @@
 // their sizes are exact too.
 
 import RealmJSON
+import RealmNames
 import RealmPages
 import Synchronization
 

@@ -1,6 +1,7 @@
 // statfs: what df shows.
 
 import Glibc
+import RealmNames
 import RealmPages
 
 /// The numbers of the file system as a whole.

@@ -1,6 +1,7 @@
 // From names to inodes, and from inodes to attributes.
 
 import RealmJSON
+import RealmNames
 import RealmPages
 
 extension FileTree {

@@ -1,6 +1,7 @@
 // Names that come, go and move. Only unlinking an object's own name deletes it; programs that save by renaming change
 // the object that has the name.
 
+import RealmNames
 import RealmPages
 
 /// What rename does when the new name exists.

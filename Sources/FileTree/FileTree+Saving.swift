@@ -1,6 +1,7 @@
 // From the bytes of a file to a commit: what a name stands for, and how its text gets into the realm.
 
 import RealmJSON
+import RealmNames
 import RealmPages
 
 /// What saving a file changes.

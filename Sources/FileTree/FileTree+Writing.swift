@@ -3,6 +3,7 @@
 // A handle on an object has bytes of its own, so two programs that write to one object do not mix their texts; each
 // save is a patch, and the last one wins property by property. Handles on a file in memory share its bytes.
 
+import RealmNames
 import RealmPages
 
 /// A file that was made and opened.

@@ -1,6 +1,7 @@
 // What saving `.realm/schema.json` or a file of `.realm/schema` does: the change from the realm's schema to the text's.
 
 import RealmJSON
+import RealmNames
 import RealmPages
 
 enum SchemaSaving {

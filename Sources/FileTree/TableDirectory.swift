@@ -1,6 +1,7 @@
 // One table of one version as a directory: its name, its place in the tree, and how its objects are named.
 
 import RealmJSON
+import RealmNames
 import RealmPages
 import Synchronization
 
@@ -58,14 +59,7 @@ final class TableDirectory: Sendable {
   /// Replaces `name` by the file name of the object that `cursor` stands on.
   func name(of cursor: ObjectCursor, into name: OutputBuffer) throws(FormatError) {
     name.reset()
-    guard let column = namingColumn else {
-      NameEscaping.append(fileOf: cursor.key, to: name)
-      return
-    }
-    // A type that no primary key has: the object key still tells objects apart.
-    if try !NameEscaping.append(fileOf: cursor.value(column), to: name) {
-      NameEscaping.append(fileOf: cursor.key, to: name)
-    }
+    try NameEscaping.append(fileOf: cursor, column: namingColumn, to: name)
   }
 
   /// The object whose file has this name; nil if there is none. Cost O(log n); the first long name of a class, O(n).

@@ -4,9 +4,9 @@
 // key of their target; collections, embedded objects and Mixed values are JSON. `$key` is the object key of a class
 // without primary key.
 
-import FileTree
 import Glibc
 import RealmJSON
+import RealmNames
 import RealmPages
 
 /// Writes CSV: one class as a stream, or a directory with a file for each class.

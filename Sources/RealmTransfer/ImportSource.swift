@@ -1,9 +1,9 @@
 // What an import reads: files of lines or of CSV, or a tree of files, found below a path; then record by record, from
 // any record on.
 
-import FileTree
 import Glibc
 import RealmJSON
+import RealmNames
 import RealmPages
 
 /// The formats of import.

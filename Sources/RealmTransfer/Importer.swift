@@ -4,8 +4,8 @@
 // once more when all objects exist. When records are refused and others shall go on, the batch is begun again without
 // them, because a refused record may have left a part of itself in the transaction.
 
-import FileTree
 import RealmJSON
+import RealmNames
 public import RealmPages
 
 /// A record that was not taken.

@@ -1,8 +1,8 @@
 // JSON Lines: one compact object a line. What a line cannot say by itself stands in members before the properties:
 // `$class` where several classes share a stream, `$key` where a class has no primary key.
 
-import FileTree
 import RealmJSON
+import RealmNames
 import RealmPages
 
 /// Writes JSON Lines: a stream, or a directory with a file for each class.

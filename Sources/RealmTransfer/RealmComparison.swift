@@ -1,8 +1,8 @@
 // What differs between two versions: classes and properties by name, objects by primary key, or by object key where a
 // class has none; values by their texts.
 
-import FileTree
 import RealmJSON
+import RealmNames
 public import RealmPages
 
 /// One difference between two realms, the old and the new one.
@@ -169,11 +169,8 @@ public final class RealmComparison {
   private func fileName(of cursor: ObjectCursor) throws(TransferError) -> String {
     let out = OutputBuffer()
     do throws(FormatError) {
-      if let column = cursor.table.primaryKeyIndex, try NameEscaping.append(fileOf: cursor.value(column), to: out) {
-        return out.string
-      }
+      try NameEscaping.append(fileOf: cursor, column: cursor.table.primaryKeyIndex, to: out)
     } catch { throw .damaged(error.description) }
-    NameEscaping.append(fileOf: cursor.key, to: out)
     return out.string
   }
 }

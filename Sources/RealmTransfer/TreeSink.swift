@@ -1,8 +1,8 @@
 // The files of a mounted tree, byte for byte: a directory for each class, a file for each object.
 
-import FileTree
 import Glibc
 import RealmJSON
+import RealmNames
 import RealmPages
 
 /// Writes a tree of JSON files.
@@ -38,10 +38,7 @@ final class TreeSink: ExportSink {
 
   private func fileName(of cursor: ObjectCursor) throws(FormatError) -> String {
     name.reset()
-    if let column = cursor.table.primaryKeyIndex, try NameEscaping.append(fileOf: cursor.value(column), to: name) {
-      return name.string
-    }
-    NameEscaping.append(fileOf: cursor.key, to: name)
+    try NameEscaping.append(fileOf: cursor, column: cursor.table.primaryKeyIndex, to: name)
     return name.string
   }
 

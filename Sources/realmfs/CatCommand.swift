@@ -5,6 +5,7 @@
 import FileTree
 import Glibc
 import RealmJSON
+import RealmNames
 import RealmPages
 import RealmTransfer
 

@@ -1,6 +1,7 @@
 // Opens the FILE of a command, with its key if one is named, and turns what can fail on the way into exit codes.
 import FileTree
 import RealmJSON
+import RealmNames
 import RealmPages
 
 /// An open realm and its path as given.

@@ -2,6 +2,7 @@
 
 import Foundation
 import RealmJSON
+import RealmNames
 import RealmPages
 import TestSupport
 import Testing

@@ -5,7 +5,7 @@ import RealmJSON
 import RealmPages
 import Testing
 
-@testable import FileTree
+@testable import RealmNames
 
 private func file(_ text: [UInt8]) -> [UInt8] { name(.string(text)) }
 

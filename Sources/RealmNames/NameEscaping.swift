@@ -5,6 +5,7 @@
 // UTF-8. `%null`, `%empty` and `%~` cannot arise from that. A string key whose name would pass 255 bytes becomes the
 // longest prefix of whole characters within 232 bytes, `%~`, and 16 hexadecimal digits of the SHA-256 of the key.
 
+import COpenSSL
 public import RealmJSON
 public import RealmPages
 
@@ -59,10 +60,16 @@ public enum NameEscaping {
 
   // MARK: names of objects
 
+  /// Appends the file name of the object that `cursor` stands on: by the value of `column`, its primary key, or by its
+  /// object key where that is nil or has a type that no primary key has.
+  public static func append(fileOf cursor: ObjectCursor, column: Int?, to out: OutputBuffer) throws(FormatError) {
+    if let column, try append(fileOf: cursor.value(column), to: out) { return }
+    append(fileOf: cursor.key, to: out)
+  }
+
   /// Appends the file name of the object with this primary key to `out`.
   ///
-  /// False, and nothing appended, if no primary
-  /// key can have such a value. No heap allocation while `out` has room.
+  /// False, and nothing appended, if no primary key can have such a value. No heap allocation while `out` has room.
   public static func append(fileOf primaryKey: ValueView, to out: OutputBuffer) -> Bool {
     switch primaryKey {
     case .null: out.append("%null")
@@ -116,15 +123,27 @@ public enum NameEscaping {
     if matches(stem, "%null") { return .key(.null) }
     switch type {
     case .int: return integer(stem).map { .key(.int($0)) }
-    case .objectID: return objectID(stem).map { .key(.objectID($0)) }
-    case .uuid: return uuid(stem).map { .key(.uuid($0)) }
+    case .objectID: return lowerCase(stem).flatMap { ObjectID(text: $0) }.map { .key(.objectID($0)) }
+    case .uuid: return lowerCase(stem).flatMap { UniqueID(text: $0) }.map { .key(.uuid($0)) }
     case .string: return string(stem)
     default: return nil
     }
   }
 
   /// The digest that the name of a long string key bears.
-  public static func digest(of key: RawSpan) -> UInt64 { SHA256.prefix(of: key) }
+  public static func digest(of key: RawSpan) -> UInt64 {
+    var digest: [4 of UInt64] = [0, 0, 0, 0]
+    key.withUnsafeBytes { key in
+      withUnsafeMutableBytes(of: &digest) { digest in
+        _ = SHA256(
+          key.baseAddress?.assumingMemoryBound(to: UInt8.self),
+          key.count,
+          digest.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        )
+      }
+    }
+    return digest[0].bigEndian
+  }
 
   // MARK: escaping
 
@@ -138,7 +157,7 @@ public enum NameEscaping {
     guard let prefixLength else { return }
     out.truncate(to: start + prefixLength)
     out.append("%~")
-    out.append(hex: SHA256.prefix(of: text), digits: 16)
+    out.append(hex: digest(of: text), digits: 16)
   }
 
   /// Appends the escaped text.
@@ -258,21 +277,15 @@ public enum NameEscaping {
     return value
   }
 
-  private static func objectID(_ text: RawSpan) -> ObjectID? {
-    guard text.byteCount == 24, let high = hexadecimal(text.extracting(..<16)),
-      let low = hexadecimal(text.extracting(16...))
-    else { return nil }
-    return ObjectID(high: high, low: UInt32(low))
-  }
-
-  private static func uuid(_ text: RawSpan) -> UniqueID? {
-    guard text.byteCount == 36 else { return nil }
-    for index in [8, 13, 18, 23] where byte(text, index) != UInt8(ascii: "-") { return nil }
-    guard let a = hexadecimal(text.extracting(..<8)), let b = hexadecimal(text.extracting(9..<13)),
-      let c = hexadecimal(text.extracting(14..<18)), let d = hexadecimal(text.extracting(19..<23)),
-      let e = hexadecimal(text.extracting(24...))
-    else { return nil }
-    return UniqueID(high: a << 32 | b << 16 | c, low: d << 48 | e)
+  /// The bytes, unless an upper-case letter is among them, which no name of an identifier has.
+  private static func lowerCase(_ text: RawSpan) -> ArraySlice<UInt8>? {
+    var bytes: [UInt8] = []
+    for index in 0..<text.byteCount {
+      let byte = byte(text, index)
+      if (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) { return nil }
+      bytes.append(byte)
+    }
+    return bytes[...]
   }
 
   /// A number of up to 16 lower-case hexadecimal digits.
@@ -286,12 +299,8 @@ public enum NameEscaping {
   }
 
   private static func hexDigit(_ character: UInt8, upper: Bool) -> UInt8? {
-    switch character {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
-    case UInt8(ascii: "A")...UInt8(ascii: "F") where upper: character - UInt8(ascii: "A") + 10
-    case UInt8(ascii: "a")...UInt8(ascii: "f") where !upper: character - UInt8(ascii: "a") + 10
-    default: nil
-    }
+    let wrongCase = upper ? UInt8(ascii: "a")...UInt8(ascii: "f") : UInt8(ascii: "A")...UInt8(ascii: "F")
+    return wrongCase.contains(character) ? nil : hexadecimalDigit(character)
   }
 
   private static func matches(_ text: RawSpan, _ literal: StaticString) -> Bool {
