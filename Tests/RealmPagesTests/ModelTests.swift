@@ -12,7 +12,7 @@ struct ModelTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let key = EncryptionKey([UInt8](repeating: 7, count: 64))
 
-  /// One history, checked after every commit: sound by the verifier, read back as the model, told of truthfully.
+  /// One history of a new file.
   private func live(seed: UInt64) throws -> (commits: Int, operations: Int) {
     var settings = RandomHistory.Settings()
     if seed % 5 == 0 { settings.encryptionKey = Self.key }
@@ -24,18 +24,23 @@ struct ModelTests {
     }
     return try withTemporaryPath { path in
       var history = RandomHistory(seed: seed, path: path, settings)
-      try history.run { snapshot, before, after in
-        let problems = Verifier(snapshot, isStrict: true).problems(limit: 3)
-        if let first = problems.first { throw RandomHistory.Disagreement(description: "\(first)") }
-        if let difference = try after.difference(from: snapshot) {
-          throw RandomHistory.Disagreement(description: difference)
-        }
-        let changeset = try ChangesetReader(Self.changeset(of: snapshot))
-        if let omission = changeset.omission(before: before, after: after) {
-          throw RandomHistory.Disagreement(description: "the changeset \(omission)")
-        }
-      }
+      try check(&history, isStrict: true)
       return (history.commits, history.operations)
+    }
+  }
+
+  /// Makes a history, checked after every commit: sound by the verifier, read back as the model, told of truthfully.
+  private func check(_ history: inout RandomHistory, isStrict: Bool) throws {
+    try history.run { snapshot, before, after in
+      let problems = Verifier(snapshot, isStrict: isStrict).problems(limit: 3)
+      if let first = problems.first { throw RandomHistory.Disagreement(description: "\(first)") }
+      if let difference = try after.difference(from: snapshot) {
+        throw RandomHistory.Disagreement(description: difference)
+      }
+      let changeset = try ChangesetReader(Self.changeset(of: snapshot))
+      if let omission = changeset.omission(before: before, after: after) {
+        throw RandomHistory.Disagreement(description: "the changeset \(omission)")
+      }
     }
   }
 
@@ -48,6 +53,25 @@ struct ModelTests {
     )
     guard case .data(let bytes) = try entries.value(at: entries.count - 1) else { return [0xff] }
     return bytes.bytes
+  }
+
+  /// Files of the real engine that are small enough for a model of them in a debug build.
+  private static let engineFiles = Fixture.own.filter {
+    $0.name != "synced" && !["items-10k", "strings", "all-types"].contains($0.name)
+  }
+
+  @Test("a file of the real engine holds what random transactions put there", arguments: engineFiles)
+  func engineFile(fixture: Fixture) throws {
+    let seed = Self.environment["SEED"].flatMap(UInt64.init) ?? UInt64(Date().timeIntervalSince1970)
+    var settings = RandomHistory.Settings()
+    settings.commits = Self.environment["MODEL_MODE"] == "soak" ? 100 : 3
+    if fixture.isEncrypted { settings.encryptionKey = try Fixture.key() }
+    do {
+      try withTemporaryFile(fixture.bytes()) { path in
+        var history = try RandomHistory(seed: seed, continuing: path, settings)
+        try check(&history, isStrict: false)
+      }
+    } catch { Issue.record("\(error)\nSEED=\(seed) repeats it") }
   }
 
   @Test("a realm holds what random transactions put there")

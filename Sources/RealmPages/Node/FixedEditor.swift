@@ -97,8 +97,11 @@ extension NodeEditor {
     return size / block * 8 + (size % block == 0 ? 0 : (size % block - 1) / width)
   }
 
-  /// Whether the node counts its bytes.
-  private func isFixed(_ ref: Int) -> Bool { slab.node(ref).scheme == .multiply && slab.node(ref).width == 1 }
+  /// Whether the node counts its bytes. An empty leaf may have width 0: realm-core makes and clears it to that.
+  private func isFixed(_ ref: Int) -> Bool {
+    let node = slab.node(ref)
+    return node.scheme == .multiply && (node.width == 1 || node.count == 0)
+  }
 
   private func fixedSize(_ count: Int, _ width: Int) -> Int { count * width + (count + 7) / 8 }
 
