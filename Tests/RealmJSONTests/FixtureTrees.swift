@@ -24,10 +24,10 @@ struct FixtureTree: Sendable, CustomTestStringConvertible {
   /// They are not part of this package.
   static let sdk = trees(in: shared.appendingPathComponent("sdk"))
 
-  /// Files that old releases of Realm's engine wrote for these tests, formats 2 to 9.
+  /// Files that old releases of Realm's engine wrote for these tests, formats 2 to 10.
   static let ownOld = trees(in: package.appendingPathComponent("Tests/Fixtures/old"), from: 2)
 
-  /// Files of formats 2 to 9, those of Realm's SDKs included.
+  /// Files of formats 2 to 9, those of Realm's SDKs included, and the package's own of format 10.
   static let legacy = ownOld + trees(in: shared.appendingPathComponent("sdk"), from: 2, below: 10)
 
   /// Files that an upgrade is for, formats 2 to 23.

@@ -18,7 +18,7 @@ struct GoldenTreeTests {
   )
   func sdkFiles(_ fixture: FixtureTree) throws { try compare(fixture) }
 
-  @Test("every object of a file of formats 2 to 9 reads as old engines show it", arguments: FixtureTree.legacy)
+  @Test("every object of a file of formats 2 to 10 reads as old engines show it", arguments: FixtureTree.legacy)
   func legacyFiles(_ fixture: FixtureTree) throws { try compare(fixture) }
 
   private func compare(_ fixture: FixtureTree) throws { try fixture.compare(with: fixture.snapshot()) }

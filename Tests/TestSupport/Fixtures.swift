@@ -23,7 +23,7 @@ public struct Fixture: Sendable, CustomStringConvertible {
 
   /// The files of the package.
   public static let own = realms(in: package.appendingPathComponent("Tests/Fixtures"))
-  /// Files of the package that old releases of Realm's engine wrote, formats 2 to 9.
+  /// Files of the package that old releases of Realm's engine wrote, formats 2 to 10.
   public static let old = realms(in: package.appendingPathComponent("Tests/Fixtures/old"))
   /// Larger files that were made in the same way; empty where they are absent.
   public static let large = realms(in: shared.appendingPathComponent("fixtures/made")).filter { file in
@@ -39,10 +39,13 @@ public struct Fixture: Sendable, CustomStringConvertible {
     Fixture(url: package.appendingPathComponent("Tests/Fixtures/\(name).realm"))
   }
 
-  /// The format that the name begins with; 24 where it tells none.
+  /// The format that the name begins or ends with, as in `v9-name` and `name-v10`; 24 where it tells none.
   public var format: Int {
-    guard name.first == "v", let format = Int(name.dropFirst().prefix { $0.isNumber }) else { return 24 }
-    return format
+    let parts = name.split(separator: "-")
+    for part in [parts.first, parts.last] {
+      if let part, part.first == "v", let format = Int(part.dropFirst().prefix { $0.isNumber }) { return format }
+    }
+    return 24
   }
 
   /// The bytes of the file.

@@ -63,7 +63,9 @@ public enum RealmUpgrade {
         return upgrade.group
       }
       let keepsHistory = old.historyType == 2
-      version = VersionWriter(group.editor.arena, topRef: group.top, format: format, keepsHistory: keepsHistory)
+      version = try CopyError.onNodes(of: path) { () throws(FormatError) in
+        try VersionWriter(group, format: format, keepsHistory: keepsHistory)
+      }
     } else {
       let work = try WorkRealm(beside: path, key: key)
       let tables = try CopyError.onNodes(of: path) { () throws(FormatError) in

@@ -18,8 +18,13 @@ struct VersionWriter {
     self.init(snapshot.arena, topRef: snapshot.top.ref, format: snapshot.fileFormat, keepsHistory: keepsHistory)
   }
 
-  /// A version that need not be in a file yet.
-  init(_ arena: Arena, topRef: Int, format: Int, keepsHistory: Bool = true) {
+  /// The version that the tables of `group` are now, in `format`. It is in no file yet.
+  init(_ group: GroupEditor, format: Int, keepsHistory: Bool) throws(FormatError) {
+    try group.finishChanges()
+    self.init(group.editor.arena, topRef: group.top, format: format, keepsHistory: keepsHistory)
+  }
+
+  private init(_ arena: Arena, topRef: Int, format: Int, keepsHistory: Bool) {
     self.arena = arena
     self.topRef = topRef
     self.format = format

@@ -33,7 +33,7 @@ struct Committer {
   func write() throws(TransactionError) -> Result {
     let slab = group.slab, arena = group.editor.arena
     do {
-      try group.writeWaiting()
+      try group.finishChanges()
       try HistoryEditor(group: group).append(group.log.bytes, base: base.version, oldest: oldest)
       var ranges = try Self.ranges(arena, base)
       var evacuation = try Evacuation(group, freeListRef: base.freeRefs[0])

@@ -109,8 +109,12 @@ final class GroupEditor {
     return nil
   }
 
-  /// Writes the new rows that wait in tables.
-  func writeWaiting() throws(FormatError) { for table in tables { try table?.writeWaiting() } }
+  /// Writes what is buffered in tables, new rows and new index entries, so that the tree of nodes below `top` is the
+  /// whole version. Whoever reads that tree calls it first. An error if a change met damage.
+  func finishChanges() throws(FormatError) {
+    for table in tables { try table?.writeWaiting() }
+    if let damage = slab.damage { throw damage }
+  }
 
   /// Forgets a table that was removed.
   func forget(slot: Int) { tables[slot] = nil }
