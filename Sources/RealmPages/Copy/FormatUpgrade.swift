@@ -66,9 +66,7 @@ struct FormatUpgrade {
       slab.setChild(table.top, TableEditor.Slots.indexes, slab.makeInts(.hasRefs))
     }
     let indexes = try table.indexRefs()
-    while slab.node(indexes).count <= column.key.leafPosition {
-      slab.insertInt(indexes, slab.node(indexes).count, 0)
-    }
+    try slab.pad(indexes, to: column.key.leafPosition + 1)
     try group.makeIndex(table, column.key)
   }
 

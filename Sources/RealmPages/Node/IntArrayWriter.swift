@@ -169,6 +169,19 @@ extension Slab {
     setCount(ref, count + 1)
   }
 
+  /// Adds `value` to the end of a dirty integer node until it has `count` elements. An error if it is no such node: in a
+  /// damaged file, a loop that only asks for the count would not end.
+  func pad(_ ref: Int, to count: Int, with value: Int64 = 0) throws(FormatError) {
+    let missing = count - node(ref).count
+    if missing <= 0 { return }
+    if node(ref).scheme != .bits || count > 0xFF_FFFF {
+      let error = FormatError("\(node(ref).count) elements instead of \(count)", ref: ref)
+      note(error)
+      throw error
+    }
+    for index in count - missing..<count { insertInt(ref, index, value) }
+  }
+
   /// Adds `values` to the end of a dirty integer node.
   func appendInts(_ ref: Int, _ values: ArraySlice<Int64>) {
     var needed: UInt8 = 0

@@ -29,7 +29,7 @@ struct MixedEditor {
   init(_ editor: NodeEditor, _ slot: Slot) throws(FormatError) {
     self.editor = editor
     root = try editor.dirty(slot)
-    while editor.slab.node(root).count < Part.count { editor.slab.insertInt(root, editor.slab.node(root).count, 0) }
+    try editor.slab.pad(root, to: Part.count)
   }
 
   private func composite() throws(FormatError) -> Int { try slab.child(root, Part.composite, editor.arena) }
@@ -229,7 +229,7 @@ struct MixedEditor {
       slab.setChild(root, Part.keys, slab.makeInts(repeating: 0, count: count))
     }
     let keys = try slab.child(root, Part.keys, editor.arena)
-    while slab.node(keys).count < count { slab.insertInt(keys, slab.node(keys).count, 0) }
+    try slab.pad(keys, to: count)
     return keys
   }
 

@@ -61,7 +61,7 @@ final class TableEditor {
     self.editor = editor
     self.name = name
     top = try editor.dirty(slot)
-    while editor.slab.node(top).count < Slots.count { editor.slab.insertInt(top, editor.slab.node(top).count, 0) }
+    try editor.slab.pad(top, to: Slots.count)
     key = TableKey(UInt32(truncatingIfNeeded: try editor.slab.node(top).tagged(Slots.key)))
     try reloadSchema()
   }

@@ -73,7 +73,7 @@ struct Committer {
       if writer.free.gaveUp { evacuation.giveUp() }
       let chunk = FreeRange(position: place, size: reserve, version: 0)
       let unused = writer.free.remaining
-      let (withheld, logicalSize) = evacuation.finish(writer.free.withheld, logicalSize: writer.logicalSize, unused)
+      let (withheld, logicalSize) = try evacuation.finish(writer.free.withheld, logicalSize: writer.logicalSize, unused)
       ranges = unused + writer.free.locked + withheld + freed + [chunk]
       ranges.sort { $0.position < $1.position }
       for (range, next) in zip(ranges, ranges.dropFirst()) where range.end > next.position {

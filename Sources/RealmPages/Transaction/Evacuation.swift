@@ -140,7 +140,7 @@ struct Evacuation {
     _ withheld: [FreeRange],
     logicalSize: Int,
     _ unused: [FreeRange]
-  ) -> (withheld: [FreeRange], logicalSize: Int) {
+  ) throws(FormatError) -> (withheld: [FreeRange], logicalSize: Int) {
     var rest = withheld, size = logicalSize
     if limit > 0, let last = withheld.last, withheld.count == 1, last.end == logicalSize {
       // Nothing is left above.
@@ -152,9 +152,7 @@ struct Evacuation {
     if limit == 0 && backoff == 0 && size >= Self.smallestFile && free > 2 * used {
       nextLimit = max(Self.smallestLimit, (used + used / 2 + Self.pageSize - 1) & ~(Self.pageSize - 1))
       // The slot comes with the first evacuation.
-      while group.slab.node(group.top).count <= Slots.evacuation {
-        group.slab.insertInt(group.top, group.slab.node(group.top).count, 0)
-      }
+      try group.slab.pad(group.top, to: Slots.evacuation + 1)
     }
     return (rest, size)
   }

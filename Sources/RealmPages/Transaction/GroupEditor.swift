@@ -37,7 +37,7 @@ final class GroupEditor {
       slab.setChild(top, Slots.tables, slab.makeInts(.hasRefs))
     } else {
       top = try slab.dirty(base.top.ref, arena)
-      while slab.node(top).count < 11 { slab.insertInt(top, slab.node(top).count, 0) }
+      try slab.pad(top, to: Slots.evacuation)
     }
     self.init(NodeEditor(arena: arena, slab: slab), top: top)
   }

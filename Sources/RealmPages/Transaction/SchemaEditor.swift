@@ -264,7 +264,7 @@ extension GroupEditor {
           slab.setChild(table.top, slot, slab.makeInts(slot == TableEditor.Slots.indexes ? .hasRefs : []))
         }
         let array = try slab.child(table.top, slot, editor.arena)
-        while slab.node(array).count <= position { slab.insertInt(array, slab.node(array).count, empty) }
+        try slab.pad(array, to: position + 1, with: empty)
         slab.setInt(array, position, empty)
       }
       try table.reloadSchema()

@@ -171,7 +171,7 @@ struct ClusterTreeEditor {
   /// Adds a column to every cluster, filled by `value` for each row.
   func addColumn(_ column: ClusterColumn) throws(FormatError) {
     try forEachCluster { (cluster, count) throws(FormatError) in
-      while slab.node(cluster).count <= column.position + 1 { slab.insertInt(cluster, slab.node(cluster).count, 0) }
+      try slab.pad(cluster, to: column.position + 2)
       let slot = Slot(parent: cluster, index: column.position + 1)
       try editor.clear(slot)
       editor.set(slot, Self.makeColumnLeaf(editor, column))
@@ -249,7 +249,7 @@ struct ClusterTreeEditor {
     _ cluster: Int,
     _ body: (Slot, ClusterColumn) throws(FormatError) -> Void
   ) throws(FormatError) {
-    while slab.node(cluster).count < layout.slotCount { slab.insertInt(cluster, slab.node(cluster).count, 0) }
+    try slab.pad(cluster, to: layout.slotCount)
     for column in columns {
       let slot = Slot(parent: cluster, index: column.position + 1)
       if slab.int(cluster, column.position + 1) == 0 { editor.set(slot, Self.makeColumnLeaf(editor, column)) }
