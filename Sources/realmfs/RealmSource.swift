@@ -1,5 +1,6 @@
 // Opens the FILE of a command, with its key if one is named, and turns what can fail on the way into exit codes.
 import FileTree
+import Glibc
 import RealmJSON
 import RealmNames
 import RealmPages
@@ -27,14 +28,26 @@ struct RealmSource {
       shared.mode = .shared
       shared.idleTime = nil
       // A lock file that cannot be used is no reason not to read.
-      if let source = try? RealmSource(shared), (try? source.latest()) != nil { return source }
+      do throws(OpenError) {
+        let source = RealmSource(path: shared.path, realm: try Realm(shared))
+        _ = try source.realm.latest()
+        return source
+      } catch {
+        if error.reason == .unreadable(EPERM) { Log.notice("\(error); read without it") }
+      }
     }
     return try RealmSource(configuration)
   }
 
   /// Whether programs have had the realm open together.
   static func hasLockFile(_ path: String) -> Bool {
-    if case .success = System.status(path + ".lock") { true } else { false }
+    var status = stat()
+    return lstat(path + ".lock", &status) == 0
+  }
+
+  private init(path: String, realm: Realm) {
+    self.path = path
+    self.realm = realm
   }
 
   /// Opens a realm.

@@ -93,7 +93,7 @@ final class LockFile: @unchecked Sendable {
     _ deadline: MonotonicTime
   ) throws(SessionError) -> Opened {
     let fd: Int32
-    do throws(FileError) { fd = try Protection.open(path, besideRealm: realm) } catch { throw SessionError(error) }
+    do throws(FileError) { fd = try Protection.openLock(path, besideRealm: realm) } catch { throw SessionError(error) }
     var isReady = false
     defer { if !isReady { close(fd) } }
     guard let memory = clinux_map_writable(fd, mappedSize) else { throw SessionError(FileError("mmap", path, errno)) }

@@ -46,17 +46,20 @@ final class NamedPipe: Sendable {
 
   /// Opens the pipe; nil if it is not there, or something else.
   fileprivate static func open(_ path: String) -> Int32? {
-    let descriptor = Glibc.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+    var status = stat()
+    // Opening a device can have effects.
+    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return nil }
+    let descriptor = Glibc.open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY)
     if descriptor < 0 { return nil }
     if isPipe(descriptor) { return descriptor }
     close(descriptor)
     return nil
   }
 
-  /// Whether the descriptor is a pipe that has a name yet.
+  /// Whether the descriptor is a pipe that has one name: this one.
   private static func isPipe(_ descriptor: Int32) -> Bool {
     var status = stat()
-    return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO && status.st_nlink > 0
+    return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO && status.st_nlink == 1
   }
 }
 

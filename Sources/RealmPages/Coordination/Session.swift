@@ -59,6 +59,10 @@ final class Session: @unchecked Sendable {
   ) throws(OpenError) {
     let path = configuration.path, isInMemory = configuration.inMemoryIdentifier != nil
     let deadline = MonotonicTime.now.advanced(by: Self.patience)
+    do throws(FileError) {
+      try AuxiliaryFile.checkFolder(path + ".management")
+      for pipe in NamedPipe.paths(configuration) { try AuxiliaryFile.checkPipe(pipe) }
+    } catch { throw OpenError(SessionError(error)) }
     let lockFile: LockFile
     do throws(SessionError) { lockFile = try LockFile(realmPath: path, deadline: deadline) } catch {
       throw OpenError(error)

@@ -11,11 +11,14 @@ public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
   public let path: String
   /// The errno.
   public let code: Int32
+  /// What was found instead of what was expected, and what to do; nil if the errno says it all.
+  public let problem: String?
 
-  package init(_ call: String, _ path: String, _ code: Int32) {
+  package init(_ call: String, _ path: String, _ code: Int32, problem: String? = nil) {
     self.call = call
     self.path = path
     self.code = code
+    self.problem = problem
   }
 
   /// A file that could not be opened or made. In a folder that is encrypted and locked names cannot be read, so what is
@@ -33,6 +36,7 @@ public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The path, the call, the system's words for the errno, and a remedy where the words do not suggest one.
   public var description: String {
+    if let problem { return "\(path): \(problem)" }
     let remedy =
       switch code {
       case ENOKEY: " (ENOKEY): the folder is encrypted and locked; unlock it, for example with 'fscrypt unlock'"

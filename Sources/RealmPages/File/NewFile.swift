@@ -23,7 +23,7 @@ final class NewFile {
     self.path = path
     // Of a program that was killed, where it had to name its file.
     let name = path + Self.provisionalSuffix
-    unlink(name)
+    try AuxiliaryFile.removeReplacement(name)
     var descriptor = clinux_open_unnamed(FileHandle.folder(of: path))
     if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
       descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -65,7 +65,7 @@ final class NewFile {
         return
       }
       let name = path + Self.provisionalSuffix
-      unlink(name)
+      try AuxiliaryFile.removeReplacement(name)
       guard clinux_name_file(handle.descriptor, name) == 0 else { throw FileError("link", name, errno) }
       provisionalName = name
     }

@@ -52,14 +52,14 @@ struct Protection {
 
   // MARK: making files
 
-  /// Opens a file beside the realm at `realm` for reading and writing, and makes it, empty, if it is not there.
-  static func open(_ path: String, besideRealm realm: String) throws(FileError) -> Int32 {
+  /// Opens the lock file beside the realm at `realm` for reading and writing, and makes it, empty, if it is not there.
+  /// What is no lock file is refused, and not changed.
+  static func openLock(_ path: String, besideRealm realm: String) throws(FileError) -> Int32 {
     var attempt = 0
     while true {
-      let descriptor = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NOCTTY)
-      if descriptor >= 0 { return descriptor }
+      if let descriptor = try AuxiliaryFile.openLock(path, besideRealm: realm) { return descriptor }
       attempt += 1
-      guard errno == ENOENT, attempt < 100 else { throw FileError(opening: path, errno) }
+      if attempt == 100 { throw FileError(opening: path, ENOENT) }
       do throws(FileError) {
         let file = try NewFile(path: path)
         let code = Protection(beside: realm).apply(to: file.handle.descriptor)
@@ -72,10 +72,10 @@ struct Protection {
     }
   }
 
-  /// Makes a directory beside a realm, if it is not there.
+  /// Makes a directory beside a realm, if it is not there. What is no directory is refused.
   static func makeDirectory(_ path: String, besideRealm realm: String) throws(FileError) {
     if mkdir(path, 0o700) != 0 {
-      if errno == EEXIST { return }
+      if errno == EEXIST { return try AuxiliaryFile.checkFolder(path) }
       throw FileError("mkdir", path, errno)
     }
     let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -87,9 +87,11 @@ struct Protection {
 
   /// Makes a named pipe beside a realm, if there is nothing; false if that is not possible.
   static func makePipe(_ path: String, besideRealm realm: String) -> Bool {
-    if access(path, F_OK) == 0 { return true }
+    var status = stat()
+    if lstat(path, &status) == 0 { return true }
     let provisional = "\(path).\(getpid())"
-    unlink(provisional)
+    // Of a program with this number that was killed here.
+    if lstat(provisional, &status) == 0, status.st_mode & S_IFMT == S_IFIFO { unlink(provisional) }
     guard mkfifo(provisional, 0o600) == 0 else { return false }
     defer { unlink(provisional) }
     let descriptor = Glibc.open(provisional, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)

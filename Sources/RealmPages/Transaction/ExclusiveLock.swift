@@ -10,7 +10,7 @@ final class ExclusiveLock: Sendable {
   init(realmPath: String) throws(TransactionError) {
     let path = realmPath + ".lock"
     let fd: Int32
-    do throws(FileError) { fd = try Protection.open(path, besideRealm: realmPath) } catch {
+    do throws(FileError) { fd = try Protection.openLock(path, besideRealm: realmPath) } catch {
       throw TransactionError(error)
     }
     guard flock(fd, LOCK_EX | LOCK_NB) == 0 else {

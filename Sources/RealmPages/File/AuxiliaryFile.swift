@@ -1,0 +1,146 @@
+// What lies beside a realm under a name that we use must be what we would have made there, before a byte of it changes:
+// a folder can come from anywhere, and a link in it leads to any file. The checks are on open descriptors where
+// something is written, so nothing can be put in the place between check and use.
+
+import CLinux
+import Glibc
+
+/// The checks of files beside a realm.
+enum AuxiliaryFile {
+  /// What a name beside a realm stands for.
+  enum Kind {
+    case lock
+    case pipe
+    case folder
+    case replacement
+
+    var words: String {
+      switch self {
+      case .lock: "the lock file"
+      case .pipe: "a named pipe"
+      case .folder: "a folder"
+      case .replacement: "the new file of a compaction"
+      }
+    }
+  }
+
+  /// Opens the lock file of the realm at `realm` for reading and writing; nil if there is none. Nothing is changed.
+  static func openLock(_ path: String, besideRealm realm: String) throws(FileError) -> Int32? {
+    var attempt = 0
+    while true {
+      var named = stat()
+      if lstat(path, &named) != 0 {
+        if errno == ENOENT { return nil }
+        throw FileError(opening: path, errno)
+      }
+      // Opening a device or a pipe can have effects.
+      guard named.st_mode & S_IFMT == S_IFREG else { throw unsound(path, .lock, type(of: named)) }
+      let descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+      if descriptor < 0 {
+        if errno == ENOENT { return nil }
+        if errno == ELOOP { throw unsound(path, .lock, "a symbolic link") }
+        throw FileError(opening: path, errno)
+      }
+      var isSound = false
+      defer { if !isSound { close(descriptor) } }
+      var status = stat()
+      guard fstat(descriptor, &status) == 0 else { throw FileError("fstat", path, errno) }
+      if let problem = problem(ofLock: descriptor, status, besideRealm: realm) {
+        attempt += 1
+        // Removed a moment ago; or on the way from a provisional name to this one, where that takes two steps.
+        if status.st_nlink != 1, attempt < 20 {
+          usleep(1000)
+          continue
+        }
+        throw unsound(path, .lock, problem)
+      }
+      isSound = true
+      return descriptor
+    }
+  }
+
+  /// Throws unless there is nothing at `path`, or a folder.
+  static func checkFolder(_ path: String) throws(FileError) {
+    guard let status = look(path), status.st_mode & S_IFMT != S_IFDIR else { return }
+    throw unsound(path, .folder, type(of: status))
+  }
+
+  /// Throws unless there is nothing at `path`, or a pipe, or what copying leaves of a pipe.
+  static func checkPipe(_ path: String) throws(FileError) {
+    guard let status = look(path) else { return }
+    let type = status.st_mode & S_IFMT
+    if type == S_IFREG, status.st_size == 0, status.st_nlink == 1 { return }
+    if type != S_IFIFO { throw unsound(path, .pipe, Self.type(of: status)) }
+    if status.st_nlink > 1 { throw unsound(path, .pipe, "a pipe that has other names too (hard links)") }
+  }
+
+  /// Removes what a program left at `path` that was killed while it replaced a realm.
+  static func removeReplacement(_ path: String) throws(FileError) {
+    guard let status = look(path) else { return }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw unsound(path, .replacement, type(of: status)) }
+    if status.st_nlink > 1 { throw unsound(path, .replacement, "a file that has other names too (hard links)") }
+    // What cannot be removed is in the way of the new file, which reports it.
+    unlink(path)
+  }
+
+  /// What is wrong with an open lock file; nil if nothing.
+  private static func problem(ofLock descriptor: Int32, _ status: stat, besideRealm realm: String) -> String? {
+    if status.st_mode & S_IFMT != S_IFREG { return type(of: status) }
+    if status.st_nlink > 1 { return "a file that has other names too (hard links)" }
+    if status.st_nlink == 0 { return "a file that is being removed" }
+    var beside = stat()
+    if stat(realm, &beside) == 0, !canBe(status.st_uid, besideRealm: beside) {
+      return "a file of user \(status.st_uid), who may not write to the realm,"
+    }
+    var head = [UInt8](repeating: 0, count: 24)
+    let count = head.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+    if count < 0 { return "a file that cannot be read (\(String(cString: strerror(errno))))" }
+    return isLock(head: Array(head.prefix(count)), size: Int(status.st_size)) ? nil : "a file of another kind"
+  }
+
+  /// Whether a lock file of this owner is to be expected: who may write to a realm may have made it.
+  private static func canBe(_ owner: uid_t, besideRealm realm: stat) -> Bool {
+    owner == geteuid() || owner == 0 || owner == realm.st_uid || realm.st_mode & 0o022 != 0
+  }
+
+  /// Lock files are small: 40 bytes for each version that somebody reads.
+  private static let largestLock = 16 << 20
+
+  /// Whether bytes can be those of a lock file, of whatever layout, machine and system. The first eight bytes mean the
+  /// same in all of them; a lock file that was never filled is empty or all zeros. Source: format/5-coordination.md 5.2.
+  static func isLock(head: [UInt8], size: Int) -> Bool {
+    if size == 0 { return true }
+    guard head.count >= 8, size <= largestLock else { return false }
+    // A realm may begin like that.
+    if head.count >= 20, head[16..<20].elementsEqual("T-DB".utf8) { return false }
+    let isFilled = head[0], sizes = head[1...2], isCritical = head[3], format = head[4], history = head[5]
+    let layout = Int(head[6]) | Int(head[7]) << 8
+    return isFilled <= 1 && sizes.allSatisfy { $0 <= 128 } && isCritical <= 1 && format <= 64 && history <= 16
+      && layout <= 64
+  }
+
+  private static func look(_ path: String) -> stat? {
+    var status = stat()
+    return lstat(path, &status) == 0 ? status : nil
+  }
+
+  private static func type(of status: stat) -> String {
+    switch status.st_mode & S_IFMT {
+    case S_IFLNK: "a symbolic link"
+    case S_IFREG: "a regular file"
+    case S_IFDIR: "a directory"
+    case S_IFIFO: "a named pipe"
+    case S_IFSOCK: "a socket"
+    default: "a device"
+    }
+  }
+
+  private static func unsound(_ path: String, _ kind: Kind, _ found: String) -> FileError {
+    FileError(
+      "open",
+      path,
+      EPERM,
+      problem: "\(found) where \(kind.words) of the realm belongs; it was not changed: remove it if no program needs it"
+    )
+  }
+}
