@@ -92,7 +92,8 @@ INSTALLED = \
   completions/realmfs.fish:$(PREFIX)/share/fish/vendor_completions.d/realmfs.fish \
   Packaging/realmfs@.service:$(PREFIX)/lib/systemd/user/realmfs@.service \
   $(foreach text,README.md LICENSE CHANGELOG.md,$(text):$(DOCDIR)/$(text)) \
-  $(foreach text,SEMANTICS DURABILITY COOKBOOK TROUBLESHOOTING,docs/$(text).md:$(DOCDIR)/$(text).md)
+  $(foreach text,SEMANTICS DURABILITY COOKBOOK TROUBLESHOOTING,docs/$(text).md:$(DOCDIR)/$(text).md) \
+  $(foreach text,$(notdir $(wildcard docs/format/*.md)),docs/format/$(text):$(DOCDIR)/format/$(text))
 # The names by which mount(8) and umount(8) find the program, and the page that tells of them.
 HELPERS = mount.fuse.realmfs umount.fuse.realmfs
 
@@ -113,7 +114,7 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/realmfs
 	@for pair in $(INSTALLED); do echo "rm -f $(DESTDIR)$${pair#*:}"; rm -f "$(DESTDIR)$${pair#*:}"; done
 	for name in $(HELPERS); do rm -f $(DESTDIR)$(HELPERDIR)/$$name $(DESTDIR)$(MANDIR)/man8/$$name.8; done
-	-rmdir $(DESTDIR)$(DOCDIR)
+	-rmdir $(DESTDIR)$(DOCDIR)/format $(DESTDIR)$(DOCDIR)
 
 deb: release ## a Debian package, .build/realmfs_VERSION_ARCH.deb
 	@Scripts/deb.sh
