@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include "include/process.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -72,24 +74,42 @@ uint32_t clinux_device_minor(dev_t device) { return minor(device); }
 
 void clinux_wipe(void *start, size_t count) { explicit_bzero(start, count); }
 
-static volatile sig_atomic_t interruption;
+static int interruptions[2] = {-1, -1};
+static const int interrupting[] = {SIGINT, SIGTERM, SIGHUP};
 
-static void note(int signal) { interruption = signal; }
+static void pass_on(int number) {
+  int error = errno;
+  unsigned char byte = (unsigned char)number;
+  // A full pipe holds more signals than anyone will read.
+  ssize_t written = write(interruptions[1], &byte, 1);
+  (void)written;
+  errno = error;
+}
 
-void clinux_note_interruptions(void) {
-  static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+static void handle_interruptions(void (*handler)(int)) {
+  for (size_t i = 0; i < sizeof interrupting / sizeof *interrupting; i++) {
     struct sigaction former;
-    if (sigaction(signals[i], NULL, &former) != 0 || former.sa_handler == SIG_IGN) continue;
-    struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
+    if (sigaction(interrupting[i], NULL, &former) != 0 || former.sa_handler == SIG_IGN) continue;
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    sigaction(signals[i], &action, NULL);
+    sigaction(interrupting[i], &action, NULL);
   }
 }
 
-int clinux_interruption(void) { return interruption; }
+int clinux_watch_interruptions(void) {
+  if (interruptions[0] < 0 && pipe2(interruptions, O_CLOEXEC) != 0) return -errno;
+  fcntl(interruptions[1], F_SETFL, O_NONBLOCK);
+  handle_interruptions(pass_on);
+  return interruptions[0];
+}
+
+void clinux_unwatch_interruptions(void) { handle_interruptions(SIG_DFL); }
 
 void clinux_die_of(int number) {
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, number);
   signal(number, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &only, NULL);
   raise(number);
 }

@@ -1,4 +1,7 @@
 // Steps through all objects of a table that can be reached, over damaged places of the tree of clusters.
+//
+// Each step leads to a larger key, and the cursor bounds the clusters that it looks into by the size of the file, so the
+// end comes whatever the file says.
 public import RealmPages
 
 /// A cursor that does not stop at damage.
@@ -8,10 +11,10 @@ public final class RescuingCursor {
   /// The last key that was reached; behind it lies what is still to come.
   public private(set) var last: ObjKey
   private var isLost = false
-  private var rescues = 0
+  private var complaintCount = 0
 
-  /// Damage at more places than this, and the rest is given up.
-  private static let maximumRescues = 1000
+  /// Damage at more places than this is not told.
+  private static let maximumComplaints = 1000
 
   /// A cursor before the first object behind `key`.
   public init(_ table: Table, after key: ObjKey) {
@@ -31,44 +34,24 @@ public final class RescuingCursor {
       if found { last = cursor.key }
       return found
     } catch {
-      rescues += 1
-      let place = last == .none ? "the first objects" : "objects after key \(last)"
-      guard rescues <= Self.maximumRescues, let next = firstReachable() else {
-        complaints.append("\(place) cannot be read: \(error)")
-        return false
-      }
-      complaints.append("\(place) and before key \(next) cannot be read: \(error)")
-      last = next
-      return true
+      return rescue(error, &complaints)
     }
   }
 
-  /// The cursor moves to the first object behind the damage; nil if there is none.
-  ///
-  /// Keys are tried at doubling distances, then the gap is halved, so what is lost is little more than the damaged
-  /// cluster.
-  private func firstReachable() -> ObjKey? {
-    var damaged = last.value
-    var distance: Int64 = 1
-    while true {
-      let (key, overflow) = last.value.addingReportingOverflow(distance)
-      if overflow { return nil }
-      if canSeek(after: key) {
-        var sound = key
-        while sound - damaged > 1 {
-          let middle = damaged + (sound - damaged) / 2
-          if canSeek(after: middle) { sound = middle } else { damaged = middle }
-        }
-        return canSeek(after: sound) && cursor.key != .none ? cursor.key : nil
-      }
-      damaged = key
-      distance = distance.multipliedReportingOverflow(by: 2).overflow ? .max : distance * 2
+  /// Moves to the first object behind the damage; false if there is none.
+  private func rescue(_ first: FormatError, _ complaints: inout [String]) -> Bool {
+    let place = last == .none ? "the first objects" : "objects after key \(last)"
+    var damage: [FormatError] = []
+    // Usually meets the first damage again, and then what else it has to leave out.
+    let found = cursor.seek(after: last) { damage.append($0) }
+    if damage.isEmpty { damage = [first] }
+    let end = found ? " and before key \(cursor.key)" : ""
+    for error in damage {
+      complaintCount += 1
+      if complaintCount <= Self.maximumComplaints { complaints.append("\(place)\(end) cannot be read: \(error)") }
     }
-  }
-
-  /// Whether the tree can be read from `key` on.
-  private func canSeek(after key: Int64) -> Bool {
-    // Only the fact of failure counts here; the caller has the message already.
-    (try? cursor.seek(after: ObjKey(key))) != nil
+    isLost = false
+    if found { last = cursor.key }
+    return found
   }
 }

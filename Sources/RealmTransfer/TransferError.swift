@@ -18,8 +18,6 @@ public enum TransferError: Error, Sendable, CustomStringConvertible {
   case unsuitable(String)
   /// Other programs commit faster than the realm can be read.
   case busy
-  /// The caller asked for an end.
-  case stopped
 
   /// One line for people.
   public var description: String {
@@ -29,7 +27,6 @@ public enum TransferError: Error, Sendable, CustomStringConvertible {
     case .damaged(let text), .missingClass(let text), .unsuitable(let text): text
     case .file(let path, let code): "\(path): \(FileOutput.message(code))"
     case .busy: "other programs commit faster than it can be read; copy the file and read the copy"
-    case .stopped: "interrupted"
     }
   }
 }

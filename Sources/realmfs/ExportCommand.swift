@@ -12,7 +12,6 @@ enum ExportCommand {
     let style = try arguments.jsonStyle()
     let target = arguments.operands.count > 1 ? arguments.operands[1] : "-"
     let source = try RealmSource.pinned(arguments)
-    Interruption.watch()
     if target == "-" {
       if format == .json || format == .sqlite {
         throw arguments.usage("--format \(format.rawValue) needs a name for the result")
@@ -57,10 +56,7 @@ enum ExportCommand {
       exporter.filter = { (table, snapshot) throws(TransferError) in try filter(text, table, snapshot) }
     }
     var progress = Progress("export")
-    exporter.onProgress = { (done, total) throws(TransferError) in
-      progress.show(done, of: total)
-      if Interruption.isRequested { throw .stopped }
-    }
+    exporter.onProgress = { (done, total) in progress.show(done, of: total) }
     exporter.onComplaint = { complaint in Log.error("\(source.path): \(complaint)") }
     let complaints: Int
     do throws(TransferError) { complaints = try exporter.run() } catch {
@@ -108,7 +104,6 @@ extension CommandFailure {
     case .missingClass: self.init(.unreadable, "\(path): \(error)")
     case .file, .unsuitable: self.init(.failure, error.description)
     case .busy: self.init(.inUse, "\(path): \(error)")
-    case .stopped: self.init(.failure, "interrupted: nothing was left behind")
     }
   }
 }

@@ -35,17 +35,10 @@ enum ImportCommand {
       var importer = Importer(writer, from: source, defaultClass: classes.first)
       importer.batchSize = batchSize
       if let rejects { importer.onReject = { (record) throws(TransferError) in try rejects.add(record) } }
-      importer.onProgress = { (done) throws(TransferError) in
-        progress.show(done, of: 0)
-        if Interruption.isRequested { throw .stopped }
-      }
+      importer.onProgress = { (done) in progress.show(done, of: 0) }
       summary = try importer.run()
     } catch {
       progress.clear()
-      if case .stopped = error {
-        let rest = batchSize == nil ? "nothing was changed" : "the batches before this one are committed"
-        throw CommandFailure(.failure, "interrupted: \(rest)")
-      }
       throw CommandFailure(error, path: path)
     }
     progress.clear()

@@ -1,59 +1,88 @@
-// Ctrl-C and SIGTERM during work that would leave something half-made: the work looks here now and then, clears up, and
-// the process ends by the signal as if it had not been caught.
+// Ctrl-C, SIGTERM and SIGHUP during work that leaves something behind: a thread waits for the signal, clears up, and ends
+// the process by it. The work itself need not look, so it ends at once whatever it is doing. Work that leaves nothing
+// behind, not even in the lock file, ends by the signal itself.
+import CLinux
 import Glibc
+import RealmPages
 import Synchronization
+import Threads
 
 /// The wish of the user to stop.
 enum Interruption {
-  private static let signal = Atomic<Int32>(0)
+  private struct State {
+    var cleanups: [(id: Int, action: @Sendable () -> Void)] = []
+    var nextID = 0
+    var isWatching = false
+  }
 
-  /// From now on SIGINT, SIGTERM and SIGHUP are only noted. A signal that was ignored stays so.
+  private static let state = Mutex(State())
+
+  /// The time for clearing up. What waits for other programs is left to them then, as after a crash.
+  private static let patience = Duration.milliseconds(700)
+
+  /// From now on SIGINT, SIGTERM and SIGHUP end the process only after the cleanups, and after it has left the sessions
+  /// of all realms. A signal that was ignored stays so.
   static func watch() {
-    // The value exists before the handler can need it.
-    _ = signal.load(ordering: .relaxed)
-    for number in [SIGINT, SIGTERM, SIGHUP] {
-      var action = sigaction()
-      sigaction(number, nil, &action)
-      if action.isIgnored { continue }
-      action.__sigaction_handler.sa_handler = { number in
-        // A second Ctrl-C finds the usual end.
-        Interruption.signal.store(number, ordering: .relaxed)
-        Glibc.signal(number, SIG_DFL)
-      }
-      // Without SA_RESTART, so that a read from a terminal ends.
-      action.sa_flags = 0
-      sigaction(number, &action, nil)
+    let descriptor = clinux_watch_interruptions()
+    // Without a pipe or a thread the signals end the process at once, as they usually do.
+    if descriptor < 0 { return clinux_unwatch_interruptions() }
+    let isNew = state.withLock { state in
+      defer { state.isWatching = true }
+      return !state.isWatching
     }
+    if !isNew { return }
+    guard let thread = Thread({ wait(on: descriptor) }) else { return clinux_unwatch_interruptions() }
+    thread.detach()
   }
 
   /// Signals have their usual effect again.
-  static func unwatch() {
-    for number in [SIGINT, SIGTERM, SIGHUP] {
-      var action = sigaction()
-      sigaction(number, nil, &action)
-      if !action.isIgnored { Glibc.signal(number, SIG_DFL) }
+  static func unwatch() { clinux_unwatch_interruptions() }
+
+  /// Has `action` run before a signal ends the process, on another thread than the work, which goes on meanwhile; the
+  /// last one registered runs first.
+  static func cleaning(_ action: @escaping @Sendable () -> Void) -> Cleanup {
+    state.withLock { state in
+      state.nextID += 1
+      state.cleanups.append((state.nextID, action))
+      return Cleanup(id: state.nextID)
     }
   }
 
-  /// Whether a signal has come.
-  static var isRequested: Bool { signal.load(ordering: .relaxed) != 0 }
+  /// An action for the case of an interruption, until the value goes.
+  struct Cleanup: ~Copyable {
+    fileprivate let id: Int
 
-  /// Ends the work if a signal has come.
-  static func check() throws(CommandFailure) {
-    if isRequested { throw CommandFailure(.failure, "interrupted: nothing was left behind") }
+    deinit {
+      let id = id
+      state.withLock { state in state.cleanups.removeAll { $0.id == id } }
+    }
   }
 
-  /// Ends the process by the signal that has come, if one has.
-  static func endProcess() {
-    let number = signal.load(ordering: .relaxed)
-    if number == 0 { return }
-    Glibc.signal(number, SIG_DFL)
-    raise(number)
+  /// Waits for a signal and ends the process by it.
+  private static func wait(on descriptor: Int32) {
+    var byte: UInt8 = 0
+    var count: Int
+    repeat { count = read(descriptor, &byte, 1) } while count < 0 && errno == EINTR
+    if count != 1 { return }
+    let deadline = MonotonicTime.now.advanced(by: patience)
+    // On a further thread, because what is cleared up may wait for a lock.
+    if let thread = Thread(clearUp) {
+      thread.detach()
+      end.locked { while !isClear.load(ordering: .relaxed), end.wait(until: deadline) {} }
+    }
+    clinux_die_of(Int32(byte))
   }
-}
 
-extension sigaction {
-  fileprivate var isIgnored: Bool {
-    sa_flags & SA_SIGINFO == 0 && unsafeBitCast(__sigaction_handler.sa_handler, to: Int.self) == 1
+  private static let end = Monitor()
+  private static let isClear = Atomic(false)
+
+  @Sendable private static func clearUp() {
+    let cleanups = state.withLock { $0.cleanups }
+    for (_, action) in cleanups.reversed() { action() }
+    Realm.leaveSessions()
+    end.locked {
+      isClear.store(true, ordering: .relaxed)
+      end.wakeAll()
+    }
   }
 }

@@ -38,7 +38,6 @@ struct Migration {
     do throws(CopyError) {
       result = try RealmCopy.exchange(configuration, byCopyIn: folder) { (copy) throws(CommandFailure) in
         try migrate(copy, in: folder)
-        try Interruption.check()
         return true
       }
     } catch { throw CommandFailure(error, path: path) }
@@ -53,6 +52,8 @@ struct Migration {
       throw CommandFailure(error, path: configuration.path)
     }
     let old = try mountPoint("old", in: folder), new = try mountPoint("new", in: folder)
+    let cleanup = Interruption.cleaning { for point in [new, old] { MountPoint.detach(point) } }
+    defer { withExtendedLifetime(cleanup) {} }
     try mount(configuration.path, on: old, options: ["--immutable"])
     defer { MountPoint.detach(old) }
     try mount(copy, on: new, options: [])

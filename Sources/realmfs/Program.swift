@@ -11,7 +11,6 @@ enum Program {
       return try dispatch(words.dropFirst()).rawValue
     } catch {
       if !error.message.isEmpty { Log.error(error.message) }
-      Interruption.endProcess()
       return error.code.rawValue
     }
   }

@@ -1,6 +1,4 @@
-// What long work shows on a terminal, and how an interruption ends it. Elsewhere nothing is shown: standard error is
-// for what went wrong.
-import CLinux
+// What long work shows on a terminal. Elsewhere nothing is shown: standard error is for what went wrong.
 import Glibc
 import RealmPages
 
@@ -12,14 +10,11 @@ final class ProgressLine {
   private var lastShown = 0.0
   private var width = 0
 
-  /// `title` says what is being done. From now on signals that end the program are noted only.
-  init(_ title: String) {
-    self.title = title
-    clinux_note_interruptions()
-  }
+  /// `title` says what is being done.
+  init(_ title: String) { self.title = title }
 
-  /// Shows how far the work is; false when the user wants it to end.
-  func show(_ done: Int, of total: Int) -> Bool {
+  /// Shows how far the work is.
+  func show(_ done: Int, of total: Int) {
     let time = Self.now() - start
     if isShown, time - lastShown >= 0.2, total > 0 {
       lastShown = time
@@ -27,7 +22,6 @@ final class ProgressLine {
       let left = Int(Double(max(0, total - done)) / max(rate, 1)) + 1
       write("\(title): \(min(100, done * 100 / total)) %, \(Int(rate / 1e6)) MB/s, \(left) s left")
     }
-    return clinux_interruption() == 0
   }
 
   /// Takes the line away.
@@ -51,23 +45,23 @@ final class ProgressLine {
 }
 
 extension ProgressLine {
-  /// Runs `body` with a line of progress, and turns its failure into the command's. A user who interrupts the work sees
-  /// the program end by that signal.
+  /// Runs `body` with a line of progress, and turns its failure into the command's. An interruption ends the program;
+  /// what it was making has no name yet, or loses it.
   static func during<R>(
     _ title: String,
     _ path: String,
     _ body: (@escaping CopyObserver) throws(CopyError) -> R
   ) throws(CommandFailure) -> R {
     let line = ProgressLine(title)
+    let cleanup = Interruption.cleaning { NewFile.removeUnfinished() }
+    Interruption.watch()
+    defer { withExtendedLifetime(cleanup) {} }
     do throws(CopyError) {
       defer { line.end() }
-      return try body { line.show($0, of: $1) }
-    } catch {
-      if error.reason == .cancelled {
-        Log.notice(error.description)
-        clinux_die_of(clinux_interruption())
+      return try body { done, total in
+        line.show(done, of: total)
+        return true
       }
-      throw CommandFailure(error, path: path)
-    }
+    } catch { throw CommandFailure(error, path: path) }
   }
 }

@@ -31,6 +31,8 @@ struct RealmSource {
       do throws(OpenError) {
         let source = RealmSource(path: shared.path, realm: try Realm(shared))
         _ = try source.realm.latest()
+        // An interruption must not leave the version pinned that we read.
+        Interruption.watch()
         return source
       } catch {
         if error.reason == .unreadable(EPERM) { Log.notice("\(error); read without it") }

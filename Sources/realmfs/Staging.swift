@@ -12,6 +12,7 @@ struct Staging: ~Copyable {
   private let directory: String
   /// Where to make it.
   let path: String
+  private let cleanup: Interruption.Cleanup
 
   /// What a target may be before it is published.
   enum Requirement {
@@ -41,6 +42,10 @@ struct Staging: ~Copyable {
     self.parent = parent
     directory = made
     path = made + "/" + name
+    cleanup = Interruption.cleaning {
+      Self.remove(made)
+      Log.error("interrupted: nothing was left behind")
+    }
     Interruption.watch()
   }
 
@@ -63,7 +68,6 @@ struct Staging: ~Copyable {
 
   /// Gives the file its name; nothing that got this name meanwhile is replaced.
   consuming func publishFile() throws(CommandFailure) {
-    try Interruption.check()
     if link(path, target) != 0 {
       let code = errno
       // Some file systems have no links.
@@ -74,7 +78,6 @@ struct Staging: ~Copyable {
 
   /// Gives the directory its name, in place of an empty one.
   consuming func publishDirectory() throws(CommandFailure) {
-    try Interruption.check()
     if rename(path, target) != 0 { throw failure(errno) }
     syncParent()
   }
@@ -90,11 +93,14 @@ struct Staging: ~Copyable {
     close(descriptor)
   }
 
-  /// Removes what is at a path with everything in it, as far as that is possible.
+  /// Removes what is at a path with everything in it, as far as that is possible. Work that was interrupted may still
+  /// add to it: then once more.
   private static func remove(_ path: String) {
-    if unlink(path) == 0 { return }
-    // What cannot be listed cannot be emptied either.
-    for name in (try? DirectoryListing.names(in: path)) ?? [] { remove(path + "/" + name) }
-    rmdir(path)
+    for _ in 0..<10 {
+      if unlink(path) == 0 { return }
+      // What cannot be listed cannot be emptied either.
+      for name in (try? DirectoryListing.names(in: path)) ?? [] { remove(path + "/" + name) }
+      if rmdir(path) == 0 || errno != ENOTEMPTY { return }
+    }
   }
 }

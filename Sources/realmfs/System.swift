@@ -40,7 +40,7 @@ enum System {
     var chunk = [UInt8](repeating: 0, count: 1 << 18)
     while true {
       let count = read(descriptor, &chunk, chunk.count)
-      if count < 0 && errno == EINTR && !Interruption.isRequested { continue }
+      if count < 0 && errno == EINTR { continue }
       if count < 0 { throw Errno(code: errno) }
       if count == 0 { return content }
       content += chunk[..<count]
@@ -110,6 +110,10 @@ enum System {
     arguments.append(nil)
     var child: pid_t = 0
     guard posix_spawnp(&child, words[0], nil, nil, arguments, environ) == 0 else { return nil }
+    let started = child
+    // Who interrupts the work means what it has begun, too.
+    let cleanup = Interruption.cleaning { kill(started, SIGTERM) }
+    defer { withExtendedLifetime(cleanup) {} }
     return wait(for: child)
   }
 

@@ -10,7 +10,7 @@ enum WatchCommand {
     Interruption.watch()
     let output = StandardOutput()
     var known = try state(source)
-    while !Interruption.isRequested {
+    while true {
       if !source.realm.waitForChange(since: known.snapshot, timeout: .milliseconds(500)) { continue }
       let next = try state(source)
       // A version that came between is not seen; what it changed is.
@@ -26,7 +26,6 @@ enum WatchCommand {
         if status != 0 { Log.error("the command ended with status \(status.map(String.init) ?? "unknown")") }
       }
     }
-    return .done
   }
 
   private static func state(_ source: RealmSource) throws(CommandFailure) -> WatchedState {

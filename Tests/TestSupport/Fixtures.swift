@@ -25,6 +25,8 @@ public struct Fixture: Sendable, CustomStringConvertible {
   public static let own = realms(in: package.appendingPathComponent("Tests/Fixtures"))
   /// Files of the package that old releases of Realm's engine wrote, formats 2 to 10.
   public static let old = realms(in: package.appendingPathComponent("Tests/Fixtures/old"))
+  /// Hostile and broken files of the package, without trees.
+  public static let damaged = realms(in: package.appendingPathComponent("Tests/Fixtures/damaged"))
   /// Larger files that were made in the same way; empty where they are absent.
   public static let large = realms(in: shared.appendingPathComponent("fixtures/made")).filter { file in
     !own.contains { $0.name == file.name }

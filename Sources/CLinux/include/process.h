@@ -33,11 +33,12 @@ uint32_t clinux_device_minor(dev_t device);
 /// Overwrites memory that held a secret; the compiler cannot drop it.
 void clinux_wipe(void *start, size_t count);
 
-/// From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, only make clinux_interruption tell.
-void clinux_note_interruptions(void);
+/// From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, do nothing but write their number, one byte, into a
+/// pipe. The end to read it from, the same at each call, or -errno.
+int clinux_watch_interruptions(void);
 
-/// The signal of clinux_note_interruptions that came last; 0 if none did.
-int clinux_interruption(void);
+/// These signals end the process again.
+void clinux_unwatch_interruptions(void);
 
-/// Ends the process by `signal`, as if nobody had caught it.
+/// Ends the process by `signal`, as if it had not been caught.
 void clinux_die_of(int signal);

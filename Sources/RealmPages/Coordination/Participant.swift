@@ -39,6 +39,8 @@ final class Participant: VersionReader {
     /// Where commits go.
     var storage: (any Storage)?
     var isWriting = false
+    /// Whether the process is about to end.
+    var isOver = false
     var calls = 0
   }
 
@@ -57,10 +59,33 @@ final class Participant: VersionReader {
     try configuration.check()
     touch()
     try state.withLock { state throws(OpenError) in try enter(&state, over: wrap) }
+    Self.all.withLock { $0.append(Listed(participant: self)) }
   }
 
   /// Without snapshots that are still in use, we are gone when this returns, so that the file can be replaced.
-  deinit { state.withLock { $0.session }?.finishWork() }
+  deinit {
+    state.withLock { $0.session }?.finishWork()
+    Self.all.withLock { $0.removeAll { $0.participant == nil } }
+  }
+
+  private struct Listed: Sendable { weak var participant: Participant? }
+
+  /// Those of this process.
+  private static let all = Mutex<[Listed]>([])
+
+  /// Leaves all sessions for good, so that no version stays pinned: for a process that ends while threads are still at
+  /// work. What they read after that is not current. One in a transaction stays, and is to others as after a crash.
+  static func leaveAll() {
+    for listed in all.withLock({ $0 }) { listed.participant?.leaveForGood() }
+  }
+
+  private func leaveForGood() {
+    state.withLock { state in
+      if state.isWriting { return }
+      state.isOver = true
+      leave(&state)
+    }
+  }
 
   private func touch() { lastUse.store(MonotonicTime.coarse.nanoseconds, ordering: .relaxed) }
 
@@ -204,6 +229,7 @@ final class Participant: VersionReader {
   }
 
   private func enter(_ state: inout State, over wrap: (any Storage) -> any Storage = { $0 }) throws(OpenError) {
+    if state.isOver { throw OpenError(.inUse, "\(configuration.path): the process is about to end") }
     (state.bystander, state.session, state.snapshot, state.space) = (nil, nil, nil, nil)
     if configuration.inMemoryIdentifier == nil { return try takePlace(&state, over: wrap) }
     try InMemoryFolder.locked { () throws(OpenError) in try takePlace(&state, over: wrap) }

@@ -4,15 +4,24 @@
 
 import CLinux
 import Glibc
+import Synchronization
 
 /// A file on its way to `path`.
-final class NewFile {
+package final class NewFile {
   /// Where the file will be.
   let path: String
   /// The file, for writing. Its messages speak of `path`.
   let handle: FileHandle
   /// The name that the file has meanwhile, if it needs one.
   private var provisionalName: String?
+
+  /// The provisional names that this process has given.
+  private static let unfinished = Mutex<Set<String>>([])
+
+  /// Removes what this process is making under a name: for one that ends in the middle of it.
+  package static func removeUnfinished() {
+    for name in unfinished.withLock({ $0 }) { unlink(name) }
+  }
 
   /// What is added to `path` for the moment in which a file replaces another. Realm's own compaction uses this name
   /// too, and removes a file that it finds there.
@@ -26,8 +35,15 @@ final class NewFile {
     try AuxiliaryFile.removeReplacement(name)
     var descriptor = clinux_open_unnamed(FileHandle.folder(of: path))
     if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
+      Self.unfinished.withLock { _ = $0.insert(name) }
       descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-      if descriptor >= 0 { provisionalName = name }
+      if descriptor >= 0 {
+        provisionalName = name
+      } else {
+        let error = errno
+        Self.unfinished.withLock { _ = $0.remove(name) }
+        errno = error
+      }
     }
     guard descriptor >= 0 else { throw FileError(opening: path, errno) }
     handle = try FileHandle(adopting: descriptor, path: path)
@@ -35,6 +51,7 @@ final class NewFile {
 
   deinit {
     if let provisionalName { unlink(provisionalName) }
+    Self.unfinished.withLock { _ = $0.remove(path + Self.provisionalSuffix) }
   }
 
   /// Gives the file the mode, owner, group and attributes of another. Where the group cannot be kept, the group gets no
@@ -66,6 +83,7 @@ final class NewFile {
       }
       let name = path + Self.provisionalSuffix
       try AuxiliaryFile.removeReplacement(name)
+      Self.unfinished.withLock { _ = $0.insert(name) }
       guard clinux_name_file(handle.descriptor, name) == 0 else { throw FileError("link", name, errno) }
       provisionalName = name
     }
@@ -74,5 +92,6 @@ final class NewFile {
       throw FileError("rename", path, errno)
     }
     provisionalName = nil
+    Self.unfinished.withLock { _ = $0.remove(name) }
   }
 }

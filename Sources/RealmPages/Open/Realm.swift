@@ -32,6 +32,10 @@ public final class Realm: Sendable {
     }
   }
 
+  /// Leaves the sessions of all realms that this process has open, but for those in which it writes. For a process that
+  /// is about to end: nothing can be read afterwards.
+  package static func leaveSessions() { Participant.leaveAll() }
+
   /// Shows what a reader finds.
   init(_ configuration: Configuration, _ reader: any VersionReader, _ lock: ExclusiveLock? = nil) {
     self.configuration = configuration

@@ -23,8 +23,8 @@ public final class ObjectCursor {
   @exclusivity(unchecked) private var rowCount = 0
   /// Whether the keys of the present cluster follow each other without a gap.
   @exclusivity(unchecked) private var isCompact = false
-  /// Clusters entered by `next`; a damaged tree that leads in circles ends here.
-  @exclusivity(unchecked) private var visited = 0
+  /// The clusters that a walk with `next` has looked into; one through a damaged tree that leads in circles ends here.
+  @exclusivity(unchecked) private var search = ClusterTree.Search()
   /// By position in `table.columns`: the readers of a table of formats 2 to 9.
   private var legacyReaders: [LegacyReader?] = []
 
@@ -38,6 +38,7 @@ public final class ObjectCursor {
   /// Moves to the object with this key; false (and on no object) if it does not exist. Also finds tombstones. O(log n),
   /// O(1) when the object shares the present cluster.
   public func seek(_ key: ObjKey) throws(FormatError) -> Bool {
+    if key <= self.key { search.clusters = 0 }
     if let rows = table.legacyRows { return stand(on: key.value, of: rows) }
     let wanted = UInt64(bitPattern: key.value)
     if let cluster, isInTombstones == (key.value < 0), cluster.count > 0 {
@@ -59,6 +60,26 @@ public final class ObjectCursor {
 
   /// Moves to the first live object whose key is greater than `key`; false if there is none. O(log n).
   public func seek(after key: ObjKey) throws(FormatError) -> Bool {
+    if key < self.key { search.clusters = 0 }
+    return try advance(after: key)
+  }
+
+  /// Does the same, but goes on behind what cannot be read, and calls `onDamage` for it. True always leads to a larger
+  /// key, and the end comes after no more clusters than the file has room for.
+  package func seek(after key: ObjKey, onDamage: @escaping (FormatError) -> Void) -> Bool {
+    search.onDamage = onDamage
+    defer { search.onDamage = nil }
+    do throws(FormatError) { return try advance(after: key) } catch {
+      onDamage(error)
+      leave()
+      return false
+    }
+  }
+
+  /// More clusters than a sound table has: each takes at least 16 bytes for itself and 8 for each property.
+  private var maximumClusters: Int { 64 + 2 * table.arena.maximumNodes / (2 + table.columns.count) }
+
+  private func advance(after key: ObjKey) throws(FormatError) -> Bool {
     guard key.value < Int64.max else {
       leave()
       return false
@@ -66,7 +87,11 @@ public final class ObjectCursor {
     if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
     let wanted = UInt64(max(0, key.value + 1))
     if let damage = table.damage { throw damage }
-    guard let (cluster, row) = try located({ () throws(FormatError) in try table.objects.first(notBelow: wanted) })
+    if search.clusters > maximumClusters {
+      throw FormatError("more clusters than the file has room for", place: "table \(table.name)")
+    }
+    guard
+      let (cluster, row) = try located({ () throws(FormatError) in try table.objects.first(notBelow: wanted, &search) })
     else {
       leave()
       return false
@@ -93,11 +118,8 @@ public final class ObjectCursor {
       return true
     }
     if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
-    visited += 1
-    if visited > table.arena.maximumNodes {
-      throw FormatError("more clusters than the file has room for", place: "table \(table.name)")
-    }
-    return try seek(after: key)
+    if key == .none { search.clusters = 0 }
+    return try advance(after: key)
   }
 
   /// Moves to the next live object whose property at `index` of `table.columns` passes the test; false at the end. What

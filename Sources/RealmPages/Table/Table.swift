@@ -107,7 +107,7 @@ public final class Table: Sendable {
   /// Reads a table of formats 2 to 9. `pkTable` is the table `pk` of the group, which names primary keys.
   init(_ arena: Arena, legacyName name: String, slot: Int, ref: Int, pkTable: Table?) throws(FormatError) {
     do throws(FormatError) {
-      let rows = try LegacyRows(arena, tableTop: arena.refs(ref, slots: 2))
+      let rows = try LegacyRows(arena, tableTop: arena.refs(ref, slots: 2)).reachable(arena)
       damage = nil
       self.arena = arena
       self.ref = ref

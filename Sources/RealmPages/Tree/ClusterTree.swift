@@ -82,9 +82,26 @@ struct ClusterTree {
   }
 
   /// The cluster and row of the first object whose key is not below `key`; nil if there is none. O(log n).
+  ///
   func first(notBelow key: UInt64) throws(FormatError) -> (cluster: Cluster, row: Int)? {
-    var visits = 0
-    return try first(in: rootRef, offset: 0, notBelow: key, depth: nil, &visits)
+    var search = Search()
+    return try first(notBelow: key, &search)
+  }
+
+  /// The same, counting the clusters that are looked into.
+  func first(notBelow key: UInt64, _ search: inout Search) throws(FormatError) -> (cluster: Cluster, row: Int)? {
+    search.visits = 0
+    return try first(in: rootRef, offset: 0, notBelow: key, depth: nil, &search)
+  }
+
+  /// What a search, or several after each other, has looked into.
+  struct Search {
+    /// Called for a child that cannot be read: the search goes on with the next one. Nil ends the search there.
+    var onDamage: ((FormatError) -> Void)?
+    /// Clusters, and children that cannot be read.
+    var clusters = 0
+    /// Nodes of the present search.
+    fileprivate var visits = 0
   }
 
   /// The cluster and row of the object with this key; nil if there is none. O(log n).
@@ -122,12 +139,13 @@ struct ClusterTree {
     offset: UInt64,
     notBelow key: UInt64,
     depth: Int?,
-    _ visits: inout Int
+    _ search: inout Search
   ) throws(FormatError) -> (cluster: Cluster, row: Int)? {
-    visits += 1
-    if visits > Self.maximumVisits { throw FormatError("too many empty clusters", ref: ref) }
+    search.visits += 1
+    if search.visits > Self.maximumVisits { throw FormatError("too many empty clusters", ref: ref) }
     let node = try arena.refs(ref, slots: 1)
     guard node.isInner else {
+      search.clusters += 1
       if let depth, depth != 0 { throw FormatError("a cluster \(depth) levels too high", ref: ref) }
       let cluster = try Cluster(arena, node, offset: offset)
       let row = try cluster.lowerBound(key)
@@ -137,9 +155,15 @@ struct ClusterTree {
     // Keys wrap modulo 2^64; a key before this subtree starts with its first child.
     var child = key < offset ? 0 : try inner.child(for: key &- offset)
     while child < inner.childCount {
-      let start = offset &+ (try inner.start(child)), childRef = try node.child(child + 3)
-      if let found = try first(in: childRef, offset: start, notBelow: key, depth: inner.level - 1, &visits) {
-        return found
+      do throws(FormatError) {
+        let start = offset &+ (try inner.start(child)), childRef = try node.child(child + 3)
+        if let found = try first(in: childRef, offset: start, notBelow: key, depth: inner.level - 1, &search) {
+          return found
+        }
+      } catch {
+        guard let onDamage = search.onDamage, search.visits <= Self.maximumVisits else { throw error }
+        search.clusters += 1
+        onDamage(error)
       }
       child += 1
     }

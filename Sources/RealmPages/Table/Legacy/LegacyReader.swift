@@ -50,6 +50,18 @@ final class LegacyReader {
   /// The number of rows.
   var count: Int { values.count }
 
+  /// The number of rows up to the last one that the tree leads to.
+  var reachableCount: Int {
+    func isReachable(_ row: Int) -> Bool { (try? values.value(at: row)) != nil }  // only the fact counts
+    var low = 0, high = count
+    if high == 0 || isReachable(high - 1) { return high }
+    while low < high {
+      let middle = (low + high) / 2
+      if isReachable(middle) { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
   func value(_ row: Int) throws(FormatError) -> ValueView {
     if let mixed { return try mixed.value(row) }
     let stored = try values.value(at: row)

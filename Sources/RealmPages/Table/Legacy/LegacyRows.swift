@@ -35,6 +35,27 @@ struct LegacyRows: Sendable {
     }
   }
 
+  private init(_ rows: LegacyRows, count: Int) {
+    (spec, columns, rootsRef) = (rows.spec, rows.columns, rows.rootsRef)
+    self.count = count
+  }
+
+  /// The rows of a class: no more than some column has, because what the root of a damaged tree counts may be anything.
+  /// Cost O(columns) and the height of a tree in a sound file.
+  func reachable(_ arena: Arena) throws(FormatError) -> LegacyRows {
+    // A leaf has at most 1000 values, and 8 bytes.
+    if count / 125 * max(1, spec.columns.count) > Node.headerSize * arena.maximumNodes {
+      throw FormatError("\(count) rows of \(spec.columns.count) values, for which the file has no room", ref: rootsRef)
+    }
+    var most = 0
+    for column in spec.columns where most < count {
+      // A column that cannot be read has no say.
+      guard let reader = try? LegacyReader(arena, column, rootsRef: rootsRef) else { continue }
+      most = max(most, min(count, reader.reachableCount))
+    }
+    return most < count && !spec.columns.isEmpty ? LegacyRows(self, count: most) : self
+  }
+
   /// The name of the property that table `pk` declares as the primary key of class `className`; nil if there is none.
   static func primaryKeyName(_ pkTable: Table?, of className: String?) throws(FormatError) -> String? {
     if let damage = pkTable?.damage { throw damage }

@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# SIGTERM and Ctrl-C end every command at once, whatever it is doing, and nothing half-made is left: the commands hang in
+# the middle of a call for ever, so that only the signal can end them.
+source "$(dirname "$0")/lib.sh"
+
+compiler=$(command -v cc || command -v gcc || command -v clang) || { skip "no C compiler" && exit; }
+
+# A library whose call number HANG_AT of the kind HANG_IN leaves a mark and does not return.
+cat >"$scratch/hang.c" <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void hang(const char *call) {
+  static int number;
+  const char *in = getenv("HANG_IN"), *at = getenv("HANG_AT");
+  if (in == NULL || at == NULL || strcmp(in, call) || ++number != atoi(at)) return;
+  unsetenv("HANG_IN");
+  close(creat(getenv("HANG_MARK"), 0600));
+  for (;;) pause();
+}
+
+#define NEXT(name, type) ((type)dlsym(RTLD_NEXT, #name))
+ssize_t write(int fd, const void *data, size_t size) {
+  if (fd == 1 || fd > 5) hang("write");
+  return NEXT(write, ssize_t (*)(int, const void *, size_t))(fd, data, size);
+}
+ssize_t pwrite(int fd, const void *data, size_t size, off_t at) {
+  hang("pwrite");
+  return NEXT(pwrite, ssize_t (*)(int, const void *, size_t, off_t))(fd, data, size, at);
+}
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at) {
+  hang("pwrite");
+  return NEXT(pwrite64, ssize_t (*)(int, const void *, size_t, off64_t))(fd, data, size, at);
+}
+int fsync(int fd) {
+  hang("fsync");
+  return NEXT(fsync, int (*)(int))(fd);
+}
+void *mmap(void *start, size_t size, int protection, int flags, int fd, off_t at) {
+  if (fd >= 0) hang("mmap");
+  return NEXT(mmap, void *(*)(void *, size_t, int, int, int, off_t))(start, size, protection, flags, fd, at);
+}
+int open(const char *path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  mode_t mode = va_arg(list, mode_t);
+  va_end(list);
+  // As on a file system that knows no files without a name.
+  if ((flags & O_TMPFILE) == O_TMPFILE && getenv("NAMED")) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  return NEXT(open, int (*)(const char *, int, ...))(path, flags, mode);
+}
+C
+"$compiler" -shared -fPIC -O1 -w "$scratch/hang.c" -o "$scratch/hang.so" -ldl || { skip "the C compiler fails" && exit; }
+
+folder=$(new_directory place)
+file=$folder/a.realm
+new_key=$scratch/new.key
+head -c 64 /dev/urandom >"$new_key"
+"$realmfs" cat "$fixtures/items-10k.realm" Item | sed 's/"qty":/"qty":1/' >"$scratch/items.jsonl"
+
+# begin SIGNAL CALL NUMBER COMMAND...: starts the command, and waits until it hangs in that call.
+begin() {
+  local signal=$1
+  rm -f "$scratch/mark"
+  # The shell starts background jobs with SIGINT ignored, which a program is right to respect.
+  HANG_IN=$2 HANG_AT=$3 HANG_MARK=$scratch/mark LD_PRELOAD=$scratch/hang.so env --default-signal=INT \
+    "$realmfs" "${@:4}" >/dev/null 2>"$scratch/err" &
+  process=$!
+  background+=("$process")
+  wait_until 20 test -e "$scratch/mark" || { not_ok "$* does not come to the call: $(cat "$scratch/err")" && return 1; }
+}
+
+# end SIGNAL: sends it; the exit status of the command is in $status.
+end() {
+  kill "-$1" "$process"
+  # Ten times what it takes at most, because machines can be busy.
+  { wait_until 10 is_dead "$process"; } 2>/dev/null || { not_ok "SIG$1 is ignored" && kill -9 "$process"; }
+  { wait "$process"; } 2>/dev/null
+  status=$?
+}
+
+strangers() { find "$folder" -mindepth 1 ! -name 'a.realm' ! -name '*.lock' ! -path '*.management*' ! -name '*.note'; }
+
+# interrupted WHAT FIXTURE CALL NUMBER COMMAND...
+interrupted() {
+  local what=$1 fixture=$2 before
+  rm -rf "${folder:?}"/*
+  cp "$fixture" "$file" && chmod 644 "$file"
+  before=$(sha256sum <"$file")
+  begin TERM "$3" "$4" "${@:5}" || return
+  end TERM
+  equal "$what: SIGTERM ends it" 143 "$status"
+  equal "$what: and leaves nothing" "" "$(strangers)"
+  equal "$what: and the file as it was" "$before" "$(sha256sum <"$file")"
+}
+
+people=$fixtures/people.realm items=$fixtures/items-10k.realm secret=$fixtures/people-encrypted.realm
+interrupted "info" "$people" write 1 info "$file"
+interrupted "schema" "$people" write 1 schema "$file"
+interrupted "cat" "$items" write 2 cat "$file" Item
+interrupted "query" "$items" write 1 query "$file" Item 'TRUEPREDICATE'
+interrupted "check" "$people" write 1 check "$file"
+interrupted "check, at the start" "$people" mmap 1 check "$file"
+interrupted "diff" "$people" write 1 diff "$file" "$fixtures/all-types.realm"
+interrupted "export to standard output" "$items" write 2 export "$file" -
+for format in json jsonl csv; do
+  interrupted "export --format $format" "$items" write 2 export --format "$format" "$file" "$folder/out"
+done
+interrupted "export --format sqlite" "$items" pwrite 2 export --format sqlite "$file" "$folder/out"
+interrupted "import" "$items" pwrite 1 import --format jsonl --class Item "$file" "$scratch/items.jsonl"
+interrupted "create" "$people" fsync 1 create --schema <("$realmfs" schema "$people") "$folder/b.realm"
+for named in "" 1; do
+  export NAMED=$named
+  [ "$named" ] || unset NAMED
+  how=${named:+, where files need names}
+  interrupted "backup$how" "$items" pwrite 2 backup "$file" "$folder/b.realm"
+  interrupted "compact$how" "$items" pwrite 2 compact "$file"
+  interrupted "encrypt$how" "$items" pwrite 2 encrypt --key-file "$new_key" "$file"
+  interrupted "decrypt$how" "$secret" fsync 1 decrypt --key-file "$key_file" "$file"
+  interrupted "rekey$how" "$secret" fsync 1 rekey --key-file "$key_file" --new-key-file "$new_key" "$file"
+  interrupted "convert$how" "$fixtures/synced.realm" fsync 1 convert --local "$file" "$folder/b.realm"
+  interrupted "recover$how" "$items" pwrite 2 recover "$file" "$folder/b.realm"
+  interrupted "upgrade$how" "$fixtures/old/v5-core-1.5.1.realm" pwrite 1 upgrade "$file"
+done
+unset NAMED
+
+# What other programs know of the command is taken back: a mount can compact only where no other has the realm open.
+point=$(new_directory mnt)
+for signal in TERM INT HUP; do
+  rm -rf "${folder:?}"/*
+  cp "$people" "$file" && chmod 644 "$file"
+  serve "$file" "$point" || exit
+  cat "$point"/Person/*.json >/dev/null
+  begin $signal write 1 export "$file" - || exit
+  check_status "an export takes part in the realm" 1 busy bash -c "echo 1 >'$point/.realm/compact'"
+  end $signal
+  check "SIG$signal ends that too" bash -c "echo 1 >'$point/.realm/compact'"
+  stop_server "$point"
+done
