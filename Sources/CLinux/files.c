@@ -25,9 +25,10 @@ int clinux_rename_to_new(const char *from, const char *to) {
   if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return -1;
   // A file system without that flag: a hard link is as exclusive.
-  if (link(from, to) != 0) return -1;
-  unlink(from);
-  return 0;
+  if (link(from, to) == 0) return unlink(from), 0;
+  // No hard links either, as on some file systems of other systems: all that is left is to look first.
+  if (errno == EEXIST || access(to, F_OK) == 0) return errno = EEXIST, -1;
+  return rename(from, to);
 }
 
 bool clinux_folder_is_locked(const char *folder) {
@@ -63,4 +64,15 @@ void clinux_copy_attributes(int from, int to) {
 
 void clinux_start_sync(int fd, int64_t offset, int64_t length) {
   (void)sync_file_range(fd, offset, length, SYNC_FILE_RANGE_WRITE);
+}
+
+int clinux_sync_file_system(int fd) {
+  struct statfs status;
+  if (fstatfs(fd, &status) != 0) return -1;
+  // The program behind such a file system does not learn of syncfs.
+  if (status.f_type == FUSE_SUPER_MAGIC || status.f_type == V9FS_MAGIC) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  return syncfs(fd);
 }

@@ -1,5 +1,7 @@
 // Files and directories that appear complete or not at all: they are made in a directory of their own beside the
-// target, which goes away with everything in it unless the result was published.
+// target, which goes away with everything in it unless the result was published. They get their name when everything in
+// them is on disk, so a power cut does not leave a name with nothing behind it.
+import CLinux
 import Glibc
 import RealmPages
 import RealmTransfer
@@ -68,29 +70,24 @@ struct Staging: ~Copyable {
 
   /// Gives the file its name; nothing that got this name meanwhile is replaced.
   consuming func publishFile() throws(CommandFailure) {
-    if link(path, target) != 0 {
-      let code = errno
-      // Some file systems have no links.
-      if code == EEXIST || rename(path, target) != 0 { throw failure(code) }
-    }
-    syncParent()
+    try publish { clinux_rename_to_new($0, $1) }
   }
 
   /// Gives the directory its name, in place of an empty one.
   consuming func publishDirectory() throws(CommandFailure) {
+    try publish { rename($0, $1) }
+  }
+
+  private func publish(_ rename: (_ from: String, _ to: String) -> Int32) throws(CommandFailure) {
+    do throws(FileError) { try DurableTree.sync(path) } catch { throw failure(error.code) }
     if rename(path, target) != 0 { throw failure(errno) }
-    syncParent()
+    do throws(FileError) { try DurableTree.syncDirectory(parent) } catch {
+      throw CommandFailure(.failure, "\(target): made, but a power cut may take it away: \(error)")
+    }
   }
 
   private func failure(_ code: Int32) -> CommandFailure {
     CommandFailure(.failure, "\(target): cannot be made: \(System.message(code))")
-  }
-
-  private func syncParent() {
-    let descriptor = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    if descriptor < 0 { return }
-    fsync(descriptor)
-    close(descriptor)
   }
 
   /// Removes what is at a path with everything in it, as far as that is possible. Work that was interrupted may still

@@ -1,5 +1,5 @@
 // Calls on files that Swift's Glibc module hides: files without a name, links to them, renames that replace nothing,
-// extended attributes, a sync that does not wait, what kind of folder one is in.
+// extended attributes, syncs that do not wait or take a whole file system, what kind of folder one is in.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,3 +26,7 @@ bool clinux_folder_is_in_memory(const char *folder);
 
 /// Has the disk begin with `length` bytes of a file that were written, and does not wait.
 void clinux_start_sync(int fd, int64_t offset, int64_t length);
+
+/// Returns when everything that was written to the file system of `fd` is on disk. 0, or -1 with errno: EOPNOTSUPP where
+/// only fsync(2) of each file does that.
+int clinux_sync_file_system(int fd);

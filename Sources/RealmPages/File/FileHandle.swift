@@ -2,7 +2,6 @@
 // time of the file where the system allows that (O_NOATIME).
 
 import CLinux
-import CLinux
 import Glibc
 
 /// An open realm file. Closed when the last user lets go.
@@ -149,12 +148,5 @@ final class FileHandle: Sendable {
   }
 
   /// Returns when the name of a new file is on disk.
-  func syncDirectory() throws(FileError) {
-    let folder = Self.folder(of: path)
-    let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard directory >= 0 else { throw FileError("open", folder, errno) }
-    defer { close(directory) }
-    // Some file systems refuse to sync a directory, and need not.
-    guard fsync(directory) == 0 || errno == EINVAL else { throw FileError("fsync", folder, errno) }
-  }
+  func syncDirectory() throws(FileError) { try DurableTree.syncDirectory(Self.folder(of: path)) }
 }

@@ -1,0 +1,73 @@
+// A file, or a directory with everything below it, onto the disk: what has to be there before it gets the name by which
+// people find it. A sync of the file system costs as much as that of a few files, so it is used from a number on.
+
+import CLinux
+import Glibc
+
+/// Brings files and directories to disk.
+package enum DurableTree {
+  /// With more entries than this, the whole file system is synced; with fewer, what other programs write there is not
+  /// waited for.
+  package static let mostSingleSyncs = 64
+
+  /// Returns when the file at `path`, or the directory and everything below it, is on disk.
+  package static func sync(_ path: String) throws(FileError) {
+    var left = mostSingleSyncs
+    if try !isWithin(&left, path), try syncFileSystem(of: path) { return }
+    try syncEach(path)
+  }
+
+  /// Returns when the names in a directory are on disk.
+  package static func syncDirectory(_ path: String) throws(FileError) {
+    try sync(path, O_RDONLY | O_DIRECTORY)
+  }
+
+  /// Whether there are at most `left` files and directories at and below a path.
+  private static func isWithin(_ left: inout Int, _ path: String) throws(FileError) -> Bool {
+    left -= 1
+    if left < 0 { return false }
+    guard try kind(path) == S_IFDIR else { return true }
+    for name in try DirectoryListing.names(in: path) where try !isWithin(&left, "\(path)/\(name)") { return false }
+    return true
+  }
+
+  private static func syncEach(_ path: String) throws(FileError) {
+    switch try kind(path) {
+    case S_IFREG: try sync(path, O_RDONLY)
+    case S_IFDIR:
+      for name in try DirectoryListing.names(in: path) { try syncEach("\(path)/\(name)") }
+      try syncDirectory(path)
+    // Symbolic links, pipes and devices have nothing to sync.
+    default: break
+    }
+  }
+
+  private static func kind(_ path: String) throws(FileError) -> mode_t {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { throw FileError("lstat", path, errno) }
+    return status.st_mode & S_IFMT
+  }
+
+  /// False where the file system cannot be synced as a whole.
+  private static func syncFileSystem(of path: String) throws(FileError) -> Bool {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileError("open", path, errno) }
+    defer { close(descriptor) }
+    while clinux_sync_file_system(descriptor) != 0 {
+      if errno == EOPNOTSUPP { return false }
+      if errno != EINTR { throw FileError("syncfs", path, errno) }
+    }
+    return true
+  }
+
+  private static func sync(_ path: String, _ flags: Int32) throws(FileError) {
+    let descriptor = open(path, flags | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileError("open", path, errno) }
+    defer { close(descriptor) }
+    while fsync(descriptor) != 0 {
+      // Some file systems refuse to sync a directory, and need not.
+      if errno == EINVAL, flags & O_DIRECTORY != 0 { return }
+      if errno != EINTR { throw FileError("fsync", path, errno) }
+    }
+  }
+}
