@@ -20,6 +20,7 @@ final class RefusalLog: Sendable {
 
   /// Notes a refusal of something at `path`, such as `Person/4.json`.
   func note(_ path: String, _ operation: String, _ reason: String) {
+    let reason = reason.printable
     let text = JSONValue.object([
       ("time", .string(Self.timestamp())), ("path", .string(path)), ("operation", .string(operation)),
       ("reason", .string(reason)),

@@ -6,11 +6,19 @@ import Synchronization
 
 /// libfuse's messages.
 enum FuseLog {
-  private static let messages = Mutex<[String]?>(nil)
+  private struct State {
+    var messages: [String]?
+    var sink: (@Sendable (String) -> Void)?
+  }
+
+  private static let state = Mutex(State())
+
+  /// Later messages go to `sink`.
+  static func send(to sink: (@Sendable (String) -> Void)?) { state.withLock { $0.sink = sink } }
 
   /// Keeps messages from now on.
   static func collect() {
-    messages.withLock { $0 = [] }
+    state.withLock { $0.messages = [] }
     fuse_set_log_func { level, format, arguments in
       guard let format, let arguments else { return }
       var text = [CChar](repeating: 0, count: 1024)
@@ -19,11 +27,11 @@ enum FuseLog {
     }
   }
 
-  /// The messages since `collect`; later ones are printed.
+  /// The messages since `collect`.
   static func collected() -> [String] {
-    messages.withLock { messages in
-      defer { messages = nil }
-      return messages ?? []
+    state.withLock { state in
+      defer { state.messages = nil }
+      return state.messages ?? []
     }
   }
 
@@ -33,10 +41,10 @@ enum FuseLog {
     if line.hasPrefix("fuse: ") { line.removeFirst(6) }
     if line.isEmpty { return }
     let text = String(line)
-    let isKept = messages.withLock { messages in
-      messages?.append(text)
-      return messages != nil
+    let sink = state.withLock { state in
+      state.messages?.append(text)
+      return state.messages == nil ? state.sink : nil
     }
-    if !isKept { _ = "fuse: \(text)\n".withCString { write(2, $0, strlen($0)) } }
+    sink?("fuse: \(text)")
   }
 }

@@ -33,6 +33,7 @@ public final class FuseSession {
     }
     var operations = Callbacks.table(isWritable: tree.isWritable)
     let userData = Unmanaged.passUnretained(bridge).toOpaque()
+    FuseLog.send(to: settings.log)
     FuseLog.collect()
     session = fuse_session_new(&arguments, &operations, MemoryLayout<fuse_lowlevel_ops>.size, userData)
     let messages = FuseLog.collected()

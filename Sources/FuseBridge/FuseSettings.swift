@@ -13,8 +13,10 @@ public struct FuseSettings: Sendable {
   public var threads: Int?
   /// Whether one thread serves everything.
   public var singleThread = false
-  /// Whether libfuse prints each request.
+  /// Whether libfuse tells of each request.
   public var debug = false
+  /// Takes what libfuse has to say; its names are those of files, so they can hold anything.
+  public var log: (@Sendable (String) -> Void)?
 
   /// Serves `mountPoint` with as many threads as suit the machine.
   public init(mountPoint: String) { self.mountPoint = mountPoint }

@@ -45,6 +45,7 @@ package indirect enum JSONValue: Sendable {
   private static func quoted(_ text: String) -> String {
     let out = OutputBuffer()
     out.append(quoted: text)
-    return String(decoding: out.bytes, as: UTF8.self)
+    // Reports are read in terminals too.
+    return out.string.printable
   }
 }

@@ -8,6 +8,8 @@ final class FileOutput {
   let path: String
   private let descriptor: Int32
   private let isOwned: Bool
+  /// A terminal gets data in a form that it does not obey.
+  private let isTerminal: Bool
 
   /// Collected bytes beyond this many are written.
   static let batchSize = 256 * 1024
@@ -16,6 +18,7 @@ final class FileOutput {
   init(path: String) throws(TransferError) {
     self.path = path
     isOwned = true
+    isTerminal = false
     descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
     if descriptor < 0 { throw .file(path, errno) }
   }
@@ -24,6 +27,7 @@ final class FileOutput {
   init(descriptor: Int32, name: String) {
     path = name
     isOwned = false
+    isTerminal = isatty(descriptor) == 1
     self.descriptor = descriptor
   }
 
@@ -31,8 +35,11 @@ final class FileOutput {
 
   /// Writes all bytes of the buffer and empties it.
   func write(_ buffer: OutputBuffer) throws(TransferError) {
-    try write(buffer, in: 0..<buffer.count)
-    buffer.reset()
+    defer { buffer.reset() }
+    if !isTerminal { return try write(buffer, in: 0..<buffer.count) }
+    let shown = OutputBuffer()
+    shown.append(printable: buffer.bytes.span.bytes, keepingLines: true)
+    try write(shown, in: 0..<shown.count)
   }
 
   /// Writes a part of the buffer.

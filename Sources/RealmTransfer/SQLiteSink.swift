@@ -271,8 +271,10 @@ private struct Names {
 
   init(reserved: [String]) { used = Set(reserved) }
 
-  /// The name itself, or with a number behind it if it is taken.
+  /// The name itself, or with a number behind it if it is taken. SQL ends at a NUL, which is written as in the names of
+  /// files.
   mutating func take(_ name: String) -> String {
+    let name = name.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "%00")
     let wanted = name.isEmpty || name.lowercased().hasPrefix("sqlite_") ? "_" + name : name
     var candidate = wanted, number = 1
     while !used.insert(candidate.lowercased()).inserted {

@@ -14,7 +14,7 @@ enum CheckCommand {
       return CheckReport(path: source.path, version: snapshot.version, summary: summary, problems: problems)
     }
     let output = StandardOutput()
-    output.print(arguments.has(.json) ? report.json.text : report.text)
+    if arguments.has(.json) { output.print(report.json.text) } else { report.lines.forEach { output.line($0) } }
     try output.flush()
     return report.summary.isSound ? .done : .damaged
   }
@@ -35,13 +35,13 @@ private struct CheckReport {
   let summary: Verifier.Summary
   let problems: [Verifier.Problem]
 
-  var text: String {
-    var text = problems.map { "\($0)\n" }.joined()
+  var lines: [String] {
+    var lines = problems.map { "\($0)" }
     let left = summary.problems - problems.count
-    if left > 0 { text += "and \(left) more; --limit shows them\n" }
+    if left > 0 { lines.append("and \(left) more; --limit shows them") }
     let verdict = summary.isSound ? "sound" : summary.problems == 1 ? "1 problem" : "\(summary.problems) problems"
-    text += "\(path): \(verdict): \(summary.tables) tables, \(summary.objects) objects, "
-    return text + "\(summary.nodes) nodes with \(summary.bytes) bytes, \(summary.freeBytes) bytes free\n"
+    let counts = "\(summary.tables) tables, \(summary.objects) objects, \(summary.nodes) nodes"
+    return lines + ["\(path): \(verdict): \(counts) with \(summary.bytes) bytes, \(summary.freeBytes) bytes free"]
   }
 
   var json: JSONValue {

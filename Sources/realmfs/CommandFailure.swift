@@ -9,10 +9,13 @@ import RealmPages
 struct CommandFailure: Error {
   let code: ExitCode
   let message: String
+  /// Lines that follow the message on a terminal.
+  let more: [String]
 
-  init(_ code: ExitCode, _ message: String) {
+  init(_ code: ExitCode, _ message: String, more: [String] = []) {
     self.code = code
     self.message = message
+    self.more = more
   }
 
   init(_ error: OpenError) {
@@ -75,7 +78,7 @@ struct CommandFailure: Error {
   /// A mistake in the command line; points to the help of the command.
   static func usage(_ message: String, command: CommandName?) -> CommandFailure {
     let help = command.map { "realmfs \($0.rawValue) --help" } ?? "realmfs --help"
-    return CommandFailure(.usage, "\(message); see '\(help)'")
+    return CommandFailure(.usage, "\(message)\(message.hasSuffix("?") ? " See" : "; see") '\(help)'")
   }
 }
 

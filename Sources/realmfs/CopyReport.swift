@@ -17,8 +17,8 @@ struct CopyReport {
       ]
       output.print(JSONValue.object(members + facts).text)
     } else {
-      output.print("\(path): \(sizes.after) bytes, from \(sizes.before)\n")
-      for note in notes { output.print("\(path): \(note)\n") }
+      output.line("\(path): \(sizes.after) bytes, from \(sizes.before)")
+      for note in notes { output.line("\(path): \(note)") }
     }
     try output.flush()
   }

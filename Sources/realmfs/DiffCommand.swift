@@ -155,20 +155,19 @@ private final class DifferencePrinter {
 
   func add(_ difference: Difference) {
     count += 1
-    if isJSON { addJSON(difference) } else { addText(difference) }
-    output.buffer.append("\n")
+    if isJSON { addJSON(difference) } else { output.line(Self.text(difference)) }
   }
 
-  private func addText(_ difference: Difference) {
+  private static func text(_ difference: Difference) -> String {
     switch difference {
-    case .schema(let place, let old, nil): output.print("- schema \(place): \(old ?? "")")
-    case .schema(let place, nil, let new?): output.print("+ schema \(place): \(new)")
-    case .schema(let place, let old?, let new?): output.print("~ schema \(place): \(old) -> \(new)")
-    case .removed(let className, let name, let text): output.print("- \(className)/\(name) \(text)")
-    case .added(let className, let name, let text): output.print("+ \(className)/\(name) \(text)")
+    case .schema(let place, let old, nil): return "- schema \(place): \(old ?? "")"
+    case .schema(let place, nil, let new?): return "+ schema \(place): \(new)"
+    case .schema(let place, let old?, let new?): return "~ schema \(place): \(old) -> \(new)"
+    case .removed(let className, let name, let text): return "- \(className)/\(name) \(text)"
+    case .added(let className, let name, let text): return "+ \(className)/\(name) \(text)"
     case .changed(let className, let name, let properties):
       let changes = properties.map { "\($0.property): \($0.old) -> \($0.new)" }
-      output.print("~ \(className)/\(name) \(changes.joined(separator: ", "))")
+      return "~ \(className)/\(name) \(changes.joined(separator: ", "))"
     }
   }
 
@@ -208,6 +207,6 @@ private final class DifferencePrinter {
       }
       out.append("}")
     }
-    out.append("}")
+    out.append("}\n")
   }
 }

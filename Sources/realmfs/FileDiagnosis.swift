@@ -31,7 +31,7 @@ struct FileDiagnosis {
   }
 
   /// Lines for people.
-  func text(_ holders: [LockHolder]) -> String {
+  func lines(_ holders: [LockHolder]) -> [(String, String)] {
     var lines = [("file", path), ("looks like", kind)]
     if let size { lines.append(("file size", "\(size) bytes")) }
     if let header {
@@ -48,8 +48,7 @@ struct FileDiagnosis {
     }
     lines.append(("in use by", holders.isEmpty ? "nobody" : holders.map(\.description).joined(separator: ", ")))
     if let advice { lines.append(("advice", advice)) }
-    let width = lines.map(\.0.count).max() ?? 0
-    return lines.map { "\($0)\(String(repeating: " ", count: max(14, width) - $0.count))  \($1)\n" }.joined()
+    return lines
   }
 
   /// Members of JSON, behind those of the error.

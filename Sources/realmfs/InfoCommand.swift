@@ -11,7 +11,7 @@ enum InfoCommand {
     do throws(CommandFailure) {
       let source = try RealmSource(arguments)
       let facts = try source.onNewest { (snapshot) throws(CommandFailure) in try RealmFacts(source, snapshot) }
-      output.print(arguments.has(.json) ? facts.json(holders).text : facts.text(holders))
+      if arguments.has(.json) { output.print(facts.json(holders).text) } else { output.table(facts.lines(holders)) }
     } catch {
       // Where the key cannot be had, the file is looked at without it.
       let wanted = try? RealmSource.configuration(path: path, arguments, .immutable)
@@ -23,7 +23,7 @@ enum InfoCommand {
         ]
         output.print(JSONValue.object(told + diagnosis.json(holders)).text)
       } else {
-        output.print(diagnosis.text(holders))
+        output.table(diagnosis.lines(holders))
       }
       try output.flush()
       throw error
@@ -57,7 +57,7 @@ private struct RealmFacts {
     }
   }
 
-  func text(_ holders: [LockHolder]) -> String {
+  func lines(_ holders: [LockHolder]) -> [(String, String)] {
     var lines = [
       ("file", path),
       ("format", formatInWords),
@@ -70,11 +70,8 @@ private struct RealmFacts {
       ("in use by", holders.isEmpty ? "nobody" : holders.map(\.description).joined(separator: ", ")),
       ("classes", classes.isEmpty ? "none" : "\(classes.count)"),
     ]
-    let width = max(14, classes.map { ($0.className ?? "").count + 2 }.max() ?? 0)
     for table in classes { lines.append(("  \(table.className ?? "")", Self.inWords(table))) }
-    return lines.map { label, value in
-      "\(label)\(String(repeating: " ", count: max(0, width - label.count)))  \(value)\n"
-    }.joined()
+    return lines
   }
 
   func json(_ holders: [LockHolder]) -> JSONValue {

@@ -1,6 +1,7 @@
 // Messages for people: on standard error while there is one, in the system log once a mount serves in the background.
 import CLinux
 import Glibc
+import RealmJSON
 import Synchronization
 
 /// Where messages go.
@@ -10,15 +11,15 @@ enum Log {
   /// From now on messages go to syslog(3), as standard error is about to end.
   static func switchToSystemLog() { toSystem.store(true, ordering: .releasing) }
 
-  /// Something went wrong.
-  ///
-  /// The text may have several lines.
-  static func error(_ text: String) { write(text, priority: LOG_ERR) }
+  /// Something went wrong. `more` are lines that follow the text, such as one that points at a place.
+  static func error(_ text: String, more: [String] = []) { write(([text] + more), priority: LOG_ERR) }
 
   /// Something worth knowing.
-  static func notice(_ text: String) { write(text, priority: LOG_NOTICE) }
+  static func notice(_ text: String) { write([text], priority: LOG_NOTICE) }
 
-  private static func write(_ text: String, priority: Int32) {
+  /// Names of a realm or a process can hold anything, so nothing gets out but as text that can be shown.
+  private static func write(_ lines: [String], priority: Int32) {
+    let text = lines.map(\.printable).joined(separator: "\n")
     if toSystem.load(ordering: .acquiring) {
       clinux_log_to_system(priority, text)
     } else {

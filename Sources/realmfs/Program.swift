@@ -10,7 +10,7 @@ enum Program {
     do throws(CommandFailure) {
       return try dispatch(words.dropFirst()).rawValue
     } catch {
-      if !error.message.isEmpty { Log.error(error.message) }
+      if !error.message.isEmpty { Log.error(error.message, more: error.more) }
       return error.code.rawValue
     }
   }

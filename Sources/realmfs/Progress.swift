@@ -8,6 +8,7 @@ struct Progress {
   private let isShown: Bool
   private let start = Progress.now
   private var nextTime = Progress.now + 0.5
+  private var isThere = false
 
   init(_ what: String) {
     self.what = what
@@ -34,10 +35,14 @@ struct Progress {
       line = "\(what): \(min(100, done * 100 / total)) %, \(Int(rate)) objects a second, \(left) s left"
     }
     write("\r\u{1B}[K" + line)
+    isThere = true
   }
 
   /// Takes the line away.
-  func clear() { if isShown { write("\r\u{1B}[K") } }
+  mutating func clear() {
+    if isThere { write("\r\u{1B}[K") }
+    isThere = false
+  }
 
   private func write(_ text: String) {
     // Nothing is lost with a line of progress.

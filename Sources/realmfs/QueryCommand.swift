@@ -78,7 +78,8 @@ extension CommandFailure {
   /// What is wrong with a query, with a mark under the place.
   init(_ error: QueryError, in text: String) {
     let line = text.split(omittingEmptySubsequences: false) { $0.isNewline }.joined(separator: " ")
-    let mark = String(repeating: " ", count: max(0, error.column - 1)) + "^"
-    self.init(.usage, "query: \(error)\n  \(line)\n  \(mark)")
+    let before = String(String.UnicodeScalarView(line.unicodeScalars.prefix(max(0, error.column - 1))))
+    let mark = String(repeating: " ", count: before.printable.unicodeScalars.count) + "^"
+    self.init(.usage, "query: \(error)", more: ["  \(line)", "  \(mark)"])
   }
 }

@@ -13,19 +13,22 @@ enum RecoverCommand {
       try RealmRecovery.run(Configuration(path: path, encryptionKey: key), to: target, observer: observer)
     }
     let output = StandardOutput()
-    output.print(arguments.has(.json) ? report.json(path, target).text : report.text(path, target))
+    if arguments.has(.json) {
+      output.print(report.json(path, target).text)
+    } else {
+      for line in report.lines(path, target) { output.line(line) }
+    }
     try output.flush()
     return report.isWhole ? .done : .damaged
   }
 }
 
 extension RealmRecovery.Report {
-  fileprivate func text(_ path: String, _ target: String) -> String {
-    var text = "\(path): version \(version), format \(format), found through \(origin)\n"
-    if isOutdated { text += "lost: the newest version; this is an older one\n" }
-    for problem in problems { text += "lost: \(problem)\n" }
-    for part in parts { text += "\(part.name): \(part.inWords)\n" }
-    return text + "\(target): \(sizes.after) bytes; \(isWhole ? "nothing is lost" : "the rest is lost")\n"
+  fileprivate func lines(_ path: String, _ target: String) -> [String] {
+    var lines = ["\(path): version \(version), format \(format), found through \(origin)"]
+    if isOutdated { lines.append("lost: the newest version; this is an older one") }
+    lines += problems.map { "lost: \($0)" } + parts.map { "\($0.name): \($0.inWords)" }
+    return lines + ["\(target): \(sizes.after) bytes; \(isWhole ? "nothing is lost" : "the rest is lost")"]
   }
 
   fileprivate func json(_ path: String, _ target: String) -> JSONValue {

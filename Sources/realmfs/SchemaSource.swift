@@ -69,13 +69,21 @@ struct SchemaSource {
     return words.contains(result) ? result + "_" : result
   }
 
-  /// A text in double quotes, which all four languages read in the same way.
+  /// A text as a string literal. What does not show as it stands is escaped in the form that the language has; the
+  /// four share no other.
   private func quoted(_ text: String) -> String {
-    let out = OutputBuffer()
-    out.append(quoted: text)
-    return form == .kotlin
-      ? out.string.split(separator: "$", omittingEmptySubsequences: false).joined(separator: "\\$")
-      : out.string
+    var result = "\""
+    for character in text.unicodeScalars {
+      switch character {
+      case "\"", "\\": result += "\\\(character)"
+      case "$" where form == .kotlin: result += "\\$"
+      case _ where OutputBuffer.isControl(character.value):
+        let digits = String(character.value, radix: 16)
+        result += form == .swift ? "\\u{\(digits)}" : "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: result.unicodeScalars.append(character)
+      }
+    }
+    return result + "\""
   }
 
   /// The type of one value, by the names of a language.

@@ -8,11 +8,28 @@ final class StandardOutput {
   /// The text not yet written; renderers append to it.
   let buffer = OutputBuffer()
   private static let writeSize = 256 * 1024
+  /// A terminal gets data in a form that it does not obey; a file or a pipe gets it as it is.
+  private let isTerminal = isatty(STDOUT_FILENO) == 1
 
-  /// Appends a text.
+  /// Appends a text as it is: data, source code.
   func print(_ text: String) {
     var text = text
     text.withUTF8 { buffer.append(UnsafeRawBufferPointer($0)) }
+  }
+
+  /// Appends a text for people, and a line break.
+  func line(_ text: String) {
+    buffer.append(printable: text, keepingLines: false)
+    buffer.append("\n")
+  }
+
+  /// Appends lines of a name and a value, the values below each other.
+  func table(_ lines: [(name: String, value: String)]) {
+    let names = lines.map(\.name.printable)
+    let width = max(14, names.map(\.count).max() ?? 0)
+    for (name, line) in zip(names, lines) {
+      self.line("\(name)\(String(repeating: " ", count: width - name.count))  \(line.value)")
+    }
   }
 
   /// Whether it is time for `flush()`.
@@ -20,7 +37,12 @@ final class StandardOutput {
 
   /// Writes everything collected so far.
   func flush() throws(CommandFailure) {
-    let failure = buffer.withUnsafeBytes { Self.write($0, to: STDOUT_FILENO) }
+    let failure: Int32
+    if isTerminal {
+      failure = Self.write(Array(buffer.string.printableLines.utf8), to: STDOUT_FILENO)
+    } else {
+      failure = buffer.withUnsafeBytes { Self.write($0, to: STDOUT_FILENO) }
+    }
     buffer.reset()
     if failure != 0 { throw CommandFailure(.failure, "cannot write the output: \(System.message(failure))") }
   }

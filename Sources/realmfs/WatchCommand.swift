@@ -17,7 +17,7 @@ enum WatchCommand {
       if next.snapshot.version == known.snapshot.version { continue }
       let changes = next.changes(since: known)
       known = next
-      output.print(arguments.has(.json) ? next.json(changes) : next.text(changes))
+      if arguments.has(.json) { output.print(next.json(changes)) } else { output.line(next.text(changes)) }
       try output.flush()
       if let command = arguments.value(.execute) {
         setenv("REALMFS_VERSION", "\(next.snapshot.version)", 1)
@@ -78,7 +78,7 @@ private struct WatchedState {
       default: "\(change.name) changed"
       }
     }
-    return "version \(snapshot.version): \(words.isEmpty ? "no class changed" : words.joined(separator: "; "))\n"
+    return "version \(snapshot.version): \(words.isEmpty ? "no class changed" : words.joined(separator: "; "))"
   }
 
   func json(_ changes: [Change]) -> String {

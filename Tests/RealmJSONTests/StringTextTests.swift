@@ -53,6 +53,42 @@ struct StringTextTests {
   }
 
   @Test(
+    "what a terminal would obey is shown as an escape, in messages line ends too",
+    arguments: [
+      ("plain ünï 🐕 日本語", "plain ünï 🐕 日本語"), ("\u{1B}[2J\u{7}", #"\u001b[2J\u0007"#),
+      ("\u{9B}31m\u{85}", #"\u009b31m\u0085"#), ("a\n\tb\r\0", #"a\u000a\u0009b\u000d\u0000"#),
+      ("\u{202E}\u{2066}\u{200F}\u{61C}\u{2028}", #"\u202e\u2066\u200f\u061c\u2028"#),
+      ("\u{7F}é\u{A0}", "\\u007fé\u{A0}"),
+    ]
+  )
+  func printable(string: String, expected: String) {
+    #expect(string.printable == expected)
+    #expect(
+      string.printableLines.filter { $0 != "\n" && $0 != "\t" }
+        == expected.replacing(#"\u000a\u0009"#, with: "")
+    )
+  }
+
+  @Test("every character of two bytes, and every single byte, is either shown or escaped")
+  func everyCharacterIsShown() {
+    for value in UInt32(0)..<0x800 {
+      guard let scalar = Unicode.Scalar(value) else { continue }
+      let isControl = value < 0x20 || (0x7F..<0xA0).contains(value) || value == 0x61C
+      #expect(String(scalar).printable == (isControl ? "\\u" + hex(value) : String(scalar)))
+    }
+    for byte in UInt8(0x80)...0xFF {
+      let out = OutputBuffer()
+      out.append(printable: [byte, 0x61].span.bytes, keepingLines: true)
+      #expect(out.string == "\\u" + hex(UInt32(byte)) + "a")
+    }
+  }
+
+  private func hex(_ value: UInt32) -> String {
+    let digits = String(value, radix: 16)
+    return String(repeating: "0", count: 4 - digits.count) + digits
+  }
+
+  @Test(
     "bytes that are not UTF-8 are kept in base64",
     arguments: [
       ([0x80], "gA=="), ([0xC3], "ww=="), ([0x61, 0xC3, 0x28], "YcMo"), ([0xC0, 0xAF], "wK8="),
