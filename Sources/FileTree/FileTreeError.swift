@@ -75,7 +75,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     case .unavailable(let error): error.description
     case .refused(_, let reason): reason
     case .noSuchClass(let name, let available):
-      "no class \(name) in this realm; it has \(available.isEmpty ? "none" : available.joined(separator: ", "))"
+      "no class \(name) in this realm; \(KnownNames(available).hint(for: name))"
     }
   }
 

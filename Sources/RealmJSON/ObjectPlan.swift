@@ -147,8 +147,7 @@ struct ObjectPlan {
     let bytes = text.content(name)
     if expected < facts.names.count, isEqual(facts.names[expected], bytes) { return expected }
     if let index = facts.names.firstIndex(where: { isEqual($0, bytes) }) { return index }
-    let names = facts.columns.prefix(12).map(\.name).joined(separator: ", ")
-    let known = facts.columns.isEmpty ? "it has none" : "it has \(names)\(facts.columns.count > 12 ? ", .." : "")"
+    let known = KnownNames(facts.columns.map(\.name)).hint(for: String(decoding: bytes, as: UTF8.self))
     throw text.error(
       .unknownProperty,
       at: name,

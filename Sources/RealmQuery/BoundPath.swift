@@ -122,9 +122,8 @@ final class BoundPath {
   }
 
   private func unknown(_ name: String, _ column: Int) -> QueryError {
-    let names = table.columns.prefix(20).map(\.name).joined(separator: ", ")
-    let known = names.isEmpty ? "it has none" : "it has \(names)"
-    return QueryError(column: column, problem: "\(table.className ?? table.name) has no property \(name); \(known)")
+    let hint = KnownNames(table.columns.map(\.name)).hint(for: name)
+    return QueryError(column: column, problem: "\(table.className ?? table.name) has no property \(name); \(hint)")
   }
 
   private func enter(_ target: TableKey?, _ column: Int) throws(QueryError) {

@@ -107,8 +107,7 @@ public struct Exporter {
     var wanted: Set<TableKey> = []
     for name in classes ?? all.compactMap(\.className) {
       guard let table = all.first(where: { $0.className == name }) else {
-        let names = all.compactMap(\.className).joined(separator: ", ")
-        throw .missingClass("no class \(name); \(names.isEmpty ? "it has none" : "it has \(names)")")
+        throw .missingClass("no class \(name); \(KnownNames(all.compactMap(\.className)).hint(for: name))")
       }
       if table.kind == .embedded && !sink.wantsEmbeddedClasses {
         if classes == nil { continue }

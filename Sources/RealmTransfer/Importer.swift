@@ -235,7 +235,8 @@ public struct Importer {
       throw .rejected("\(record.place): no class: name it with --class, or in a member \"$class\"")
     }
     guard let table = try state.table(className, transaction) else {
-      throw .rejected("\(record.place): no class \(className); \(try state.classNames(transaction))")
+      let hint = try state.classNames(transaction).hint(for: className)
+      throw .rejected("\(record.place): no class \(className); \(hint)")
     }
     let text: JSONText
     if let parsed { text = parsed } else { text = try self.text(of: record, table, state, transaction) }
@@ -339,14 +340,14 @@ public struct Importer {
       } catch { throw .fatal(.transaction(error)) }
     }
 
-    func classNames(_ transaction: borrowing WriteTransaction) throws(Failure) -> String {
+    func classNames(_ transaction: borrowing WriteTransaction) throws(Failure) -> KnownNames {
       var names: [String] = []
       do throws(TransactionError) {
         for key in try transaction.tableKeys() {
           if let name = try transaction.table(key).className { names.append(name) }
         }
       } catch { throw .fatal(.transaction(error)) }
-      return names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
+      return KnownNames(names)
     }
 
     func facts(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(Failure) -> Facts {

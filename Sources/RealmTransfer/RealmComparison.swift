@@ -51,7 +51,7 @@ public final class RealmComparison {
     let (oldSchema, newSchema) = (try schema(old), try schema(new))
     let names = oldSchema.classes.map(\.name) + newSchema.classes.map(\.name).filter { oldSchema[$0] == nil }
     if let missing = classes?.first(where: { !names.contains($0) }) {
-      throw .missingClass("no class \(missing); there are \(names.joined(separator: ", "))")
+      throw .missingClass("no class \(missing) in either; \(KnownNames(names).hint(for: missing))")
     }
     let chosen = names.filter { classes?.contains($0) ?? true }
     for name in chosen { try compareSchema(name, oldSchema[name], newSchema[name], body) }

@@ -1,6 +1,8 @@
 // From argv to checked arguments, by the option table alone. Options and operands may come in any order, `--` ends the
 // options; what the table does not know is a usage error that names it.
 
+import RealmPages
+
 /// The arguments of one command, checked against the option table.
 struct Arguments: Sendable {
   let command: CommandName
@@ -57,7 +59,7 @@ extension Arguments {
   private mutating func takeLong(_ word: Substring, _ rest: inout ArraySlice<String>) throws(CommandFailure) {
     let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard let spec = spec(where: { $0.name.rawValue == parts[0] }) else {
-      throw usage("unknown option --\(parts[0])")
+      throw usage("unknown option --\(parts[0])\(suggestion(String(parts[0])))")
     }
     guard spec.value != nil else {
       if parts.count > 1 { throw usage("option --\(parts[0]) takes no value") }
@@ -94,6 +96,7 @@ extension Arguments {
     if case .words(let words) = spec.completion, !words.contains(value) {
       throw usage("option --\(spec.name.rawValue): '\(value)' is none of \(words.joined(separator: ", "))")
     }
+    if spec.name == .classes { try checkClasses(value, separator: ",", option: "--class") }
     values[spec.name, default: []].append(value)
     guard spec.name == .options else { return }
     for item in value.split(unescaped: ",") { try takeMountOption(item) }
@@ -104,12 +107,28 @@ extension Arguments {
     let name = String(parts[0])
     let value = parts.count > 1 ? String(parts[1]) : nil
     guard let spec = Options.mountOptions.first(where: { $0.name == name && $0.commands.contains(command) }) else {
-      throw usage("unknown mount option -o \(name)")
+      let known = Options.mountOptions.filter { $0.commands.contains(command) }.map(\.name)
+      let hint = KnownNames(known).nearest(to: name).map { "; did you mean \($0)?" } ?? ""
+      throw usage("unknown mount option -o \(name)\(hint)")
     }
     if case .refused(let reason) = spec.kind { throw usage("mount option -o \(name) is refused: \(reason)") }
     if spec.value != nil && (value ?? "").isEmpty { throw usage("mount option -o \(name) needs a value") }
     if spec.value == nil && value != nil { throw usage("mount option -o \(name) takes no value") }
+    if spec.kind == .own(.classes) { try checkClasses(value ?? "", separator: ":", option: "mount option -o class") }
     mountOptions.append((spec, value))
+  }
+
+  /// The option of this command that was probably meant.
+  private func suggestion(_ name: String) -> String {
+    let known = Options.options(of: command).map(\.name.rawValue)
+    return KnownNames(known).nearest(to: name).map { "; did you mean --\($0)?" } ?? ""
+  }
+
+  /// A list of classes with nothing in it would show nothing.
+  private func checkClasses(_ value: String, separator: Character, option: String) throws(CommandFailure) {
+    if value.parts(unescaped: separator).contains("") {
+      throw usage("\(option): '\(value)' has an empty name of a class; names are separated by '\(separator)'")
+    }
   }
 
   private func checkGroups() throws(CommandFailure) {

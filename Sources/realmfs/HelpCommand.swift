@@ -8,7 +8,7 @@ enum HelpCommand {
     }
     if let shell = arguments.value(.completions) { return try show(Completions.text(for: shell)) }
     guard let word = arguments.operands.first else { return try overview() }
-    guard let command = CommandName(rawValue: word) else { throw .usage("unknown command '\(word)'", command: nil) }
+    guard let command = CommandName(rawValue: word) else { throw .usage(Program.unknown(word), command: nil) }
     return try explain(command)
   }
 

@@ -1,6 +1,9 @@
 // From argv to an exit code: finds the command, runs it, and prints why it failed. mount(8) calls the program by other
 // names: MountHelper.
 
+import Glibc
+import RealmPages
+
 /// The program.
 enum Program {
   /// Runs the command that `words` (argv, with the program's name) asks for; the result is the exit status.
@@ -15,12 +18,21 @@ enum Program {
     }
   }
 
+  /// What to say of a word that is no command.
+  static func unknown(_ word: String) -> String {
+    if access(word, F_OK) == 0 || word.hasSuffix(".realm") {
+      return "'\(word)' is no command; for a file: 'realmfs info \(word)' or 'realmfs mount \(word) MOUNTPOINT'"
+    }
+    let hint = KnownNames(CommandName.allCases.map(\.rawValue)).nearest(to: word).map { "; did you mean \($0)?" } ?? ""
+    return "unknown command '\(word)'\(hint)"
+  }
+
   private static func dispatch(_ words: ArraySlice<String>) throws(CommandFailure) -> ExitCode {
     guard let word = words.first else { throw .usage("a command is missing", command: nil) }
     if word == "--help" || word == "-h" { return try HelpCommand.overview() }
     if word == "--version" || word == "-V" { return try VersionCommand.run(try Arguments(.version, [])) }
     guard let command = CommandName(rawValue: word) else {
-      throw .usage(word.hasPrefix("-") ? "unknown option \(word)" : "unknown command '\(word)'", command: nil)
+      throw .usage(word.hasPrefix("-") ? "unknown option \(word)" : Self.unknown(word), command: nil)
     }
     let arguments = try Arguments(command, Array(words.dropFirst()))
     if arguments.has(.help) { return try HelpCommand.explain(command) }

@@ -110,8 +110,7 @@ extension Snapshot {
     } catch {
       throw CommandFailure(error, reading: path)
     }
-    let list = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
-    throw CommandFailure(.unreadable, "\(path): no class \(name); \(list)")
+    throw CommandFailure(.unreadable, "\(path): no class \(name); \(KnownNames(names).hint(for: name))")
   }
 
   /// All tables that are classes, in slot order.

@@ -132,8 +132,11 @@ struct Errno: Error, Equatable {
 }
 
 extension String {
-  /// Splits at `separator`; a backslash before a separator makes it part of the text.
-  func split(unescaped separator: Character) -> [String] {
+  /// Splits at `separator`; a backslash before a separator makes it part of the text. Empty parts are left out.
+  func split(unescaped separator: Character) -> [String] { parts(unescaped: separator).filter { !$0.isEmpty } }
+
+  /// The same with the empty parts.
+  func parts(unescaped separator: Character) -> [String] {
     var parts = [""]
     var escaping = false
     for character in self {
@@ -149,6 +152,6 @@ extension String {
       }
     }
     if escaping { parts[parts.count - 1] += "\\" }
-    return parts.filter { !$0.isEmpty }
+    return parts
   }
 }

@@ -2,6 +2,7 @@
 
 import Foundation
 import RealmJSON
+import RealmPages
 import Testing
 
 @testable import realmfs
@@ -17,6 +18,24 @@ struct SmallTextTests {
   )
   func split(text: String, parts: [String]) {
     #expect(text.split(unescaped: ",") == parts)
+  }
+
+  @Test(
+    "a name that is not there is followed by the one that was meant, if few letters differ",
+    arguments: [
+      ("munt", "mount"), ("Mount", "mount"), ("mnut", "mount"), ("exprot", "export"), ("x", nil), ("", nil),
+      ("umount", "umount"), ("colour", nil), ("inf", "info"), ("backpu", "backup"),
+    ] as [(String, String?)]
+  )
+  func nearest(word: String, expected: String?) {
+    #expect(KnownNames(CommandName.allCases.map(\.rawValue)).nearest(to: word) == expected)
+  }
+
+  @Test("the names that there are follow, but not all of many")
+  func hint() {
+    #expect(KnownNames([]).hint(for: "A") == "it has none")
+    #expect(KnownNames(["Dog", "Person"]).hint(for: "Persn") == "did you mean Person? it has Dog, Person")
+    #expect(KnownNames((0..<30).map { "Name\($0)" }).hint(for: "zzz").hasSuffix("Name19, .."))
   }
 
   @Test("reports are JSON whatever they hold")

@@ -12,9 +12,21 @@ done
 check_status "0: version" 0 'realmfs [0-9]+\.[0-9]+' "$realmfs" --version
 check_status "2: no command" 2 "realmfs --help" "$realmfs"
 check_status "2: an unknown command" 2 "unknown command 'mout'" "$realmfs" mout
+check_status "2: an unknown command names the one that was meant" 2 "unknown command 'munt'; did you mean mount\? See" "$realmfs" munt
+check_status "2: a file alone names commands" 2 "'realmfs info .*people.realm' or 'realmfs mount .*people.realm MOUNTPOINT'" \
+  "$realmfs" "$file"
+check_status "2: an unknown option names the one that was meant" 2 'unknown option --jsn; did you mean --json\? See' \
+  "$realmfs" info --jsn "$file"
 check_status "2: an unknown option names itself and the help" 2 "unknown option --colour; see 'realmfs cat --help'" \
   "$realmfs" cat --colour "$file" Person
 check_status "2: an unknown mount option" 2 'unknown mount option -o colour' "$realmfs" mount -o colour "$file" "$point"
+check_status "2: an unknown mount option names the one that was meant" 2 'did you mean umask\?' \
+  "$realmfs" mount -o umaks=0 "$file" "$point"
+for classes in "-o class=:" "-o class=Dog::Person" "--class=" "--class=Dog,"; do
+  # shellcheck disable=SC2086
+  check_status "2: an empty name of a class ($classes)" 2 'has an empty name of a class' \
+    "$realmfs" mount $classes "$file" "$point"
+done
 check_status "2: a missing argument" 2 'MOUNTPOINT is missing' "$realmfs" mount "$file"
 check_status "2: one argument too many" 2 "unexpected argument 'x'" "$realmfs" info "$file" x
 check_status "2: exclusive options" 2 'exclude each other' "$realmfs" mount --read-only --immutable "$file" "$point"
@@ -25,6 +37,14 @@ for command in info schema check; do
   check_status "3: $command of a missing file" 3 'No such file' "$realmfs" $command "$scratch/absent.realm"
 done
 check_status "3: a directory" 3 'Is a directory|directory' "$realmfs" info "$scratch"
+for command in "cat Dgo" "query Dgo x" "export --class Dgo" "schema --class Dgo" "mount --class Dgo $point" "mount -o class=Dgo $point"; do
+  # shellcheck disable=SC2086
+  set -- $command
+  name=$1
+  shift
+  check_status "a class that does not exist names the one that was meant ($command)" 3 'did you mean Dog\? it has Dog, Person' \
+    "$realmfs" "$name" "$file" "$@"
+done
 check_status "3: a missing class" 3 'no class' "$realmfs" cat "$file" Absent
 printf 'no realm at all, but long enough for a header' >"$scratch/text.realm"
 check_status "5 or 4: a text file" "$("$realmfs" info "$scratch/text.realm" >/dev/null 2>&1; echo $?)" 'not a Realm file' \

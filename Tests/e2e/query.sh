@@ -11,7 +11,7 @@ equal "backlinks" "Fido" "$(q "$file" Dog '@links.Person.dog.age == 21' | jq -r 
 equal "only the number" "19" "$(q --count "$file" Person TRUEPREDICATE)"
 equal "an encrypted file" "1" "$(q --count --key-file "$key_file" "$fixtures/people-encrypted.realm" Person '_id == 4')"
 equal "another notation" '{"$numberLong":"4"}' "$(q --json-style canonical "$file" Person '_id == 4' | jq -c ._id)"
-check_status "a mistake shows its column" 2 'column 5: Dog has no property nam; it has name, weight, good' \
+check_status "a mistake shows its column" 2 'column 5: Dog has no property nam; did you mean name\? it has name, weight, good' \
   "$realmfs" query "$file" Person "dog.nam == 'x'"
 equal "with a mark below" "      ^" "$(q "$file" Person "dog.nam == 'x'" 2>&1 | tail -1)"
 check_status "a missing class" 3 'no class Cat' "$realmfs" query "$file" Cat 'x == 1'

@@ -1,0 +1,54 @@
+// What to say of a name that is not there: the one that was probably meant, and those that there are.
+
+/// The names among which one was looked for.
+package struct KnownNames {
+  private let names: [String]
+
+  /// More than so many are not listed.
+  private static let mostListed = 20
+
+  package init(_ names: [String]) { self.names = names }
+
+  /// What a message goes on with after `no class Persn; `: `did you mean Person? it has Dog, Person`.
+  package func hint(for name: String) -> String {
+    let suggestion = nearest(to: name).map { "did you mean \($0)? " } ?? ""
+    if names.isEmpty { return "it has none" }
+    let isCut = names.count > Self.mostListed
+    return "\(suggestion)it has \(names.prefix(Self.mostListed).joined(separator: ", "))\(isCut ? ", .." : "")"
+  }
+
+  /// The name that was probably meant: the same but for case, or the one with the fewest slips of the pen, if these are
+  /// few for its length.
+  package func nearest(to name: String) -> String? {
+    let wanted = Array(name.lowercased().unicodeScalars.prefix(Self.longest))
+    if wanted.isEmpty { return nil }
+    var best: (name: String, distance: Int)?
+    for candidate in names {
+      let known = Array(candidate.lowercased().unicodeScalars.prefix(Self.longest))
+      let distance = Self.distance(wanted, known)
+      let limit = min(3, (max(wanted.count, known.count) + 1) / 3)
+      if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
+    }
+    return best?.name
+  }
+
+  /// Names are as long as a column of the format lets them be.
+  private static let longest = 64
+
+  /// How many letters are missing, superfluous, wrong or exchanged with their neighbour.
+  private static func distance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
+    var before: [Int] = [], last = Array(0...b.count)
+    for (row, letter) in a.enumerated() {
+      var next = [row + 1]
+      for (column, other) in b.enumerated() {
+        var least = min(last[column] + (letter == other ? 0 : 1), last[column + 1] + 1, next[column] + 1)
+        if row > 0, column > 0, letter == b[column - 1], other == a[row - 1] {
+          least = min(least, before[column - 1] + 1)
+        }
+        next.append(least)
+      }
+      (before, last) = (last, next)
+    }
+    return last[b.count]
+  }
+}
