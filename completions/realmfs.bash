@@ -3,7 +3,7 @@ _realmfs() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount info schema cat export import query diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount info schema cat export import query set insert delete diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help --help --version" -- "$cur"))
     return
   fi
   case $command:$prev in
@@ -58,6 +58,18 @@ _realmfs() {
     query:--key-fd) :; return ;;
     query:--key-command) :; return ;;
     query:--key-env) :; return ;;
+    set:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    set:--key-fd) :; return ;;
+    set:--key-command) :; return ;;
+    set:--key-env) :; return ;;
+    insert:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    insert:--key-fd) :; return ;;
+    insert:--key-command) :; return ;;
+    insert:--key-env) :; return ;;
+    delete:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    delete:--key-fd) :; return ;;
+    delete:--key-command) :; return ;;
+    delete:--key-env) :; return ;;
     diff:--class) :; return ;;
     diff:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     diff:--key-fd) :; return ;;
@@ -127,6 +139,9 @@ _realmfs() {
     export:-*) COMPREPLY=($(compgen -W "--class --format --where --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     import:-*) COMPREPLY=($(compgen -W "--class --format --batch --skip-bad --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     query:-*) COMPREPLY=($(compgen -W "--count --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    set:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    insert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    delete:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --dry-run -y --yes -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     diff:-*) COMPREPLY=($(compgen -W "--class --previous --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     watch:-*) COMPREPLY=($(compgen -W "--exec --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
@@ -151,6 +166,9 @@ _realmfs() {
     export) COMPREPLY=($(compgen -f -- "$cur")) ;;
     import) COMPREPLY=($(compgen -f -- "$cur")) ;;
     query) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    set) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    insert) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    delete) COMPREPLY=($(compgen -f -- "$cur")) ;;
     diff) COMPREPLY=($(compgen -f -- "$cur")) ;;
     watch) COMPREPLY=($(compgen -f -- "$cur")) ;;
     create) COMPREPLY=($(compgen -f -- "$cur")) ;;
@@ -163,7 +181,7 @@ _realmfs() {
     upgrade) COMPREPLY=($(compgen -f -- "$cur")) ;;
     convert) COMPREPLY=($(compgen -f -- "$cur")) ;;
     recover) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "mount umount info schema cat export import query diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "mount umount info schema cat export import query set insert delete diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")) ;;
   esac
 }
 complete -o filenames -F _realmfs realmfs

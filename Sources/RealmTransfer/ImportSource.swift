@@ -18,6 +18,8 @@ struct Record {
     var file = 0
     var offset = 0
     var line = 0
+    /// In a file of JSON values, what comes before it.
+    var context = InputFile.ValueContext.open
   }
 
   let position: Position
@@ -73,7 +75,22 @@ public final class ImportSource {
     let className: String?
   }
 
-  private let format: ImportFormat
+  /// How records follow each other.
+  private enum Form {
+    case lines, csv, tree
+    /// Objects, or arrays of them, over any number of lines.
+    case values
+
+    init(_ format: ImportFormat, isTree: Bool) {
+      switch format {
+      case .jsonl: self = .lines
+      case .csv: self = .csv
+      case .json: self = isTree ? .tree : .values
+      }
+    }
+  }
+
+  private let form: Form
   private let files: [File]
   private var position = Record.Position()
   private var open: InputFile?
@@ -88,20 +105,22 @@ public final class ImportSource {
     if path != "-", stat(path, &status) != 0 { throw .file(path, errno) }
     guard path != "-", status.st_mode & S_IFMT == S_IFDIR else {
       let (stem, known) = Self.parts(of: path.split(separator: "/").last.map(String.init) ?? path)
-      guard let format = format ?? known ?? (path == "-" ? .jsonl : nil), format != .json else {
-        throw .unsuitable("\(path): neither .jsonl nor .csv nor a directory; say what it is with --format")
+      guard let format = format ?? known ?? (path == "-" ? .jsonl : nil) else {
+        throw .unsuitable("\(path): neither .jsonl nor .json nor .csv nor a directory; say what it is with --format")
       }
-      self.format = format
+      form = Form(format, isTree: false)
       files = [File(path: path, className: className ?? (known == nil ? nil : Self.className(stem)))]
       return
     }
     let all = try Self.names(in: path)
-    if let format { self.format = format } else { self.format = try Self.format(of: all, in: path) }
-    if self.format == .json {
+    let known = format
+    let format: ImportFormat
+    if let known { format = known } else { format = try Self.format(of: all, in: path) }
+    form = Form(format, isTree: true)
+    if format == .json {
       let directories = all.filter { Self.isDirectory("\(path)/\($0)") && $0 != ".realm" }
       files = directories.map { File(path: "\(path)/\($0)", className: Self.className($0)) }
     } else {
-      let format = self.format
       files = all.compactMap { name -> File? in
         let (stem, known) = Self.parts(of: name)
         return known == format ? File(path: "\(path)/\(name)", className: Self.className(stem)) : nil
@@ -109,15 +128,22 @@ public final class ImportSource {
     }
   }
 
+  /// Objects in a text, or arrays of them; `name` is what messages call it.
+  public init(objects text: [UInt8], name: String, className: String) {
+    form = .values
+    files = [File(path: "", className: className)]
+    open = InputFile(text: text, name: name)
+  }
+
   private static func parts(of name: String) -> (stem: String, ImportFormat?) {
-    for (suffix, format) in [(".jsonl", ImportFormat.jsonl), (".ndjson", .jsonl), (".csv", .csv)] {
+    for (suffix, format) in [(".jsonl", ImportFormat.jsonl), (".ndjson", .jsonl), (".json", .json), (".csv", .csv)] {
       if name.hasSuffix(suffix) { return (String(name.dropLast(suffix.count)), format) }
     }
     return (name, nil)
   }
 
   private static func format(of names: [String], in path: String) throws(TransferError) -> ImportFormat {
-    let formats = Set(names.compactMap { parts(of: $0).1 })
+    let formats = Set(names.compactMap { parts(of: $0).1 }).subtracting([.json])
     if formats.count > 1 {
       throw .unsuitable("\(path) holds both JSON Lines and CSV: choose with --format")
     }
@@ -160,7 +186,7 @@ public final class ImportSource {
     if place.file != position.file || place.offset == 0 { try enter(place.file) }
     if place.offset == 0 { return }
     position = place
-    if format != .json { open?.seek(to: place.offset, line: place.line) }
+    if form != .tree { open?.seek(to: place.offset, line: place.line) }
   }
 
   /// Goes to the first record of a file.
@@ -168,7 +194,7 @@ public final class ImportSource {
     position = Record.Position(file: index)
     guard index < files.count else { return }
     let path = files[index].path
-    if format == .json {
+    if form == .tree {
       names = try Self.names(in: path).sorted(by: Self.comesBefore)
       return
     }
@@ -177,7 +203,7 @@ public final class ImportSource {
     if let known = open, known.path == path { file = known } else { file = try InputFile(path: path) }
     open = file
     file.seek(to: 0, line: 0)
-    if format == .csv, let record = try file.readRecord() {
+    if form == .csv, let record = try file.readRecord() {
       header = try CSVRecord(record, line: 1, of: file.name).fields.map { String(decoding: $0.bytes, as: UTF8.self) }
     }
     position.offset = file.offset
@@ -196,7 +222,7 @@ public final class ImportSource {
 
   private func nextInFile() throws(TransferError) -> Record? {
     let file = files[position.file]
-    if format == .json {
+    if form == .tree {
       guard position.offset < names.count else { return nil }
       let name = names[position.offset], path = "\(file.path)/\(name)"
       let record = Record(
@@ -212,14 +238,15 @@ public final class ImportSource {
       return record
     }
     guard let input = open else { return nil }
+    if form == .values { return try nextValue(in: file, input) }
     while true {
       let here = Record.Position(file: position.file, offset: input.offset, line: input.line)
-      guard let bytes = try format == .csv ? input.readRecord() : input.readLine() else { return nil }
+      guard let bytes = try form == .csv ? input.readRecord() : input.readLine() else { return nil }
       position.offset = input.offset
       position.line = input.line
       // In CSV of one field, nothing is null.
       let isBlank = bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
-      if isBlank, format == .jsonl || header?.count ?? 0 > 1 { continue }
+      if isBlank, form == .lines || header?.count ?? 0 > 1 { continue }
       return Record(
         position: here,
         path: input.name,
@@ -230,5 +257,20 @@ public final class ImportSource {
         header: header
       )
     }
+  }
+
+  private func nextValue(in file: File, _ input: InputFile) throws(TransferError) -> Record? {
+    let here = position
+    guard let value = try input.readValue(&position.context) else { return nil }
+    (position.offset, position.line) = (input.offset, input.line)
+    return Record(
+      position: here,
+      path: input.name,
+      line: value.line,
+      bytes: value.bytes,
+      className: file.className,
+      fileName: nil,
+      header: nil
+    )
   }
 }

@@ -30,6 +30,26 @@ public struct ImportSummary: Sendable {
   public var unchanged = 0
   /// Records that were not taken.
   public var rejected = 0
+  /// The object that the last record was for; nil without records.
+  public var last: ObjectReference?
+}
+
+/// Is shown the versions before and after a change that is not committed, and the objects that it concerns.
+public typealias Preview = (Snapshot, Snapshot, [ObjectReference]) throws(TransferError) -> Void
+
+extension WriteTransaction {
+  /// Commits what was changed; with a preview shows it instead, and takes it back.
+  consuming func end(_ preview: Preview?, _ objects: [ObjectReference]) throws(TransferError) {
+    guard hasChanges else { return rollback() }
+    guard let preview else {
+      do throws(TransactionError) { _ = try commit() } catch { throw .transaction(error) }
+      return
+    }
+    let after: Snapshot
+    do throws(TransactionError) { after = try changed() } catch { throw .transaction(error) }
+    try preview(former, after, objects)
+    rollback()
+  }
 }
 
 /// An import into a realm.
@@ -40,6 +60,10 @@ public struct Importer {
 
   /// Records in one transaction; nil for all.
   public var batchSize: Int?
+  /// Whether a record for an object that exists is refused, not taken as a change of it.
+  public var createsOnly = false
+  /// Is shown what would be changed, before and after, and which objects; then nothing is committed. Not with batches.
+  public var preview: Preview?
   /// Is told of records that are not taken, once the others of their batch are committed. Without it the first such
   /// record ends the import.
   public var onReject: ((RejectedRecord) throws(TransferError) -> Void)?
@@ -69,6 +93,8 @@ public struct Importer {
   private struct Pass {
     var summary = ImportSummary()
     var waiting: [Waiting] = []
+    /// The objects that were made or changed, for a preview.
+    var objects: [ObjectReference] = []
     var rejected: [(Record.Position, RejectedRecord)] = []
     var isAtEnd = false
   }
@@ -105,11 +131,6 @@ public struct Importer {
     do throws(TransactionError) { return try writer.beginOnThisThread() } catch { throw .transaction(error) }
   }
 
-  private func commit(_ transaction: consuming WriteTransaction) throws(TransferError) {
-    guard transaction.hasChanges else { return transaction.rollback() }
-    do throws(TransactionError) { _ = try transaction.commit() } catch { throw .transaction(error) }
-  }
-
   private func runBatch(from place: Record.Position, _ count: inout Int) throws(TransferError) -> Pass {
     var rejected: [Record.Position: RejectedRecord] = [:]
     var order: [Record.Position] = []
@@ -126,7 +147,7 @@ public struct Importer {
         }
       }
       if pass.rejected.isEmpty {
-        try commit(transaction)
+        try transaction.end(preview, pass.objects)
         pass.summary.rejected = order.count
         for position in order { if let record = rejected[position] { try onReject?(record) } }
         return pass
@@ -145,7 +166,7 @@ public struct Importer {
     _ count: inout Int
   ) throws(TransferError) -> Pass {
     var pass = Pass()
-    let state = ImportState(transaction, missingLinks: .leaveOut)
+    let state = ImportState(transaction, missingLinks: .leaveOut, createsOnly: createsOnly)
     var left = batchSize ?? .max
     while left > 0 {
       guard let record = try source.nextRecord() else {
@@ -158,7 +179,8 @@ public struct Importer {
       if rejected[record.position] != nil { continue }
       do throws(Failure) {
         let (table, outcome) = try apply(record, state, transaction)
-        pass.summary.add(outcome)
+        pass.summary.add(outcome, table)
+        if preview != nil { pass.objects.append(ObjectReference(table: table, key: outcome.object)) }
         if outcome.missingLinks > 0 {
           pass.waiting.append(Waiting(position: record.position, table: table, object: outcome.object))
         }
@@ -195,7 +217,7 @@ public struct Importer {
         try setLinks(waiting, state, transaction, &rejected)
       }
       if rejected.isEmpty {
-        try commit(transaction)
+        try transaction.end(nil, [])
         for record in records { try onReject?(record) }
         return records.count
       }
@@ -244,7 +266,7 @@ public struct Importer {
     do throws(Failure) {
       return (table, try state.patch(text, to: target, of: table, in: transaction, record))
     } catch {
-      guard let alternative, state.lastWasDuplicate else { throw error }
+      guard let alternative, state.lastWasDuplicate, !createsOnly else { throw error }
       return (table, try state.patch(text, to: alternative, of: table, in: transaction, record))
     }
   }
@@ -277,11 +299,12 @@ public struct Importer {
     _ transaction: borrowing WriteTransaction
   ) throws(Failure) -> (PatchTarget, PatchTarget?) {
     let facts = try state.facts(table, transaction)
+    let wanted = createsOnly ? PatchTarget.new : .upsert
     if let name = record.fileName {
       switch NameEscaping.parse(file: Array(name.utf8).span.bytes, primaryKey: facts.primaryKey?.type) {
       case nil: throw .rejected("\(record.path): not the name of an object of \(facts.name)")
       case .objectKey(let key): return (.keyed(key), .object(key))
-      case .hashed: return (.upsert, nil)
+      case .hashed: return (wanted, nil)
       case .key(let key):
         do throws(TransactionError) {
           let object = try transaction.objectKey(table, primaryKey: Value(key))
@@ -289,9 +312,9 @@ public struct Importer {
         } catch { throw .fatal(.transaction(error)) }
       }
     }
-    if facts.primaryKey != nil { return (.upsert, nil) }
+    if facts.primaryKey != nil { return (wanted, nil) }
     do throws(JSONInputError) {
-      guard let key = try text.integer(ofMember: Member.key) else { return (.upsert, nil) }
+      guard let key = try text.integer(ofMember: Member.key) else { return (wanted, nil) }
       return (.keyed(ObjKey(key)), .object(ObjKey(key)))
     } catch { throw .rejected("\(record.path): \(error)") }
   }
@@ -314,6 +337,7 @@ public struct Importer {
     }
 
     private let patcher: ObjectPatcher
+    private let createsOnly: Bool
     private var tables: [String: TableKey] = [:]
     private var known: [TableKey: Facts] = [:]
     /// What was asked for last; most records are of the same class as the one before.
@@ -323,7 +347,8 @@ public struct Importer {
     /// Whether the last refusal was that an object exists.
     private(set) var lastWasDuplicate = false
 
-    init(_ transaction: borrowing WriteTransaction, missingLinks: MissingLinks) {
+    init(_ transaction: borrowing WriteTransaction, missingLinks: MissingLinks, createsOnly: Bool = false) {
+      self.createsOnly = createsOnly
       patcher = ObjectPatcher(missingLinks: missingLinks, ignoredMembers: [Member.class, Member.key])
     }
 
@@ -396,7 +421,9 @@ public struct Importer {
         return try patcher.apply(text, to: target, of: table, in: transaction)
       } catch {
         switch error.kind {
-        case .duplicate: lastWasDuplicate = true
+        case .duplicate:
+          lastWasDuplicate = true
+          if createsOnly { throw .rejected("\(record.place): \(JSONInputError.exists)") }
         case .transaction(let cause): throw .fatal(.transaction(cause))
         default: break
         }
@@ -410,7 +437,8 @@ public struct Importer {
 }
 
 extension ImportSummary {
-  fileprivate mutating func add(_ outcome: PatchOutcome) {
+  fileprivate mutating func add(_ outcome: PatchOutcome, _ table: TableKey) {
+    last = ObjectReference(table: table, key: outcome.object)
     if outcome.wasCreated { created += 1 } else if outcome.hasChanged { changed += 1 } else { unchanged += 1 }
   }
 
@@ -419,5 +447,6 @@ extension ImportSummary {
     changed += other.changed
     unchanged += other.unchanged
     rejected += other.rejected
+    last = other.last ?? last
   }
 }

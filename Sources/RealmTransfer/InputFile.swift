@@ -3,11 +3,13 @@
 
 import Glibc
 
-/// Reads lines and records of CSV.
+/// Reads lines, records of CSV and JSON values.
 final class InputFile {
   let path: String
   let name: String
   private let descriptor: Int32
+  /// Whether `buffer` holds all there is.
+  private let isWhole: Bool
   private var buffer: [UInt8] = []
   /// Where the next line begins in `buffer`, and where `buffer` begins in the file.
   private var start = 0
@@ -19,8 +21,15 @@ final class InputFile {
   /// As long as the longest text of an object.
   private static let longestLine = 1 << 30
 
+  /// A text in memory, that messages call `name`.
+  init(text: [UInt8], name: String) {
+    (path, self.name, descriptor, buffer) = ("", name, -1, text)
+    isWhole = true
+  }
+
   /// Opens a file, or standard input for `-`.
   init(path: String) throws(TransferError) {
+    isWhole = false
     self.path = path
     name = path == "-" ? "standard input" : path
     let opened = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
@@ -34,7 +43,7 @@ final class InputFile {
     descriptor = try Self.kept(opened, name)
   }
 
-  deinit { close(descriptor) }
+  deinit { if !isWhole { close(descriptor) } }
 
   /// A file without a name with all that a descriptor gives.
   private static func kept(_ source: Int32, _ name: String) throws(TransferError) -> Int32 {
@@ -70,10 +79,26 @@ final class InputFile {
 
   /// Goes on with the line at a place, which comes after `line` lines.
   func seek(to offset: Int, line: Int) {
+    self.line = line
+    if isWhole { return start = offset }
     buffer = []
     start = 0
     base = offset
-    self.line = line
+  }
+
+  /// Reads on, and drops what comes before the next line or value; false at the end of the file.
+  private func fill() throws(TransferError) -> Bool {
+    if isWhole { return false }
+    if start > 0 {
+      buffer.removeFirst(start)
+      base += start
+      start = 0
+    }
+    var chunk = [UInt8](repeating: 0, count: Self.chunkSize)
+    let count = pread(descriptor, &chunk, chunk.count, base + buffer.count)
+    if count < 0 { throw .file(name, errno) }
+    buffer += chunk[..<count]
+    return count > 0
   }
 
   /// The next line without its end; nil after the last.
@@ -89,22 +114,13 @@ final class InputFile {
       if buffer.count - start > Self.longestLine {
         throw .unsuitable("\(name): line \(line + 1) is longer than 1 GiB")
       }
-      if start > 0 {
-        buffer.removeFirst(start)
-        base += start
-        searched -= start
-        start = 0
-      }
-      var chunk = [UInt8](repeating: 0, count: Self.chunkSize)
-      let count = pread(descriptor, &chunk, chunk.count, base + buffer.count)
-      if count < 0 { throw .file(name, errno) }
-      if count == 0 {
-        if buffer.isEmpty { return nil }
-        defer { (base, start, buffer) = (base + buffer.count, 0, []) }
-        line += 1
-        return buffer
-      }
-      buffer += chunk[..<count]
+      searched -= start
+      if try fill() { continue }
+      searched += start
+      if start == buffer.count { return nil }
+      defer { start = buffer.count }
+      line += 1
+      return Array(buffer[start...])
     }
   }
 
@@ -122,6 +138,28 @@ final class InputFile {
     }
     return record
   }
+
+  // MARK: values
+
+  /// The byte at a distance from the next one to read; nil beyond the end.
+  func peek(_ distance: Int = 0) throws(TransferError) -> UInt8? {
+    while start + distance >= buffer.count {
+      if buffer.count - start > Self.longestLine { throw .unsuitable("\(name): line \(line + 1): longer than 1 GiB") }
+      if try !fill() { return nil }
+    }
+    return buffer[start + distance]
+  }
+
+  /// Passes over bytes that were looked at.
+  func skip(_ count: Int) { start = min(start + count, buffer.count) }
+
+  /// The next bytes, which were looked at.
+  func take(_ count: Int) -> [UInt8] {
+    defer { skip(count) }
+    return Array(buffer[start..<start + count])
+  }
+
+  func countLines(_ count: Int) { line += count }
 
   /// All that is left.
   func readRest() throws(TransferError) -> [UInt8] {

@@ -58,6 +58,42 @@ public final class RealmComparison {
     for name in chosen { try compareObjects(name, body) }
   }
 
+  /// Calls `body` with what differs of these objects, which have the same keys in both versions.
+  ///
+  /// Cost: O(log n) for each object.
+  public func run(
+    objects: some Sequence<ObjectReference>,
+    _ body: (Difference) throws(TransferError) -> Void
+  ) throws(TransferError) {
+    var pairs: [TableKey: ClassPair] = [:]
+    for object in objects {
+      let pair: ClassPair
+      if let known = pairs[object.table] { pair = known } else { pair = try self.pair(object.table) }
+      pairs[object.table] = pair
+      do throws(TransferError) {
+        switch (try pair.seekOld(object.key), try pair.seekNew(object.key)) {
+        case (false, false): break
+        case (true, true): try compare(pair.oldCursor, pair, body)
+        case (true, false):
+          let (file, text) = try show(pair.oldCursor, old)
+          try body(.removed(className: pair.name, name: file, text: text))
+        case (false, true):
+          let (file, text) = try show(pair.newCursor, new)
+          try body(.added(className: pair.name, name: file, text: text))
+        }
+      } catch .damaged(let text) { onComplaint(text) }
+    }
+  }
+
+  private func pair(_ key: TableKey) throws(TransferError) -> ClassPair {
+    let tables: (Table?, Table?)
+    do throws(FormatError) { tables = (try old.snapshot.table(key), try new.snapshot.table(key)) } catch {
+      throw .damaged(error.description)
+    }
+    guard let before = tables.0, let after = tables.1 else { throw .damaged("table \(key) is not in both versions") }
+    return ClassPair(after.className ?? after.name, before, after)
+  }
+
   private func schema(_ side: Side) throws(TransferError) -> SchemaDescription {
     do throws(FormatError) { return try SchemaDescription(side.snapshot) } catch { throw .damaged(error.description) }
   }
@@ -101,8 +137,8 @@ public final class RealmComparison {
     let pair = before.flatMap { before in after.map { ClassPair(name, before, $0) } }
     if let before {
       try forEachObject(of: before) { (cursor) throws(TransferError) in
-        if let pair, let key = try pair.counterpart(of: cursor) {
-          try compare(cursor, key, pair, body)
+        if let pair, try pair.counterpart(of: cursor) != nil {
+          try compare(cursor, pair, body)
         } else {
           let (file, text) = try show(cursor, old)
           try body(.removed(className: name, name: file, text: text))
@@ -144,7 +180,6 @@ public final class RealmComparison {
 
   private func compare(
     _ cursor: ObjectCursor,
-    _ key: ObjKey,
     _ pair: ClassPair,
     _ body: (Difference) throws(TransferError) -> Void
   ) throws(TransferError) {
@@ -180,6 +215,7 @@ private final class ClassPair {
   let name: String
   private let new: Table
   private let primaryKey: Int?
+  let oldCursor: ObjectCursor
   let newCursor: ObjectCursor
   /// The positions of the properties that both have.
   let properties: [(old: Int, new: Int)]
@@ -187,6 +223,7 @@ private final class ClassPair {
   init(_ name: String, _ old: Table, _ new: Table) {
     self.name = name
     self.new = new
+    oldCursor = ObjectCursor(old)
     newCursor = ObjectCursor(new)
     properties = old.columns.enumerated().compactMap { index, column in
       new.columns.firstIndex { $0.name == column.name }.map { (index, $0) }
@@ -194,6 +231,15 @@ private final class ClassPair {
     // Objects are known by their primary keys if both classes have the same.
     let isSame = old.primaryKey != nil && old.primaryKey?.name == new.primaryKey?.name
     primaryKey = isSame ? old.primaryKeyIndex : nil
+  }
+
+  /// Moves a cursor to the object with this key; false if there is none.
+  func seekOld(_ key: ObjKey) throws(TransferError) -> Bool { try seek(oldCursor, key) }
+
+  func seekNew(_ key: ObjKey) throws(TransferError) -> Bool { try seek(newCursor, key) }
+
+  private func seek(_ cursor: ObjectCursor, _ key: ObjKey) throws(TransferError) -> Bool {
+    do throws(FormatError) { return try cursor.seek(key) } catch { throw .damaged(error.description) }
   }
 
   /// The object of the new realm for the one that the cursor stands on; `newCursor` stands on it then.

@@ -12,6 +12,8 @@ public enum TransferError: Error, Sendable, CustomStringConvertible {
   case damaged(String)
   /// There is no such class; the message names those that there are.
   case missingClass(String)
+  /// There is no such object; what was looked for and where.
+  case missingObject(String)
   /// A system call on a file of the export or import failed: its path and the errno.
   case file(String, Int32)
   /// What goes in or out does not fit: what, where and what to do.
@@ -24,7 +26,7 @@ public enum TransferError: Error, Sendable, CustomStringConvertible {
     switch self {
     case .unavailable(let error): error.description
     case .transaction(let error): error.description
-    case .damaged(let text), .missingClass(let text), .unsuitable(let text): text
+    case .damaged(let text), .missingClass(let text), .missingObject(let text), .unsuitable(let text): text
     case .file(let path, let code): "\(path): \(FileOutput.message(code))"
     case .busy: "other programs commit faster than it can be read; copy the file and read the copy"
     }

@@ -147,7 +147,9 @@ extension Arguments {
   private func checkOperands() throws(CommandFailure) {
     guard let all = Options.command(command)?.arguments else { return }
     let expected = all.filter { argument in !argument.absentWith.contains { has($0) } }
-    if operands.count > expected.count { throw usage("unexpected argument '\(operands[expected.count])'") }
+    if operands.count > expected.count, expected.last?.mayRepeat != true {
+      throw usage("unexpected argument '\(operands[expected.count])'")
+    }
     if operands.count < expected.count, !expected[operands.count].isOptional {
       throw usage("\(expected[operands.count].name) is missing")
     }

@@ -133,7 +133,7 @@ enum DiffCommand {
 }
 
 /// Prints differences as lines for people or as JSON Lines.
-private final class DifferencePrinter {
+final class DifferencePrinter {
   private let isJSON: Bool
   private let output = StandardOutput()
   private(set) var count = 0

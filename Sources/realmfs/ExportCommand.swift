@@ -101,7 +101,7 @@ extension CommandFailure {
     case .unavailable(let cause): self.init(cause)
     case .transaction(let cause): self.init(cause, path: path)
     case .damaged: self.init(.damaged, "\(path): \(error)")
-    case .missingClass: self.init(.unreadable, "\(path): \(error)")
+    case .missingClass, .missingObject: self.init(.unreadable, "\(path): \(error)")
     case .file, .unsuitable: self.init(.failure, error.description)
     case .busy: self.init(.inUse, "\(path): \(error)")
     }

@@ -28,6 +28,7 @@ enum HelpText {
     if Options.options(of: command.name).contains(where: { $0.group == .key }) {
       page += "\n" + paragraph(keyForms)
     }
+    if !command.examples.isEmpty { page += "\nExamples:\n" + command.examples.map { "  \($0)\n" }.joined() }
     return page
   }
 

@@ -85,6 +85,10 @@ enum ManPage {
     var text = ".SS \(command.name.rawValue)\n\(Roff.sentence(command.summary))\n"
     for paragraph in command.description { text += ".PP\n\(Roff.escaped(paragraph))\n" }
     let options = Options.options(of: command.name).map { Roff.bold("--\($0.name.rawValue)") }
-    return text + ".PP\nOptions: \(options.joined(separator: ", ")).\n"
+    text += ".PP\nOptions: \(options.joined(separator: ", ")).\n"
+    if !command.examples.isEmpty {
+      text += ".PP\n.EX\n\(command.examples.map(Roff.escaped).joined(separator: "\n"))\n.EE\n"
+    }
+    return text
   }
 }

@@ -3,7 +3,7 @@
 
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
-  case mount, umount, info, schema, cat, export, `import`, query, diff, watch, create, check
+  case mount, umount, info, schema, cat, export, `import`, query, set, insert, delete, diff, watch, create, check
   case backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover
   case version, help
 }
@@ -30,6 +30,8 @@ enum OptionName: String, CaseIterable, Sendable {
   case inMemory = "in-memory"
   case seed
   case previous
+  case dryRun = "dry-run"
+  case yes, quiet
   case migrate
   case deleteIfMigrationNeeded = "delete-if-migration-needed"
   case maxVersions = "max-versions"
@@ -70,6 +72,8 @@ struct ArgumentSpec: Sendable {
   let help: String
   let completion: Completion
   let isOptional: Bool
+  /// Whether any number of such arguments may follow.
+  let mayRepeat: Bool
   /// Options in whose presence the argument is not there.
   let absentWith: [OptionName]
 
@@ -78,8 +82,10 @@ struct ArgumentSpec: Sendable {
     _ help: String,
     completion: Completion = .nothing,
     isOptional: Bool = false,
+    mayRepeat: Bool = false,
     absentWith: [OptionName] = []
   ) {
+    self.mayRepeat = mayRepeat
     self.absentWith = absentWith
     self.name = name
     self.help = help
@@ -95,6 +101,19 @@ struct CommandSpec: Sendable {
   let summary: String
   /// Paragraphs for `help COMMAND` and the man page.
   let description: [String]
+  /// Commands to type, each a line of shell, in a directory with the sample realms of the tests.
+  let examples: [String]
+
+  init(
+    name: CommandName,
+    arguments: [ArgumentSpec],
+    summary: String,
+    description: [String],
+    examples: [String] = []
+  ) {
+    (self.name, self.arguments, self.summary) = (name, arguments, summary)
+    (self.description, self.examples) = (description, examples)
+  }
 }
 
 /// One long option and where it applies.

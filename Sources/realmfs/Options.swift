@@ -132,7 +132,7 @@ enum Options {
           completion: .file
         ),
       ],
-      summary: "make and change objects from JSON Lines, a tree of JSON files or CSV",
+      summary: "make and change objects from JSON Lines, JSON or CSV",
       description: [
         """
         A record with the primary key of an object changes that object, and only what differs; properties that it does \
@@ -174,6 +174,78 @@ enum Options {
         Primary keys and search indexes are used for == and IN, behind single links too (owner._id == 5). A mistake is \
         shown at its column, with exit code 2.
         """,
+      ]
+    ),
+    CommandSpec(
+      name: .set,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("CLASS/NAME", "an object, named as in the mounted tree"),
+        ArgumentSpec("PROPERTY=VALUE...", "what to set", mayRepeat: true),
+      ],
+      summary: "set properties of an object",
+      description: [
+        """
+        One transaction, by the rules of saving a file in a mounted tree: all properties are set, or none. Properties \
+        that are not named keep their values.
+        """,
+        values,
+        "An array, dictionary or embedded object replaces the one that is stored.",
+      ],
+      examples: [
+        "realmfs set people.realm Person/4 age=22 dog=Rex",
+        "realmfs set --dry-run people.realm Person/4 'friends=[18, 25]' email=null",
+      ]
+    ),
+    CommandSpec(
+      name: .insert,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("CLASS", "the class of the objects"),
+        ArgumentSpec(
+          "OBJECT|PROPERTY=VALUE...",
+          "JSON objects, or arrays of them; or the properties of one object; without it standard input is read",
+          isOptional: true,
+          mayRepeat: true
+        ),
+      ],
+      summary: "make new objects",
+      description: [
+        """
+        One transaction, by the rules of saving a file in a mounted tree: all objects are made, or none. Properties \
+        that are not named take the default of their type. An object whose primary key exists is refused; 'realmfs \
+        set' changes it, and 'realmfs import' makes or changes.
+        """,
+        "PROPERTY=VALUE is read as 'realmfs set' reads it.",
+      ],
+      examples: [
+        "realmfs insert people.realm Dog '{\"name\": \"Laika\", \"weight\": 5}'",
+        "realmfs insert people.realm Dog name=Balto good=true",
+        "echo '[{\"name\": \"A\"}, {\"name\": \"B\"}]' | realmfs insert people.realm Dog",
+      ]
+    ),
+    CommandSpec(
+      name: .delete,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec(
+          "CLASS QUERY|CLASS/NAME...",
+          "a class and which of its objects, or objects named as in the mounted tree",
+          mayRepeat: true
+        ),
+      ],
+      summary: "delete objects",
+      description: [
+        """
+        One transaction: all of these objects are deleted, or none. Links to them become null or leave their list, and \
+        objects embedded in them are deleted too. QUERY is that of 'realmfs query'; TRUEPREDICATE finds all.
+        """,
+        "On a terminal it asks first. --dry-run shows the objects, and those whose links would change.",
+      ],
+      examples: [
+        "realmfs delete people.realm Dog/Fido Dog/Rex",
+        "realmfs delete --dry-run people.realm Person 'age > 30'",
+        "realmfs delete --yes people.realm Person 'friends.@count == 0'",
       ]
     ),
     CommandSpec(
@@ -352,6 +424,13 @@ enum Options {
     completion: .file,
     isOptional: true
   )
+  private static let values = """
+    VALUE is null, which clears the property, or a value of the property's type. Strings, dates, UUIDs, object ids, \
+    decimals, binaries and links to objects with such a primary key are written as they are: name=Rex. A VALUE that \
+    begins with " is a JSON string: name='"null"' is the text null. Numbers, true and false, lists, sets, \
+    dictionaries, embedded objects and mixed values are JSON, as in the files of a mounted tree.
+    """
+  private static let editors: [CommandName] = [.set, .insert, .delete]
   private static let rewriting = """
     Writes the newest version anew and puts it in the place of FILE when it is on disk: a crash leaves the old or \
     the new file. Refused while another program has the realm open, unless OUT is given, which leaves FILE as it is.
@@ -360,7 +439,7 @@ enum Options {
     .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
   ]
   private static let readers: [CommandName] =
-    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + copiers
+    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + editors + copiers
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -402,7 +481,7 @@ enum Options {
       value: "FORMAT",
       on: [.import],
       completion: .words(ImportFormat.allCases.map(\.rawValue)),
-      "jsonl, json or csv; without it the names of the files tell it"
+      "jsonl, json (a tree of files, or a file of objects or arrays of them) or csv; without it the file names tell it"
     ),
     OptionSpec(
       .filter,
@@ -594,9 +673,12 @@ enum Options {
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
     OptionSpec(
       .json,
-      on: [.info, .import, .diff, .watch, .check, .version] + copiers,
+      on: [.info, .import, .set, .insert, .delete, .diff, .watch, .check, .version] + copiers,
       "print JSON for programs to read"
     ),
+    OptionSpec(.dryRun, on: editors, "show what would change, as 'realmfs diff' does, and change nothing"),
+    OptionSpec(.yes, short: "y", on: [.delete], "do not ask, on a terminal either"),
+    OptionSpec(.quiet, short: "q", on: editors, "do not say what was done"),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
     OptionSpec(
       .completions,

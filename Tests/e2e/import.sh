@@ -63,7 +63,8 @@ check_status "a class that does not exist" 1 'no class Cat; it has Dog, Person' 
 check_status "a record without class" 1 'name it with --class' bash -c 'echo "{}" | "$1" import new.realm -' - "$realmfs"
 check_status "a realm that is not there" 3 'realmfs create' "$realmfs" import absent.realm Dog.csv
 check_status "a source that is not there" 1 'absent.csv' "$realmfs" import new.realm absent.csv
-check_status "a source of no known form" 1 'say what it is' "$realmfs" import new.realm schema.json
+cp schema.json schema.txt
+check_status "a source of no known form" 1 "say what it is" "$realmfs" import new.realm schema.txt
 check_status "a synced realm is refused" 1 'sync history' "$realmfs" import "$fixtures/synced.realm" Dog.jsonl
 
 # Enough records to be read ahead of the transaction, with links to later ones, and two that are none.
@@ -84,3 +85,19 @@ done
 rm -f many.realm && "$realmfs" create --schema many.json many.realm
 check "many records of CSV" "$realmfs" import many.realm many.csv
 check "many records of CSV: all are there" diff good.jsonl <("$realmfs" export --class Item many.realm -)
+
+# arrays, and objects over several lines
+fresh
+"$realmfs" cat "$file" Dog | jq -s . >Dog.json
+"$realmfs" cat "$file" Person | jq . >people.txt
+check "an array in a file" "$realmfs" import new.realm Dog.json
+check "pretty-printed objects" "$realmfs" import --format json --class Person new.realm people.txt
+equal "all objects came" "[5,19]" "$(objects)"
+equal "with all they hold" "$("$realmfs" cat "$file" Person)" "$("$realmfs" cat new.realm Person)"
+head -c 30 Dog.json >cut.json
+check_status "what ends in the middle is refused" 1 'cut.json: line 2: the object has no end' \
+  "$realmfs" import --class Dog new.realm cut.json
+printf '[{"name":"X"}' >cut.json
+before=$(version)
+check_status "also behind a whole object" 1 'cut.json: line 1: the array has no end' "$realmfs" import --class Dog new.realm cut.json
+equal "and nothing is changed" "$before" "$(version)"

@@ -34,6 +34,14 @@ public final class Snapshot: Sendable {
     if pin == nil { VersionRegistry.shared.add(path, top.version) }
   }
 
+  /// The version `base` with `tables`, by slot, in the place of its own.
+  init(_ base: Snapshot, as tables: [Int: Table]) {
+    (path, pin, fileFormat, isStreamingForm) = (base.path, base.pin, base.fileFormat, base.isStreamingForm)
+    (arena, top) = (base.arena, base.top)
+    self.tables.withLock { $0 = tables }
+    if pin == nil { VersionRegistry.shared.add(path, top.version) }
+  }
+
   deinit { if pin == nil { VersionRegistry.shared.remove(path, top.version) } }
 
   /// The names and refs of all table slots; nil without content.

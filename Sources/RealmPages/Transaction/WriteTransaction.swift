@@ -8,7 +8,7 @@
 public struct WriteTransaction: ~Copyable {
   private let writer: RealmWriter
   let group: GroupEditor
-  private let base: Snapshot
+  let base: Snapshot
 
   init(_ writer: RealmWriter, base: Snapshot) throws(TransactionError) {
     self.writer = writer

@@ -1,0 +1,91 @@
+// `CLASS/NAME`: an object by the name of its file in a mounted tree, with or without `.json`.
+
+import RealmJSON
+import RealmNames
+public import RealmPages
+
+/// The name of an object.
+public struct ObjectName: Sendable, CustomStringConvertible {
+  /// The class, as its directory is called.
+  public let directory: String
+  /// The file in the directory.
+  public let file: String
+
+  /// Reads `CLASS/NAME`; nil without a slash between two names.
+  public init?(_ text: String) {
+    guard let slash = text.firstIndex(of: "/"), slash != text.startIndex, text.index(after: slash) != text.endIndex
+    else { return nil }
+    directory = String(text[..<slash])
+    file = String(text[text.index(after: slash)...])
+  }
+
+  /// As it was typed.
+  public var description: String { "\(directory)/\(file)" }
+
+  /// The class that a directory of the tree stands for, also by its unescaped name; nil if there is none.
+  public static func table(_ directory: String, in snapshot: Snapshot) throws(TransferError) -> Table? {
+    let decoded = NameEscaping.className(ofDirectory: Array(directory.utf8).span.bytes)
+    do throws(FormatError) {
+      for name in [directory, decoded ?? directory] {
+        if let table = try snapshot.table(named: Table.classPrefix + name) { return table }
+      }
+    } catch { throw .damaged(error.description) }
+    return nil
+  }
+
+  /// The class.
+  public func table(in snapshot: Snapshot) throws(TransferError) -> Table {
+    if let table = try Self.table(directory, in: snapshot) { return table }
+    var names: [String] = []
+    do throws(FormatError) {
+      for key in try snapshot.tableKeys() {
+        if let name = try snapshot.table(key)?.className { names.append(name) }
+      }
+    } catch { throw .damaged(error.description) }
+    let known = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
+    throw .missingClass("no class \(directory); \(known)")
+  }
+
+  /// The object.
+  ///
+  /// Cost: O(log n); O(n) for a name that was shortened.
+  public func object(in snapshot: Snapshot) throws(TransferError) -> ObjectReference {
+    let table = try table(in: snapshot)
+    do throws(FormatError) {
+      if let damage = table.damage { throw damage }
+      for name in [file, file + NameEscaping.suffix] {
+        if let key = try Self.find(Array(name.utf8), table) { return ObjectReference(table: table.key, key: key) }
+      }
+    } catch { throw .damaged("\(self): \(error)") }
+    throw .missingObject("no object \(self); names are those of the files that a mount shows")
+  }
+
+  private static func find(_ name: [UInt8], _ table: Table) throws(FormatError) -> ObjKey? {
+    switch NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type) {
+    case nil: return nil
+    case .objectKey(let key): return try table.contains(key) ? key : nil
+    case .key(let primaryKey): return try table.objectKey(primaryKey: primaryKey)
+    case .hashed:
+      let cursor = ObjectCursor(table), actual = OutputBuffer()
+      while try cursor.next() {
+        actual.reset()
+        try NameEscaping.append(fileOf: cursor, column: table.primaryKeyIndex, to: actual)
+        if actual.unsafeBytes.elementsEqual(name) { return cursor.key }
+      }
+      return nil
+    }
+  }
+
+  /// The name of an object, as `CLASS/NAME` without `.json`.
+  public static func text(of object: ObjectReference, in snapshot: Snapshot) throws(TransferError) -> String {
+    do throws(FormatError) {
+      guard let table = try snapshot.table(object.table) else { return object.key.description }
+      let cursor = ObjectCursor(table), out = OutputBuffer()
+      guard try cursor.seek(object.key) else { return object.key.description }
+      NameEscaping.append(directoryOf: table.className ?? table.name, to: out)
+      out.append("/")
+      try NameEscaping.append(fileOf: cursor, column: table.primaryKeyIndex, to: out)
+      return String(out.string.dropLast(NameEscaping.suffix.count))
+    } catch { throw .damaged(error.description) }
+  }
+}

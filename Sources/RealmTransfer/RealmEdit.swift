@@ -1,0 +1,111 @@
+// Single changes of a realm, one transaction each, by the rules that saving a file of a mount follows: the texts go
+// through `ObjectPatcher`, deletions through `WriteTransaction.delete`.
+
+import RealmJSON
+public import RealmPages
+
+extension JSONInputError {
+  /// The problem of an object that is to be new.
+  static let exists =
+    "an object with this primary key exists; 'realmfs set' changes it, 'realmfs import' makes or changes objects"
+}
+
+/// Changes a realm.
+public struct RealmEdit {
+  private let writer: RealmWriter
+  /// Is shown what would be changed; then nothing is committed.
+  public var preview: Preview?
+
+  /// Changes through `writer`.
+  public init(_ writer: RealmWriter) { self.writer = writer }
+
+  private func begin() throws(TransferError) -> WriteTransaction {
+    do throws(TransactionError) { return try writer.beginOnThisThread() } catch { throw .transaction(error) }
+  }
+
+  // MARK: setting
+
+  /// Sets properties of an object; false if they had these values.
+  public func set(_ name: ObjectName, to assignments: [Assignment]) throws(TransferError) -> Bool {
+    let transaction = try begin()
+    let object = try name.object(in: transaction.former)
+    let text = try Self.text(assignments, object.table, transaction)
+    let outcome: PatchOutcome
+    do throws(JSONInputError) {
+      outcome = try ObjectPatcher().apply(text, to: .object(object.key), of: object.table, in: transaction)
+    } catch { throw Self.refusal(error, of: "\(name)") }
+    try transaction.end(preview, [object])
+    return outcome.hasChanged
+  }
+
+  /// Makes an object with these properties.
+  public func insert(into directory: String, _ assignments: [Assignment]) throws(TransferError) -> ObjectReference {
+    let transaction = try begin()
+    guard let table = try ObjectName.table(directory, in: transaction.former) else {
+      throw .missingClass("no class \(directory)")
+    }
+    let text = try Self.text(assignments, table.key, transaction)
+    let outcome: PatchOutcome
+    do throws(JSONInputError) {
+      outcome = try ObjectPatcher().apply(text, to: .new, of: table.key, in: transaction)
+    } catch { throw Self.refusal(error, of: directory) }
+    let object = ObjectReference(table: table.key, key: outcome.object)
+    try transaction.end(preview, [object])
+    return object
+  }
+
+  private static func text(
+    _ assignments: [Assignment],
+    _ table: TableKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(TransferError) -> JSONText {
+    let snapshot = transaction.former
+    let columns: [Column]
+    do throws(TransactionError) { columns = try transaction.columns(of: table) } catch { throw .transaction(error) }
+    let bytes = try Assignment.text(assignments, columns) { (key) throws(TransferError) in
+      do throws(FormatError) {
+        let target = try snapshot.table(key)
+        // An embedded object is JSON.
+        return target?.kind == .embedded ? .link : target?.primaryKey?.type
+      } catch { throw .damaged(error.description) }
+    }
+    do throws(JSONInputError) { return try JSONText(bytes) } catch { throw .unsuitable(error.problem) }
+  }
+
+  /// What is wrong, without the places in the text that the assignments became.
+  private static func refusal(_ error: JSONInputError, of name: String) -> TransferError {
+    switch error.kind {
+    case .transaction(let cause): return .transaction(cause)
+    case .duplicate: return .unsuitable("\(name): \(JSONInputError.exists)")
+    default: break
+    }
+    let path = error.path.isEmpty ? "" : ": \(error.path)"
+    let isText = error.problem.hasPrefix("expected a string, found null")
+    let hint = isText ? "; the text null is written '\"null\"'" : ""
+    return .unsuitable("\(name)\(path): \(error.problem)\(hint)")
+  }
+
+  // MARK: deleting
+
+  /// Deletes the objects that `find` gives for the version that the transaction is on; their number.
+  ///
+  /// Cost: O(log n) for each object and each link to it.
+  public func delete(
+    _ find: (Snapshot) throws(TransferError) -> [ObjectReference]
+  ) throws(TransferError) -> Int {
+    let transaction = try begin()
+    let objects = try find(transaction.former)
+    var concerned: [ObjectReference] = [], known: Set<ObjectReference> = []
+    do throws(TransactionError) {
+      if preview != nil {
+        for object in objects {
+          let origins = try transaction.origins(of: object.table, object.key)
+          for reference in [object] + origins where known.insert(reference).inserted { concerned.append(reference) }
+        }
+      }
+      for object in objects { try transaction.delete(object.table, object.key) }
+    } catch { throw .transaction(error) }
+    try transaction.end(preview, concerned)
+    return objects.count
+  }
+}

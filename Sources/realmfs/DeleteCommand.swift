@@ -1,0 +1,126 @@
+// `realmfs delete`: objects that a query finds, or that are named, in one transaction.
+import Glibc
+import RealmPages
+import RealmQuery
+import RealmTransfer
+
+/// The command `delete`.
+enum DeleteCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let target = try DeletionTarget(arguments)
+    let asked = try ask(target, arguments)
+    if let asked, asked.isEmpty { return .failure }
+    let realm = try EditedRealm(arguments)
+    var edit = RealmEdit(realm.writer)
+    edit.preview = realm.preview
+    var failure: CommandFailure?
+    let count: Int
+    do throws(CommandFailure) {
+      count = try realm.change { () throws(TransferError) in
+        try edit.delete { (snapshot) throws(TransferError) in
+          do throws(CommandFailure) {
+            let objects = try target.objects(in: snapshot, realm.path)
+            if let asked, asked != objects {
+              throw CommandFailure(
+                .failure,
+                "\(realm.path): another program changed what this finds; nothing was deleted, try again"
+              )
+            }
+            return objects
+          } catch {
+            failure = error
+            throw .unsuitable(error.message)
+          }
+        }
+      }
+    } catch { throw failure ?? error }
+    try realm.report("\(counted(count, "object")) deleted", [("deleted", count)])
+    return .done
+  }
+
+  /// Asks on a terminal: the objects that were agreed to, none after a no; nil where nothing is asked.
+  private static func ask(
+    _ target: DeletionTarget,
+    _ arguments: Arguments
+  ) throws(CommandFailure) -> [ObjectReference]? {
+    if arguments.has(.yes) || arguments.has(.dryRun) || isatty(STDIN_FILENO) == 0 { return nil }
+    let source = try RealmSource.pinned(arguments)
+    let objects = try source.onNewest { (snapshot) throws(CommandFailure) in
+      try target.objects(in: snapshot, source.path)
+    }
+    // Without an object there is nothing to agree to.
+    if objects.isEmpty { return nil }
+    let question = "Delete \(target.words(objects.count)) from \(source.path)? [y/N] "
+    _ = StandardOutput.write(Array(question.utf8), to: STDERR_FILENO)
+    let answer = readLine(strippingNewline: true)?.lowercased() ?? ""
+    if ["y", "yes"].contains(answer) { return objects }
+    Log.notice("nothing was deleted")
+    return []
+  }
+}
+
+/// What to delete.
+private enum DeletionTarget {
+  case names([ObjectName])
+  case query(className: String, String)
+
+  init(_ arguments: Arguments) throws(CommandFailure) {
+    let words = Array(arguments.operands.dropFirst())
+    let names = words.compactMap { ObjectName($0) }
+    if names.count == words.count {
+      self = .names(names)
+    } else if ObjectName(words[0]) == nil {
+      if words.count == 1 {
+        throw arguments.usage("which objects of \(words[0])? Add a query, or write \(words[0])/NAME")
+      }
+      if words.count > 2 { throw arguments.usage("unexpected argument '\(words[2])'") }
+      self = .query(className: words[0], words[1])
+    } else {
+      throw arguments.usage("'\(words.first { ObjectName($0) == nil } ?? "")' is no object; write CLASS/NAME")
+    }
+  }
+
+  /// For a question.
+  func words(_ count: Int) -> String {
+    switch self {
+    case .names(let names): names.count <= 3 ? names.map(\.description).joined(separator: ", ") : "\(count) objects"
+    case .query(let className, _): counted(count, "object") + " of \(className)"
+    }
+  }
+
+  /// The objects in a version, each once.
+  func objects(in snapshot: Snapshot, _ path: String) throws(CommandFailure) -> [ObjectReference] {
+    switch self {
+    case .names(let names):
+      var objects: [ObjectReference] = [], known: Set<ObjectReference> = []
+      for name in names {
+        do throws(TransferError) {
+          let (table, object) = (try name.table(in: snapshot), try name.object(in: snapshot))
+          try check(table, path)
+          if known.insert(object).inserted { objects.append(object) }
+        } catch { throw CommandFailure(error, path: path) }
+      }
+      return objects
+    case .query(let className, let text):
+      let table = try snapshot.table(ofClass: className, in: path)
+      do throws(TransferError) { try check(table, path) } catch { throw CommandFailure(error, path: path) }
+      let query: Query
+      do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
+        throw CommandFailure(error, in: text)
+      }
+      do throws(FormatError) {
+        return try query.keys().map { ObjectReference(table: table.key, key: $0) }
+      } catch { throw CommandFailure(error, reading: path) }
+    }
+  }
+
+  private func check(_ table: Table, _ path: String) throws(TransferError) {
+    let name = table.className ?? table.name
+    switch table.kind {
+    case .topLevel: break
+    case .embedded:
+      throw .unsuitable("\(path): \(name) is embedded; set the property that holds the object to null instead")
+    case .asymmetric: throw .unsuitable("\(path): \(name) is asymmetric; its objects are not changed")
+    }
+  }
+}

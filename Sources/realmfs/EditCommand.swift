@@ -1,0 +1,120 @@
+// What `set`, `insert` and `delete` share: opening a realm to change it, showing what would change, saying what was
+// done.
+import Glibc
+import RealmJSON
+import RealmPages
+import RealmTransfer
+
+/// A realm that a command changes.
+struct EditedRealm {
+  let path: String
+  let writer: RealmWriter
+  private let arguments: Arguments
+
+  /// Opens the first operand. What cannot be written is refused before anything is made beside it.
+  init(_ arguments: Arguments) throws(CommandFailure) {
+    self.arguments = arguments
+    path = arguments.operands[0]
+    let source = try RealmSource(arguments)
+    let newest = try source.latest()
+    if newest.historyType > 2 {
+      throw CommandFailure(
+        .failure,
+        "\(path): has sync history, which only a sync client may write; 'realmfs convert --local' makes a copy that "
+          + "can be changed"
+      )
+    }
+    if newest.fileFormat != RealmUpgrade.format, newest.fileFormat != 0 {
+      throw CommandFailure(
+        .upgradeNeeded,
+        "\(path): file format \(newest.fileFormat) is read, but not written; 'realmfs upgrade \(path)' brings it to "
+          + "format \(RealmUpgrade.format)"
+      )
+    }
+    Interruption.watch()
+    var configuration = source.realm.configuration
+    configuration.mode = .shared
+    do throws(TransactionError) { writer = try RealmWriter(configuration) } catch {
+      throw CommandFailure(error, path: path)
+    }
+  }
+
+  /// The newest version.
+  func newest() throws(CommandFailure) -> Snapshot {
+    do throws(OpenError) { return try writer.realm.latest() } catch { throw CommandFailure(error) }
+  }
+
+  /// The preview that prints differences; nil without --dry-run.
+  var preview: Preview? {
+    guard arguments.has(.dryRun) else { return nil }
+    let isJSON = arguments.has(.json), path = path
+    return { (before, after, objects) throws(TransferError) in
+      let printer = DifferencePrinter(isJSON: isJSON)
+      let comparison = RealmComparison(before, after, classes: nil)
+      comparison.onComplaint = { Log.error("\(path): \($0)") }
+      try comparison.run(objects: objects) { (difference) throws(TransferError) in
+        printer.add(difference)
+        if printer.isFull { try printer.flush() }
+      }
+      try printer.flush()
+    }
+  }
+
+  /// Runs a change; its errors become those of the command.
+  func change<R>(_ body: () throws(TransferError) -> R) throws(CommandFailure) -> R {
+    do throws(TransferError) { return try body() } catch {
+      switch error {
+      case .unsuitable(let text), .missingObject(let text): throw CommandFailure(code(of: error), "\(path): \(text)")
+      default: throw CommandFailure(error, path: path)
+      }
+    }
+  }
+
+  private func code(of error: TransferError) -> ExitCode {
+    if case .missingObject = error { .unreadable } else { .failure }
+  }
+
+  /// Says what was done: in words on standard error, or counts as JSON.
+  func report(_ words: String, _ counts: [(String, Int)]) throws(CommandFailure) {
+    if arguments.has(.dryRun) {
+      if !arguments.has(.quiet) { Log.notice("\(path): nothing was changed; without --dry-run: \(words)") }
+      return
+    }
+    if arguments.has(.json) {
+      let output = StandardOutput()
+      output.print(JSONValue.object(counts.map { ($0.0, .number($0.1)) }).text)
+      try output.flush()
+    } else if !arguments.has(.quiet) {
+      Log.notice("\(path): \(words)")
+    }
+  }
+}
+
+extension Arguments {
+  /// The operands from `first` on as assignments.
+  func assignments(from first: Int) throws(CommandFailure) -> [Assignment] {
+    var assignments: [Assignment] = []
+    for text in operands[first...] {
+      guard let assignment = Assignment(text) else {
+        throw usage("'\(text)' is no assignment; write PROPERTY=VALUE")
+      }
+      if assignments.contains(where: { $0.property == assignment.property }) {
+        throw usage("\(assignment.property) is given twice")
+      }
+      assignments.append(assignment)
+    }
+    try checkEncoding()
+    return assignments
+  }
+
+  /// Refuses values that are not UTF-8, of which `operands` holds something else.
+  func checkEncoding() throws(CommandFailure) {
+    for (index, argument) in CommandLine.arguments.enumerated() where argument.contains("\u{FFFD}") {
+      guard let bytes = CommandLine.unsafeArgv[index], String(validatingCString: bytes) == nil else { continue }
+      throw usage("argument \(index): '\(argument)' is not UTF-8")
+    }
+  }
+}
+
+/// `1 object`, `2 objects`.
+func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }

@@ -1,0 +1,71 @@
+// `realmfs insert`: new objects, in one transaction.
+import Glibc
+import RealmPages
+import RealmTransfer
+
+/// The command `insert`.
+enum InsertCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let texts = arguments.operands.dropFirst(2)
+    let first = texts.first?.first { !$0.isWhitespace }
+    if let first, first != "{", first != "[" { return try insertAssignments(arguments) }
+    if texts.isEmpty && isatty(STDIN_FILENO) != 0 {
+      throw arguments.usage("which object? Write it as JSON or as PROPERTY=VALUE, or give it on standard input")
+    }
+    try arguments.checkEncoding()
+    let typed = arguments.operands[1]
+    let realm = try EditedRealm(arguments)
+    var progress = Progress("insert")
+    let name = try className(typed, in: realm)
+    defer { progress.clear() }
+    let summary = try realm.change { () throws(TransferError) in
+      let source =
+        texts.isEmpty
+        ? try ImportSource("-", format: .json, className: name)
+        : ImportSource(
+          objects: Array(texts.joined(separator: "\n").utf8),
+          name: texts.count == 1 ? "the object" : "the objects",
+          className: name
+        )
+      var importer = Importer(realm.writer, from: source, defaultClass: name)
+      importer.createsOnly = true
+      importer.preview = realm.preview
+      importer.onProgress = { (done) in progress.show(done, of: 0) }
+      return try importer.run()
+    }
+    progress.clear()
+    try report(realm, arguments, summary.created, summary.last)
+    return .done
+  }
+
+  /// The class by its stored name, as importing wants it.
+  private static func className(_ name: String, in realm: EditedRealm) throws(CommandFailure) -> String {
+    try realm.newest().table(ofClass: name, in: realm.path).className ?? name
+  }
+
+  private static func insertAssignments(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let assignments = try arguments.assignments(from: 2)
+    let realm = try EditedRealm(arguments)
+    var edit = RealmEdit(realm.writer)
+    edit.preview = realm.preview
+    let name = try className(arguments.operands[1], in: realm)
+    let object = try realm.change { () throws(TransferError) in try edit.insert(into: name, assignments) }
+    try report(realm, arguments, 1, object)
+    return .done
+  }
+
+  /// One object is named: its key may be one that the realm chose.
+  private static func report(
+    _ realm: EditedRealm,
+    _ arguments: Arguments,
+    _ count: Int,
+    _ last: ObjectReference?
+  ) throws(CommandFailure) {
+    var words = counted(count, "object") + " created"
+    if count == 1, let last, !arguments.has(.dryRun) {
+      let newest = try realm.newest()
+      words = try realm.change { () throws(TransferError) in try ObjectName.text(of: last, in: newest) } + " created"
+    }
+    try realm.report(words, [("created", count)])
+  }
+}
