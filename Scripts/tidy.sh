@@ -129,6 +129,10 @@ find Sources Tests -name '*.swift' | while IFS= read -r file; do
   head -1 "$file" | grep -q '^//' || echo "$file:1"
 done | breach "a file opens with a comment on its job"
 
+# ---- comments cite sections that exist ----
+
+python3 Scripts/citations.py | breach "a citation of docs/format that leads nowhere"
+
 # ---- documents name tests that exist ----
 
 if [ -f docs/SEMANTICS.md ]; then

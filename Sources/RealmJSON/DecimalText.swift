@@ -1,4 +1,4 @@
-// Decimal128 as text, in the two shapes that Realm itself prints. Source: format/2-model.md M13.
+// Decimal128 as text, in the two shapes that Realm itself prints. Source: docs/format/2-model.md M13.
 //
 // A coefficient of up to 64 bits prints its digits with a point moved left until the exponent is used up or one digit
 // is before it (`1.10`, `1E-6143`); a longer one prints as a signed integer with an exponent (`+31415..E-33`).

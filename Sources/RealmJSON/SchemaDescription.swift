@@ -37,7 +37,7 @@ public struct SchemaDescription: Hashable, Sendable {
     self.init(version: version, tables: tables)
   }
 
-  /// The schema version that the SDKs store. Source: format/2-model.md M11.
+  /// The schema version that the SDKs store. Source: docs/format/2-model.md M11.
   private static func version(in table: Table) throws(FormatError) -> UInt64? {
     guard let index = table.columns.firstIndex(where: { $0.name == "version" && $0.type == .int }) else { return nil }
     let cursor = ObjectCursor(table)

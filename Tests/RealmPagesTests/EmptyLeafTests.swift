@@ -1,6 +1,6 @@
 // Leaves without elements in every form in which realm-core leaves them: as it makes them, and as it clears them, which
 // drops the width of some to 0. Each takes values of any size, gives them back, and can be emptied and filled again.
-// Source: format/1-storage.md S5 to S15.
+// Source: docs/format/1-storage.md S5 to S15.
 
 import Testing
 

@@ -97,7 +97,7 @@ struct EvacuationTests {
     }
   }
 
-  /// The sequence number that an object key was made from. Source: format/2-model.md M5.
+  /// The sequence number that an object key was made from. Source: docs/format/2-model.md M5.
   private static func number(_ key: ObjKey) -> Int { Int(key.value & 0xFF) | Int(key.value >> 16) << 8 }
 
   @Test("a reader of an old version keeps its bytes, and the file gets shorter once it is gone")

@@ -1,6 +1,6 @@
 // FILE.lock: opening it as everybody does, and the memory in it that all participants share. The shared flock that this
 // object holds is what makes us a participant; the kernel takes it back whatever happens to us. Source:
-// format/5-coordination.md 5.2, 5.4.
+// docs/format/5-coordination.md 5.2, 5.4.
 
 import CLinux
 import Glibc

@@ -1,6 +1,6 @@
 // FILE.note: the pipe through which programs tell each other that there is a new version. Nobody reads what is in it:
 // each write wakes all who listen. Where the folder takes no pipes it is in another, by a name that Realm's SDKs for
-// Linux use too, as long as they have the same folder and path. Source: format/5-coordination.md 5.8.
+// Linux use too, as long as they have the same folder and path. Source: docs/format/5-coordination.md 5.8.
 
 import CLinux
 import Glibc

@@ -1,4 +1,5 @@
-// One participation in the session of a realm, from joining to leaving. Source: format/5-coordination.md 5.3 to 5.10.
+// One participation in the session of a realm, from joining to leaving.
+// Source: docs/format/5-coordination.md 5.3 to 5.10.
 //
 // A robust mutex is unlocked by the thread that locked it. The write mutex, which is held as long as a transaction, is
 // therefore locked on a thread of the session, unless the transaction promises to stay on its own: two threads that
@@ -44,9 +45,9 @@ final class Session: @unchecked Sendable {
 
   /// How long joining waits for others.
   static let patience = Duration.seconds(10)
-  /// How long a writer waits for those who came before it. Source: format/5-coordination.md 5.7.
+  /// How long a writer waits for those who came before it. Source: docs/format/5-coordination.md 5.7.
   private static let ticketPatience = Duration.milliseconds(500)
-  /// The history schema versions that programs of today use, by history type. Source: 6-history.md 6.1.
+  /// The history schema versions that programs of today use, by history type. Source: docs/format/6-history.md 6.1.
   private static let historySchemas: [Int8: UInt16] = [2: 1, 3: 12]
 
   /// Joins the session of the realm at `path`, or begins one. `begin` readies the file for a new session, while nobody
@@ -155,7 +156,7 @@ final class Session: @unchecked Sendable {
   }
 
   /// Whether some mutex was left by a process that died while holding it: then a program that opens the realm with
-  /// realm-core would hang. Taking it repairs it. Source: format/5-coordination.md 5.2.
+  /// realm-core would hang. Taking it repairs it. Source: docs/format/5-coordination.md 5.2.
   private static func heal(_ lockFile: LockFile) {
     // Held by somebody who lives, or broken for good: neither is for us to change.
     guard (try? lockFile.lock(clinux_control_mutex, until: .now)) != nil else { return }

@@ -1,5 +1,6 @@
 // The versions of a realm that somebody may read, in the memory that all participants share. An entry counts from the
-// moment that `newest` points to it, so a process may die anywhere in between. Source: format/5-coordination.md 5.6.
+// moment that `newest` points to it, so a process may die anywhere in between.
+// Source: docs/format/5-coordination.md 5.6.
 
 import CLinux
 import Synchronization

@@ -1,5 +1,5 @@
 // From formats 10 to 23 to format 24: the few structures that changed, in memory, on top of nodes that stay as they
-// are. The outcome is written as a new file. Source: format/2-model.md M14.
+// are. The outcome is written as a new file. Source: docs/format/2-model.md M14.
 
 /// Changes the tables of an old version into those of today.
 struct FormatUpgrade {

@@ -1,5 +1,5 @@
 // Copies trees of nodes to the end of a new file, children before parents, by the flag "has refs" alone. Memory grows
-// with the depth of the tree, not with its size. Source: format/1-storage.md S4.
+// with the depth of the tree, not with its size. Source: docs/format/1-storage.md S4.
 
 /// Appends nodes to a file.
 struct NodeCopier {

@@ -1,6 +1,6 @@
 // Makes a realm of today out of tables that cannot be taken over node by node: those of formats 2 to 9, and damaged
 // ones. First all objects with their values, then what may link, then indexes and primary keys; in batches, so that
-// memory stays bounded. Source: format/2-model.md M14.
+// memory stays bounded. Source: docs/format/2-model.md M14.
 
 /// What came over of one table, and what did not.
 struct TransferTally: Sendable, Hashable {

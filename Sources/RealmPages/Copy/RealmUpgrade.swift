@@ -100,7 +100,7 @@ public enum RealmUpgrade {
     return (sizes ?? RealmCopy.Sizes(before: 0, after: 0), notes)
   }
 
-  /// Where the SDKs put the backup of a file that they upgrade. Source: format/3-commit.md 3.11.
+  /// Where the SDKs put the backup of a file that they upgrade. Source: docs/format/3-commit.md 3.11.
   static func backupPath(of path: String, format: Int, in folder: String?) -> String {
     let stem = path.hasSuffix(".realm") ? String(path.dropLast(5)) : path + "."
     let name = "\(stem)v\(format).backup.realm"

@@ -1,5 +1,5 @@
 // A table of format 10 or later, read with what is left of it: every node is asked for itself, so a damaged one costs
-// what lies in it and below it, nothing beside it. Source: format/2-model.md M2 to M6.
+// what lies in it and below it, nothing beside it. Source: docs/format/2-model.md M2 to M6.
 
 /// A table whose names and column keys can be read.
 struct RescuedTable: SourceTable {

@@ -1,4 +1,4 @@
-// What a synced realm had not sent to its server when it was last used. Source: format/6-history.md 6.7.
+// What a synced realm had not sent to its server when it was last used. Source: docs/format/6-history.md 6.7.
 
 /// Local changes of a synced realm that the server does not know of.
 public enum UnsentChanges: Sendable, Hashable {

@@ -1,5 +1,5 @@
 // One version as a file of its own, in the form that copies and compactions have: front to back, no free space, the top
-// ref at the end. Source: format/3-commit.md 3.9.
+// ref at the end. Source: docs/format/3-commit.md 3.9.
 
 /// Writes a version to a new file.
 struct VersionWriter {

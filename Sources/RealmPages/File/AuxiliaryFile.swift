@@ -107,7 +107,8 @@ enum AuxiliaryFile {
   private static let largestLock = 16 << 20
 
   /// Whether bytes can be those of a lock file, of whatever layout, machine and system. The first eight bytes mean the
-  /// same in all of them; a lock file that was never filled is empty or all zeros. Source: format/5-coordination.md 5.2.
+  /// same in all of them; a lock file that was never filled is empty or all zeros.
+  /// Source: docs/format/5-coordination.md 5.2.
   static func isLock(head: [UInt8], size: Int) -> Bool {
     if size == 0 { return true }
     guard head.count >= 8, size <= largestLock else { return false }

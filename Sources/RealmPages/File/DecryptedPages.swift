@@ -1,11 +1,11 @@
-// The decrypted bytes of an encrypted file, page by page on demand. Source: format/4-encryption.md 4.2 to 4.5.
+// The decrypted bytes of an encrypted file, page by page on demand. Source: docs/format/4-encryption.md 4.2 to 4.5.
 
 import CLinux
 import Glibc
 import Synchronization
 import Threads
 
-/// Where the pages of an encrypted file and their metadata lie. Source: format/4-encryption.md 4.2.
+/// Where the pages of an encrypted file and their metadata lie. Source: docs/format/4-encryption.md 4.2.
 enum EncryptedLayout {
   static let page = PageCipher.pageSize
   static let slotSize = 64
@@ -50,7 +50,7 @@ private struct PageMark: Equatable {
 final class DecryptedPages: PageSpace, @unchecked Sendable {
   // Unchecked: `present` is atomic per page, and a page's bytes are written under `lock` before it is marked present.
 
-  /// What a page turned out to be. Source: format/4-encryption.md 4.3.
+  /// What a page turned out to be. Source: docs/format/4-encryption.md 4.3.
   enum PageState: Hashable, Sendable {
     case good, previousContent, neverWritten, beyondEnd, interrupted, zeroed, bad
   }

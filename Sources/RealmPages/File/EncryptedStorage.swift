@@ -1,6 +1,6 @@
 // Encryption between a commit and the file. Pages are gathered in memory and written whole, metadata first with a
 // sync of its own, so that a power cut at any moment leaves each page readable in its old or its new content, as
-// long as the disk writes a page of 4096 bytes whole or not at all. Source: format/4-encryption.md 4.4.
+// long as the disk writes a page of 4096 bytes whole or not at all. Source: docs/format/4-encryption.md 4.4.
 
 import Glibc
 
@@ -119,7 +119,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     reusable = []
   }
 
-  /// The present content of a page. Source: format/4-encryption.md 4.3.
+  /// The present content of a page. Source: docs/format/4-encryption.md 4.3.
   private func load(_ page: Int) throws(FileError) -> Pending {
     var pending = try blank(page)
     // Never written: zeros.
@@ -177,7 +177,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   /// Makes each slot say twice what is on the page now. A realm-core process that read a page after its slot was
   /// written and before its data was keeps the former content, and takes it for the new one as long as the slot stays
   /// the same; this makes it look again. Either form fits the page, so a crash may leave some of both. Source:
-  /// format/4-encryption.md 4.5.
+  /// docs/format/4-encryption.md 4.5.
   private func settle(_ order: [Int], _ slots: [[UInt8]]) throws(FileError) {
     guard let marker else { return }
     let settled = slots.map { slot in Array(slot[0..<32] + slot[0..<32]) }

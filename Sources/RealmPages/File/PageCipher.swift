@@ -1,11 +1,12 @@
-// AES-256-CBC and HMAC-SHA-224 over one page: the only user of libcrypto's ciphers. Source: format/4-encryption.md 4.1.
+// AES-256-CBC and HMAC-SHA-224 over one page: the only user of libcrypto's ciphers.
+// Source: docs/format/4-encryption.md 4.1.
 
 import CLinux
 import COpenSSL
 import Glibc
 
 /// A 64-byte key: 32 bytes for AES-256, 32 for HMAC-SHA-224. Kept in locked memory and wiped when the last user lets
-/// go. Source: format/4-encryption.md 4.1.
+/// go. Source: docs/format/4-encryption.md 4.1.
 public final class EncryptionKey: @unchecked Sendable {
   // Unchecked: the memory is written in init only.
   private let memory: UnsafeMutableRawPointer
@@ -156,7 +157,7 @@ final class PageCipher {
   }
 
   /// Encrypts the 4096 bytes at `plain` with the next counter, and moves the 64 bytes of its slot on; false if
-  /// libcrypto refuses. Source: format/4-encryption.md 4.4.
+  /// libcrypto refuses. Source: docs/format/4-encryption.md 4.4.
   func seal(
     _ plain: UnsafeRawPointer,
     into cipherText: UnsafeMutableRawPointer,

@@ -1,6 +1,6 @@
 // The bytes of a realm as one contiguous address range, whether plain or encrypted: the seam between the file layer and
 // the nodes. A plain file is mapped; an encrypted one gets reserved memory that fills with decrypted pages on demand.
-// Offsets here are those of format/1-storage.md: of the decrypted file.
+// Offsets here are those of docs/format/1-storage.md: of the decrypted file.
 
 import CLinux
 import Glibc

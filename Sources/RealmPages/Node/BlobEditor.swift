@@ -1,9 +1,9 @@
 // Changing leaves of strings and binaries, which move to the next form when a value needs it and never back. Source:
-// format/1-storage.md S8 to S10.
+// docs/format/1-storage.md S8 to S10.
 
 import Glibc
 
-/// The limits of values. Source: format/2-model.md M12.
+/// The limits of values. Source: docs/format/2-model.md M12.
 enum BlobLimit {
   static let string = 16_777_199
   static let data = 16_777_200

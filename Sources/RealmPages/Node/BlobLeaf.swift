@@ -1,4 +1,4 @@
-// Leaves of texts and binaries in their three forms. Source: format/1-storage.md S8 to S10.
+// Leaves of texts and binaries in their three forms. Source: docs/format/1-storage.md S8 to S10.
 
 import CLinux
 
@@ -106,7 +106,7 @@ extension UnsafeRawPointer {
   }
 }
 
-/// A leaf of strings. Source: format/1-storage.md S8.
+/// A leaf of strings. Source: docs/format/1-storage.md S8.
 struct StringLeaf {
   private enum Form {
     case short(Node)

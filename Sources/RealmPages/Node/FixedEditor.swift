@@ -1,4 +1,4 @@
-// Changing leaves of decimals, ObjectIds and UUIDs. Source: format/1-storage.md S12, S13.
+// Changing leaves of decimals, ObjectIds and UUIDs. Source: docs/format/1-storage.md S12, S13.
 
 import Glibc
 

@@ -1,5 +1,5 @@
 // Changing nodes of packed integers: plain ones, has-refs ones, and the unsigned key and offset arrays. Elements get
-// wider when a value needs it, and never narrower. Source: format/1-storage.md S5.
+// wider when a value needs it, and never narrower. Source: docs/format/1-storage.md S5.
 
 import Glibc
 
@@ -169,8 +169,8 @@ extension Slab {
     setCount(ref, count + 1)
   }
 
-  /// Adds `value` to the end of a dirty integer node until it has `count` elements. An error if it is no such node: in a
-  /// damaged file, a loop that only asks for the count would not end.
+  /// Adds `value` to the end of a dirty integer node until it has `count` elements. An error if it is no such node: in
+  /// a damaged file, a loop that only asks for the count would not end.
   func pad(_ ref: Int, to count: Int, with value: Int64 = 0) throws(FormatError) {
     let missing = count - node(ref).count
     if missing <= 0 { return }

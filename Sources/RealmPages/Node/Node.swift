@@ -1,6 +1,6 @@
-// One node: eight header bytes and its elements. Source: format/1-storage.md S4.
+// One node: eight header bytes and its elements. Source: docs/format/1-storage.md S4.
 
-/// How the size of a node's payload follows from width and count. Source: format/1-storage.md S4.
+/// How the size of a node's payload follows from width and count. Source: docs/format/1-storage.md S4.
 enum WidthScheme: UInt8 {
   /// `width` counts bits.
   case bits = 0

@@ -91,7 +91,7 @@ struct NodeEditor {
   // MARK: blobs
 
   /// A new blob of bytes, followed by `zeros` zero bytes: one node, or a node of chunks, all full but the last. Source:
-  /// format/1-storage.md S10.
+  /// docs/format/1-storage.md S10.
   func makeBlob(_ bytes: UnsafeRawBufferPointer, zeros: Int = 0) -> Int {
     let count = bytes.count + zeros, limit = BlobLimit.data
     if count <= limit { return makeChunk(bytes, zeros: zeros) }

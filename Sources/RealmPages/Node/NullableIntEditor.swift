@@ -1,5 +1,5 @@
 // Changing leaves of nullable integers. The sentinel for null is the largest value of the leaf's width, which no real
-// value may reach; at 64 bits it is a value that does not occur. Source: format/1-storage.md S6.
+// value may reach; at 64 bits it is a value that does not occur. Source: docs/format/1-storage.md S6.
 
 extension NodeEditor {
   /// A new leaf of `count` nulls.

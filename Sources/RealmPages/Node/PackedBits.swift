@@ -1,4 +1,4 @@
-// Elements of 0 to 64 bits packed into bytes: the hottest code of the engine. Source: format/1-storage.md S5.
+// Elements of 0 to 64 bits packed into bytes: the hottest code of the engine. Source: docs/format/1-storage.md S5.
 // Callers have checked that `index` lies within the node, whose payload lies within the snapshot.
 
 /// Access to packed elements.

@@ -1,6 +1,6 @@
-// Leaves of the scalar types that need more than one integer each. Source: format/1-storage.md S6, S7, S11 to S13.
+// Leaves of the scalar types that need more than one integer each. Source: docs/format/1-storage.md S6, S7, S11 to S13.
 
-/// Integers with a sentinel for null in element 0. Source: format/1-storage.md S6.
+/// Integers with a sentinel for null in element 0. Source: docs/format/1-storage.md S6.
 struct NullableIntLeaf {
   private let node: Node
   private let sentinel: Int64
@@ -18,7 +18,7 @@ struct NullableIntLeaf {
   }
 }
 
-/// Points in time. Source: format/1-storage.md S11.
+/// Points in time. Source: docs/format/1-storage.md S11.
 struct TimestampLeaf {
   private let seconds: NullableIntLeaf
   private let nanoseconds: Node
@@ -49,7 +49,7 @@ extension Timestamp {
   }
 }
 
-/// Floats and doubles. Source: format/1-storage.md S7.
+/// Floats and doubles. Source: docs/format/1-storage.md S7.
 struct FloatingLeaf {
   private let node: Node
   var count: Int { node.count }
@@ -83,7 +83,8 @@ struct FloatingLeaf {
   }
 }
 
-/// Decimals of 0, 4, 8 or 16 bytes, widened to 128 bits with exponent and coefficient kept. Source: S12.
+/// Decimals of 0, 4, 8 or 16 bytes, widened to 128 bits with exponent and coefficient kept.
+/// Source: docs/format/1-storage.md S12.
 struct DecimalLeaf {
   private let node: Node
   var count: Int { node.count }
@@ -134,7 +135,7 @@ extension Decimal128 {
   }
 }
 
-/// ObjectIds or UUIDs: blocks of one byte of null flags and up to eight values. Source: format/1-storage.md S13.
+/// ObjectIds or UUIDs: blocks of one byte of null flags and up to eight values. Source: docs/format/1-storage.md S13.
 struct FixedBytesLeaf {
   private let node: Node
   private let width: Int

@@ -1,7 +1,7 @@
 // The scalar types that Swift does not have, as the file stores them.
 
 /// A point in time. `nanoseconds` has the sign of `seconds`, or either is 0; its magnitude is below 1,000,000,000.
-/// Source: format/1-storage.md S11.
+/// Source: docs/format/1-storage.md S11.
 public struct Timestamp: Hashable, Sendable {
   /// Seconds since 1970-01-01T00:00:00Z.
   public let seconds: Int64
@@ -15,7 +15,7 @@ public struct Timestamp: Hashable, Sendable {
   }
 }
 
-/// A 128-bit decimal: IEEE 754-2008, binary integer coefficient. Source: format/1-storage.md S12.
+/// A 128-bit decimal: IEEE 754-2008, binary integer coefficient. Source: docs/format/1-storage.md S12.
 public struct Decimal128: Hashable, Sendable {
   /// Bits 0 to 63.
   public let low: UInt64

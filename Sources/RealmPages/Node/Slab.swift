@@ -1,6 +1,6 @@
 // The private memory of a write transaction: every node that it has made or changed. A dirty node has a ref at or above
 // `firstRef`, beyond all refs of the file, so the code that reads nodes reads dirty ones too. A dirty node keeps its
-// ref while it grows; the refs never reach the disk. Source: format/3-commit.md 3.2.
+// ref while it grows; the refs never reach the disk. Source: docs/format/3-commit.md 3.2.
 
 import Glibc
 

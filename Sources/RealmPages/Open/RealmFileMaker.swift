@@ -1,6 +1,6 @@
 // The realm file itself before anybody writes to it: made, brought into the form that can be updated, and cut to size.
 // Only for the one who has the file alone, or begins a session, and only with the first transaction: opening changes
-// nothing. Source: format/3-commit.md 3.8, 3.9.
+// nothing. Source: docs/format/3-commit.md 3.8, 3.9.
 
 import Glibc
 

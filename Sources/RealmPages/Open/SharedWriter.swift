@@ -1,4 +1,5 @@
-// Commits to a realm that other programs may have open. Source: format/3-commit.md 3.5 to 3.7, 5-coordination.md 5.7.
+// Commits to a realm that other programs may have open. Source: docs/format/3-commit.md 3.5 to 3.7,
+// docs/format/5-coordination.md 5.7.
 
 import Glibc
 import Synchronization

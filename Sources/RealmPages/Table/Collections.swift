@@ -1,4 +1,4 @@
-// Views of collections, element by element. Source: format/2-model.md M8.
+// Views of collections, element by element. Source: docs/format/2-model.md M8.
 
 /// The elements of a B+tree, read by position. Remembers the leaf it read last.
 final class ElementReader {

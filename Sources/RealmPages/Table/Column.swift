@@ -1,4 +1,4 @@
-// One property of a class as the spec describes it. Source: format/2-model.md M3, M4.
+// One property of a class as the spec describes it. Source: docs/format/2-model.md M3, M4.
 
 /// The type of a property, or of the elements of a collection property.
 public enum ValueType: Sendable, Hashable {

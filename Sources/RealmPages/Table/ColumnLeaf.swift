@@ -1,4 +1,5 @@
-// One leaf of a column or collection, whatever its type. Sources: format/1-storage.md S5 to S15, format/2-model.md M6.
+// One leaf of a column or collection, whatever its type. Sources: docs/format/1-storage.md S5 to S15,
+// docs/format/2-model.md M6.
 
 /// What the elements of a leaf are.
 struct ElementType: Sendable {

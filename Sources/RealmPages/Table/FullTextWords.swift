@@ -1,4 +1,4 @@
-// The words of a text as a full-text index has them. Source: format/2-model.md M10.
+// The words of a text as a full-text index has them. Source: docs/format/2-model.md M10.
 
 /// Splits texts into words: letters and digits of ASCII and Latin-1, in lower case, most without their diacritics.
 enum FullTextWords {

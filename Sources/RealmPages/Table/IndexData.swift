@@ -1,4 +1,5 @@
-// The bytes that stand for a value in a search index, and the index keys made of them. Source: format/2-model.md M10.
+// The bytes that stand for a value in a search index, and the index keys made of them.
+// Source: docs/format/2-model.md M10.
 
 /// The index data of one value. Borrows texts: valid while what the value was read from is.
 struct IndexData {
@@ -49,7 +50,7 @@ struct IndexData {
         self.init(.words(value.bitPattern, 0), 8)
       }
     case .decimal128(let value):
-      // realm-core cuts the fraction off, whatever format/2-model.md M10 says of integral values.
+      // Without the fraction, as realm-core does: docs/format/2-model.md M10.
       if let integer = value.truncated {
         self.init(integer: integer)
       } else {

@@ -1,4 +1,4 @@
-// The keys that name things in a Realm file: tables, columns, objects. Source: format/2-model.md M1, M4, M5.
+// The keys that name things in a Realm file: tables, columns, objects. Source: docs/format/2-model.md M1, M4, M5.
 
 /// Names a table for as long as it exists: 16 bits of table slot below 15 bits of a tag that changes when the slot is
 /// used again.

@@ -1,5 +1,5 @@
 // Many values at the end of a leaf. The leaf that comes out is the one that inserting them one by one makes: its width
-// and its form are chosen for all values at once. Sources: format/1-storage.md S5 to S9, S11.
+// and its form are chosen for all values at once. Sources: docs/format/1-storage.md S5 to S9, S11.
 
 import Glibc
 

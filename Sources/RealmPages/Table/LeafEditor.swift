@@ -1,5 +1,5 @@
-// Changing leaves of any column or collection type: one switch for each operation. Sources: format/1-storage.md S5 to
-// S15.
+// Changing leaves of any column or collection type: one switch for each operation.
+// Sources: docs/format/1-storage.md S5 to S15.
 
 import Glibc
 

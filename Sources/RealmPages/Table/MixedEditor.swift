@@ -1,4 +1,4 @@
-// Changing leaves of Mixed values: a composite word each, payloads beside them. Source: format/1-storage.md S15.
+// Changing leaves of Mixed values: a composite word each, payloads beside them. Source: docs/format/1-storage.md S15.
 
 import Glibc
 

@@ -1,5 +1,5 @@
 // Primary keys: comparing them with stored values, and finding objects by them where a format has no index.
-// Source: format/2-model.md M5.
+// Source: docs/format/2-model.md M5.
 
 import COpenSSL
 

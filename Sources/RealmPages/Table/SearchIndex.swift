@@ -1,7 +1,7 @@
-// Finding objects by value through a search index. Source: format/2-model.md M10.
+// Finding objects by value through a search index. Source: docs/format/2-model.md M10.
 
 /// A general search index, read as a hint: every hit is confirmed by the caller against the object, because real files
-/// hold stale entries (format/2-model.md M15).
+/// hold stale entries (docs/format/2-model.md M15).
 struct SearchIndex {
   let arena: Arena
   let rootRef: Int

@@ -1,4 +1,4 @@
-// Changing search indexes. Source: format/2-model.md M10.
+// Changing search indexes. Source: docs/format/2-model.md M10.
 
 /// Changes one index.
 struct SearchIndexEditor {

@@ -1,4 +1,4 @@
-// From the spec and the arrays beside it to the columns of a table. Source: format/2-model.md M2 to M4.
+// From the spec and the arrays beside it to the columns of a table. Source: docs/format/2-model.md M2 to M4.
 
 /// The columns of one table, named and hidden.
 struct Spec {
@@ -91,7 +91,8 @@ struct Spec {
     ref == 0 ? nil : try arena.integers(ref)
   }
 
-  /// The type comes from the column key: the upgrade to format 24 leaves an old code in the spec (M3).
+  /// The type comes from the column key: the upgrade to format 24 leaves an old code in the spec
+  /// (docs/format/2-model.md M3).
   static func valueType(_ code: Int) -> ValueType? {
     switch code {
     case TypeCode.int: .int

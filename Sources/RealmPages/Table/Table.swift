@@ -1,4 +1,4 @@
-// One table: its schema and the roots of its trees. Source: format/2-model.md M2.
+// One table: its schema and the roots of its trees. Source: docs/format/2-model.md M2.
 
 import Synchronization
 

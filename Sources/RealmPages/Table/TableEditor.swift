@@ -1,5 +1,5 @@
 // One table of a write transaction: its schema, and its objects as rows. What links do to other tables is the
-// business of `GroupEditor`. Source: format/2-model.md M2 to M7.
+// business of `GroupEditor`. Source: docs/format/2-model.md M2 to M7.
 
 /// What listing an object must know of a column with an index.
 struct IndexedColumn {
@@ -273,7 +273,7 @@ final class TableEditor {
     editor.slab.setTagged(top, Slots.sequence, editor.slab.int(top, Slots.sequence) >> 1 - 1)
   }
 
-  /// The next free object key. Source: format/2-model.md M5.
+  /// The next free object key. Source: docs/format/2-model.md M5.
   func nextKey() throws(FormatError) -> ObjKey {
     while true {
       let element = editor.slab.int(top, Slots.sequence)

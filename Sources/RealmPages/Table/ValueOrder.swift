@@ -1,4 +1,4 @@
-// The order of values in sets. Source: format/2-model.md M9.
+// The order of values in sets. Source: docs/format/2-model.md M9.
 
 import CIntelDecimal
 import Glibc

@@ -1,5 +1,5 @@
 // Changing a list, set or dictionary of an object, or one nested in a Mixed: elements, links, index and log together.
-// Source: format/2-model.md M8, M9.
+// Source: docs/format/2-model.md M8, M9.
 
 /// A step into a nested collection.
 public enum PathStep: Hashable, Sendable {

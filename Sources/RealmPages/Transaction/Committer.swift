@@ -1,4 +1,4 @@
-// From dirty nodes to a new version on disk. Source: format/3-commit.md 3.3 to 3.6.
+// From dirty nodes to a new version on disk. Source: docs/format/3-commit.md 3.3 to 3.6.
 
 /// How much a commit waits for.
 public enum Durability: Sendable {

@@ -1,5 +1,5 @@
 // Shrinking a file while it is in use: when most of it is free, commits write below a limit only and take along some of
-// the nodes above it, until what lies above can be cut off. Source: format/3-commit.md 3.10.
+// the nodes above it, until what lies above can be cut off. Source: docs/format/3-commit.md 3.10.
 
 /// What slot 11 of the top array keeps from commit to commit. Nothing depends on it: whoever gives up loses nothing.
 struct Evacuation {

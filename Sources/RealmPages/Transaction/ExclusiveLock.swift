@@ -1,4 +1,4 @@
-// Keeping other programs out. Source: format/5-coordination.md 5.3, 5.4.
+// Keeping other programs out. Source: docs/format/5-coordination.md 5.3, 5.4.
 
 import Glibc
 

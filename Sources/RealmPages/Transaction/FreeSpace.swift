@@ -1,4 +1,4 @@
-// Where a commit may write: chunks that no version in use refers to. Source: format/3-commit.md 3.3, 3.4.
+// Where a commit may write: chunks that no version in use refers to. Source: docs/format/3-commit.md 3.3, 3.4.
 
 /// One range of the free list.
 struct FreeRange: Hashable {
@@ -246,7 +246,7 @@ struct FreeSpace {
     return low
   }
 
-  /// The logical size after growing a file of `old` bytes by at least `request`. Source: format/3-commit.md 3.4.
+  /// The logical size after growing a file of `old` bytes by at least `request`. Source: docs/format/3-commit.md 3.4.
   static func grownSize(_ old: Int, by request: Int) -> Int {
     let want = old + request
     let new = old < 1 << 20 ? max(2 * old, want) : max(old + 1 << 20, want)

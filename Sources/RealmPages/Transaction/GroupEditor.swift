@@ -1,5 +1,5 @@
 // The tables of a write transaction and the links between them: every change that concerns more than one row. Source:
-// format/2-model.md M1, M5, M7.
+// docs/format/2-model.md M1, M5, M7.
 
 /// All tables of a transaction. One thread at a time.
 final class GroupEditor {

@@ -1,4 +1,4 @@
-// The first 24 bytes of a file, and where they lead. Source: format/1-storage.md S2.
+// The first 24 bytes of a file, and where they lead. Source: docs/format/1-storage.md S2.
 
 /// The header of a realm file, and the top ref that it selects.
 struct Header: Hashable {

@@ -1,4 +1,4 @@
-// The in-Realm history: one changeset a version. Source: format/6-history.md 6.2, 6.3.
+// The in-Realm history: one changeset a version. Source: docs/format/6-history.md 6.2, 6.3.
 
 /// Appends to and trims the history of a transaction.
 struct HistoryEditor {

@@ -1,5 +1,5 @@
 // The changeset of a transaction: what other programs parse to notify their users and to refresh their schema. Source:
-// format/6-history.md 6.4 to 6.6.
+// docs/format/6-history.md 6.4 to 6.6.
 
 /// Instructions in the order in which changes were made.
 struct InstructionLog {

@@ -1,5 +1,5 @@
 // Dirty nodes on their way to the file: children before parents, each into space that the allocator gives, gathered so
-// that nodes which lie side by side make one write. Source: format/3-commit.md 3.4, 3.5.
+// that nodes which lie side by side make one write. Source: docs/format/3-commit.md 3.4, 3.5.
 
 import Glibc
 

@@ -1,5 +1,5 @@
 // Making a property optional or required: a new column takes the values, the name and the place of the old one, because
-// whether null is legal is part of a column's key. Source: format/2-model.md M3, M4.
+// whether null is legal is part of a column's key. Source: docs/format/2-model.md M3, M4.
 
 extension GroupEditor {
   /// Makes null a legal value or element of a property, or no longer: then each null becomes the default of the type.

@@ -1,5 +1,5 @@
 // New objects with their values: one way down the cluster tree for all of them. Whatever could be refused is looked at
-// before anything is changed. Source: format/2-model.md M5, M6.
+// before anything is changed. Source: docs/format/2-model.md M5, M6.
 
 extension GroupEditor {
   /// Creates an object of a class without primary key. `key` is an unused one; nil takes the next.

@@ -1,4 +1,4 @@
-// Changing the schema: classes, properties, indexes. Source: format/2-model.md M1 to M4, M7.
+// Changing the schema: classes, properties, indexes. Source: docs/format/2-model.md M1 to M4, M7.
 
 /// What a new property is to be.
 public struct ColumnSpec: Sendable {
@@ -30,7 +30,7 @@ public struct ColumnSpec: Sendable {
 }
 
 extension GroupEditor {
-  /// The longest names in bytes. Source: format/2-model.md M12.
+  /// The longest names in bytes. Source: docs/format/2-model.md M12.
   private static let tableNameLimit = 63
   private static let columnNameLimit = 63
 

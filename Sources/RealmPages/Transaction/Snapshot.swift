@@ -10,7 +10,7 @@ public final class Snapshot: Sendable {
   public let fileFormat: Int
   /// The logical size in bytes.
   public var logicalSize: Int { top.logicalSize }
-  /// 0 none, 2 in-Realm, 3 sync client, 4 sync server. Source: format/6-history.md 6.1.
+  /// 0 none, 2 in-Realm, 3 sync client, 4 sync server. Source: docs/format/6-history.md 6.1.
   public var historyType: Int { top.historyType }
   /// Whether the file is in the form that copies and compactions have, with its top ref at the end.
   public let isStreamingForm: Bool
@@ -118,7 +118,7 @@ public final class Snapshot: Sendable {
 
   /// The version before this one, to which the header of the file still leads. Commits leave alone what it consists of,
   /// but not the next one: read it while nobody can commit. Nil where there is none, as in a file that was just made,
-  /// compacted or converted. Source: format/3-commit.md 3.7.
+  /// compacted or converted. Source: docs/format/3-commit.md 3.7.
   public func previous() throws(FormatError) -> Snapshot? {
     var newest: Snapshot?
     for header in try Header.bothSlots(of: arena.space)
@@ -130,7 +130,8 @@ public final class Snapshot: Sendable {
     return newest
   }
 
-  /// The schema version that the SDK stores in table `metadata`; nil if not versioned. Source: format/2-model.md M11.
+  /// The schema version that the SDK stores in table `metadata`; nil if not versioned.
+  /// Source: docs/format/2-model.md M11.
   public func schemaVersion() throws(FormatError) -> UInt64? {
     guard let table = try table(named: "metadata") else { return nil }
     if let damage = table.damage { throw damage }

@@ -1,4 +1,4 @@
-// The root node of one version. Source: format/1-storage.md S3.
+// The root node of one version. Source: docs/format/1-storage.md S3.
 
 /// The decoded top array.
 struct TopArray: Sendable {

@@ -448,7 +448,7 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(TransactionError) in try group.setPrimaryKey(group.table(table), key) }
   }
 
-  /// Stores the schema version where the SDKs look for it. Source: format/2-model.md M11.
+  /// Stores the schema version where the SDKs look for it. Source: docs/format/2-model.md M11.
   public func setSchemaVersion(_ version: UInt64) throws(TransactionError) {
     try group.change { () throws(TransactionError) in
       let table: TableKey

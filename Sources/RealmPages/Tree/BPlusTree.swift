@@ -1,5 +1,5 @@
 // The B+tree of lists, sets, dictionary parts, backlinks and index entries: position to leaf. Source:
-// format/1-storage.md S16.
+// docs/format/1-storage.md S16.
 
 /// A B+tree seen from its root. Knows positions, not values: what a leaf holds is for its reader to say.
 struct BPlusTree {

@@ -1,5 +1,5 @@
 // Changing B+trees: lists, sets, the parts of dictionaries, backlinks, index entries, history. Inner nodes that change
-// take the general form. Source: format/1-storage.md S16.
+// take the general form. Source: docs/format/1-storage.md S16.
 
 /// Changes the B+tree that a slot refers to.
 struct BPlusTreeEditor {

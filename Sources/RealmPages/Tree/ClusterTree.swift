@@ -1,4 +1,4 @@
-// The tree from object keys to clusters of up to 256 objects. Source: format/2-model.md M6.
+// The tree from object keys to clusters of up to 256 objects. Source: docs/format/2-model.md M6.
 
 /// A leaf of the tree: the columns of up to 256 objects.
 struct Cluster {

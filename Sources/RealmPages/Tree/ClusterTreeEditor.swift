@@ -1,5 +1,5 @@
 // Changing cluster trees: rows come and go, clusters split at 256 objects and join when they are small. Source:
-// format/2-model.md M6.
+// docs/format/2-model.md M6.
 
 /// One column as a cluster sees it.
 struct ClusterColumn {

@@ -1,5 +1,5 @@
 // Visits every node of a subtree by the flag "has refs" alone, without knowing what it means. Source:
-// format/1-storage.md S4.
+// docs/format/1-storage.md S4.
 
 /// Walks subtrees. Memory grows with their depth times their width, not with their size.
 struct TreeWalker {

@@ -1,4 +1,5 @@
-// The shape of cluster trees: depths, counts, key order, at most 256 objects a cluster. Source: format/2-model.md M6.
+// The shape of cluster trees: depths, counts, key order, at most 256 objects a cluster.
+// Source: docs/format/2-model.md M6.
 
 /// Walks a cluster tree from cluster to cluster, in key order.
 struct ClusterCheck {

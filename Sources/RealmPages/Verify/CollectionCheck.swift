@@ -1,5 +1,5 @@
 // Lists, sets and dictionaries, of a property or nested in a Mixed: order, uniqueness, nulls, links. Source:
-// format/2-model.md M8, M9.
+// docs/format/2-model.md M8, M9.
 
 /// Checks one collection with everything below it.
 struct CollectionCheck {

@@ -1,5 +1,5 @@
 // Search indexes against the objects: every value is in the index where a search looks for it, and nothing else is.
-// Source: format/2-model.md M10.
+// Source: docs/format/2-model.md M10.
 
 /// Checks the search index of one column.
 final class IndexCheck {

@@ -1,5 +1,5 @@
 // The structure of leaves of values: claims their nodes and checks what reading single values does not. Source:
-// format/1-storage.md S5 to S15.
+// docs/format/1-storage.md S5 to S15.
 
 /// Checks one leaf of a column or of the tree of a collection.
 struct LeafCheck {

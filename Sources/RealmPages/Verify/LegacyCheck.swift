@@ -1,5 +1,5 @@
 // Formats 2 to 9: tables, columns side by side, subtables, links from both ends, search indexes. Source:
-// format/2-model.md M14, "Format 2..9".
+// docs/format/2-model.md M14, "Format 2..9".
 
 /// Checks the tables of an old file. Every node below them is claimed once, so whatever the bytes are, the check ends.
 struct LegacyCheck {

@@ -1,5 +1,5 @@
 // Links and backlinks, column by column: for every column the multiset of links equals the multiset of backlinks.
-// Source: format/2-model.md M7.
+// Source: docs/format/2-model.md M7.
 
 /// Gathers the links and backlinks of all tables and compares them.
 struct LinkLedger {

@@ -1,5 +1,5 @@
 // Leaves of Mixed values: each entry of a payload belongs to exactly one value, and keys of nested collections differ.
-// Source: format/1-storage.md S15.
+// Source: docs/format/1-storage.md S15.
 
 /// Checks the structure of leaves of Mixed values.
 struct MixedCheck {

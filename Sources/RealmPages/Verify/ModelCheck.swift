@@ -1,5 +1,5 @@
 // The model above the storage: tables, objects, indexes, links, history, and that every node belongs to one of them.
-// Source: format/2-model.md.
+// Source: docs/format/2-model.md.
 
 /// Checks what the nodes mean.
 struct ModelCheck {
@@ -105,7 +105,7 @@ struct ModelCheck {
     }
   }
 
-  /// Two halves of a hash and an object key for each object whose key was taken. Source: M5.
+  /// Two halves of a hash and an object key for each object whose key was taken. Source: docs/format/2-model.md M5.
   private func checkCollisions(_ ref: Int) throws(FormatError) {
     if ref == 0 { return }
     let map = try context.refs(ref, 3...3)

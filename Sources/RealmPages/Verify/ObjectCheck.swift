@@ -1,5 +1,5 @@
 // The objects of one table, cluster by cluster: every leaf, every value, nulls, links and backlinks, owners of embedded
-// objects. Source: format/2-model.md M5 to M8.
+// objects. Source: docs/format/2-model.md M5 to M8.
 
 /// Checks the objects of a table.
 struct ObjectCheck {

@@ -1,5 +1,5 @@
 // Tables and their columns: table tops, specs, column keys, attributes, and the arrays that tie links to backlinks.
-// Source: format/2-model.md M1 to M4.
+// Source: docs/format/2-model.md M1 to M4.
 
 /// A table whose top array and spec could be read.
 struct CheckedTable {
@@ -32,7 +32,7 @@ struct SchemaCheck {
   private let context: CheckContext
   private var arena: Arena { context.arena }
 
-  /// Slots of a table's top array. Source: M2.
+  /// Slots of a table's top array. Source: docs/format/2-model.md M2.
   private enum Slot {
     static let spec = 0, unused = 1, clusters = 2, key = 3, indexes = 4, columnTag = 5, contentVersion = 6
     static let oppositeTables = 7, oppositeColumns = 8, sequence = 9, collisions = 10, primaryKey = 11, flags = 12
@@ -41,7 +41,7 @@ struct SchemaCheck {
 
   /// Table keys have 31 bits.
   private static let tableKeys: ClosedRange<Int64> = 0...0x7FFF_FFFF
-  /// The primary key types of the object store. Source: M11.
+  /// The primary key types of the object store. Source: docs/format/2-model.md M11.
   private static let primaryKeyTypes: Set<ValueType> = [.int, .string, .objectID, .uuid]
   /// What attributes a column key holds, but for those of indexes.
   private static let keyAttributes = 0xFF & ~Spec.Attribute.indexed

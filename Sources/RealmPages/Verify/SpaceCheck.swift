@@ -1,5 +1,5 @@
 // The storage below the model: the file header, every node that can be reached, and the free list. Header, nodes and
-// free space must tile the logical size without a gap or an overlap. Source: format/1-storage.md S2 to S4.
+// free space must tile the logical size without a gap or an overlap. Source: docs/format/1-storage.md S2 to S4.
 
 /// Checks that need no knowledge of what nodes mean.
 struct SpaceCheck {

@@ -1,5 +1,5 @@
-// The shape of B+trees: every inner node's sizes and offsets agree with what lies below it. Source: format/1-storage.md
-// S16.
+// The shape of B+trees: every inner node's sizes and offsets agree with what lies below it.
+// Source: docs/format/1-storage.md S16.
 
 /// Walks a B+tree from leaf to leaf.
 struct TreeCheck {

@@ -1,5 +1,6 @@
 // Checks one version of a realm against every rule of the format: the structure that lies under all values, the schema,
-// the values, and what one part of a file says about another. Sources: format/1-storage.md, 2-model.md, 6-history.md.
+// the values, and what one part of a file says about another.
+// Sources: docs/format/1-storage.md, docs/format/2-model.md, docs/format/6-history.md.
 
 /// Checks a snapshot.
 ///

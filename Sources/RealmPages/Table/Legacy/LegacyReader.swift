@@ -1,4 +1,4 @@
-// One column of formats 2 to 9, whatever it stores. Source: format/2-model.md M14, "Format 2..9".
+// One column of formats 2 to 9, whatever it stores. Source: docs/format/2-model.md M14, "Format 2..9".
 
 /// Reads one column row by row. Remembers the leaf it read last. One thread at a time.
 final class LegacyReader {

@@ -1,5 +1,5 @@
 // Objects of formats 2 to 9: columns of equal length side by side, where the row number serves as object key. Source:
-// format/2-model.md M14, "Format 2..9".
+// docs/format/2-model.md M14, "Format 2..9".
 
 /// The rows of one table. The same for every reader; what remembers positions is a `LegacyReader`.
 struct LegacyRows: Sendable {

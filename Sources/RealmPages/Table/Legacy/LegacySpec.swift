@@ -1,4 +1,4 @@
-// Schemas of formats 2 to 9: columns without keys, link targets in the sub-specs. Source: format/2-model.md M14,
+// Schemas of formats 2 to 9: columns without keys, link targets in the sub-specs. Source: docs/format/2-model.md M14,
 // "Format 2..9". Names that are empty or taken get those that Realm's own upgrade gives.
 
 /// How a column of formats 2 to 9 stores its values.

@@ -38,7 +38,7 @@ final class LegacySubtable {
 
   func value(_ row: Int, _ entry: Int) throws(FormatError) -> ValueView { try readers[names[entry].column].value(row) }
 
-  /// A key of a dictionary has no dot, and no dollar sign at its start. Source: format/2-model.md M8.
+  /// A key of a dictionary has no dot, and no dollar sign at its start. Source: docs/format/2-model.md M8.
   private static func names(_ spec: LegacySpec) -> [(column: Int, name: HeldValue)] {
     var names: [(column: Int, bytes: [UInt8])] = []
     for (index, column) in spec.columns.enumerated() {
