@@ -147,13 +147,13 @@ _realmfs() {
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit -v --verbose -h --help" -- "$cur")); return ;;
     backup:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
-    compact:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --if --json -v --verbose -h --help" -- "$cur")); return ;;
-    encrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
-    decrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
-    rekey:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --new-key-file --new-key-fd --new-key-command --new-key-env --json -v --verbose -h --help" -- "$cur")); return ;;
-    upgrade:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --backup-dir --json -v --verbose -h --help" -- "$cur")); return ;;
-    convert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --local --json -v --verbose -h --help" -- "$cur")); return ;;
-    recover:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    compact:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --if --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
+    encrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
+    decrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
+    rekey:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --new-key-file --new-key-fd --new-key-command --new-key-env --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
+    upgrade:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --backup-dir --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
+    convert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --local --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
+    recover:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
   esac

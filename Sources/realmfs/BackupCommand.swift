@@ -25,10 +25,18 @@ extension RealmSource {
     to target: String,
     key: EncryptionKey?,
     keepsHistory: Bool = true,
+    verifies: Bool = false,
     title: String
   ) throws(CommandFailure) -> RealmCopy.Sizes {
     try ProgressLine.during(title, path) { (observer) throws(CopyError) in
-      try RealmCopy.write(realm.configuration, to: target, key: key, keepsHistory: keepsHistory, observer: observer)
+      try RealmCopy.write(
+        realm.configuration,
+        to: target,
+        key: key,
+        keepsHistory: keepsHistory,
+        verifies: verifies,
+        observer: observer
+      )
     }
   }
 }

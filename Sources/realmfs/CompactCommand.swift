@@ -16,6 +16,7 @@ enum CompactCommand {
           found = (total, used)
           return condition?.holds(total: total, used: used) ?? true
         },
+        verifies: !arguments.has(.noVerify),
         observer: observer
       )
     }

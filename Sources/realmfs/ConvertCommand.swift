@@ -22,6 +22,7 @@ enum ConvertCommand {
       to: target,
       key: source.realm.configuration.encryptionKey,
       keepsHistory: false,
+      verifies: !arguments.has(.noVerify),
       title: "copying"
     )
     var report = CopyReport(path: target, sizes: sizes)

@@ -25,6 +25,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case keyCommand = "key-command"
   case keyVariable = "key-env"
   case backupFolder = "backup-dir"
+  case noVerify = "no-verify"
   case condition = "if"
   case defaultRealm = "default"
   case inMemory = "in-memory"

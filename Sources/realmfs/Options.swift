@@ -339,6 +339,7 @@ enum Options {
         with sizes (4096, 64KB, 100MB, 1.5GB) and with parts of the total (50%), joined by and, or, not and \
         parentheses.
         """,
+        checking,
       ]
     ),
     CommandSpec(
@@ -347,6 +348,7 @@ enum Options {
       summary: "encrypt a plain file with the key",
       description: [
         rewriting,
+        checking,
         "The blocks of the plain file are freed, not wiped: a disk may still hold them.",
       ]
     ),
@@ -354,13 +356,13 @@ enum Options {
       name: .decrypt,
       arguments: [file, inPlaceOutput],
       summary: "make a plain file of an encrypted one",
-      description: [rewriting]
+      description: [rewriting, checking]
     ),
     CommandSpec(
       name: .rekey,
       arguments: [file, inPlaceOutput],
       summary: "encrypt a file with another key",
-      description: [rewriting]
+      description: [rewriting, checking]
     ),
     CommandSpec(
       name: .upgrade,
@@ -372,7 +374,8 @@ enum Options {
         takes its place when it is on disk. Objects, their keys, links, indexes and schema stay. A file that has the \
         newest format already is left alone. Refused while another program has the realm open, and for a synced \
         realm: convert makes a local copy of one, which can be upgraded.
-        """
+        """,
+        checking,
       ]
     ),
     CommandSpec(
@@ -384,7 +387,8 @@ enum Options {
         With --local, which says so: OUT has all objects of FILE, but not the history that ties it to a server, so \
         it can be changed here and by apps that open it as a local realm. FILE stays as it is. Changes that had not \
         been sent are part of the objects; how many there may be is said.
-        """
+        """,
+        checking,
       ]
     ),
     CommandSpec(
@@ -399,7 +403,8 @@ enum Options {
         """,
         """
         A value that is lost is the default of its property in OUT; a link to a lost object is gone. Objects whose key \
-        or primary key cannot be read get another.
+        or primary key cannot be read get another. OUT is checked as 'realmfs check' does before it gets its name, \
+        unless --no-verify is given.
         """,
       ]
     ),
@@ -434,6 +439,10 @@ enum Options {
   private static let rewriting = """
     Writes the newest version anew and puts it in the place of FILE when it is on disk: a crash leaves the old or \
     the new file. Refused while another program has the realm open, unless OUT is given, which leaves FILE as it is.
+    """
+  private static let checking = """
+    The new file is read back first and checked as 'realmfs check' does, unless --no-verify is given. If it is not \
+    sound, FILE stays as it was and the exit code is 4: a damaged realm is for 'realmfs recover'.
     """
   private static let copiers: [CommandName] = [
     .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
@@ -657,6 +666,11 @@ enum Options {
       "put the copy of the old file there instead of beside it"
     ),
     OptionSpec(.local, on: [.convert], "make a local realm; must be given"),
+    OptionSpec(
+      .noVerify,
+      on: [.compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover],
+      "do not check the new file before it takes its place: saves time, and goes on with a damaged realm"
+    ),
     OptionSpec(
       .foreground,
       short: "f",

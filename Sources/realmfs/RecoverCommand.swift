@@ -10,7 +10,12 @@ enum RecoverCommand {
       try source.read(verbose: arguments.has(.verbose))
     }
     let report = try ProgressLine.during("saving", path) { (observer) throws(CopyError) in
-      try RealmRecovery.run(Configuration(path: path, encryptionKey: key), to: target, observer: observer)
+      try RealmRecovery.run(
+        Configuration(path: path, encryptionKey: key),
+        to: target,
+        verifies: !arguments.has(.noVerify),
+        observer: observer
+      )
     }
     let output = StandardOutput()
     if arguments.has(.json) {

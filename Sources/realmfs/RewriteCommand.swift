@@ -40,12 +40,13 @@ enum RewriteCommand {
     if arguments.operands.count > 1 {
       let target = arguments.operands[1]
       let source = try RealmSource(Configuration(path: path, encryptionKey: old, mode: .immutable))
-      try CopyReport(path: target, sizes: source.copy(to: target, key: new, title: title)).print(arguments)
+      let sizes = try source.copy(to: target, key: new, verifies: !arguments.has(.noVerify), title: title)
+      try CopyReport(path: target, sizes: sizes).print(arguments)
       return .done
     }
     let configuration = Configuration(path: System.real(path) ?? path, encryptionKey: old)
     let sizes = try ProgressLine.during(title, configuration.path) { (observer) throws(CopyError) in
-      try RealmCopy.rewrite(configuration, key: new, observer: observer)
+      try RealmCopy.rewrite(configuration, key: new, verifies: !arguments.has(.noVerify), observer: observer)
     }
     if let sizes { try CopyReport(path: path, sizes: sizes).print(arguments) }
     return .done

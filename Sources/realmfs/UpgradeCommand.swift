@@ -10,6 +10,7 @@ enum UpgradeCommand {
       try RealmUpgrade.run(
         source.realm.configuration,
         backupFolder: arguments.value(.backupFolder),
+        verifies: !arguments.has(.noVerify),
         observer: observer
       )
     }

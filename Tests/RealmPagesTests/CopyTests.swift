@@ -99,6 +99,103 @@ struct CopyTests {
     }
   }
 
+  /// A realm in which one object has another primary key than its index says.
+  private func damaged(_ name: String) throws -> [UInt8] {
+    var bytes = try Fixture.named(name).bytes()
+    let offset = try bytes.withUnsafeBytes { bytes in
+      let snapshot = try Realm.snapshot(of: bytes)
+      let table = try #require(try snapshot.table(named: "class_Person"))
+      let cluster = try #require(try table.objects.first(notBelow: 0)?.cluster)
+      let leaf = try snapshot.arena.node(cluster.leafRef(try #require(table.primaryKey).key.leafPosition))
+      return leaf.ref + Node.headerSize
+    }
+    bytes[offset] ^= 1
+    return bytes
+  }
+
+  @Test("a damaged realm is not rewritten unless that is asked for, and can still be copied and recovered")
+  func damagedRealm() throws {
+    let bytes = try damaged("people")
+    try withTemporaryFolder { folder in
+      let url = folder.appendingPathComponent("a.realm"), configuration = Configuration(path: url.path)
+      try Data(bytes).write(to: url)
+      for key in [nil, Self.otherKey] {
+        let error = #expect(throws: CopyError.self) { try RealmCopy.rewrite(configuration, key: key) }
+        #expect(error?.reason == .damaged && error?.description.contains("the realm is damaged") ?? false)
+        #expect(error?.description.contains("class_Person") ?? false)
+        #expect(try Data(contentsOf: url) == Data(bytes))
+        #expect(try Set(FileManager.default.contentsOfDirectory(atPath: folder.path)) == ["a.realm", "a.realm.lock"])
+      }
+      let (copy, refused) = (folder.appendingPathComponent("copy").path, folder.appendingPathComponent("refused").path)
+      let immutable = Configuration(path: url.path, mode: .immutable)
+      #expect(throws: CopyError.self) { try RealmCopy.write(immutable, to: refused, key: nil, verifies: true) }
+      #expect(!FileManager.default.fileExists(atPath: refused))
+      _ = try RealmCopy.write(immutable, to: copy, key: nil)
+      let found = try Realm(Configuration(path: copy, mode: .immutable)).latest()
+      #expect(!Verifier(found).problems().isEmpty)
+      let recovered = folder.appendingPathComponent("recovered").path
+      _ = try RealmRecovery.run(immutable, to: recovered)
+      #expect(Verifier(try Realm(Configuration(path: recovered, mode: .immutable)).latest()).problems().isEmpty)
+      #expect(try RealmCopy.rewrite(configuration, key: nil, verifies: false) != nil)
+    }
+  }
+
+  @Test("a file of an older format with two equal primary keys is not upgraded, and no backup is left then")
+  func damagedUpgrade() throws {
+    var bytes = try Fixture.named("old/v10-core-6.0").bytes()
+    let (first, size) = try bytes.withUnsafeBytes { bytes in
+      let snapshot = try Realm.snapshot(of: bytes)
+      let table = try #require(try snapshot.table(named: "class_Ints"))
+      let cluster = try #require(try table.objects.first(notBelow: 0)?.cluster)
+      let leaf = try snapshot.arena.node(cluster.leafRef(try #require(table.primaryKey).key.leafPosition))
+      return (leaf.ref + Node.headerSize, Int(leaf.width) / 8)
+    }
+    #expect(size > 0)
+    for i in first..<first + size { bytes[i + size] = bytes[i] }
+    try withTemporaryFolder { folder in
+      let url = folder.appendingPathComponent("a.realm"), configuration = Configuration(path: url.path)
+      try Data(bytes).write(to: url)
+      let error = #expect(throws: CopyError.self) { try RealmUpgrade.run(configuration) }
+      #expect(error?.reason == .damaged && error?.description.contains("the realm is damaged") ?? false)
+      #expect(try Data(contentsOf: url) == Data(bytes))
+      #expect(try Set(FileManager.default.contentsOfDirectory(atPath: folder.path)) == ["a.realm", "a.realm.lock"])
+      #expect(try RealmUpgrade.run(configuration, verifies: false).from == 10)
+    }
+  }
+
+  @Test("of a sound realm, a new file that is not sound is told to be our fault")
+  func ownFault() throws {
+    let bytes = try damaged("people")
+    try withTemporaryFile(bytes) { path in
+      let file = try RealmPages.FileHandle(path: path)
+      let sound = try Fixture.named("people").snapshot()
+      let error = #expect(throws: CopyError.self) {
+        try CopyCheck(original: sound).run(file, key: nil, path: "/x/a.realm")
+      }
+      #expect(error?.description.contains("a fault of this program") ?? false)
+      let recovered = #expect(throws: CopyError.self) {
+        try CopyCheck(original: nil).run(file, key: nil, path: "/x/a.realm")
+      }
+      #expect(recovered?.description.contains("what was saved is not sound") ?? false)
+    }
+  }
+
+  @Test("a realm that is damaged is opened, but not compacted on launch")
+  func launch() throws {
+    try withTemporaryFile(damaged("people")) { path in
+      let before = try Data(contentsOf: URL(fileURLWithPath: path))
+      var configuration = Configuration(path: path)
+      configuration.compactsOnLaunch = { _, _ in true }
+      var steps: [String] = []
+      let writer = try RealmWriter.open(configuration) { step in
+        if case .notCompacted(let error) = step { steps.append(error.description) }
+      }
+      #expect(steps.count == 1 && steps.allSatisfy { $0.contains("the realm is damaged") })
+      #expect(try writer.realm.latest().table(named: "class_Person") != nil)
+      #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+    }
+  }
+
   @Test("what is interrupted leaves nothing")
   func cancelled() throws {
     let large = try #require(Fixture.all.max { $0.size < $1.size })

@@ -64,7 +64,7 @@ struct RecoveryTests {
           try expectAllReadable(of: damaged, report, snapshot, "\(fixture), SEED=\(seed)")
         }
       } catch let error as CopyError {
-        #expect(!error.description.isEmpty)
+        #expect(!error.description.isEmpty && !error.description.contains("is not sound"), "\(fixture), SEED=\(seed)")
       }
     }
     print("\(fixture): \(seeds.count) mutants, \(saved) saved")

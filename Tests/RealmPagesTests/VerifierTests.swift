@@ -14,6 +14,10 @@ struct VerifierTests {
     let summary = Verifier(snapshot).run { problems.append($0.description) }
     #expect(problems == [])
     #expect(summary.isSound)
+    // As good as no memory: pages are dropped wherever they can be.
+    let again = try fixture.snapshot()
+    let bounded = Verifier(again, memory: .bounded(1)).run { problems.append($0.description) }
+    #expect(problems == [] && bounded.objects == summary.objects && bounded.nodes == summary.nodes)
     #expect(summary.bytes + summary.freeBytes + Header.size == snapshot.logicalSize)
     let tables = try snapshot.tableKeys().compactMap { try snapshot.table($0) }
     #expect(summary.tables == tables.count)
@@ -285,6 +289,8 @@ struct VerifierTests {
       "\(name): \(problems)",
       sourceLocation: sourceLocation
     )
+    let isFound = !Verifier(try file.open(), isStrict: isStrict, memory: .bounded).problems().isEmpty
+    #expect(isFound, "in bounded memory", sourceLocation: sourceLocation)
   }
 }
 

@@ -24,7 +24,8 @@ public enum RealmCopy {
   /// Writes the newest version of a realm to a new file, without free space, encrypted if there is a key. The copy
   /// takes the protection of the realm. `keepsHistory` false leaves the history out, so that the copy is a local realm
   /// even if the other is a synced one; `isForWriting` lets the owner write to it even if the realm is
-  /// write-protected. A shared realm leaves the version alone meanwhile; with an immutable one it starts again when
+  /// write-protected. `verifies` reads the copy back and checks it before it gets its name: `damaged` then says that it
+  /// is not sound. A shared realm leaves the version alone meanwhile; with an immutable one it starts again when
   /// another program writes over what is being read. Memory does not grow with the realm. Cost: reading and writing
   /// all of it.
   public static func write(
@@ -33,6 +34,7 @@ public enum RealmCopy {
     key: EncryptionKey?,
     keepsHistory: Bool = true,
     isForWriting: Bool = false,
+    verifies: Bool = false,
     observer: CopyObserver? = nil
   ) throws(CopyError) -> Sizes {
     let path = configuration.path, realm: Realm
@@ -50,6 +52,7 @@ public enum RealmCopy {
           key: key,
           replacing: false,
           expected: expectedSize(snapshot),
+          check: verifies ? CopyCheck(original: snapshot) : nil,
           observer: observer,
           isForWriting: isForWriting,
           if: { realm.isCurrent(snapshot) }
@@ -66,11 +69,13 @@ public enum RealmCopy {
 
   /// Writes the newest version of a realm anew in its place, without free space, under `key` or plain. Nil, and
   /// nothing is done, if `condition` does not hold of the size and the part of it that is in use. Nobody else may have
-  /// the realm open.
+  /// the realm open. The new file is read back and checked before it takes the place of the old one, unless `verifies`
+  /// is false: one that is not sound is dropped, and `damaged` says why.
   public static func rewrite(
     _ configuration: Configuration,
     key: EncryptionKey?,
     where condition: (_ total: Int, _ used: Int) -> Bool = { _, _ in true },
+    verifies: Bool = true,
     observer: CopyObserver? = nil
   ) throws(CopyError) -> Sizes? {
     try alone(configuration) { (snapshot) throws(CopyError) -> Sizes? in
@@ -83,6 +88,7 @@ public enum RealmCopy {
         key: key,
         replacing: true,
         expected: used,
+        check: verifies ? CopyCheck(original: snapshot) : nil,
         observer: observer
       )
     }
@@ -105,6 +111,7 @@ public enum RealmCopy {
         key: configuration.encryptionKey,
         replacing: false,
         expected: expectedSize(snapshot),
+        check: nil,
         observer: nil
       )
       let answer: Bool
@@ -165,7 +172,8 @@ public enum RealmCopy {
     do throws(OpenError) { return try Realm(configuration).latest() } catch { throw CopyError(error) }
   }
 
-  /// Writes a version to a file that is put at `target` when it is complete, if `isValid` still says so; nil if not.
+  /// Writes a version to a file that is put at `target` when it is complete and passes `check`, if `isValid` still says
+  /// so; nil if not.
   static func write(
     _ version: VersionWriter,
     of realm: String,
@@ -173,6 +181,7 @@ public enum RealmCopy {
     key: EncryptionKey?,
     replacing: Bool,
     expected: Int,
+    check: CopyCheck?,
     observer: CopyObserver?,
     isForWriting: Bool = false,
     if isValid: () -> Bool = { true }
@@ -185,6 +194,7 @@ public enum RealmCopy {
     }
     try version.write(to: file.handle, key: key, path: realm, expected: expected, observer: observer)
     if !isValid() { return nil }
+    try check?.run(file.handle, key: key, path: realm)
     return try CopyError.onFiles { () throws(FileError) in
       try file.takeProtection(of: source, addingForOwner: isForWriting ? 0o200 : 0)
       let sizes = Sizes(before: try source.status().size, after: try file.handle.status().size)

@@ -52,10 +52,11 @@ public enum RealmRecovery {
 
   /// Saves to a new file of format 24 all that can be reached in a damaged one, without its history. The damaged file
   /// is only read. Everything in the new file is made anew: links whose target is lost are gone, embedded objects whose
-  /// owner is lost too.
+  /// owner is lost too. Unless `verifies` is false, the new file is checked before it gets its name.
   public static func run(
     _ configuration: Configuration,
     to target: String,
+    verifies: Bool = true,
     observer: CopyObserver? = nil
   ) throws(CopyError) -> Report {
     let path = configuration.path
@@ -82,6 +83,7 @@ public enum RealmRecovery {
       key: configuration.encryptionKey,
       replacing: false,
       expected: expected,
+      check: verifies ? CopyCheck(original: nil) : nil,
       observer: observer
     )
     return Report(

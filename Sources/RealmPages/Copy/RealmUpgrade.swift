@@ -21,10 +21,12 @@ public enum RealmUpgrade {
 
   /// Brings a realm to format 24. First the file is copied as it is to `NAME.vNN.backup.realm` in its folder, or in
   /// `backupFolder`; then the new file takes its place when it is on disk. Nobody else may have the realm open. A realm
-  /// with sync history is refused: its server would not know it again.
+  /// with sync history is refused: its server would not know it again. Unless `verifies` is false, the new file is read
+  /// back and checked first; one that is not sound is dropped, and `damaged` says why.
   public static func run(
     _ configuration: Configuration,
     backupFolder: String? = nil,
+    verifies: Bool = true,
     observer: CopyObserver? = nil
   ) throws(CopyError) -> Outcome {
     let path = configuration.path
@@ -41,15 +43,22 @@ public enum RealmUpgrade {
         )
       }
       let backup = backupPath(of: path, format: old.fileFormat, in: backupFolder)
-      try copyAsItIs(path, to: backup)
-      let (sizes, notes) = try upgrade(old, configuration, observer)
-      return Outcome(from: old.fileFormat, backup: backup, sizes: sizes, notes: notes)
+      let isNew = try copyAsItIs(path, to: backup)
+      do throws(CopyError) {
+        let (sizes, notes) = try upgrade(old, configuration, verifies, observer)
+        return Outcome(from: old.fileFormat, backup: backup, sizes: sizes, notes: notes)
+      } catch {
+        // Of a file that stays as it was nothing needs to be kept.
+        if isNew { unlink(backup) }
+        throw error
+      }
     }
   }
 
   private static func upgrade(
     _ old: Snapshot,
     _ configuration: Configuration,
+    _ verifies: Bool,
     _ observer: CopyObserver?
   ) throws(CopyError) -> (RealmCopy.Sizes, [String]) {
     let path = configuration.path, key = configuration.encryptionKey, expected = RealmCopy.expectedSize(old)
@@ -95,6 +104,7 @@ public enum RealmUpgrade {
       key: key,
       replacing: true,
       expected: expected,
+      check: verifies ? CopyCheck(original: old) : nil,
       observer: observer
     )
     return (sizes ?? RealmCopy.Sizes(before: 0, after: 0), notes)
@@ -109,8 +119,8 @@ public enum RealmUpgrade {
     return folder + (folder.hasSuffix("/") ? "" : "/") + name[last...]
   }
 
-  /// Copies the bytes of a file. A file that is there must be the same.
-  private static func copyAsItIs(_ path: String, to target: String) throws(CopyError) {
+  /// Copies the bytes of a file. A file that is there must be the same; false then.
+  private static func copyAsItIs(_ path: String, to target: String) throws(CopyError) -> Bool {
     try CopyError.onFiles { () throws(FileError) in
       let source = try FileHandle(path: path)
       let existing: FileHandle? = access(target, F_OK) == 0 ? try FileHandle(path: target) : nil
@@ -120,7 +130,7 @@ public enum RealmUpgrade {
         }
         let isEqual = try existing.status().size == source.status().size
         if !isSame || !isEqual { throw FileError("backup", target, EEXIST) }
-        return
+        return false
       }
       let file = try NewFile(path: target)
       _ = try forEachPiece(of: source) { (piece, offset) throws(FileError) in
@@ -129,6 +139,7 @@ public enum RealmUpgrade {
       }
       try file.takeProtection(of: source)
       try file.put(replacing: false)
+      return true
     }
   }
 

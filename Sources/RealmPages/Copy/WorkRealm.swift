@@ -49,7 +49,8 @@ final class WorkRealm {
     snapshot = try Self.look(file.handle, key, path, topRef: result.topRef, after: snapshot)
   }
 
-  private static func look(
+  /// The newest version in a file that is being made, or the one whose top array is at `topRef`.
+  static func look(
     _ file: FileHandle,
     _ key: EncryptionKey?,
     _ path: String,

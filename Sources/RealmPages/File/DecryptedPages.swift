@@ -130,6 +130,8 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
 
   override var isSpent: Bool { resident.load(ordering: .relaxed) > Self.residentLimit }
 
+  override var filledBytes: Int { resident.load(ordering: .relaxed) * PageCipher.pageSize }
+
   override func dropPages() {
     worker.withLock { worker in
       for page in worker.filled { present[page].store(false, ordering: .relaxed) }

@@ -31,6 +31,9 @@ class PageSpace: @unchecked Sendable {
   /// what is there is valid again after the next `require`.
   func dropPages() {}
 
+  /// Bytes that were filled in memory of the process and not given back.
+  var filledBytes: Int { 0 }
+
   /// Whether the memory no longer shows the file, or holds so much that it should be replaced by a fresh one.
   var isSpent: Bool { false }
 }

@@ -9,7 +9,7 @@ public enum LaunchStep: Sendable {
   case seeded(from: String)
   /// The file was compacted.
   case compacted(RealmCopy.Sizes)
-  /// It was not, because another program has the realm open.
+  /// It was not, because another program has the realm open, or because the realm is damaged.
   case notCompacted(CopyError)
   /// The realm did not fit the schema and was replaced by an empty one.
   case deleted(because: TransactionError)
@@ -96,7 +96,7 @@ extension RealmWriter {
       let sizes = try RealmCopy.rewrite(configuration, key: configuration.encryptionKey, where: condition)
       if let sizes { report(.compacted(sizes)) }
     } catch {
-      if error.reason != .inUse { throw TransactionError(error) }
+      if error.reason != .inUse && error.reason != .damaged { throw TransactionError(error) }
       report(.notCompacted(error))
     }
   }

@@ -28,7 +28,7 @@ final class CheckContext {
   var place = Place()
 
   /// The links found so far, and the number there of the column at which the check stands.
-  var links = LinkLedger()
+  var links: LinkLedger
   var linkColumn = 0
 
   /// Nodes that the top array leads to, by ref / 8.
@@ -47,9 +47,23 @@ final class CheckContext {
   private let deliver: (Verifier.Problem) -> Void
   private var delivered: Set<Verifier.Problem> = []
 
-  init(_ snapshot: Snapshot, isStrict: Bool, limit: Int, report: @escaping (Verifier.Problem) -> Void) {
+  /// The bytes of the nodes that were read since pages were dropped, and how many may be; nil if none are dropped.
+  private var bytesRead = 0
+  private let maximumBytesRead: Int?
+
+  init(
+    _ snapshot: Snapshot,
+    isStrict: Bool,
+    memory: Verifier.Memory,
+    limit: Int,
+    report: @escaping (Verifier.Problem) -> Void
+  ) {
     self.snapshot = snapshot
     self.isStrict = isStrict
+    switch memory {
+    case .whole: (maximumBytesRead, links) = (nil, LinkLedger(keepsLinks: true))
+    case .bounded(let bytes): (maximumBytesRead, links) = (bytes, LinkLedger(keepsLinks: false))
+    }
     arena = snapshot.arena
     reached = BitSet(count: (arena.limit + 7) / Node.alignment)
     accepted = reached
@@ -84,6 +98,21 @@ final class CheckContext {
     if key != .none { links.forward(linkColumn, from: place.object ?? -1, to: table, key.value) }
   }
 
+  // MARK: Memory
+
+  /// Counts a node that was read.
+  func noteRead(_ node: Node) { bytesRead += node.byteSize }
+
+  /// Drops the pages of the file if the check has them alone and much of it was read. Called only where no view of a
+  /// node is held; true if such views must be made anew.
+  func dropPages() -> Bool {
+    let space = arena.space
+    guard let maximumBytesRead, max(bytesRead, space.filledBytes) > maximumBytesRead else { return false }
+    bytesRead = 0
+    space.dropPages()
+    return true
+  }
+
   // MARK: Claims
 
   /// The node at `ref`, which becomes explained. A second claim is an error, and so is that of a node that shares bytes
@@ -98,6 +127,7 @@ final class CheckContext {
       }
     }
     if !explained.insert(ref / Node.alignment) { throw FormatError("belongs to more than one parent", ref: ref) }
+    noteRead(node)
     return node
   }
 

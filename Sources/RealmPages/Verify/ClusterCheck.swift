@@ -7,11 +7,14 @@ struct ClusterCheck {
 
   /// 256 to the power of 8 is all keys there are.
   private static let maximumDepth = 8
+  /// More than anything writes, and few enough to copy.
+  private static let maximumChildren = 1 << 16
 
   init(_ context: CheckContext) { self.context = context }
 
   /// Checks the tree at `ref` and calls `leaf` for each cluster, whose own nodes are claimed but not the leaves of its
-  /// columns. Returns the number of objects.
+  /// columns. Returns the number of objects. `leaf` may drop pages when it is done with its cluster, if the caller
+  /// holds no view of a node.
   func check(_ ref: Int, leaf: (Cluster) throws(FormatError) -> Void) throws(FormatError) -> Int {
     var last: Int64?
     return try subtree(ref, offset: 0, depth: nil, last: &last, leaf)
@@ -53,7 +56,9 @@ struct ClusterCheck {
     _ leaf: (Cluster) throws(FormatError) -> Void
   ) throws(FormatError) -> Int {
     let children = node.count - 3
-    if children < 1 { throw FormatError("an inner cluster node of \(node.count) slots", ref: node.ref) }
+    if children < 1 || children > Self.maximumChildren {
+      throw FormatError("an inner cluster node of \(node.count) slots", ref: node.ref)
+    }
     let level = try node.tagged(1), total = try node.tagged(2)
     if level < 1 || level > Int64(Self.maximumDepth) || depth.map({ Int64($0) != level }) ?? false {
       throw FormatError("an inner cluster node of level \(level) where \(depth ?? 1) belongs", ref: node.ref)
@@ -61,24 +66,28 @@ struct ClusterCheck {
     if children > Cluster.maximumCount {
       context.report("\(children) children in an inner cluster node", ref: node.ref)
     }
-    let starts = try node.child(0)
-    let offsets = starts == 0 ? nil : try context.integers(starts)
+    let offsetsRef = try node.child(0)
+    let offsets = offsetsRef == 0 ? nil : try context.integers(offsetsRef)
     if let offsets, offsets.count != children {
       throw FormatError("\(offsets.count) key offsets for \(children) children", ref: node.ref)
     }
-    var count = 0
+    // Copied: `leaf` may drop the pages.
+    var starts: [UInt64] = [], refs: [Int] = []
     for child in 0..<children {
-      let start = try offsets?.unsigned(child) ?? UInt64(child) << (8 * UInt64(level))
-      if let offsets, child > 0, try offsets.unsigned(child - 1) >= start {
+      starts.append(try offsets?.unsigned(child) ?? UInt64(child) << (8 * UInt64(level)))
+      refs.append(try node.child(child + 3))
+    }
+    var count = 0
+    for (child, start) in starts.enumerated() {
+      if offsetsRef != 0, child > 0, starts[child - 1] >= start {
         context.report("the key offsets are not ascending", ref: node.ref)
       }
       // A search goes to the last child whose offset is not above the key.
       if child > 0, let last, UInt64(bitPattern: last) >= offset &+ start {
         context.report("child \(child - 1) has the key \(last), which belongs to the next child", ref: node.ref)
       }
-      let ref = try node.child(child + 3)
       do throws(FormatError) {
-        count += try subtree(ref, offset: offset &+ start, depth: Int(level) - 1, last: &last, leaf)
+        count += try subtree(refs[child], offset: offset &+ start, depth: Int(level) - 1, last: &last, leaf)
       } catch {
         context.report(error.problem, ref: error.ref)
       }

@@ -7,7 +7,7 @@ final class IndexCheck {
   private let table: Table
   private let index: Int
   private let column: Column
-  private let cursor: ObjectCursor
+  private var cursor: ObjectCursor
   /// Entries end exactly at the end of a word: full-text indexes and indexes of lists of strings.
   private let isFullWord: Bool
   /// The index keys from the root to where the walk stands.
@@ -54,29 +54,35 @@ final class IndexCheck {
       throw FormatError("\(keys.count) keys of \(keys.width) bits", ref: ref)
     }
     if keys.count == 0 && !(path.isEmpty && depth == 0) { context.report("an empty index node", ref: ref) }
-    var last: Int64?
+    // Copied: pages may be dropped between entries.
+    let isInner = node.isInner
+    var entries: [(key: Int64, element: Int64)] = []
     for i in 0..<keys.count {
-      let key = try keys.int(i)
+      entries.append((try keys.int(i), try isInner ? Int64(node.child(i + 1)) : node.int(i + 1)))
+    }
+    var last: Int64?
+    for (i, (key, element)) in entries.enumerated() {
       if let last, key <= last { context.report("the keys of an index node are out of order", ref: ref) }
       last = key
-      do throws(FormatError) { try entry(node, i, key, depth) } catch { context.report(error.problem, ref: error.ref) }
+      do throws(FormatError) {
+        if !isInner {
+          try entry(element, key, ref)
+        } else if try walk(Int(element), depth: depth + 1) != key {
+          context.report("key \(i) is not the last key of its child", ref: ref)
+        }
+      } catch { context.report(error.problem, ref: error.ref) }
+      if context.dropPages() { cursor = ObjectCursor(table) }
     }
     return last
   }
 
-  private func entry(_ node: Node, _ i: Int, _ key: Int64, _ depth: Int) throws(FormatError) {
-    let element = try node.int(i + 1)
-    if node.isInner {
-      if try walk(node.child(i + 1), depth: depth + 1) != key {
-        context.report("key \(i) is not the last key of its child", ref: node.ref)
-      }
-      return
-    }
+  /// Checks what a node of the last level at `ref` has under one key.
+  private func entry(_ element: Int64, _ key: Int64, _ ref: Int) throws(FormatError) {
     path.append(Int32(truncatingIfNeeded: key))
     defer { path.removeLast() }
     if element & 1 != 0 {
       let object = Int64(bitPattern: UInt64(bitPattern: element) >> 1)
-      if isFullWord { found += 1 } else { try checkObjects([object], node.ref) }
+      if isFullWord { found += 1 } else { try checkObjects(KeyList(object), ref) }
       return
     }
     let child = try arena.node(Int(element))
@@ -89,27 +95,41 @@ final class IndexCheck {
     }
     if count == 0 { context.report("an empty entry", ref: child.ref) }
     if count == 0 { return }
-    let reader = try ElementReader(arena, child.ref, Self.origins)
-    if isFullWord { try checkOrder(reader) } else { try checkObjects(KeyList(reader: reader), child.ref) }
+    let list = try KeyList(arena, Int(element), Self.origins)
+    if isFullWord { try checkOrder(list.reader) } else { try checkObjects(list, list.ref) }
   }
 
   // MARK: Entries
 
-  /// The object keys of a list.
-  private struct KeyList: Sequence, IteratorProtocol {
-    let reader: ElementReader
-    var position = 0
+  /// The object keys of an entry: of a list, or a single one.
+  private struct KeyList {
+    private(set) var reader: ElementReader?
+    let ref: Int
+    private let single: Int64?
+    private var position = 0
 
-    mutating func next() -> Int64? {
-      guard position < reader.count, case .int(let key)? = try? reader.value(at: position)  // checked before
-      else { return nil }
-      position += 1
+    init(_ key: Int64) { (reader, ref, single) = (nil, 0, key) }
+
+    init(_ arena: Arena, _ ref: Int, _ element: ElementType) throws(FormatError) {
+      (reader, self.ref, single) = (try ElementReader(arena, ref, element), ref, nil)
+    }
+
+    mutating func next() throws(FormatError) -> Int64? {
+      defer { position += 1 }
+      guard let reader else { return position == 0 ? single : nil }
+      guard position < reader.count, case .int(let key) = try reader.value(at: position) else { return nil }
       return key
+    }
+
+    /// Goes on after pages were dropped.
+    mutating func reopen(_ arena: Arena, _ element: ElementType) throws(FormatError) {
+      if reader != nil { reader = try ElementReader(arena, ref, element) }
     }
   }
 
   /// The keys of a word ascend; an index of lists can repeat them.
-  private func checkOrder(_ reader: ElementReader) throws(FormatError) {
+  private func checkOrder(_ reader: ElementReader?) throws(FormatError) {
+    guard let reader else { return }
     var last: Int64?
     for i in 0..<reader.count {
       guard case .int(let key) = try reader.value(at: i) else { continue }
@@ -122,10 +142,11 @@ final class IndexCheck {
   }
 
   /// Checks that the objects of one entry have values that lead there, in the right order.
-  private func checkObjects(_ keys: some Sequence<Int64>, _ ref: Int) throws(FormatError) {
+  private func checkObjects(_ list: KeyList, _ ref: Int) throws(FormatError) {
+    var keys = list
     var last: (key: Int64, value: ValueView, data: IndexData)?
     var areEqual = true, isAscending = true, haveEqualData = true, areEqualAscending = true
-    for key in keys {
+    while let key = try keys.next() {
       found += 1
       if found > table.objectCount { throw FormatError("more entries than objects", ref: ref) }
       guard key >= 0, try cursor.seek(ObjKey(key)) else {
@@ -149,6 +170,12 @@ final class IndexCheck {
         }
       }
       last = (key, value, data)
+      if context.dropPages() {
+        // Two neighbours out of millions are not compared.
+        last = nil
+        cursor = ObjectCursor(table)
+        try keys.reopen(arena, Self.origins)
+      }
     }
     if areEqual ? !isAscending : !areEqualAscending {
       context.report("the object keys of equal values are out of order", ref: ref)
@@ -184,6 +211,11 @@ final class IndexCheck {
         if hasNull { entries.insert(try lookUp(IndexData(word: nil))) }
         expected += entries.count
       default: break
+      }
+      let key = cursor.key
+      if context.dropPages() {
+        cursor = ObjectCursor(table)
+        if try !cursor.seek(key) { throw FormatError("object \(key) is not found again", ref: nil) }
       }
     }
     context.place.object = nil

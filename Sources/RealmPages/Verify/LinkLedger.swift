@@ -1,7 +1,7 @@
 // Links and backlinks, column by column: for every column the multiset of links equals the multiset of backlinks.
 // Source: docs/format/2-model.md M7.
 
-/// Gathers the links and backlinks of all tables and compares them.
+/// Gathers the links and backlinks of all tables and compares them, one by one or by sums of hashes.
 struct LinkLedger {
   /// The column that links start from.
   private struct Origin: Hashable {
@@ -18,16 +18,45 @@ struct LinkLedger {
     static func < (a: Link, b: Link) -> Bool {
       a.table != b.table ? a.table < b.table : a.target != b.target ? a.target < b.target : a.origin < b.origin
     }
+
+    /// A hash of 64 bits that spreads over all of them.
+    func hash(_ seed: UInt64) -> UInt64 {
+      [UInt64(table), UInt64(bitPattern: target), UInt64(bitPattern: origin)].reduce(seed) { hash, part in
+        var mixed = (hash ^ part) &* 0x9E37_79B9_7F4A_7C15
+        mixed = (mixed ^ mixed >> 32) &* 0xD6E8_FEB8_6659_FD93
+        return mixed ^ mixed >> 29
+      }
+    }
+  }
+
+  /// Links less backlinks: 0 if each has its other end, whatever their order, and hardly ever otherwise.
+  private struct Balance: Equatable {
+    var first: UInt64 = 0, second: UInt64 = 0
+
+    mutating func add(_ link: Link) {
+      first &+= link.hash(1)
+      second &+= link.hash(2)
+    }
+
+    mutating func subtract(_ link: Link) {
+      first &-= link.hash(1)
+      second &-= link.hash(2)
+    }
   }
 
   private struct Column {
     let origin: Origin
     var forward: [Link] = []
     var backward: [Link] = []
+    var balance = Balance()
   }
 
   private var positions: [Origin: Int] = [:]
   private var columns: [Column] = []
+  private let keepsLinks: Bool
+
+  /// A ledger that keeps links, to name those that are wrong, or only their sums, in constant memory.
+  init(keepsLinks: Bool) { self.keepsLinks = keepsLinks }
 
   /// The number by which `forward` and `backward` name a column.
   mutating func number(_ table: TableKey, _ column: ColKey) -> Int {
@@ -40,17 +69,24 @@ struct LinkLedger {
 
   /// Records a link as its origin has it.
   mutating func forward(_ column: Int, from origin: Int64, to table: TableKey, _ target: Int64) {
-    columns[column].forward.append(Link(table: table.value, target: target, origin: origin))
+    let link = Link(table: table.value, target: target, origin: origin)
+    if keepsLinks { columns[column].forward.append(link) } else { columns[column].balance.add(link) }
   }
 
   /// Records a link as its target has it.
   mutating func backward(_ column: Int, from origin: Int64, to table: TableKey, _ target: Int64) {
-    columns[column].backward.append(Link(table: table.value, target: target, origin: origin))
+    let link = Link(table: table.value, target: target, origin: origin)
+    if keepsLinks { columns[column].backward.append(link) } else { columns[column].balance.subtract(link) }
   }
 
   /// Reports every link whose two ends disagree. `tables` are those of the snapshot. Cost O(n log n).
   mutating func compare(_ context: CheckContext, tables: [TableKey: Table]) {
     for i in columns.indices {
+      if columns[i].balance != Balance() {
+        context.place = place(of: columns[i].origin, tables)
+        context.report("links and backlinks differ")
+        context.place = CheckContext.Place()
+      }
       // Taken out, so that both are sorted in place and given back before the next column.
       var forward: [Link] = [], backward: [Link] = []
       swap(&forward, &columns[i].forward)
@@ -76,12 +112,9 @@ struct LinkLedger {
       while f < forward.count, forward[f] == link { f += 1 }
       while b < backward.count, backward[b] == link { b += 1 }
       if f - firstForward == b - firstBackward { continue }
-      let table = tables[origin.table], target = tables[TableKey(link.table)]
-      context.place = CheckContext.Place(
-        table: table?.name ?? "of key \(origin.table)",
-        object: link.origin,
-        column: table?.columns.first { $0.key == origin.column }?.name ?? ""
-      )
+      let target = tables[TableKey(link.table)]
+      context.place = place(of: origin, tables)
+      context.place.object = link.origin
       let name = target?.name ?? "the missing table \(link.table)"
       if let target, (try? exists(link.target, in: target)) ?? true {  // an unreadable tree is reported elsewhere
         context.report("\(f - firstForward) links to \(name) \(link.target), \(b - firstBackward) backlinks from there")
@@ -90,6 +123,14 @@ struct LinkLedger {
       }
     }
     context.place = CheckContext.Place()
+  }
+
+  private func place(of origin: Origin, _ tables: [TableKey: Table]) -> CheckContext.Place {
+    let table = tables[origin.table]
+    return CheckContext.Place(
+      table: table?.name ?? "of key \(origin.table)",
+      column: table?.columns.first { $0.key == origin.column }?.name ?? ""
+    )
   }
 
   private func exists(_ key: Int64, in table: Table) throws(FormatError) -> Bool {

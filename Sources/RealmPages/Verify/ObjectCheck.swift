@@ -25,7 +25,10 @@ struct ObjectCheck {
 
   /// Checks all live objects, or all tombstones; returns their number.
   func run(_ rootRef: Int) throws(FormatError) -> Int {
-    try ClusterCheck(context).check(rootRef) { cluster throws(FormatError) in checkCluster(cluster) }
+    try ClusterCheck(context).check(rootRef) { cluster throws(FormatError) in
+      checkCluster(cluster)
+      _ = context.dropPages()
+    }
   }
 
   private func checkCluster(_ cluster: Cluster) {

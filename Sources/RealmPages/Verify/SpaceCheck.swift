@@ -59,6 +59,7 @@ struct SpaceCheck {
         let node = try arena.node(ref)
         context.summary.nodes += 1
         context.summary.bytes += node.byteSize
+        context.noteRead(node)
         let start = ref / Node.alignment
         if let taken = covered.insert(start..<start + node.byteSize / Node.alignment) {
           throw FormatError("of \(node.byteSize) bytes overlaps what is used at \(taken * Node.alignment)", ref: ref)
@@ -70,6 +71,7 @@ struct SpaceCheck {
         let origin = parent == 0 ? "the top array" : "slot \(slot) of the node at \(parent)"
         context.report("\(error.problem) (\(origin) leads here)", ref: error.ref)
       }
+      _ = context.dropPages()
     }
   }
 

@@ -9,7 +9,7 @@
 /// Reads every node of the version, whatever bytes it finds: damage is reported, and never ends the process or the run.
 /// Time grows with the size of the file (about a second for a million objects); memory is one sixteenth of the logical
 /// size, 48 bytes a link while links are compared, and 16 bytes an object of a table whose primary key has no index.
-/// An encrypted file is decrypted into memory as a whole.
+/// An encrypted file is decrypted into memory as a whole. `Memory.bounded` does without the last two.
 ///
 /// The snapshot must stay the newest one while the check runs: when another process commits meanwhile, space may be
 /// reused and problems be reported that are none (see ``Realm/isCurrent(_:)``).
@@ -48,21 +48,40 @@ public struct Verifier {
     public var isSound: Bool { problems == 0 }
   }
 
+  /// What a run may keep in memory besides one sixteenth of the logical size.
+  enum Memory {
+    /// All links, so that each one whose ends disagree can be named, and what was read of the file.
+    case whole
+    /// Sums of links, so that only their property can be named, and so many bytes of the file. For a snapshot that
+    /// nothing else reads meanwhile: its pages are dropped on the way.
+    case bounded(Int)
+
+    /// Of the file 256 MiB. Less would make the check of encrypted files slow: an index leads to their pages in any
+    /// order, and each is decrypted anew.
+    static let bounded = bounded(1 << 28)
+  }
+
   private let snapshot: Snapshot
   private let isStrict: Bool
+  private let memory: Memory
 
   /// A verifier of `snapshot`. A strict one wants the key of each nested collection, too: Realm's own engine drops it
   /// when it moves the collection within a list, and reads such a list all the same.
   public init(_ snapshot: Snapshot, isStrict: Bool = false) {
+    self.init(snapshot, isStrict: isStrict, memory: .whole)
+  }
+
+  init(_ snapshot: Snapshot, isStrict: Bool = false, memory: Memory) {
     self.snapshot = snapshot
     self.isStrict = isStrict
+    self.memory = memory
   }
 
   /// Checks everything and calls `report` for each of the first `limit` problems as it is found. Problems that only
   /// follow from an earlier one are left out where that can be told.
   public func run(limit: Int = 1000, _ report: (Problem) -> Void) -> Summary {
     withoutActuallyEscaping(report) { report in
-      let context = CheckContext(snapshot, isStrict: isStrict, limit: limit, report: report)
+      let context = CheckContext(snapshot, isStrict: isStrict, memory: memory, limit: limit, report: report)
       SpaceCheck(context).run()
       if snapshot.top.ref != 0 { ModelCheck(context).run() }
       return context.summary
