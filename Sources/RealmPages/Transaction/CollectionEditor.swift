@@ -476,6 +476,19 @@ struct CollectionEditor {
     try link(value)
   }
 
+  /// Whether there is an entry with this key, and it is null.
+  func hasNull(key: [UInt8]) throws(TransactionError) -> Bool {
+    let found = try find()
+    guard found.kind == .dictionary else { return false }
+    return try format { () throws(FormatError) in
+      let (index, isThere) = try key.withView { (key) throws(FormatError) in try keyPosition(found, key) }
+      guard isThere else { return false }
+      let root = try editor.arena.refs(editor.ref(found.slot), slots: 2)
+      guard case .null = try ElementReader(editor.arena, root.child(1), .mixed).value(at: index) else { return false }
+      return true
+    }
+  }
+
   /// Removes the entry with this key; false if there is none.
   func remove(key: [UInt8]) throws(TransactionError) -> Bool {
     let found = try find()

@@ -380,7 +380,7 @@ public struct WriteTransaction: ~Copyable {
     try group.change { () throws(TransactionError) in try collection(table, object, key, path).remove(key: entry) }
   }
 
-  private func collection(
+  func collection(
     _ table: TableKey,
     _ object: ObjKey,
     _ key: ColKey,

@@ -1,0 +1,112 @@
+// The links that lead to an object, each with its place, so that they can be set again when the object comes back after
+// a deletion. A deletion sets single links and entries of dictionaries to null, and takes elements out of lists and
+// sets.
+
+/// A place that links to an object.
+public struct IncomingLink: Hashable, Sendable {
+  /// The object that has the link; an embedded object for itself, not for its owner.
+  public let origin: ObjectReference
+  /// The property.
+  public let column: ColKey
+  /// The way into the property; empty for a property of one value and for a set.
+  public let path: [PathStep]
+}
+
+extension WriteTransaction {
+  /// All links from other objects, in the order in which `restore` can set them again. Nil if there are more than
+  /// `limit`. Cost: the size of the properties that hold them.
+  public func incomingLinks(
+    of table: TableKey,
+    _ object: ObjKey,
+    limit: Int = .max
+  ) throws(TransactionError) -> [IncomingLink]? {
+    var found: [IncomingLink] = []
+    let target = try group.table(table)
+    for backlink in target.backlinks {
+      let origin = try group.table(backlink.originTable)
+      guard let column = origin.columns.first(where: { $0.key == backlink.originColumn }) else { continue }
+      let keys = try group.origins(target, object, backlink.key)
+      if keys.count > limit - found.count { return nil }
+      for key in Set(keys).sorted() where origin.key != table || key != object {
+        do throws(FormatError) {
+          guard let value = try origin.read(key, column) else { continue }
+          try Self.collect(value, [], ObjectReference(table: table, key: object)) { path in
+            found.append(
+              IncomingLink(
+                origin: ObjectReference(table: origin.key, key: key),
+                column: column.key,
+                path: column.collection == .set ? [] : path
+              )
+            )
+          }
+        } catch {
+          throw TransactionError(error)
+        }
+      }
+    }
+    return found
+  }
+
+  private static func read(
+    _ table: TableEditor,
+    _ object: ObjKey,
+    _ column: Column
+  ) throws(TransactionError) -> ValueView? {
+    do throws(FormatError) { return try table.read(object, column) } catch { throw TransactionError(error) }
+  }
+
+  /// The ways to all links to `target` in a value.
+  private static func collect(
+    _ value: ValueView,
+    _ path: [PathStep],
+    _ target: ObjectReference,
+    _ found: ([PathStep]) -> Void
+  ) throws(FormatError) {
+    switch value {
+    case .link(let table, let key): if table == target.table && key == target.key { found(path) }
+    case .list(var list), .set(var list):
+      for index in 0..<list.count { try collect(list.value(at: index), path + [.index(index)], target, found) }
+    case .dictionary(var dictionary):
+      for index in 0..<dictionary.count {
+        let inner = try dictionary.value(at: index)
+        switch inner {
+        case .link, .list, .dictionary:
+          try collect(inner, path + [.key(dictionary.key(at: index).bytes)], target, found)
+        default: break
+        }
+      }
+    default: break
+    }
+  }
+
+  /// Sets a link again, to `target`, which exists. A list takes it at its former position, or at the end if it has
+  /// become shorter. False, and nothing changed, if the place is gone or holds another value by now.
+  public func restore(_ link: IncomingLink, to target: ObjectReference) throws(TransactionError) -> Bool {
+    let (table, object) = (link.origin.table, link.origin.key)
+    do throws(TransactionError) {
+      let origin = try group.table(table)
+      guard let index = origin.columnIndex(link.column), try group.has(origin, object) else { return false }
+      let column = origin.columns[index], value = Value.link(target.table, target.key)
+      let parent = Array(link.path.dropLast())
+      switch (link.path.last, column.collection) {
+      case (nil, .set):
+        if try !add(table, object, column.key, value) { return false }
+      case (nil, nil):
+        guard case .null = try Self.read(origin, object, column) else { return false }
+        try set(table, object, column.key, value)
+      case (.index(let index), _):
+        let count = try count(table, object, column.key, path: parent)
+        try insert(table, object, column.key, path: parent, at: min(index, count), value)
+      case (.key(let key), _):
+        guard try collection(table, object, column.key, parent).hasNull(key: key) else { return false }
+        try set(table, object, column.key, path: parent, entry: key, value)
+      case (nil, .list), (nil, .dictionary): return false
+      }
+      return true
+    } catch {
+      // The schema or the object is another by now.
+      if error.reason == .notFound || error.reason == .wrongType { return false }
+      throw error
+    }
+  }
+}
