@@ -35,6 +35,7 @@ extension FileTree {
 
   /// What changed since the last call; nil if nothing did.
   public func nextChange(_ reader: ChangeReader) throws(FileTreeError) -> TreeChange? {
+    forgetOldDeletions()
     let new = try read { view in Self.seen(view) }
     let old = reader.state.withLock { state in
       let old = state

@@ -33,7 +33,8 @@ extension FileTree {
   public func change(
     _ inode: InodeNumber,
     _ file: OpenFile?,
-    _ change: MetadataChange
+    _ change: MetadataChange,
+    by caller: Caller
   ) throws(FileTreeError) -> FileAttributes {
     guard saver != nil else { throw .readOnly }
     let present = try attributes(inode)
@@ -51,7 +52,7 @@ extension FileTree {
     if let size = change.size {
       if present.kind == .directory { throw .isADirectory }
       if size < 0 { throw .refused(.invalid, "a negative size") }
-      try resize(inode, file, to: size)
+      try resize(inode, file, to: size, by: caller)
     }
     if let modified = change.modified { try setTime(inode, modified) }
     return try attributes(inode)

@@ -21,7 +21,11 @@ extension FileTree {
   public func unlink(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) {
     guard saver != nil else { throw .readOnly }
     let place = Overlay.Place(directory: parent, name: name)
-    if overlay.unlink(place) != nil { return }
+    if let file = overlay.unlink(place) {
+      // A program that clears up after a refusal.
+      if case .refused = file.progress { takeBack(place) }
+      return
+    }
     switch try node(parent) {
     case .table(let ordinal):
       try writableDirectory(parent)
@@ -56,52 +60,6 @@ extension FileTree {
     }
   }
 
-  private func delete(_ ordinal: TableOrdinal, _ key: ObjKey, _ place: Overlay.Place) throws(FileTreeError) {
-    guard let saver else { throw .readOnly }
-    let path = shownPath(ordinal, key)
-    let table = try read { view throws(FileTreeError) in try view.existing(ordinal).table.key }
-    var before: [(object: ObjectReference, text: [UInt8])] = []
-    do throws(FileTreeError) {
-      try saver.save { transaction throws(FileTreeError) in
-        do throws(TransactionError) {
-          let origins = try transaction.origins(of: table, key)
-          before = origins.count > RecentDeletions.mostOrigins ? [] : self.texts(of: origins)
-          try transaction.delete(table, key)
-          return Effect(touched: origins + [ObjectReference(table: table, key: key)])
-        } catch {
-          throw FileTreeError(error)
-        }
-      }
-    } catch {
-      if let path {
-        refusals.note(path, "delete", error.description)
-        options.log?("\(path): \(error)")
-      }
-      throw error
-    }
-    let after = Dictionary(
-      texts(of: before.map(\.object)).map { ($0.object, $0.text) },
-      uniquingKeysWith: { first, _ in first }
-    )
-    let origins = before.compactMap { origin in
-      after[origin.object].map { RecentDeletions.Origin(object: origin.object, before: origin.text, after: $0) }
-    }
-    deletions.note(place, key, origins)
-  }
-
-  /// The texts of the objects that can be read.
-  private func texts(of objects: [ObjectReference]) -> [(object: ObjectReference, text: [UInt8])] {
-    if objects.isEmpty { return [] }
-    do throws(FileTreeError) {
-      return try read { view in
-        objects.compactMap { object in self.currentText(of: object, view).map { (object: object, text: $0) } }
-      }
-    } catch {
-      // Without the texts, the links to an object that comes back are not restored.
-      return []
-    }
-  }
-
   // MARK: renaming
 
   /// Gives a file another name. A file in memory that gets an object's name is saved as that object. An object that
@@ -111,7 +69,8 @@ extension FileTree {
     _ name: [UInt8],
     to newParent: InodeNumber,
     _ newName: [UInt8],
-    _ rule: RenameRule
+    _ rule: RenameRule,
+    by caller: Caller
   ) throws(FileTreeError) {
     try writableDirectory(parent)
     try writableDirectory(newParent)
@@ -123,8 +82,8 @@ extension FileTree {
     if rule == .keep && targetExists { throw .refused(.exists, "exists already") }
     if rule == .exchange && !targetExists { throw .notFound }
     if case .fixed(.root) = try node(newParent), overlay.file(at: goal) == nil, targetExists { throw .isADirectory }
-    if rule == .exchange { return try exchange(source, goal) }
-    if let file = overlay.file(at: source) { return try move(file, from: source, to: goal) }
+    if rule == .exchange { return try exchange(source, goal, caller) }
+    if let file = overlay.file(at: source) { return try move(file, to: goal, rule, caller) }
     guard case .table(let ordinal) = try node(parent) else {
       throw try isEntry(parent, name)
         ? .refused(.forbidden, "classes and the files of .realm are not renamed") : .notFound
@@ -141,8 +100,9 @@ extension FileTree {
 
   private func move(
     _ file: MemoryFile,
-    from source: Overlay.Place,
-    to goal: Overlay.Place
+    to goal: Overlay.Place,
+    _ rule: RenameRule,
+    _ caller: Caller
   ) throws(FileTreeError) {
     guard let target = try target(of: goal.name, in: goal.directory) else {
       return overlay.move(file.inode, to: goal)
@@ -152,7 +112,11 @@ extension FileTree {
       // Like a new file that nothing was written to yet.
       return overlay.move(file.inode, to: goal)
     }
-    let saved = try save(bytes, as: target)
+    let saved: SavedAs
+    do throws(FileTreeError) { saved = try save(bytes, as: target, by: caller, mustBeNew: rule == .keep) } catch {
+      takeBack(goal)
+      throw error
+    }
     _ = overlay.unlink(goal)
     became(saved, file, in: goal.directory)
     file.note(.clean, ofSaving: bytes)
@@ -184,15 +148,15 @@ extension FileTree {
   }
 
   /// Exchanges two files in memory, or a file in memory with an object, which takes its text.
-  private func exchange(_ first: Overlay.Place, _ second: Overlay.Place) throws(FileTreeError) {
+  private func exchange(_ first: Overlay.Place, _ second: Overlay.Place, _ caller: Caller) throws(FileTreeError) {
     switch (overlay.file(at: first), overlay.file(at: second)) {
     case (let a?, let b?):
       guard try target(of: first.name, in: first.directory) == nil,
         try target(of: second.name, in: second.directory) == nil
       else { throw .refused(.forbidden, "a file that is not saved yet cannot exchange its name") }
       overlay.exchange(a.inode, b.inode)
-    case (let file?, nil): try exchange(file, second)
-    case (nil, let file?): try exchange(file, first)
+    case (let file?, nil): try exchange(file, second, caller)
+    case (nil, let file?): try exchange(file, first, caller)
     case (nil, nil):
       throw .refused(.forbidden, "an object is named by its key, which never changes")
     }
@@ -200,14 +164,14 @@ extension FileTree {
     staleNames.add(second)
   }
 
-  private func exchange(_ file: MemoryFile, _ object: Overlay.Place) throws(FileTreeError) {
+  private func exchange(_ file: MemoryFile, _ object: Overlay.Place, _ caller: Caller) throws(FileTreeError) {
     guard case .table(let ordinal) = try node(object.directory),
       let key = try visibleObject(ordinal, object.name)
     else {
       throw .refused(.forbidden, "only objects and files in memory exchange their names")
     }
     let former = try read { view throws(FileTreeError) in try self.text(of: key, try view.existing(ordinal), view) }
-    _ = try save(file.bytes, as: .object(ordinal, key))
+    _ = try save(file.bytes, as: .object(ordinal, key), by: caller, known: object.name)
     try file.replace(former)
   }
 
@@ -226,12 +190,15 @@ extension FileTree {
     try structural("mkdir", String(decoding: name, as: UTF8.self)) { () throws(FileTreeError) in
       try saver.save(mayWait: false) { transaction throws(FileTreeError) in
         do throws(TransactionError) {
-          _ = try transaction.addTable(Table.classPrefix + className)
-          return Effect(touched: nil)
+          if try transaction.tableKey(named: Table.classPrefix + className) == nil {
+            _ = try transaction.addTable(Table.classPrefix + className)
+            return Effect(touched: nil)
+          }
         } catch {
           if error.reason == .overLimit { throw .refused(.nameTooLong, error.description) }
           throw FileTreeError(error)
         }
+        throw .refused(.exists, "exists already")
       }
     }
     return try lookup(parent, name)
@@ -255,14 +222,18 @@ extension FileTree {
     let key = directory.table.key
     try structural("rmdir", directory.shownName) { () throws(FileTreeError) in
       try saver.save(mayWait: false) { transaction throws(FileTreeError) in
+        let isEmpty: Bool
         do throws(TransactionError) {
-          let isEmpty = try transaction.table(key).objectCount == 0
+          isEmpty = try transaction.table(key).objectCount == 0
           if isEmpty { try transaction.removeTable(key) }
-          return Effect(isChange: isEmpty, touched: nil)
         } catch {
           if error.reason == .badSchema { throw .refused(.forbidden, error.description) }
+          if error.reason == .notFound { throw .notFound }
           throw FileTreeError(error)
         }
+        // An object came while this waited for its turn.
+        if !isEmpty { throw .refused(.notEmpty, "the class has objects") }
+        return Effect(touched: nil)
       }
     }
     overlay.remove(directory.inode)

@@ -86,14 +86,20 @@ extension FileTree {
 
   // MARK: saving
 
-  /// Saves `bytes` and says what they became.
-  func save(_ bytes: [UInt8], as target: SaveTarget) throws(FileTreeError) -> SavedAs {
+  /// Saves `bytes` and says what they became. What is refused is kept for `caller`, under `name` where its object is gone.
+  func save(
+    _ bytes: [UInt8],
+    as target: SaveTarget,
+    by caller: Caller,
+    known name: [UInt8]? = nil,
+    mustBeNew: Bool = false
+  ) throws(FileTreeError) -> SavedAs {
     guard let saver else { throw .readOnly }
     do throws(FileTreeError) {
       let result: SavedAs
       switch target {
       case .object(let ordinal, let key): result = try save(bytes, saver, ordinal, key)
-      case .name(let ordinal, let name): result = try save(bytes, saver, ordinal, name)
+      case .name(let ordinal, let name): result = try save(bytes, saver, ordinal, name, mustBeNew: mustBeNew)
       case .schema: result = try saveSchema(bytes, saver, ofClass: nil)
       case .classSchema(let name): result = try saveSchema(bytes, saver, ofClass: name)
       case .compact: result = try compact(bytes, saver)
@@ -101,7 +107,7 @@ extension FileTree {
       accepted(target)
       return result
     } catch {
-      refused(error, target, bytes)
+      refused(error, target, bytes, by: caller, known: name)
       throw error
     }
   }
@@ -124,56 +130,67 @@ extension FileTree {
     return .object(ordinal, key)
   }
 
-  /// Saves under a name: the object that has it, or a new one.
+  /// Saves under a name: the object that has it, or a new one. Which of the two is decided when no other program can
+  /// commit any more.
   private func save(
     _ bytes: [UInt8],
     _ saver: Saver,
     _ ordinal: TableOrdinal,
-    _ name: [UInt8]
+    _ name: [UInt8],
+    mustBeNew: Bool
   ) throws(FileTreeError) -> SavedAs {
     guard let directory = InodeNumber(spelling: .table(ordinal)) else { throw .stale }
     let place = Overlay.Place(directory: directory, name: name)
-    let (table, existing) = try read { view throws(FileTreeError) in
-      let directory = try view.existing(ordinal)
-      try Self.checkIsWritable(directory)
-      return (directory.table, try self.object(named: name, in: directory))
-    }
-    if let existing { return try save(bytes, saver, ordinal, existing) }
-    let deletion = deletions.find(place)
-    let origins = try deletion.map { deletion throws(FileTreeError) in try unchanged(deletion.origins) } ?? []
-    var made = ObjKey.none
-    let draft = NewObject(bytes: bytes, name: name, table: table, formerKey: deletion?.key, mode: options.write)
+    let mode = options.write
+    if !mustBeNew, let key = try object(named: name, in: ordinal, withText: bytes) { return .object(ordinal, key) }
+    var object = ObjKey.none, isNew = false
     try saver.save { transaction throws(FileTreeError) in
-      made = try draft.create(in: transaction)
-      var touched = [ObjectReference(table: table.key, key: made)]
-      for origin in origins {
-        _ = try Self.patch(origin.before, origin.object, .patch, transaction)
-        touched.append(origin.object)
+      let (table, existing) = try self.read { view throws(FileTreeError) in
+        let directory = try view.existing(ordinal)
+        try Self.checkIsWritable(directory)
+        return (directory.table, try self.object(named: name, in: directory))
       }
-      return Effect(touched: touched)
+      if let existing {
+        if mustBeNew { throw .refused(.exists, "exists already") }
+        object = existing
+        return try Self.patch(bytes, ObjectReference(table: table.key, key: existing), mode, transaction)
+      }
+      let deletion = self.recentDeletion(place)
+      let draft = NewObject(bytes: bytes, name: name, table: table, formerKey: deletion?.key, mode: mode)
+      let made = ObjectReference(table: table.key, key: try draft.create(in: transaction))
+      (object, isNew) = (made.key, true)
+      let origins = try deletion.map { deletion throws(FileTreeError) in
+        try self.restoreLinks(deletion, to: made, transaction)
+      }
+      return Effect(touched: [made] + (origins ?? []))
     }
     deletions.forget(place)
-    if try !self.hasOwnName(name, table) { overlay.addAlias(name, of: made, in: directory) }
-    return .object(ordinal, made)
+    if isNew { try nameAlias(place, of: object) }
+    return .object(ordinal, object)
   }
 
-  /// Whether the name is the one by which the object will be listed.
-  private func hasOwnName(_ name: [UInt8], _ table: Table) throws(FileTreeError) -> Bool {
-    NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type) != nil
-  }
-
-  /// Those that are as the deletion left them.
-  private func unchanged(_ origins: [RecentDeletions.Origin]) throws(FileTreeError) -> [RecentDeletions.Origin] {
-    if origins.isEmpty { return [] }
-    return try read { view throws(FileTreeError) in
-      origins.filter { self.currentText(of: $0.object, view) == $0.after }
+  /// The object that a name leads to, if its text is `bytes` already.
+  private func object(
+    named name: [UInt8],
+    in ordinal: TableOrdinal,
+    withText bytes: [UInt8]
+  ) throws(FileTreeError) -> ObjKey? {
+    try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      try Self.checkIsWritable(directory)
+      guard let key = try self.object(named: name, in: directory) else { return nil }
+      // A damaged object can be written anew.
+      return (try? self.text(of: key, directory, view)) == bytes ? key : nil
     }
   }
 
-  /// The text of an object; nil if it is gone or damaged.
-  func currentText(of object: ObjectReference, _ view: VersionView) -> [UInt8]? {
-    guard let directory = view.directory(of: object.table) else { return nil }
-    return try? text(of: object.key, directory, view)  // its links are then left as they are
+  /// Lets a name that is not the one by which an object is listed lead to it.
+  func nameAlias(_ place: Overlay.Place, of key: ObjKey) throws(FileTreeError) {
+    guard case .table(let ordinal) = place.directory.spelledNode else { return }
+    let type = try read { view throws(FileTreeError) in try view.existing(ordinal).table.primaryKey?.type }
+    if NameEscaping.parse(file: place.name.span.bytes, primaryKey: type) == nil {
+      overlay.addAlias(place.name, of: key, in: place.directory)
+    }
   }
 
   /// Writes what differs; what is touched is the object alone, because links to it stay.
@@ -220,18 +237,31 @@ extension FileTree {
   // MARK: outcomes
 
   private func accepted(_ target: SaveTarget) {
+    takeBackKept()
+    if !refusals.wereAny { return }
     guard let place = shownPlace(of: target) else { return }
     refusals.clear(place.path)
     if let rejected = place.rejected { _ = overlay.unlink(rejected) }
   }
 
   /// Keeps what was refused where the user finds it.
-  private func refused(_ error: FileTreeError, _ target: SaveTarget, _ bytes: [UInt8]) {
-    guard let place = shownPlace(of: target) else { return }
+  private func refused(
+    _ error: FileTreeError,
+    _ target: SaveTarget,
+    _ bytes: [UInt8],
+    by caller: Caller,
+    known name: [UInt8]?
+  ) {
+    guard let place = shownPlace(of: target, known: name) else { return }
     refusals.note(place.path, place.rejected == nil ? "compact" : "save", error.description)
     options.log?("\(place.path): \(error)")
     guard let rejected = place.rejected else { return }
-    let metadata = MemoryFile.Metadata(permissions: 0o600, owner: 0, group: 0, modified: Clock.time())
+    let metadata = MemoryFile.Metadata(
+      permissions: 0o600,
+      owner: caller.user,
+      group: caller.group,
+      modified: Clock.time()
+    )
     // Without room for the text there is still the line that says so.
     _ = overlay.makeFile(at: rejected, bytes, metadata, isKnown: false)
   }
@@ -242,8 +272,9 @@ extension FileTree {
     let rejected: Overlay.Place?
   }
 
-  /// The path that users know a target by, and where its refused text is.
-  private func shownPlace(of target: SaveTarget) -> ShownPlace? {
+  /// The path that users know a target by, and where its refused text is. An object that is gone goes by its `known`
+  /// name.
+  private func shownPlace(of target: SaveTarget, known: [UInt8]? = nil) -> ShownPlace? {
     let rejected = TreeNode.Fixed.rejected.inode
     switch target {
     case .schema:
@@ -257,7 +288,7 @@ extension FileTree {
     case .object(let ordinal, let key):
       // What cannot be named now was deleted or is damaged.
       let name = try? read { view throws(FileTreeError) in try self.name(of: key, in: view.existing(ordinal)) }
-      return name.flatMap { shownPlace(ordinal, $0) }
+      return (name ?? known).flatMap { shownPlace(ordinal, $0) }
     }
   }
 
@@ -273,6 +304,13 @@ extension FileTree {
 
   /// The path of an object as users know it; nil if it cannot be named.
   func shownPath(_ ordinal: TableOrdinal, _ key: ObjKey) -> String? { shownPlace(of: .object(ordinal, key))?.path }
+
+  /// The path of a place in a class as users know it.
+  func shownPath(_ place: Overlay.Place) -> String {
+    let name = String(decoding: place.name, as: UTF8.self)
+    guard case .table(let ordinal) = place.directory.spelledNode else { return name }
+    return shownPlace(ordinal, place.name)?.path ?? name
+  }
 
   // MARK: objects by name
 
@@ -304,13 +342,14 @@ extension FileTree {
 }
 
 /// An object on its way into a class.
-private struct NewObject: Sendable {
+struct NewObject: Sendable {
   let bytes: [UInt8]
   let name: [UInt8]
   let table: Table
   /// The key of an object of that name that was deleted a moment ago.
   let formerKey: ObjKey?
   let mode: WriteMode
+  var missingLinks = MissingLinks.refuse
 
   /// Makes the object with the key that its name says.
   func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> ObjKey {
@@ -334,7 +373,8 @@ private struct NewObject: Sendable {
       throw FileTreeError(error)
     }
     do throws(JSONInputError) {
-      _ = try ObjectPatcher(mode: mode).apply(JSONText(bytes), to: .object(key), of: table.key, in: transaction)
+      _ = try ObjectPatcher(mode: mode, missingLinks: missingLinks)
+        .apply(JSONText(bytes), to: .object(key), of: table.key, in: transaction)
     } catch {
       throw FileTreeError(error)
     }
@@ -375,6 +415,9 @@ extension FileTreeError {
     switch error.kind {
     case .outOfRange: refusal = .outOfRange
     case .overLimit: refusal = .tooLarge
+    case .missingObject:
+      self = .stale
+      return
     case .transaction(let error):
       self.init(error)
       return

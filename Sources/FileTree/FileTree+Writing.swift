@@ -49,10 +49,12 @@ extension FileTree {
         forget(attributes.inode, lookups: 1)
         throw .refused(.exists, "exists already")
       }
-      return CreatedFile(attributes: attributes, file: try open(attributes.inode, access))
+      return CreatedFile(attributes: attributes, file: try open(attributes.inode, access, by: caller))
     } catch {
       guard case .notFound = error else { throw error }
     }
+    // From here on the file holds what was deleted at its place.
+    forgetOldDeletions()
     let place = Overlay.Place(directory: parent, name: name)
     let file = try makeFile(at: place, [], permissions: permissions, by: caller, isKnown: true)
     openFiles.open(file.inode, OpenFiles.Edit(memory: file, target: nil))
@@ -100,19 +102,23 @@ extension FileTree {
   /// Opens a file in any way; `release` ends it.
   ///
   /// - Throws: what opening for reading throws; `readOnly`, `forbidden`.
-  public func open(_ inode: InodeNumber, _ access: OpenAccess) throws(FileTreeError) -> OpenFile {
+  public func open(
+    _ inode: InodeNumber,
+    _ access: OpenAccess,
+    by caller: Caller = Caller(user: 0, group: 0)
+  ) throws(FileTreeError) -> OpenFile {
     let node = try node(inode)
     if case .memory = node { return try openMemory(inode, access) }
     guard access.writes || access.truncates else { return try open(inode) }
     guard saver != nil else { throw .readOnly }
     let target: SaveTarget
-    var shared = inode
+    var shared = inode, name: [UInt8] = []
     switch node {
     case .object(let ordinal, let key):
-      shared = try read { view throws(FileTreeError) in
+      (shared, name) = try read { view throws(FileTreeError) in
         let directory = try view.existing(ordinal)
         try Self.checkIsWritable(directory)
-        return self.number(directory, key)
+        return (self.number(directory, key), try self.name(of: key, in: directory))
       }
       target = .object(ordinal, key)
     case .fixed(.schema): target = .schema
@@ -125,8 +131,13 @@ extension FileTree {
     default: throw .isADirectory
     }
     let text = access.truncates ? [] : try currentText(shared)
-    let metadata = MemoryFile.Metadata(permissions: 0, owner: 0, group: 0, modified: Clock.time())
-    guard let edit = overlay.detachedFile(shared, text, metadata) else { throw Self.memoryIsShort }
+    let metadata = MemoryFile.Metadata(
+      permissions: 0,
+      owner: caller.user,
+      group: caller.group,
+      modified: Clock.time()
+    )
+    guard let edit = overlay.detachedFile(shared, name, text, metadata) else { throw Self.memoryIsShort }
     if access.truncates { try edit.truncate(to: 0) }
     openFiles.open(shared, OpenFiles.Edit(memory: edit, target: target))
     return OpenFile(shared, edit, target, access)
@@ -160,12 +171,17 @@ extension FileTree {
   // MARK: writing
 
   /// Writes into a handle. Nothing is saved yet, but a command is carried out: shells tell no errors of `close`.
-  public func write(_ file: OpenFile, _ bytes: [UInt8], at offset: Int) throws(FileTreeError) {
+  public func write(
+    _ file: OpenFile,
+    _ bytes: [UInt8],
+    at offset: Int,
+    by caller: Caller? = nil
+  ) throws(FileTreeError) {
     guard case .memory(let memory, let target) = file.content, file.access.writes else {
       throw .refused(.forbidden, "not open for writing")
     }
     try memory.write(bytes, at: file.access.appends ? nil : offset)
-    if target == .compact { try save(memory, target) }
+    if target == .compact { try save(memory, target, by: caller) }
   }
 
   /// Makes room for `count` bytes from `offset` on, by growing the file if `growing`.
@@ -180,39 +196,40 @@ extension FileTree {
 
   /// Sets the size of what a handle writes, or without a handle, of a file by itself: an object then takes the text
   /// that this leaves, if it is one, and is left alone by a size of 0, as opening it with O_TRUNC would.
-  func resize(_ inode: InodeNumber, _ file: OpenFile?, to size: Int) throws(FileTreeError) {
+  func resize(_ inode: InodeNumber, _ file: OpenFile?, to size: Int, by caller: Caller) throws(FileTreeError) {
     guard saver != nil else { throw .readOnly }
     if let file, case .memory(let memory, _) = file.content { return try memory.truncate(to: size) }
     if case .memory = try node(inode) { return try memoryFile(inode).truncate(to: size) }
     var access = OpenAccess()
     access.writes = true
-    let file = try open(inode, access)
+    let file = try open(inode, access, by: caller)
     defer { release(file) }
     guard case .memory(let memory, let target?) = file.content, memory.size != size, size > 0 else { return }
     try memory.truncate(to: size)
-    _ = try save(memory.bytes, as: target)
+    try save(memory, target, by: caller)
   }
 
   // MARK: saving
 
-  /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved.
-  public func flush(_ file: OpenFile) throws(FileTreeError) {
+  /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved. What is refused is
+  /// kept for `caller`, or for who opened the file.
+  public func flush(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
     guard case .memory(let memory, let target) = file.content, file.access.writes else { return }
     switch memory.progress {
     case .clean, .emptied: return
     case .refused(let error): throw error
-    case .written: try save(memory, target)
+    case .written: try save(memory, target, by: caller)
     }
   }
 
   /// Saves what a handle has written, and waits until all that was ever saved is on disk. An empty file is refused like
   /// any other text that is none.
-  public func synchronize(_ file: OpenFile) throws(FileTreeError) {
+  public func synchronize(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
     if case .memory(let memory, let target) = file.content, file.access.writes {
       switch memory.progress {
       case .clean: break
       case .refused(let error): throw error
-      case .written, .emptied: try save(memory, target)
+      case .written, .emptied: try save(memory, target, by: caller)
       }
     }
     try synchronize()
@@ -221,22 +238,24 @@ extension FileTree {
   /// Waits until all that was saved is on disk.
   public func synchronize() throws(FileTreeError) { try saver?.synchronize() }
 
-  private func save(_ memory: MemoryFile, _ target: SaveTarget?) throws(FileTreeError) {
-    let bytes = memory.bytes
+  private func save(_ memory: MemoryFile, _ target: SaveTarget?, by caller: Caller?) throws(FileTreeError) {
+    let bytes = memory.bytes, caller = caller ?? memory.owner
+    let place = target == nil ? overlay.place(of: memory.inode) : nil
     do throws(FileTreeError) {
       if let target {
-        _ = try save(bytes, as: target)
+        _ = try save(bytes, as: target, by: caller, known: memory.name)
       } else if case .object(let ordinal, let key) = overlay.node(memory.inode) {
-        _ = try save(bytes, as: .object(ordinal, key))
-      } else if let place = overlay.place(of: memory.inode) {
+        _ = try save(bytes, as: .object(ordinal, key), by: caller, known: memory.name)
+      } else if let place {
         guard let target = try self.target(of: place.name, in: place.directory) else {
           return memory.note(.clean, ofSaving: bytes)
         }
-        became(try save(bytes, as: target), memory, in: place.directory)
+        became(try save(bytes, as: target, by: caller), memory, in: place.directory)
       }
       memory.note(.clean, ofSaving: bytes)
     } catch {
       memory.note(.refused(error), ofSaving: bytes)
+      if let place { takeBack(place) }
       throw error
     }
   }
@@ -257,10 +276,11 @@ extension FileTree {
   /// to the log.
   public func finish() {
     for edit in openFiles.unsaved {
-      do throws(FileTreeError) { try save(edit.memory, edit.target) } catch {
+      do throws(FileTreeError) { try save(edit.memory, edit.target, by: nil) } catch {
         options.log?("a file that was still being written could not be saved: \(error)")
       }
     }
+    takeBackKept()
     do throws(FileTreeError) { try saver?.finish() } catch {
       options.log?("what was saved last is not on disk: \(error)")
     }

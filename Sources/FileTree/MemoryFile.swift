@@ -59,13 +59,22 @@ final class MemoryFile: Sendable {
 
   /// The inode that the kernel knows it by.
   let inode: InodeNumber
+  /// The name that it was made or opened by, for when nothing else has a name any more.
+  let name: [UInt8]
   private let budget: MemoryBudget
   private let state: Mutex<State>
 
   /// A file with `bytes`; nil if the budget has no room for them.
-  init?(_ inode: InodeNumber, _ bytes: [UInt8], _ metadata: Metadata, _ budget: MemoryBudget) {
+  init?(
+    _ inode: InodeNumber,
+    _ name: [UInt8],
+    _ bytes: [UInt8],
+    _ metadata: Metadata,
+    _ budget: MemoryBudget
+  ) {
     guard budget.take(bytes.count) else { return nil }
     self.inode = inode
+    self.name = name
     self.budget = budget
     state = Mutex(State(bytes: bytes, metadata: metadata))
   }
@@ -79,6 +88,12 @@ final class MemoryFile: Sendable {
   var bytes: [UInt8] { state.withLock { $0.bytes } }
 
   var metadata: Metadata { state.withLock { $0.metadata } }
+
+  /// Who made or opened it.
+  var owner: Caller {
+    let metadata = metadata
+    return Caller(user: metadata.owner, group: metadata.group)
+  }
 
   var progress: Progress { state.withLock { $0.progress } }
 

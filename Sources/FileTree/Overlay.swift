@@ -65,7 +65,7 @@ final class Overlay: Sendable {
     state.withLock { (state) -> MemoryFile? in
       state.lastNumber += 1
       guard let inode = InodeNumber(spelling: .memory(state.lastNumber)),
-        let file = MemoryFile(inode, bytes, metadata, budget)
+        let file = MemoryFile(inode, place.name, bytes, metadata, budget)
       else { return nil }
       isUsed.store(true, ordering: .releasing)
       state.unlink(place)
@@ -76,8 +76,13 @@ final class Overlay: Sendable {
   }
 
   /// A file that is nowhere in the tree: what one handle writes over the file `inode`. Nil if memory is short.
-  func detachedFile(_ inode: InodeNumber, _ bytes: [UInt8], _ metadata: MemoryFile.Metadata) -> MemoryFile? {
-    MemoryFile(inode, bytes, metadata, budget)
+  func detachedFile(
+    _ inode: InodeNumber,
+    _ name: [UInt8],
+    _ bytes: [UInt8],
+    _ metadata: MemoryFile.Metadata
+  ) -> MemoryFile? {
+    MemoryFile(inode, name, bytes, metadata, budget)
   }
 
   /// What a number stands for; nil once it is forgotten.

@@ -43,6 +43,9 @@ final class RefusalLog: Sendable {
   /// Whether nothing was refused that was not saved since.
   var isEmpty: Bool { state.withLock { $0.reasons.isEmpty } }
 
+  /// Whether anything was ever refused.
+  var wereAny: Bool { state.withLock { !$0.lines.isEmpty } }
+
   /// All lines, the oldest first.
   var text: [UInt8] { state.withLock { Array($0.lines.joined().utf8) } }
 

@@ -132,7 +132,11 @@ enum Callbacks {
       let request = FuseRequest(raw)
       guard let info else { return request.reply(errno: EINVAL) }
       do throws(FileTreeError) {
-        let file = try request.tree.open(InodeNumber(inode), OpenAccess(flags: info.pointee.flags))
+        let file = try request.tree.open(
+          InodeNumber(inode),
+          OpenAccess(flags: info.pointee.flags),
+          by: request.caller
+        )
         if file.maySeedPageCache {
           request.bridge.kernel.store(file)
           request.tree.pageCacheSeeded(file)
@@ -201,7 +205,7 @@ enum Callbacks {
       let file = Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue()
       do throws(FileTreeError) {
         let change = MetadataChange(values.pointee, which)
-        let attributes = try request.tree.change(InodeNumber(inode), file, change)
+        let attributes = try request.tree.change(InodeNumber(inode), file, change, by: request.caller)
         request.reply(attributes: attributes)
       } catch {
         request.reply(error)
@@ -252,17 +256,19 @@ enum Callbacks {
       }
       do throws(FileTreeError) {
         let bytes = Array(UnsafeRawBufferPointer(start: bytes, count: count))
-        try request.tree.write(file, bytes, at: Int(offset))
+        try request.tree.write(file, bytes, at: Int(offset), by: request.caller)
         request.reply(written: count)
       } catch {
         request.reply(error)
       }
     }
     operations.flush = { raw, _, info in
-      Callbacks.onHandle(raw, info) { tree, file throws(FileTreeError) in try tree.flush(file) }
+      Callbacks.onHandle(raw, info) { tree, file, caller throws(FileTreeError) in try tree.flush(file, by: caller) }
     }
     operations.fsync = { raw, _, _, info in
-      Callbacks.onHandle(raw, info) { tree, file throws(FileTreeError) in try tree.synchronize(file) }
+      Callbacks.onHandle(raw, info) { tree, file, caller throws(FileTreeError) in
+        try tree.synchronize(file, by: caller)
+      }
     }
     operations.fsyncdir = { raw, _, _, _ in
       Callbacks.answer(raw) { tree throws(FileTreeError) in try tree.synchronize() }
@@ -270,7 +276,7 @@ enum Callbacks {
     operations.fallocate = { raw, _, mode, offset, count, info in
       // Holes and shifted ranges are for large binary files.
       if mode & ~Callbacks.keepSize != 0 { return FuseRequest(raw).reply(errno: EOPNOTSUPP) }
-      Callbacks.onHandle(raw, info) { tree, file throws(FileTreeError) in
+      Callbacks.onHandle(raw, info) { tree, file, _ throws(FileTreeError) in
         try tree.allocate(file, offset: Int(offset), count: Int(count), growing: mode & Callbacks.keepSize == 0)
       }
     }
@@ -284,13 +290,15 @@ enum Callbacks {
     }
     operations.rename = { raw, parent, name, newParent, newName, flags in
       guard let rule = RenameRule(flags: flags) else { return FuseRequest(raw).reply(errno: EINVAL) }
+      let caller = Caller(raw)
       Callbacks.answer(raw) { tree throws(FileTreeError) in
         try tree.rename(
           InodeNumber(parent),
           Callbacks.bytes(name),
           to: InodeNumber(newParent),
           Callbacks.bytes(newName),
-          rule
+          rule,
+          by: caller
         )
       }
     }
@@ -324,12 +332,13 @@ enum Callbacks {
   private static func onHandle(
     _ raw: fuse_req_t?,
     _ info: UnsafeMutablePointer<fuse_file_info>?,
-    _ body: (FileTree, OpenFile) throws(FileTreeError) -> Void
+    _ body: (FileTree, OpenFile, Caller) throws(FileTreeError) -> Void
   ) {
     guard let file = handle(info, OpenFile.self)?.takeUnretainedValue() else {
       return FuseRequest(raw).reply(errno: EBADF)
     }
-    answer(raw) { tree throws(FileTreeError) in try body(tree, file) }
+    let caller = Caller(raw)
+    answer(raw) { tree throws(FileTreeError) in try body(tree, file, caller) }
   }
 
   // MARK: what is refused

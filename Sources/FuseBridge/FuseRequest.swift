@@ -57,10 +57,7 @@ struct FuseRequest: ~Copyable {
   }
 
   /// Who asks.
-  var caller: Caller {
-    let context = fuse_req_ctx(raw)
-    return Caller(user: context?.pointee.uid ?? 0, group: context?.pointee.gid ?? 0)
-  }
+  var caller: Caller { Caller(raw) }
 
   private func fill(_ info: UnsafeMutablePointer<fuse_file_info>, _ file: OpenFile) -> Unmanaged<OpenFile> {
     let handle = Unmanaged.passRetained(file)
@@ -181,4 +178,12 @@ func status(_ attributes: FileAttributes) -> stat {
   status.st_ctim = time
   status.st_atim = time
   return status
+}
+
+extension Caller {
+  /// Who makes a request.
+  init(_ request: fuse_req_t?) {
+    let context = fuse_req_ctx(request)
+    self.init(user: context?.pointee.uid ?? 0, group: context?.pointee.gid ?? 0)
+  }
 }
