@@ -43,10 +43,11 @@ extension FileTree {
     }
     openFiles.close(file)
     // A file that was refused as an object has its text among the refused ones; its name is free again.
-    if case .memory(let memory, nil) = file.content, case .refused = memory.progress,
-      openFiles.size(of: memory.inode) == nil, let place = overlay.place(of: memory.inode)
+    if case .memory(let memory, nil) = file.content, memory.isRefused, openFiles.size(of: memory.inode) == nil,
+      let place = overlay.place(of: memory.inode)
     {
       _ = overlay.unlink(place)
+      takeBack(place)
     }
   }
 

@@ -23,7 +23,7 @@ extension FileTree {
     let place = Overlay.Place(directory: parent, name: name)
     if let file = overlay.unlink(place) {
       // A program that clears up after a refusal.
-      if case .refused = file.progress { takeBack(place) }
+      if file.isRefused { takeBack(place) }
       return
     }
     switch try node(parent) {
@@ -107,19 +107,22 @@ extension FileTree {
     guard let target = try target(of: goal.name, in: goal.directory) else {
       return overlay.move(file.inode, to: goal)
     }
-    let bytes = file.bytes
-    if bytes.isEmpty, overlay.file(at: goal) == nil, try !isEntry(goal.directory, goal.name) {
+    if file.size == 0, overlay.file(at: goal) == nil, try !isEntry(goal.directory, goal.name) {
       // Like a new file that nothing was written to yet.
       return overlay.move(file.inode, to: goal)
     }
-    let saved: SavedAs
-    do throws(FileTreeError) { saved = try save(bytes, as: target, by: caller, mustBeNew: rule == .keep) } catch {
-      takeBack(goal)
-      throw error
+    try file.withContents { contents throws(FileTreeError) in
+      let saved: SavedAs
+      do throws(FileTreeError) {
+        saved = try save(contents.bytes, as: target, by: caller, mustBeNew: rule == .keep)
+      } catch {
+        takeBack(goal)
+        throw error
+      }
+      _ = overlay.unlink(goal)
+      became(saved, file, in: goal.directory)
+      file.noteSaved(contents)
     }
-    _ = overlay.unlink(goal)
-    became(saved, file, in: goal.directory)
-    file.note(.clean, ofSaving: bytes)
   }
 
   private func setAside(
@@ -171,7 +174,9 @@ extension FileTree {
       throw .refused(.forbidden, "only objects and files in memory exchange their names")
     }
     let former = try read { view throws(FileTreeError) in try self.text(of: key, try view.existing(ordinal), view) }
-    _ = try save(file.bytes, as: .object(ordinal, key), by: caller, known: object.name)
+    try file.withContents { contents throws(FileTreeError) in
+      _ = try save(contents.bytes, as: .object(ordinal, key), by: caller, known: object.name)
+    }
     try file.replace(former)
   }
 

@@ -86,7 +86,8 @@ extension FileTree {
 
   // MARK: saving
 
-  /// Saves `bytes` and says what they became. What is refused is kept for `caller`, under `name` where its object is gone.
+  /// Saves `bytes` and says what they became. What is refused is kept for `caller`, under `name` where its object is
+  /// gone.
   func save(
     _ bytes: [UInt8],
     as target: SaveTarget,
@@ -209,6 +210,36 @@ extension FileTree {
     }
   }
 
+  // MARK: checking
+
+  /// Throws what saving would throw because of the text, without saving: on the newest version, without a turn as
+  /// writer.
+  func rehearse(_ bytes: [UInt8], as target: SaveTarget) throws(FileTreeError) {
+    guard let saver else { throw .readOnly }
+    let mode = options.write
+    try read { view throws(FileTreeError) in
+      try saver.rehearse(on: view.snapshot) { transaction throws(FileTreeError) in
+        switch target {
+        case .object(let ordinal, let key):
+          let table = try view.existing(ordinal).table.key
+          return try Self.patch(bytes, ObjectReference(table: table, key: key), mode, transaction)
+        case .name(let ordinal, let name):
+          let directory = try view.existing(ordinal), table = directory.table
+          try Self.checkIsWritable(directory)
+          if let key = try self.object(named: name, in: directory) {
+            return try Self.patch(bytes, ObjectReference(table: table.key, key: key), mode, transaction)
+          }
+          let draft = NewObject(bytes: bytes, name: name, table: table, formerKey: nil, mode: mode)
+          _ = try draft.create(in: transaction)
+          return .none
+        case .schema: return try SchemaSaving.apply(bytes, ofClass: nil, transaction, isRehearsal: true)
+        case .classSchema(let name): return try SchemaSaving.apply(bytes, ofClass: name, transaction, isRehearsal: true)
+        case .compact: return .none
+        }
+      }
+    }
+  }
+
   // MARK: schemas
 
   private func saveSchema(
@@ -245,7 +276,7 @@ extension FileTree {
   }
 
   /// Keeps what was refused where the user finds it.
-  private func refused(
+  func refused(
     _ error: FileTreeError,
     _ target: SaveTarget,
     _ bytes: [UInt8],

@@ -56,11 +56,12 @@ extension FileTree {
     // From here on the file holds what was deleted at its place.
     forgetOldDeletions()
     let place = Overlay.Place(directory: parent, name: name)
+    let isObject = try target(of: name, in: parent) != nil
     let file = try makeFile(at: place, [], permissions: permissions, by: caller, isKnown: true)
     openFiles.open(file.inode, OpenFiles.Edit(memory: file, target: nil))
     return CreatedFile(
       attributes: try read { view in view.rules.file(file) },
-      file: OpenFile(file.inode, file, nil, access)
+      file: OpenFile(file.inode, file, nil, access, isWatched: isObject)
     )
   }
 
@@ -138,9 +139,9 @@ extension FileTree {
       modified: Clock.time()
     )
     guard let edit = overlay.detachedFile(shared, name, text, metadata) else { throw Self.memoryIsShort }
-    if access.truncates { try edit.truncate(to: 0) }
+    if access.truncates { edit.truncate(to: 0) } else if access.appends { edit.watchAppending() }
     openFiles.open(shared, OpenFiles.Edit(memory: edit, target: target))
-    return OpenFile(shared, edit, target, access)
+    return OpenFile(shared, edit, target, access, isWatched: target != .compact)
   }
 
   private func openMemory(_ inode: InodeNumber, _ access: OpenAccess) throws(FileTreeError) -> OpenFile {
@@ -148,9 +149,9 @@ extension FileTree {
     if access.writes || access.truncates, isRefusedText(inode) {
       throw .refused(.forbidden, "a refused text can be read and removed; save it under its own name")
     }
-    if access.truncates { try file.truncate(to: 0) }
+    if access.truncates { file.truncate(to: 0) }
     openFiles.open(inode, OpenFiles.Edit(memory: file, target: nil))
-    return OpenFile(inode, file, nil, access)
+    return OpenFile(inode, file, nil, access, isWatched: try target(nil, of: file) != nil)
   }
 
   private func isRefusedText(_ inode: InodeNumber) -> Bool {
@@ -170,7 +171,9 @@ extension FileTree {
 
   // MARK: writing
 
-  /// Writes into a handle. Nothing is saved yet, but a command is carried out: shells tell no errors of `close`.
+  /// Writes into a handle. Nothing is saved yet, but a command is carried out, and a text that is complete is checked:
+  /// shells and most programs do not look at what `close` returns. If saving the text would be refused, the write fails
+  /// in that way, the file is as it was before the write, and the refused text is kept where others are.
   public func write(
     _ file: OpenFile,
     _ bytes: [UInt8],
@@ -180,8 +183,45 @@ extension FileTree {
     guard case .memory(let memory, let target) = file.content, file.access.writes else {
       throw .refused(.forbidden, "not open for writing")
     }
-    try memory.write(bytes, at: file.access.appends ? nil : offset)
+    let writing = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
     if target == .compact { try save(memory, target, by: caller) }
+    if let writing, writing.isDecided { try check(memory, target, writing, by: caller ?? memory.owner) }
+  }
+
+  /// Refuses a write that completes a text which cannot be saved.
+  private func check(
+    _ memory: MemoryFile,
+    _ target: SaveTarget?,
+    _ writing: MemoryFile.Writing,
+    by caller: Caller
+  ) throws(FileTreeError) {
+    guard let target = try self.target(target, of: memory) else { return }
+    var refusal: FileTreeError?
+    do throws(FileTreeError) {
+      try memory.withContents { (contents) throws(FileTreeError) -> Void in
+        do throws(FileTreeError) { try rehearse(contents.bytes, as: target) } catch {
+          guard error.isAboutText else { return }
+          refusal = error
+          memory.undo(writing, refused: error)
+          if memory.isNewRefusal(contents.bytes) {
+            refused(error, target, contents.bytes, by: caller, known: memory.name)
+          }
+        }
+      }
+    } catch {
+      // Without room for a second copy of the text, closing the file has to judge it.
+      return
+    }
+    if let refusal { throw refusal }
+  }
+
+  /// What saving a file changes: what its handle names, or what it is in the overlay. Nil if it is a scratch file, or
+  /// is in no directory any more.
+  private func target(_ given: SaveTarget?, of memory: MemoryFile) throws(FileTreeError) -> SaveTarget? {
+    if let given { return given }
+    if case .object(let ordinal, let key) = overlay.node(memory.inode) { return .object(ordinal, key) }
+    guard let place = overlay.place(of: memory.inode) else { return nil }
+    return try target(of: place.name, in: place.directory)
   }
 
   /// Makes room for `count` bytes from `offset` on, by growing the file if `growing`.
@@ -191,33 +231,35 @@ extension FileTree {
     }
     let (end, overflow) = offset.addingReportingOverflow(count)
     if overflow { throw .refused(.tooLarge, "no file can be that large") }
-    if growing, end > memory.size { try memory.truncate(to: end) }
+    if growing, end > memory.size { memory.truncate(to: end) }
   }
 
   /// Sets the size of what a handle writes, or without a handle, of a file by itself: an object then takes the text
   /// that this leaves, if it is one, and is left alone by a size of 0, as opening it with O_TRUNC would.
   func resize(_ inode: InodeNumber, _ file: OpenFile?, to size: Int, by caller: Caller) throws(FileTreeError) {
     guard saver != nil else { throw .readOnly }
-    if let file, case .memory(let memory, _) = file.content { return try memory.truncate(to: size) }
+    if let file, case .memory(let memory, _) = file.content { return memory.truncate(to: size) }
     if case .memory = try node(inode) { return try memoryFile(inode).truncate(to: size) }
     var access = OpenAccess()
     access.writes = true
     let file = try open(inode, access, by: caller)
     defer { release(file) }
     guard case .memory(let memory, let target?) = file.content, memory.size != size, size > 0 else { return }
-    try memory.truncate(to: size)
+    memory.truncate(to: size)
     try save(memory, target, by: caller)
   }
 
   // MARK: saving
 
-  /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved. What is refused is
-  /// kept for `caller`, or for who opened the file.
+  /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved. What is refused
+  /// is kept for `caller`, or for who opened the file.
   public func flush(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
     guard case .memory(let memory, let target) = file.content, file.access.writes else { return }
     switch memory.progress {
     case .clean, .emptied: return
-    case .refused(let error): throw error
+    case .refused(let error):
+      takeBack(memory)
+      throw error
     case .written: try save(memory, target, by: caller)
     }
   }
@@ -228,7 +270,9 @@ extension FileTree {
     if case .memory(let memory, let target) = file.content, file.access.writes {
       switch memory.progress {
       case .clean: break
-      case .refused(let error): throw error
+      case .refused(let error):
+        takeBack(memory)
+        throw error
       case .written, .emptied: try save(memory, target, by: caller)
       }
     }
@@ -239,25 +283,24 @@ extension FileTree {
   public func synchronize() throws(FileTreeError) { try saver?.synchronize() }
 
   private func save(_ memory: MemoryFile, _ target: SaveTarget?, by caller: Caller?) throws(FileTreeError) {
-    let bytes = memory.bytes, caller = caller ?? memory.owner
-    let place = target == nil ? overlay.place(of: memory.inode) : nil
-    do throws(FileTreeError) {
-      if let target {
-        _ = try save(bytes, as: target, by: caller, known: memory.name)
-      } else if case .object(let ordinal, let key) = overlay.node(memory.inode) {
-        _ = try save(bytes, as: .object(ordinal, key), by: caller, known: memory.name)
-      } else if let place {
-        guard let target = try self.target(of: place.name, in: place.directory) else {
-          return memory.note(.clean, ofSaving: bytes)
-        }
-        became(try save(bytes, as: target, by: caller), memory, in: place.directory)
+    guard let target = try self.target(target, of: memory) else { return memory.noteKept() }
+    try memory.withContents { (contents) throws(FileTreeError) -> Void in
+      do throws(FileTreeError) {
+        let place = overlay.place(of: memory.inode), caller = caller ?? memory.owner
+        let saved = try save(contents.bytes, as: target, by: caller, known: memory.name)
+        if let place { became(saved, memory, in: place.directory) }
+        memory.noteSaved(contents)
+      } catch {
+        memory.noteRefused(contents, error)
+        takeBack(memory)
+        throw error
       }
-      memory.note(.clean, ofSaving: bytes)
-    } catch {
-      memory.note(.refused(error), ofSaving: bytes)
-      if let place { takeBack(place) }
-      throw error
     }
+  }
+
+  /// Brings back the object that was removed to make room for a file that is refused.
+  func takeBack(_ memory: MemoryFile) {
+    if let place = overlay.place(of: memory.inode) { takeBack(place) }
   }
 
   /// Lets the realm's own file take the place of one in memory that was saved.

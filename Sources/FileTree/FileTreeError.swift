@@ -85,6 +85,17 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     return [.unreadable(EACCES), .unreadable(EPERM), .unreadable(ENOKEY)].contains(error.reason)
   }
 
+  /// Whether this is about what was to be saved, rather than about the state of the realm or the system.
+  var isAboutText: Bool {
+    switch self {
+    case .refused(.busy, _), .refused(.inUse, _), .refused(.noSpace, _), .refused(.noAccess, _),
+      .refused(.inputOutput, _):
+      false
+    case .refused, .stale, .readOnly: true
+    default: false
+    }
+  }
+
   /// A format error met at `place`.
   static func damaged(_ place: String, _ error: FormatError) -> FileTreeError {
     .damaged(place: place, problem: error.description)

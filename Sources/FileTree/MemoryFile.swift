@@ -1,33 +1,12 @@
-// A file whose bytes are in memory: a scratch file, a file that shall become an object, or what one handle writes over
+// A file whose bytes are in memory: a scratch file, a file that is to become an object, or what one handle writes over
 // an object. The realm learns of it only when it is saved.
 //
-// Invariant: the bytes of all memory files together stay within the budget that they share.
+// A text that is written from the start on is watched, so that it can be checked when it is complete: see
+// FileTree.write. A write that is refused then leaves the bytes as they were.
 
+import RealmJSON
 import RealmPages
 import Synchronization
-
-/// The bytes that all memory files of a mount may have together.
-final class MemoryBudget: Sendable {
-  private let used = Atomic<Int>(0)
-  private let limit: Int
-
-  /// Room for `limit` bytes.
-  init(_ limit: Int) { self.limit = limit }
-
-  /// The bytes in use.
-  var usage: Int { used.load(ordering: .relaxed) }
-
-  /// Takes `count` bytes; false, and nothing taken, if there is no room for them.
-  func take(_ count: Int) -> Bool {
-    let new = used.wrappingAdd(count, ordering: .relaxed).newValue
-    if new <= limit { return true }
-    used.wrappingSubtract(count, ordering: .relaxed)
-    return false
-  }
-
-  /// Gives `count` bytes back.
-  func giveBack(_ count: Int) { used.wrappingSubtract(count, ordering: .relaxed) }
-}
 
 /// A regular file in memory.
 final class MemoryFile: Sendable {
@@ -51,11 +30,46 @@ final class MemoryFile: Sendable {
     var modified: Timestamp
   }
 
-  private struct State {
-    var bytes: [UInt8]
+  /// A write to a text that is watched.
+  struct Writing: Sendable {
+    /// Whether the text is complete, or hopeless, since this write.
+    let isDecided: Bool
+    fileprivate let generation: UInt64
+    fileprivate let offset: Int
+    /// What the file was before.
+    fileprivate let size: Int
+    fileprivate let overwritten: [UInt8]
+    fileprivate let text: Text
+  }
+
+  /// What is known of a text that is written from the start to the end.
+  fileprivate struct Text: Sendable {
+    /// Where the writer is; nil if it does not write in order.
+    var position: Int? = 0
+    var outline = JSONOutline()
+  }
+
+  fileprivate struct State {
+    var bytes: ChunkedBytes
+    /// Counts the changes of the bytes.
+    var generation: UInt64 = 0
     var progress = Progress.clean
+    var text = Text()
+    /// Whether a save was refused, and none was accepted since.
+    var isRefused = false
+    /// The text that was refused last.
+    var refusedText: Int?
     var metadata: Metadata
   }
+
+  /// The bytes and the change that they are from.
+  struct Contents {
+    let bytes: [UInt8]
+    fileprivate let generation: UInt64
+  }
+
+  /// What a file takes besides its bytes.
+  private static let overhead = 512
 
   /// The inode that the kernel knows it by.
   let inode: InodeNumber
@@ -72,20 +86,21 @@ final class MemoryFile: Sendable {
     _ metadata: Metadata,
     _ budget: MemoryBudget
   ) {
-    guard budget.take(bytes.count) else { return nil }
+    guard budget.take(Self.overhead) else { return nil }
+    guard let bytes = ChunkedBytes(bytes, budget) else {
+      budget.giveBack(Self.overhead)
+      return nil
+    }
     self.inode = inode
     self.name = name
     self.budget = budget
     state = Mutex(State(bytes: bytes, metadata: metadata))
   }
 
-  deinit { budget.giveBack(size) }
+  deinit { budget.giveBack(state.withLock { $0.bytes.cost } + Self.overhead) }
 
   /// The number of bytes.
   var size: Int { state.withLock { $0.bytes.count } }
-
-  /// All bytes.
-  var bytes: [UInt8] { state.withLock { $0.bytes } }
 
   var metadata: Metadata { state.withLock { $0.metadata } }
 
@@ -97,65 +112,168 @@ final class MemoryFile: Sendable {
 
   var progress: Progress { state.withLock { $0.progress } }
 
+  /// Whether a save was refused, and none was accepted since.
+  var isRefused: Bool { state.withLock { $0.isRefused } }
+
   /// Changes what stat shows.
   func update(_ change: (inout Metadata) -> Void) { state.withLock { change(&$0.metadata) } }
 
+  // MARK: reading
+
   /// Calls `body` with up to `count` bytes from `offset` on.
   func read<R>(from offset: Int, count: Int, _ body: (RawSpan) -> R) -> R {
-    state.withLock { state in
+    let found = state.withLock { state in
       let start = min(max(offset, 0), state.bytes.count)
-      let end = start + min(max(count, 0), state.bytes.count - start)
-      return body(state.bytes.span.bytes.extracting(start..<end))
+      return state.bytes.slice(start..<start + min(max(count, 0), state.bytes.count - start))
+    }
+    return body(found.span.bytes)
+  }
+
+  /// Calls `body` with all bytes, for which there must be room in the budget a second time if they are many.
+  func withContents<R>(_ body: (Contents) throws(FileTreeError) -> R) throws(FileTreeError) -> R {
+    let (size, isOneChunk) = state.withLock { ($0.bytes.count, $0.bytes.isOneChunk) }
+    let room = isOneChunk ? 0 : size
+    guard budget.take(room) else { throw FileTree.memoryIsShort }
+    defer { budget.giveBack(room) }
+    return try body(
+      state.withLock { state in
+        // What another thread adds meanwhile is left to the next save.
+        Contents(bytes: state.bytes.copy(0..<min(size, state.bytes.count)), generation: state.generation)
+      }
+    )
+  }
+
+  // MARK: changing
+
+  /// Writes at `offset`, nil for the end; a gap is filled with zeros. If the text `isWatched`, what the write means for
+  /// it is returned.
+  func write(_ bytes: [UInt8], at offset: Int?, isWatched: Bool = false) throws(FileTreeError) -> Writing? {
+    if bytes.isEmpty { return nil }
+    return try state.withLock { state throws(FileTreeError) in
+      let size = state.bytes.count, start = offset ?? size
+      let (end, overflow) = start.addingReportingOverflow(bytes.count)
+      guard start >= 0, !overflow else { throw .refused(.tooLarge, "no file can be that large") }
+      let overwritten = isWatched && start < size ? state.bytes.copy(start..<min(end, size)) : []
+      guard state.bytes.write(bytes, at: start) else { throw FileTree.memoryIsShort }
+      let former = (text: state.text, progress: state.progress)
+      state.noteChange()
+      guard isWatched else {
+        state.text.position = nil
+        return nil
+      }
+      let before = state.text.note(bytes, at: start), verdict = state.text.outline.verdict
+      let isWhole = state.text.position == state.bytes.count
+      // What a program writes on although its text was refused, such as a line end, is no text until it is complete.
+      if case .refused = former.progress, isWhole, verdict != .complete { state.progress = former.progress }
+      return Writing(
+        isDecided: isWhole && before != verdict && (verdict == .complete || verdict == .hopeless),
+        generation: state.generation,
+        offset: start,
+        size: size,
+        overwritten: overwritten,
+        text: former.text
+      )
     }
   }
 
-  /// Writes at `offset`, nil for the end; a gap is filled with zeros.
-  func write(_ bytes: [UInt8], at offset: Int?) throws(FileTreeError) {
-    if bytes.isEmpty { return }
-    try state.withLock { state throws(FileTreeError) in
-      let start = offset ?? state.bytes.count
-      let (end, overflow) = start.addingReportingOverflow(bytes.count)
-      guard start >= 0, !overflow else { throw .refused(.tooLarge, "no file can be that large") }
-      try resize(&state, to: max(end, state.bytes.count))
-      state.bytes.replaceSubrange(start..<end, with: bytes)
-      state.progress = .written
-      state.metadata.modified = Clock.time()
+  /// Takes a write back whose text is refused, unless something else was written meanwhile.
+  func undo(_ writing: Writing, refused error: FileTreeError) {
+    state.withLock { state in
+      state.isRefused = true
+      guard state.generation == writing.generation else { return }
+      state.bytes.resize(to: writing.size)
+      // The memory is there already.
+      _ = state.bytes.write(writing.overwritten, at: writing.offset)
+      state.generation += 1
+      state.text = writing.text
+      state.progress = .refused(error)
     }
   }
 
   /// Cuts or grows to `size`, which must not be negative.
-  func truncate(to size: Int) throws(FileTreeError) {
-    try state.withLock { state throws(FileTreeError) in
-      try resize(&state, to: size)
-      state.progress = size == 0 ? .emptied : .written
-      state.metadata.modified = Clock.time()
+  func truncate(to size: Int) {
+    state.withLock { state in
+      state.bytes.resize(to: size)
+      state.noteChange()
+      if size == 0 {
+        state.text = Text()
+        state.progress = .emptied
+      } else if let position = state.text.position, size < position {
+        state.text.position = nil
+      }
     }
   }
 
   /// Exchanges the bytes, which count as written.
   func replace(_ bytes: [UInt8]) throws(FileTreeError) {
     try state.withLock { state throws(FileTreeError) in
-      try resize(&state, to: bytes.count)
-      state.bytes = bytes
-      state.progress = .written
+      guard let new = ChunkedBytes(bytes, budget) else { throw FileTree.memoryIsShort }
+      state.bytes.resize(to: 0)
+      state.bytes = new
+      state.noteChange()
+      state.text.position = nil
     }
   }
 
-  /// Notes the outcome of saving `bytes`; of no effect if something else was written meanwhile.
-  func note(_ progress: Progress, ofSaving bytes: [UInt8]) {
-    state.withLock { if $0.bytes == bytes { $0.progress = progress } }
+  /// Watches the text from the end of what is there on, for a handle that only appends.
+  func watchAppending() {
+    state.withLock { state in
+      state.text = Text()
+      _ = state.text.note(state.bytes.copy(0..<state.bytes.count), at: 0)
+    }
   }
 
-  private func resize(_ state: inout State, to size: Int) throws(FileTreeError) {
-    let growth = size - state.bytes.count
-    if growth > 0 {
-      guard budget.take(growth) else {
-        throw .refused(.noSpace, "files that are being written take more memory than the mount may use for them")
-      }
-      state.bytes.append(contentsOf: repeatElement(0, count: growth))
-    } else if growth < 0 {
-      budget.giveBack(-growth)
-      state.bytes.removeLast(-growth)
+  // MARK: outcomes
+
+  /// Notes that the bytes are where they are to stay.
+  func noteKept() { state.withLock { $0.progress = .clean } }
+
+  /// Notes that `contents` were saved; of no effect on the progress if something else was written meanwhile.
+  func noteSaved(_ contents: Contents) {
+    state.withLock { state in
+      state.isRefused = false
+      state.refusedText = nil
+      if state.generation == contents.generation { state.progress = .clean }
     }
+  }
+
+  /// Notes that `contents` were refused; likewise.
+  func noteRefused(_ contents: Contents, _ error: FileTreeError) {
+    state.withLock { state in
+      state.isRefused = true
+      if state.generation == contents.generation { state.progress = .refused(error) }
+    }
+  }
+
+  /// Whether a text is another one than that which was refused last; it is from now on.
+  func isNewRefusal(_ bytes: [UInt8]) -> Bool {
+    let hash = bytes.hashValue
+    return state.withLock { state in
+      defer { state.refusedText = hash }
+      return state.refusedText != hash
+    }
+  }
+}
+
+extension MemoryFile.State {
+  fileprivate mutating func noteChange() {
+    generation += 1
+    progress = .written
+    metadata.modified = Clock.time()
+  }
+}
+
+extension MemoryFile.Text {
+  /// Notes what is written at `offset`. Returns what the text was before, from where its writer began.
+  fileprivate mutating func note(_ bytes: [UInt8], at offset: Int) -> JSONOutline.Verdict {
+    if offset == 0 { self = MemoryFile.Text() }
+    let before = outline.verdict
+    guard offset == position else {
+      position = nil
+      return before
+    }
+    position = offset + bytes.count
+    outline.read(bytes.span.bytes)
+    return before
   }
 }

@@ -49,6 +49,8 @@ public final class OpenFile: Sendable {
   public let maySeedPageCache: Bool
   let content: Content
   let access: OpenAccess
+  /// Whether what is written is checked when it is a whole text: not in scratch files.
+  let isWatched: Bool
 
   init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, text: [UInt8]) {
     self.inode = inode
@@ -56,14 +58,22 @@ public final class OpenFile: Sendable {
     maySeedPageCache = decision.maySeed
     content = .text(text)
     access = OpenAccess()
+    isWatched = false
   }
 
-  init(_ inode: InodeNumber, _ memory: MemoryFile, _ target: SaveTarget?, _ access: OpenAccess) {
+  init(
+    _ inode: InodeNumber,
+    _ memory: MemoryFile,
+    _ target: SaveTarget?,
+    _ access: OpenAccess,
+    isWatched: Bool
+  ) {
     self.inode = inode
     caching = .bypass
     maySeedPageCache = false
     content = .memory(memory, target: target)
     self.access = access
+    self.isWatched = isWatched
   }
 
   /// Whether closing the handle may save something.

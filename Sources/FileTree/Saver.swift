@@ -62,6 +62,16 @@ final class Saver: Sendable {
     }
   }
 
+  /// Makes a change of `snapshot` in memory and forgets it, to find out whether it would be refused. Waits for nobody.
+  func rehearse(on snapshot: Snapshot, _ change: Change) throws(FileTreeError) {
+    let transaction: WriteTransaction
+    do throws(TransactionError) { transaction = try RealmWriter.rehearse(on: snapshot) } catch {
+      throw FileTreeError(error)
+    }
+    _ = try change(transaction)
+    transaction.rollback()
+  }
+
   /// Makes the file as small as its content, if nobody else has the realm open.
   func compact() throws(FileTreeError) {
     do throws(CopyError) { _ = try writer.compact(timeout: options.lockTimeout) } catch {

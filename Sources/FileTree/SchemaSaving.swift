@@ -5,11 +5,13 @@ import RealmNames
 import RealmPages
 
 enum SchemaSaving {
-  /// Changes the schema to what `bytes` say: the whole, or the class of the file `name`.
+  /// Changes the schema to what `bytes` say: the whole, or the class of the file `name`. A rehearsal finds out what is
+  /// to be changed and stops there, because converting the objects takes time.
   static func apply(
     _ bytes: [UInt8],
     ofClass name: [UInt8]?,
-    _ transaction: borrowing WriteTransaction
+    _ transaction: borrowing WriteTransaction,
+    isRehearsal: Bool = false
   ) throws(FileTreeError) -> Effect {
     let change: SchemaChange
     if let name {
@@ -23,7 +25,7 @@ enum SchemaSaving {
       let wanted = try description { () throws(JSONInputError) in try SchemaDescription(JSONText(bytes)) }
       change = try changing { () throws(SchemaChangeError) in try SchemaChange(to: wanted, in: transaction) }
     }
-    if change.isEmpty { return .none }
+    if change.isEmpty || isRehearsal { return .none }
     try changing { () throws(SchemaChangeError) in try change.apply(transaction) }
     return Effect(touched: nil)
   }

@@ -162,8 +162,8 @@ equal "a string beyond the limit" EFBIG "$(python3 -c '
 import errno, os, sys
 handle = os.open(sys.argv[1], os.O_WRONLY | os.O_TRUNC)
 text = b"{\"name\": \"" + open(sys.argv[2], "rb").read() + b"\"}"
-while text: text = text[os.write(handle, text):]
-try: os.close(handle)
+try:
+  while text: text = text[os.write(handle, text):]
 except OSError as error: print(errno.errorcode[error.errno])' "$person/4.json" "$scratch/long")"
 equal "a name that is too long" ENAMETOOLONG "$(put "$person/$(printf 'x%.0s' {1..256}).json" '{}')"
 equal "nothing of that was committed" "$before" "$(version)"

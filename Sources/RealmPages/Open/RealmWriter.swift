@@ -110,6 +110,14 @@ public final class RealmWriter: Sendable {
     return try WriteTransaction(self, base: snapshot)
   }
 
+  /// Begins what looks like a transaction on `snapshot`, to find out whether changes would be refused. It waits for
+  /// nobody, keeps nobody waiting, and cannot be committed. What it finds counts only if `Realm.isCurrent` says
+  /// afterwards that the snapshot could be read.
+  package static func rehearse(on snapshot: Snapshot) throws(TransactionError) -> WriteTransaction {
+    if let refusal = refusal(snapshot) { throw refusal }
+    return try WriteTransaction(rehearsingOn: snapshot)
+  }
+
   /// Throws if one version more would be one too many.
   private func checkVersions() throws(TransactionError) {
     guard let limit = realm.configuration.maximumActiveVersions else { return }

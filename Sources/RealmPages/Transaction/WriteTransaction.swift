@@ -6,7 +6,8 @@
 /// wrote. A change that is refused leaves it as it was; after one that fails in the middle, because the file is
 /// damaged, nothing is left but to roll back.
 public struct WriteTransaction: ~Copyable {
-  private let writer: RealmWriter
+  /// Nil for a rehearsal.
+  private let writer: RealmWriter?
   let group: GroupEditor
   let base: Snapshot
 
@@ -21,12 +22,20 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  deinit { writer.end() }
+  /// A transaction that nobody waits for and that cannot be committed.
+  init(rehearsingOn base: Snapshot) throws(TransactionError) {
+    writer = nil
+    self.base = base
+    do throws(FormatError) { group = try GroupEditor(on: base) } catch { throw TransactionError(error) }
+  }
+
+  deinit { writer?.end() }
 
   /// Writes the changes as the next version and returns its number. Without a change it does that too, with an empty
   /// changeset. On failure the realm is as it was before the transaction; see the error's reason.
   public consuming func commit(_ durability: Durability = .full) throws(TransactionError) -> UInt64 {
     try group.checkIsWhole()
+    guard let writer else { throw TransactionError(.forbidden, "a rehearsal cannot be committed") }
     return try writer.commit(group, base: base, durability)
   }
 

@@ -1,0 +1,83 @@
+// The bytes of files in memory: like an array of bytes, but growing in steps, with holes, and counted.
+
+import TestSupport
+import Testing
+
+@testable import FileTree
+
+@Suite("bytes in chunks")
+struct ChunkedBytesTests {
+  private static let chunk = ChunkedBytes.chunkSize
+
+  @Test("any writes and cuts give what an array of bytes would have", arguments: 0..<8)
+  func likeAnArray(_ seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let budget = MemoryBudget(64 << 20)
+    var bytes = ChunkedBytes(budget), model: [UInt8] = []
+    for _ in 0..<60 {
+      let place = Int.random(in: 0...model.count + (Bool.random(using: &random) ? 0 : 3 * Self.chunk), using: &random)
+      if Int.random(in: 0..<4, using: &random) == 0 {
+        bytes.resize(to: place)
+        model = Array(model.prefix(place)) + [UInt8](repeating: 0, count: max(0, place - model.count))
+      } else {
+        let length = [1, 100, Self.chunk - 1, Self.chunk, 3 * Self.chunk + 5].randomElement(using: &random) ?? 1
+        let new = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ place) }
+        do {
+          let isDone = bytes.write(new, at: place)
+          #expect(isDone)
+        }
+        model += [UInt8](repeating: 0, count: max(0, place + length - model.count))
+        model.replaceSubrange(place..<place + length, with: new)
+      }
+      #expect(bytes.count == model.count)
+      let start = Int.random(in: 0...model.count, using: &random)
+      let end = Int.random(in: start...min(model.count, start + 2 * Self.chunk), using: &random)
+      #expect(bytes.slice(start..<end) == model[start..<end])
+      #expect(bytes.copy(0..<model.count) == model)
+      #expect(budget.usage == bytes.cost)
+    }
+    bytes.resize(to: 0)
+    #expect(budget.usage == 0)
+  }
+
+  @Test("what is allocated is counted: a large file costs little more than its bytes, holes cost nothing")
+  func allocationIsCounted() {
+    let budget = MemoryBudget(1 << 30)
+    var bytes = ChunkedBytes(budget)
+    for index in 0..<256 { _ = bytes.write([UInt8](repeating: 1, count: 128 << 10), at: index * 128 << 10) }
+    #expect(bytes.count == 32 << 20)
+    #expect(budget.usage >= 32 << 20 && budget.usage < (32 << 20) * 101 / 100)
+    var small = ChunkedBytes(budget)
+    let before = budget.usage
+    do {
+      let isDone = small.write([1], at: 0)
+      #expect(isDone)
+    }
+    #expect(budget.usage - before < 200)
+    small.resize(to: 1 << 40)
+    #expect(small.count == 1 << 40 && budget.usage - before < 200)
+    #expect(small.slice((1 << 40) - 3..<1 << 40) == [0, 0, 0])
+  }
+
+  @Test("beyond the limit a write is refused as a whole, wherever it goes")
+  func memoryIsLimited() {
+    let budget = MemoryBudget(1 << 20)
+    var bytes = ChunkedBytes(budget)
+    while true {
+      let hasRoom = bytes.write([UInt8](repeating: 1, count: 10_000), at: bytes.count)
+      if !hasRoom { break }
+    }
+    let count = bytes.count, usage = budget.usage
+    #expect(count > 800_000 && usage <= 1 << 20)
+    for offset in [1 << 30, 1 << 50, Int.max - 10_000] {
+      do {
+        let isDone = bytes.write([UInt8](repeating: 1, count: 10_000), at: offset)
+        #expect(!isDone)
+      }
+    }
+    #expect(bytes.count == count && budget.usage == usage)
+    let overwrites = bytes.write([2], at: 5)
+    #expect(overwrites, "what is there can be overwritten")
+    #expect(ChunkedBytes([UInt8](repeating: 0, count: 1 << 19), budget) == nil && budget.usage == usage)
+  }
+}

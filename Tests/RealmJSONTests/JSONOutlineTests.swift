@@ -1,0 +1,66 @@
+// How far a text has come, whatever the pieces in which it arrives.
+
+import RealmJSON
+import TestSupport
+import Testing
+
+@Suite("outlines of texts")
+struct JSONOutlineTests {
+  private func verdict(_ bytes: [UInt8], piece: Int = .max) -> JSONOutline.Verdict {
+    var outline = JSONOutline(), start = 0
+    while start < bytes.count {
+      let end = start + min(piece, bytes.count - start)
+      outline.read(bytes[start..<end].span.bytes)
+      start = end
+    }
+    return outline.verdict
+  }
+
+  @Test(
+    "objects are complete at their last bracket, and hopeless with anything but white space around them",
+    arguments: [
+      ("", .blank), (" \r\n\t", .blank), ("\u{FEFF}", .blank), ("\u{FEFF}\n", .blank), ("{", .open),
+      (" {\"a\": [", .open),
+      ("{}", .complete), ("\u{FEFF}{}", .complete), (" { } \n", .complete), ("{\"}\": \"{[\\\"}\"", .open),
+      ("{\"}\": \"{[\\\"}\"}", .complete), ("{\"\\\\\"}", .complete), ("{\"\\\\\\\"}", .open), ("{[}]", .complete),
+      ("{}}", .hopeless), ("{} {", .hopeless), ("{}\u{FEFF}", .hopeless), ("5", .hopeless), ("[]", .hopeless),
+      ("\"{}\"", .hopeless), ("}", .hopeless), (" \u{FEFF}{}", .hopeless), ("\0{}", .hopeless),
+      ("{\"\n\":1}", .complete),
+    ] as [(String, JSONOutline.Verdict)]
+  )
+  func verdicts(_ text: String, _ expected: JSONOutline.Verdict) {
+    for piece in [1, 2, 3, .max] { #expect(verdict(Array(text.utf8), piece: piece) == expected) }
+  }
+
+  @Test("a byte order mark that is cut short is no white space")
+  func shortMarks() {
+    #expect(verdict([0xEF, 0xBB]) == .blank)
+    #expect(verdict([0xEF, 0x20]) == .hopeless)
+    #expect(verdict([0xEF, 0xBB, 0x7B]) == .hopeless)
+    #expect(verdict([0xFF, 0xFE]) == .hopeless)
+  }
+
+  @Test(
+    "whatever JSONText takes as an object is complete, and no part of it is complete or hopeless",
+    arguments: 0..<20
+  )
+  func agreesWithTheGrammar(_ seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    func value(_ depth: Int) -> String {
+      switch Int.random(in: 0..<(depth > 3 ? 3 : 5), using: &random) {
+      case 0: return ["1", "true", "null", "-1.5e3"].randomElement(using: &random) ?? ""
+      case 1, 2: return ["\"\"", "\"{\"", "\"]\\\"\"", "\"\\\\\"", "\"\\u007b\""].randomElement(using: &random) ?? ""
+      case 3: return "[" + (0..<2).map { _ in value(depth + 1) }.joined(separator: ", ") + "]"
+      default: return "{\"a}\\\"\": \(value(depth + 1)), \"\": \(value(depth + 1))}"
+      }
+    }
+    let text = Array(" {\"x\": \(value(0)), \"y\": [\(value(0))]}\n".utf8)
+    _ = try JSONText(text)
+    let piece = Int.random(in: 1...9, using: &random)
+    #expect(verdict(text, piece: piece) == .complete)
+    for count in 0..<text.count - 1 {
+      let found = verdict(Array(text[..<count]), piece: piece)
+      #expect(found == .open || found == .blank && count < 2)
+    }
+  }
+}

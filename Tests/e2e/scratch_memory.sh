@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Files in memory take little more than their bytes, never more than the mount may use, and go when they are removed.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture people)
+point=$(new_directory mnt)
+serve "$file" "$point" || exit
+# The most memory that the server ever had, in MB; what it was at the start is not the files'.
+peak() { awk '/VmHWM/ { print int($2 / 1024) }' "/proc/$server/status"; }
+start=$(peak)
+below() { [ "$(($(peak) - start))" -lt "$1" ] || { echo "$(peak) MB, $start MB at the start"; false; }; }
+
+check "a scratch file of 200 MB" dd if=/dev/zero of="$point/Person/scratch" bs=1M count=200 status=none
+check "takes less than 230 MB" below 230
+equal "and is whole" "$(head -c 209715200 /dev/zero | sha256sum)" "$(sha256sum <"$point/Person/scratch")"
+check_status "a second one is refused in time" 1 'No space left' \
+  dd if=/dev/zero of="$point/Person/second" bs=1M count=100 status=none
+check "the first can be removed" rm "$point/Person/scratch" "$point/Person/second"
+check_status "a file of 300 MB is refused" 1 'No space left' \
+  dd if=/dev/zero of="$point/Person/scratch" bs=1M count=300 status=none
+check "and took less than 300 MB" below 300
+check "objects can be saved meanwhile" bash -c 'echo "{\"age\": 5}" >"$1/Person/4.json"' - "$point"
+check "it can be removed too" rm "$point/Person/scratch"
+check "a file with a hole of 100 GB takes none" truncate -s 100G "$point/Person/scratch"
+check "and can be written to at its end" bash -c 'echo end | dd of="$1" bs=1M seek=102399 conv=notrunc status=none' - \
+  "$point/Person/scratch"
+equal "there it is" "end" "$(dd if="$point/Person/scratch" bs=1M skip=102399 count=1 status=none | head -c 3)"
+check "saving as an object a text that is too large for a second copy fails, and no more" \
+  bash -c '! mv "$1/scratch" "$1/4.json" 2>/dev/null && jq -e ".age == 5" "$1/4.json"' - "$point/Person"
+rm -f "$point/Person/scratch"
+check "many empty files are counted too" bash -c 'cd "$1" && seq -f "x%g" 1 2000 | xargs touch && rm x*' - "$point/Person"
+check "umount" "$realmfs" umount "$point"
+check "the realm is sound" "$realmfs" check "$file"
