@@ -27,8 +27,8 @@ extension Arguments {
   }
 
   /// The options of the tree.
-  func treeOptions() throws(CommandFailure) -> MountOptions {
-    var options = MountOptions()
+  func treeOptions() throws(CommandFailure) -> TreeOptions {
+    var options = TreeOptions()
     options.json = try jsonStyle()
     options.classes = shownClasses()
     options.showControl = mountOption(.showControl) != nil

@@ -29,7 +29,7 @@ enum CatCommand {
     of source: RealmSource,
     style: JSONStyle
   ) throws(CommandFailure) {
-    var options = MountOptions()
+    var options = TreeOptions()
     options.json = style
     options.productVersion = Options.version
     let output = StandardOutput()

@@ -33,7 +33,7 @@ private struct Mount {
   private let path: String
   private let mountPoint: String
   private let schema: SchemaDescription?
-  private let options: MountOptions
+  private let options: TreeOptions
 
   init(_ arguments: Arguments) throws(CommandFailure) {
     self.arguments = arguments

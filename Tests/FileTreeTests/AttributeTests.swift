@@ -31,7 +31,7 @@ struct AttributeTests {
 
   @Test("uid, gid and the masks override them")
   func masksOverride() throws {
-    var options = MountOptions()
+    var options = TreeOptions()
     options.uid = 12
     options.gid = 34
     options.umask = 0o027

@@ -150,7 +150,7 @@ struct ChangeTests {
   @Test("eight threads read a realm that is replaced and committed to all the time, and see whole texts only")
   func readersDuringChanges() throws {
     let scratch = try ScratchRealm("people")
-    let tree = try scratch.tree(MountOptions(), .immutable)
+    let tree = try scratch.tree(TreeOptions(), .immutable)
     let end = Date().addingTimeInterval(2)
     let problems = Mutex<[String]>([])
     let reads = Atomic<Int>(0)
@@ -184,6 +184,6 @@ struct ChangeTests {
     }
     #expect(problems.withLock { Array($0.prefix(3)) }.isEmpty)
     #expect(reads.load(ordering: .relaxed) > 100)
-    #expect(tree.inodes.count == 0 && tree.openFiles.inodes.isEmpty)
+    #expect(tree.tree.objectInodes.count == 0 && tree.tree.openFiles.inodes.isEmpty)
   }
 }

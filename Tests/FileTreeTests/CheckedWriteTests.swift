@@ -94,7 +94,7 @@ struct CheckedWriteTests {
     for (text, outcome) in [("{\"age\": 3}", nil), ("{\"age\": []}", "close: refused invalid")] {
       let file = try tree.open("Person/4.json", truncates: false)
       try tree.write(file, text, piece: 4)
-      try tree.tree.resize(file.inode, file, to: text.utf8.count, by: WritableTree.me)
+      try tree.resize(file, to: text.utf8.count)
       #expect(tree.failed("close") { try tree.tree.flush(file) } == outcome)
       tree.tree.release(file)
     }

@@ -18,7 +18,7 @@ struct ControlDirectoryTests {
     let tree = try FileTree.of("people")
     #expect(try tree.find(".realm").kind == .directory)
     #expect(try tree.list("").allSatisfy { $0.name != ".realm" })
-    var options = MountOptions()
+    var options = TreeOptions()
     options.showControl = true
     #expect(try FileTree.of("people", options).list("").contains { $0.name == ".realm" && $0.kind == .directory })
   }

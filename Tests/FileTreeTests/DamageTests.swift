@@ -66,7 +66,7 @@ struct DamageTests {
       damaged.replaceSubrange(offset + 5..<offset + 8, with: [0xFF, 0xFF, 0xFF])
       let scratch = try ScratchRealm(bytes: damaged)
       guard let realm = try? Realm(Configuration(path: scratch.file.path)),  // the top array: nothing can be read
-        let tree = try? FileTree(realm, options: MountOptions())  // the group or a table: no tree to show
+        let tree = try? FileTree(realm, options: TreeOptions())  // the group or a table: no tree to show
       else { continue }
       let outcome = try visit(tree)
       total.readable += outcome.readable
@@ -82,7 +82,7 @@ struct DamageTests {
   func damageIsLogged() throws {
     let bytes = try Fixture.named("people").bytes()
     let lines = Mutex<[String]>([])
-    var options = MountOptions()
+    var options = TreeOptions()
     options.log = { line in lines.withLock { $0.append(line) } }
     for offset in stride(from: 24, to: bytes.count - 8, by: 8)
     where bytes[offset..<offset + 4].allSatisfy({ $0 == 0x41 }) {
@@ -106,13 +106,13 @@ struct DamageTests {
   func damagedTable() throws {
     let fixture = Fixture.named("people")
     let realm = try Realm(Configuration(path: fixture.url.path, mode: .immutable))
-    let names = try FileTree(realm, options: MountOptions()).list("")
+    let names = try FileTree(realm, options: TreeOptions()).list("")
       .filter { !$0.isDot }.map(\.name)
     for (slot, ref) in try realm.latest().tableSlots() {
       var damaged = try fixture.bytes()
       damaged.replaceSubrange(ref + 5..<ref + 8, with: [0xFF, 0xFF, 0xFF])
       let scratch = try ScratchRealm(bytes: damaged)
-      let realm = try Realm(Configuration(path: scratch.file.path)), tree = try FileTree(realm, options: MountOptions())
+      let realm = try Realm(Configuration(path: scratch.file.path)), tree = try FileTree(realm, options: TreeOptions())
       #expect(try Set(names).isSubset(of: tree.list("").map(\.name)), "table \(slot)")
       let outcome = try visit(tree)
       #expect(outcome.failedListings <= 1)

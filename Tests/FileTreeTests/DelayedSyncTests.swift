@@ -31,7 +31,7 @@ struct DelayedSyncTests {
   @Test("saves are on disk together after the delay, at fsync, and at the end")
   func bringsToDisk() throws {
     let scratch = try ScratchRealm("people")
-    var options = MountOptions()
+    var options = TreeOptions()
     options.groupCommit = 60_000
     let tree = try FileTree(RealmWriter(Configuration(path: scratch.file.path)), options: options)
     let before = try versionOnDisk(scratch.file.path)
@@ -54,7 +54,7 @@ struct DelayedSyncTests {
   @Test("nobody has to ask for it")
   func comesByItself() throws {
     let scratch = try ScratchRealm("people")
-    var options = MountOptions()
+    var options = TreeOptions()
     options.groupCommit = 20
     let tree = try FileTree(RealmWriter(Configuration(path: scratch.file.path)), options: options)
     defer { tree.finish() }
@@ -68,7 +68,7 @@ struct DelayedSyncTests {
   func triesAgain() throws {
     let scratch = try ScratchRealm("people")
     let failures = Mutex(0)
-    var options = MountOptions()
+    var options = TreeOptions()
     options.groupCommit = 200
     options.lockTimeout = .milliseconds(10)
     options.log = { _ in failures.withLock { $0 += 1 } }

@@ -55,7 +55,7 @@ struct HandleTests {
   @Test("who reads a file that somebody is writing over reads past the page cache, which would be filled up with zeros")
   func writtenFilesBypass() throws {
     let scratch = try ScratchRealm("people")
-    let tree = try FileTree(RealmWriter(Configuration(path: scratch.file.path)), options: MountOptions())
+    let tree = try FileTree(RealmWriter(Configuration(path: scratch.file.path)), options: TreeOptions())
     let inode = try tree.find("Person/4.json").inode
     var access = OpenAccess()
     access.writes = true

@@ -14,7 +14,7 @@ struct ListingTests {
     arguments: ["", "Person", "Dog", ".realm", ".realm/schema", ".realm/tables", ".realm/tables/metadata"]
   )
   func resumesAnywhere(_ path: String) throws {
-    var options = MountOptions()
+    var options = TreeOptions()
     options.showControl = true
     let tree = try FileTree.of("people", options)
     let whole = try tree.list(path)
@@ -66,15 +66,15 @@ struct ListingTests {
     let tree = try scratch.tree()
     let large = Self.largeKeys.filter { $0 >= 1 << 44 }
     _ = try tree.list("Thing")
-    #expect(tree.inodes.count == 0, "a listing without attributes tells the kernel of no inode")
+    #expect(tree.tree.objectInodes.count == 0, "a listing without attributes tells the kernel of no inode")
     let listed = try tree.list("Thing", batch: 2, attributes: true).filter { !$0.isDot }
-    #expect(tree.inodes.count == large.count, "what did not fit is not counted")
+    #expect(tree.tree.objectInodes.count == large.count, "what did not fit is not counted")
     let found = try tree.find("Thing/\(Int64.max).json").inode
     for entry in listed { tree.forget(entry.inode, lookups: 1) }
-    #expect(tree.inodes.count == 1)
+    #expect(tree.tree.objectInodes.count == 1)
     #expect(try tree.attributes(found).inode == found)
     tree.forget(found, lookups: 1)
-    #expect(tree.inodes.count == 0)
+    #expect(tree.tree.objectInodes.count == 0)
     #expect(failure { try tree.attributes(found) }?.kind == "stale")
     #expect(try tree.find("Thing/\(Int64.max).json").inode == found, "the number comes again")
   }
@@ -82,7 +82,7 @@ struct ListingTests {
   @Test("a stream lists so many entries with attributes as its budget allows, and more once somebody uses them")
   func budget() throws {
     let realm = try Realm(Fixture.named("items-10k").configuration())
-    let tree = try FileTree(realm, options: MountOptions(), listingBudget: 100, texts: TextCache())
+    let tree = try FileTree(realm, nil, options: TreeOptions(), listingBudget: 100)
     let directory = try #require(try tree.list("").first { !$0.isDot && $0.name == "Item" })
     let stream = try tree.openDirectory(directory.inode)
     var sink = EntrySink(room: 1000)

@@ -26,7 +26,7 @@ struct LookupTests {
     arguments: (Fixture.own + Fixture.sdk).filter { $0.format >= 10 }
   )
   func everyObjectIsListedAndFound(_ fixture: Fixture) throws {
-    let tree = try FileTree(Realm(fixture.configuration()), options: MountOptions())
+    let tree = try FileTree(Realm(fixture.configuration()), options: TreeOptions())
     let lines = try expected(fixture)
     let classes = lines.filter(\.isClass).map(\.path)
     #expect(Set(try tree.list("").filter { !$0.isDot }.map(\.name)) == Set(classes))
@@ -114,7 +114,7 @@ struct LookupTests {
 
   @Test("a mount of some classes shows only those, and their directories' links count them")
   func subsetOfClasses() throws {
-    var options = MountOptions()
+    var options = TreeOptions()
     options.classes = ["Dog"]
     let tree = try FileTree.of("people", options)
     #expect(try tree.list("").filter { !$0.isDot }.map(\.name) == ["Dog"])
@@ -130,7 +130,7 @@ struct LookupTests {
 
   @Test("inode numbers are unique in the whole tree, and every lookup gives the same one")
   func inodesAreUniqueAndStable() throws {
-    var options = MountOptions()
+    var options = TreeOptions()
     options.showControl = true
     let tree = try FileTree.of("all-types", options)
     var seen: [InodeNumber: String] = [.root: ""]

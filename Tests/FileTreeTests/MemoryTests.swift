@@ -90,25 +90,42 @@ struct MemoryTests {
   }
 
   @Test(
-    "an inode number spells what it stands for",
+    "the number of an object holds its table and key",
     arguments: [
-      TreeNode.fixed(.root), .fixed(.tablesDirectory), .table(0), .table(InodeNumber.maximumOrdinal), .schemaFile(0),
-      .schemaFile(InodeNumber.maximumOrdinal), .object(0, ObjKey(0)), .object(5, ObjKey(123_456)),
-      .object(InodeNumber.maximumOrdinal, ObjKey(1 << 44 - 1)),
-    ]
+      (0, ObjKey(0)), (5, ObjKey(123_456)), (InodeNumber.maximumOrdinal, ObjKey(1 << 44 - 1)),
+    ] as [(TableOrdinal, ObjKey)]
   )
-  func numbersSpellNodes(_ node: TreeNode) throws {
-    let number = try #require(InodeNumber(spelling: node))
-    #expect(number.spelledNode == node)
-    #expect(!number.isHashed && number.value != 0 && number.value < 1 << 62)
+  func numbersHoldObjects(_ ordinal: TableOrdinal, _ key: ObjKey) throws {
+    let number = try #require(InodeNumber(object: ordinal, key))
+    let object = try #require(number.packedObject)
+    #expect(object == (ordinal, key))
+    #expect(!number.isHashed && number.value >= 1 << 44 && number.value < 1 << 62)
   }
 
-  @Test("keys that do not fit are not spelled, and the numbers of the first 511 tables fit a double")
+  @Test("keys that do not fit are not packed, and the numbers of the first 511 tables fit a double")
   func numbersThatDoNotFit() throws {
-    #expect(InodeNumber(spelling: .object(0, ObjKey(1 << 44))) == nil)
-    #expect(InodeNumber(spelling: .object(0, ObjKey(-2))) == nil)
-    #expect(try #require(InodeNumber(spelling: .object(510, ObjKey(1 << 44 - 1)))).value < 1 << 53)
-    #expect(InodeNumber.root.value == 1)
+    #expect(InodeNumber(object: 0, ObjKey(1 << 44)) == nil)
+    #expect(InodeNumber(object: 0, ObjKey(-2)) == nil)
+    #expect(try #require(InodeNumber(object: 510, ObjKey(1 << 44 - 1))).value < 1 << 53)
+    #expect(InodeNumber.root.value == 1 && InodeNumber.root.packedObject == nil)
+  }
+
+  @Test("a node keeps its number; one that nothing leads to is gone when the kernel has forgotten it")
+  func nodeTable() {
+    let table = NodeTable()
+    let identity = NodeIdentity(TablesDirectoryNode.self)
+    let number = table.inode(of: identity) { TablesDirectoryNode(inode: $0) }
+    #expect(table.inode(of: identity) { TablesDirectoryNode(inode: $0) } == number)
+    #expect(table.inode(of: NodeIdentity(RejectedDirectoryNode.self)) { RejectedDirectoryNode(inode: $0) } != number)
+    table.retain(number)
+    table.forget(number, lookups: 1)
+    #expect(table.node(number) != nil, "something in the tree leads to it")
+    table.retain(number)
+    table.unpin(number)
+    #expect(table.node(number) != nil, "the kernel knows it")
+    table.forget(number, lookups: 1)
+    #expect(table.node(number) == nil)
+    #expect(table.inode(of: identity) { TablesDirectoryNode(inode: $0) } != number, "no number is used twice")
   }
 
   @Test("the inode table counts references, and gives an object the same number again")

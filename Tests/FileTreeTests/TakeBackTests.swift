@@ -140,8 +140,8 @@ struct TakeBackTests {
     #expect(try tree.texts()["Target/1.json"] == nil)
     try tree.unlink("Target/2.json")
     let place = Overlay.Place(directory: try tree.tree.find("Target").inode, name: Array("2.json".utf8))
-    tree.tree.deletions.age(by: RecentDeletions.memory)
-    #expect(tree.tree.deletions.find(place) == nil)
+    tree.tree.tree.deletions.age(by: RecentDeletions.memory)
+    #expect(tree.tree.tree.deletions.find(place) == nil)
     #expect(tree.put("Target/2.json", Self.refused) != nil)
     #expect(try tree.texts()["Target/2.json"] == nil)
   }
@@ -153,8 +153,8 @@ struct TakeBackTests {
     try tree.unlink("Target/1.json")
     let file = try tree.open("Target/1.json")
     try tree.write(file, #"{"name": "#)
-    tree.tree.deletions.age(by: RecentDeletions.memory)
-    tree.tree.forgetOldDeletions()
+    tree.tree.tree.deletions.age(by: RecentDeletions.memory)
+    tree.tree.tree.forgetOldDeletions()
     #expect(
       tree.failed("write") { try tree.write(file, "7}", at: 9) } ?? tree.failed("close") { try tree.tree.flush(file) }
         != nil
@@ -227,7 +227,7 @@ struct TakeBackTests {
     // Others push it out.
     let place = Overlay.Place(directory: .root, name: [1])
     let filler = RecentDeletions.Content(text: [UInt8](repeating: 0, count: RecentDeletions.room), links: [])
-    tree.tree.deletions.note(place, ObjKey(1), filler)
+    tree.tree.tree.deletions.note(place, ObjKey(1), filler)
     #expect(tree.put("Target/2.json", Self.refused) != nil)
     #expect(try tree.errors().last?.contains("is not back") == true)
   }

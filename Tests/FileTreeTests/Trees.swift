@@ -32,7 +32,7 @@ final class ScratchRealm: Sendable {
   /// Overwrites the file in place.
   func write(_ bytes: [UInt8]) throws { try Data(bytes).write(to: file) }
 
-  func tree(_ options: MountOptions = MountOptions(), _ mode: Configuration.Mode = .shared) throws -> FileTree {
+  func tree(_ options: TreeOptions = TreeOptions(), _ mode: Configuration.Mode = .shared) throws -> FileTree {
     try FileTree(Realm(Configuration(path: file.path, mode: mode)), options: options)
   }
 
@@ -57,7 +57,7 @@ final class ScratchRealm: Sendable {
 
 extension FileTree {
   /// A tree over a fixture of the package.
-  static func of(_ fixture: String, _ options: MountOptions = MountOptions()) throws -> FileTree {
+  static func of(_ fixture: String, _ options: TreeOptions = TreeOptions()) throws -> FileTree {
     try FileTree(Realm(Fixture.named(fixture).configuration()), options: options)
   }
 

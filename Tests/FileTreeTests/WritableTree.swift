@@ -20,19 +20,19 @@ final class WritableTree: Sendable {
   }
 
   /// A tree over a copy of a fixture.
-  init(_ fixture: String, change: (inout MountOptions) -> Void = { _ in }) throws {
+  init(_ fixture: String, change: (inout TreeOptions) -> Void = { _ in }) throws {
     scratch = try ScratchRealm(fixture)
     let lines = Lines()
     self.lines = lines
     writer = try RealmWriter(Configuration(path: scratch.file.path), create: true)
-    var options = MountOptions()
+    var options = TreeOptions()
     options.log = { line in lines.all.withLock { $0.append(line) } }
     change(&options)
     tree = try FileTree(writer, options: options)
   }
 
   /// A tree over a realm that has every way to link to a `Target`.
-  static func ofLinks(change: (inout MountOptions) -> Void = { _ in }) throws -> WritableTree {
+  static func ofLinks(change: (inout TreeOptions) -> Void = { _ in }) throws -> WritableTree {
     let tree = try WritableTree("empty", change: change)
     _ = tree.put(
       ".realm/schema.json",
@@ -143,4 +143,13 @@ final class WritableTree: Sendable {
 
   /// The lines of `.realm/errors`.
   func errors() throws -> [String] { try tree.text(".realm/errors").split(separator: "\n").map(String.init) }
+}
+
+extension WritableTree {
+  /// Sets the size of an open file, as ftruncate does.
+  func resize(_ file: OpenFile, to size: Int) throws(FileTreeError) {
+    var change = MetadataChange()
+    change.size = size
+    _ = try tree.change(file.inode, file, change, by: Self.me)
+  }
 }

@@ -1,0 +1,150 @@
+// Names of files in memory, in any directory that takes them: they come, go and move here. What is no file in memory is
+// the directory's own business. Programs that save by renaming change the object that has the name.
+
+import RealmPages
+
+/// What rename does when the new name exists.
+public enum RenameRule: Sendable {
+  /// The file there is replaced.
+  case replace
+  /// It is refused.
+  case keep
+  /// Both files exchange their names.
+  case exchange
+}
+
+/// A file that was made and opened.
+public struct CreatedFile: Sendable {
+  /// What it is.
+  public let attributes: FileAttributes
+  /// The handle.
+  public let file: OpenFile
+}
+
+/// The process that asks.
+public struct Caller: Sendable {
+  /// User id.
+  public let user: UInt32
+  /// Group id.
+  public let group: UInt32
+
+  /// A process of this user and group.
+  public init(user: UInt32, group: UInt32) {
+    self.user = user
+    self.group = group
+  }
+}
+
+extension TreeContext {
+  func create(
+    _ place: Overlay.Place,
+    permissions: UInt32,
+    _ access: OpenAccess,
+    isExclusive: Bool,
+    by caller: Caller
+  ) throws(FileTreeError) -> CreatedFile {
+    let target = try saveTarget(of: place)
+    do throws(FileTreeError) {
+      let attributes = try lookUp(place.name, in: try node(place.directory))
+      if isExclusive {
+        forget(attributes.inode, lookups: 1)
+        throw .refused(.exists, "exists already")
+      }
+      return CreatedFile(attributes: attributes, file: try node(attributes.inode).open(access, by: caller, self))
+    } catch {
+      guard case .notFound = error else { throw error }
+    }
+    // From here on the file holds what was deleted at its place.
+    forgetOldDeletions()
+    let metadata = MemoryFile.Metadata.of(caller, permissions: permissions & 0o7777)
+    guard let file = overlay.makeFile(at: place, [], metadata, isKnown: true) else { throw .memoryIsShort }
+    openFiles.open(file.inode, OpenFiles.Edit(memory: file, target: nil))
+    return CreatedFile(
+      attributes: try read { view in view.rules.file(file) },
+      file: OpenFile(file.inode, file, nil, access, isWatched: target != nil)
+    )
+  }
+
+  func unlink(_ place: Overlay.Place) throws(FileTreeError) {
+    guard saver != nil else { throw .readOnly }
+    if let file = overlay.unlink(place) {
+      // A program that clears up after a refusal.
+      if file.isRefused { takeBack(place) }
+      return
+    }
+    try node(place.directory).unlink(place.name, self)
+  }
+
+  // MARK: renaming
+
+  func rename(
+    _ source: Overlay.Place,
+    to goal: Overlay.Place,
+    _ rule: RenameRule,
+    by caller: Caller
+  ) throws(FileTreeError) {
+    _ = try saveTarget(of: source)
+    let target = try saveTarget(of: goal)
+    try Self.checkLength(goal.name)
+    if source == goal { return }
+    let goalDirectory = try node(goal.directory)
+    let goalAttributes = try found(goal, in: goalDirectory)
+    if rule == .keep && goalAttributes != nil { throw .refused(.exists, "exists already") }
+    if rule == .exchange && goalAttributes == nil { throw .notFound }
+    if goalAttributes?.kind == .directory { throw .isADirectory }
+    if rule == .exchange { return try exchange(source, goal, by: caller) }
+    guard let file = overlay.file(at: source) else {
+      return try node(source.directory).move(source.name, to: goal, self)
+    }
+    guard let target else {
+      overlay.move(file.inode, to: goal)
+      return file.noteKept()
+    }
+    // A file that nothing was written to yet stays so under its new name.
+    if file.size == 0 && goalAttributes == nil { return overlay.move(file.inode, to: goal) }
+    try file.withContents { contents throws(FileTreeError) in
+      let request = SaveRequest(contents.bytes, by: caller, mustBeNew: rule == .keep)
+      let saved: SavedAs
+      do throws(FileTreeError) { saved = try save(request, as: target) } catch {
+        takeBack(goal)
+        throw error
+      }
+      _ = overlay.unlink(goal)
+      became(saved, file)
+      file.noteSaved(contents)
+    }
+  }
+
+  private func found(_ place: Overlay.Place, in directory: any Node) throws(FileTreeError) -> FileAttributes? {
+    do throws(FileTreeError) {
+      let attributes = try lookUp(place.name, in: directory)
+      forget(attributes.inode, lookups: 1)
+      return attributes
+    } catch {
+      guard case .notFound = error else { throw error }
+      return nil
+    }
+  }
+
+  /// Brings back what was removed at a place to make room for a text that was refused.
+  func takeBack(_ place: Overlay.Place) {
+    // A directory that is gone takes nothing back.
+    if let directory = nodes.node(place.directory) { directory.takeBack(place.name, self) }
+  }
+
+  /// Exchanges two files in memory, or a file in memory with an entry that takes its text.
+  private func exchange(_ first: Overlay.Place, _ second: Overlay.Place, by caller: Caller) throws(FileTreeError) {
+    switch (overlay.file(at: first), overlay.file(at: second)) {
+    case (let a?, let b?):
+      guard try saveTarget(of: first) == nil, try saveTarget(of: second) == nil else {
+        throw .refused(.forbidden, "a file that is not saved yet cannot exchange its name")
+      }
+      overlay.exchange(a.inode, b.inode)
+    case (let file?, nil): try node(second.directory).exchange(second.name, with: file, by: caller, self)
+    case (nil, let file?): try node(first.directory).exchange(first.name, with: file, by: caller, self)
+    case (nil, nil): throw .refused(.forbidden, "an object is named by its key, which never changes")
+    }
+    staleNames.add(first)
+    staleNames.add(second)
+  }
+}

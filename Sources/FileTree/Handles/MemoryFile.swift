@@ -1,0 +1,311 @@
+// A file whose bytes are in memory: a scratch file, a file that is to become an object, or what one handle writes over
+// an object. The realm learns of it only when it is saved.
+//
+// A text that is written from the start on is watched, so that it can be checked when it is complete: see
+// FileTree.write. A write that is refused then leaves the bytes as they were.
+
+import RealmJSON
+import RealmPages
+import Synchronization
+
+/// A regular file in memory.
+final class MemoryFile: Sendable {
+  /// How far the bytes are from what was saved or opened.
+  enum Progress: Sendable {
+    /// They are what was opened or saved last.
+    case clean
+    /// They were cut to nothing, and nothing was written since. Closing that changes nothing.
+    case emptied
+    /// They were written.
+    case written
+    /// They were written, and saving them failed with this error.
+    case refused(FileTreeError)
+  }
+
+  /// What stat shows and chmod, chown and utimens change.
+  struct Metadata: Sendable {
+    var permissions: UInt32
+    var owner: UInt32
+    var group: UInt32
+    var modified: Timestamp
+
+    /// A file that is the caller's alone, made now.
+    static func of(_ caller: Caller, permissions: UInt32 = 0o600) -> Metadata {
+      Metadata(permissions: permissions, owner: caller.user, group: caller.group, modified: Clock.time())
+    }
+  }
+
+  /// What the bytes are.
+  enum Role: Sendable {
+    /// A file in the tree: a scratch file, or an object that is not saved yet.
+    case file
+    /// A text that was refused, to be read and removed.
+    case refusedText
+    /// What one handle writes over another file.
+    case edit
+  }
+
+  /// A write to a text that is watched.
+  struct Writing: Sendable {
+    /// Whether the text is complete, or hopeless, since this write.
+    let isDecided: Bool
+    fileprivate let generation: UInt64
+    fileprivate let offset: Int
+    /// What the file was before.
+    fileprivate let size: Int
+    fileprivate let overwritten: [UInt8]
+    fileprivate let text: Text
+  }
+
+  /// What is known of a text that is written from the start to the end.
+  fileprivate struct Text: Sendable {
+    /// Where the writer is; nil if it does not write in order.
+    var position: Int? = 0
+    var outline = JSONOutline()
+  }
+
+  fileprivate struct State {
+    var bytes: ChunkedBytes
+    /// Counts the changes of the bytes.
+    var generation: UInt64 = 0
+    var progress = Progress.clean
+    var text = Text()
+    /// Whether a save was refused, and none was accepted since.
+    var isRefused = false
+    /// The text that was refused last.
+    var refusedText: Int?
+    var metadata: Metadata
+    /// The object that the file became when it was saved.
+    var object: (any SaveTarget)?
+  }
+
+  /// The bytes and the change that they are from.
+  struct Contents {
+    let bytes: [UInt8]
+    fileprivate let generation: UInt64
+  }
+
+  /// What a file takes besides its bytes.
+  private static let overhead = 512
+
+  /// The inode that the kernel knows it by.
+  let inode: InodeNumber
+  let role: Role
+  /// The name that it was made or opened by, for when nothing else has a name any more.
+  let name: [UInt8]
+  private let budget: MemoryBudget
+  private let state: Mutex<State>
+
+  /// A file with `bytes`; nil if the budget has no room for them.
+  init?(
+    _ inode: InodeNumber,
+    _ role: Role,
+    _ name: [UInt8],
+    _ bytes: [UInt8],
+    _ metadata: Metadata,
+    _ budget: MemoryBudget
+  ) {
+    guard budget.take(Self.overhead) else { return nil }
+    guard let bytes = ChunkedBytes(bytes, budget) else {
+      budget.giveBack(Self.overhead)
+      return nil
+    }
+    self.inode = inode
+    self.role = role
+    self.name = name
+    self.budget = budget
+    state = Mutex(State(bytes: bytes, metadata: metadata))
+  }
+
+  deinit { budget.giveBack(state.withLock { $0.bytes.cost } + Self.overhead) }
+
+  /// The number of bytes.
+  var size: Int { state.withLock { $0.bytes.count } }
+
+  var metadata: Metadata { state.withLock { $0.metadata } }
+
+  /// Who made or opened it.
+  var owner: Caller {
+    let metadata = metadata
+    return Caller(user: metadata.owner, group: metadata.group)
+  }
+
+  var progress: Progress { state.withLock { $0.progress } }
+
+  /// Whether a save was refused, and none was accepted since.
+  var isRefused: Bool { state.withLock { $0.isRefused } }
+
+  /// The object that the file became when it was saved; nil for a file that is none yet.
+  var object: (any SaveTarget)? { state.withLock { $0.object } }
+
+  /// Notes the object that the file became.
+  func became(_ object: any SaveTarget) { state.withLock { $0.object = object } }
+
+  /// Changes what stat shows.
+  func update(_ change: (inout Metadata) -> Void) { state.withLock { change(&$0.metadata) } }
+
+  // MARK: reading
+
+  /// Calls `body` with up to `count` bytes from `offset` on.
+  func read<R>(from offset: Int, count: Int, _ body: (RawSpan) -> R) -> R {
+    let found = state.withLock { state in
+      let start = min(max(offset, 0), state.bytes.count)
+      return state.bytes.slice(start..<start + min(max(count, 0), state.bytes.count - start))
+    }
+    return body(found.span.bytes)
+  }
+
+  /// Calls `body` with all bytes, for which there must be room in the budget a second time if they are many.
+  func withContents<R>(_ body: (Contents) throws(FileTreeError) -> R) throws(FileTreeError) -> R {
+    let (size, isOneChunk) = state.withLock { ($0.bytes.count, $0.bytes.isOneChunk) }
+    let room = isOneChunk ? 0 : size
+    guard budget.take(room) else { throw .memoryIsShort }
+    defer { budget.giveBack(room) }
+    return try body(
+      state.withLock { state in
+        // What another thread adds meanwhile is left to the next save.
+        Contents(bytes: state.bytes.copy(0..<min(size, state.bytes.count)), generation: state.generation)
+      }
+    )
+  }
+
+  // MARK: changing
+
+  /// Writes at `offset`, nil for the end; a gap is filled with zeros. If the text `isWatched`, what the write means for
+  /// it is returned.
+  func write(_ bytes: [UInt8], at offset: Int?, isWatched: Bool = false) throws(FileTreeError) -> Writing? {
+    if bytes.isEmpty { return nil }
+    return try state.withLock { state throws(FileTreeError) in
+      let size = state.bytes.count, start = offset ?? size
+      let (end, overflow) = start.addingReportingOverflow(bytes.count)
+      guard start >= 0, !overflow else { throw .refused(.tooLarge, "no file can be that large") }
+      let overwritten = isWatched && start < size ? state.bytes.copy(start..<min(end, size)) : []
+      guard state.bytes.write(bytes, at: start) else { throw .memoryIsShort }
+      let former = (text: state.text, progress: state.progress)
+      state.noteChange()
+      guard isWatched else {
+        state.text.position = nil
+        return nil
+      }
+      let before = state.text.note(bytes, at: start), verdict = state.text.outline.verdict
+      let isWhole = state.text.position == state.bytes.count
+      // What a program writes on although its text was refused, such as a line end, is no text until it is complete.
+      if case .refused = former.progress, isWhole, verdict != .complete { state.progress = former.progress }
+      return Writing(
+        isDecided: isWhole && before != verdict && (verdict == .complete || verdict == .hopeless),
+        generation: state.generation,
+        offset: start,
+        size: size,
+        overwritten: overwritten,
+        text: former.text
+      )
+    }
+  }
+
+  /// Takes a write back whose text is refused, unless something else was written meanwhile.
+  func undo(_ writing: Writing, refused error: FileTreeError) {
+    state.withLock { state in
+      state.isRefused = true
+      guard state.generation == writing.generation else { return }
+      state.bytes.resize(to: writing.size)
+      // The memory is there already.
+      _ = state.bytes.write(writing.overwritten, at: writing.offset)
+      state.generation += 1
+      state.text = writing.text
+      state.progress = .refused(error)
+    }
+  }
+
+  /// Cuts or grows to `size`, which must not be negative.
+  func truncate(to size: Int) {
+    state.withLock { state in
+      state.bytes.resize(to: size)
+      state.noteChange()
+      if size == 0 {
+        state.text = Text()
+        state.progress = .emptied
+      } else if let position = state.text.position, size < position {
+        state.text.position = nil
+      }
+    }
+  }
+
+  /// Exchanges the bytes, which count as written.
+  func replace(_ bytes: [UInt8]) throws(FileTreeError) {
+    try state.withLock { state throws(FileTreeError) in
+      guard let new = ChunkedBytes(bytes, budget) else { throw .memoryIsShort }
+      state.bytes.resize(to: 0)
+      state.bytes = new
+      state.noteChange()
+      state.text.position = nil
+    }
+  }
+
+  /// Watches the text from the end of what is there on, for a handle that only appends.
+  func watchAppending() {
+    state.withLock { state in
+      state.text = Text()
+      _ = state.text.note(state.bytes.copy(0..<state.bytes.count), at: 0)
+    }
+  }
+
+  // MARK: outcomes
+
+  /// Notes that the bytes are where they are to stay.
+  func noteKept() {
+    state.withLock { state in
+      state.isRefused = false
+      state.refusedText = nil
+      state.progress = .clean
+    }
+  }
+
+  /// Notes that `contents` were saved; of no effect on the progress if something else was written meanwhile.
+  func noteSaved(_ contents: Contents) {
+    state.withLock { state in
+      state.isRefused = false
+      state.refusedText = nil
+      if state.generation == contents.generation { state.progress = .clean }
+    }
+  }
+
+  /// Notes that `contents` were refused; likewise.
+  func noteRefused(_ contents: Contents, _ error: FileTreeError) {
+    state.withLock { state in
+      state.isRefused = true
+      if state.generation == contents.generation { state.progress = .refused(error) }
+    }
+  }
+
+  /// Whether a text is another one than that which was refused last; it is from now on.
+  func isNewRefusal(_ bytes: [UInt8]) -> Bool {
+    let hash = bytes.hashValue
+    return state.withLock { state in
+      defer { state.refusedText = hash }
+      return state.refusedText != hash
+    }
+  }
+}
+
+extension MemoryFile.State {
+  fileprivate mutating func noteChange() {
+    generation += 1
+    progress = .written
+    metadata.modified = Clock.time()
+  }
+}
+
+extension MemoryFile.Text {
+  /// Notes what is written at `offset`. Returns what the text was before, from where its writer began.
+  fileprivate mutating func note(_ bytes: [UInt8], at offset: Int) -> JSONOutline.Verdict {
+    if offset == 0 { self = MemoryFile.Text() }
+    let before = outline.verdict
+    guard offset == position else {
+      position = nil
+      return before
+    }
+    position = offset + bytes.count
+    outline.read(bytes.span.bytes)
+    return before
+  }
+}

@@ -1,0 +1,223 @@
+// What lies over the realm's own tree: files in memory by directory and name, objects whose name is set aside, and
+// other names that objects were given.
+//
+// A file in memory has a number that is never used again. When the file is saved as an object, its number goes on to
+// stand for the object as long as the kernel remembers it.
+
+import RealmPages
+import Synchronization
+
+/// The names and numbers of files in memory.
+final class Overlay: Sendable {
+  /// A place in the tree.
+  struct Place: Hashable {
+    let directory: InodeNumber
+    let name: [UInt8]
+  }
+
+  fileprivate struct Directory {
+    var files: [[UInt8]: MemoryFile] = [:]
+    /// Objects whose name was moved to a file.
+    var aside: [ObjKey: InodeNumber] = [:]
+    /// Names by which objects were created, where these have no primary key.
+    var aliases: [[UInt8]: ObjKey] = [:]
+
+    var isEmpty: Bool { files.isEmpty && aside.isEmpty && aliases.isEmpty }
+  }
+
+  fileprivate struct State {
+    var directories: [InodeNumber: Directory] = [:]
+    /// Where each file is that is somewhere in the tree.
+    var places: [InodeNumber: Place] = [:]
+  }
+
+  private let state = Mutex(State())
+  /// Whether there was ever anything, so that a tree that nobody writes to pays nothing.
+  private let isUsed = Atomic<Bool>(false)
+  private let budget: MemoryBudget
+  private let nodes: NodeTable
+
+  /// An overlay whose files share `budget` and have their numbers from `nodes`.
+  init(_ budget: MemoryBudget, _ nodes: NodeTable) {
+    self.budget = budget
+    self.nodes = nodes
+  }
+
+  // MARK: files
+
+  /// Makes a file at `place`, in place of one that is there, and counts one lookup of it if `isKnown`; nil if memory is
+  /// short.
+  func makeFile(
+    at place: Place,
+    _ bytes: [UInt8],
+    _ metadata: MemoryFile.Metadata,
+    role: MemoryFile.Role = .file,
+    isKnown: Bool
+  ) -> MemoryFile? {
+    let inode = nodes.newInode()
+    guard let file = MemoryFile(inode, role, place.name, bytes, metadata, budget) else { return nil }
+    isUsed.store(true, ordering: .releasing)
+    nodes.insert(MemoryNode(file: file))
+    if isKnown { nodes.retain(inode) }
+    state.withLock { state in
+      unlink(place, &state)
+      state.places[inode] = place
+      state.directories[place.directory, default: Directory()].files[place.name] = file
+    }
+    return file
+  }
+
+  /// A file that is nowhere in the tree: what one handle writes over the file `inode`. Nil if memory is short.
+  func detachedFile(
+    _ inode: InodeNumber,
+    _ name: [UInt8],
+    _ bytes: [UInt8],
+    _ metadata: MemoryFile.Metadata
+  ) -> MemoryFile? {
+    MemoryFile(inode, .edit, name, bytes, metadata, budget)
+  }
+
+  /// The file at a place.
+  func file(at place: Place) -> MemoryFile? {
+    if !isUsed.load(ordering: .acquiring) { return nil }
+    return state.withLock { $0.directories[place.directory]?.files[place.name] }
+  }
+
+  /// Where a file is; nil if it was unlinked.
+  func place(of inode: InodeNumber) -> Place? { state.withLock { $0.places[inode] } }
+
+  /// The files of a directory with numbers above `number`, in the order of their numbers.
+  func files(in directory: InodeNumber, after number: UInt64) -> [(name: [UInt8], file: MemoryFile)] {
+    if !isUsed.load(ordering: .acquiring) { return [] }
+    let files = state.withLock { $0.directories[directory]?.files ?? [:] }
+    return files.map { (name: $0.key, file: $0.value) }
+      .filter { $0.file.inode.value > number }
+      .sorted { $0.file.inode.value < $1.file.inode.value }
+  }
+
+  /// All files that are somewhere in the tree.
+  var allFiles: [(place: Place, file: MemoryFile)] {
+    state.withLock { state in
+      state.directories.flatMap { directory, content in
+        content.files.map { (Place(directory: directory, name: $0.key), $0.value) }
+      }
+    }
+  }
+
+  /// Takes a file out of its directory; nil if there is none. Handles on it go on.
+  func unlink(_ place: Place) -> MemoryFile? {
+    if !isUsed.load(ordering: .acquiring) { return nil }
+    return state.withLock { state in unlink(place, &state) }
+  }
+
+  /// Gives a file another place, instead of a file that is there.
+  func move(_ inode: InodeNumber, to place: Place) {
+    state.withLock { state in
+      guard let former = state.places[inode], former != place else { return }
+      unlink(place, &state)
+      let file = state.directories[former.directory]?.files.removeValue(forKey: former.name)
+      state.places[inode] = place
+      state.directories[place.directory, default: Directory()].files[place.name] = file
+    }
+  }
+
+  /// Exchanges the places of two files.
+  func exchange(_ first: InodeNumber, _ second: InodeNumber) {
+    state.withLock { state in
+      guard let a = state.places[first], let b = state.places[second] else { return }
+      let firstFile = state.directories[a.directory]?.files[a.name]
+      let secondFile = state.directories[b.directory]?.files[b.name]
+      state.places[first] = b
+      state.places[second] = a
+      state.directories[a.directory]?.files[a.name] = secondFile
+      state.directories[b.directory]?.files[b.name] = firstFile
+    }
+  }
+
+  /// Makes the number of a file stand for the object that it was saved as.
+  func becomeObject(_ inode: InodeNumber, _ ordinal: TableOrdinal, _ key: ObjKey) {
+    state.withLock { state in
+      if let place = state.places[inode] {
+        unlink(place, &state)
+        // The object has its own name again.
+        state.directories[place.directory]?.aside[key] = nil
+      }
+      nodes.replace(inode, by: ObjectNode(inode, ordinal, key))
+    }
+  }
+
+  @discardableResult
+  private func unlink(_ place: Place, _ state: inout State) -> MemoryFile? {
+    guard let file = state.directories[place.directory]?.files.removeValue(forKey: place.name) else { return nil }
+    state.places[file.inode] = nil
+    // Where a name was moved to a file that is gone, the object has its own name again.
+    for (directory, content) in state.directories where content.aside.values.contains(file.inode) {
+      state.directories[directory]?.aside = content.aside.filter { $0.value != file.inode }
+    }
+    nodes.unpin(file.inode)
+    return file
+  }
+
+  // MARK: objects
+
+  /// Hides an object's own name as long as the file `inode` stays where names are given.
+  func setAside(_ key: ObjKey, in directory: InodeNumber, as inode: InodeNumber) {
+    state.withLock { $0.directories[directory, default: Directory()].aside[key] = inode }
+  }
+
+  /// Shows an object under its own name again.
+  func takeBack(_ key: ObjKey, in directory: InodeNumber) {
+    if !isUsed.load(ordering: .acquiring) { return }
+    state.withLock { $0.directories[directory]?.aside[key] = nil }
+  }
+
+  /// Whether an object's own name is hidden.
+  func isAside(_ key: ObjKey, in directory: InodeNumber) -> Bool {
+    if !isUsed.load(ordering: .acquiring) { return false }
+    return state.withLock { $0.directories[directory]?.aside[key] != nil }
+  }
+
+  /// The objects of a directory whose own names are hidden.
+  func aside(in directory: InodeNumber) -> Set<ObjKey> {
+    if !isUsed.load(ordering: .acquiring) { return [] }
+    return state.withLock { state in state.directories[directory].map { Set($0.aside.keys) } ?? [] }
+  }
+
+  /// Whether a directory has files.
+  func hasFiles(_ directory: InodeNumber) -> Bool {
+    if !isUsed.load(ordering: .acquiring) { return false }
+    return state.withLock { state in state.directories[directory].map { !$0.files.isEmpty } ?? false }
+  }
+
+  /// Remembers the name by which an object was created.
+  func addAlias(_ name: [UInt8], of key: ObjKey, in directory: InodeNumber) {
+    isUsed.store(true, ordering: .releasing)
+    state.withLock { $0.directories[directory, default: Directory()].aliases[name] = key }
+  }
+
+  /// The object that was created by this name.
+  func alias(_ name: [UInt8], in directory: InodeNumber) -> ObjKey? {
+    if !isUsed.load(ordering: .acquiring) { return nil }
+    return state.withLock { $0.directories[directory]?.aliases[name] }
+  }
+
+  /// Forgets a name that leads to no object any more.
+  func removeAlias(_ name: [UInt8], in directory: InodeNumber) {
+    state.withLock { $0.directories[directory]?.aliases[name] = nil }
+  }
+
+  /// Whether a directory has neither files nor hidden objects.
+  func isEmpty(_ directory: InodeNumber) -> Bool {
+    state.withLock { $0.directories[directory].map { $0.files.isEmpty && $0.aside.isEmpty } ?? true }
+  }
+
+  /// Forgets a directory that is gone, with what was in it.
+  func remove(_ directory: InodeNumber) {
+    state.withLock { state in
+      for name in (state.directories[directory]?.files ?? [:]).keys {
+        unlink(Place(directory: directory, name: name), &state)
+      }
+      state.directories[directory] = nil
+    }
+  }
+}

@@ -1,0 +1,96 @@
+// The inodes of everything that is no object: each node has a number of its own, which is never given to another.
+//
+// Invariant: a node stays in the table while the kernel remembers its number (lookups > 0) or something in the tree
+// leads to it (`isPinned`).
+
+import Synchronization
+
+/// Says which node of its kind a node is, so that the same one gets the same number.
+struct NodeIdentity: Hashable, Sendable {
+  private let kind: ObjectIdentifier
+  private let number: UInt64
+  private let name: [UInt8]
+
+  /// The node of type `kind` that `number` and `name` tell from others.
+  init(_ kind: any Node.Type, _ number: UInt64 = 0, _ name: [UInt8] = []) {
+    self.kind = ObjectIdentifier(kind)
+    self.number = number
+    self.name = name
+  }
+}
+
+/// Numbers of nodes, and the nodes that they stand for.
+final class NodeTable: Sendable {
+  fileprivate struct Entry {
+    var node: any Node
+    var identity: NodeIdentity?
+    var lookups: UInt64 = 0
+    var isPinned: Bool
+  }
+
+  fileprivate struct State {
+    var entries: [InodeNumber: Entry] = [:]
+    var numbers: [NodeIdentity: InodeNumber] = [:]
+    var last = InodeNumber.root.value
+  }
+
+  private let state = Mutex(State())
+
+  /// The number of the node `identity`, which is made if it is met for the first time and stays as long as the mount.
+  func inode(of identity: NodeIdentity, _ make: (InodeNumber) -> any Node) -> InodeNumber {
+    state.withLock { state in
+      if let number = state.numbers[identity] { return number }
+      let number = state.next()
+      state.entries[number] = Entry(node: make(number), identity: identity, isPinned: true)
+      state.numbers[identity] = number
+      return number
+    }
+  }
+
+  /// A number that was never used, without a node.
+  func newInode() -> InodeNumber { state.withLock { $0.next() } }
+
+  /// Makes a number stand for a node that something in the tree leads to.
+  func insert(_ node: any Node) {
+    state.withLock { $0.entries[node.inode] = Entry(node: node, isPinned: true) }
+  }
+
+  /// Makes a number that is known stand for another node.
+  func replace(_ inode: InodeNumber, by node: any Node) { state.withLock { $0.entries[inode]?.node = node } }
+
+  /// Nothing in the tree leads to the node any more.
+  func unpin(_ inode: InodeNumber) {
+    state.withLock { state in
+      state.entries[inode]?.isPinned = false
+      state.dropIfUnused(inode)
+    }
+  }
+
+  /// What a number stands for; nil once it is forgotten.
+  func node(_ inode: InodeNumber) -> (any Node)? { state.withLock { $0.entries[inode]?.node } }
+
+  /// Counts a lookup of a node.
+  func retain(_ inode: InodeNumber) { state.withLock { $0.entries[inode]?.lookups += 1 } }
+
+  /// Takes back lookups.
+  func forget(_ inode: InodeNumber, lookups: UInt64) {
+    state.withLock { state in
+      guard let entry = state.entries[inode] else { return }
+      state.entries[inode]?.lookups -= min(lookups, entry.lookups)
+      state.dropIfUnused(inode)
+    }
+  }
+}
+
+extension NodeTable.State {
+  fileprivate mutating func next() -> InodeNumber {
+    last += 1
+    return InodeNumber(last)
+  }
+
+  fileprivate mutating func dropIfUnused(_ inode: InodeNumber) {
+    guard let entry = entries[inode], entry.lookups == 0, !entry.isPinned else { return }
+    entries[inode] = nil
+    if let identity = entry.identity { numbers[identity] = nil }
+  }
+}

@@ -1,0 +1,326 @@
+// A table as a directory: a class in the root, or a table of the SDK's own in `.realm/tables`. Listings stream: each
+// call goes on behind the position it is given, in the newest version, so a listing of any length is complete for all
+// objects that exist from its start to its end, whatever is committed meanwhile.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+import Synchronization
+
+/// The directory of a table.
+struct ClassNode: DirectoryNode {
+  let inode: InodeNumber
+  let ordinal: TableOrdinal
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in view.attributes(of: try view.existing(ordinal)) }
+  }
+
+  func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
+    try tree.read { view throws(FileTreeError) in
+      [try view.existing(ordinal).classAttribute, view.versionAttribute]
+    }
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    var (attributes, newTexts, key) = try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      directory.noteInterest()
+      guard let key = try tree.object(named: name, in: directory), !tree.overlay.isAside(key, in: inode) else {
+        throw .notFound
+      }
+      let (attributes, newTexts) = try ObjectNode.attributes(of: key, in: directory, view, tree)
+      return (attributes, newTexts, key)
+    }
+    tree.texts.insert(newTexts)
+    if attributes.inode.isHashed { attributes.inode = tree.objectInodes.retain(ordinal, key) }
+    return attributes
+  }
+
+  // MARK: changes
+
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+    let isObjectName = try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      try directory.checkIsWritable()
+      return directory.isObjectName(name)
+    }
+    return isObjectName ? NamedObjectTarget(self, name) : nil
+  }
+
+  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    _ = try saveTarget(of: name, tree)
+    guard let key = try visibleObject(name, tree) else { throw .notFound }
+    try tree.delete(key, name, self)
+  }
+
+  /// The object keeps its own name, which is hidden as long as the other one stays.
+  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
+    guard let key = try visibleObject(name, tree) else { throw .notFound }
+    if try tree.saveTarget(of: goal) != nil {
+      throw .refused(
+        .forbidden,
+        "an object is named by its key, which never changes; copy the text to a new name and remove this one"
+      )
+    }
+    let (text, rules, modified) = try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      let attributes = view.attributes(of: tree.number(directory, key), in: directory, size: 0)
+      return (
+        try tree.text(of: key, directory, view), view.rules,
+        Timestamp(seconds: attributes.modifiedSeconds, nanoseconds: attributes.modifiedNanoseconds)
+      )
+    }
+    let metadata = MemoryFile.Metadata(
+      permissions: rules.filePermissions,
+      owner: rules.owner,
+      group: rules.group,
+      modified: modified
+    )
+    guard let file = tree.overlay.makeFile(at: goal, text, metadata, isKnown: false) else { throw .memoryIsShort }
+    tree.overlay.setAside(key, in: inode, as: file.inode)
+    tree.staleNames.add(goal)
+  }
+
+  /// The object takes the text of the file, and the file that of the object.
+  func exchange(
+    _ name: [UInt8],
+    with file: MemoryFile,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    guard let key = try visibleObject(name, tree) else { throw .notFound }
+    let former = try tree.read { view throws(FileTreeError) in
+      try tree.text(of: key, try view.existing(ordinal), view)
+    }
+    try file.withContents { contents throws(FileTreeError) in
+      let request = SaveRequest(contents.bytes, by: caller, name: name)
+      _ = try tree.save(request, as: ObjectTarget(ordinal, key))
+    }
+    try file.replace(former)
+  }
+
+  func takeBack(_ name: [UInt8], _ tree: TreeContext) { tree.takeBack(name, self) }
+
+  /// The object of a name that is not set aside.
+  private func visibleObject(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> ObjKey? {
+    try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      guard let key = try tree.object(named: name, in: directory) else { return nil }
+      return tree.overlay.isAside(key, in: inode) ? nil : key
+    }
+  }
+
+  // MARK: listing
+
+  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
+    let interest = try tree.read { view throws(FileTreeError) in try view.existing(ordinal).interest }
+    return DirectoryStream(self, budget: tree.listingBudget, interest: interest)
+  }
+
+  /// What one call gathers and what becomes valid only with it.
+  private struct Batch {
+    var newTexts: [TextCache.Item] = []
+    /// References of hashed inodes, to be taken back if the batch is thrown away.
+    var references: [InodeNumber] = []
+    var count = 0
+    var withAttributes = 0
+    var lastKey = ObjKey.none
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    var state = stream.state.withLock { $0 }
+    var batch = Batch()
+    do {
+      try tree.read { view throws(FileTreeError) in
+        undo(&batch, tree)
+        let directory = try view.existing(ordinal)
+        if state.interest != directory.interest {
+          state.interest = directory.interest
+          state.budget = tree.listingBudget
+        }
+        var lister = Lister(tree: tree, view: view, directory: directory, budget: attributes ? state.budget : 0)
+        let parent = directory.place == .tables ? TablesDirectoryNode.inode(tree) : InodeNumber.root
+        var listing = ShortListing(of: inode, in: parent, from: position, into: &sink)
+        if listing.isFull { return }
+        if DirectoryStream.Position.memory(position) == nil {
+          let key = DirectoryStream.Position.key(position, state)
+          guard try lister.list(after: key, into: &sink, &batch) else { return }
+        }
+        listing.addFiles(tree.overlay, to: &sink)
+      }
+    } catch {
+      undo(&batch, tree)
+      sink.reset()
+      tree.damageLog.note(error)
+      throw error
+    }
+    tree.texts.insert(batch.newTexts)
+    state.budget -= batch.withAttributes
+    if batch.lastKey > DirectoryStream.Position.lastSpelledKey { state.lastKey = batch.lastKey }
+    stream.state.withLock { [state] in $0 = state }
+  }
+
+  private func undo(_ batch: inout Batch, _ tree: TreeContext) {
+    for inode in batch.references { tree.forget(inode, lookups: 1) }
+    batch = Batch()
+  }
+
+  /// The loop over the objects of one table.
+  private struct Lister {
+    let tree: TreeContext
+    let view: VersionView
+    let directory: TableDirectory
+    var budget: Int
+    /// Objects whose names are not listed.
+    private let aside: Set<ObjKey>
+
+    init(tree: TreeContext, view: VersionView, directory: TableDirectory, budget: Int) {
+      self.tree = tree
+      self.view = view
+      self.directory = directory
+      self.budget = budget
+      aside = tree.overlay.aside(in: directory.inode)
+    }
+
+    /// Whether the end was reached.
+    mutating func list<Sink: DirectorySink>(
+      after key: ObjKey,
+      into sink: inout Sink,
+      _ batch: inout Batch
+    ) throws(FileTreeError) -> Bool {
+      do {
+        return try view.contexts.lend { context throws(FormatError) in
+          let cursor = ObjectCursor(directory.table)
+          var exists = try cursor.seek(after: key)
+          while exists {
+            if aside.isEmpty || !aside.contains(cursor.key) {
+              guard try add(cursor, context, to: &sink, &batch) else { return false }
+            }
+            exists = try cursor.next()
+          }
+          return true
+        }
+      } catch {
+        // What came before the damage is good; the next call meets the damage first.
+        if batch.count == 0 { throw .damaged(directory.shownName, error) }
+        return false
+      }
+    }
+
+    /// Adds the object that `cursor` stands on; false if it does not fit.
+    @inline(__always)
+    private mutating func add<Sink: DirectorySink>(
+      _ cursor: ObjectCursor,
+      _ context: RenderContext,
+      to sink: inout Sink,
+      _ batch: inout Batch
+    ) throws(FormatError) -> Bool {
+      try directory.name(of: cursor, into: context.name)
+      context.name.append(0)
+      let key = cursor.key
+      var inode = tree.number(directory, key)
+      var attributes: FileAttributes?
+      if budget > 0, let size = size(of: inode, cursor, context, &batch) {
+        attributes = view.attributes(of: inode, in: directory, size: size)
+        if inode.isHashed {
+          inode = tree.objectInodes.retain(directory.ordinal, key)
+          attributes?.inode = inode
+          batch.references.append(inode)
+        }
+      }
+      let name = context.name.unsafeBytes
+      let fits = sink.add(
+        name.bytes.extracting(droppingLast: 1),
+        inode,
+        .file,
+        attributes,
+        next: DirectoryStream.Position.after(key)
+      )
+      guard fits else {
+        if attributes != nil, inode.isHashed, let reference = batch.references.popLast() {
+          tree.forget(reference, lookups: 1)
+        }
+        return false
+      }
+      batch.count += 1
+      batch.lastKey = key
+      if attributes != nil {
+        budget -= 1
+        batch.withAttributes += 1
+      }
+      return true
+    }
+
+    /// The size of the text; nil if the object is damaged. The text is remembered even if its entry does not fit,
+    /// because then it is the first of the next batch.
+    @inline(__always)
+    private func size(
+      of inode: InodeNumber,
+      _ cursor: ObjectCursor,
+      _ context: RenderContext,
+      _ batch: inout Batch
+    ) -> Int? {
+      let generation = directory.stamp.generation
+      if let size = tree.texts.size(of: inode, generation) { return size }
+      do {
+        let text = try context.render(cursor)
+        batch.newTexts.append(TextCache.Item(inode: inode, generation: generation, text: text))
+        return text.count
+      } catch {
+        return nil  // `open` tells the reason when the object is asked for.
+      }
+    }
+  }
+}
+
+extension TableDirectory {
+  /// Which class it is, as an extended attribute.
+  var classAttribute: ExtendedAttribute {
+    ExtendedAttribute(name: "user.realm.class", value: table.className ?? table.name)
+  }
+
+  /// Refuses tables whose objects are not changed by file.
+  func checkIsWritable() throws(FileTreeError) {
+    if place != .root { throw .refused(.forbidden, "\(shownName): tables of the SDK's own are not changed") }
+    if table.kind != .topLevel {
+      throw .refused(.forbidden, "\(shownName): objects of an asymmetric class cannot be changed")
+    }
+  }
+
+  /// Whether a file of this name is an object when it is saved.
+  func isObjectName(_ name: [UInt8]) -> Bool {
+    if NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type) != nil { return true }
+    // Any name will do for an object that has none of its own, but not those of editors' files.
+    return table.primaryKey == nil && NameEscaping.isPlainJSON(name)
+  }
+}
+
+extension VersionView {
+  /// The version that is shown, as an extended attribute.
+  var versionAttribute: ExtendedAttribute {
+    ExtendedAttribute(name: "user.realm.version", value: String(snapshot.version))
+  }
+
+  /// The attributes of a table's directory.
+  func attributes(of directory: TableDirectory) -> FileAttributes {
+    rules.directory(directory.inode, subdirectories: 0, directory.stamp.touched)
+  }
+}
+
+extension NameEscaping {
+  /// Whether a name ends in `.json` and is not one of an editor's own files.
+  static func isPlainJSON(_ name: [UInt8]) -> Bool {
+    let suffix = Array(suffix.utf8)
+    guard let first = name.first, name.count > suffix.count, name.suffix(suffix.count) == suffix[...] else {
+      return false
+    }
+    return first != UInt8(ascii: ".") && first != UInt8(ascii: "#")
+  }
+}

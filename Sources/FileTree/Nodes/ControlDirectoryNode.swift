@@ -1,0 +1,108 @@
+// `.realm`: what is told about the realm itself. Its files are made when they are asked for, once a version, so their
+// sizes are exact too. A further file or directory is one line in `entries`.
+
+import RealmJSON
+import RealmPages
+
+/// The directory `.realm`.
+struct ControlDirectoryNode: DirectoryNode {
+  let inode: InodeNumber
+  let name = Array(".realm".utf8)
+
+  /// An entry of the directory.
+  private struct Entry {
+    let name: StaticString
+    var kind = NodeKind.file
+    /// Whether only a tree that can be changed has it.
+    var needsWriter = false
+    let make: @Sendable (InodeNumber) -> any Node
+  }
+
+  /// The entries, in the order in which they are listed.
+  private static let entries: [Entry] = [
+    Entry(name: "README") { ControlFileNode($0, "README", ControlTexts.readme) },
+    Entry(name: "version") { ControlFileNode($0, "version", ControlTexts.version) },
+    Entry(name: "info.json") { ControlFileNode($0, "info.json", ControlTexts.info) },
+    // Statistics cost a walk through the file, which a listing does not need.
+    Entry(name: "stats.json") { ControlFileNode($0, "stats.json", ControlTexts.statistics, isCheap: false) },
+    Entry(name: "schema.json") {
+      ControlFileNode($0, "schema.json", ControlTexts.schema, target: SchemaTarget())
+    },
+    Entry(name: "schema", kind: .directory) { SchemaDirectoryNode(inode: $0) },
+    Entry(name: "tables", kind: .directory) { TablesDirectoryNode(inode: $0) },
+    Entry(name: "errors", needsWriter: true) { ControlFileNode($0, "errors", ControlTexts.errors, isSteady: false) },
+    Entry(name: "rejected", kind: .directory, needsWriter: true) { RejectedDirectoryNode(inode: $0) },
+    Entry(name: "compact", needsWriter: true) {
+      ControlFileNode($0, "compact", ControlTexts.compact, target: CompactTarget())
+    },
+  ]
+
+  /// The number of the entry called `name`.
+  static func inode(of name: StaticString, _ tree: TreeContext) -> InodeNumber {
+    guard let entry = entries.first(where: { $0.name.description == name.description }) else { return .root }
+    return inode(of: entry, tree)
+  }
+
+  private static func inode(of entry: Entry, _ tree: TreeContext) -> InodeNumber {
+    tree.nodes.inode(of: NodeIdentity(Self.self, 1, Array(entry.name.description.utf8)), entry.make)
+  }
+
+  private func entries(_ tree: TreeContext) -> [Entry] {
+    Self.entries.filter { !$0.needsWriter || tree.saver != nil }
+  }
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let subdirectories = entries(tree).count { $0.kind == .directory }
+    return try tree.read { view in view.rules.directory(inode, subdirectories: subdirectories, view.modified) }
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    guard let entry = entries(tree).first(where: { $0.name.description.utf8.elementsEqual(name) }) else {
+      throw .notFound
+    }
+    return try tree.node(Self.inode(of: entry, tree)).attributes(tree)
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    var listing = ShortListing(of: inode, in: .root, from: position, into: &sink)
+    for (index, entry) in entries(tree).enumerated() {
+      let inode = Self.inode(of: entry, tree)
+      let node = try tree.node(inode)
+      try listing.add(entry.name.description.utf8, inode, entry.kind, index: index, to: &sink) {
+        () throws(FileTreeError) in
+        if !attributes { return nil }
+        if let file = node as? ControlFileNode, !file.isCheap { return nil }
+        return try node.attributes(tree)
+      }
+    }
+    listing.addFiles(tree.overlay, to: &sink)
+  }
+
+  // MARK: changes
+
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+    guard let entry = Self.entries.first(where: { $0.name.description.utf8.elementsEqual(name) }) else { return nil }
+    return (try tree.node(Self.inode(of: entry, tree)) as? ControlFileNode)?.target
+  }
+
+  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    guard try tree.hasEntry(name, self) else { throw .notFound }
+    throw .refused(.forbidden, "files of .realm cannot be removed")
+  }
+
+  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
+    guard try tree.hasEntry(name, self) else { throw .notFound }
+    throw .refused(.forbidden, "classes and the files of .realm are not renamed")
+  }
+
+  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    guard try tree.hasEntry(name, self) else { throw .notFound }
+    throw .refused(.forbidden, "directories of .realm cannot be removed")
+  }
+}

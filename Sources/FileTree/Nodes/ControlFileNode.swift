@@ -1,0 +1,98 @@
+// A file of `.realm` whose text is computed. Some can be written, which changes the realm.
+
+import RealmPages
+import Synchronization
+
+/// A computed file.
+struct ControlFileNode: FileNode {
+  /// Makes the text for a version.
+  typealias Text = @Sendable (VersionView, TreeContext) throws(FileTreeError) -> [UInt8]
+
+  let inode: InodeNumber
+  let name: StaticString
+  /// What saving the file changes; nil for a file that is only read.
+  let target: (any SaveTarget)?
+  /// Whether the text can be made for a mere listing.
+  let isCheap: Bool
+  /// Whether the text is the same as long as the version is.
+  private let isSteady: Bool
+  private let text: Text
+
+  init(
+    _ inode: InodeNumber,
+    _ name: StaticString,
+    _ text: @escaping Text,
+    target: (any SaveTarget)? = nil,
+    isCheap: Bool = true,
+    isSteady: Bool = true
+  ) {
+    self.inode = inode
+    self.name = name
+    self.target = target
+    self.isCheap = isCheap
+    self.isSteady = isSteady
+    self.text = text
+  }
+
+  private func text(_ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
+    if !isSteady { return try text(view, tree) }
+    return try view.controlText(inode) { () throws(FileTreeError) in try text(view, tree) }
+  }
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      var attributes = view.rules.file(inode, size: try text(view, tree).count, view.modified)
+      attributes.isCacheable = isSteady
+      return attributes
+    }
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { target?.shownPlace(tree)?.path }
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    try tree.openComputed(self, access, by: caller, target, because: ".realm/\(name) is computed") {
+      view throws(FileTreeError) in
+      try text(view, tree)
+    }
+  }
+
+  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
+    var access = OpenAccess()
+    access.writes = true
+    try tree.resize(try open(access, by: caller, tree), to: size, by: caller)
+  }
+}
+
+extension TreeContext {
+  /// Opens a file whose text is computed: for reading, or for writing what saves to `target`.
+  ///
+  /// Such files differ from version to version and are rarely read, so the kernel does not cache them.
+  func openComputed(
+    _ node: some FileNode,
+    _ access: OpenAccess,
+    by caller: Caller,
+    _ target: (any SaveTarget)?,
+    because reason: String,
+    _ text: (VersionView) throws(FileTreeError) -> [UInt8]
+  ) throws(FileTreeError) -> OpenFile {
+    if access.writes || access.truncates {
+      guard saver != nil else { throw .readOnly }
+      guard let target else { throw .refused(.forbidden, reason) }
+      return try openEdit(of: node.inode, [], target, access, by: caller) { () throws(FileTreeError) in try read(text) }
+    }
+    return OpenFile(node.inode, OpenFiles.Decision(caching: .bypass), text: try read(text))
+  }
+}
+
+extension VersionView {
+  /// The control text of `inode`, made at the first call.
+  func controlText(
+    _ inode: InodeNumber,
+    _ make: () throws(FileTreeError) -> [UInt8]
+  ) throws(FileTreeError) -> [UInt8] {
+    if let text = controlTexts.withLock({ $0[inode] }) { return text }
+    let text = try make()
+    controlTexts.withLock { $0[inode] = text }
+    return text
+  }
+}

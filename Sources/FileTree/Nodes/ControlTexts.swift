@@ -1,0 +1,150 @@
+// What the files of `.realm` say.
+
+import RealmJSON
+import RealmPages
+import Synchronization
+
+/// The texts of control files, as functions of a version.
+enum ControlTexts {
+  static func readme(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
+    let version = tree.options.productVersion
+    let text = """
+      This directory tells about the Realm database that is mounted here\(version.isEmpty
+      ? "" : " (realmfs \(version))").
+
+        version             the number of the version that is shown; each commit adds 1
+        info.json           the file, its format, and the classes with the number of their objects
+        stats.json          bytes per class, and free bytes in the file
+        schema.json         the whole schema
+        schema/CLASS.json   the schema of one class
+        tables/             tables that are not classes, by object key
+      \(tree.saver != nil
+      ? """
+        errors              the last refused changes, one JSON object a line
+        rejected/           the refused texts, to be mended and saved again
+        compact             write 1 to make the file as small as its content
+
+      schema.json and the files of schema/ can be written, which changes the schema; the rest is read-only.
+
+      """
+      : """
+
+      Everything here is read-only.
+
+      """)
+      """
+    return Array(text.utf8)
+  }
+
+  static func version(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
+    Array("\(view.snapshot.version)\n".utf8)
+  }
+
+  /// What the file says that is there to be written to.
+  static func compact(_ view: VersionView, _ tree: TreeContext) -> [UInt8] { Array("0\n".utf8) }
+
+  static func errors(_ view: VersionView, _ tree: TreeContext) -> [UInt8] { tree.refusals.text }
+
+  static func schema(_ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
+    try rendered("schema") { out throws(RenderError) in try SchemaRenderer.render(view.snapshot, into: out) }
+  }
+
+  /// What `render` writes; `place` names it where it is damaged.
+  static func rendered(
+    _ place: String,
+    _ render: (OutputBuffer) throws(RenderError) -> Void
+  ) throws(FileTreeError) -> [UInt8] {
+    let out = OutputBuffer()
+    do { try render(out) } catch { throw .damaged(place: place, problem: error.description) }
+    return out.bytes
+  }
+
+  static func info(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
+    let snapshot = view.snapshot, realm = tree.realm
+    let path = realm.configuration.path
+    let classes = view.directories.compactMap { directory -> (String, JSONValue)? in
+      guard let name = directory.table.className else { return nil }
+      if directory.table.damage != nil { return (name, .object([("damaged", .bool(true))])) }
+      let facts: [(String, JSONValue)] = [
+        ("kind", .string(directory.table.kind.name)), ("objects", .number(directory.table.objectCount)),
+      ]
+      return (name, .object(facts))
+    }
+    let facts: [(String, JSONValue)] = [
+      ("path", .string(String(path.split(separator: "/").last ?? ""))),
+      ("fileFormat", .number(snapshot.fileFormat)),
+      ("version", .number(Int(snapshot.version))),
+      ("logicalSize", .number(snapshot.logicalSize)),
+      ("fileSize", .number(view.fileSize)),
+      ("history", .string(history(snapshot.historyType))),
+      ("encrypted", .bool(realm.configuration.encryptionKey != nil)),
+      ("classes", .object(classes)),
+    ]
+    return Array(JSONValue.object(facts).text.utf8)
+  }
+
+  static func statistics(_ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
+    let free: Int
+    do { free = try view.snapshot.freeBytes() } catch { throw .damaged("free list", error) }
+    var classes: [(String, JSONValue)] = [], tables: [(String, JSONValue)] = []
+    for directory in view.directories {
+      let facts = try statistics(of: directory, view, tree.statistics)
+      if let name = directory.table.className {
+        classes.append((name, facts))
+      } else {
+        tables.append((directory.table.name, facts))
+      }
+    }
+    let facts: [(String, JSONValue)] = [
+      ("version", .number(Int(view.snapshot.version))),
+      ("logicalSize", .number(view.snapshot.logicalSize)),
+      ("freeBytes", .number(free)),
+      ("classes", .object(classes)),
+      ("tables", .object(tables)),
+    ]
+    return Array(JSONValue.object(facts).text.utf8)
+  }
+
+  private static func statistics(
+    of directory: TableDirectory,
+    _ view: VersionView,
+    _ memory: StatisticsMemory
+  ) throws(FileTreeError) -> JSONValue {
+    if directory.table.damage != nil { return .object([("damaged", .bool(true))]) }
+    let bytes = try memory.bytes(of: directory, view.snapshot)
+    return .object([("objects", .number(directory.table.objectCount)), ("bytes", .number(bytes))])
+  }
+
+  private static func history(_ type: Int) -> String {
+    switch type {
+    case 0: "none"
+    case 2: "in-realm"
+    case 3: "sync-client"
+    case 4: "sync-server"
+    default: String(type)
+    }
+  }
+}
+
+/// The bytes of tables that were counted, so that counting goes on where a commit interrupted it.
+final class StatisticsMemory: Sendable {
+  private struct Known {
+    let contentVersion: UInt64
+    let bytes: Int
+  }
+
+  private let known = Mutex<[TableOrdinal: Known]>([:])
+
+  /// The bytes of all nodes of a table. O(size of the table) unless it did not change since the last call.
+  func bytes(of directory: TableDirectory, _ snapshot: Snapshot) throws(FileTreeError) -> Int {
+    let version = directory.table.contentVersion
+    if let known = known.withLock({ $0[directory.ordinal] }), known.contentVersion == version { return known.bytes }
+    do {
+      let bytes = try snapshot.storedBytes(of: directory.table.key)
+      known.withLock { $0[directory.ordinal] = Known(contentVersion: version, bytes: bytes) }
+      return bytes
+    } catch {
+      throw .damaged(directory.shownName, error)
+    }
+  }
+}

@@ -1,0 +1,42 @@
+// A file in memory: a scratch file, or a file on its way to become an object, which it becomes when it is saved. From
+// then on its number stands for the object.
+
+import RealmPages
+
+/// A file whose bytes are in memory.
+struct MemoryNode: FileNode {
+  let file: MemoryFile
+  var inode: InodeNumber { file.inode }
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let links: UInt32 = tree.overlay.place(of: inode) == nil ? 0 : 1
+    return try tree.read { view in view.rules.file(file, links: links) }
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    guard let place = tree.overlay.place(of: inode) else { return nil }
+    let name = String(decoding: place.name, as: UTF8.self)
+    return try tree.node(place.directory).shownPath(tree).map { $0 + "/" + name } ?? name
+  }
+
+  func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) {
+    file.update { metadata in
+      metadata.permissions = change.permissions ?? metadata.permissions
+      metadata.owner = change.owner ?? metadata.owner
+      metadata.group = change.group ?? metadata.group
+    }
+  }
+
+  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { file.update { $0.modified = time } }
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    if access.writes || access.truncates, file.role == .refusedText {
+      throw .refused(.forbidden, "a refused text can be read and removed; save it under its own name")
+    }
+    if access.truncates { file.truncate(to: 0) }
+    tree.openFiles.open(inode, OpenFiles.Edit(memory: file, target: nil))
+    return OpenFile(inode, file, nil, access, isWatched: try tree.target(nil, of: file) != nil)
+  }
+
+  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { file.truncate(to: size) }
+}

@@ -1,0 +1,178 @@
+// What an inode stands for. Each kind of file or directory is one type in a file of this folder; what it does not do is
+// refused by the defaults here, with the errno that POSIX gives. A new kind needs nothing but its file and one line in
+// the directory that makes it.
+//
+// Nodes hold nothing of the realm: they name what they show, and read it in the newest version at each call.
+
+import RealmPages
+
+/// An extended attribute and its value.
+struct ExtendedAttribute {
+  let name: String
+  let value: String
+}
+
+/// What an inode stands for, with all that the kernel can ask of it.
+protocol Node: Sendable {
+  /// The number that the kernel knows it by.
+  var inode: InodeNumber { get }
+
+  /// What stat shows.
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes
+  /// The extended attributes that tell about the realm.
+  func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute]
+  /// The path under which its refusals are noted; nil if nothing of it is ever refused.
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String?
+  /// Changes owner and mode.
+  func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError)
+  /// Sets the time of the last change, if the node has one of its own.
+  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError)
+
+  // Directories.
+
+  /// The attributes of the entry called `name`. The kernel then knows its inode.
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes
+  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream
+  /// Gives entries from `position` on to `sink` until it is full.
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError)
+  /// What a file of this name changes when it is saved; nil for a scratch file. Throws where no file can be made.
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)?
+  /// Removes an entry that is no file in memory.
+  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError)
+  /// Gives an entry that is no file in memory another name, in a directory that takes files.
+  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError)
+  /// Exchanges an entry of a directory with a file in memory.
+  func exchange(
+    _ name: [UInt8],
+    with file: MemoryFile,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError)
+  /// What was to become the entry `name` was refused, or removed after that: what was removed to make room comes back.
+  func takeBack(_ name: [UInt8], _ tree: TreeContext)
+  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError)
+  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError)
+
+  // Files.
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile
+  /// Sets the size of a file that no handle is given for.
+  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
+
+  // Symbolic links.
+
+  func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8]
+}
+
+/// A node that holds others.
+protocol DirectoryNode: Node {}
+
+/// A node that has a text.
+protocol FileNode: Node {}
+
+/// A node that names another by its path.
+protocol SymbolicLinkNode: Node {}
+
+extension Node {
+  func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] { [] }
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { nil }
+
+  func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) {
+    let present = try attributes(tree)
+    if change.permissions ?? present.permissions != present.permissions
+      || change.owner ?? present.owner != present.owner || change.group ?? present.group != present.group
+    {
+      throw .refused(.forbidden, "owner and mode are those of the realm file; mount with uid=, gid=, umask= for others")
+    }
+  }
+
+  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) {
+    // Directories and computed files have the time of the last commit.
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes { throw .notADirectory }
+  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream { throw .notADirectory }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    throw .notADirectory
+  }
+
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+    throw .notADirectory
+  }
+
+  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .notADirectory }
+
+  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
+    throw .notADirectory
+  }
+
+  func exchange(
+    _ name: [UInt8],
+    with file: MemoryFile,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    throw .notADirectory
+  }
+
+  func takeBack(_ name: [UInt8], _ tree: TreeContext) {}
+
+  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .notADirectory }
+  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .notADirectory }
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    throw .isADirectory
+  }
+  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .isADirectory }
+  func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
+    throw .refused(.invalid, "not a symbolic link")
+  }
+}
+
+extension DirectoryNode {
+  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream { DirectoryStream(self) }
+
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+    throw .refused(.forbidden, "this directory takes no files")
+  }
+
+  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    guard try tree.hasEntry(name, self) else { throw .notFound }
+    throw .refused(.forbidden, "its entries follow from something else and cannot be removed")
+  }
+
+  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
+    guard try tree.hasEntry(name, self) else { throw .notFound }
+    throw .refused(.forbidden, "its entries follow from something else and cannot be renamed")
+  }
+
+  func exchange(
+    _ name: [UInt8],
+    with file: MemoryFile,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    throw .refused(.forbidden, "only objects and files in memory exchange their names")
+  }
+
+  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    throw .refused(.forbidden, "directories are classes, and only the top one holds these")
+  }
+
+  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    guard try tree.hasEntry(name, self) else { throw .notFound }
+    throw .refused(.forbidden, "this directory cannot be removed")
+  }
+}

@@ -1,0 +1,150 @@
+// An object as a file: its text is the object as JSON, saving it is a patch. The number of an object holds its table
+// and key, so these nodes are made for each call and cost no memory.
+
+import RealmNames
+import RealmPages
+import Threads
+
+/// The file of an object.
+struct ObjectNode: FileNode {
+  /// The object's own number, or that of the file in memory that became the object.
+  let inode: InodeNumber
+  private let key: ObjKey
+  private let ordinal: TableOrdinal
+
+  /// For how long after a change of its table a text counts as live. Longer than the kernel remembers attributes.
+  private static let liveTime = Duration.seconds(30)
+
+  init(_ inode: InodeNumber, _ ordinal: TableOrdinal, _ key: ObjKey) {
+    self.inode = inode
+    self.ordinal = ordinal
+    self.key = key
+  }
+
+  // MARK: attributes
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    do {
+      return try presentAttributes(tree)
+    } catch .stale {
+      // Like a file that was unlinked while it is open.
+      guard let size = tree.openFiles.size(of: inode) else { throw .stale }
+      return try tree.read { view in view.rules.file(inode, size: size, view.modified, links: 0) }
+    }
+  }
+
+  private func presentAttributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    var (attributes, newTexts) = try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      directory.noteInterest()
+      return try ObjectNode.attributes(of: key, in: directory, view, tree)
+    }
+    tree.texts.insert(newTexts)
+    if tree.saver != nil, let size = tree.openFiles.writtenSize(of: attributes.inode) {
+      attributes.size = size
+      attributes.isCacheable = false
+    }
+    if attributes.inode != inode { attributes.isCacheable = false }
+    return attributes
+  }
+
+  /// The attributes of an object of a view, and texts to remember if the view could be trusted.
+  static func attributes(
+    of key: ObjKey,
+    in directory: TableDirectory,
+    _ view: VersionView,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> (FileAttributes, [TextCache.Item]) {
+    let inode = tree.number(directory, key), generation = directory.stamp.generation
+    if let size = tree.texts.size(of: inode, generation) {
+      return (view.attributes(of: inode, in: directory, size: size), [])
+    }
+    do {
+      let text = try tree.text(of: key, directory, view)
+      let item = TextCache.Item(inode: inode, generation: generation, text: text)
+      return (view.attributes(of: inode, in: directory, size: text.count), [item])
+    } catch .damaged {
+      // `open` tells what is wrong.
+      return (view.attributes(of: inode, in: directory, size: 0), [])
+    }
+  }
+
+  func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
+    try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      let exists: Bool
+      do throws(FormatError) { exists = try directory.table.contains(key) } catch {
+        throw .damaged(directory.shownName, error)
+      }
+      guard exists else { throw .stale }
+      return [
+        directory.classAttribute, ExtendedAttribute(name: "user.realm.key", value: String(key.value)),
+        view.versionAttribute,
+      ]
+    }
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    ObjectTarget(ordinal, key).shownPlace(tree)?.path
+  }
+
+  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) {
+    let (number, version) = try tree.read { view throws(FileTreeError) in
+      (tree.number(try view.existing(ordinal), key), view.snapshot.version)
+    }
+    tree.views.objectTimes.set(time, of: number, version: version)
+  }
+
+  // MARK: opening
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    guard access.writes || access.truncates else {
+      do {
+        return try openForReading(tree)
+      } catch {
+        tree.damageLog.note(error)
+        throw error
+      }
+    }
+    guard tree.saver != nil else { throw .readOnly }
+    // The file that became an object goes by another number.
+    let (shared, name) = try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      try directory.checkIsWritable()
+      return (tree.number(directory, key), try tree.name(of: key, in: directory))
+    }
+    let target = ObjectTarget(ordinal, key)
+    return try tree.openEdit(of: shared, name, target, access, by: caller) { () throws(FileTreeError) in
+      let file = try open(OpenAccess(), by: caller, tree)
+      if file.maySeedPageCache { tree.openFiles.seeded(file) }
+      defer { tree.release(file) }
+      guard case .text(let text) = file.content else { return [] }
+      return text
+    }
+  }
+
+  private func openForReading(_ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    let (inode, text, stamp, isNew) = try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      directory.noteInterest()
+      let stamp = directory.stamp
+      let inode = tree.number(directory, key)
+      if let text = tree.texts.find(inode, stamp.generation)?.text { return (inode, text, stamp, false) }
+      return (inode, try tree.text(of: key, directory, view), stamp, true)
+    }
+    if isNew { tree.texts.insert([TextCache.Item(inode: inode, generation: stamp.generation, text: text)]) }
+    return OpenFile(inode, tree.openFiles.open(inode, text, Self.liveliness(stamp)), text: text)
+  }
+
+  private static func liveliness(_ stamp: ChangeStamp) -> OpenFiles.Liveliness {
+    guard let noticed = stamp.noticed else { return .unchanged }
+    return MonotonicTime.now < noticed.advanced(by: liveTime) ? .live : .quiet
+  }
+
+  /// The object takes the text that the new size leaves, if it is one; a size of 0 changes nothing, as O_TRUNC does.
+  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
+    var access = OpenAccess()
+    access.writes = true
+    try tree.resize(try open(access, by: caller, tree), to: size, by: caller)
+  }
+}

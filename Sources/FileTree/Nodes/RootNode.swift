@@ -1,0 +1,115 @@
+// The root: a directory for each class that the mount shows, and `.realm`.
+
+import Glibc
+import RealmNames
+import RealmPages
+
+/// The directory that is mounted.
+struct RootNode: DirectoryNode {
+  let inode = InodeNumber.root
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view in view.rules.directory(inode, subdirectories: view.rootDirectoryCount, view.modified) }
+  }
+
+  func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
+    try tree.read { view in
+      [view.versionAttribute, ExtendedAttribute(name: FileTree.processAttribute, value: String(getpid()))]
+    }
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let control = tree.control
+    if name == control.name { return try control.attributes(tree) }
+    return try tree.read { view throws(FileTreeError) in
+      guard let directory = view.rootDirectory(name) else { throw .notFound }
+      return view.attributes(of: directory)
+    }
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    let control = tree.control
+    try tree.read { view throws(FileTreeError) in
+      var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
+      if tree.options.showControl {
+        try listing.add(control.name, control.inode, .directory, index: 0, to: &sink) { () throws(FileTreeError) in
+          attributes ? try control.attributes(tree) : nil
+        }
+      }
+      for directory in view.directories where directory.place == .root {
+        try listing.add(directory.name, directory.inode, .directory, index: 1 + Int(directory.ordinal), to: &sink) {
+          attributes ? view.attributes(of: directory) : nil
+        }
+      }
+      listing.addFiles(tree.overlay, to: &sink)
+    }
+  }
+
+  // MARK: changes
+
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? { nil }
+
+  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    throw try tree.hasEntry(name, self) ? .isADirectory : .notFound
+  }
+
+  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
+    guard try tree.hasEntry(name, self) else { throw .notFound }
+    throw .refused(.forbidden, "classes and the files of .realm are not renamed")
+  }
+
+  /// Adds a class.
+  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
+    guard let className = NameEscaping.className(ofDirectory: name.span.bytes) else {
+      throw .refused(.invalid, "no class can have this name: a leading dot and some characters are written as %XX")
+    }
+    try tree.changeSchema("mkdir", String(decoding: name, as: UTF8.self)) { transaction throws(FileTreeError) in
+      do throws(TransactionError) {
+        if try transaction.tableKey(named: Table.classPrefix + className) == nil {
+          _ = try transaction.addTable(Table.classPrefix + className)
+          return Effect(touched: nil)
+        }
+      } catch {
+        if error.reason == .overLimit { throw .refused(.nameTooLong, error.description) }
+        throw FileTreeError(error)
+      }
+      throw .refused(.exists, "exists already")
+    }
+  }
+
+  /// Removes a class that has no objects.
+  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    if name == tree.control.name { throw .refused(.forbidden, ".realm cannot be removed") }
+    if tree.overlay.file(at: Overlay.Place(directory: inode, name: name)) != nil { throw .notADirectory }
+    let directory = try tree.read { view throws(FileTreeError) in
+      guard let directory = view.rootDirectory(name) else { throw .notFound }
+      return directory
+    }
+    if directory.table.objectCount > 0 || !tree.overlay.isEmpty(directory.inode) {
+      throw .refused(.notEmpty, "the class has objects")
+    }
+    let key = directory.table.key
+    try tree.changeSchema("rmdir", directory.shownName) { transaction throws(FileTreeError) in
+      let isEmpty: Bool
+      do throws(TransactionError) {
+        isEmpty = try transaction.table(key).objectCount == 0
+        if isEmpty { try transaction.removeTable(key) }
+      } catch {
+        if error.reason == .badSchema { throw .refused(.forbidden, error.description) }
+        if error.reason == .notFound { throw .notFound }
+        throw FileTreeError(error)
+      }
+      // An object came while this waited for its turn.
+      if !isEmpty { throw .refused(.notEmpty, "the class has objects") }
+      return Effect(touched: nil)
+    }
+    tree.overlay.remove(directory.inode)
+  }
+}

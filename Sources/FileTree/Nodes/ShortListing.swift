@@ -1,0 +1,67 @@
+// Listings of directories with few entries: the dots, entries of fixed position, and the files in memory. A position is
+// that behind the entry, so a listing goes on where it was, whatever came or went meanwhile.
+
+import RealmPages
+
+/// Adds the entries of a directory to a sink, from a position on, until one does not fit.
+struct ShortListing<Sink: DirectorySink> {
+  private let position: UInt64
+  private let directory: InodeNumber
+  private(set) var isFull = false
+
+  /// Begins with `.` and `..`.
+  init(of directory: InodeNumber, in parent: InodeNumber, from position: UInt64, into sink: inout Sink) {
+    self.position = position
+    self.directory = directory
+    sink.reset()
+    add(".", directory, .directory, nil, next: DirectoryStream.Position.afterDot, to: &sink)
+    add("..", parent, .directory, nil, next: DirectoryStream.Position.afterDotDot, to: &sink)
+  }
+
+  /// Adds an entry, the `index`th of the directory, unless it lies before the position or the sink is full.
+  mutating func add(
+    _ name: some Sequence<UInt8>,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    index: Int,
+    to sink: inout Sink,
+    _ attributes: () throws(FileTreeError) -> FileAttributes?
+  ) throws(FileTreeError) {
+    let next = DirectoryStream.Position.afterDotDot + UInt64(index) + 1
+    if isFull || next <= position { return }
+    add(name, inode, kind, try attributes(), next: next, to: &sink)
+  }
+
+  /// Adds the files in memory that lie in the directory.
+  mutating func addFiles(_ overlay: Overlay, to sink: inout Sink) {
+    for (name, file) in overlay.files(in: directory, after: DirectoryStream.Position.memory(position) ?? 0) {
+      add(name, file.inode, .file, nil, next: DirectoryStream.Position.after(memory: file.inode), to: &sink)
+    }
+  }
+
+  private mutating func add(
+    _ name: some Sequence<UInt8>,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    _ attributes: FileAttributes?,
+    next: UInt64,
+    to sink: inout Sink
+  ) {
+    if isFull || next <= position { return }
+    let terminated = Array(name) + [0]
+    isFull = !sink.add(terminated.span.bytes.extracting(droppingLast: 1), inode, kind, attributes, next: next)
+  }
+}
+
+extension ShortListing {
+  private mutating func add(
+    _ name: StaticString,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    _ attributes: FileAttributes?,
+    next: UInt64,
+    to sink: inout Sink
+  ) {
+    add(name.description.utf8, inode, kind, attributes, next: next, to: &sink)
+  }
+}

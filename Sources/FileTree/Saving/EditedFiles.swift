@@ -1,0 +1,207 @@
+// Handles that write: their bytes are in memory, and closing or syncing them saves.
+//
+// A handle on an object has bytes of its own, so two programs that write to one object do not mix their texts; each
+// save is a patch, and the last one wins property by property. Handles on a file in memory share its bytes.
+
+import RealmNames
+import RealmPages
+
+extension TreeContext {
+  /// Opens a file for writing: the handle gets bytes of its own, `text` at first, and closing it saves them to
+  /// `target`.
+  func openEdit(
+    of inode: InodeNumber,
+    _ name: [UInt8],
+    _ target: any SaveTarget,
+    _ access: OpenAccess,
+    by caller: Caller,
+    _ text: () throws(FileTreeError) -> [UInt8]
+  ) throws(FileTreeError) -> OpenFile {
+    let text = access.truncates ? [] : try text()
+    guard let edit = overlay.detachedFile(inode, name, text, .of(caller)) else { throw .memoryIsShort }
+    if access.truncates { edit.truncate(to: 0) } else if access.appends { edit.watchAppending() }
+    openFiles.open(inode, OpenFiles.Edit(memory: edit, target: target))
+    return OpenFile(inode, edit, target, access, isWatched: !target.savesInWrite)
+  }
+
+  // MARK: writing
+
+  /// Writes into a handle. Nothing is saved yet, but a command is carried out, and a text that is complete is checked:
+  /// shells and most programs do not look at what `close` returns. If saving the text would be refused, the write fails
+  /// in that way, the file is as it was before the write, and the refused text is kept where others are.
+  func write(_ file: OpenFile, _ bytes: [UInt8], at offset: Int, by caller: Caller?) throws(FileTreeError) {
+    guard case .memory(let memory, let target) = file.content, file.access.writes else {
+      throw .refused(.forbidden, "not open for writing")
+    }
+    let writing = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
+    if let target, target.savesInWrite { try save(memory, target, by: caller) }
+    if let writing, writing.isDecided { try check(memory, target, writing, by: caller ?? memory.owner) }
+  }
+
+  /// Refuses a write that completes a text which cannot be saved.
+  private func check(
+    _ memory: MemoryFile,
+    _ target: (any SaveTarget)?,
+    _ writing: MemoryFile.Writing,
+    by caller: Caller
+  ) throws(FileTreeError) {
+    guard let target = try self.target(target, of: memory) else { return }
+    var refusal: FileTreeError?
+    do throws(FileTreeError) {
+      try memory.withContents { (contents) throws(FileTreeError) -> Void in
+        do throws(FileTreeError) { try rehearse(contents.bytes, as: target) } catch {
+          guard error.isAboutText else { return }
+          refusal = error
+          memory.undo(writing, refused: error)
+          if memory.isNewRefusal(contents.bytes) {
+            refused(error, target, SaveRequest(contents.bytes, by: caller, name: memory.name))
+          }
+        }
+      }
+    } catch {
+      // Without room for a second copy of the text, closing the file has to judge it.
+      return
+    }
+    if let refusal { throw refusal }
+  }
+
+  /// What saving a file changes: what its handle names, or what it is by its name. Nil if it is a scratch file, or is
+  /// in no directory any more.
+  func target(_ given: (any SaveTarget)?, of memory: MemoryFile) throws(FileTreeError) -> (any SaveTarget)? {
+    if memory.role == .refusedText { return nil }
+    if let target = given ?? memory.object { return target }
+    guard let place = overlay.place(of: memory.inode) else { return nil }
+    return try saveTarget(of: place)
+  }
+
+  /// Makes room for `count` bytes from `offset` on, by growing the file if `growing`.
+  func allocate(_ file: OpenFile, offset: Int, count: Int, growing: Bool) throws(FileTreeError) {
+    guard case .memory(let memory, _) = file.content, file.access.writes else {
+      throw .refused(.forbidden, "not open for writing")
+    }
+    let (end, overflow) = offset.addingReportingOverflow(count)
+    if overflow { throw .refused(.tooLarge, "no file can be that large") }
+    if growing, end > memory.size { memory.truncate(to: end) }
+  }
+
+  /// Sets the size of a file that was opened for that alone, and saves what that leaves; a size of 0 changes nothing.
+  func resize(_ file: OpenFile, to size: Int, by caller: Caller) throws(FileTreeError) {
+    defer { release(file) }
+    guard case .memory(let memory, let target?) = file.content, memory.size != size, size > 0 else { return }
+    memory.truncate(to: size)
+    try save(memory, target, by: caller)
+  }
+
+  // MARK: saving
+
+  /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved. What is refused
+  /// is kept for `caller`, or for the one that opened the file.
+  func flush(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
+    guard case .memory(let memory, let target) = file.content, file.access.writes else { return }
+    switch memory.progress {
+    case .clean, .emptied: return
+    case .refused(let error):
+      takeBack(memory)
+      throw error
+    case .written: try save(memory, target, by: caller)
+    }
+  }
+
+  /// Saves what a handle has written, and waits until all that was ever saved is on disk. An empty file is refused like
+  /// any other text that is none.
+  func synchronize(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
+    if case .memory(let memory, let target) = file.content, file.access.writes {
+      switch memory.progress {
+      case .clean: break
+      case .refused(let error):
+        takeBack(memory)
+        throw error
+      case .written, .emptied: try save(memory, target, by: caller)
+      }
+    }
+    try saver?.synchronize()
+  }
+
+  /// Lets go of a handle. What it wrote and never saved, because no close was seen, is saved now.
+  func release(_ file: OpenFile) {
+    if case .memory(let memory, _) = file.content, case .written = memory.progress {
+      do throws(FileTreeError) { try flush(file, by: nil) } catch {
+        options.log?("a file could not be saved when it was closed: \(error)")
+      }
+    }
+    openFiles.close(file)
+    // A file that was refused as an object has its text among the refused ones; its name is free again.
+    if case .memory(let memory, nil) = file.content, memory.isRefused, openFiles.size(of: memory.inode) == nil,
+      let place = overlay.place(of: memory.inode)
+    {
+      _ = overlay.unlink(place)
+      takeBack(place)
+    }
+  }
+
+  private func save(
+    _ memory: MemoryFile,
+    _ target: (any SaveTarget)?,
+    by caller: Caller?
+  ) throws(FileTreeError) {
+    guard let target = try self.target(target, of: memory) else { return memory.noteKept() }
+    try memory.withContents { (contents) throws(FileTreeError) -> Void in
+      do throws(FileTreeError) {
+        let request = SaveRequest(contents.bytes, by: caller ?? memory.owner, name: memory.name)
+        became(try save(request, as: target), memory)
+        memory.noteSaved(contents)
+      } catch {
+        memory.noteRefused(contents, error)
+        takeBack(memory)
+        throw error
+      }
+    }
+  }
+
+  /// Brings back the object that was removed to make room for a file that is refused.
+  private func takeBack(_ memory: MemoryFile) {
+    if let place = overlay.place(of: memory.inode) { takeBack(place) }
+  }
+
+  /// Lets the realm's own file take the place of one in memory that was saved.
+  func became(_ saved: SavedAs, _ memory: MemoryFile) {
+    if memory.role == .edit { return }
+    switch saved {
+    case .object(let ordinal, let key):
+      memory.became(ObjectTarget(ordinal, key))
+      overlay.becomeObject(memory.inode, ordinal, key)
+    case .computed:
+      if let place = overlay.place(of: memory.inode) { _ = overlay.unlink(place) }
+    case .nothing: break
+    }
+  }
+
+  /// Saves what handles have written and could not be closed, before the tree goes away. The log names what cannot be
+  /// saved.
+  func finish() {
+    for edit in openFiles.unsaved {
+      do throws(FileTreeError) { try save(edit.memory, edit.target, by: nil) } catch {
+        options.log?("a file that was still being written could not be saved: \(error)")
+      }
+    }
+    takeBackKept()
+    do throws(FileTreeError) { try saver?.finish() } catch {
+      options.log?("what was saved last is not on disk: \(error)")
+    }
+    for (place, file) in overlay.allFiles {
+      let name = String(decoding: place.name, as: UTF8.self)
+      if file.role == .refusedText {
+        options.log?("\(name): its text was refused and is lost now")
+      } else if file.size > 0, place.name.suffix(5).elementsEqual(NameEscaping.suffix.utf8) {
+        options.log?("\(name): no name of an object, so it was in memory only and is lost now")
+      }
+    }
+  }
+}
+
+extension FileTreeError {
+  static let memoryIsShort = FileTreeError.refused(
+    .noSpace,
+    "files that are being written take more memory than the mount may use for them"
+  )
+}

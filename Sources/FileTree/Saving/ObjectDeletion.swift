@@ -1,0 +1,168 @@
+// Deleting an object, and bringing it back: with a new text under the same name, or as it was where that text is
+// refused. See RecentDeletions.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+
+extension TreeContext {
+  // MARK: deleting
+
+  /// Deletes the object that has the name `name` in a class.
+  func delete(_ key: ObjKey, _ name: [UInt8], _ home: ClassNode) throws(FileTreeError) {
+    guard let saver else { throw .readOnly }
+    let place = Overlay.Place(directory: home.inode, name: name)
+    let path = ObjectTarget(home.ordinal, key).shownPlace(self)?.path
+    let table = try read { view throws(FileTreeError) in try view.existing(home.ordinal).table.key }
+    var content = RecentDeletions.Content(text: nil, links: nil)
+    do throws(FileTreeError) {
+      try saver.save { transaction throws(FileTreeError) in
+        let text = try self.read { view in self.knownText(of: ObjectReference(table: table, key: key), view) }
+        do throws(TransactionError) {
+          let origins = try transaction.origins(of: table, key)
+          let links = try transaction.incomingLinks(of: table, key, limit: self.deletions.mostLinks)
+          content = RecentDeletions.Content(text: text, links: links)
+          try transaction.delete(table, key)
+          return Effect(touched: origins + [ObjectReference(table: table, key: key)])
+        } catch {
+          if error.reason == .notFound { throw .notFound }
+          throw FileTreeError(error)
+        }
+      }
+    } catch {
+      // Another program was faster.
+      if case .notFound = error { throw error }
+      if let path {
+        refusals.note(path, "delete", error.description)
+        options.log?("\(path): \(error)")
+      }
+      throw error
+    }
+    deletions.note(place, key, content)
+  }
+
+  /// The text of an object, from the cache where that has it; nil if it is gone or damaged.
+  private func knownText(of object: ObjectReference, _ view: VersionView) -> [UInt8]? {
+    guard let directory = view.directory(of: object.table) else { return nil }
+    return texts.find(number(directory, object.key), directory.stamp.generation)?.text
+      ?? (try? text(of: object.key, directory, view))  // what cannot be read cannot be brought back
+  }
+
+  // MARK: bringing back
+
+  /// The object that was deleted a moment ago under a name that is saved now.
+  func recentDeletion(_ place: Overlay.Place) -> RecentDeletions.Deletion? {
+    deletions.find(place, isInUse: isInUse(place))
+  }
+
+  /// Whether a program has a file in memory open at this place.
+  private func isInUse(_ place: Overlay.Place) -> Bool {
+    overlay.file(at: place).map { openFiles.size(of: $0.inode) != nil } ?? false
+  }
+
+  /// Forgets deletions that are too long ago.
+  func forgetOldDeletions() { deletions.forgetOld(except: isInUse) }
+
+  /// Sets the links that led to a deleted object, which is back as `object`. Returns all objects that they are in.
+  func restoreLinks(
+    _ deletion: RecentDeletions.Deletion,
+    to object: ObjectReference,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> [ObjectReference] {
+    guard let links = deletion.content?.links, !links.isEmpty else { return [] }
+    do throws(TransactionError) {
+      for link in links { _ = try transaction.restore(link, to: object) }
+      return try transaction.origins(of: object.table, object.key)
+    } catch {
+      throw FileTreeError(error)
+    }
+  }
+
+  /// Brings back the object that was deleted under a name whose new text is refused, as it was: with its object key,
+  /// its embedded objects and the links to it, in one commit. Does nothing where no object was deleted a moment ago, or
+  /// another one has the name by now.
+  func takeBack(_ name: [UInt8], _ home: ClassNode) {
+    let place = Overlay.Place(directory: home.inode, name: name)
+    guard let saver, let deletion = recentDeletion(place) else { return }
+    let shown = NamedObjectTarget(home, name).shownPlace(self)
+    let path = shown?.path ?? String(decoding: name, as: UTF8.self)
+    do throws(FileTreeError) {
+      guard let text = deletion.content?.text else {
+        deletions.forget(place)
+        throw .refused(
+          .noSpace,
+          deletion.content == nil
+            ? "it was too large to be remembered, or too much was removed at once" : "it was damaged"
+        )
+      }
+      var made: ObjKey?
+      try saver.save { transaction throws(FileTreeError) in
+        let (table, existing) = try self.read { view throws(FileTreeError) in
+          let directory = try view.existing(home.ordinal)
+          return (directory.table, try self.object(named: name, in: directory))
+        }
+        if existing != nil { return .none }
+        let draft = NewObject(
+          bytes: text,
+          name: name,
+          table: table,
+          formerKey: deletion.key,
+          mode: .patch,
+          missingLinks: .leaveOut
+        )
+        let object = ObjectReference(table: table.key, key: try draft.create(in: transaction))
+        made = object.key
+        return Effect(touched: [object] + (try self.restoreLinks(deletion, to: object, transaction)))
+      }
+      deletions.forget(place)
+      _ = removedText(shown).flatMap { overlay.unlink($0) }
+      guard let made else { return }
+      try nameAlias(name, of: made, in: home)
+      // What is written to the file next changes the object.
+      if let file = overlay.file(at: place) { became(.object(home.ordinal, made), file) }
+      options.log?(
+        "\(path): the new text was refused, so the object that was removed for it is back"
+          + (deletion.content?.links == nil ? ", without the links to it, which were too many to be remembered" : "")
+      )
+    } catch {
+      notTakenBack(place, path, removedText(shown), deletion, error)
+    }
+  }
+
+  /// Says that an object is not back, and keeps its text. If that can change, it is tried again.
+  private func notTakenBack(
+    _ place: Overlay.Place,
+    _ path: String,
+    _ copy: Overlay.Place?,
+    _ deletion: RecentDeletions.Deletion,
+    _ error: FileTreeError
+  ) {
+    var reason = "the object that was removed for a refused text is not back: \(error)"
+    if let text = deletion.content?.text, let copy {
+      let root = MemoryFile.Metadata.of(Caller(user: 0, group: 0))
+      if overlay.makeFile(at: copy, text, root, role: .refusedText, isKnown: false) != nil {
+        reason += "; its text is \(String(decoding: copy.name, as: UTF8.self)) in .realm/rejected"
+      }
+      switch error {
+      case .refused(.noSpace, _), .refused(.busy, _), .refused(.inputOutput, _), .busy, .unavailable:
+        deletions.keep(place)
+        reason += "; the next save tries again"
+      default: deletions.forget(place)
+      }
+    }
+    refusals.note(path, "restore", reason)
+    options.log?("\(path): \(reason)")
+  }
+
+  /// Where the text of an object is that should come back and cannot.
+  private func removedText(_ shown: ShownPlace?) -> Overlay.Place? {
+    guard let rejected = shown?.rejected else { return nil }
+    let name = Array((rejected.name + Array(".removed".utf8)).suffix(255))
+    return Overlay.Place(directory: rejected.directory, name: name)
+  }
+
+  /// Tries again to bring back what could not be brought back.
+  func takeBackKept() {
+    for place in deletions.kept { takeBack(place) }
+  }
+}

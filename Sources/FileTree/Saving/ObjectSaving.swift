@@ -1,0 +1,302 @@
+// Saving objects: a text is a patch of the object that has the name, or makes a new one.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+
+/// An object that exists.
+struct ObjectTarget: SaveTarget {
+  private let ordinal: TableOrdinal
+  private let key: ObjKey
+
+  init(_ ordinal: TableOrdinal, _ key: ObjKey) {
+    self.ordinal = ordinal
+    self.key = key
+  }
+
+  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
+    try tree.save(request.bytes, saver, ordinal, key)
+  }
+
+  func rehearse(
+    _ bytes: [UInt8],
+    _ view: VersionView,
+    _ transaction: borrowing WriteTransaction,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    let object = ObjectReference(table: try view.existing(ordinal).table.key, key: key)
+    _ = try TreeContext.patch(bytes, object, tree.options.write, transaction)
+  }
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? { shownPlace(tree, known: nil) }
+
+  func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? {
+    // What cannot be named was deleted or is damaged, or its class is gone.
+    try? tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      let present = try? tree.name(of: key, in: directory)  // likewise
+      return (present ?? name).map { tree.shownPlace($0, in: directory) }
+    }
+  }
+}
+
+/// The object that a file name of a class stands for, which may have to be made.
+struct NamedObjectTarget: SaveTarget {
+  private let directory: ClassNode
+  private let name: [UInt8]
+
+  init(_ directory: ClassNode, _ name: [UInt8]) {
+    self.directory = directory
+    self.name = name
+  }
+
+  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
+    try tree.save(request.bytes, saver, directory, name, mustBeNew: request.mustBeNew)
+  }
+
+  func rehearse(
+    _ bytes: [UInt8],
+    _ view: VersionView,
+    _ transaction: borrowing WriteTransaction,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    let directory = try view.existing(self.directory.ordinal), table = directory.table
+    let mode = tree.options.write
+    try directory.checkIsWritable()
+    if let key = try tree.object(named: name, in: directory) {
+      _ = try TreeContext.patch(bytes, ObjectReference(table: table.key, key: key), mode, transaction)
+    } else {
+      let draft = NewObject(bytes: bytes, name: name, table: table, formerKey: nil, mode: mode)
+      _ = try draft.create(in: transaction)
+    }
+  }
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? {
+    // Nothing is shown where the class is gone.
+    try? tree.read { view throws(FileTreeError) in
+      tree.shownPlace(name, in: try view.existing(directory.ordinal))
+    }
+  }
+}
+
+extension TreeContext {
+  /// Where users look for what an object refused.
+  fileprivate func shownPlace(_ name: [UInt8], in directory: TableDirectory) -> ShownPlace {
+    ShownPlace(
+      path: directory.shownName + "/" + String(decoding: name, as: UTF8.self),
+      rejected: Overlay.Place(directory: RejectedDirectoryNode.inode(of: directory.ordinal, self), name: name)
+    )
+  }
+
+  fileprivate func save(
+    _ bytes: [UInt8],
+    _ saver: Saver,
+    _ ordinal: TableOrdinal,
+    _ key: ObjKey
+  ) throws(FileTreeError) -> SavedAs {
+    let table = try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      return (directory.table.key, try? self.text(of: key, directory, view))  // a damaged object can be written anew
+    }
+    if table.1 == bytes { return .object(ordinal, key) }
+    let mode = options.write
+    try saver.save { transaction throws(FileTreeError) in
+      try Self.patch(bytes, ObjectReference(table: table.0, key: key), mode, transaction)
+    }
+    return .object(ordinal, key)
+  }
+
+  /// Saves under a name: the object that has it, or a new one. Which of the two is decided when no other program can
+  /// commit any more.
+  fileprivate func save(
+    _ bytes: [UInt8],
+    _ saver: Saver,
+    _ home: ClassNode,
+    _ name: [UInt8],
+    mustBeNew: Bool
+  ) throws(FileTreeError) -> SavedAs {
+    let mode = options.write, ordinal = home.ordinal
+    let place = Overlay.Place(directory: home.inode, name: name)
+    if !mustBeNew, let key = try object(named: name, in: ordinal, withText: bytes) { return .object(ordinal, key) }
+    var object = ObjKey.none, isNew = false
+    try saver.save { transaction throws(FileTreeError) in
+      let (table, existing) = try self.read { view throws(FileTreeError) in
+        let directory = try view.existing(ordinal)
+        try directory.checkIsWritable()
+        return (directory.table, try self.object(named: name, in: directory))
+      }
+      if let existing {
+        // One whose name is set aside does not count: the program that did that puts a new text in its place.
+        if mustBeNew, !self.overlay.isAside(existing, in: place.directory) { throw .refused(.exists, "exists already") }
+        object = existing
+        return try Self.patch(bytes, ObjectReference(table: table.key, key: existing), mode, transaction)
+      }
+      let deletion = self.recentDeletion(place)
+      let draft = NewObject(bytes: bytes, name: name, table: table, formerKey: deletion?.key, mode: mode)
+      let made = ObjectReference(table: table.key, key: try draft.create(in: transaction))
+      (object, isNew) = (made.key, true)
+      let origins = try deletion.map { deletion throws(FileTreeError) in
+        try self.restoreLinks(deletion, to: made, transaction)
+      }
+      return Effect(touched: [made] + (origins ?? []))
+    }
+    deletions.forget(place)
+    if isNew { try nameAlias(name, of: object, in: home) }
+    return .object(ordinal, object)
+  }
+
+  /// The object that a name leads to, if its text is `bytes` already.
+  private func object(
+    named name: [UInt8],
+    in ordinal: TableOrdinal,
+    withText bytes: [UInt8]
+  ) throws(FileTreeError) -> ObjKey? {
+    try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      try directory.checkIsWritable()
+      guard let key = try self.object(named: name, in: directory) else { return nil }
+      // A damaged object can be written anew.
+      return (try? self.text(of: key, directory, view)) == bytes ? key : nil
+    }
+  }
+
+  /// Lets a name that is not the one by which an object is listed lead to it.
+  func nameAlias(_ name: [UInt8], of key: ObjKey, in directory: ClassNode) throws(FileTreeError) {
+    let type = try read { view throws(FileTreeError) in
+      try view.existing(directory.ordinal).table.primaryKey?.type
+    }
+    if NameEscaping.parse(file: name.span.bytes, primaryKey: type) == nil {
+      overlay.addAlias(name, of: key, in: directory.inode)
+    }
+  }
+
+  /// Writes what differs; what is touched is the object alone, because links to it stay.
+  fileprivate static func patch(
+    _ bytes: [UInt8],
+    _ object: ObjectReference,
+    _ mode: WriteMode,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> Effect {
+    do throws(JSONInputError) {
+      let outcome = try ObjectPatcher(mode: mode)
+        .apply(JSONText(bytes), to: .object(object.key), of: object.table, in: transaction)
+      return outcome.hasChanged ? Effect(touched: [object]) : .none
+    } catch {
+      throw FileTreeError(error)
+    }
+  }
+
+  // MARK: objects by name
+
+  /// The object that a name leads to: its own name, or the one it was created by.
+  func object(named name: [UInt8], in directory: TableDirectory) throws(FileTreeError) -> ObjKey? {
+    do throws(FormatError) {
+      if let key = try directory.objectKey(named: name) { return key }
+      guard let key = overlay.alias(name, in: directory.inode) else { return nil }
+      if try directory.table.contains(key) { return key }
+      overlay.removeAlias(name, in: directory.inode)
+      return nil
+    } catch {
+      throw .damaged(directory.shownName, error)
+    }
+  }
+
+  /// The file name of an object.
+  func name(of key: ObjKey, in directory: TableDirectory) throws(FileTreeError) -> [UInt8] {
+    let cursor = ObjectCursor(directory.table), name = OutputBuffer()
+    do throws(FormatError) {
+      let exists = try cursor.seek(key)
+      if exists { try directory.name(of: cursor, into: name) }
+      if exists { return name.bytes }
+    } catch {
+      throw .damaged(directory.shownName, error)
+    }
+    throw .stale
+  }
+}
+
+/// An object on its way into a class.
+struct NewObject: Sendable {
+  let bytes: [UInt8]
+  let name: [UInt8]
+  let table: Table
+  /// The key of an object of that name that was deleted a moment ago.
+  let formerKey: ObjKey?
+  let mode: WriteMode
+  var missingLinks = MissingLinks.refuse
+
+  /// Makes the object with the key that its name says.
+  func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> ObjKey {
+    let fileName = NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type)
+    let primaryKey: Value? =
+      switch fileName {
+      case .key(let key): Value(key)
+      case .hashed: try keyFromText()
+      case .objectKey, nil: nil
+      }
+    let key: ObjKey
+    do throws(TransactionError) {
+      if let primaryKey {
+        key = try transaction.create(table.key, primaryKey: primaryKey, key: free(formerKey, transaction))
+      } else if case .objectKey(let wanted) = fileName {
+        key = try transaction.create(table.key, key: wanted)
+      } else {
+        key = try transaction.create(table.key, key: free(formerKey, transaction))
+      }
+    } catch {
+      throw FileTreeError(error)
+    }
+    do throws(JSONInputError) {
+      _ = try ObjectPatcher(mode: mode, missingLinks: missingLinks)
+        .apply(JSONText(bytes), to: .object(key), of: table.key, in: transaction)
+    } catch {
+      throw FileTreeError(error)
+    }
+    return key
+  }
+
+  /// The former key, if it is free.
+  private func free(
+    _ key: ObjKey?,
+    _ transaction: borrowing WriteTransaction
+  ) throws(TransactionError) -> ObjKey? {
+    guard let key else { return nil }
+    let table = try transaction.table(table.key)
+    // A key that cannot be looked up is as good as taken.
+    do throws(FormatError) { return try table.contains(key) ? nil : key } catch { return nil }
+  }
+
+  /// The primary key that the text holds, for a name that holds only its beginning.
+  private func keyFromText() throws(FileTreeError) -> Value {
+    guard let column = table.primaryKey else { throw .refused(.invalid, "the class has no primary key") }
+    let value: Value?
+    do throws(JSONInputError) { value = try JSONText(bytes).primaryKey(of: column) } catch {
+      throw FileTreeError(error)
+    }
+    guard let value, case .string(let text) = value,
+      Array(NameEscaping.file(of: PrimaryKey.string(text)).utf8) == name
+    else {
+      throw .refused(.invalid, "the name is a shortened one, so the text must hold the primary key that leads to it")
+    }
+    return value
+  }
+}
+
+extension FileTreeError {
+  /// What a text that cannot be taken is to the tree.
+  init(_ error: JSONInputError) {
+    let refusal: Refusal
+    switch error.kind {
+    case .outOfRange: refusal = .outOfRange
+    case .overLimit: refusal = .tooLarge
+    case .missingObject:
+      self = .stale
+      return
+    case .transaction(let error):
+      self.init(error)
+      return
+    default: refusal = .invalid
+    }
+    self = .refused(refusal, error.description)
+  }
+}

@@ -1,0 +1,153 @@
+// From the bytes of a file to a commit: what saving a file changes, and what becomes of a text that is refused.
+
+import RealmPages
+
+/// What saving a file changes.
+protocol SaveTarget: Sendable {
+  /// What it is called where refusals are noted.
+  var operation: String { get }
+  /// Whether `write` carries it out, because shells do not see the errors of `close`. For others, `write` rehearses a
+  /// text that is complete.
+  var savesInWrite: Bool { get }
+
+  /// Changes the realm to what the bytes say.
+  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs
+  /// Changes a transaction that is thrown away to what the bytes say, on the version that `view` shows. Throws what
+  /// saving would throw because of them.
+  func rehearse(
+    _ bytes: [UInt8],
+    _ view: VersionView,
+    _ transaction: borrowing WriteTransaction,
+    _ tree: TreeContext
+  ) throws(FileTreeError)
+  /// Where users look for what was refused; nil if the target cannot be named.
+  func shownPlace(_ tree: TreeContext) -> ShownPlace?
+  /// The same, when the target went by `name` and may be gone.
+  func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace?
+}
+
+/// What is to be saved, and for whom.
+struct SaveRequest {
+  let bytes: [UInt8]
+  /// Who owns the text if it is refused.
+  let caller: Caller
+  /// The name that the target went by, for when it is gone.
+  let name: [UInt8]?
+  /// Whether something that exists is not replaced.
+  let mustBeNew: Bool
+
+  init(_ bytes: [UInt8], by caller: Caller, name: [UInt8]? = nil, mustBeNew: Bool = false) {
+    self.bytes = bytes
+    self.caller = caller
+    self.name = name
+    self.mustBeNew = mustBeNew
+  }
+}
+
+extension SaveTarget {
+  var operation: String { "save" }
+  var savesInWrite: Bool { false }
+  func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? { shownPlace(tree) }
+}
+
+/// Where the bytes of a saved file are now.
+enum SavedAs: Sendable {
+  /// They are an object.
+  case object(TableOrdinal, ObjKey)
+  /// A computed file of the tree's own says them.
+  case computed
+  /// Nowhere.
+  case nothing
+}
+
+/// The path that users know a target by, and where its refused text is.
+struct ShownPlace {
+  let path: String
+  /// Nil where there is no text worth keeping.
+  let rejected: Overlay.Place?
+}
+
+extension TreeContext {
+  /// Saves bytes and says what they became. What is refused is kept where the user finds it.
+  func save(_ request: SaveRequest, as target: any SaveTarget) throws(FileTreeError) -> SavedAs {
+    guard let saver else { throw .readOnly }
+    do throws(FileTreeError) {
+      let result = try target.save(request, saver, self)
+      accepted(target)
+      return result
+    } catch {
+      refused(error, target, request)
+      throw error
+    }
+  }
+
+  /// Throws what saving would throw because of the text, without saving: on the newest version, without a turn as
+  /// writer.
+  func rehearse(_ bytes: [UInt8], as target: any SaveTarget) throws(FileTreeError) {
+    guard let saver else { throw .readOnly }
+    try read { view throws(FileTreeError) in
+      try saver.rehearse(on: view.snapshot) { transaction throws(FileTreeError) in
+        try target.rehearse(bytes, view, transaction, self)
+        return .none
+      }
+    }
+  }
+
+  /// What a file at a place changes when it is saved; nil for a scratch file.
+  func saveTarget(of place: Overlay.Place) throws(FileTreeError) -> (any SaveTarget)? {
+    guard saver != nil else { throw .readOnly }
+    return try node(place.directory).saveTarget(of: place.name, self)
+  }
+
+  private func accepted(_ target: any SaveTarget) {
+    takeBackKept()
+    if !refusals.wereAny { return }
+    guard let place = target.shownPlace(self) else { return }
+    refusals.clear(place.path)
+    if let rejected = place.rejected { _ = overlay.unlink(rejected) }
+  }
+
+  /// Keeps what was refused where the user finds it.
+  func refused(_ error: FileTreeError, _ target: any SaveTarget, _ request: SaveRequest) {
+    guard let place = target.shownPlace(self, known: request.name) else { return }
+    refusals.note(place.path, target.operation, error.description)
+    options.log?("\(place.path): \(error)")
+    guard let rejected = place.rejected else { return }
+    // Without room for the text there is still the line that says so.
+    _ = overlay.makeFile(at: rejected, request.bytes, .of(request.caller), role: .refusedText, isKnown: false)
+  }
+
+  /// Changes the schema, and notes why if that is refused.
+  func changeSchema(_ operation: String, _ path: String, _ change: Saver.Change) throws(FileTreeError) {
+    guard let saver else { throw .readOnly }
+    do throws(FileTreeError) { try saver.save(mayWait: false, change) } catch {
+      refusals.note(path, operation, error.description)
+      options.log?("\(path): \(error)")
+      throw error
+    }
+  }
+}
+
+/// The wish to compact the file.
+struct CompactTarget: SaveTarget {
+  var operation: String { "compact" }
+  var savesInWrite: Bool { true }
+
+  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
+    switch String(decoding: request.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {
+    case "1": try saver.compact()
+    case "0": break
+    default: throw .refused(.invalid, "write 1 to compact the realm")
+    }
+    return .nothing
+  }
+
+  func rehearse(
+    _ bytes: [UInt8],
+    _ view: VersionView,
+    _ transaction: borrowing WriteTransaction,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {}
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? { ShownPlace(path: ".realm/compact", rejected: nil) }
+}

@@ -1,0 +1,130 @@
+// Carries changes out, one transaction each. A commit is on disk when saving returns; or, with `-o group_commit=MS`, it
+// is there within MS milliseconds, together with all that came meanwhile, or at the next fsync.
+
+import Glibc
+import RealmPages
+import Threads
+
+/// What a change did to the realm.
+struct Effect: Sendable {
+  /// Whether there is anything to commit.
+  var isChange = true
+  /// All objects whose texts may differ from before; nil if that is not known.
+  var touched: [ObjectReference]? = []
+
+  /// Nothing was changed.
+  static let none = Effect(isChange: false)
+}
+
+/// The one place where a mount writes.
+final class Saver: Sendable {
+  /// A change of the realm.
+  typealias Change = (borrowing WriteTransaction) throws(FileTreeError) -> Effect
+
+  private let writer: RealmWriter
+  private let options: TreeOptions
+  private let changes: OwnChanges
+  /// Nil if each save waits for the disk itself.
+  private let delayedSync: DelayedSync?
+
+  /// Writes through `writer` and tells `changes` what was changed.
+  init(_ writer: RealmWriter, _ options: TreeOptions, _ changes: OwnChanges) {
+    self.writer = writer
+    self.options = options
+    self.changes = changes
+    if options.groupCommit == 0 {
+      delayedSync = nil
+    } else {
+      let delay = Duration.milliseconds(options.groupCommit), log = options.log
+      delayedSync = DelayedSync(writer, delay: delay, timeout: options.lockTimeout) { error in
+        log?("what was saved last is not on disk yet: \(error)")
+      }
+    }
+  }
+
+  /// Makes a change. When it returns, the change is on disk, unless it `mayWait` and the user lets it.
+  func save(mayWait: Bool = true, _ change: Change) throws(FileTreeError) {
+    let transaction: WriteTransaction
+    do throws(TransactionError) { transaction = try writer.beginOnThisThread(timeout: options.lockTimeout) } catch {
+      throw FileTreeError(error)
+    }
+    let effect = try change(transaction)
+    if !effect.isChange { return transaction.rollback() }
+    let version = transaction.nextVersion
+    changes.note(version, effect.touched)
+    do throws(TransactionError) {
+      let mayWait = mayWait && delayedSync != nil
+      _ = try transaction.commit(mayWait ? .grouped : .full)
+      if mayWait, delayedSync?.noteCommit() != true { try writer.sync(timeout: options.lockTimeout) }
+    } catch {
+      changes.forget(version)
+      throw FileTreeError(error)
+    }
+  }
+
+  /// Makes a change of `snapshot` in memory and forgets it, to find out whether it would be refused. Waits for nobody.
+  func rehearse(on snapshot: Snapshot, _ change: Change) throws(FileTreeError) {
+    let transaction: WriteTransaction
+    do throws(TransactionError) { transaction = try RealmWriter.rehearse(on: snapshot) } catch {
+      throw FileTreeError(error)
+    }
+    _ = try change(transaction)
+    transaction.rollback()
+  }
+
+  /// Makes the file as small as its content, if nobody else has the realm open.
+  func compact() throws(FileTreeError) {
+    do throws(CopyError) { _ = try writer.compact(timeout: options.lockTimeout) } catch {
+      throw FileTreeError(error)
+    }
+  }
+
+  /// Returns when everything that was saved is on disk.
+  func synchronize() throws(FileTreeError) {
+    do throws(TransactionError) { try writer.sync(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
+  }
+
+  /// Brings everything to disk, and waits for others no more.
+  func finish() throws(FileTreeError) {
+    delayedSync?.stop()
+    try synchronize()
+  }
+}
+
+extension FileTreeError {
+  /// What a compaction that was not done is to the tree.
+  init(_ error: CopyError) {
+    let refusal: Refusal =
+      switch error.reason {
+      case .inUse: .inUse
+      case .file(ENOSPC), .file(EDQUOT): .noSpace
+      case .file(EACCES), .file(EPERM), .file(EROFS), .file(ENOKEY): .noAccess
+      case .notApplicable: .unsupported
+      case .open, .damaged, .file, .exists, .cancelled: .inputOutput
+      }
+    self = .refused(refusal, error.description)
+  }
+
+  /// What a refused change or a failed commit is to the tree.
+  init(_ error: TransactionError) {
+    let refusal: Refusal
+    switch error.reason {
+    case .format:
+      self = .damaged(place: "the realm", problem: error.description)
+      return
+    case .readOnly:
+      self = .readOnly
+      return
+    case .file(ENOSPC), .file(EDQUOT): refusal = .noSpace
+    case .file(EFBIG), .overLimit: refusal = .tooLarge
+    case .file(EACCES), .file(EPERM), .file(ENOKEY): refusal = .noAccess
+    case .file, .poisoned, .halfDone: refusal = .inputOutput
+    case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid
+    case .open: refusal = .inputOutput
+    case .duplicateKey: refusal = .exists
+    case .forbidden: refusal = .forbidden
+    case .inUse, .busy, .tooManyVersions: refusal = .busy
+    }
+    self = .refused(refusal, error.description)
+  }
+}

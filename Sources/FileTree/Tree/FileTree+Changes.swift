@@ -1,0 +1,70 @@
+// What a new version makes stale in the kernel's cache of the tree.
+
+import Synchronization
+
+/// What changed between two versions, for whoever caches names and attributes.
+public struct TreeChange: Sendable {
+  /// The directories in the root whose entries or their attributes may have changed, also those that are gone.
+  public internal(set) var directories: [(name: [UInt8], inode: InodeNumber)] = []
+  /// Single inodes whose attributes may have changed: open files, and the root itself.
+  public internal(set) var inodes: [InodeNumber] = []
+}
+
+/// What a cache was told last. One reader at a time.
+public final class ChangeReader: Sendable {
+  fileprivate struct Seen {
+    let name: [UInt8]
+    let inode: InodeNumber
+    let generation: UInt64
+  }
+
+  fileprivate struct State {
+    var generation: UInt64
+    var directories: [TableOrdinal: Seen]
+  }
+
+  fileprivate let state: Mutex<State>
+
+  fileprivate init(_ state: State) { self.state = Mutex(state) }
+}
+
+extension FileTree {
+  /// A reader of the changes from now on.
+  public func changeReader() throws(FileTreeError) -> ChangeReader {
+    ChangeReader(try tree.read { view in Self.seen(view) })
+  }
+
+  /// What changed since the last call; nil if nothing did.
+  public func nextChange(_ reader: ChangeReader) throws(FileTreeError) -> TreeChange? {
+    tree.forgetOldDeletions()
+    let new = try tree.read { view in Self.seen(view) }
+    let old = reader.state.withLock { state in
+      let old = state
+      state = new
+      return old
+    }
+    if old.generation == new.generation { return nil }
+    var change = TreeChange()
+    let control = tree.control
+    change.directories.append((control.name, control.inode))
+    for ordinal in Set(old.directories.keys).union(new.directories.keys).sorted() {
+      let before = old.directories[ordinal], after = new.directories[ordinal]
+      if let before, let after, before.generation == after.generation { continue }
+      guard let directory = after ?? before else { continue }
+      change.directories.append((directory.name, directory.inode))
+    }
+    change.inodes = [.root] + tree.openFiles.inodes
+    return change
+  }
+
+  private static func seen(_ view: VersionView) -> ChangeReader.State {
+    let shown = view.directories.filter { $0.place == .root }
+    return ChangeReader.State(
+      generation: view.generation,
+      directories: Dictionary(
+        shown.map { ($0.ordinal, ChangeReader.Seen(name: $0.name, inode: $0.inode, generation: $0.stamp.generation)) },
+        uniquingKeysWith: { first, _ in first }
+      )
+    )
+  }
+}

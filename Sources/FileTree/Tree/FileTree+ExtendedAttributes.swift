@@ -1,0 +1,30 @@
+// Extended attributes: what an object is in Realm's terms.
+
+extension FileTree {
+  /// The process that serves the mount; `realmfs umount` waits for its end.
+  package static let processAttribute = "user.realmfs.pid"
+
+  /// The value of an extended attribute, as text.
+  ///
+  /// - Throws: `unsupportedAttribute` outside of namespace `user`, without looking at the file; `noSuchAttribute`.
+  public func extendedAttribute(_ inode: InodeNumber, _ name: String) throws(FileTreeError) -> String {
+    guard name.hasPrefix("user.") else { throw .unsupportedAttribute }
+    guard let value = try extendedAttributes(inode).first(where: { $0.name == name })?.value else {
+      throw .noSuchAttribute
+    }
+    return value
+  }
+
+  /// The names of the extended attributes of a node.
+  public func extendedAttributeNames(_ inode: InodeNumber) throws(FileTreeError) -> [String] {
+    try extendedAttributes(inode).map(\.name)
+  }
+
+  private func extendedAttributes(_ inode: InodeNumber) throws(FileTreeError) -> [ExtendedAttribute] {
+    let node = try tree.node(inode)
+    let path = tree.refusals.isEmpty ? nil : try node.shownPath(tree)
+    let reason = path.flatMap { tree.refusals.reason(of: $0) }
+    let attributes = try node.extendedAttributes(tree)
+    return attributes + (reason.map { [ExtendedAttribute(name: "user.realmfs.error", value: $0)] } ?? [])
+  }
+}

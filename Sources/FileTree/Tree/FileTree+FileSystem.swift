@@ -1,0 +1,47 @@
+// statfs: what df shows.
+
+import Glibc
+import RealmNames
+import RealmPages
+
+/// The numbers of the file system as a whole.
+public struct FileSystemStatus: Sendable, Hashable {
+  /// The unit of the block counts, in bytes.
+  public let blockSize: UInt
+  /// What the realm file takes and what it could still take.
+  public let blocks: UInt64
+  /// Blocks that the realm file could still take.
+  public let freeBlocks: UInt64
+  /// The same for ordinary users.
+  public let availableBlocks: UInt64
+  /// Objects, and what could still be added.
+  public let files: UInt64
+  /// Files that the realm file's own file system could still take.
+  public let freeFiles: UInt64
+  /// Bytes that a name can have.
+  public let longestName: UInt
+}
+
+extension FileTree {
+  /// The realm file's size as used space, and the free space of the file system that it lies on.
+  public func fileSystemStatus() throws(FileTreeError) -> FileSystemStatus {
+    let (size, objects) = try tree.read { view in
+      let shown = view.directories.filter { $0.place == .root }
+      return (view.fileSize, shown.reduce(0) { $0 &+ UInt64(clamping: $1.table.objectCount) })
+    }
+    let host = RealmFile.fileSystem(tree.realm.configuration.path)
+    let blockSize = max(host?.f_frsize ?? 4096, 1)
+    let used = (UInt64(clamping: size) + UInt64(blockSize) - 1) / UInt64(blockSize)
+    let free = UInt64(host?.f_bfree ?? 0), available = UInt64(host?.f_bavail ?? 0)
+    let freeFiles = UInt64(host?.f_ffree ?? 0)
+    return FileSystemStatus(
+      blockSize: blockSize,
+      blocks: used &+ free,
+      freeBlocks: free,
+      availableBlocks: available,
+      files: objects &+ freeFiles,
+      freeFiles: freeFiles,
+      longestName: UInt(NameEscaping.longestName)
+    )
+  }
+}

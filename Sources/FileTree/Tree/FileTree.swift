@@ -1,0 +1,243 @@
+// The tree: finds the node that a request is for, and passes the request on. What nodes do is in `Nodes/`.
+
+public import RealmPages
+
+/// A realm as a tree of directories and files. All operations may be called from any number of threads.
+public final class FileTree: Sendable {
+  let tree: TreeContext
+
+  /// Shows `realm` as a tree. Reads the schema, and no objects.
+  ///
+  /// - Throws: `noSuchClass` if the options ask for a class that is not there; `damaged`, `unavailable`, `busy`.
+  public convenience init(_ realm: Realm, options: TreeOptions) throws(FileTreeError) {
+    try self.init(realm, nil, options: options)
+  }
+
+  /// Shows the realm of `writer` as a tree that can be changed.
+  public convenience init(_ writer: RealmWriter, options: TreeOptions) throws(FileTreeError) {
+    try self.init(writer.realm, writer, options: options)
+  }
+
+  init(
+    _ realm: Realm,
+    _ writer: RealmWriter?,
+    options: TreeOptions,
+    listingBudget: Int = DirectoryStream.usualBudget,
+    texts: TextCache = TextCache(),
+    deletions: RecentDeletions = RecentDeletions()
+  ) throws(FileTreeError) {
+    tree = TreeContext(
+      realm,
+      writer,
+      options,
+      listingBudget: listingBudget,
+      texts: texts,
+      deletions: deletions
+    )
+    try tree.read { view throws(FileTreeError) in
+      let available = view.directories.compactMap { $0.table.kind == .embedded ? nil : $0.table.className }
+      for name in options.classes ?? [] where !available.contains(name) {
+        throw .noSuchClass(name, available: available)
+      }
+    }
+  }
+
+  /// What the user chose.
+  public var options: TreeOptions { tree.options }
+  /// Whether files can be made, written and removed.
+  public var isWritable: Bool { tree.saver != nil }
+  /// Names that the kernel must look up again.
+  public var staleNames: StaleNames { tree.staleNames }
+
+  /// Sets what is called, on whichever thread, when a version is seen that was not seen before.
+  public func observeVersions(_ body: @escaping @Sendable () -> Void) { tree.views.observer.set(body) }
+
+  /// Looks whether there is a new version.
+  public func refresh() throws(FileTreeError) { try tree.read { _ in } }
+
+  /// Saves what handles have written and could not be closed, before the tree goes away.
+  public func finish() { tree.finish() }
+
+  // MARK: nodes
+
+  /// The attributes of the node called `name` in a directory. The kernel then knows its inode: `forget` takes that
+  /// back.
+  ///
+  /// Renders the object, unless its text is cached, because its size is that of the text.
+  ///
+  /// - Throws: `notFound`, `notADirectory`, `stale`, `nameTooLong`, and what `open` throws for the directory itself.
+  public func lookup(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) -> FileAttributes {
+    try tree.lookUp(name, in: try tree.node(parent))
+  }
+
+  /// Takes back `lookups` references that the kernel held on an inode: one for each lookup and each entry of a listing
+  /// with attributes.
+  public func forget(_ inode: InodeNumber, lookups: UInt64) { tree.forget(inode, lookups: lookups) }
+
+  /// The attributes of an inode.
+  ///
+  /// - Throws: `stale` if the object or class is gone and no handle on it is open.
+  public func attributes(_ inode: InodeNumber) throws(FileTreeError) -> FileAttributes {
+    try tree.node(inode).attributes(tree)
+  }
+
+  /// Changes attributes and returns what they are then. `file` is the handle that a truncation came by, if any.
+  public func change(
+    _ inode: InodeNumber,
+    _ file: OpenFile?,
+    _ change: MetadataChange,
+    by caller: Caller
+  ) throws(FileTreeError) -> FileAttributes {
+    guard isWritable else { throw .readOnly }
+    let node = try tree.node(inode)
+    try node.change(change, tree)
+    if let size = change.size {
+      if size < 0 { throw .refused(.invalid, "a negative size") }
+      if let file, case .memory(let memory, _) = file.content {
+        memory.truncate(to: size)
+      } else {
+        try node.resize(to: size, by: caller, tree)
+      }
+    }
+    if let modified = change.modified { try node.setTime(modified.timestamp, tree) }
+    return try tree.node(inode).attributes(tree)
+  }
+
+  // MARK: directories
+
+  /// Opens a directory for listing.
+  ///
+  /// - Throws: `notADirectory`, `stale`.
+  public func openDirectory(_ inode: InodeNumber) throws(FileTreeError) -> DirectoryStream {
+    try tree.node(inode).openDirectory(tree)
+  }
+
+  /// Gives entries from `position` (0: the start) on to `sink` until it is full; none means the end.
+  ///
+  /// With `attributes` each entry comes with them, and counts as one lookup of its inode, as far as the stream's budget
+  /// goes and the object is not damaged. An error is thrown only when no entry came before it.
+  ///
+  /// - Throws: `damaged` where the names of objects cannot be read; `stale` when the class is gone.
+  public func readDirectory<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink
+  ) throws(FileTreeError) {
+    try stream.node.list(stream, from: position, attributes: attributes, into: &sink, tree)
+  }
+
+  /// Makes a file and opens it. It becomes an object when it is saved, if its name is one of an object.
+  ///
+  /// - Throws: `refused(.exists)` if there is one and `isExclusive`; `readOnly`, `forbidden`, `nameTooLong`.
+  public func create(
+    _ parent: InodeNumber,
+    _ name: [UInt8],
+    permissions: UInt32,
+    _ access: OpenAccess,
+    isExclusive: Bool,
+    by caller: Caller
+  ) throws(FileTreeError) -> CreatedFile {
+    let place = Overlay.Place(directory: parent, name: name)
+    return try tree.create(place, permissions: permissions, access, isExclusive: isExclusive, by: caller)
+  }
+
+  /// Makes a file without opening it.
+  public func makeNode(
+    _ parent: InodeNumber,
+    _ name: [UInt8],
+    permissions: UInt32,
+    by caller: Caller
+  ) throws(FileTreeError) -> FileAttributes {
+    let created = try create(parent, name, permissions: permissions, OpenAccess(), isExclusive: true, by: caller)
+    release(created.file)
+    return created.attributes
+  }
+
+  /// Removes a name: a file in memory, or an object with all that hangs from it.
+  public func unlink(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) {
+    try tree.unlink(Overlay.Place(directory: parent, name: name))
+  }
+
+  /// Gives a file another name. A file in memory that gets an object's name is saved as that object. An object that
+  /// gets another name keeps its own, which is hidden as long as the other one stays.
+  public func rename(
+    _ parent: InodeNumber,
+    _ name: [UInt8],
+    to newParent: InodeNumber,
+    _ newName: [UInt8],
+    _ rule: RenameRule,
+    by caller: Caller
+  ) throws(FileTreeError) {
+    let goal = Overlay.Place(directory: newParent, name: newName)
+    try tree.rename(Overlay.Place(directory: parent, name: name), to: goal, rule, by: caller)
+  }
+
+  /// Adds a class.
+  public func makeDirectory(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) -> FileAttributes {
+    guard isWritable else { throw .readOnly }
+    try tree.node(parent).makeDirectory(name, tree)
+    return try lookup(parent, name)
+  }
+
+  /// Removes a class that has no objects.
+  public func removeDirectory(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) {
+    guard isWritable else { throw .readOnly }
+    try tree.node(parent).removeDirectory(name, tree)
+  }
+
+  // MARK: files
+
+  /// Opens a file in any way; `release` ends it.
+  ///
+  /// - Throws: `isADirectory`; `stale` if the object is gone; `damaged` if it cannot be read, whatever its neighbours;
+  ///   for writing also `readOnly` and `forbidden`.
+  public func open(
+    _ inode: InodeNumber,
+    _ access: OpenAccess = OpenAccess(),
+    by caller: Caller = Caller(user: 0, group: 0)
+  ) throws(FileTreeError) -> OpenFile {
+    try tree.node(inode).open(access, by: caller, tree)
+  }
+
+  /// Must be called soon after `open` returned a handle that may seed the page cache.
+  public func pageCacheSeeded(_ file: OpenFile) { tree.openFiles.seeded(file) }
+
+  /// Writes into a handle. Nothing is saved yet, but a command is carried out, and a text that is complete is checked:
+  /// see `TreeContext.write`.
+  public func write(
+    _ file: OpenFile,
+    _ bytes: [UInt8],
+    at offset: Int,
+    by caller: Caller? = nil
+  ) throws(FileTreeError) {
+    try tree.write(file, bytes, at: offset, by: caller)
+  }
+
+  /// Makes room for `count` bytes from `offset` on, by growing the file if `growing`.
+  public func allocate(_ file: OpenFile, offset: Int, count: Int, growing: Bool) throws(FileTreeError) {
+    try tree.allocate(file, offset: offset, count: count, growing: growing)
+  }
+
+  /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved.
+  public func flush(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
+    try tree.flush(file, by: caller)
+  }
+
+  /// Saves what a handle has written, and waits until all that was ever saved is on disk. An empty file is refused like
+  /// any other text that is none.
+  public func synchronize(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
+    try tree.synchronize(file, by: caller)
+  }
+
+  /// Waits until all that was saved is on disk.
+  public func synchronize() throws(FileTreeError) { try tree.saver?.synchronize() }
+
+  /// Lets go of a handle. What it wrote and never saved, because no close was seen, is saved now.
+  public func release(_ file: OpenFile) { tree.release(file) }
+
+  /// Where a symbolic link leads.
+  public func destination(_ inode: InodeNumber) throws(FileTreeError) -> [UInt8] {
+    try tree.node(inode).destination(tree)
+  }
+}

@@ -1,0 +1,127 @@
+// What all nodes of a mount share: the versions that they read, the numbers that they have, the files in memory over
+// them, and the way to save. Nodes get it with each call.
+
+import Glibc
+import RealmJSON
+import RealmPages
+
+/// The state of a mounted tree.
+final class TreeContext: Sendable {
+  let options: TreeOptions
+  let realm: Realm
+  let views: Views
+  /// The inodes of everything but objects.
+  let nodes = NodeTable()
+  /// The inodes of objects whose keys are too large to be packed into a number.
+  let objectInodes = InodeTable()
+  let texts: TextCache
+  let openFiles = OpenFiles()
+  let overlay: Overlay
+  let statistics = StatisticsMemory()
+  /// Nil for a tree that only shows.
+  let saver: Saver?
+  let refusals = RefusalLog()
+  let deletions: RecentDeletions
+  /// Names that the kernel must look up again.
+  let staleNames = StaleNames()
+  let damageLog: DamageLog
+  /// `.realm`.
+  let control: ControlDirectoryNode
+  /// How many entries a directory stream lists with attributes unasked.
+  let listingBudget: Int
+
+  init(
+    _ realm: Realm,
+    _ writer: RealmWriter?,
+    _ options: TreeOptions,
+    listingBudget: Int,
+    texts: TextCache,
+    deletions: RecentDeletions
+  ) {
+    self.realm = realm
+    self.deletions = deletions
+    self.options = options
+    self.listingBudget = listingBudget
+    self.texts = texts
+    views = Views(realm, options, objectInodes, nodes, isWritable: writer != nil)
+    overlay = Overlay(MemoryBudget(options.memoryLimit), nodes)
+    saver = writer.map { [views] in Saver($0, options, views.ownChanges) }
+    damageLog = DamageLog(options.log)
+    nodes.insert(RootNode())
+    control = ControlDirectoryNode(
+      inode: nodes.inode(of: NodeIdentity(ControlDirectoryNode.self)) { ControlDirectoryNode(inode: $0) }
+    )
+  }
+
+  /// Runs `body` on the newest view: see `Views.read`.
+  @inline(__always)
+  func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T { try views.read(body) }
+
+  // MARK: nodes
+
+  /// What an inode stands for; `stale` if nothing.
+  func node(_ inode: InodeNumber) throws(FileTreeError) -> any Node {
+    if let (ordinal, key) = inode.packedObject { return ObjectNode(inode, ordinal, key) }
+    if inode.isHashed {
+      guard let (ordinal, key) = objectInodes.object(inode) else { throw .stale }
+      return ObjectNode(inode, ordinal, key)
+    }
+    guard let node = nodes.node(inode) else { throw .stale }
+    return node
+  }
+
+  /// The number of an object, without counting a reference.
+  func number(_ directory: TableDirectory, _ key: ObjKey) -> InodeNumber {
+    InodeNumber(object: directory.ordinal, key) ?? objectInodes.number(of: directory.ordinal, key)
+  }
+
+  /// Takes back references that the kernel held on an inode.
+  func forget(_ inode: InodeNumber, lookups: UInt64) {
+    if inode.isHashed {
+      objectInodes.forget(inode, lookups: lookups)
+    } else if inode.packedObject == nil {
+      nodes.forget(inode, lookups: lookups)
+    }
+  }
+
+  /// Whether a directory has an entry with this name.
+  func hasEntry(_ name: [UInt8], _ directory: any Node) throws(FileTreeError) -> Bool {
+    do throws(FileTreeError) {
+      let attributes = try lookUp(name, in: directory)
+      forget(attributes.inode, lookups: 1)
+      return true
+    } catch {
+      guard case .notFound = error else { throw error }
+      return false
+    }
+  }
+
+  /// The attributes of the entry called `name`: a file in memory, or what the directory itself has.
+  func lookUp(_ name: [UInt8], in directory: any Node) throws(FileTreeError) -> FileAttributes {
+    try Self.checkLength(name)
+    if let file = overlay.file(at: Overlay.Place(directory: directory.inode, name: name)) {
+      nodes.retain(file.inode)
+      return try read { view in view.rules.file(file) }
+    }
+    return try directory.lookUp(name, self)
+  }
+
+  /// Refuses names that no directory can have.
+  static func checkLength(_ name: [UInt8]) throws(FileTreeError) {
+    if name.count > NAME_MAX { throw .refused(.nameTooLong, "a name has at most 255 bytes") }
+  }
+
+  // MARK: texts of objects
+
+  /// Renders an object; `stale` if it does not exist, `damaged` if it cannot be read.
+  func text(of key: ObjKey, _ directory: TableDirectory, _ view: VersionView) throws(FileTreeError) -> [UInt8] {
+    let text: [UInt8]?
+    do {
+      text = try view.contexts.lend { context throws(RenderError) in try context.render(directory.table, key) }
+    } catch {
+      throw .damaged(place: "\(directory.shownName)/", problem: error.description)
+    }
+    guard let text else { throw .stale }
+    return text
+  }
+}

@@ -1,0 +1,39 @@
+// What the user chooses about the tree.
+
+public import RealmJSON
+import RealmPages
+
+/// How a realm is shown as a tree.
+public struct TreeOptions: Sendable {
+  /// The notation of object files.
+  public var json = JSONStyle.plain
+  /// Whether the root lists `.realm`; looking it up always works.
+  public var showControl = false
+  /// The names of the classes to show; nil shows all.
+  public var classes: [String]?
+  /// The owner of every file and directory, instead of the realm file's.
+  public var uid: UInt32?
+  /// The group of every file and directory, instead of the realm file's.
+  public var gid: UInt32?
+  /// Permission bits that nothing has. Given any mask, the realm file's own mode counts no more.
+  public var umask: UInt32?
+  /// Permission bits that files do not have, instead of `umask`.
+  public var fmask: UInt32?
+  /// Permission bits that directories do not have, instead of `umask`.
+  public var dmask: UInt32?
+  /// What saving an object does to properties that its text does not have.
+  public var write = WriteMode.patch
+  /// How long a save may take to reach the disk after it returned, in milliseconds; 0 has each save wait for the disk.
+  public var groupCommit = 0
+  /// How long a save waits while other programs are writing.
+  public var lockTimeout = RealmWriter.patience
+  /// The bytes that files in memory may take together.
+  public var memoryLimit = 256 << 20
+  /// What `.realm/README` and `.realm/info.json` say of this program.
+  public var productVersion = ""
+  /// Called with one line for each damaged thing that was met; at most 100 different lines.
+  public var log: (@Sendable (String) -> Void)?
+
+  /// All classes, plain notation, owner and mode of the realm file.
+  public init() {}
+}

@@ -1,0 +1,49 @@
+// What one thread needs to make names and texts of one version: a renderer, which keeps cursors, and buffers.
+// Contexts are lent from a pool, so that no two threads ever use one at the same time.
+
+import RealmJSON
+import RealmPages
+import Synchronization
+
+/// The tools of one thread.
+final class RenderContext: @unchecked Sendable {
+  // Unchecked: the pool lends a context to one thread at a time, under its lock.
+  let renderer: ObjectRenderer
+  private let text = OutputBuffer()
+  /// For file names.
+  let name = OutputBuffer()
+
+  init(_ snapshot: Snapshot, _ style: JSONStyle) { renderer = ObjectRenderer(snapshot, style: style) }
+
+  /// The text of the object that `cursor` stands on.
+  func render(_ cursor: ObjectCursor) throws(RenderError) -> [UInt8] {
+    text.reset()
+    try renderer.render(cursor, layout: .pretty, into: text)
+    return text.bytes
+  }
+
+  /// The text of an object; nil if it does not exist.
+  func render(_ table: Table, _ key: ObjKey) throws(RenderError) -> [UInt8]? {
+    text.reset()
+    return try renderer.render(table, key, layout: .pretty, into: text) ? text.bytes : nil
+  }
+}
+
+/// The contexts of one version that nobody uses at the moment.
+final class RenderContextPool: Sendable {
+  private let idle = Mutex<[RenderContext]>([])
+  private let snapshot: Snapshot
+  private let style: JSONStyle
+
+  init(_ snapshot: Snapshot, _ style: JSONStyle) {
+    self.snapshot = snapshot
+    self.style = style
+  }
+
+  /// Lends a context for the time of `body`.
+  func lend<R, E: Error>(_ body: (RenderContext) throws(E) -> R) throws(E) -> R {
+    let context = idle.withLock { $0.popLast() } ?? RenderContext(snapshot, style)
+    defer { idle.withLock { $0.append(context) } }
+    return try body(context)
+  }
+}

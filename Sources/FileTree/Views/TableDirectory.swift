@@ -1,0 +1,137 @@
+// One table of one version as a directory: its name, its place in the tree, and how its objects are named.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+import Synchronization
+
+/// A table as a directory of objects.
+final class TableDirectory: Sendable {
+  /// Where a table's directory is.
+  enum Place: Sendable {
+    /// In the root: a class that the mount shows.
+    case root
+    /// In `.realm/tables`: a table of the SDK's own.
+    case tables
+    /// Nowhere: an embedded class, or one that the mount does not show.
+    case nowhere
+  }
+
+  let table: Table
+  let ordinal: TableOrdinal
+  let place: Place
+  /// The escaped name.
+  let name: [UInt8]
+  let stamp: ChangeStamp
+  private let registered: TableRegistry.Registered
+  private let longNames = LongNames()
+  /// The primary key that names objects: classes have one or not, other tables go by object key.
+  private let namingColumn: Int?
+
+  init(_ table: Table, _ registered: TableRegistry.Registered, _ place: Place, _ stamp: ChangeStamp) {
+    self.table = table
+    self.registered = registered
+    self.place = place
+    self.stamp = stamp
+    ordinal = registered.ordinal
+    namingColumn = table.className == nil ? nil : table.primaryKeyIndex
+    let name = OutputBuffer()
+    NameEscaping.append(directoryOf: table.className ?? table.name, to: name)
+    self.name = name.bytes
+  }
+
+  /// The inode of the directory.
+  var inode: InodeNumber { registered.inode }
+
+  /// For messages.
+  var shownName: String { String(decoding: name, as: UTF8.self) }
+
+  // MARK: interest
+
+  /// Notes that the kernel asked for an object of the table.
+  func noteInterest() { registered.interest.add(1, ordering: .relaxed) }
+
+  /// Grows with each call of `noteInterest`, across versions.
+  var interest: UInt64 { registered.interest.load(ordering: .relaxed) }
+
+  // MARK: names of objects
+
+  /// Replaces `name` by the file name of the object that `cursor` stands on.
+  func name(of cursor: ObjectCursor, into name: OutputBuffer) throws(FormatError) {
+    name.reset()
+    try NameEscaping.append(fileOf: cursor, column: namingColumn, to: name)
+  }
+
+  /// The object whose file has this name; nil if there is none. Cost O(log n); the first long name of a class, O(n).
+  func objectKey(named name: [UInt8]) throws(FormatError) -> ObjKey? {
+    if let damage = table.damage { throw damage }
+    let type = namingColumn.map { table.columns[$0].type }
+    switch NameEscaping.parse(file: name.span.bytes, primaryKey: type) {
+    case nil: return nil
+    case .objectKey(let key): return try table.contains(key) ? key : nil
+    case .key(let primaryKey): return try table.objectKey(primaryKey: primaryKey)
+    case .hashed(_, let digest): return try longNames.find(digest, name, in: self)
+    }
+  }
+}
+
+/// The objects of a class whose names are shortened and end in a hash, found by one scan and remembered.
+private final class LongNames: Sendable {
+  private struct Known {
+    var keys: [UInt64: ObjKey] = [:]
+    /// Whether `keys` holds all there are.
+    var isComplete = false
+  }
+
+  /// Beyond this many, names are looked up by a scan each.
+  private static let maximumCount = 65_536
+
+  private let known = Mutex<Known?>(nil)
+
+  /// The object of `directory` with this name, which bears `digest`.
+  func find(_ digest: UInt64, _ name: [UInt8], in directory: TableDirectory) throws(FormatError) -> ObjKey? {
+    if let known = known.withLock({ $0 }) {
+      if let key = known.keys[digest] { return try isName(name, of: key, directory) ? key : nil }
+      if known.isComplete { return nil }
+    }
+    return try scan(for: name, directory)
+  }
+
+  private func isName(_ name: [UInt8], of key: ObjKey, _ directory: TableDirectory) throws(FormatError) -> Bool {
+    let cursor = ObjectCursor(directory.table)
+    guard try cursor.seek(key) else { return false }
+    let actual = OutputBuffer()
+    try directory.name(of: cursor, into: actual)
+    return actual.unsafeBytes.elementsEqual(name)
+  }
+
+  /// Reads the names of all objects, remembers the shortened ones, and returns the one that is wanted.
+  private func scan(for name: [UInt8], _ directory: TableDirectory) throws(FormatError) -> ObjKey? {
+    var found = Known(isComplete: true)
+    var wanted: ObjKey?
+    let cursor = ObjectCursor(directory.table)
+    let actual = OutputBuffer()
+    while true {
+      do {
+        if try !cursor.next() { break }
+      } catch {
+        // What lies behind the damage cannot be reached, but what was found before is good.
+        if wanted != nil { return wanted }
+        throw error
+      }
+      do {
+        try directory.name(of: cursor, into: actual)
+      } catch {
+        continue  // An object whose primary key is damaged is not the wanted one.
+      }
+      // A shortened name has at least 229 + 18 + 5 bytes.
+      guard actual.count >= 252,
+        case .hashed(_, let digest) = NameEscaping.parse(file: actual.bytes.span.bytes, primaryKey: .string)
+      else { continue }
+      if actual.unsafeBytes.elementsEqual(name) { wanted = cursor.key }
+      if found.keys.count < Self.maximumCount { found.keys[digest] = cursor.key } else { found.isComplete = false }
+    }
+    known.withLock { $0 = found }
+    return wanted
+  }
+}

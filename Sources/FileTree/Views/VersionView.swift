@@ -1,0 +1,137 @@
+// One version of the realm as a tree: its directories, its times, and the tools and texts that belong to it.
+// Immutable but for its caches. A view is made from the one before, so that what did not change keeps its ordinals
+// and times.
+
+import RealmJSON
+import RealmPages
+import Synchronization
+import Threads
+
+/// What the tree is at one version.
+final class VersionView: Sendable {
+  let snapshot: Snapshot
+  /// Counts the views of a mount, from 1.
+  let generation: UInt64
+  /// All tables, in the order in which the mount met them.
+  let directories: [TableDirectory]
+  let rules: AccessRules
+  /// Time of the version, as far as the realm file tells.
+  let modified: Timestamp
+  /// The realm file's size in bytes.
+  let fileSize: Int
+  let contexts: RenderContextPool
+  /// The texts of the control files of this version. A text can be kept here before it is known to be good, because the
+  /// view is not used any more once it is not.
+  let controlTexts = Mutex<[InodeNumber: [UInt8]]>([:])
+
+  private let times: ChangeTimes
+  private let objectTimes: ObjectTimes
+  private let positions: [TableOrdinal: Int]
+  private let roots: [[UInt8]: Int]
+  private let internals: [[UInt8]: Int]
+  private let classes: [[UInt8]: Int]
+
+  /// What a view is made from.
+  struct Source {
+    let snapshot: Snapshot
+    let status: FileStatus
+    /// Distinguishes the realm file from one that replaced it.
+    let fileIdentity: UInt64
+    let options: TreeOptions
+    let registry: TableRegistry
+    let previous: VersionView?
+    /// The present time on the monotonic clock.
+    let now: MonotonicTime
+    /// Whether all objects that changed since the previous view have times of their own.
+    let changesAreKnown: Bool
+    let objectTimes: ObjectTimes
+    /// Whether the mount changes objects.
+    let isWritable: Bool
+  }
+
+  init(_ source: Source) throws(FormatError) {
+    let previous = source.previous
+    snapshot = source.snapshot
+    generation = (previous?.generation ?? 0) + 1
+    rules = AccessRules(source.status, source.options, isWritable: source.isWritable)
+    modified = source.status.modified
+    fileSize = source.status.size
+    contexts = RenderContextPool(source.snapshot, source.options.json)
+
+    var tables: [(registered: TableRegistry.Registered, table: Table)] = []
+    for key in try source.snapshot.tableKeys() {
+      guard let table = try source.snapshot.table(key), let registered = source.registry.register(table) else {
+        continue
+      }
+      tables.append((registered, table))
+    }
+    tables.sort { $0.registered.ordinal < $1.registered.ordinal }
+
+    let stamp = ChangeStamp(
+      generation: generation,
+      modified: source.status.modified,
+      version: source.snapshot.version,
+      touched: source.status.modified,
+      noticed: previous == nil ? nil : source.now
+    )
+    let times = (previous?.times ?? ChangeTimes()).advanced(
+      to: tables.map { ($0.registered.ordinal, $0.table) },
+      file: source.fileIdentity,
+      stamp: stamp,
+      areKnown: source.changesAreKnown
+    )
+    self.times = times
+    objectTimes = source.objectTimes
+    directories = tables.map { registered, table in
+      TableDirectory(table, registered, Self.place(of: table, source.options), times[registered.ordinal] ?? stamp)
+    }
+    var positions: [TableOrdinal: Int] = [:]
+    var roots: [[UInt8]: Int] = [:], internals: [[UInt8]: Int] = [:], classes: [[UInt8]: Int] = [:]
+    for (position, directory) in directories.enumerated() {
+      positions[directory.ordinal] = position
+      if directory.table.className != nil { classes[directory.name] = position }
+      switch directory.place {
+      case .root: roots[directory.name] = position
+      case .tables: internals[directory.name] = position
+      case .nowhere: break
+      }
+    }
+    self.positions = positions
+    self.roots = roots
+    self.internals = internals
+    self.classes = classes
+  }
+
+  private static func place(of table: Table, _ options: TreeOptions) -> TableDirectory.Place {
+    guard let name = table.className else { return .tables }
+    if table.kind == .embedded { return .nowhere }
+    return options.classes.map { $0.contains(name) } ?? true ? .root : .nowhere
+  }
+
+  /// The table with this ordinal; nil if this version does not have it.
+  func directory(_ ordinal: TableOrdinal) -> TableDirectory? { positions[ordinal].map { directories[$0] } }
+
+  /// The attributes of an object whose text has `size` bytes.
+  @inline(__always)
+  func attributes(of inode: InodeNumber, in directory: TableDirectory, size: Int) -> FileAttributes {
+    let stamp = directory.stamp
+    return rules.file(inode, size: size, objectTimes.time(of: inode, since: stamp.version) ?? stamp.modified)
+  }
+
+  /// The table with this key.
+  func directory(of key: TableKey) -> TableDirectory? { directories.first { $0.table.key == key } }
+
+  /// The class directory with this name in the root.
+  func rootDirectory(_ name: [UInt8]) -> TableDirectory? { roots[name].map { directories[$0] } }
+
+  /// The directory with this name in `.realm/tables`.
+  func internalDirectory(_ name: [UInt8]) -> TableDirectory? { internals[name].map { directories[$0] } }
+
+  /// The class with this escaped name, shown or not.
+  func classDirectory(_ name: [UInt8]) -> TableDirectory? { classes[name].map { directories[$0] } }
+
+  /// The number of directories in the root, `.realm` included.
+  var rootDirectoryCount: Int { roots.count + 1 }
+  /// The number of directories in `.realm/tables`.
+  var internalDirectoryCount: Int { internals.count }
+}

@@ -1,0 +1,118 @@
+// The newest view of the realm, and the one loop that makes reads of it safe.
+//
+// A version stays readable for a moment only after a newer one has come, and in an immutable mount not at all: other
+// writers may reuse what it refers to. Every operation therefore works on the newest version and asks afterwards
+// whether what it read can be trusted; if not, it is thrown away and read again. Nothing read is handed out or
+// remembered before that check.
+
+import Glibc
+import RealmPages
+import Synchronization
+import Threads
+
+/// The versions of a realm as trees.
+final class Views: Sendable {
+  /// Which objects the mount's own commits changed.
+  let ownChanges = OwnChanges()
+  let objectTimes = ObjectTimes()
+  /// Called, on whichever thread, when a version is seen that was not seen before.
+  let observer = Observer()
+  let registry: TableRegistry
+  private let realm: Realm
+  private let options: TreeOptions
+  private let objectInodes: InodeTable
+  private let isWritable: Bool
+  private let newest = Mutex<VersionView?>(nil)
+  /// Held while a view is made, so that it is made once.
+  private let making = Mutex<Void>(())
+
+  /// How often a read is tried while commits keep coming, which takes up to a fifth of a second.
+  private static let attempts = 100
+
+  init(_ realm: Realm, _ options: TreeOptions, _ objectInodes: InodeTable, _ nodes: NodeTable, isWritable: Bool) {
+    self.realm = realm
+    self.options = options
+    self.objectInodes = objectInodes
+    self.isWritable = isWritable
+    registry = TableRegistry(nodes)
+  }
+
+  /// Runs `body` on the newest view, again while commits come in between. Results and errors count only if the view was
+  /// still the newest when `body` ended; `body` must not keep anything by itself.
+  func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
+    var attempt = 0
+    while true {
+      let snapshot = try newestSnapshot()
+      do throws(FileTreeError) {
+        let result = try body(try view(of: snapshot))
+        if realm.isCurrent(snapshot) { return result }
+      } catch {
+        if realm.isCurrent(snapshot) { throw error }
+      }
+      attempt += 1
+      if attempt == Self.attempts { throw .busy }
+      if attempt > 2 { usleep(useconds_t(min(100 * attempt, 2000))) }
+    }
+  }
+
+  private func newestSnapshot() throws(FileTreeError) -> Snapshot {
+    do { return try realm.latest() } catch { throw .unavailable(error) }
+  }
+
+  private func view(of snapshot: Snapshot) throws(FileTreeError) -> VersionView {
+    if let view = newest.withLock({ $0 }), view.snapshot === snapshot { return view }
+    let (view, isNew) = try making.withLock { _ throws(FileTreeError) -> (VersionView, Bool) in
+      let previous = newest.withLock { $0 }
+      if let previous, previous.snapshot === snapshot { return (previous, false) }
+      let view = try make(snapshot, previous)
+      // Times of a view that was read from reused space would be carried on.
+      guard realm.isCurrent(snapshot) else { throw .busy }
+      newest.withLock { $0 = view }
+      return (view, previous != nil)
+    }
+    if isNew { observer.notify() }
+    return view
+  }
+
+  private func make(_ snapshot: Snapshot, _ previous: VersionView?) throws(FileTreeError) -> VersionView {
+    let status: FileStatus
+    do { status = try realm.fileStatus() } catch { throw .unavailable(error) }
+    let changed = previous.flatMap { ownChanges.objects(after: $0.snapshot.version, upTo: snapshot.version) }
+    let view: VersionView
+    do throws(FormatError) {
+      view = try VersionView(
+        VersionView.Source(
+          snapshot: snapshot,
+          status: status,
+          fileIdentity: RealmFile.identity(realm.configuration.path),
+          options: options,
+          registry: registry,
+          previous: previous,
+          now: MonotonicTime.now,
+          changesAreKnown: changed != nil,
+          objectTimes: objectTimes,
+          isWritable: isWritable
+        )
+      )
+    } catch {
+      throw .damaged("the realm", error)
+    }
+    let time = Clock.time()
+    for object in changed ?? [] {
+      guard let directory = view.directory(of: object.table) else { continue }
+      let inode =
+        InodeNumber(object: directory.ordinal, object.key)
+        ?? objectInodes.number(of: directory.ordinal, object.key)
+      objectTimes.set(time, of: inode, version: snapshot.version)
+    }
+    return view
+  }
+}
+
+extension VersionView {
+  /// The table with this ordinal; `stale` if it is gone.
+  func existing(_ ordinal: TableOrdinal) throws(FileTreeError) -> TableDirectory {
+    guard let directory = directory(ordinal) else { throw .stale }
+    return directory
+  }
+}

@@ -1,0 +1,425 @@
+// What the write half of the tree must do, in a few lines: one class with an Int primary key, its objects as
+// dictionaries, scratch files as bytes. `WriteModelTests` runs the same operations on this and on a real tree.
+//
+// The rules are those of docs/SEMANTICS.md, "Saving": closing saves, a save is a patch, only unlinking an object's own
+// name deletes it, a file of its name that is saved soon after brings the object back with the links to it.
+
+import Foundation
+
+/// The names and contents of one class directory, and the handles on it.
+struct TreeModel {
+  typealias Properties = [String: String]
+
+  /// Why an operation is refused, as `FileTreeError.kind` spells it.
+  struct Refusal: Error {
+    let kind: String
+
+    static let invalid = Refusal(kind: "refused invalid")
+    static let exists = Refusal(kind: "refused exists")
+    static let forbidden = Refusal(kind: "refused forbidden")
+    static let stale = Refusal(kind: "stale")
+    static let notFound = Refusal(kind: "notFound")
+  }
+
+  /// A file in memory, or what one handle writes over an object.
+  final class File {
+    enum Progress { case clean, emptied, written, refused(Refusal) }
+
+    var bytes: [UInt8]
+    var progress = Progress.clean
+    /// The name that leads to it; nil for one that was unlinked, and for the bytes of a handle.
+    var name: String?
+    /// The object that it is, or that the handle is on.
+    var object: Int?
+    /// How often the object was made when the handle was opened: a handle does not follow to another object.
+    var incarnation = 0
+    /// Whether a save was refused, and none was accepted since.
+    var isRefused = false
+    /// What was written in order from the start on; nil if something was written elsewhere.
+    var inOrder: [UInt8]? = []
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Whether the bytes that were written in order are an object, or can never be one.
+    static func isDecided(_ bytes: [UInt8]) -> Bool? {
+      var depth = 0, isInString = false, hasObject = false
+      for byte in bytes {
+        if depth == 0 {
+          if [0x20, 0x0A, 0x0D, 0x09].contains(byte) { continue }
+          if byte != UInt8(ascii: "{") || hasObject { return false }
+          (depth, hasObject) = (1, true)
+        } else if byte == UInt8(ascii: "\"") {
+          isInString.toggle()
+        } else if !isInString {
+          if [UInt8(ascii: "{"), UInt8(ascii: "[")].contains(byte) { depth += 1 }
+          if [UInt8(ascii: "}"), UInt8(ascii: "]")].contains(byte) { depth -= 1 }
+        }
+      }
+      return depth == 0 && hasObject ? true : nil
+    }
+  }
+
+  struct Handle {
+    let file: File
+    let writes: Bool
+    let appends: Bool
+    /// Whether what is written is checked when it is a whole text.
+    let isWatched: Bool
+    /// Whether the bytes are the handle's own.
+    let isEdit: Bool
+  }
+
+  private struct Deletion {
+    let properties: Properties
+    let incarnation: Int
+    /// The positions of the links to it.
+    let links: [(key: Int, index: Int)]
+  }
+
+  private(set) var objects: [Int: Properties]
+  var files: [String: File] = [:]
+  private(set) var handles: [Int: Handle] = [:]
+  private var aside: [Int: File] = [:]
+  private var incarnations: [Int: Int] = [:]
+  private var deletions: [Int: Deletion] = [:]
+  private let defaults: Properties
+
+  /// Starts with `objects`; a new one has `defaults` and its key.
+  init(_ objects: [Int: Properties], defaults: Properties) {
+    self.objects = objects
+    self.defaults = defaults
+  }
+
+  // MARK: what is seen
+
+  /// The names that a listing shows.
+  var names: [String] { (objects.keys.filter { aside[$0] == nil }.map(Self.name) + files.keys).sorted() }
+
+  static func name(_ key: Int) -> String { "\(key).json" }
+
+  /// The key that a name stands for; nil for a scratch file.
+  static func key(_ name: String) -> Int? {
+    name.hasSuffix(".json") ? Int(name.dropLast(5)) : nil
+  }
+
+  private func visibleObject(_ name: String) -> Int? {
+    guard let key = Self.key(name), objects[key] != nil, aside[key] == nil else { return nil }
+    return key
+  }
+
+  func exists(_ name: String) -> Bool { files[name] != nil || visibleObject(name) != nil }
+
+  // MARK: texts
+
+  /// The properties of a JSON object, each as canonical text.
+  static func parse(_ bytes: [UInt8]) -> Properties? {
+    if bytes.contains(0) { return nil }
+    guard let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any] else { return nil }
+    // A property twice is refused; the parser here takes it.
+    let text = String(decoding: bytes, as: UTF8.self)
+    if object.keys.contains(where: { text.components(separatedBy: "\"\($0)\":").count > 2 }) { return nil }
+    return object.mapValues { value in
+      let data = try? JSONSerialization.data(withJSONObject: [value], options: [.sortedKeys])
+      return String(decoding: data ?? Data(), as: UTF8.self)
+    }
+  }
+
+  static func keys(_ list: String) -> [Int]? {
+    (try? JSONSerialization.jsonObject(with: Data(list.utf8)) as? [[Int]])?.first
+  }
+
+  private static func list(_ keys: [Int]) -> String { "[[" + keys.map(String.init).joined(separator: ",") + "]]" }
+
+  /// What saving `bytes` as the object `key` sets.
+  func judge(_ bytes: [UInt8], _ key: Int) throws(Refusal) -> Properties {
+    guard let properties = Self.parse(bytes) else { throw .invalid }
+    for (name, value) in properties {
+      switch name {
+      case "_id": if value != "[\(key)]" { throw .invalid }
+      case "age": if value != "[null]" && Int(value.dropFirst().dropLast()) == nil { throw .invalid }
+      case "friends":
+        guard let friends = Self.keys(value), friends.allSatisfy({ objects[$0] != nil || $0 == key }) else {
+          throw .invalid
+        }
+      default: if defaults[name] == nil { throw .invalid }
+      }
+    }
+    return properties
+  }
+
+  // MARK: saving
+
+  private mutating func save(_ bytes: [UInt8], object key: Int, incarnation: Int) throws(Refusal) {
+    if Self.parse(bytes) == nil { throw .invalid }
+    guard objects[key] != nil, incarnations[key, default: 0] == incarnation else { throw .stale }
+    let properties = try judge(bytes, key)
+    objects[key]?.merge(properties) { _, new in new }
+  }
+
+  /// Saves under a name: the object that has it, or a new one, with the links to one that was deleted a moment ago.
+  private mutating func save(_ bytes: [UInt8], key: Int) throws(Refusal) {
+    if objects[key] != nil { return try save(bytes, object: key, incarnation: incarnations[key, default: 0]) }
+    let properties: Properties
+    do throws(Refusal) { properties = try judge(bytes, key) } catch {
+      takeBack(key)
+      throw error
+    }
+    var new = defaults
+    new["_id"] = "[\(key)]"
+    new.merge(properties) { _, new in new }
+    comeBack(key, new)
+  }
+
+  /// Brings a deleted object back as it was, because what was to take its place is refused.
+  private mutating func takeBack(_ key: Int) {
+    guard let deletion = deletions[key] else { return }
+    var properties = deletion.properties
+    // Links to what is gone by now are left out.
+    if let friends = properties["friends"].flatMap(Self.keys) {
+      properties["friends"] = Self.list(friends.filter { objects[$0] != nil || $0 == key })
+    }
+    comeBack(key, properties)
+    // What is written to the file next changes the object.
+    if let file = files[Self.name(key)] { became(file, key) }
+  }
+
+  private mutating func comeBack(_ key: Int, _ properties: Properties) {
+    let deletion = deletions.removeValue(forKey: key)
+    objects[key] = properties
+    // A deleted object that comes back is the same one to those who have it open.
+    incarnations[key] = deletion?.incarnation ?? incarnations[key, default: 0] + 1
+    for link in deletion?.links ?? [] {
+      guard var friends = objects[link.key]?["friends"].flatMap(Self.keys) else { continue }
+      friends.insert(key, at: min(link.index, friends.count))
+      objects[link.key]?["friends"] = Self.list(friends)
+    }
+  }
+
+  private mutating func save(_ file: File) throws(Refusal) {
+    do throws(Refusal) {
+      if let key = file.object {
+        try save(file.bytes, object: key, incarnation: file.incarnation)
+      } else if let name = file.name, let key = Self.key(name) {
+        try save(file.bytes, key: key)
+        became(file, key)
+      }
+      file.progress = .clean
+      file.isRefused = false
+    } catch {
+      file.progress = .refused(error)
+      file.isRefused = true
+      takeBack(file)
+      throw error
+    }
+  }
+
+  /// What saving the file would be refused for.
+  private func rehearse(_ file: File) throws(Refusal) {
+    if let key = file.object {
+      if Self.parse(file.bytes) == nil { throw .invalid }
+      guard objects[key] != nil, incarnations[key, default: 0] == file.incarnation else { throw .stale }
+      _ = try judge(file.bytes, key)
+    } else if let key = file.name.flatMap(Self.key) {
+      _ = try judge(file.bytes, key)
+    }
+  }
+
+  private mutating func takeBack(_ file: File) {
+    if let key = file.name.flatMap(Self.key) { takeBack(key) }
+  }
+
+  /// The file is the object from now on, and its name is the object's own.
+  private mutating func became(_ file: File, _ key: Int) {
+    if let name = file.name { files[name] = nil }
+    releaseAside(file)
+    file.name = nil
+    file.object = key
+    file.incarnation = incarnations[key, default: 0]
+    aside[key] = nil
+  }
+
+  private mutating func releaseAside(_ file: File) { aside = aside.filter { $0.value !== file } }
+
+  private mutating func unlinkFile(_ name: String) {
+    guard let file = files.removeValue(forKey: name) else { return }
+    file.name = nil
+    releaseAside(file)
+  }
+
+  // MARK: operations
+
+  /// `text` is what the object's file holds, for a handle that does not truncate.
+  mutating func open(
+    _ id: Int,
+    _ name: String,
+    writes: Bool,
+    truncates: Bool,
+    appends: Bool,
+    text: [UInt8]
+  ) throws(Refusal) {
+    let file: File
+    var isEdit = false, isWatched = true
+    if let present = files[name] {
+      file = present
+      isWatched = Self.key(name) != nil
+    } else if let key = visibleObject(name) {
+      file = File(text)
+      file.object = key
+      file.incarnation = incarnations[key, default: 0]
+      file.inOrder = appends ? text : []
+      isEdit = true
+    } else {
+      throw .notFound
+    }
+    if truncates { truncate(file, 0) }
+    handles[id] = Handle(file: file, writes: writes, appends: appends, isWatched: isWatched, isEdit: isEdit)
+  }
+
+  mutating func create(_ id: Int, _ name: String, isExclusive: Bool, text: [UInt8]) throws(Refusal) {
+    if exists(name) {
+      if isExclusive { throw .exists }
+      return try open(id, name, writes: true, truncates: false, appends: false, text: text)
+    }
+    let file = File([])
+    file.name = name
+    files[name] = file
+    handles[id] = Handle(file: file, writes: true, appends: false, isWatched: Self.key(name) != nil, isEdit: false)
+  }
+
+  mutating func write(_ id: Int, _ bytes: [UInt8], at offset: Int) throws(Refusal) {
+    guard let handle = handles[id], handle.writes else { throw .forbidden }
+    if bytes.isEmpty { return }
+    let file = handle.file
+    let former = (bytes: file.bytes, progress: file.progress, inOrder: file.inOrder)
+    let start = handle.appends ? file.bytes.count : offset
+    if file.bytes.count < start + bytes.count {
+      file.bytes += repeatElement(0, count: start + bytes.count - file.bytes.count)
+    }
+    file.bytes.replaceSubrange(start..<start + bytes.count, with: bytes)
+    file.progress = .written
+    guard handle.isWatched else {
+      file.inOrder = nil
+      return
+    }
+    if start == 0 { file.inOrder = [] }
+    guard let before = file.inOrder, before.count == start else {
+      file.inOrder = nil
+      return
+    }
+    file.inOrder = before + bytes
+    let isDecided = File.isDecided(before + bytes)
+    guard start + bytes.count == file.bytes.count else { return }
+    // What is written on although the text was refused is no text until it is complete.
+    if case .refused = former.progress, isDecided != true { file.progress = former.progress }
+    guard let isDecided, isDecided != File.isDecided(before) else { return }
+    do throws(Refusal) { try rehearse(file) } catch {
+      (file.bytes, file.inOrder) = (former.bytes, former.inOrder)
+      file.progress = .refused(error)
+      file.isRefused = true
+      throw error
+    }
+  }
+
+  func truncate(_ file: File, _ size: Int) {
+    if size < file.bytes.count {
+      file.bytes.removeLast(file.bytes.count - size)
+    } else {
+      file.bytes += repeatElement(0, count: size - file.bytes.count)
+    }
+    file.progress = size == 0 ? .emptied : .written
+    if size == 0 { file.inOrder = [] } else if let inOrder = file.inOrder, size < inOrder.count { file.inOrder = nil }
+  }
+
+  mutating func flush(_ id: Int) throws(Refusal) {
+    guard let handle = handles[id], handle.writes else { return }
+    switch handle.file.progress {
+    case .clean, .emptied: return
+    case .refused(let refusal):
+      takeBack(handle.file)
+      throw refusal
+    case .written: try save(handle.file)
+    }
+  }
+
+  mutating func synchronize(_ id: Int) throws(Refusal) {
+    guard let handle = handles[id], handle.writes else { return }
+    switch handle.file.progress {
+    case .clean: return
+    case .refused(let refusal):
+      takeBack(handle.file)
+      throw refusal
+    case .written, .emptied: try save(handle.file)
+    }
+  }
+
+  mutating func release(_ id: Int) {
+    guard let handle = handles[id] else { return }
+    if handle.writes, case .written = handle.file.progress {
+      do throws(Refusal) { try save(handle.file) } catch { /* told by `progress` */  }
+    }
+    handles[id] = nil
+    // The text of a refused object is among the refused ones; its name is free again.
+    if !handle.isEdit, handle.file.isRefused, let name = handle.file.name,
+      !handles.values.contains(where: { $0.file === handle.file })
+    {
+      unlinkFile(name)
+      if let key = Self.key(name) { takeBack(key) }
+    }
+  }
+
+  mutating func unlink(_ name: String) throws(Refusal) {
+    if let file = files[name] {
+      unlinkFile(name)
+      if file.isRefused, let key = Self.key(name) { takeBack(key) }
+      return
+    }
+    guard let key = visibleObject(name), let properties = objects.removeValue(forKey: key) else { throw .notFound }
+    var links: [(key: Int, index: Int)] = []
+    for (other, before) in objects {
+      guard let friends = before["friends"].flatMap(Self.keys), friends.contains(key) else { continue }
+      links += friends.indices.filter { friends[$0] == key }.map { (other, $0) }
+      objects[other]?["friends"] = Self.list(friends.filter { $0 != key })
+    }
+    deletions[key] = Deletion(
+      properties: properties,
+      incarnation: incarnations[key, default: 0],
+      links: links
+    )
+    // Until it comes back, whoever has it open has nothing.
+  }
+
+  mutating func rename(_ name: String, _ newName: String, keep: Bool) throws(Refusal) {
+    if name == newName { return }
+    if keep && exists(newName) { throw .exists }
+    if let file = files[name] {
+      guard let key = Self.key(newName) else {
+        unlinkFile(newName)
+        files[name] = nil
+        files[newName] = file
+        file.name = newName
+        // As a scratch file it is not refused any more.
+        (file.progress, file.isRefused) = (.clean, false)
+        return
+      }
+      if file.bytes.isEmpty && !exists(newName) {
+        files[name] = nil
+        files[newName] = file
+        file.name = newName
+        return
+      }
+      try save(file.bytes, key: key)
+      unlinkFile(newName)
+      became(file, key)
+      file.progress = .clean
+      file.isRefused = false
+      return
+    }
+    guard let key = visibleObject(name) else { throw .notFound }
+    if Self.key(newName) != nil { throw .forbidden }
+    unlinkFile(newName)
+    let file = File([])  // its bytes are the object's text, which the test knows
+    file.name = newName
+    files[newName] = file
+    aside[key] = file
+  }
+}
