@@ -21,13 +21,15 @@ struct FileDiagnosis {
     self.size = size
     let isEncrypted = configuration.encryptionKey != nil
     header = Self.header(head)
-    kind = Self.kind(mode, size, head, hasHeader: header != nil)
+    let (kind, family) = Self.look(mode, size, head)
+    self.kind = kind
     // Without a key nothing can be found in an encrypted file, and searching what is no realm tells nothing.
-    let isWorthLooking = failure.code == .damaged && (isEncrypted || header != nil)
+    let isRealm = isEncrypted || family == .realm || family == .headless
+    let isWorthLooking = failure.code == .damaged && isRealm
     // A file in which nothing can be found has no versions to tell of.
     let found = isWorthLooking ? try? RemainingVersion.all(in: configuration) : nil
     versions = found ?? []
-    advice = Self.advice(failure.code, versions, kind, hasHeader: header != nil || isEncrypted)
+    advice = Self.advice(failure.code, versions, family, isRealm: isRealm)
   }
 
   /// Lines for people.
@@ -80,16 +82,13 @@ struct FileDiagnosis {
 
   // MARK: looking
 
-  private static let headSize = 4096
-  private static let encryptedForm = "an encrypted realm: its first page has the form of one"
-
   /// Size, mode and first bytes; nil and nothing where the system refuses.
   private static func look(at path: String) -> (size: Int?, mode: mode_t?, head: [UInt8]) {
     guard case .success(let status) = System.status(path) else { return (nil, nil, []) }
     guard status.st_mode & S_IFMT == S_IFREG else { return (nil, status.st_mode, []) }
-    var head = [UInt8](repeating: 0, count: headSize)
+    var head = [UInt8](repeating: 0, count: FileKind.headSize)
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    let count = descriptor < 0 ? 0 : pread(descriptor, &head, headSize, 0)
+    let count = descriptor < 0 ? 0 : pread(descriptor, &head, FileKind.headSize, 0)
     if descriptor >= 0 { close(descriptor) }
     return (Int(status.st_size), status.st_mode, Array(head.prefix(max(0, count))))
   }
@@ -102,62 +101,30 @@ struct FileDiagnosis {
     return (slot, root, Int(head[20 + slot]))
   }
 
-  private static let signatures: [(bytes: [UInt8], kind: String)] = [
-    (Array("SQLite format 3\0".utf8), "a SQLite database"),
-    ([0x1F, 0x8B], "a gzip archive: unpack it first"),
-    (Array("PK\u{3}\u{4}".utf8), "a zip archive: unpack it first"),
-    ([0x28, 0xB5, 0x2F, 0xFD], "a zstd archive: unpack it first"),
-    ([0xFD, 0x37, 0x7A, 0x58, 0x5A], "an xz archive: unpack it first"),
-    (Array("Salted__".utf8), "encrypted by openssl, not by Realm"),
-    (Array("age-encryption.org".utf8), "encrypted by age, not by Realm"),
-  ]
-
-  private static func kind(_ mode: mode_t?, _ size: Int?, _ head: [UInt8], hasHeader: Bool) -> String {
-    guard let mode else { return "nothing: it is missing or cannot be looked at" }
+  /// What a file is from outside, and its kind if it is one that can be read.
+  private static func look(_ mode: mode_t?, _ size: Int?, _ head: [UInt8]) -> (words: String, FileKind.Family?) {
+    guard let mode else { return ("nothing: it is missing or cannot be looked at", nil) }
     switch mode & S_IFMT {
-    case S_IFDIR: return "a directory"
+    case S_IFDIR: return ("a directory", nil)
     case S_IFREG: break
-    default: return "no regular file"
+    default: return ("no regular file", nil)
     }
-    guard let size else { return "a file" }
-    if size == 0 { return "an empty file" }
-    if head.isEmpty { return "a file that you may not read" }
-    if hasHeader { return "a Realm file" }
-    if let known = signatures.first(where: { head.starts(with: $0.bytes) }) { return known.kind }
-    if head.allSatisfy({ $0 == 0 }) { return "a file that begins with zeros" }
-    if size >= 8192, size % 4096 == 0, hasEncryptedForm(head, size) {
-      return encryptedForm
-    }
-    let isText = head.allSatisfy { $0 >= 0x20 && $0 < 0x7F || $0 >= 0x80 || (9...13).contains($0) }
-    return isText ? "a text" : "no realm: nothing in it tells one"
-  }
-
-  /// Whether the first page can be that of an encrypted realm: 64 slots, each with a counter and a MAC twice. A page
-  /// that was written has a counter that is not 0, the former one is smaller, and slots beyond the end are empty.
-  private static func hasEncryptedForm(_ head: [UInt8], _ size: Int) -> Bool {
-    guard head.count == headSize else { return false }
-    func counter(_ offset: Int) -> Int {
-      (0..<4).reduce(0) { $0 | Int(head[offset + $1]) << (8 * $1) }
-    }
-    let pages = min(64, size / 4096 - 1)
-    for slot in 0..<64 {
-      let (now, former) = (counter(64 * slot), counter(64 * slot + 32))
-      if slot >= pages, now != 0 { return false }
-      if now > 1 << 28 || former > now { return false }
-    }
-    return counter(0) != 0
+    guard let size else { return ("a file", nil) }
+    if size > 0, head.isEmpty { return ("a file that you may not read", nil) }
+    let kind = FileKind(head, size: size)
+    return (kind.words, kind.family)
   }
 
   private static func advice(
     _ code: ExitCode,
     _ versions: [RemainingVersion],
-    _ kind: String,
-    hasHeader: Bool
+    _ family: FileKind.Family?,
+    isRealm: Bool
   ) -> String? {
     switch code {
     case .damaged where !versions.isEmpty: "'realmfs recover' saves what can be reached"
-    case .damaged where hasHeader: "use a backup: no root is left that 'realmfs recover' could start from"
-    case .keyNeeded where kind == encryptedForm: "give the key: --key-file, --key-command, --key-env or --key-fd"
+    case .damaged where isRealm: "use a backup: no root is left that 'realmfs recover' could start from"
+    case .keyNeeded where family == .encrypted: "give the key: --key-file, --key-command, --key-env or --key-fd"
     case .upgradeNeeded: "look for a newer realmfs; no release of Realm wrote formats 12 to 19"
     case .inUse: "close the program that has the realm open, or read with --immutable"
     default: nil

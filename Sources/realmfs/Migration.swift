@@ -16,7 +16,9 @@ struct Migration {
 
   /// Whether the schema version of the realm is to grow.
   func isNeeded() throws(CommandFailure) -> Bool {
-    guard let wanted = configuration.schema?.version, access(configuration.path, F_OK) == 0 else { return false }
+    guard let wanted = configuration.schema?.version, case .success(let status) = System.status(configuration.path),
+      !status.isEmptyFile
+    else { return false }
     var probe = configuration
     probe.mode = .immutable
     let snapshot = try RealmSource(probe).latest()

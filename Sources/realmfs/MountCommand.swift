@@ -143,7 +143,14 @@ private struct Mount {
   /// Why the file cannot be changed; nil if it can, or is about to be made.
   private func obstacle(_ configuration: Configuration) throws(CommandFailure) -> String? {
     if configuration.inMemoryIdentifier != nil { return nil }
-    if access(path, F_OK) != 0 && errno == ENOENT && (arguments.makesRealm || arguments.has(.seed)) { return nil }
+    if arguments.makesRealm || arguments.has(.seed) {
+      // An empty file is one that an app, too, makes a realm of.
+      switch System.status(path) {
+      case .failure(let error) where error.code == ENOENT: return nil
+      case .success(let status) where arguments.makesRealm && status.isEmptyFile: return nil
+      default: break
+      }
+    }
     var probe = configuration
     probe.mode = .immutable
     if let reason = RealmWriter.reasonAgainst(writing: try RealmSource(probe).latest()) { return reason }

@@ -5,7 +5,18 @@ import RealmPages
 enum RewriteCommand {
   static func encrypt(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let key = try key(arguments, isNew: false, "encrypt needs the key that the file shall have")
-    return try run(arguments, from: nil, to: key, "encrypting")
+    do throws(CommandFailure) { return try run(arguments, from: nil, to: key, "encrypting") } catch {
+      guard error.code == .keyNeeded else { throw error }
+      let path = arguments.operands[0]
+      // Whatever is wrong with it then, the key does not open it.
+      let isSame = (try? RealmSource(Configuration(path: path, encryptionKey: key, mode: .immutable))) != nil
+      throw CommandFailure(
+        .failure,
+        isSame
+          ? "\(path) is already encrypted, with this key"
+          : "\(path) looks already encrypted: 'realmfs rekey' gives it another key"
+      )
+    }
   }
 
   static func decrypt(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {

@@ -131,6 +131,11 @@ struct Errno: Error, Equatable {
   let code: Int32
 }
 
+extension stat {
+  /// A regular file without a byte.
+  var isEmptyFile: Bool { st_mode & S_IFMT == S_IFREG && st_size == 0 }
+}
+
 extension String {
   /// Splits at `separator`; a backslash before a separator makes it part of the text. Empty parts are left out.
   func split(unescaped separator: Character) -> [String] { parts(unescaped: separator).filter { !$0.isEmpty } }

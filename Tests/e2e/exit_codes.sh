@@ -47,7 +47,7 @@ for command in "cat Dgo" "query Dgo x" "export --class Dgo" "schema --class Dgo"
 done
 check_status "3: a missing class" 3 'no class' "$realmfs" cat "$file" Absent
 printf 'no realm at all, but long enough for a header' >"$scratch/text.realm"
-check_status "5 or 4: a text file" "$("$realmfs" info "$scratch/text.realm" >/dev/null 2>&1; echo $?)" 'not a Realm file' \
+check_status "4: a text file" 4 'not a Realm file: it is a text file' \
   "$realmfs" info "$scratch/text.realm"
 : >"$scratch/zero.realm"
 check_status "4: an empty file" 4 'empty' "$realmfs" info "$scratch/zero.realm"

@@ -18,13 +18,13 @@ explains "a directory" 3 '^looks like +a directory' "$scratch"
 : >zero.realm
 explains "an empty file" 4 '^looks like +an empty file' zero.realm
 printf 'just a text, long enough for a header' >text.realm
-explains "a text" 5 '^looks like +a text' text.realm
+explains "a text" 4 '^looks like +a text file' text.realm
 head -c 8192 /dev/zero >zeros.realm
-explains "a file of zeros" 5 '^looks like +a file that begins with zeros' zeros.realm
+explains "a file of zeros" 4 '^looks like +a file that begins with zeros' zeros.realm
 printf 'SQLite format 3\0 and more of the database' >sqlite.realm
-explains "another database" 5 '^looks like +a SQLite database' sqlite.realm
+explains "another database" 4 '^looks like +a SQLite database' sqlite.realm
 gzip -c "$people" >packed.realm
-explains "an archive" 5 '^looks like +a gzip archive: unpack it first' packed.realm
+explains "an archive" 4 '^looks like +a gzip archive: unpack it first' packed.realm
 head -c 5000 "$people" >cut.realm
 explains "a file that is cut short: the root that is gone" 4 '^root +at 5472, by slot 0' cut.realm
 explains "and the version that is left" 4 "^version 4 +root at .* other slot.* ends before 8192: Dog, Person" cut.realm

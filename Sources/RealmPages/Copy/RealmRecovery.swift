@@ -62,7 +62,8 @@ public enum RealmRecovery {
     let path = configuration.path
     let realm = try RescuedRealm(configuration)
     guard let root = best(of: realm) else {
-      throw CopyError(.damaged, "\(path): no version of a realm is left in it: nothing can be saved")
+      let looks = realm.kind.family == .other ? ": it is \(realm.kind.words)" : ""
+      throw CopyError(.damaged, "\(path): no version of a realm is left in it\(looks): nothing can be saved")
     }
     let (tables, problems) = realm.tables(of: root)
     let work = try WorkRealm(beside: target, key: configuration.encryptionKey)

@@ -17,6 +17,8 @@ final class RescuedRealm {
   }
 
   private let path: String
+  /// What the file looks like from outside.
+  let kind: FileKind
   private let space: PageSpace
   /// The versions, best first.
   private(set) var roots: [Root] = []
@@ -29,9 +31,10 @@ final class RescuedRealm {
     path = configuration.path
     let file = try CopyError.onFiles { () throws(FileError) in try FileHandle(path: configuration.path) }
     let size = try CopyError.onFiles { () throws(FileError) in try file.status().size }
-    if size < Header.size {
-      throw CopyError(.open(.notARealm), "\(path): only \(size) bytes: nothing is left of a realm")
-    }
+    let kind = FileKind(file, size: size)
+    if size < Header.size { throw CopyError(OpenError(kind, path: path)) }
+    self.kind = kind
+    if kind.family == .encrypted, configuration.encryptionKey == nil { throw CopyError(OpenError(kind, path: path)) }
     if let key = configuration.encryptionKey {
       let whole = max(size - size % PageCipher.pageSize, 0)
       if whole < 2 * PageCipher.pageSize {

@@ -41,6 +41,7 @@ public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
       switch code {
       case ENOKEY: " (ENOKEY): the folder is encrypted and locked; unlock it, for example with 'fscrypt unlock'"
       case EXDEV: " (EXDEV): the folder is on another file system, or has another encryption policy"
+      case EINVAL where call == "open": " (EINVAL): not a regular file"
       default: ""
       }
     return "\(path): \(call): \(String(cString: strerror(code)))\(remedy)"

@@ -163,7 +163,7 @@ final class HeaderReader: VersionReader {
     } catch {
       throw OpenError(error)
     }
-    if size == 0 { throw OpenError(.notARealm, "\(path): an empty file, not a Realm file") }
+    if size == 0 { throw OpenError(FileKind([], size: 0), path: path) }
     if let key = configuration.encryptionKey { return try loadEncrypted(file, size, key, after: old) }
     if let old, old.space.size == size, !old.space.isSpent {
       return try finish(file, old.space, path, slot: nil, after: old)
@@ -180,14 +180,14 @@ final class HeaderReader: VersionReader {
     after old: State?
   ) throws(OpenError) -> State {
     let path = file.path, pages: DecryptedPages, slot: PageSlot
-    if isPlain(file) {
-      throw OpenError(.notEncrypted, "\(path): the file is not encrypted: leave the key out")
+    let kind = FileKind(file, size: size)
+    switch kind.family {
+    case .realm: throw OpenError(.notEncrypted, "\(path): the file is not encrypted: leave the key out")
+    case .other: throw OpenError(kind, path: path)
+    default: break
     }
     if size < 2 * PageCipher.pageSize || size % PageCipher.pageSize != 0 {
-      throw OpenError(
-        .damaged,
-        "\(path): \(size) bytes: an encrypted realm has at least 8192, in steps of 4096: cut short, or not a realm"
-      )
+      throw OpenError(cutEncryptedFile: file, size, key)
     }
     do throws(FileError) {
       // The slot is read before the page: a change in between is noticed at the next look.
@@ -195,7 +195,11 @@ final class HeaderReader: VersionReader {
       pages = try DecryptedPages(file, key: key, physicalSize: size, after: old?.space)
     } catch { throw OpenError(error) }
     switch pages.fill(0) {
-    case .good, .previousContent: return try finish(file, pages, path, slot: slot, after: old)
+    case .good, .previousContent:
+      do throws(OpenError) { return try finish(file, pages, path, slot: slot, after: old) } catch {
+        guard error.reason == .damaged else { throw error }
+        throw OpenError(.damaged, "\(error); the key is right")
+      }
     case .beyondEnd: throw OpenError(.damaged, "\(path): cut short: the first encrypted page is not there")
     case .bad, .neverWritten, .interrupted, .zeroed:
       throw OpenError(encryptedFileIsDamaged: pages.anyPageVerifies(), path: path)
@@ -250,14 +254,6 @@ final class HeaderReader: VersionReader {
     }
   }
 
-  /// Whether the raw bytes bear the signature of a plain realm.
-  private static func isPlain(_ file: FileHandle) -> Bool {
-    var bytes = [UInt8](repeating: 0, count: 4)
-    // A file that cannot be read is reported by the next read.
-    let count = bytes.withUnsafeMutableBytes { (try? file.read(into: $0, at: 16)) ?? 0 }
-    return count == 4 && bytes == [0x54, 0x2d, 0x44, 0x42]
-  }
-
   /// Keeps the mapped pages that count as this process's memory below about 24 MiB.
   static func limitResidentPages(_ space: PageSpace) {
     guard let mapped = space as? MappedFile, mapped.size > 24 << 20 else { return }
@@ -277,5 +273,22 @@ struct PageSlot: Hashable {
       (try? file.read(into: buffer, at: EncryptedLayout.slotOffset(0))) ?? 0
     }
     self.words = count == EncryptedLayout.slotSize ? words : []
+  }
+}
+
+extension OpenError {
+  /// A file whose size no encrypted realm has.
+  fileprivate init(cutEncryptedFile file: FileHandle, _ size: Int, _ key: EncryptionKey) {
+    let rule = "\(size) bytes, but an encrypted realm has at least 8192, in steps of 4096"
+    let whole = size - size % PageCipher.pageSize
+    // What cannot be read verifies nothing.
+    let pages = whole < 2 * PageCipher.pageSize ? nil : try? DecryptedPages(file, key: key, physicalSize: whole)
+    if pages?.anyPageVerifies() ?? false {
+      self.init(.damaged, "\(file.path): cut short: \(rule); the key is right: 'realmfs recover' saves what is left")
+    } else if pages == nil {
+      self.init(.damaged, "\(file.path): \(rule): cut short, or not a realm")
+    } else {
+      self.init(.wrongKey, "\(file.path): wrong encryption key, or not an encrypted Realm file: \(rule)")
+    }
   }
 }

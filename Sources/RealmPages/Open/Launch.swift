@@ -32,7 +32,7 @@ extension RealmWriter {
       if create && path == Configuration.defaultPath { try makeFolder(FileHandle.folder(of: path)) }
       if let seed = configuration.seedPath, try copy(seed, configuration) { report(.seeded(from: seed)) }
     }
-    if let condition = configuration.compactsOnLaunch, access(path, F_OK) == 0 {
+    if let condition = configuration.compactsOnLaunch, hasContent(path) {
       try compact(configuration, condition, report)
     }
     do throws(TransactionError) { return try openAndChange(configuration, create, report) } catch {
@@ -43,6 +43,12 @@ extension RealmWriter {
       report(.deleted(because: error))
       return try openAndChange(configuration, create, report)
     }
+  }
+
+  /// Whether there is a file with something in it; an empty one is about to become a realm.
+  private static func hasContent(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_size > 0
   }
 
   private static func openAndChange(

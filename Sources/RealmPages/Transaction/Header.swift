@@ -21,21 +21,18 @@ struct Header: Hashable {
 
   /// Reads the header of `space`. `isEncrypted` only shapes the message.
   init(_ space: PageSpace, path: String, isEncrypted: Bool) throws(OpenError) {
-    guard space.size >= Self.size else {
-      throw OpenError(.notARealm, "\(path): only \(space.size) bytes: too short for a Realm file")
-    }
     let bytes = space.base
-    guard bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == Self.signature else {
+    guard space.size >= Self.size,
+      bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == Self.signature
+    else {
       if isEncrypted {
         throw OpenError(
           .wrongKey,
           "\(path): wrong encryption key: its second half fits the file, its first half does not"
         )
       }
-      throw OpenError(
-        .keyNeeded,
-        "\(path): not a Realm file, or an encrypted one: if it is encrypted, give its key (--key-file)"
-      )
+      let head = UnsafeRawBufferPointer(start: bytes, count: min(space.size, FileKind.headSize))
+      throw OpenError(FileKind(Array(head), size: space.size), path: path)
     }
     let slots = (Self.slot(0, of: space), Self.slot(1, of: space))
     topRefs = (slots.0.topRef, slots.1.topRef)

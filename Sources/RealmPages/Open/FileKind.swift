@@ -1,0 +1,127 @@
+// What a file looks like that bears no signature of a realm. Nothing marks an encrypted realm, but the first page has a
+// form that other files do not have: counters and MACs of the pages that follow. Source: format/4-encryption.md.
+
+import Glibc
+
+/// What the beginning of a file tells of it.
+package struct FileKind {
+  /// The families that messages tell apart.
+  package enum Family {
+    case empty
+    /// With the signature of a realm.
+    case realm
+    /// The first page has the form of an encrypted realm's.
+    case encrypted
+    /// Nodes of a realm behind a header that is none.
+    case headless
+    /// Something else that has a name.
+    case other
+    case unknown
+  }
+
+  package let family: Family
+  /// With an article, such as `a SQLite database`.
+  package let words: String
+  /// Whether it has a size that no encrypted realm has.
+  let isCut: Bool
+
+  /// So many bytes are looked at.
+  package static let headSize = 4096
+
+  /// `head` are the first bytes, up to `headSize`, of a file of `size` bytes.
+  package init(_ head: [UInt8], size: Int) {
+    isCut = size % EncryptedLayout.page != 0 || size < 2 * EncryptedLayout.page
+    (family, words) = Self.look(head, size)
+  }
+
+  /// The kind of an open file. What cannot be read is as if it were not there.
+  init(_ file: FileHandle, size: Int) {
+    self.init((try? file.bytes(Self.headSize, at: 0)) ?? [], size: size)  // as said
+  }
+
+  private static func look(_ head: [UInt8], _ size: Int) -> (Family, String) {
+    if size == 0 { return (.empty, "an empty file") }
+    if head.count >= 24, head[16..<20].elementsEqual("T-DB".utf8) { return (.realm, "a Realm file") }
+    if hasEncryptedForm(head) {
+      return (.encrypted, "an encrypted realm: its first page has the form of one")
+    }
+    if let known = signatures.first(where: { head.dropFirst($0.offset).starts(with: $0.bytes) }) {
+      return (.other, known.words)
+    }
+    if head.count >= 24, head[1] == 40, head[2] == 48, head[0] <= 1 { return (.other, "the lock file of a realm") }
+    if head.allSatisfy({ $0 == 0 }) { return (.other, "a file that begins with zeros") }
+    let isText = head.allSatisfy { $0 >= 0x20 && $0 != 0x7F || (9...13).contains($0) }
+    if isText && isUTF8(head) { return (.other, "a text file") }
+    if hasNodes(head) { return (.headless, "a Realm file with a damaged header") }
+    return (.unknown, "no realm: nothing in it tells one")
+  }
+
+  private static let signatures: [(offset: Int, bytes: [UInt8], words: String)] = [
+    (0, Array("SQLite format 3\0".utf8), "a SQLite database"),
+    (0, [0x1F, 0x8B], "a gzip archive: unpack it first"),
+    (0, Array("PK\u{3}\u{4}".utf8), "a zip archive: unpack it first"),
+    (0, Array("PK\u{5}\u{6}".utf8), "an empty zip archive"),
+    (0, [0x28, 0xB5, 0x2F, 0xFD], "a zstd archive: unpack it first"),
+    (0, [0xFD, 0x37, 0x7A, 0x58, 0x5A], "an xz archive: unpack it first"),
+    (0, Array("BZh".utf8), "a bzip2 archive: unpack it first"),
+    (0, [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C], "a 7-Zip archive: unpack it first"),
+    (257, Array("ustar".utf8), "a tar archive: unpack it first"),
+    (0, Array("ANDROID BACKUP\n".utf8), "an Android backup: unpack it first"),
+    (0, [0x7F] + Array("ELF".utf8), "an ELF program or library"),
+    (0, Array("%PDF-".utf8), "a PDF document"),
+    (0, [0x89] + Array("PNG".utf8), "a PNG image"),
+    (0, [0xFF, 0xD8, 0xFF], "a JPEG image"),
+    (0, Array("bplist00".utf8), "a binary property list"),
+    (0, Array("Salted__".utf8), "encrypted by openssl, not by Realm"),
+    (0, Array("age-encryption.org".utf8), "encrypted by age, not by Realm"),
+    (0, Array("LUKS".utf8), "an encrypted disk (LUKS)"),
+  ]
+
+  /// Whether the first page can be that of an encrypted realm: 64 slots, each with a counter and a MAC twice. The former
+  /// counter is not above the present one, a slot in use has a MAC of random bytes, and the first slot is in use.
+  private static func hasEncryptedForm(_ head: [UInt8]) -> Bool {
+    guard head.count == headSize else { return false }
+    func counter(_ offset: Int) -> Int { (0..<4).reduce(0) { $0 | Int(head[offset + $1]) << (8 * $1) } }
+    for slot in stride(from: 0, to: headSize, by: EncryptedLayout.slotSize) {
+      let now = counter(slot), former = counter(slot + 32)
+      if now > 1 << 28 || former > now { return false }
+      // Of 28 random bytes, fewer than 12 different ones do not come up in the age of the universe.
+      if now > 0, Set(head[slot + 4..<slot + 32]).count < 12 { return false }
+    }
+    return counter(0) > 0
+  }
+
+  /// Whether nodes begin where nodes can: each has "AAAA" as its first four bytes.
+  private static func hasNodes(_ head: [UInt8]) -> Bool {
+    stride(from: 24, through: head.count - 8, by: 8).count { head[$0..<$0 + 4].allSatisfy { $0 == 0x41 } } >= 3
+  }
+
+  /// Whether the bytes are text, but for a character that the end cuts.
+  private static func isUTF8(_ bytes: [UInt8]) -> Bool {
+    for cut in 0...min(3, bytes.count) where String(validating: bytes.dropLast(cut), as: UTF8.self) != nil {
+      return true
+    }
+    return false
+  }
+}
+
+extension OpenError {
+  /// A file without the signature of a realm, read without a key.
+  init(_ kind: FileKind, path: String) {
+    switch kind.family {
+    case .encrypted:
+      let cut = kind.isCut ? "looks like an encrypted realm that is cut short" : "looks encrypted"
+      self.init(.keyNeeded, "\(path): \(cut): give its key, for example with --key-file")
+    case .headless, .realm:
+      self.init(.damaged, "\(path): the header is damaged: 'realmfs recover' looks for what is left")
+    case .empty:
+      self.init(.notARealm, "\(path): an empty file, not a Realm file; an app makes a new realm of it")
+    case .other: self.init(.notARealm, "\(path): not a Realm file: it is \(kind.words)")
+    case .unknown:
+      self.init(
+        .notARealm,
+        "\(path): not a Realm file, and not an encrypted one either, unless its first page is damaged"
+      )
+    }
+  }
+}
