@@ -1,6 +1,7 @@
 // See process.h.
 #define _GNU_SOURCE
 #include "include/process.h"
+#include "include/coordination.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -16,6 +17,20 @@
 #include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
+
+static int argument_count;
+static char **arguments;
+
+// glibc passes the arguments of main to what runs before it.
+__attribute__((constructor)) static void keep_arguments(int count, char **words) {
+  if (!clinux_has_glibc()) return;
+  argument_count = count;
+  arguments = words;
+}
+
+int clinux_argument_count(void) { return argument_count; }
+
+const char *clinux_argument(int index) { return index < argument_count ? arguments[index] : NULL; }
 
 pid_t clinux_fork(void) { return fork(); }
 

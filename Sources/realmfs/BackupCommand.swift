@@ -17,7 +17,8 @@ extension RealmSource {
   init(toCopy arguments: Arguments) throws(CommandFailure) {
     let path = arguments.operands[0]
     let mode: Configuration.Mode = LockHolders.ofRealm(at: System.absolute(path)).isEmpty ? .immutable : .shared
-    try self.init(Self.configuration(path: path, arguments, mode))
+    // What others write over meanwhile is noticed, and copied again.
+    try self.init(Self.configuration(path: path, arguments, mode)) { _ in }
   }
 
   /// Writes the newest version to a new file; again, if another program wrote over it meanwhile.

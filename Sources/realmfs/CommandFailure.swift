@@ -1,6 +1,7 @@
 // The one error that commands throw: an exit code and a line for the user. Errors of the layers below become one here.
 import FileTree
 import FuseBridge
+import Glibc
 import RealmPages
 
 /// Ends a command.
@@ -39,7 +40,7 @@ struct CommandFailure: Error {
     let code: ExitCode =
       switch error.reason {
       case .format: .damaged
-      case .file: .unreadable
+      case .file(let code): ExitCode(errno: code)
       case .inUse, .busy, .tooManyVersions: .inUse
       case .open(let reason): ExitCode(reason)
       default: .failure
@@ -52,7 +53,7 @@ struct CommandFailure: Error {
     switch error.reason {
     case .open(let reason): self.init(ExitCode(reason), error.description)
     case .damaged: self.init(.damaged, error.description)
-    case .file: self.init(.unreadable, error.description)
+    case .file(let code): self.init(ExitCode(errno: code), error.description)
     case .inUse: self.init(inUse: path)
     case .exists, .notApplicable, .cancelled: self.init(.failure, error.description)
     }
@@ -83,11 +84,16 @@ struct CommandFailure: Error {
 }
 
 extension ExitCode {
+  /// The code for a system call that failed: what cannot be read, or what there is no room for.
+  init(errno code: Int32) {
+    self = [ENOSPC, EDQUOT, EFBIG].contains(code) ? .failure : .unreadable
+  }
+
   /// The code for a realm that does not open.
   init(_ reason: OpenError.Reason) {
     self =
       switch reason {
-      case .unreadable: .unreadable
+      case .unreadable(let code): ExitCode(errno: code)
       case .notARealm, .damaged: .damaged
       case .keyNeeded: .keyNeeded
       case .wrongKey, .notEncrypted: .wrongKey

@@ -11,7 +11,9 @@ enum CreateCommand {
       try source.read(verbose: arguments.has(.verbose))
     }
     let staging = try Staging(for: path)
-    try make(Configuration(path: staging.path, encryptionKey: key), schema, shownPath: path)
+    do throws(CommandFailure) {
+      try make(Configuration(path: staging.path, encryptionKey: key), schema, shownPath: path)
+    } catch { throw staging.named(error) }
     try staging.publishFile()
     return .done
   }

@@ -36,7 +36,8 @@ enum ExportCommand {
       to: .path(staging.path),
       style: style
     )
-    let code = try export(source, arguments, exporter)
+    let code: ExitCode
+    do throws(CommandFailure) { code = try export(source, arguments, exporter) } catch { throw staging.named(error) }
     if format == .sqlite { try staging.publishFile() } else { try staging.publishDirectory() }
     return code
   }

@@ -48,7 +48,7 @@ struct FileDiagnosis {
       let root = "root at \(version.ref), by \(version.origin)"
       lines.append(("version \(version.version)", "\(root)\(state): \(classes)\(lost)"))
     }
-    lines.append(("in use by", holders.isEmpty ? "nobody" : holders.map(\.description).joined(separator: ", ")))
+    lines.append(("in use by", LockHolders.inWords(holders)))
     if let advice { lines.append(("advice", advice)) }
     return lines
   }
@@ -72,10 +72,7 @@ struct FileDiagnosis {
           }
         )
       ),
-      (
-        "lockHolders",
-        .array(holders.map { .object([("pid", .number(Int($0.processID))), ("name", .string($0.name))]) })
-      ),
+      ("lockHolders", LockHolders.json(holders)),
       ("advice", advice.map { .string($0) } ?? .null),
     ]
   }

@@ -67,7 +67,7 @@ private struct RealmFacts {
       ("logical size", "\(snapshot.logicalSize) bytes, \(freeBytes) of them free"),
       ("history", historyInWords),
       ("schema version", schemaVersion.map { "\($0)" } ?? "not stored"),
-      ("in use by", holders.isEmpty ? "nobody" : holders.map(\.description).joined(separator: ", ")),
+      ("in use by", LockHolders.inWords(holders)),
       ("classes", classes.isEmpty ? "none" : "\(classes.count)"),
     ]
     for table in classes { lines.append(("  \(table.className ?? "")", Self.inWords(table))) }
@@ -99,12 +99,7 @@ private struct RealmFacts {
           }
         )
       ),
-      (
-        "lockHolders",
-        .array(
-          holders.map { .object([("pid", .number(Int($0.processID))), ("name", .string($0.name))]) }
-        )
-      ),
+      ("lockHolders", LockHolders.json(holders)),
     ])
   }
 

@@ -2,6 +2,7 @@
 // an opener that came at that moment would take a dead session for a running one.
 import CLinux
 import Glibc
+import RealmJSON
 
 /// A process that holds an flock on a realm's lock file.
 struct LockHolder: Equatable {
@@ -17,6 +18,18 @@ struct LockHolder: Equatable {
 }
 
 enum LockHolders {
+  /// Who has a realm open, for people.
+  static func inWords(_ holders: [LockHolder]) -> String {
+    if !holders.isEmpty { return holders.map(\.description).joined(separator: ", ") }
+    return System.hasProcesses ? "nobody" : "unknown, because /proc is missing"
+  }
+
+  /// The same for programs; null where it is not known.
+  static func json(_ holders: [LockHolder]) -> JSONValue {
+    if holders.isEmpty && !System.hasProcesses { return .null }
+    return .array(holders.map { .object([("pid", .number(Int($0.processID))), ("name", .string($0.name))]) })
+  }
+
   /// The processes that hold `realm.lock` of the realm at `path`; also of the file that a symbolic link leads to.
   static func ofRealm(at path: String) -> [LockHolder] {
     var holders: [LockHolder] = []

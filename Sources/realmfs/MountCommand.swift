@@ -50,6 +50,7 @@ private struct Mount {
         "mount point \(mountPoint) holds the realm file itself, which the mount would hide; choose another"
       )
     }
+    if arguments.mountOption(.nonEmpty) == nil { try MountPoint.requireEmpty(point) }
     try Self.checkFuse(arguments)
   }
 
@@ -124,7 +125,12 @@ private struct Mount {
   }
 
   private func readOnlyTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
-    let realm = try RealmSource(configuration).realm
+    let realm = try RealmSource(configuration) { code in
+      Log.notice(
+        "\(path).lock cannot be used (\(System.message(code))), so the realm is mounted as with --immutable: other "
+          + "programs do not know of it"
+      )
+    }.realm
     do throws(FileTreeError) { return try FileTree(realm, options: options) } catch {
       throw CommandFailure(error, path: path)
     }

@@ -1,6 +1,7 @@
 // The directory that a realm is mounted on: fit for a mount, freed of a dead mount of ours, unmounted.
 import CLinux
 import Glibc
+import RealmPages
 
 /// Operations on mount points.
 enum MountPoint {
@@ -26,6 +27,25 @@ enum MountPoint {
       throw CommandFailure(.mountPoint, "mount point \(given) is not a directory")
     case .success: return System.real(given) ?? path
     }
+  }
+
+  /// Throws if a mount would hide something.
+  static func requireEmpty(_ given: String) throws(CommandFailure) {
+    let names: [String]
+    do throws(FileError) { names = try DirectoryListing.names(in: given) } catch {
+      throw CommandFailure(
+        .mountPoint,
+        "mount point \(given) cannot be listed (\(System.message(error.code))), so it may hold files; -o nonempty mounts "
+          + "over it all the same"
+      )
+    }
+    guard let first = names.first else { return }
+    let more = names.count > 1 ? " and \(names.count - 1) more" : ""
+    throw CommandFailure(
+      .mountPoint,
+      "mount point \(given) is not empty: the mount would hide \(first)\(more); choose an empty directory, or hide that "
+        + "with -o nonempty"
+    )
   }
 
   /// Unmounts by the system call, or through fusermount3 where only root may.

@@ -51,6 +51,7 @@ enum MountOptionName: String, CaseIterable, Sendable {
   case showControl = "show_control"
   case uid, gid, umask, fmask, dmask
   case readOnly = "ro"
+  case nonEmpty = "nonempty"
   case write
   case groupCommit = "group_commit"
   case lockTimeout = "lock_timeout"

@@ -722,6 +722,7 @@ enum Options {
     MountOptionSpec(.umask, value: "MODE", "permission bits taken away from files and directories, in octal"),
     MountOptionSpec(.fmask, value: "MODE", "the same for files only"),
     MountOptionSpec(.dmask, value: "MODE", "the same for directories only"),
+    MountOptionSpec(.nonEmpty, "mount over a directory that is not empty, and hide what is in it"),
     MountOptionSpec(.readOnly, "no changes through this mount; the same as --read-only"),
     MountOptionSpec(kernel: "rw", "changes are saved; the default"),
     MountOptionSpec(
@@ -755,7 +756,6 @@ enum Options {
     MountOptionSpec(kernel: "atime", "as in mount(8)"),
     MountOptionSpec(kernel: "noatime", "as in mount(8)"),
     MountOptionSpec(refused: "subtype", because: "the type is always fuse.realmfs, so that 'realmfs umount' knows it"),
-    MountOptionSpec(refused: "nonempty", because: "it is not needed: any directory will do"),
   ]
 }
 

@@ -58,6 +58,23 @@ struct RealmSource {
     do throws(OpenError) { realm = try Realm(configuration) } catch { throw CommandFailure(error) }
   }
 
+  /// Opens a realm for reading. Where we may not make or open the files beside it that a shared realm needs, which
+  /// `onRefusal` is told, the realm file alone is read.
+  init(_ configuration: Configuration, onRefusal: (_ code: Int32) -> Void) throws(CommandFailure) {
+    path = configuration.path
+    do throws(OpenError) { realm = try Realm(configuration) } catch {
+      guard configuration.mode == .shared, case .unreadable(let code) = error.reason,
+        [EACCES, EPERM, EROFS].contains(code)
+      else { throw CommandFailure(error) }
+      var alone = configuration
+      alone.mode = .immutable
+      // What is wrong with the realm file itself is told as it was.
+      guard let found = try? Realm(alone) else { throw CommandFailure(error) }
+      realm = found
+      onRefusal(code)
+    }
+  }
+
   /// The file at `path` with the key that the arguments name.
   static func configuration(
     path: String,

@@ -56,6 +56,11 @@ struct Staging: ~Copyable {
   /// A folder for this user alone, on the file system of the target, that goes away with everything in it.
   var folder: String { directory }
 
+  /// A failure of what is made there, as one of the target, which is the name that the user knows.
+  func named(_ failure: CommandFailure) -> CommandFailure {
+    CommandFailure(failure.code, failure.message.replacing(path, with: target), more: failure.more)
+  }
+
   private static func check(_ target: String, _ requirement: Requirement) throws(CommandFailure) {
     if requirement == .anything { return }
     var status = stat()

@@ -1,9 +1,21 @@
 // Small system calls that several commands share: whole text files of the kernel, absolute paths, error texts. Pointers
 // stay inside this file.
+import CLinux
 import Glibc
 
 /// Calls on the operating system.
 enum System {
+  /// The words of the command line. Swift's own list comes from /proc, which may not be there.
+  static var arguments: [String] {
+    let count = clinux_argument_count()
+    if count == 0 { return CommandLine.arguments }
+    return (0..<count).compactMap { clinux_argument($0).map { String(cString: $0) } }
+  }
+
+  /// Whether the system tells of mounts, locks and processes. Without that, who uses a realm and what is mounted cannot
+  /// be known.
+  static var hasProcesses: Bool { access("/proc/self/mountinfo", R_OK) == 0 }
+
   /// The text of an errno.
   static func message(_ code: Int32) -> String { String(cString: strerror(code)) }
 

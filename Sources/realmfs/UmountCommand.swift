@@ -5,6 +5,12 @@ enum UmountCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let given = arguments.operands[0]
     let path = System.realMountPoint(given)
+    guard System.hasProcesses else {
+      throw CommandFailure(
+        .mountPoint,
+        "\(given): what is mounted cannot be seen, because /proc is missing: mount it ('mount -t proc proc /proc')"
+      )
+    }
     guard let entry = MountTable.entry(at: path) else {
       throw CommandFailure(.mountPoint, "\(given): nothing is mounted here")
     }

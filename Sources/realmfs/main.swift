@@ -2,4 +2,4 @@
 // threads.
 import Glibc
 
-exit(Program.run(CommandLine.arguments))
+exit(Program.run(System.arguments))

@@ -98,7 +98,7 @@ struct ArgumentParserTests {
     }
   }
 
-  @Test("a refused mount option says why", arguments: ["subtype=x", "nonempty"])
+  @Test("a refused mount option says why", arguments: ["subtype=x"])
   func refused(option: String) {
     #expect(message(.mount, "f", "m", "-o", option)?.contains("is refused: ") == true)
   }

@@ -30,7 +30,7 @@ done
 check_status "2: a missing argument" 2 'MOUNTPOINT is missing' "$realmfs" mount "$file"
 check_status "2: one argument too many" 2 "unexpected argument 'x'" "$realmfs" info "$file" x
 check_status "2: exclusive options" 2 'exclude each other' "$realmfs" mount --read-only --immutable "$file" "$point"
-check_status "2: a refused mount option says why" 2 'not needed' "$realmfs" mount -o nonempty "$file" "$point"
+check_status "2: a refused mount option says why" 2 'the type is always' "$realmfs" mount -o subtype=x "$file" "$point"
 check_status "2: a bad mode" 2 'octal' "$realmfs" mount -o umask=9 "$file" "$point"
 check_status "2: an unknown style" 2 'plain, ejson, canonical' "$realmfs" cat --json-style xml "$file" Person
 for command in info schema check; do
@@ -61,6 +61,9 @@ printf '\x01\x01' | dd of="$scratch/old.realm" bs=1 seek=20 conv=notrunc status=
 check_status "7: a format that is too old" 7 'format 1' "$realmfs" info "$scratch/old.realm"
 printf '\x63\x63' | dd of="$scratch/old.realm" bs=1 seek=20 conv=notrunc status=none
 check_status "7: a format that is too new" 7 'format 99' "$realmfs" info "$scratch/old.realm"
+mkdir "$scratch/full" && touch "$scratch/full/.hidden"
+check_status "9: a mount point with files in it" 9 'not empty: the mount would hide .hidden; .*-o nonempty' \
+  "$realmfs" mount "$file" "$scratch/full"
 check_status "9: no mount point" 9 'mount point' "$realmfs" mount "$file" "$scratch/absent"
 # 8 is tested by refuses_held_lock_file.sh. 10: FUSE that is not there.
 if unshare --mount true 2>/dev/null; then

@@ -33,4 +33,21 @@ equal "with space again the same save works" "" "$(save "$point/Person/4.json" 9
 equal "and is there" 900000 "$(jq '.name | length' "$point/Person/4.json")"
 check "umount" "$realmfs" umount "$point"
 check "the file is sound" "$realmfs" check "$disk/people.realm"
+
+# Commands that make a file: exit code 1, the reason, and nothing is left.
+head -c 1990000 /dev/zero >"$disk/filler" 2>/dev/null
+before=$(ls -A "$disk")
+large=$fixtures/items-10k.realm
+for command in "backup $large D/out" "recover $large D/out" "convert --local $fixtures/synced.realm D/out" "compact D/people.realm" \
+  "encrypt --key-file $key_file $large D/out" "export --format csv $large D/out" "export --format json $large D/out" \
+  "create D/out"; do
+  # shellcheck disable=SC2086
+  check_status "$command" 1 'No space left on device' "$realmfs" ${command//D\//$disk/}
+done
+check_status "export to SQLite" 1 'full' "$realmfs" export --format sqlite "$large" "$disk/out"
+"$realmfs" export "$large" >"$disk/out" 2>"$scratch/error"
+equal "export to a stream" "1 1" "$? $(grep -c 'No space left' "$scratch/error")"
+rm "$disk/out"
+equal "nothing was left" "$before" "$(ls -A "$disk")"
+check "the file is sound" "$realmfs" check "$disk/people.realm"
 umount "$disk"

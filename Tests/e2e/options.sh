@@ -37,6 +37,21 @@ check_status "a class that does not exist names those that do" 3 'Dog, Person' \
   "$realmfs" mount -o class=Cat "$file" "$point"
 check "nothing was mounted" is_not_mounted "$point"
 
+touch "$point/.hidden" "$point/file"
+for program in "$realmfs mount" "$realmfs mount --read-only" "$realmfs mount -f"; do
+  # shellcheck disable=SC2086
+  check_status "a directory with files is refused ($program)" 9 'is not empty: the mount would hide .hidden and 1 more' \
+    timeout 20 $program "$file" "$point"
+done
+ln -s "$realmfs" "$scratch/mount.fuse.realmfs"
+check_status "the helper of mount(8) refuses it" 32 'is not empty' "$scratch/mount.fuse.realmfs" "$file" "$point" -o rw
+check "and takes nonempty" "$scratch/mount.fuse.realmfs" "$file" "$point" -o rw,nonempty
+"$realmfs" umount "$point"
+with "-o nonempty hides what is there" "Dog Person" 'ls -A "$point" | paste -sd" "' -o nonempty
+equal "and leaves it alone" ".hidden file" "$(ls -A "$point" | paste -sd' ')"
+rm "$point/.hidden" "$point/file"
+with "classes, by --class more than once and by -o class" "Dog Person" 'ls "$point" | paste -sd" "' --class Dog --class Person
+with "classes, by both options" "Dog Person" 'ls "$point" | paste -sd" "' --class Dog -o class=Person
 with "the control directory is hidden" "Dog Person" 'ls -A "$point" | paste -sd" "'
 with "but there" "README" 'ls "$point/.realm/README" | xargs basename'
 with "show_control" ".realm Dog Person" 'ls -A "$point" | paste -sd" "' -o show_control

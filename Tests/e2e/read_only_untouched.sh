@@ -65,8 +65,34 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   chmod 666 "$folder/people.realm" /dev/fuse
   user_point=$(new_directory usermnt)
   chown 65534 "$user_point"
+  as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
   check_status "where no lock file can be made, mount suggests --immutable" 3 "people.realm.lock: .*--immutable" \
-    setpriv --reuid=65534 --regid=65534 --clear-groups "$realmfs" mount "$folder/people.realm" "$user_point"
+    "${as_user[@]}" "$realmfs" mount "$folder/people.realm" "$user_point"
+  check_status "--read-only does what --immutable does, and says so" 0 \
+    "people.realm.lock cannot be used \(Permission denied\), so the realm is mounted as with --immutable" \
+    "${as_user[@]}" "$realmfs" mount --read-only "$folder/people.realm" "$user_point"
+  equal "--read-only: the tree is there" "Dog Person" "$("${as_user[@]}" ls "$user_point" | paste -sd' ')"
+  "${as_user[@]}" "$realmfs" umount "$user_point"
+  chmod 644 "$folder/people.realm"
+  check_status "so does a mount of a file that is write-protected" 0 "so the realm is mounted as with --immutable" \
+    "${as_user[@]}" "$realmfs" mount "$folder/people.realm" "$user_point"
+  "${as_user[@]}" "$realmfs" umount "$user_point"
+  # A lock file of somebody else.
+  (umask 077 && : >"$folder/people.realm.lock")
+  check "a lock file that may not be opened is no obstacle either" \
+    "${as_user[@]}" "$realmfs" mount --read-only "$folder/people.realm" "$user_point"
+  "${as_user[@]}" "$realmfs" umount "$user_point"
+  out=$(new_directory copies)
+  chown 65534 "$out"
+  for command in "info F" "schema F" "check F" "cat F Person" "query F Person TRUEPREDICATE" "export F" "diff F F" \
+    "diff --previous F" "backup F $out/backup" "recover F $out/recovered"; do
+    # shellcheck disable=SC2086
+    set -- ${command//F/$folder/people.realm}
+    "${as_user[@]}" "$realmfs" "$@" >"$scratch/shown" 2>&1
+    status=$?
+    # diff ends with 1 if something differs.
+    check "$command works there" test $status -eq 0 -o "$1 $2 $status" = "diff --previous 1" -a -s "$scratch/shown"
+  done
 fi
 folder=$(new_directory source)
 bound=$(new_directory bound)

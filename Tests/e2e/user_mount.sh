@@ -32,4 +32,4 @@ wait_until 5 is_dead "$pid"
 check "a stale mount is detached and mounted again" "${as_user[@]}" "$realmfs" mount "$file" "$point"
 equal "and read" "19" "$("${as_user[@]}" ls "$point/Person" | wc -l)"
 check "umount --lazy" "${as_user[@]}" "$realmfs" umount --lazy "$point"
-check_status "a mount point that the user may not use" 10 'mount' "${as_user[@]}" "$realmfs" mount "$file" /usr
+check_status "a mount point that the user may not use" 10 'mount' "${as_user[@]}" "$realmfs" mount -o nonempty "$file" /usr

@@ -1,9 +1,13 @@
-// Calls on processes and mounts that Swift's Glibc module hides: fork, close_range, umount2, syslog, device numbers,
+// Calls on processes and mounts that Swift's Glibc module hides: argv, fork, close_range, umount2, syslog, device numbers,
 // extended attributes, and the few bytes of systemd's readiness protocol.
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
+
+/// The words that the program was started with, the program itself first; 0 and NULL where the C library does not tell.
+int clinux_argument_count(void);
+const char *clinux_argument(int index);
 
 /// fork(2). Only before any thread exists.
 pid_t clinux_fork(void);
