@@ -1,5 +1,6 @@
 // What a file looks like that bears no signature of a realm. Nothing marks an encrypted realm, but the first page has a
-// form that other files do not have: counters and MACs of the pages that follow. Source: format/4-encryption.md.
+// form that other files do not have: counters and MACs of the pages that follow.
+// Source: docs/format/4-encryption.md 4.2, 4.4.
 
 import Glibc
 
@@ -77,8 +78,9 @@ package struct FileKind {
     (0, Array("LUKS".utf8), "an encrypted disk (LUKS)"),
   ]
 
-  /// Whether the first page can be that of an encrypted realm: 64 slots, each with a counter and a MAC twice. The former
-  /// counter is not above the present one, a slot in use has a MAC of random bytes, and the first slot is in use.
+  /// Whether the first page can be that of an encrypted realm: 64 slots, each with a counter and a MAC twice. The
+  /// former counter is not above the present one, a slot in use has a MAC of random bytes, and the first slot is in
+  /// use.
   private static func hasEncryptedForm(_ head: [UInt8]) -> Bool {
     guard head.count == headSize else { return false }
     func counter(_ offset: Int) -> Int { (0..<4).reduce(0) { $0 | Int(head[offset + $1]) << (8 * $1) } }
