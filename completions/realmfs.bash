@@ -32,6 +32,8 @@ _realmfs() {
     schema:--key-command) :; return ;;
     schema:--key-env) :; return ;;
     cat:-o|cat:--options) COMPREPLY=($(compgen -W "json=" -- "$cur")); return ;;
+    cat:--format) COMPREPLY=($(compgen -W "jsonl json table csv tsv" -- "$cur")); return ;;
+    cat:--columns) :; return ;;
     cat:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
     cat:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     cat:--key-fd) :; return ;;
@@ -53,6 +55,13 @@ _realmfs() {
     import:--key-fd) :; return ;;
     import:--key-command) :; return ;;
     import:--key-env) :; return ;;
+    query:--format) COMPREPLY=($(compgen -W "jsonl json table csv tsv" -- "$cur")); return ;;
+    query:--columns) :; return ;;
+    query:--sum) :; return ;;
+    query:--avg) :; return ;;
+    query:--min) :; return ;;
+    query:--max) :; return ;;
+    query:--group-by) :; return ;;
     query:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
     query:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     query:--key-fd) :; return ;;
@@ -135,10 +144,10 @@ _realmfs() {
     umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
     info:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     schema:-*) COMPREPLY=($(compgen -W "--class --format --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
-    cat:-*) COMPREPLY=($(compgen -W "-o --options --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    cat:-*) COMPREPLY=($(compgen -W "-o --options --format --columns --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     export:-*) COMPREPLY=($(compgen -W "--class --format --where --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     import:-*) COMPREPLY=($(compgen -W "--class --format --batch --skip-bad --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
-    query:-*) COMPREPLY=($(compgen -W "--count --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    query:-*) COMPREPLY=($(compgen -W "--format --columns --count --sum --avg --min --max --group-by --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     set:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     insert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     delete:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --dry-run -y --yes -q --quiet -v --verbose -h --help" -- "$cur")); return ;;

@@ -4,12 +4,14 @@
 #include "include/coordination.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,6 +19,7 @@
 #include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
+#include <wchar.h>
 
 static int argument_count;
 static char **arguments;
@@ -127,4 +130,20 @@ void clinux_die_of(int number) {
   signal(number, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &only, NULL);
   raise(number);
+}
+
+int clinux_terminal_columns(int fd) {
+  struct winsize size;
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int clinux_scalar_width(uint32_t scalar) {
+  // wcwidth(3) goes by the locale of the thread; this one is part of the C library.
+  static __thread int is_set;
+  if (!is_set) {
+    locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    if (locale) uselocale(locale);
+    is_set = 1;
+  }
+  return wcwidth((wchar_t)scalar);
 }

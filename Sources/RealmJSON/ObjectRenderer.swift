@@ -110,6 +110,21 @@ public final class ObjectRenderer {
     }
   }
 
+  /// What went wrong while a path from the object that `cursor` stands on was read.
+  public func error(_ error: FormatError, reading name: String, of cursor: ObjectCursor) -> RenderError {
+    RenderError(.damaged(error)).within(name).about(plan(of: cursor.table), cursor.key)
+  }
+
+  /// Appends a value that was read by another way than a property. `isMixed` says that its own text must tell its type.
+  public func render(_ value: ValueView, isMixed: Bool, into out: OutputBuffer) throws(RenderError) {
+    let start = out.count
+    var writer = JSONWriter(out, .compact, limit: start + limits.length)
+    do throws(RenderError) { try self.value(value, isMixed: isMixed, depth: 0, &writer) } catch {
+      out.truncate(to: start)
+      throw error
+    }
+  }
+
   private func render(
     _ plan: TablePlan,
     _ cursor: ObjectCursor,

@@ -9,11 +9,16 @@ struct Accumulator {
   private var count: Int64 = 0
   private var extreme: ValueView?
   private var whole: Int64 = 0
+  /// Whether the sum of integers is one of more than 64 bits, of which the rest is lost.
+  private(set) var hasOverflowed = false
   private var real = 0.0
   private var decimal = Decimal128(parsing: "0")
 
   /// `type` is that of the result.
   init(_ aggregate: Aggregate, type: ValueType) { (self.aggregate, self.type) = (aggregate, type) }
+
+  /// The same of nothing.
+  var emptied: Accumulator { Accumulator(aggregate, type: type) }
 
   /// Takes a value; what is no number counts only for the least and the greatest, NaN for nothing.
   mutating func add(_ value: ValueView) {
@@ -26,7 +31,9 @@ struct Accumulator {
       if value.isNaN { return }
       switch value {
       case .int(let number):
-        whole = whole &+ number
+        let (sum, overflow) = whole.addingReportingOverflow(number)
+        whole = sum
+        if overflow, aggregate == .sum, type == .int { hasOverflowed = true }
         real += Double(number)
       case .float(let number): real += Double(number)
       case .double(let number): real += number

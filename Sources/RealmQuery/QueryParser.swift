@@ -20,6 +20,16 @@ struct QueryParser {
     return (predicate, ordering)
   }
 
+  /// The path that `text` is.
+  static func parsePath(_ text: String) throws(QueryError) -> PathSyntax {
+    var parser = QueryParser(tokens: try QueryLexer.tokens(text))
+    guard case .path(let path) = try parser.sum(), path.quantifier == nil else {
+      throw QueryError(column: 1, problem: "expected a property, or a path to one such as dog.name")
+    }
+    if parser.token.kind != .end { throw parser.unexpected("the end of the path") }
+    return path
+  }
+
   private init(tokens: [QueryToken]) { self.tokens = tokens }
 
   // MARK: words

@@ -97,21 +97,7 @@ final class CSVSink: ExportSink {
     scratch.withUnsafeBytes { field($0) }
   }
 
-  /// A field that is not null, in quotes where it needs them.
-  private func field(_ text: some Collection<UInt8>) {
-    let needsQuotes =
-      text.isEmpty
-      || text.contains { byte in
-        byte == UInt8(ascii: ",") || byte == UInt8(ascii: "\"") || byte == 0x0A || byte == 0x0D
-      } || text.first == 0x20
-    if !needsQuotes { return text.forEach { buffer.append($0) } }
-    buffer.append("\"")
-    for byte in text {
-      if byte == UInt8(ascii: "\"") { buffer.append("\"") }
-      buffer.append(byte)
-    }
-    buffer.append("\"")
-  }
+  private func field(_ text: some Collection<UInt8>) { buffer.append(field: text) }
 
   var isBatchFull: Bool { buffer.count >= FileOutput.batchSize }
 

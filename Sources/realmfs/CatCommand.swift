@@ -14,13 +14,35 @@ enum CatCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let style = try arguments.jsonStyle()
     let source = try RealmSource(arguments)
+    guard arguments.operands.count > 1 else { return try listClasses(source) }
     let target = arguments.operands[1]
     if let slash = target.firstIndex(of: "/"), slash != target.index(before: target.endIndex) {
       try printFile(target, of: source, style: style)
       return .done
     }
-    var stream = ClassStream(source, className: String(target.prefix { $0 != "/" }), style: style)
-    return try stream.print() ? .done : .damaged
+    return try ObjectRows(source, arguments, className: String(target.prefix { $0 != "/" }), query: nil).run()
+  }
+
+  /// The names of the classes that can be printed; on a terminal also how many objects they have, and what to type.
+  private static func listClasses(_ source: RealmSource) throws(CommandFailure) -> ExitCode {
+    let classes = try source.onNewest { (snapshot) throws(CommandFailure) in
+      do throws(FormatError) { return try snapshot.classes().filter { $0.kind != .embedded } } catch {
+        throw CommandFailure(error, reading: source.path)
+      }
+    }
+    let output = StandardOutput()
+    let isTerminal = isatty(STDOUT_FILENO) != 0
+    let width = classes.map { ($0.className ?? "").displayWidth }.max() ?? 0
+    for table in classes {
+      let name = table.className ?? ""
+      let objects = isTerminal ? "  " + (table.damage == nil ? counted(table.objectCount, "object") : "damaged") : ""
+      output.print(name + (isTerminal ? String(repeating: " ", count: width - name.displayWidth) : "") + objects + "\n")
+    }
+    try output.flush()
+    if isTerminal, let first = classes.first?.className {
+      Log.notice("print a class with 'realmfs cat \(source.path) \(first)'")
+    }
+    return .done
   }
 
   /// One file of the tree, exactly as a mount shows it.
@@ -54,74 +76,5 @@ enum CatCommand {
       }
     }
     return try tree.open(inode)
-  }
-}
-
-/// Prints all objects of one class in key order.
-private struct ClassStream {
-  private let source: RealmSource
-  private let className: String
-  private let style: JSONStyle
-  private let output = StandardOutput()
-  /// The last object whose text is on its way to standard output.
-  private var printed = ObjKey.none
-  private var problems = 0
-
-  init(_ source: RealmSource, className: String, style: JSONStyle) {
-    self.source = source
-    self.className = className
-    self.style = style
-  }
-
-  /// Prints the class; false if something was damaged.
-  mutating func print() throws(CommandFailure) -> Bool {
-    var attempts = 0
-    while true {
-      let snapshot = try source.latest()
-      if try print(snapshot) { return problems == 0 }
-      attempts += 1
-      if attempts > RealmSource.attempts { throw source.tooBusy }
-    }
-  }
-
-  /// Prints what follows `printed` in one version; false if the version was overtaken by a newer one.
-  private mutating func print(_ snapshot: Snapshot) throws(CommandFailure) -> Bool {
-    let opened = Result { () throws(CommandFailure) in try snapshot.table(ofClass: className, in: source.path) }
-    guard source.realm.isCurrent(snapshot) else { return false }
-    let table = try opened.get()
-    if table.kind == .embedded {
-      throw CommandFailure(
-        .unreadable,
-        "\(source.path): \(className) is an embedded class; its objects are printed inside their parents"
-      )
-    }
-    let renderer = ObjectRenderer(snapshot, style: style)
-    let reader = RescuingCursor(table, after: printed)
-    while true {
-      var complaints: [String] = []
-      let isEnd = fill(reader, renderer, &complaints)
-      guard source.realm.isCurrent(snapshot) else {
-        output.buffer.reset()
-        return false
-      }
-      problems += complaints.count
-      for complaint in complaints { Log.error("\(source.path): \(complaint)") }
-      try output.flush()
-      printed = reader.last
-      if isEnd { return true }
-    }
-  }
-
-  /// Renders objects until the buffer is full; true at the end of the class.
-  private func fill(_ reader: RescuingCursor, _ renderer: ObjectRenderer, _ complaints: inout [String]) -> Bool {
-    while !output.isFull {
-      guard reader.next(&complaints) else { return true }
-      do throws(RenderError) {
-        try renderer.render(reader.cursor, layout: .compact, into: output.buffer)
-      } catch {
-        complaints.append(error.description)
-      }
-    }
-    return false
   }
 }

@@ -32,6 +32,12 @@ enum OptionName: String, CaseIterable, Sendable {
   case seed
   case previous
   case dryRun = "dry-run"
+  case columns
+  case groupBy = "group-by"
+  case sum
+  case average = "avg"
+  case least = "min"
+  case greatest = "max"
   case yes, quiet
   case migrate
   case deleteIfMigrationNeeded = "delete-if-migration-needed"

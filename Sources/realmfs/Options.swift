@@ -86,15 +86,26 @@ enum Options {
       name: .cat,
       arguments: [
         ArgumentSpec("FILE", "the Realm file", completion: .file),
-        ArgumentSpec("CLASS[/NAME.json]", "a class, or one object of it as the mount names it"),
+        ArgumentSpec(
+          "CLASS[/NAME]",
+          "a class, or one object of it as the mount names it; without it the classes are listed",
+          isOptional: true
+        ),
       ],
       summary: "print objects as JSON, without a mount",
       description: [
         """
-        A class is printed as JSON Lines: one compact object a line, in the order of the object keys. An object is \
-        printed exactly as its file in the mounted tree; so are the files below .realm/.
+        A class is printed in the order of the object keys: on a terminal as a table that fits it, elsewhere as JSON \
+        Lines, one compact object a line. An object is printed exactly as its file in the mounted tree; so are the \
+        files below .realm/.
         """,
+        rows,
         "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
+      ],
+      examples: [
+        "realmfs cat people.realm",
+        "realmfs cat people.realm Person/4",
+        "realmfs cat --format table --columns name,age,dog.name people.realm Person",
       ]
     ),
     CommandSpec(
@@ -154,10 +165,19 @@ enum Options {
       name: .query,
       arguments: [
         ArgumentSpec("FILE", "the Realm file", completion: .file), ArgumentSpec("CLASS", "the class that is asked"),
-        ArgumentSpec("QUERY", "Realm Query Language, such as 'age > 30 SORT(name ASC) LIMIT(10)'"),
+        ArgumentSpec(
+          "QUERY",
+          "Realm Query Language, such as 'age > 30 SORT(name ASC) LIMIT(10)'; without it all objects",
+          isOptional: true
+        ),
       ],
-      summary: "print the objects of a class that a query finds, as JSON Lines",
+      summary: "print the objects of a class that a query finds, or sums and averages of them",
       description: [
+        rows,
+        """
+        --count, --sum, --avg, --min and --max print a value for all objects that are found, or with --group-by for \
+        each value that there is of a property. One value alone is printed bare, several as a row.
+        """,
         """
         Comparisons are ==, !=, <, <=, >, >=, IN, BETWEEN, BEGINSWITH, ENDSWITH, CONTAINS and LIKE (with * and ?); [c] \
         behind one ignores case. They are joined with AND, OR, NOT and parentheses. A path leads through links \
@@ -174,6 +194,11 @@ enum Options {
         Primary keys and search indexes are used for == and IN, behind single links too (owner._id == 5). A mistake is \
         shown at its column, with exit code 2.
         """,
+      ],
+      examples: [
+        "realmfs query people.realm Person 'age > 30 SORT(dog.name ASC)'",
+        "realmfs query --format csv --columns name,dog.name people.realm Person",
+        "realmfs query --group-by dog --count --avg age people.realm Person",
       ]
     ),
     CommandSpec(
@@ -429,6 +454,11 @@ enum Options {
     completion: .file,
     isOptional: true
   )
+  private static let rows = """
+    --columns chooses what is shown of an object: properties, and paths as in a query (dog.name, friends.@count). In \
+    CSV and TSV a field without anything is null and "" is the empty string; in a table null is blank. What a terminal \
+    would obey is shown as \\u001b. The widths of a table come from the first rows; on a terminal longer texts are cut.
+    """
   private static let values = """
     VALUE is null, which clears the property, or a value of the property's type. Strings, dates, UUIDs, object ids, \
     decimals, binaries and links to objects with such a primary key are written as they are: name=Rex. A VALUE that \
@@ -507,7 +537,20 @@ enum Options {
     ),
     OptionSpec(.previous, on: [.diff], "compare the version before the last commit with the newest one"),
     OptionSpec(.execute, value: "CMD", on: [.watch], "run CMD with /bin/sh after each new version"),
-    OptionSpec(.count, on: [.query], "print the number of objects alone"),
+    OptionSpec(
+      .format,
+      value: "FORMAT",
+      on: [.cat, .query],
+      completion: .words(RowFormat.allCases.map(\.rawValue)),
+      "jsonl, json (one array), table, csv or tsv; a table on a terminal, else jsonl"
+    ),
+    OptionSpec(.columns, value: "PATH,...", on: [.cat, .query], mayRepeat: true, "what to show of an object"),
+    OptionSpec(.count, on: [.query], "print the number of objects"),
+    OptionSpec(.sum, value: "PATH,...", on: [.query], mayRepeat: true, "print the sum of these numbers"),
+    OptionSpec(.average, value: "PATH,...", on: [.query], mayRepeat: true, "print their average"),
+    OptionSpec(.least, value: "PATH,...", on: [.query], mayRepeat: true, "print the least number or first date"),
+    OptionSpec(.greatest, value: "PATH,...", on: [.query], mayRepeat: true, "print the greatest number or last date"),
+    OptionSpec(.groupBy, value: "PATH,...", on: [.query], mayRepeat: true, "print these for each value of a property"),
     OptionSpec(.batch, value: "N", on: [.import], "commit every N records; without it everything is one transaction"),
     OptionSpec(
       .skipBad,

@@ -1,5 +1,5 @@
-// Calls on processes and mounts that Swift's Glibc module hides: argv, fork, close_range, umount2, syslog, device numbers,
-// extended attributes, and the few bytes of systemd's readiness protocol.
+// Calls on processes, mounts and terminals that Swift's Glibc module hides: argv, fork, close_range, umount2, syslog,
+// device numbers, extended attributes, and the few bytes of systemd's readiness protocol.
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
@@ -46,3 +46,10 @@ void clinux_unwatch_interruptions(void);
 
 /// Ends the process by `signal`, as if it had not been caught.
 void clinux_die_of(int signal);
+
+/// The columns of the terminal that `fd` is; 0 if it is none, or does not know.
+int clinux_terminal_columns(int fd);
+
+/// The columns that a Unicode scalar takes on a terminal: 0 to 2, or -1 if it is not one to print. By the C library's
+/// table.
+int clinux_scalar_width(uint32_t scalar);

@@ -1,0 +1,438 @@
+// Objects of a class as rows, for `cat` and `query`: which columns they have, and what is worked out from all of them.
+//
+// Objects come in batches, each read from a version that was still the newest when it was printed. Without a query they
+// are found by a cursor, so memory does not follow their number.
+import Glibc
+import RealmJSON
+import RealmPages
+import RealmQuery
+import RealmTransfer
+
+/// Prints objects of a class.
+struct ObjectRows {
+  private let source: RealmSource
+  private let arguments: Arguments
+  private let className: String
+  /// A query; nil for all objects.
+  private let query: String?
+  private let style: JSONStyle
+  private let format: RowFormat
+  private let output = StandardOutput()
+
+  /// Prepares printing a class.
+  init(
+    _ source: RealmSource,
+    _ arguments: Arguments,
+    className: String,
+    query: String?
+  ) throws(CommandFailure) {
+    (self.source, self.arguments, self.className, self.query) = (source, arguments, className, query)
+    style = try arguments.jsonStyle()
+    let chosen = arguments.value(.format).flatMap { RowFormat(rawValue: $0) }
+    format = chosen ?? (isatty(STDOUT_FILENO) == 0 ? .jsonl : .table)
+    if arguments.has(.columns), arguments.asksForAggregates {
+      throw arguments.usage("--columns chooses what objects show; with \(arguments.aggregateOption) there are none")
+    }
+  }
+
+  /// Prints everything.
+  func run() throws(CommandFailure) -> ExitCode {
+    var printer: RowPrinter?
+    var last = ObjKey.none, problems = 0
+    for _ in 0..<RealmSource.attempts {
+      let snapshot = try source.latest()
+      let begun = Result { () throws(CommandFailure) in try ClassView(self, snapshot, after: last) }
+      // What was read from a version that was overtaken may be anything, also an error.
+      guard source.realm.isCurrent(snapshot) else { continue }
+      let view = try begun.get()
+      if arguments.asksForAggregates {
+        if let code = try printAggregates(view, snapshot) { return code }
+        continue
+      }
+      let rows = printer ?? RowPrinter(format, view.columns.map { ($0.name, $0.isNumber) }, output)
+      printer = rows
+      while true {
+        var complaints: [String] = []
+        let isEnd = Self.fill(rows, view, &complaints)
+        guard source.realm.isCurrent(snapshot) else {
+          rows.drop()
+          if view.isList, rows.hasKept { throw source.tooBusy }
+          break
+        }
+        problems += complaints.count
+        for complaint in complaints { Log.error("\(source.path): \(complaint)") }
+        try rows.keep()
+        last = view.last
+        if isEnd {
+          try rows.finish()
+          return problems == 0 ? .done : .damaged
+        }
+      }
+    }
+    throw source.tooBusy
+  }
+
+  /// Adds rows until a batch is full; true at the end.
+  private static func fill(_ rows: RowPrinter, _ view: ClassView, _ complaints: inout [String]) -> Bool {
+    while !rows.isBatchFull {
+      guard view.next(&complaints) else { return true }
+      do throws(RenderError) {
+        if view.showsObjects {
+          try rows.add { (buffer) throws(RenderError) in
+            try view.renderer.render(view.cursor, layout: .compact, into: buffer)
+          }
+        } else {
+          rows.add(try view.cells(asTexts: rows.format.wantsTexts))
+        }
+      } catch { complaints.append(error.description) }
+    }
+    return false
+  }
+
+  // MARK: aggregates
+
+  /// Prints what is worked out; nil if the version was overtaken.
+  private func printAggregates(_ view: ClassView, _ snapshot: Snapshot) throws(CommandFailure) -> ExitCode? {
+    var complaints: [String] = []
+    let outcome = Result { () throws(CommandFailure) in
+      var groups = try RowGroups(arguments, view)
+      while view.next(&complaints) {
+        do throws(RenderError) { try groups.add(view) } catch { complaints.append(error.description) }
+      }
+      return try groups.rows(view, asTexts: format.wantsTexts || groups.isOneValue && !arguments.has(.format))
+    }
+    guard source.realm.isCurrent(snapshot) else { return nil }
+    let (columns, rows) = try outcome.get()
+    for complaint in complaints { Log.error("\(source.path): \(complaint)") }
+    let code: ExitCode = complaints.isEmpty ? .done : .damaged
+    // One value alone is printed bare.
+    if columns.count == 1, rows.count == 1, !arguments.has(.format) {
+      switch rows[0][0] {
+      case .null: output.print("null")
+      case .text(let bytes), .json(let bytes): output.print(String(decoding: bytes, as: UTF8.self))
+      }
+      output.print("\n")
+      try output.flush()
+      return code
+    }
+    let printer = RowPrinter(format, columns, output)
+    for row in rows {
+      printer.add(row)
+      if printer.isBatchFull { try printer.keep() }
+    }
+    try printer.finish()
+    return code
+  }
+
+  // MARK: one version
+
+  /// A column of the rows.
+  struct ColumnView {
+    enum Kind {
+      case objectKey
+      case property(Int)
+      case path(QueryPath)
+    }
+
+    let name: String
+    let kind: Kind
+    let type: ValueType?
+    let isCollection: Bool
+
+    var isNumber: Bool {
+      if isCollection { return false }
+      if case .objectKey = kind { return true }
+      switch type {
+      case .int, .float, .double, .decimal128: return true
+      default: return false
+      }
+    }
+  }
+
+  /// The class in one version, and the objects that are left to print.
+  final class ClassView {
+    let table: Table
+    let renderer: ObjectRenderer
+    let columns: [ColumnView]
+    /// Whether rows are whole objects.
+    let showsObjects: Bool
+    private let snapshot: Snapshot
+    private let keys: [ObjKey]?
+    private var nextKey = 0
+    private let reader: RescuingCursor
+    private let keyCursor: ObjectCursor
+    private let scratch = OutputBuffer()
+
+    init(_ rows: ObjectRows, _ snapshot: Snapshot, after last: ObjKey) throws(CommandFailure) {
+      let path = rows.source.path
+      self.snapshot = snapshot
+      table = try snapshot.table(ofClass: rows.className, in: path)
+      if table.kind == .embedded, rows.arguments.command == .cat {
+        throw CommandFailure(
+          .unreadable,
+          "\(path): \(rows.className) is an embedded class; its objects are printed inside their parents"
+        )
+      }
+      if let text = rows.query {
+        let query: Query
+        do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
+          throw CommandFailure(error, in: text)
+        }
+        do throws(FormatError) { keys = try query.keys() } catch { throw CommandFailure(error, reading: path) }
+      } else {
+        keys = nil
+      }
+      reader = RescuingCursor(table, after: last)
+      keyCursor = ObjectCursor(table)
+      renderer = ObjectRenderer(snapshot, style: rows.style)
+      let table = self.table
+      let chosen = rows.arguments.allValues(.columns).flatMap { $0.split(unescaped: ",") }
+      showsObjects = chosen.isEmpty && !rows.format.wantsTexts
+      columns =
+        chosen.isEmpty
+        ? Self.all(table)
+        : try chosen.map { (name) throws(CommandFailure) in
+          try Self.column(name, table, snapshot, "--columns")
+        }
+      if let twice = chosen.first(where: { name in chosen.count { $0 == name } > 1 }) {
+        throw rows.arguments.usage("--columns: \(twice) is given twice")
+      }
+    }
+
+    private static func all(_ table: Table) -> [ColumnView] {
+      let key = ColumnView(name: "$key", kind: .objectKey, type: .int, isCollection: false)
+      let columns = table.columns.enumerated().map { index, column in
+        ColumnView(
+          name: column.name,
+          kind: .property(index),
+          type: column.type,
+          isCollection: column.collection != nil
+        )
+      }
+      return table.primaryKey == nil ? [key] + columns : columns
+    }
+
+    /// The column that an option names.
+    static func column(
+      _ name: String,
+      _ table: Table,
+      _ snapshot: Snapshot,
+      _ option: String
+    ) throws(CommandFailure) -> ColumnView {
+      if name == "$key" { return ColumnView(name: name, kind: .objectKey, type: .int, isCollection: false) }
+      do throws(QueryError) {
+        let path = try QueryPath(name, of: table, in: snapshot)
+        guard let index = path.property else {
+          return ColumnView(name: name, kind: .path(path), type: path.type, isCollection: false)
+        }
+        let isCollection = table.columns[index].collection != nil
+        return ColumnView(name: name, kind: .property(index), type: path.type, isCollection: isCollection)
+      } catch { throw CommandFailure(.usage, "\(option) \(name): \(error.problem)") }
+    }
+
+    func column(_ name: String, _ option: String) throws(CommandFailure) -> ColumnView {
+      try Self.column(name, table, snapshot, option)
+    }
+
+    /// Whether the objects were found beforehand, so that printing cannot go on in another version.
+    var isList: Bool { keys != nil }
+
+    /// The last object that was reached.
+    var last: ObjKey { reader.last }
+
+    /// The cursor on the object that was reached.
+    var cursor: ObjectCursor { isList ? keyCursor : reader.cursor }
+
+    /// Moves to the next object.
+    func next(_ complaints: inout [String]) -> Bool {
+      guard let keys else { return reader.next(&complaints) }
+      while nextKey < keys.count {
+        nextKey += 1
+        do throws(FormatError) {
+          if try keyCursor.seek(keys[nextKey - 1]) { return true }
+        } catch { complaints.append("object \(keys[nextKey - 1]): \(error)") }
+      }
+      return false
+    }
+
+    func cells(asTexts: Bool) throws(RenderError) -> [RowCell] {
+      var cells: [RowCell] = []
+      cells.reserveCapacity(columns.count)
+      for column in columns { cells.append(try cell(column, asText: asTexts)) }
+      return cells
+    }
+
+    /// The value of a column of the object.
+    func cell(_ column: ColumnView, asText: Bool) throws(RenderError) -> RowCell {
+      switch column.kind {
+      case .objectKey: return .json(Array(String(cursor.key.value).utf8))
+      case .property(let index):
+        // A text needs no JSON on its way.
+        if asText, column.type == .string, !column.isCollection,
+          case .string(let text)? = try? cursor.value(index)  // rendering says what is damaged
+        {
+          return .text(text.bytes)
+        }
+        scratch.reset()
+        try renderer.render(property: index, of: cursor, into: scratch)
+        return finished(asText: asText && !column.isCollection && column.type != .mixed)
+      case .path(let path):
+        let value: PathValue
+        do throws(FormatError) { value = try path.value(cursor) } catch {
+          throw renderer.error(error, reading: column.name, of: cursor)
+        }
+        switch value {
+        case .one(let value): return try cell(value, isMixed: column.type == .mixed, asText: asText)
+        case .many(let values):
+          scratch.reset()
+          scratch.append("[")
+          for (index, value) in values.enumerated() {
+            if index > 0 { scratch.append(",") }
+            try renderer.render(value, isMixed: column.type == .mixed, into: scratch)
+          }
+          scratch.append("]")
+          return finished(asText: false)
+        }
+      }
+    }
+
+    func cell(_ value: ValueView, isMixed: Bool, asText: Bool) throws(RenderError) -> RowCell {
+      if asText, !isMixed, case .string(let text) = value { return .text(text.bytes) }
+      scratch.reset()
+      try renderer.render(value, isMixed: isMixed, into: scratch)
+      return finished(asText: asText && !isMixed)
+    }
+
+    /// What was rendered last. A string without escapes is a text, as `CSVSink` has it.
+    private func finished(asText: Bool) -> RowCell {
+      let bytes = scratch.bytes
+      if bytes.elementsEqual("null".utf8) { return .null }
+      guard asText, bytes.count >= 2, bytes.first == UInt8(ascii: "\""), !bytes.contains(UInt8(ascii: "\\")),
+        bytes[1] != UInt8(ascii: "{")
+      else { return .json(bytes) }
+      return .text(Array(bytes[1..<bytes.count - 1]))
+    }
+  }
+}
+
+/// What is worked out from objects, for all of them or by group. Memory grows with the number of groups.
+private struct RowGroups {
+  private let keys: [ObjectRows.ColumnView]
+  private let counts: Bool
+  private let names: [String]
+  private let blank: [QueryAggregate]
+  private var groups: [[UInt8]: (key: [RowCell], count: Int, values: [QueryAggregate])] = [:]
+
+  init(_ arguments: Arguments, _ view: ObjectRows.ClassView) throws(CommandFailure) {
+    var names: [String] = [], blank: [QueryAggregate] = [], keys: [ObjectRows.ColumnView] = []
+    for name in arguments.allValues(.groupBy).flatMap({ $0.split(unescaped: ",") }) {
+      keys.append(try view.column(name, "--group-by"))
+    }
+    for (option, kind) in Arguments.aggregates {
+      for name in arguments.allValues(option).flatMap({ $0.split(unescaped: ",") }) {
+        let column = try view.column(name, "--\(kind.rawValue)")
+        do throws(QueryError) {
+          blank.append(try QueryAggregate(kind, of: QueryPath(column.name, of: view.table, in: view.renderer.snapshot)))
+        } catch { throw CommandFailure(.usage, "--\(kind.rawValue) \(name): \(error.problem)") }
+        names.append("\(kind.rawValue)(\(name))")
+      }
+    }
+    self.keys = keys
+    counts = arguments.has(.count) || names.isEmpty
+    self.names = names
+    self.blank = blank
+    if keys.isEmpty { groups[[]] = ([], 0, blank.map { $0.another() }) }
+  }
+
+  /// Whether it comes to one value.
+  var isOneValue: Bool { keys.isEmpty && names.count + (counts ? 1 : 0) == 1 }
+
+  mutating func add(_ view: ObjectRows.ClassView) throws(RenderError) {
+    var cells: [RowCell] = [], name: [UInt8] = []
+    for key in keys {
+      let cell = try view.cell(key, asText: false)
+      if case .json(let bytes) = cell { name += bytes }
+      name.append(0x0A)
+      cells.append(cell)
+    }
+    if groups[name] == nil { groups[name] = (cells, 0, blank.map { $0.another() }) }
+    groups[name]?.count += 1
+    for value in groups[name]?.values ?? [] {
+      do throws(FormatError) { try value.add(view.cursor) } catch {
+        throw view.renderer.error(error, reading: "an aggregate", of: view.cursor)
+      }
+    }
+  }
+
+  /// The columns and the rows in the order of the groups.
+  func rows(
+    _ view: ObjectRows.ClassView,
+    asTexts: Bool
+  ) throws(CommandFailure) -> ([(name: String, isNumber: Bool)], [[RowCell]]) {
+    var columns = keys.map { ($0.name, $0.isNumber) }
+    if counts { columns.append(("count", true)) }
+    columns += names.map { ($0, true) }
+    var rows: [[RowCell]] = []
+    let ordered = groups.values.sorted { a, b in
+      for (x, y) in zip(a.key, b.key) {
+        if let isBefore = x.comes(before: y) { return isBefore }
+      }
+      return false
+    }
+    for group in ordered {
+      var row = group.key.map { asTexts ? $0.asText : $0 }
+      if counts { row.append(.json(Array(String(group.count).utf8))) }
+      for (name, value) in zip(names, group.values) {
+        guard let result = value.result else {
+          throw CommandFailure(.failure, "\(name): the sum does not fit 64 bits")
+        }
+        do throws(RenderError) { row.append(try view.cell(result, isMixed: false, asText: asTexts)) } catch {
+          throw CommandFailure(.damaged, error.description)
+        }
+      }
+      rows.append(row)
+    }
+    return (columns, rows)
+  }
+}
+
+extension RowCell {
+  /// Whether it comes before another: null first, numbers by value, all else by its text; nil if they are the same.
+  fileprivate func comes(before other: RowCell) -> Bool? {
+    switch (self, other) {
+    case (.null, .null): return nil
+    case (.null, _): return true
+    case (_, .null): return false
+    case (.json(let a), .json(let b)), (.text(let a), .text(let b)), (.json(let a), .text(let b)),
+      (.text(let a), .json(let b)):
+      if a == b { return nil }
+      if let x = Double(String(decoding: a, as: UTF8.self)), let y = Double(String(decoding: b, as: UTF8.self)), x != y
+      {
+        return x < y
+      }
+      return a.lexicographicallyPrecedes(b)
+    }
+  }
+
+  /// A JSON string without escapes as a text.
+  fileprivate var asText: RowCell {
+    guard case .json(let bytes) = self, bytes.count >= 2, bytes.first == UInt8(ascii: "\""),
+      !bytes.contains(UInt8(ascii: "\\"))
+    else { return self }
+    return .text(Array(bytes[1..<bytes.count - 1]))
+  }
+}
+
+extension Arguments {
+  /// The options of what is worked out from values.
+  fileprivate static let aggregates: [(OptionName, QueryAggregate.Kind)] = [
+    (.sum, .sum), (.average, .avg), (.least, .min), (.greatest, .max),
+  ]
+
+  private var aggregateOptions: [OptionName] { [.count, .groupBy] + Self.aggregates.map(\.0) }
+
+  /// Whether something is worked out from the objects, instead of printing them.
+  fileprivate var asksForAggregates: Bool { aggregateOptions.contains { has($0) } }
+
+  fileprivate var aggregateOption: String { "--" + (aggregateOptions.first { has($0) }?.rawValue ?? "") }
+}
