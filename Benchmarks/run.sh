@@ -20,7 +20,7 @@ large=${BENCH_LIST:-1000000}
 small=${BENCH_OBJECTS:-100000}
 commands=${BENCH_COMMANDS:-300000}
 rounds=${BENCH_ROUNDS:-3}
-only=${BENCH_ONLY:-list list-find cat stat grep class live memory insert small share open import import-csv export backup}
+only=${BENCH_ONLY:-list list-find cat stat grep class live memory insert small differ share open import import-csv export backup}
 engine=$(dirname "$realmfs")/WriteBench
 
 say() { echo "bench: $*" >&2; }
@@ -184,9 +184,9 @@ measure_memory() {
 # Measures of the engine without a mount; a realm of its own, which commits change.
 measure_engine() {
   local line
-  wanted insert || wanted small || wanted share || wanted open || return 0
-  [[ -x $engine ]] || { say "$engine is missing: insert, small, share and open are skipped" && return 0; }
-  if wanted insert || wanted small; then
+  wanted insert || wanted small || wanted differ || wanted share || wanted open || return 0
+  [[ -x $engine ]] || { say "$engine is missing: insert, small, differ, share and open are skipped" && return 0; }
+  if wanted insert || wanted small || wanted differ; then
     say "insert: $large objects in one transaction"
     line=$("$engine" insert "$work/engine.realm" "$large" "$(wanted insert && echo "$rounds" || echo 0)")
     if wanted insert; then
@@ -201,6 +201,15 @@ measure_engine() {
     report small $(($(grep '"small"' <<<"$line" | line_field each_ns) / 1000)) \
       $(($(grep small-bare <<<"$line" | line_field each_ns) / 1000)) us 1.15 \
       "a commit of one property / its writes and syncs alone"
+  fi
+  if wanted differ; then
+    say "differ: objects that differ in two versions"
+    cp "$work/engine.realm" "$work/engine-copy.realm"
+    line=$("$engine" differ "$work/engine.realm" "$work/engine-copy.realm")
+    say "$line"
+    report differ $(($(grep '"differ-10"' <<<"$line" | line_field each_ns) / 100)) 5000 us 1.0 \
+      "10 changed objects of $large / 5 ms"
+    rm "$work/engine-copy.realm"
   fi
   wanted share || wanted open || return 0
   "$engine" insert "$work/engine.realm" "$small" >/dev/null

@@ -8,6 +8,8 @@
 //   WriteBench open FILE K       opening the realm K times, shared and immutable, until its classes are known
 //   WriteBench scan FILE         the sum of one column
 //   WriteBench lookup FILE K     K objects by primary key
+//   WriteBench differ FILE COPY  what K changed objects cost to find in two versions of FILE, for K from 1 to 100,000,
+//                                and in FILE and its COPY, which share nothing
 
 import Glibc
 import RealmPages
@@ -223,6 +225,49 @@ func lookup(_ path: String, _ count: Int) throws {
   }
 }
 
+/// Objects that differ between two versions.
+func changedObjects(_ old: Snapshot, _ new: Snapshot) throws -> Int {
+  let difference = try VersionDifference(from: old, to: new)
+  var count = 0
+  for table in difference.tables {
+    let changes = difference.changes(in: table)
+    while try changes.next() != nil { count += 1 }
+  }
+  return count
+}
+
+func differ(_ path: String, copy: String) throws {
+  let writer = try RealmWriter(Configuration(path: path), create: false)
+  let reader = try Realm(Configuration(path: path))
+  var edited = 1
+  while edited <= 100_000 {
+    let before = try reader.hold()
+    guard let table = try before.snapshot.table(named: "class_Item"),
+      let score = table.columns.first(where: { $0.name == "score" })
+    else { throw Usage() }
+    let transaction = try writer.beginOnThisThread()
+    let distance = max(1, table.objectCount / edited)
+    for i in 0..<min(edited, table.objectCount) {
+      try transaction.set(table.key, ObjKey(Int64(i * distance)), score.key, .double(seconds()))
+    }
+    _ = try transaction.commit()
+    var times: [Double] = []
+    // Each round looks at the newer version for the first time, as who follows commits does.
+    for _ in 0..<7 {
+      let after = try Realm(Configuration(path: path)).hold()
+      let begin = seconds()
+      let found = try changedObjects(before.snapshot, after.snapshot)
+      times.append(seconds() - begin)
+      if found != edited { throw Usage() }
+    }
+    report("differ-\(edited)", times.sorted()[times.count / 2], edited, ",\"worst\":\(times.max() ?? 0)")
+    edited *= 10
+  }
+  let begin = seconds()
+  let found = try changedObjects(Realm(Configuration(path: copy)).latest(), reader.latest())
+  report("differ-copy", seconds() - begin, 1, ",\"changed\":\(found)")
+}
+
 func run() throws {
   let arguments = CommandLine.arguments
   guard arguments.count > 2 else { throw Usage() }
@@ -233,6 +278,7 @@ func run() throws {
   case "share": try share(arguments[2], count)
   case "open": try open(arguments[2], count)
   case "scan": try scan(arguments[2])
+  case "differ": try differ(arguments[2], copy: arguments.count > 3 ? arguments[3] : "")
   case "lookup": try lookup(arguments[2], count)
   default: throw Usage()
   }

@@ -132,6 +132,10 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
 
   override var filledBytes: Int { resident.load(ordering: .relaxed) * PageCipher.pageSize }
 
+  override func isOfSameFile(as other: PageSpace) -> Bool {
+    (other as? DecryptedPages).map { file.isSame(as: $0.file) } ?? false
+  }
+
   override func dropPages() {
     worker.withLock { worker in
       for page in worker.filled { present[page].store(false, ordering: .relaxed) }

@@ -63,6 +63,9 @@ final class FileHandle: Sendable {
     )
   }
 
+  /// Whether both are open on one file. No other file gets its inode number while it is open.
+  func isSame(as other: FileHandle) -> Bool { device == other.device && inode == other.inode }
+
   /// Whether the path leads to another file now, as after a compaction that renamed a new file into place.
   func wasReplaced() -> Bool {
     var status = stat()

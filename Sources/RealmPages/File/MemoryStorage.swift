@@ -62,4 +62,8 @@ private final class MemoryView: PageSpace, @unchecked Sendable {
     self.storage = storage
     super.init(base: base, size: size, fillsOnDemand: false)
   }
+
+  override func isOfSameFile(as other: PageSpace) -> Bool {
+    (other as? MemoryView).map { $0.storage === storage } ?? false
+  }
 }

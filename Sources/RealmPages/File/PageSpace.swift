@@ -34,6 +34,9 @@ class PageSpace: @unchecked Sendable {
   /// Bytes that were filled in memory of the process and not given back.
   var filledBytes: Int { 0 }
 
+  /// Whether `other` shows the same file, perhaps another state of it. Not so for a file that took the other's path.
+  func isOfSameFile(as other: PageSpace) -> Bool { self === other }
+
   /// Whether the memory no longer shows the file, or holds so much that it should be replaced by a fresh one.
   var isSpent: Bool { false }
 }
@@ -52,6 +55,10 @@ final class MappedFile: PageSpace, @unchecked Sendable {
   deinit { clinux_unmap(UnsafeMutableRawPointer(mutating: base), size) }
 
   override var isSpent: Bool { clinux_mapping_was_cut(base) }
+
+  override func isOfSameFile(as other: PageSpace) -> Bool {
+    (other as? MappedFile).map { file.isSame(as: $0.file) } ?? false
+  }
 
   override func dropPages() { dropResidentPages() }
 

@@ -43,6 +43,16 @@ final class ElementReader {
     return try leaf.value(index - start, arena)
   }
 
+  /// The root of the tree.
+  var rootRef: Int { tree.root.ref }
+
+  /// The leaf that holds the element at `index` (0 ..< count), and the positions of its elements.
+  func leafPlace(of index: Int) throws(FormatError) -> (leaf: Int, positions: Range<Int>) {
+    guard tree.innerCount != nil else { return (tree.root.ref, 0..<count) }
+    let place = try tree.place(of: index, arena)
+    return (place.leaf, place.start..<place.end)
+  }
+
   private func checkLeaf(_ ref: Int) throws(FormatError) {
     if leaf.count != end - start {
       let found = leaf.count, expected = end - start
@@ -62,6 +72,8 @@ public struct ListView {
   var elementType: ElementType? { reader?.element }
   /// Positions in the order that shows; nil when that is the stored order.
   private let order: [Int]?
+  /// The tree of the elements, if they show in the stored order.
+  var stored: ElementReader? { order == nil ? reader : nil }
 
   private init(subtable: LegacySubtable?) { (reader, self.subtable, order) = (nil, subtable, nil) }
 
@@ -114,6 +126,10 @@ public struct DictionaryView {
   private let form: Form
   /// The number of entries.
   public let count: Int
+  /// The trees of the keys and the values; nil for an empty dictionary and in old formats.
+  var trees: (keys: ElementReader, values: ElementReader)? {
+    if case .trees(let keys, let values) = form { (keys, values) } else { nil }
+  }
 
   private init() { (form, count) = (.empty, 0) }
 

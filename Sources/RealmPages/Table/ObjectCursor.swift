@@ -160,6 +160,14 @@ public final class ObjectCursor {
     }
   }
 
+  /// The root of the collection that a property holds, 0 for an empty one; nil if it holds none, or in old formats.
+  func collectionRoot(_ index: Int) throws(FormatError) -> Int? {
+    guard let cluster, key != .none, case .collections(let roots, _, _, _) = try leaf(index, cluster) else {
+      return nil
+    }
+    return try roots.child(row)
+  }
+
   /// The leaf of a property in the present cluster.
   private func leaf(_ index: Int, _ cluster: Cluster) throws(FormatError) -> ColumnLeaf {
     switch numbers[index] {

@@ -172,7 +172,7 @@ struct ClusterTree {
 }
 
 /// An inner node of the tree that has been checked. What it says of keys counts from where its subtree begins.
-private struct InnerClusterNode {
+struct InnerClusterNode {
   let level: Int
   let childCount: Int
   /// Where the children begin; nil if each begins where the one before would be full.

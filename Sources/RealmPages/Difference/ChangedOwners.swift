@@ -1,0 +1,159 @@
+// Which objects of a top-level table own embedded objects that changed. A change of an embedded object leaves the nodes
+// of its owner as they are, so the way leads from below: from the embedded objects that differ, over the links back.
+//
+// Embedded objects come in the order of their own keys, owners are wanted in that of theirs. So that memory stays
+// bounded, the owners with the lowest keys are kept, and when they are spent, the embedded objects are walked once more
+// for the next ones.
+
+/// The owners in ascending order of their keys, each with the properties through which it contains what changed.
+final class ChangedOwners {
+  /// A property of an owner, by position in the newer table.
+  private struct Entry: Hashable, Comparable {
+    let key: ObjKey
+    let property: Int
+
+    static func < (a: Entry, b: Entry) -> Bool { a.key != b.key ? a.key < b.key : a.property < b.property }
+  }
+
+  /// A property of an object that contains embedded ones.
+  private struct Place: Hashable {
+    let table: TableKey
+    let key: ObjKey
+    let property: Int
+  }
+
+  private let difference: VersionDifference
+  private let comparison: ContentComparison
+  private let table: TableKey
+  private let embedded: [TablePairing]
+  /// Owners up to this one have been given out.
+  private var floor: ObjKey
+  /// Owners of the present round, and the first that was not yet given out.
+  private var entries: [Entry] = []
+  private var position = 0
+  /// Owners after this one are left for the next round.
+  private var ceiling = ObjKey(.max)
+  private var isComplete = false
+  private var cursors: [TableKey: ContentComparison.CursorPair] = [:]
+  /// Whether the content of a place differs.
+  private var verdicts: [Place: Bool] = [:]
+
+  /// Levels of embedded objects; more are a circle.
+  private static let maximumDepth = 10_000
+  private static let maximumVerdicts = 1 << 14
+
+  /// Owners after `key`.
+  init(
+    _ difference: VersionDifference,
+    _ comparison: ContentComparison,
+    of table: TableKey,
+    _ embedded: [TablePairing],
+    after key: ObjKey
+  ) {
+    (self.difference, self.comparison, self.table, self.embedded, floor) =
+      (difference, comparison, table, embedded, key)
+  }
+
+  /// The next owner and the properties that differ; nil at the end.
+  func next() throws(FormatError) -> (key: ObjKey, properties: [Int])? {
+    while position == entries.count {
+      if isComplete { return nil }
+      try collect()
+    }
+    let key = entries[position].key
+    var properties: [Int] = []
+    while position < entries.count, entries[position].key == key {
+      properties.append(entries[position].property)
+      position += 1
+    }
+    return (key, properties)
+  }
+
+  /// A round through the embedded objects that differ.
+  private func collect() throws(FormatError) {
+    (entries, position, ceiling, isComplete) = ([], 0, ObjKey(.max), true)
+    for pairing in embedded {
+      let pairs = try ObjectChanges.pairs(difference, pairing, after: .none)
+      while let pair = try pairs.next() {
+        guard pair.presence == .both, try !comparison.differing(pairs, pairing, firstOnly: true).isEmpty,
+          let owner = try owner(of: pair.key, in: pairing), floor < owner.key, owner.key <= ceiling
+        else { continue }
+        entries.append(owner)
+        if entries.count >= 2 * difference.ownerLimit { cut() }
+      }
+    }
+    cut()
+    floor = ceiling
+  }
+
+  /// Brings the owners into order and keeps as many as may be kept, whole ones only.
+  private func cut() {
+    entries = Array(Set(entries)).sorted()
+    guard entries.count > difference.ownerLimit else { return }
+    let first = entries[0].key, firstLeft = entries[difference.ownerLimit].key
+    entries.removeAll { first < firstLeft ? $0.key >= firstLeft : $0.key > first }
+    ceiling = entries[entries.count - 1].key
+    isComplete = false
+  }
+
+  /// The owner of an embedded object that differs; nil if it is of another table, or if none of its values differs.
+  private func owner(of key: ObjKey, in pairing: TablePairing) throws(FormatError) -> Entry? {
+    var key = key, pairing = pairing
+    for _ in 0..<Self.maximumDepth {
+      guard let place = try place(of: key, in: pairing), let next = try difference.pairing(of: place.table) else {
+        return nil
+      }
+      guard try differs(place, next) else { return nil }
+      if next.new.kind != .embedded {
+        return next.new.key == table ? Entry(key: place.key, property: place.property) : nil
+      }
+      (key, pairing) = (place.key, next)
+    }
+    throw FormatError("embedded objects that contain each other", place: "table \(pairing.new.name)")
+  }
+
+  private func cursors(of pairing: TablePairing) -> ContentComparison.CursorPair {
+    if let known = cursors[pairing.new.key] { return known }
+    let pair = ContentComparison.CursorPair(pairing)
+    cursors[pairing.new.key] = pair
+    return pair
+  }
+
+  /// The property that an embedded object is in, by the link back.
+  private func place(of key: ObjKey, in pairing: TablePairing) throws(FormatError) -> Place? {
+    let cursor = cursors(of: pairing).new
+    guard try cursor.seek(key) else { return nil }
+    for backlink in pairing.new.backlinks {
+      guard let owner = try cursor.origins(from: backlink.originTable, backlink.originColumn).first,
+        let property = try difference.new.table(backlink.originTable)?.columns
+          .firstIndex(where: { $0.key == backlink.originColumn })
+      else { continue }
+      return Place(table: backlink.originTable, key: owner, property: property)
+    }
+    return nil
+  }
+
+  /// Whether a property that contains a changed object differs as a whole. It does if its objects are the same ones as
+  /// before, each in its place; if not, they may have changed places so that nothing shows.
+  private func differs(_ place: Place, _ pairing: TablePairing) throws(FormatError) -> Bool {
+    if let known = verdicts[place] { return known }
+    if verdicts.count >= Self.maximumVerdicts { verdicts.removeAll(keepingCapacity: true) }
+    let verdict = try isChanged(place, pairing)
+    verdicts[place] = verdict
+    return verdict
+  }
+
+  private func isChanged(_ place: Place, _ pairing: TablePairing) throws(FormatError) -> Bool {
+    let cursors = cursors(of: pairing), property = pairing.properties[place.property]
+    // A new object is no changed one. A new property is found by its value.
+    guard let oldIndex = property.old, try cursors.seek(place.key) else { return false }
+    if difference.sharesNodes, let root = try cursors.old.collectionRoot(oldIndex),
+      try root == cursors.new.collectionRoot(place.property)
+    {
+      return true
+    }
+    let value = try cursors.old.value(oldIndex), other = try cursors.new.value(place.property)
+    if try comparison.areEqual(value, other, property.links, .keys) { return true }
+    return try !comparison.areEqual(value, other, property.links, .objects)
+  }
+}

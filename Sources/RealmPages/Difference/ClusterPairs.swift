@@ -1,0 +1,245 @@
+// The objects of a table in two versions that share nodes: two ways through the cluster trees in step, which pass over
+// equal subtrees. The trees may have different shapes: clusters are split, joined, and trees grow a level.
+
+/// Steps through the objects in clusters that the versions do not share.
+final class ClusterPairs: ObjectPairs {
+  /// One of the versions: its way through the tree, and the cluster that is open.
+  private struct Side {
+    let table: Table
+    var path: ClusterPath
+    var cluster: Cluster?
+    var row = 0
+    /// The key of the present row; nil if no cluster is open.
+    var key: UInt64?
+    /// By property: the leaf in the open cluster, once it was asked for.
+    var leaves: [ColumnLeaf?] = []
+    /// The last key; those that follow are greater.
+    private var last: UInt64?
+    /// Where keys begin.
+    private let start: UInt64
+
+    init(_ table: Table, after key: ObjKey) throws(FormatError) {
+      self.table = table
+      path = try ClusterPath(table.objects)
+      start = UInt64(bitPattern: max(-1, key.value) &+ 1)
+      try passOverEarlier()
+    }
+
+    private mutating func passOverEarlier() throws(FormatError) {
+      while let subtree = path.next, subtree.end <= start { try path.pass() }
+    }
+
+    /// Opens the next subtree.
+    mutating func open() throws(FormatError) {
+      cluster = try path.open()
+      try passOverEarlier()
+      guard let cluster else { return }
+      row = try cluster.lowerBound(start)
+      try settle()
+    }
+
+    /// Moves to the next row; after the last one no cluster is open.
+    mutating func step() throws(FormatError) {
+      row += 1
+      try settle()
+    }
+
+    /// Moves to a later row, or behind the last one.
+    mutating func jump(to row: Int) throws(FormatError) {
+      if let cluster, row > self.row { last = try cluster.key(row - 1) }
+      self.row = row
+      try settle()
+    }
+
+    private mutating func settle() throws(FormatError) {
+      guard let cluster, row < cluster.count else {
+        (cluster, key) = (nil, nil)
+        return
+      }
+      let found = try cluster.key(row)
+      if found > UInt64(Int64.max) || last.map({ found <= $0 }) ?? false {
+        throw FormatError("object keys out of order", ref: cluster.slots.ref)
+      }
+      (key, last) = (found, found)
+    }
+  }
+
+  private let pairing: TablePairing
+  private var old: Side
+  private var new: Side
+  private var present: ObjectPair.Presence?
+  /// What both open clusters have; nil before they were compared.
+  private var meeting: Meeting?
+
+  /// The objects that two clusters have in common.
+  private struct Meeting {
+    /// Whether the clusters have the same objects.
+    let isAligned: Bool
+    /// Properties in which objects may differ.
+    var properties: [Int] = []
+    /// Rows of the older cluster with objects that may differ.
+    var rows = RowSet()
+  }
+
+  /// Begins after `key`.
+  init(_ pairing: TablePairing, after key: ObjKey) throws(FormatError) {
+    self.pairing = pairing
+    old = try Side(pairing.old, after: key)
+    new = try Side(pairing.new, after: key)
+  }
+
+  func next() throws(FormatError) -> ObjectPair? {
+    if let present {
+      if present != .new { try old.step() }
+      if present != .old { try new.step() }
+    }
+    present = nil
+    while true {
+      switch (old.key, new.key) {
+      case (let key?, let other?):
+        if key == other, try passOverEqualRows() { continue }
+        return key == other ? stand(on: key, .both) : key < other ? stand(on: key, .old) : stand(on: other, .new)
+      case (let key?, nil):
+        // Objects of the newer version up to this one may be in what comes next.
+        guard let subtree = new.path.next, subtree.start <= key else { return stand(on: key, .old) }
+        try openNew()
+      case (nil, let key?):
+        guard let subtree = old.path.next, subtree.start <= key else { return stand(on: key, .new) }
+        try openOld()
+      case (nil, nil):
+        guard try approach() else { return nil }
+      }
+    }
+  }
+
+  /// Passes over a subtree that both ways have, or opens what comes first or is higher; false at the end.
+  private func approach() throws(FormatError) -> Bool {
+    switch (old.path.next, new.path.next) {
+    case (nil, nil): return false
+    case (_?, nil): try openOld()
+    case (nil, _?): try openNew()
+    case (let subtree?, let other?):
+      if subtree.ref == other.ref && subtree.start == other.start && pairing.isShareable {
+        try old.path.pass()
+        try new.path.pass()
+      } else if subtree.end <= other.start {
+        try openOld()
+      } else if other.end <= subtree.start {
+        try openNew()
+      } else if subtree.level != other.level {
+        if subtree.level > other.level { try openOld() } else { try openNew() }
+      } else {
+        // What the later of two begins with may be what the earlier one leads to.
+        if subtree.start <= other.start { try openOld() }
+        if other.start <= subtree.start { try openNew() }
+      }
+    }
+    return true
+  }
+
+  private func openOld() throws(FormatError) {
+    try old.open()
+    forget(&old)
+  }
+
+  private func openNew() throws(FormatError) {
+    try new.open()
+    forget(&new)
+  }
+
+  private func forget(_ side: inout Side) {
+    meeting = nil
+    side.leaves = Array(repeating: nil, count: pairing.properties.count)
+  }
+
+  private func stand(on key: UInt64, _ presence: ObjectPair.Presence) -> ObjectPair {
+    present = presence
+    return ObjectPair(key: ObjKey(Int64(bitPattern: key)), presence: presence)
+  }
+
+  /// Passes over the present objects, and those after them, if they do not differ; false if they may. What differs in
+  /// clusters need not show, such as the links to their objects.
+  private func passOverEqualRows() throws(FormatError) -> Bool {
+    guard let cluster = old.cluster, let meeting = try met() else { return false }
+    if meeting.isAligned {
+      let row = meeting.rows.first(from: old.row, below: cluster.count) ?? cluster.count
+      if row == old.row { return false }
+      try old.jump(to: row)
+      try new.jump(to: row)
+    } else {
+      if meeting.rows.first(from: old.row, below: old.row + 1) != nil { return false }
+      try old.step()
+      try new.step()
+    }
+    return true
+  }
+
+  /// Compares the open clusters, once.
+  private func met() throws(FormatError) -> Meeting? {
+    if let meeting { return meeting }
+    guard let before = old.cluster, let after = new.cluster else { return nil }
+    let common = try RowPair.common(before, after)
+    let isAligned = common.count == before.count && common.count == after.count
+    var meeting = Meeting(isAligned: isAligned)
+    for index in pairing.properties.indices {
+      // In another row of the same leaf is another value.
+      if isAligned, try haveSameLeaf(index, before, after) { continue }
+      meeting.properties.append(index)
+      if pairing.properties[index].isShareable, let leaf = try oldLeaf(index) {
+        try leaf.addDifferences(to: &meeting.rows, from: newLeaf(index), common, old.table.arena, new.table.arena)
+      } else {
+        meeting.rows.insertAll()
+      }
+    }
+    self.meeting = meeting
+    return meeting
+  }
+
+  private func haveSameLeaf(_ index: Int, _ before: Cluster, _ after: Cluster) throws(FormatError) -> Bool {
+    let property = pairing.properties[index]
+    guard property.isShareable, let oldIndex = property.old else { return false }
+    return try before.slots.childIfPresent(pairing.old.columns[oldIndex].key.leafPosition + 1)
+      == after.slots.childIfPresent(pairing.new.columns[index].key.leafPosition + 1)
+  }
+
+  // MARK: values
+
+  func suspects() throws(FormatError) -> [Int] { try met()?.properties ?? [] }
+
+  func mayDiffer(_ property: Int) throws(FormatError) -> Bool {
+    guard pairing.properties[property].isShareable,
+      case .collections(let roots, _, _, _)? = try oldLeaf(property),
+      case .collections(let others, _, _, _) = try newLeaf(property)
+    else { return true }
+    return try roots.int(old.row) != others.int(new.row)
+  }
+
+  func oldValue(_ property: Int) throws(FormatError) -> ValueView {
+    try oldLeaf(property)?.value(old.row, old.table.arena) ?? .null
+  }
+
+  func newValue(_ property: Int) throws(FormatError) -> ValueView {
+    try newLeaf(property).value(new.row, new.table.arena)
+  }
+
+  private func oldLeaf(_ property: Int) throws(FormatError) -> ColumnLeaf? {
+    guard let index = pairing.properties[property].old else { return nil }
+    return try Self.leaf(property, column: index, &old)
+  }
+
+  private func newLeaf(_ property: Int) throws(FormatError) -> ColumnLeaf {
+    try Self.leaf(property, column: property, &new)
+  }
+
+  private static func leaf(_ property: Int, column index: Int, _ side: inout Side) throws(FormatError) -> ColumnLeaf {
+    if let leaf = side.leaves[property] { return leaf }
+    guard let cluster = side.cluster else { throw FormatError("no object") }
+    let column = side.table.columns[index]
+    let leaf = try column.leaf(side.table.arena, cluster.leafRef(column.key.leafPosition))
+    if leaf.count != cluster.count {
+      throw FormatError("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
+    }
+    side.leaves[property] = leaf
+    return leaf
+  }
+}

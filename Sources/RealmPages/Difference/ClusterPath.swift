@@ -1,0 +1,79 @@
+// One way through a cluster tree, from left to right, that opens only the nodes that it is asked to open. Source:
+// docs/format/2-model.md M6.
+
+/// Stands before a subtree of a cluster tree, which is opened or passed over.
+struct ClusterPath {
+  /// A cluster or an inner node. Its keys are in `start ..< end`.
+  struct Subtree {
+    let ref: Int
+    /// 0 for a cluster.
+    let level: Int
+    let start: UInt64
+    let end: UInt64
+  }
+
+  private struct Frame {
+    let node: Node
+    let inner: InnerClusterNode
+    let subtree: Subtree
+    var child = -1
+  }
+
+  /// The subtree that comes next; nil at the end.
+  private(set) var next: Subtree?
+  private let arena: Arena
+  private var frames: [Frame] = []
+  /// Nodes that were opened; a damaged tree that leads in circles ends here.
+  private var opened = 0
+
+  /// Live objects have keys below this.
+  private static let keyEnd = UInt64(1) << 63
+
+  /// Stands before the whole tree.
+  init(_ tree: ClusterTree) throws(FormatError) {
+    arena = tree.arena
+    let root = try arena.refs(tree.rootRef, slots: 1)
+    let level = root.isInner ? try InnerClusterNode(arena, root, depth: nil).level : 0
+    next = Subtree(ref: tree.rootRef, level: level, start: 0, end: Self.keyEnd)
+  }
+
+  /// Passes over the next subtree.
+  mutating func pass() throws(FormatError) { next = try sibling() }
+
+  /// Opens the next subtree: the cluster that it is, or, if it is an inner node, nil, and its first child comes next.
+  mutating func open() throws(FormatError) -> Cluster? {
+    guard let subtree = next else { return nil }
+    opened += 1
+    if opened > arena.maximumNodes { throw FormatError("more clusters than the file has room for", ref: subtree.ref) }
+    let node = try arena.refs(subtree.ref, slots: 1)
+    if node.isInner != (subtree.level > 0) {
+      throw FormatError("a cluster node that is not of level \(subtree.level)", ref: subtree.ref)
+    }
+    if node.isInner {
+      let inner = try InnerClusterNode(arena, node, depth: subtree.level)
+      frames.append(Frame(node: node, inner: inner, subtree: subtree))
+      next = try sibling()
+      return nil
+    }
+    next = try sibling()
+    return try Cluster(arena, node, offset: subtree.start)
+  }
+
+  private mutating func sibling() throws(FormatError) -> Subtree? {
+    while let last = frames.indices.last {
+      frames[last].child += 1
+      let frame = frames[last], child = frame.child, count = frame.inner.childCount
+      guard child < count else {
+        frames.removeLast()
+        continue
+      }
+      let start = frame.subtree.start &+ (try frame.inner.start(child))
+      let end = child + 1 < count ? frame.subtree.start &+ (try frame.inner.start(child + 1)) : frame.subtree.end
+      if start < frame.subtree.start || start >= end || end > frame.subtree.end {
+        throw FormatError("object keys out of order", ref: frame.node.ref)
+      }
+      return Subtree(ref: try frame.node.child(child + 3), level: frame.inner.level - 1, start: start, end: end)
+    }
+    return nil
+  }
+}

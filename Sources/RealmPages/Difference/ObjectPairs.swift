@@ -1,0 +1,83 @@
+// The objects of a table in two versions, step by step in the order of their keys: the common form of the walk that
+// skips what is shared (`ClusterPairs`) and of the one that reads all (`CursorPairs`).
+
+/// An object that one version has, or both.
+struct ObjectPair {
+  enum Presence { case old, new, both }
+
+  let key: ObjKey
+  let presence: Presence
+}
+
+/// Steps through the objects of a table that may differ.
+protocol ObjectPairs: AnyObject {
+  /// Moves to the next object that may differ, in ascending order of keys; nil at the end.
+  func next() throws(FormatError) -> ObjectPair?
+
+  /// The properties, by position in the newer table, in which the present object may differ. Both versions have it.
+  func suspects() throws(FormatError) -> [Int]
+
+  /// Whether a property of the present object may differ, as far as that shows without reading its value.
+  func mayDiffer(_ property: Int) throws(FormatError) -> Bool
+
+  /// The value in the older version of a property that it has too.
+  func oldValue(_ property: Int) throws(FormatError) -> ValueView
+
+  /// The value in the newer version.
+  func newValue(_ property: Int) throws(FormatError) -> ValueView
+}
+
+/// Reads all objects of both versions, or of the only one that has the table.
+final class CursorPairs: ObjectPairs {
+  private let pairing: TablePairing?
+  private let old: ObjectCursor?
+  private let new: ObjectCursor?
+  /// The keys that the cursors have moved to; nil at the end.
+  private var oldKey: ObjKey?
+  private var newKey: ObjKey?
+  private var present: ObjectPair.Presence?
+  private let start: ObjKey
+
+  /// Begins after `key`. `pairing` is there if both tables are.
+  init(_ old: Table?, _ new: Table?, _ pairing: TablePairing?, after key: ObjKey) {
+    self.pairing = pairing
+    self.old = old.map { ObjectCursor($0) }
+    self.new = new.map { ObjectCursor($0) }
+    start = key
+  }
+
+  func next() throws(FormatError) -> ObjectPair? {
+    if present != .new { oldKey = try advance(old) }
+    if present != .old { newKey = try advance(new) }
+    switch (oldKey, newKey) {
+    case (nil, nil): return nil
+    case (let key?, let other?) where key == other: return stand(on: key, .both)
+    case (let key?, let other?): return key < other ? stand(on: key, .old) : stand(on: other, .new)
+    case (let key?, nil): return stand(on: key, .old)
+    case (nil, let key?): return stand(on: key, .new)
+    }
+  }
+
+  private func advance(_ cursor: ObjectCursor?) throws(FormatError) -> ObjKey? {
+    guard let cursor else { return nil }
+    if present != nil && cursor.key == .none { return nil }
+    let isThere = present == nil && start != .none ? try cursor.seek(after: start) : try cursor.next()
+    return isThere ? cursor.key : nil
+  }
+
+  private func stand(on key: ObjKey, _ presence: ObjectPair.Presence) -> ObjectPair {
+    present = presence
+    return ObjectPair(key: key, presence: presence)
+  }
+
+  func suspects() throws(FormatError) -> [Int] { Array((pairing?.properties ?? []).indices) }
+
+  func mayDiffer(_ property: Int) -> Bool { true }
+
+  func oldValue(_ property: Int) throws(FormatError) -> ValueView {
+    guard let old, let index = pairing?.properties[property].old else { return .null }
+    return try old.value(index)
+  }
+
+  func newValue(_ property: Int) throws(FormatError) -> ValueView { try new?.value(property) ?? .null }
+}

@@ -1,0 +1,163 @@
+// What differs between two versions of a realm, found by what they share. A commit writes changed nodes to new places
+// and leaves the others where they are, so in two versions of one file equal refs are equal subtrees, and a comparison
+// walks only what lies above changed leaves: the cost follows the number of changes, not the size of the realm.
+
+/// The differences between two versions of a realm.
+///
+/// Tables, properties and objects are matched by their keys, which stay the same from version to version, so both
+/// snapshots must come from one realm: from one file, or from a file and its copy. The versions share nodes if both are
+/// in one file of format 24. In other pairs all that both have is compared by content: the result is the same, the cost
+/// that of reading both.
+///
+/// Precondition: nothing of either version has been overwritten. Space that one version frees is used again, and then
+/// equal refs do not mean equal content. That is what every reader has to ask for, and one answer covers both: hold the
+/// versions with a `VersionHold`, or keep others from committing, and ask `Realm.isCurrent` of both after reading. If
+/// the answer is no, discard what was read here, as any other reading.
+///
+/// One thread at a time.
+public final class VersionDifference {
+  /// The version that the differences lead away from.
+  public let old: Snapshot
+  /// The version that they lead to.
+  public let new: Snapshot
+  /// Whether the versions share nodes, so that the cost follows the number of changes.
+  public let sharesNodes: Bool
+  /// The tables that may differ, by slot. A table is listed if a node of it differs, or one of the embedded objects
+  /// that its objects own; there need not be a difference that shows.
+  public private(set) var tables: [TableDifference] = []
+
+  /// Owners of changed embedded objects that are kept at a time.
+  let ownerLimit: Int
+  private var pairings: [TableKey: TablePairing] = [:]
+  /// By top-level table: the embedded ones below it in which something differs.
+  private var embedded: [TableKey: [TableKey]] = [:]
+
+  /// Compares two versions of one realm. See the precondition above.
+  ///
+  /// Cost: the schemas of the tables that differ.
+  public convenience init(from old: Snapshot, to new: Snapshot) throws(FormatError) {
+    let isOneFile = old.arena.space.isOfSameFile(as: new.arena.space)
+    try self.init(from: old, to: new, sharing: isOneFile && old.fileFormat == 24 && new.fileFormat == 24)
+  }
+
+  /// Compares by refs, or by content alone.
+  init(from old: Snapshot, to new: Snapshot, sharing: Bool, ownerLimit: Int = 1 << 16) throws(FormatError) {
+    (self.old, self.new, self.ownerLimit, sharesNodes) = (old, new, ownerLimit, sharing)
+    if sharing && old.top.ref == new.top.ref { return }
+    var slots = try changedSlots()
+    try addLinkingTables(to: &slots)
+    var listed: Set<Int> = slots
+    for slot in slots.sorted() {
+      guard let table = try new.table(slot: slot), try isEmbeddedInBoth(table.key) else { continue }
+      for owner in try topLevelOwners(of: table) {
+        embedded[owner, default: []].append(table.key)
+        listed.insert(owner.slot)
+      }
+    }
+    for slot in listed.sorted() {
+      let (before, after) = (try old.table(slot: slot), try new.table(slot: slot))
+      if let before, let after, before.key == after.key {
+        tables.append(TableDifference(old: before, new: after, self))
+      } else {
+        if let before { tables.append(TableDifference(old: before, new: nil, self)) }
+        if let after { tables.append(TableDifference(old: nil, new: after, self)) }
+      }
+    }
+  }
+
+  /// The objects of a table that differ, in ascending order of their keys, from the first one after `key` on.
+  ///
+  /// An embedded object is part of the object that owns it, so embedded tables have no changes here.
+  public func changes(in table: TableDifference, after key: ObjKey = .none) -> ObjectChanges {
+    ObjectChanges(self, table, after: key)
+  }
+
+  // MARK: tables
+
+  /// The slots whose tables have another name or another root, or are in one version only.
+  private func changedSlots() throws(FormatError) -> Set<Int> {
+    let before = Dictionary(uniqueKeysWithValues: try old.tableSlots().map { ($0.slot, $0.ref) })
+    let after = Dictionary(uniqueKeysWithValues: try new.tableSlots().map { ($0.slot, $0.ref) })
+    let namesAreShared = sharesNodes && old.top.namesRef == new.top.namesRef
+    var changed: Set<Int> = []
+    for slot in Set(before.keys).union(after.keys) {
+      if sharesNodes, before[slot] == after[slot] {
+        if namesAreShared { continue }
+        if try old.table(slot: slot)?.name == new.table(slot: slot)?.name { continue }
+      }
+      changed.insert(slot)
+    }
+    return changed
+  }
+
+  /// Adds the tables with links to one that has become embedded, or has ceased to be: what such a link means has
+  /// changed, though it has not. And those with links to a damaged one, whose changes cannot be known.
+  private func addLinkingTables(to slots: inout Set<Int>) throws(FormatError) {
+    var targets: Set<Int> = []
+    for slot in slots {
+      guard let before = try old.table(slot: slot), let after = try new.table(slot: slot) else { continue }
+      let isDamaged = before.damage != nil || after.damage != nil
+      if isDamaged || (before.kind == .embedded) != (after.kind == .embedded) { targets.insert(slot) }
+    }
+    if targets.isEmpty { return }
+    for version in [old, new] {
+      for (slot, _) in try version.tableSlots() {
+        let columns = try version.table(slot: slot)?.columns ?? []
+        if columns.contains(where: { $0.targetTable.map { targets.contains($0.slot) } ?? false }) {
+          slots.insert(slot)
+        }
+      }
+    }
+  }
+
+  /// Whether a table holds embedded objects in both versions.
+  func isEmbeddedInBoth(_ key: TableKey) throws(FormatError) -> Bool {
+    guard try old.table(key)?.kind == .embedded else { return false }
+    return try new.table(key)?.kind == .embedded
+  }
+
+  /// The top-level tables whose objects own objects of an embedded one, at any depth, by the newer schema.
+  private func topLevelOwners(of table: Table) throws(FormatError) -> [TableKey] {
+    var owners: Set<TableKey> = [], seen: Set<TableKey> = [table.key], pending = [table]
+    while let next = pending.popLast() {
+      for (origin, _) in next.linkSources where seen.insert(origin).inserted {
+        guard let origin = try new.table(origin) else { continue }
+        if origin.kind == .embedded { pending.append(origin) } else { owners.insert(origin.key) }
+      }
+    }
+    return owners.sorted()
+  }
+
+  /// The embedded tables with differences whose objects may belong to objects of a top-level one.
+  func embeddedTables(below key: TableKey) throws(FormatError) -> [TablePairing] {
+    var pairings: [TablePairing] = []
+    for table in embedded[key] ?? [] {
+      if let pairing = try pairing(of: table) { pairings.append(pairing) }
+    }
+    return pairings
+  }
+
+  // MARK: pairings
+
+  /// How the properties of a table in both versions belong together; nil if one has no such table.
+  func pairing(of key: TableKey) throws(FormatError) -> TablePairing? {
+    if let known = pairings[key] { return known }
+    guard let before = try old.table(key), let after = try new.table(key) else { return nil }
+    if let damage = before.damage ?? after.damage { throw damage }
+    let pairing = try TablePairing(before, after, sharesNodes: sharesNodes) { (column) throws(FormatError) in
+      try self.linkMeaning(old: column.old, new: column.new)
+    }
+    pairings[key] = pairing
+    return pairing
+  }
+
+  private func linkMeaning(old before: Column, new after: Column) throws(FormatError) -> LinkMeaning {
+    let former = try before.targetTable.flatMap { (key) throws(FormatError) in try old.table(key) }
+    let target = try after.targetTable.flatMap { (key) throws(FormatError) in try new.table(key) }
+    if let damage = former?.damage ?? target?.damage { throw damage }
+    let wasEmbedded = former?.kind == .embedded, isEmbedded = target?.kind == .embedded
+    if !wasEmbedded && !isEmbedded { return .reference }
+    guard let former, let target, wasEmbedded && isEmbedded, former.key == target.key else { return .changed }
+    return .embedded(target.key)
+  }
+}

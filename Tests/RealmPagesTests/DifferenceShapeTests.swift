@@ -1,0 +1,501 @@
+// Differences where it matters how the nodes lie: trees that split, join and grow, values that went and came back, what
+// a leaf means by what lies beside it, files that were replaced, and damage.
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+/// A realm in a file, and its versions.
+private final class Versions {
+  let folder: TemporaryFolder
+  let path: String
+  let writer: RealmWriter
+  let reader: Realm
+  private(set) var all: [VersionHold] = []
+
+  init() throws {
+    folder = try TemporaryFolder()
+    path = folder.path("a.realm")
+    writer = try RealmWriter(Configuration(path: path), create: true)
+    reader = try Realm(Configuration(path: path))
+  }
+
+  /// Makes the next version.
+  @discardableResult
+  func commit<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
+    let transaction = try writer.begin()
+    let result = try body(transaction)
+    _ = try transaction.commit(.grouped)
+    all.append(try reader.hold())
+    return result
+  }
+
+  var newest: Snapshot { all[all.count - 1].snapshot }
+
+  /// What differs between the last two versions, or from an earlier one to the last, by class.
+  func changes(since index: Int? = nil) throws -> [String: [ObjectChange]] {
+    try changesByClass(VersionDifference(from: all[index ?? all.count - 2].snapshot, to: newest))
+  }
+}
+
+private func changesByClass(_ difference: VersionDifference) throws -> [String: [ObjectChange]] {
+  var found: [String: [ObjectChange]] = [:]
+  for table in difference.tables {
+    let changes = difference.changes(in: table)
+    while let change = try changes.next() { found[table.name, default: []].append(change) }
+  }
+  return found
+}
+
+private func updated(_ key: Int64, _ properties: Int...) -> ObjectChange {
+  .updated(ObjKey(key), properties: properties)
+}
+
+@Suite("Differences by the shape of trees")
+struct DifferenceShapeTests {
+  // MARK: clusters
+
+  /// What differs between two classes of one number an object.
+  private func expected(_ before: [Int64: Int64], _ after: [Int64: Int64]) -> [ObjectChange] {
+    Set(before.keys).union(after.keys).sorted().compactMap { key in
+      switch (before[key], after[key]) {
+      case (nil, _?): .inserted(ObjKey(key))
+      case (_?, nil): .deleted(ObjKey(key))
+      case (let old, let new): old == new ? nil : updated(key, 0)
+      }
+    }
+  }
+
+  @Test("clusters that split, join, come and go", arguments: 1...4)
+  func clusters(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let realm = try Versions()
+    let (table, number) = try realm.commit { transaction in
+      let table = try transaction.addTable("class_Item")
+      return (table, try transaction.addColumn(table, ColumnSpec("number", .int)))
+    }
+    var content: [Int64: Int64] = [:], versions: [[Int64: Int64]] = [[:]]
+    /// Keys close together, far apart, or ascending from the last one on.
+    func newKey(_ form: Int) -> Int64 {
+      switch form {
+      case 0: Int64(random.below(5000))
+      case 1: Int64(random.next() >> 1)
+      default: (content.keys.max() ?? 0) < 1 << 61 ? (content.keys.max() ?? 0) + 1 : Int64(random.below(5000))
+      }
+    }
+    for _ in 0..<14 {
+      try realm.commit { transaction in
+        for _ in 0...random.below(3) {
+          switch random.below(5) {
+          case 0, 1:
+            let form = random.below(3)
+            for _ in 0..<random.below(700) {
+              let key = newKey(form)
+              guard content[key] == nil else { continue }
+              _ = try transaction.create(table, key: ObjKey(key), values: [(number, .int(key & 7))])
+              content[key] = key & 7
+            }
+          case 2:
+            let keys = content.keys.sorted(), first = random.below(keys.count + 1)
+            for key in keys[first..<min(keys.count, first + random.below(800))] {
+              try transaction.delete(table, ObjKey(key))
+              content[key] = nil
+            }
+          case 3:
+            for key in content.keys.sorted() where random.below(3) == 0 {
+              try transaction.delete(table, ObjKey(key))
+              content[key] = nil
+            }
+          default:
+            let keys = content.keys.sorted()
+            for _ in 0..<min(keys.count, 1 + random.below(10)) {
+              let key = keys[random.below(keys.count)], value = Int64(random.below(8))
+              try transaction.set(table, ObjKey(key), number, .int(value))
+              content[key] = value
+            }
+          }
+        }
+      }
+      versions.append(content)
+      for index in Set([versions.count - 2, random.below(versions.count - 1)]) {
+        #expect(try realm.changes(since: index)["class_Item"] ?? [] == expected(versions[index], content))
+        let back = try VersionDifference(from: realm.newest, to: realm.all[index].snapshot)
+        #expect(try changesByClass(back)["class_Item"] ?? [] == expected(content, versions[index]))
+      }
+    }
+  }
+
+  @Test("a tree that grows a level, and loses it")
+  func levels() throws {
+    let realm = try Versions(), full: Int64 = 256 * 256
+    let (table, number) = try realm.commit { transaction in
+      let table = try transaction.addTable("class_Item")
+      let number = try transaction.addColumn(table, ColumnSpec("number", .int))
+      for key in 0..<full - 5 { _ = try transaction.create(table, key: ObjKey(key), values: [(number, .int(key))]) }
+      return (table, number)
+    }
+    try realm.commit { transaction in
+      for key in full - 5..<full + 5 { _ = try transaction.create(table, key: ObjKey(key)) }
+      try transaction.set(table, ObjKey(70), number, .int(-1))
+    }
+    let grown = (full - 5..<full + 5).map { ObjectChange.inserted(ObjKey($0)) }
+    #expect(try realm.changes()["class_Item"] == [updated(70, 0)] + grown)
+    try realm.commit { transaction in
+      for key in full - 300..<full + 5 { try transaction.delete(table, ObjKey(key)) }
+    }
+    #expect(try realm.changes()["class_Item"] == (full - 300..<full + 5).map { .deleted(ObjKey($0)) })
+    let lost = (full - 300..<full - 5).map { ObjectChange.deleted(ObjKey($0)) }
+    #expect(try realm.changes(since: 0)["class_Item"] == [updated(70, 0)] + lost)
+  }
+
+  // MARK: values
+
+  @Test("what went and came back does not differ, wherever it lies now")
+  func cameBack() throws {
+    let realm = try Versions()
+    let long = Value.string([UInt8](repeating: 0x61, count: 300))
+    let nested = Value.list([.int(1), .dictionary([.init(key: [0x6b], value: .list([long, .double(.nan)]))])])
+    var columns: [ColKey] = []
+    let table = try realm.commit { transaction in
+      let table = try transaction.addTable("class_Item"), part = try transaction.addTable("class_Part", kind: .embedded)
+      _ = try transaction.addColumn(part, ColumnSpec("size", .int))
+      columns.append(try transaction.addColumn(table, ColumnSpec("text", .string)))
+      columns.append(try transaction.addColumn(table, ColumnSpec("any", .mixed)))
+      columns.append(try transaction.addColumn(table, ColumnSpec("list", .int, collection: .list)))
+      columns.append(try transaction.addColumn(table, ColumnSpec("words", .string, collection: .dictionary)))
+      columns.append(try transaction.addColumn(table, ColumnSpec("part", .link, target: part)))
+      for _ in 0..<3 {
+        let key = try transaction.create(table)
+        try transaction.set(table, key, columns[0], long)
+        try transaction.set(table, key, columns[1], nested)
+        for index in 0..<5000 { try transaction.insert(table, key, columns[2], at: index, .int(Int64(index % 7))) }
+        try transaction.set(table, key, columns[3], entry: [0x61], long)
+        _ = try transaction.setEmbedded(table, key, columns[4])
+      }
+      return table
+    }
+    try realm.commit { transaction in
+      try transaction.set(table, ObjKey(1), columns[0], .string([]))
+      try transaction.set(table, ObjKey(1), columns[1], .null)
+      try transaction.set(table, ObjKey(1), columns[2], at: 4321, .int(99))
+      try transaction.set(table, ObjKey(1), columns[3], entry: [0x61], .string([]))
+      try transaction.set(table, ObjKey(1), columns[4], .null)
+    }
+    #expect(try realm.changes() == ["class_Item": [updated(1, 0, 1, 2, 3, 4)]])
+    try realm.commit { transaction in
+      try transaction.set(table, ObjKey(1), columns[0], long)
+      try transaction.set(table, ObjKey(1), columns[1], nested)
+      try transaction.set(table, ObjKey(1), columns[2], at: 4321, .int(4321 % 7))
+      try transaction.set(table, ObjKey(1), columns[3], entry: [0x61], long)
+      _ = try transaction.setEmbedded(table, ObjKey(1), columns[4])
+    }
+    #expect(try realm.changes() == ["class_Item": [updated(1, 0, 1, 2, 3, 4)]])
+    #expect(try realm.changes(since: 0) == [:])
+  }
+
+  @Test("incoming links are no change of an object, and neither is an index or a property that was removed")
+  func doesNotShow() throws {
+    let realm = try Versions()
+    var items = TableKey(0), origins = TableKey(0), columns: [ColKey] = [], link = ColKey(0)
+    try realm.commit { transaction in
+      items = try transaction.addTable("class_Item")
+      origins = try transaction.addTable("class_Origin")
+      columns = [
+        try transaction.addColumn(items, ColumnSpec("number", .int)),
+        try transaction.addColumn(items, ColumnSpec("gone", .int)),
+      ]
+      link = try transaction.addColumn(origins, ColumnSpec("items", .link, collection: .list, target: items))
+      for number in 0..<600 { _ = try transaction.create(items, values: [(columns[1], .int(Int64(number)))]) }
+      _ = try transaction.create(origins)
+    }
+    try realm.commit { transaction in
+      try transaction.insert(origins, ObjKey(0), link, at: 0, .link(items, ObjKey(5)))
+      try transaction.addIndex(items, columns[0])
+      try transaction.removeColumn(items, columns[1])
+    }
+    #expect(try realm.changes() == ["class_Origin": [updated(0, 0)]])
+    let difference = try VersionDifference(from: realm.all[0].snapshot, to: realm.newest)
+    #expect(
+      difference.tables.first { $0.name == "class_Item" }?.schema
+        == [.propertyRemoved("gone"), .propertyIndex("number", from: nil, to: .general)]
+    )
+  }
+
+  @Test("a new property differs where it is not the default, a renamed one nowhere, one of another type by its value")
+  func properties() throws {
+    let realm = try Versions()
+    let (table, number, flag) = try realm.commit { transaction in
+      let table = try transaction.addTable("class_Item")
+      let number = try transaction.addColumn(table, ColumnSpec("number", .int))
+      let flag = try transaction.addColumn(table, ColumnSpec("flag", .int, isNullable: true))
+      for index in 0..<600 { _ = try transaction.create(table, values: [(number, .int(Int64(index)))]) }
+      _ = try transaction.setPrimaryKey(table, number)
+      try transaction.set(table, ObjKey(65536), flag, .int(0))
+      return (table, number, flag)
+    }
+    try realm.commit { transaction in
+      try transaction.renameTable(table, to: "class_Thing")
+      try transaction.renameColumn(table, number, to: "id")
+      _ = try transaction.setNullable(table, flag, false)
+      let mixed = try transaction.addColumn(table, ColumnSpec("any", .mixed))
+      try transaction.set(table, ObjKey(3), mixed, .list([]))
+      try transaction.set(table, ObjKey(4), mixed, .int(0))
+      let list = try transaction.addColumn(table, ColumnSpec("list", .int, collection: .list))
+      try transaction.insert(table, ObjKey(5), list, at: 0, .int(1))
+    }
+    let difference = try VersionDifference(from: realm.all[0].snapshot, to: realm.newest)
+    let thing = try #require(difference.tables.first)
+    #expect(
+      thing.schema == [
+        .renamed(from: "class_Item", to: "class_Thing"), .propertyRenamed(from: "number", to: "id"),
+        .propertyRetyped("flag"), .propertyAdded("any"), .propertyAdded("list"),
+      ]
+    )
+    #expect((0..<4).map { thing.oldProperty($0) } == [0, 1, nil, nil])
+    // Null has become 0 in all objects but one.
+    let changes = try changesByClass(difference)["class_Thing"] ?? []
+    #expect(changes.count == 599)
+    #expect(Array(changes[3...5]) == [updated(3, 1, 2), updated(4, 1, 2), updated(5, 1, 3)])
+    #expect(!changes.contains { $0.key == ObjKey(65536) })
+  }
+
+  @Test("an embedded object belongs to the object that owns it, at any depth, and in its place")
+  func embedded() throws {
+    let realm = try Versions()
+    var items = TableKey(0), parts = TableKey(0), list = ColKey(0), inner = ColKey(0), size = ColKey(0)
+    var made: [ObjKey] = []
+    try realm.commit { transaction in
+      items = try transaction.addTable("class_Item")
+      parts = try transaction.addTable("class_Part", kind: .embedded)
+      size = try transaction.addColumn(parts, ColumnSpec("size", .int))
+      inner = try transaction.addColumn(parts, ColumnSpec("inner", .link, target: parts))
+      _ = try transaction.addColumn(items, ColumnSpec("number", .int))
+      list = try transaction.addColumn(items, ColumnSpec("parts", .link, collection: .list, target: parts))
+      for _ in 0..<600 {
+        let key = try transaction.create(items)
+        for index in 0..<2 {
+          let part = try transaction.insertEmbedded(items, key, list, at: index)
+          try transaction.set(parts, part, size, .int(Int64(index)))
+          if index == 0 { made.append(try transaction.setEmbedded(parts, part, inner)) }
+        }
+      }
+    }
+    let keys = try #require(try realm.newest.table(items).map { ObjectCursor($0) })
+    var owners: [ObjKey] = []
+    while try keys.next() { owners.append(keys.key) }
+    try realm.commit { transaction in
+      // From the last one on: owners come in the order of their own keys.
+      for index in [590, 300, 7] { try transaction.set(parts, made[index], size, .int(9)) }
+    }
+    let expected: [ObjectChange] = [7, 300, 590].map { .updated(owners[$0], properties: [1]) }
+    #expect(try realm.changes() == ["class_Item": expected])
+    for limit in 1...3 {
+      let difference = try VersionDifference(
+        from: realm.all[0].snapshot,
+        to: realm.newest,
+        sharing: true,
+        ownerLimit: limit
+      )
+      #expect(try changesByClass(difference) == ["class_Item": expected])
+    }
+    // They change places and contents, so that nothing shows.
+    try realm.commit { transaction in
+      try transaction.move(items, owners[20], list, from: 0, to: 1)
+      guard case .list(let links) = try transaction.value(items, owners[20], list) else { return }
+      for (index, link) in links.enumerated() {
+        guard case .link(_, let part) = link else { continue }
+        try transaction.set(parts, part, size, .int(Int64(index)))
+        if index == 0 { _ = try transaction.setEmbedded(parts, part, inner) }
+        if index == 1 { try transaction.set(parts, part, inner, .null) }
+      }
+    }
+    #expect(try realm.changes() == [:])
+    // The same, but for a value within.
+    try realm.commit { transaction in
+      try transaction.move(items, owners[20], list, from: 0, to: 1)
+      guard case .list(let links) = try transaction.value(items, owners[20], list) else { return }
+      for (index, link) in links.enumerated() {
+        guard case .link(_, let part) = link else { continue }
+        try transaction.set(parts, part, size, .int(Int64(index)))
+        try transaction.set(parts, part, inner, .null)
+      }
+    }
+    #expect(try realm.changes() == ["class_Item": [.updated(owners[20], properties: [1])]])
+  }
+
+  // MARK: what lies beside the clusters
+
+  /// Gives a column of strings enumerated leaves, as realm-core does on request: `words` beside the table, and numbers
+  /// in its only cluster, unless it is left as it is.
+  private func enumerate(
+    _ transaction: borrowing WriteTransaction,
+    _ key: TableKey,
+    _ words: [String],
+    _ numbers: [Int64]?
+  ) throws {
+    let table = try transaction.group.table(key), editor = table.editor, slab = editor.slab
+    let spec = try editor.dirty(Slot(parent: table.top, index: TableEditor.Slots.spec))
+    let lists = slab.makeInts(.hasRefs, [0])
+    slab.setChild(lists, 0, editor.makeStrings())
+    for (index, word) in words.enumerated() {
+      try Value.text(word).withView { view in
+        try editor.insert(Slot(parent: lists, index: 0), index, view, .string, inTree: false)
+      }
+    }
+    slab.setChild(spec, 4, lists)
+    if let numbers {
+      let cluster = try editor.dirty(Slot(parent: table.top, index: TableEditor.Slots.clusters))
+      slab.setChild(cluster, 1, slab.makeInts([], numbers))
+    }
+  }
+
+  @Test("enumerated strings differ by their words: appended ones leave the others alone, in another order none is")
+  func enumerated() throws {
+    let realm = try Versions()
+    let table = try realm.commit { transaction in
+      let table = try transaction.addTable("class_Item")
+      _ = try transaction.addColumn(table, ColumnSpec("word", .string))
+      for _ in 0..<6 { _ = try transaction.create(table) }
+      return table
+    }
+    try realm.commit { try enumerate($0, table, ["a", "b", "c"], [0, 1, 2, 0, 1, 2]) }
+    #expect(try realm.changes()["class_Item"]?.count == 6)
+    try realm.commit { try enumerate($0, table, ["a", "b", "c", "d"], nil) }
+    #expect(try realm.changes() == [:])
+    try realm.commit { try enumerate($0, table, ["a", "b", "c", "d"], [0, 1, 3, 0, 1, 2]) }
+    #expect(try realm.changes() == ["class_Item": [updated(2, 0)]])
+    try realm.commit { try enumerate($0, table, ["b", "a", "c", "d"], nil) }
+    #expect(try realm.changes() == ["class_Item": [updated(0, 0), updated(1, 0), updated(3, 0), updated(4, 0)]])
+    try realm.commit { try enumerate($0, table, ["b", "a"], nil) }
+    #expect(throws: FormatError.self) { try realm.changes() }
+  }
+
+  @Test("a class that becomes embedded: its objects go, and what links to them differs though the links do not")
+  func kinds() throws {
+    let realm = try Versions()
+    let parts = try realm.commit { transaction in
+      let parts = try transaction.addTable("class_Part"), items = try transaction.addTable("class_Item")
+      let inner = try transaction.addTable("class_Inner", kind: .embedded)
+      let link = try transaction.addColumn(items, ColumnSpec("part", .link, target: parts))
+      let innerLink = try transaction.addColumn(inner, ColumnSpec("part", .link, target: parts))
+      let way = try transaction.addColumn(items, ColumnSpec("inner", .link, target: inner))
+      for index in 0..<3 {
+        let item = try transaction.create(items)
+        let part = try transaction.create(parts)
+        if index > 0 { try transaction.set(items, item, link, .link(parts, part)) }
+        if index == 0 {
+          let made = try transaction.setEmbedded(items, item, way)
+          try transaction.set(inner, made, innerLink, .link(parts, part))
+        }
+      }
+      return parts
+    }
+    try realm.commit { transaction in
+      let table = try transaction.group.table(parts)
+      table.editor.slab.setTagged(table.top, TableEditor.Slots.flags, 1)
+    }
+    let owners = [updated(0, 1), updated(1, 0), updated(2, 0)]
+    let gone = (0..<3).map { ObjectChange.deleted(ObjKey($0)) }
+    #expect(try realm.changes() == ["class_Part": gone, "class_Item": owners])
+    let difference = try VersionDifference(from: realm.all[0].snapshot, to: realm.newest)
+    #expect(difference.tables.first { $0.name == "class_Part" }?.schema == [.kind(from: .topLevel, to: .embedded)])
+    let back = try VersionDifference(from: realm.newest, to: realm.all[0].snapshot)
+    let come = (0..<3).map { ObjectChange.inserted(ObjKey($0)) }
+    #expect(try changesByClass(back) == ["class_Part": come, "class_Item": owners])
+  }
+
+  // MARK: files
+
+  @Test("a file that was compacted in between shares nothing, and is compared by content")
+  func compacted() throws {
+    try withTemporaryPath { path in
+      let writer = try RealmWriter(Configuration(path: path), create: true)
+      var transaction = try writer.begin()
+      let table = try transaction.addTable("class_Item")
+      let number = try transaction.addColumn(table, ColumnSpec("number", .int))
+      for index in 0..<700 { _ = try transaction.create(table, values: [(number, .int(Int64(index)))]) }
+      _ = try transaction.commit()
+      let former = try Realm(Configuration(path: path, mode: .immutable)).latest()
+      transaction = try writer.begin()
+      try transaction.set(table, ObjKey(2), number, .int(-2))
+      _ = try transaction.commit()
+      _ = try writer.compact()
+      let latest = try writer.realm.latest()
+      let difference = try VersionDifference(from: former, to: latest)
+      #expect(!difference.sharesNodes)
+      #expect(try changesByClass(difference) == ["class_Item": [updated(2, 0)]])
+    }
+  }
+
+  @Test("no object of a file differs from itself, whatever its format", arguments: Fixture.all)
+  func itself(fixture: Fixture) throws {
+    let difference = try VersionDifference(from: fixture.snapshot(), to: fixture.snapshot(), sharing: false)
+    #expect(try changesByClass(difference) == [:])
+    #expect(difference.tables.allSatisfy { $0.schema.isEmpty })
+  }
+
+  @Test("two files of an old format are compared by content")
+  func oldFormat() throws {
+    let bytes = try #require(Fixture.old.first { $0.format == 9 && !$0.isEncrypted }).bytes()
+    let old = try bytes.withUnsafeBytes { try Realm.snapshot(of: $0) }
+    var others = 0
+    // Numbers that lie alone in their nodes are easily found and changed.
+    for at in stride(from: 24, to: bytes.count - 16, by: 8) where bytes[at..<at + 4].allSatisfy({ $0 == 0x41 }) {
+      var copy = bytes
+      guard bytes[at + 4] & 0xE7 == 4, bytes[at + 7] > 0 else { continue }
+      copy[at + 8] ^= 1
+      guard let new = try? copy.withUnsafeBytes({ try Realm.snapshot(of: $0) }),
+        let changes = try? changesByClass(VersionDifference(from: old, to: new))
+      else { continue }
+      if changes.values.contains(where: { $0.count == 1 && $0[0].key == ObjKey(0) }) { others += 1 }
+      if others == 3 { break }
+    }
+    #expect(others == 3)
+  }
+
+  // MARK: damage
+
+  @Test("damage is an error that names the table, or other differences, never a crash", arguments: 1...3)
+  func damage(history seed: UInt64) throws {
+    var settings = RandomHistory.Settings()
+    settings.commits = 6
+    settings.operations = 60
+    settings.triesForbidden = false
+    try withTemporaryPath { path in
+      var history = RandomHistory(seed: seed, path: path, settings)
+      try history.run { _, _, _ in }
+      // Closing brought it to disk, so that its last version is the one before the last of this.
+      settings.commits = 2
+      history = try RandomHistory(seed: seed, continuing: path, settings)
+      try history.run { _, _, _ in }
+      let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+      let mutator = Mutator(bytes), guardian = Watchdog(limit: MutantTests.timeLimit)
+      var compared = 0, failed = 0
+      for mutant in MutantRun.seeds(150) {
+        guardian.start("history \(seed), SEED=\(mutant)")
+        guard let new = try? mutator.mutant(seed: mutant).withUnsafeBytes({ try Realm.snapshot(of: $0) }),
+          let old = try? new.previous(), let difference = try? VersionDifference(from: old, to: new)
+        else { continue }
+        #expect(difference.sharesNodes)
+        compared += 1
+        for sharing in [true, false] {
+          // A damaged schema.
+          guard let difference = try? VersionDifference(from: old, to: new, sharing: sharing) else { continue }
+          for table in difference.tables {
+            let changes = difference.changes(in: table)
+            do throws(FormatError) { while try changes.next() != nil {} } catch {
+              failed += 1
+              #expect(!error.place.isEmpty)
+              #expect(throws: error) { try changes.next() }
+            }
+          }
+        }
+      }
+      guardian.stop()
+      print("history \(seed): \(compared) pairs, \(failed) damaged tables")
+      #expect(compared > 20 && failed > 5)
+    }
+  }
+}
