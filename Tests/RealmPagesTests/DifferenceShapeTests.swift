@@ -129,24 +129,31 @@ struct DifferenceShapeTests {
 
   @Test("a tree that grows a level, and loses it")
   func levels() throws {
-    let realm = try Versions(), full: Int64 = 256 * 256
+    let realm = try Versions(), last: Int64 = 2 * 256 * 256
     let (table, number) = try realm.commit { transaction in
       let table = try transaction.addTable("class_Item")
       let number = try transaction.addColumn(table, ColumnSpec("number", .int))
-      for key in 0..<full - 5 { _ = try transaction.create(table, key: ObjKey(key), values: [(number, .int(key))]) }
+      // 256 clusters of 256 objects, with a key free after each.
+      for key in stride(from: 0, to: last, by: 2) {
+        _ = try transaction.create(table, key: ObjKey(key), values: [(number, .int(key))])
+      }
       return (table, number)
     }
+    // The last cluster is split: its first half stays below the root that was, the rest comes below a new node.
     try realm.commit { transaction in
-      for key in full - 5..<full + 5 { _ = try transaction.create(table, key: ObjKey(key)) }
+      _ = try transaction.create(table, key: ObjKey(last - 255))
       try transaction.set(table, ObjKey(70), number, .int(-1))
+      try transaction.set(table, ObjKey(last - 2), number, .int(-1))
     }
-    let grown = (full - 5..<full + 5).map { ObjectChange.inserted(ObjKey($0)) }
-    #expect(try realm.changes()["class_Item"] == [updated(70, 0)] + grown)
+    let changed = [updated(70, 0), .inserted(ObjKey(last - 255)), updated(last - 2, 0)]
+    #expect(try realm.changes()["class_Item"] == changed)
     try realm.commit { transaction in
-      for key in full - 300..<full + 5 { try transaction.delete(table, ObjKey(key)) }
+      for key in stride(from: last - 600, to: last, by: 2) { try transaction.delete(table, ObjKey(key)) }
+      try transaction.delete(table, ObjKey(last - 255))
     }
-    #expect(try realm.changes()["class_Item"] == (full - 300..<full + 5).map { .deleted(ObjKey($0)) })
-    let lost = (full - 300..<full - 5).map { ObjectChange.deleted(ObjKey($0)) }
+    let lost = stride(from: last - 600, to: last, by: 2).map { ObjectChange.deleted(ObjKey($0)) }
+    let lostSince = (lost + [.deleted(ObjKey(last - 255))]).sorted { $0.key < $1.key }
+    #expect(try realm.changes()["class_Item"] == lostSince)
     #expect(try realm.changes(since: 0)["class_Item"] == [updated(70, 0)] + lost)
   }
 
@@ -221,6 +228,18 @@ struct DifferenceShapeTests {
       difference.tables.first { $0.name == "class_Item" }?.schema
         == [.propertyRemoved("gone"), .propertyIndex("number", from: nil, to: .general)]
     )
+  }
+
+  @Test("a class of which nothing changed but the name")
+  func name() throws {
+    let realm = try Versions()
+    for name in ["class_Item", "class_Other"] { try realm.commit { _ = try $0.addTable(name) } }
+    try realm.commit { transaction in
+      let group = transaction.group
+      group.editor.element(try group.tableNames(), 0).storeBytes(of: UInt8(ascii: "X"), toByteOffset: 9, as: UInt8.self)
+    }
+    let difference = try VersionDifference(from: realm.all[1].snapshot, to: realm.newest)
+    #expect(difference.tables.map(\.schema) == [[.renamed(from: "class_Item", to: "class_IteX")]])
   }
 
   @Test("a new property differs where it is not the default, a renamed one nowhere, one of another type by its value")
@@ -323,6 +342,31 @@ struct DifferenceShapeTests {
       }
     }
     #expect(try realm.changes() == ["class_Item": [.updated(owners[20], properties: [1])]])
+  }
+
+  @Test("an embedded object that changed within, in a list whose other elements were replaced by equal ones")
+  func embeddedBesideOthers() throws {
+    let realm = try Versions()
+    let (items, leaves, list, size, leaf) = try realm.commit { transaction in
+      let items = try transaction.addTable("class_Item")
+      let parts = try transaction.addTable("class_Part", kind: .embedded)
+      let leaves = try transaction.addTable("class_Leaf", kind: .embedded)
+      let list = try transaction.addColumn(items, ColumnSpec("parts", .link, collection: .list, target: parts))
+      let inner = try transaction.addColumn(parts, ColumnSpec("leaves", .link, collection: .list, target: leaves))
+      let size = try transaction.addColumn(leaves, ColumnSpec("size", .int))
+      let item = try transaction.create(items)
+      let first = try transaction.insertEmbedded(items, item, list, at: 0)
+      _ = try transaction.insertEmbedded(items, item, list, at: 1)
+      return (items, leaves, list, size, try transaction.insertEmbedded(parts, first, inner, at: 0))
+    }
+    try realm.commit { transaction in
+      try transaction.remove(items, ObjKey(0), list, at: 1)
+      _ = try transaction.insertEmbedded(items, ObjKey(0), list, at: 1)
+    }
+    #expect(try realm.changes() == [:])
+    try realm.commit { try $0.set(leaves, leaf, size, .int(1)) }
+    #expect(try realm.changes() == ["class_Item": [updated(0, 0)]])
+    #expect(try realm.changes(since: 0) == ["class_Item": [updated(0, 0)]])
   }
 
   // MARK: what lies beside the clusters
