@@ -83,7 +83,11 @@ let package = Package(
     .testTarget(name: "RealmNamesTests", dependencies: ["RealmNames", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "RealmQueryTests", dependencies: ["RealmQuery", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "FileTreeTests", dependencies: ["FileTree", "RealmNames", "TestSupport"], swiftSettings: strict),
-    .testTarget(name: "CommandTests", dependencies: ["TestSupport", "realmfs"], swiftSettings: strict),
+    .testTarget(
+      name: "CommandTests",
+      dependencies: ["TestSupport", "RealmTransfer", "realmfs"],
+      swiftSettings: strict
+    ),
   ],
   swiftLanguageModes: [.v6]
 )

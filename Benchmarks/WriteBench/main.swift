@@ -252,7 +252,7 @@ func differ(_ path: String, copy: String) throws {
     }
     _ = try transaction.commit()
     var times: [Double] = []
-    // Each round looks at the newer version for the first time, as who follows commits does.
+    // Each round opens the newer version anew: a program that follows commits reads it for the first time too.
     for _ in 0..<7 {
       let after = try Realm(Configuration(path: path)).hold()
       let begin = seconds()

@@ -33,20 +33,26 @@ public final class RealmComparison {
   private let old: Side
   private let new: Side
   private let classes: [String]?
+  private let areVersions: Bool
 
   /// Is told of what is damaged and left out.
   public var onComplaint: (String) -> Void = { _ in }
 
   /// Prepares the comparison of some classes, or of all.
-  public init(_ old: Snapshot, _ new: Snapshot, classes: [String]?) {
+  ///
+  /// Pass `areVersions` for two versions of one realm of which nothing has been overwritten: the precondition of
+  /// `VersionDifference`.
+  public init(_ old: Snapshot, _ new: Snapshot, classes: [String]?, areVersions: Bool = false) {
     self.old = Side(old)
     self.new = Side(new)
     self.classes = classes
+    self.areVersions = areVersions
   }
 
   /// Calls `body` with each difference: the schema first, then class by class.
   ///
-  /// Cost: both realms are read once, and O(log n) for each object.
+  /// Cost: both realms are read once, and O(log n) for each object. Of versions that share nodes and have the same
+  /// schema, only objects are read that differ.
   public func run(_ body: (Difference) throws(TransferError) -> Void) throws(TransferError) {
     let (oldSchema, newSchema) = (try schema(old), try schema(new))
     let names = oldSchema.classes.map(\.name) + newSchema.classes.map(\.name).filter { oldSchema[$0] == nil }
@@ -55,7 +61,18 @@ public final class RealmComparison {
     }
     let chosen = names.filter { classes?.contains($0) ?? true }
     for name in chosen { try compareSchema(name, oldSchema[name], newSchema[name], body) }
-    for name in chosen { try compareObjects(name, body) }
+    let difference = areVersions ? sharedNodes() : nil
+    for name in chosen { try compareObjects(name, difference, body) }
+  }
+
+  /// What differs in versions that share nodes; nil if they do not, or if their schemas differ: the text of an object
+  /// shows the names and primary keys of other classes, so it may differ where the object does not.
+  private func sharedNodes() -> VersionDifference? {
+    // Where it cannot be found, all objects are compared, which reports what is damaged.
+    guard let difference = try? VersionDifference(from: old.snapshot, to: new.snapshot), difference.sharesNodes,
+      difference.tables.allSatisfy({ $0.schema.isEmpty || !$0.name.hasPrefix(Table.classPrefix) })
+    else { return nil }
+    return difference
   }
 
   /// Calls `body` with what differs of these objects, which have the same keys in both versions.
@@ -131,12 +148,13 @@ public final class RealmComparison {
 
   private func compareObjects(
     _ name: String,
+    _ difference: VersionDifference?,
     _ body: (Difference) throws(TransferError) -> Void
   ) throws(TransferError) {
     let (before, after) = (try table(name, old), try table(name, new))
     let pair = before.flatMap { before in after.map { ClassPair(name, before, $0) } }
     if let before {
-      try forEachObject(of: before) { (cursor) throws(TransferError) in
+      try forEachObject(of: before, difference) { (cursor) throws(TransferError) in
         if let pair, try pair.counterpart(of: cursor) != nil {
           try compare(cursor, pair, body)
         } else {
@@ -147,7 +165,7 @@ public final class RealmComparison {
     }
     if let after {
       let back = before.map { ClassPair(name, after, $0) }
-      try forEachObject(of: after) { (cursor) throws(TransferError) in
+      try forEachObject(of: after, difference) { (cursor) throws(TransferError) in
         if let back, try back.counterpart(of: cursor) != nil { return }
         let (file, text) = try show(cursor, new)
         try body(.added(className: name, name: file, text: text))
@@ -155,18 +173,42 @@ public final class RealmComparison {
     }
   }
 
+  /// Calls `body` with the objects of a table, or with those that differ.
   private func forEachObject(
     of table: Table,
+    _ difference: VersionDifference?,
     _ body: (ObjectCursor) throws(TransferError) -> Void
   ) throws(TransferError) {
-    let reader = RescuingCursor(table, after: .none)
-    var complaints: [String] = []
+    var complaints: [String] = [], last = ObjKey.none
+    if let difference {
+      guard let changed = difference.tables.first(where: { $0.key == table.key }) else { return }
+      let cursor = ObjectCursor(table), changes = difference.changes(in: changed)
+      var next = step(changes)
+      while case .success(let change?) = next {
+        do throws(TransferError) { if try isThere(change.key, cursor) { try body(cursor) } } catch .damaged(let text) {
+          onComplaint(text)
+        }
+        last = change.key
+        next = step(changes)
+      }
+      if case .success = next { return }
+      // From the damaged place on, all objects are looked at.
+    }
+    let reader = RescuingCursor(table, after: last)
     while reader.next(&complaints) {
       do throws(TransferError) { try body(reader.cursor) } catch .damaged(let text) { complaints.append(text) }
       for complaint in complaints { onComplaint(complaint) }
       complaints = []
     }
     for complaint in complaints { onComplaint(complaint) }
+  }
+
+  private func step(_ changes: ObjectChanges) -> Result<ObjectChange?, FormatError> {
+    Result { () throws(FormatError) in try changes.next() }
+  }
+
+  private func isThere(_ key: ObjKey, _ cursor: ObjectCursor) throws(TransferError) -> Bool {
+    do throws(FormatError) { return try cursor.seek(key) } catch { throw .damaged(error.description) }
   }
 
   private func show(_ cursor: ObjectCursor, _ side: Side) throws(TransferError) -> (name: String, text: String) {

@@ -89,7 +89,8 @@ enum DiffCommand {
       )
     }
     if arguments.has(.verbose) { Log.notice("\(path): version \(previous.version) and version \(newest.version)") }
-    return try run(previous, newest, arguments, DifferencePrinter(isJSON: arguments.has(.json)), isCurrent: isCurrent)
+    let printer = DifferencePrinter(isJSON: arguments.has(.json))
+    return try run(previous, newest, arguments, printer, areVersions: true, isCurrent: isCurrent)
   }
 
   // MARK: comparing
@@ -111,9 +112,10 @@ enum DiffCommand {
     _ new: Snapshot,
     _ arguments: Arguments,
     _ printer: DifferencePrinter,
+    areVersions: Bool = false,
     isCurrent: () -> Bool
   ) throws(CommandFailure) -> ExitCode {
-    let comparison = RealmComparison(old, new, classes: arguments.chosenClasses())
+    let comparison = RealmComparison(old, new, classes: arguments.chosenClasses(), areVersions: areVersions)
     var complaints: [String] = []
     comparison.onComplaint = { complaints.append($0) }
     let path = arguments.operands.joined(separator: ", ")

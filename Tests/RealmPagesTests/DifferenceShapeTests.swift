@@ -372,7 +372,7 @@ struct DifferenceShapeTests {
   // MARK: what lies beside the clusters
 
   /// Gives a column of strings enumerated leaves, as realm-core does on request: `words` beside the table, and numbers
-  /// in its only cluster, unless it is left as it is.
+  /// in its only cluster unless `numbers` is nil.
   private func enumerate(
     _ transaction: borrowing WriteTransaction,
     _ key: TableKey,
@@ -478,6 +478,12 @@ struct DifferenceShapeTests {
     let difference = try VersionDifference(from: fixture.snapshot(), to: fixture.snapshot(), sharing: false)
     #expect(try changesByClass(difference) == [:])
     #expect(difference.tables.allSatisfy { $0.schema.isEmpty })
+    // Every tree of a sound file can be walked.
+    for table in difference.tables.compactMap(\.new) where table.legacyRows == nil {
+      var path = try ClusterPath(table.objects), count = 0
+      while path.next != nil { count += try path.open()?.count ?? 0 }
+      #expect(count == table.objectCount)
+    }
   }
 
   @Test("two files of an old format are compared by content")

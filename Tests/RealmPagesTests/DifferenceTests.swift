@@ -1,4 +1,4 @@
-// Differences between two versions: before, and what is told to have changed, give after. SEED=n makes one history,
+// Differences between two versions: the older version with the differences applied is the newer one. SEED=n makes one history,
 // DIFFERENCE_HISTORIES=n as many (6).
 
 import Foundation

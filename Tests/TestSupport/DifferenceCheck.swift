@@ -1,10 +1,10 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// Whether the differences between two versions are what they should be: the older model, with the differences made to
-// it, is the newer one, and no difference is told that there is not.
+// Checks the differences between two versions against models: the older model with the differences applied is the newer
+// one, and each reported difference is one.
 
 public import RealmPages
 
-/// Compares what a `VersionDifference` tells with the models of the two versions.
+/// Checks a `VersionDifference` against the models of its two versions.
 public struct DifferenceCheck {
   /// An object with the embedded ones inside it: what a property holds, by the name of the property.
   private typealias Object = [String: Value]
@@ -76,8 +76,8 @@ public struct DifferenceCheck {
 
   private static func firstDifference(_ found: [ObjKey: Object], _ wanted: [ObjKey: Object]) -> String? {
     for key in Set(found.keys).union(wanted.keys).sorted() {
-      guard let object = found[key] else { return "object \(key) is not told of as new" }
-      guard let other = wanted[key] else { return "object \(key) is not told of as deleted" }
+      guard let object = found[key] else { return "object \(key) is not reported as new" }
+      guard let other = wanted[key] else { return "object \(key) is not reported as deleted" }
       for name in Set(object.keys).union(other.keys).sorted() {
         guard let value = object[name], let wanted = other[name] else { return "property \(name) of object \(key)" }
         if !RealmModel.same(value, wanted) {

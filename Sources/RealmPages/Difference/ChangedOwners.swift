@@ -1,9 +1,8 @@
-// Which objects of a top-level table own embedded objects that changed. A change of an embedded object leaves the nodes
-// of its owner as they are, so the way leads from below: from the embedded objects that differ, over the links back.
+// Finds the objects of a top-level table that own changed embedded objects. A change of an embedded object does not
+// change the nodes of its owner, so the search starts at the embedded objects that differ and follows their backlinks.
 //
-// Embedded objects come in the order of their own keys, owners are wanted in that of theirs. So that memory stays
-// bounded, the owners with the lowest keys are kept, and when they are spent, the embedded objects are walked once more
-// for the next ones.
+// Embedded objects come in the order of their keys, owners are needed in the order of theirs. To bound memory, each round
+// keeps the owners with the lowest keys; when they are used up, another round walks the embedded objects again.
 
 /// The owners in ascending order of their keys, each with the properties through which it contains what changed.
 final class ChangedOwners {

@@ -6,7 +6,7 @@ public struct TableDifference: Sendable {
   public let old: Table?
   /// The table in the newer version; nil if it was removed.
   public let new: Table?
-  /// What differs in the schema, in schema order. Empty where the table is damaged: then reading its changes says why.
+  /// What differs in the schema, in schema order. Empty if the table is damaged: then reading its changes throws.
   public let schema: [SchemaDifference]
 
   /// The key of the table.
@@ -23,7 +23,7 @@ public struct TableDifference: Sendable {
       (schema, oldProperties) = (new == nil ? [.removed] : [.added], [])
       return
     }
-    // What is wrong with it is said when its changes are read.
+    // Reading its changes throws the same error.
     guard let pairing = try? difference.pairing(of: new.key) else {
       (schema, oldProperties) = ([], [])
       return

@@ -1,18 +1,18 @@
-// What differs between two versions of a realm, found by what they share. A commit writes changed nodes to new places
-// and leaves the others where they are, so in two versions of one file equal refs are equal subtrees, and a comparison
-// walks only what lies above changed leaves: the cost follows the number of changes, not the size of the realm.
+// Finds what differs between two versions of a realm by what they share. A commit writes changed nodes to new places and
+// leaves the others alone, so in two versions of one file equal refs are equal subtrees, and a comparison opens only the
+// nodes above changed leaves: the cost follows the number of changes, not the size of the realm.
 
 /// The differences between two versions of a realm.
 ///
-/// Tables, properties and objects are matched by their keys, which stay the same from version to version, so both
-/// snapshots must come from one realm: from one file, or from a file and its copy. The versions share nodes if both are
-/// in one file of format 24. In other pairs all that both have is compared by content: the result is the same, the cost
-/// that of reading both.
+/// Tables, properties and objects are matched by their keys, which stay the same from version to version. So both
+/// snapshots must come from one realm: from one file, or from a file and its copy. Versions in one file of format 24,
+/// plain or encrypted, share nodes. Others are compared by content: the result is the same, the cost is that of reading
+/// both.
 ///
-/// Precondition: nothing of either version has been overwritten. Space that one version frees is used again, and then
-/// equal refs do not mean equal content. That is what every reader has to ask for, and one answer covers both: hold the
-/// versions with a `VersionHold`, or keep others from committing, and ask `Realm.isCurrent` of both after reading. If
-/// the answer is no, discard what was read here, as any other reading.
+/// Precondition: nothing of either version has been overwritten. Writers reuse space that a version freed, and then
+/// equal refs no longer mean equal content. Every reader depends on this: hold both versions with a `VersionHold`, or
+/// keep writers from committing, and ask `Realm.isCurrent` of both after reading. If either answer is false, discard
+/// the result.
 ///
 /// One thread at a time.
 public final class VersionDifference {
