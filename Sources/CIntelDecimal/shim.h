@@ -32,6 +32,14 @@ static inline void realmfs_bid_parse(const char *text, uint64_t *low, uint64_t *
   *high = value.w[1];
 }
 
+/// The NaN that the engine makes of a floating-point NaN: its sign and payload stay.
+static inline void realmfs_bid_nan(double nan, uint64_t *low, uint64_t *high) {
+  _IDEC_flags flags = 0;
+  BID_UINT128 value = binary64_to_bid128(nan, 0, &flags);
+  *low = value.w[0];
+  *high = value.w[1];
+}
+
 /// Whether the decimal is an integer of 64 bits, which then is stored in `result`.
 static inline int realmfs_bid_to_int64(uint64_t low, uint64_t high, int64_t *result) {
   _IDEC_flags flags = 0;

@@ -200,6 +200,55 @@ struct VerifierTests {
     }
   }
 
+  @Test("two collections nested in one list, or in one dictionary, with the same key")
+  func nestedKeys() throws {
+    var found = 0
+    for ref in try Patchable("nested").refs(where: { $0.hasRefs && !$0.isInner && $0.count == 6 }) {
+      var file = try Patchable("nested")
+      let slot = try file.node(ref).int(5)
+      // A leaf of Mixed values refers to the keys; other nodes of six slots are none.
+      guard slot != 0, slot & 1 == 0, case let keys = try file.node(Int(slot)), !keys.hasRefs else { continue }
+      let used = try (0..<keys.count).filter { try keys.int($0) != 0 }
+      guard used.count > 1 else { continue }
+      try file.set(keys, used[1], keys.int(used[0]))
+      let problems = try Verifier(file.open()).problems().map(\.text)
+      let isFound = problems.contains { $0.hasPrefix("two nested collections with the key") }
+      // The objects of a property tell them apart.
+      if try file.isColumn(ref) { #expect(!isFound) } else if isFound { found += 1 }
+    }
+    #expect(found > 0)
+  }
+
+  @Test("context flags beside the first nodes of link trees, and in other trees")
+  func contextFlags() throws {
+    let mark = { (file: inout Patchable, ref: Int) in file.bytes[ref + 4] |= 0x20 }
+    for object in 0..<5 where object != 3 {
+      // A leaf that is not the first, and in the tree of three levels an inner node.
+      try expect("flags that do not belong here", in: "rare-states") { file in
+        let root = try file.links(object)
+        #expect(root.isInner)
+        try mark(&file, root.child(root.count - 2))
+      }
+    }
+    // The second leaf of the first inner node.
+    try expect("flags that do not belong here", in: "rare-states") { file in
+      let root = try file.links(4), inner = try file.node(root.child(1))
+      #expect(root.isInner && root.count == 4 && inner.isInner)
+      try mark(&file, inner.child(2))
+    }
+    // The tree of backlinks: its root, its first leaf.
+    for depth in 0..<2 {
+      try expect("flags that do not belong here", in: "rare-states") { file in
+        let table = try #require(try file.snapshot.table(named: "class_Target"))
+        let (cluster, _) = try #require(try table.objects.first(notBelow: 0))
+        var node = try file.node(file.node(cluster.leafRef(table.backlinks[0].key.leafPosition)).child(0))
+        #expect(node.isInner)
+        if depth == 1 { node = try file.node(node.child(1)) }
+        mark(&file, node.ref)
+      }
+    }
+  }
+
   @Test("more history entries than versions")
   func history() throws {
     try expect("entries at version", in: "empty") { file in
@@ -321,6 +370,29 @@ private struct Patchable {
   func open() throws -> Snapshot { try bytes.withUnsafeBytes { try Realm.snapshot(of: $0) } }
 
   func node(_ ref: Int) throws -> Node { try snapshot.arena.node(ref) }
+
+  /// The refs of the nodes that are so.
+  func refs(where isWanted: (Node) throws -> Bool) throws -> [Int] {
+    try reachable.sorted().filter { try isWanted(node($0)) }
+  }
+
+  /// The root of a list of links of the class LinkFlags.
+  func links(_ object: Int) throws -> Node {
+    let table = try #require(try snapshot.table(named: "class_LinkFlags"))
+    let cluster = try #require(try table.objects.first(notBelow: 0)?.cluster)
+    return try node(node(cluster.leafRef(table.columns[1].key.leafPosition)).child(object))
+  }
+
+  /// Whether the leaf at `ref` holds the values of a property.
+  func isColumn(_ ref: Int) throws -> Bool {
+    for key in try snapshot.tableKeys() {
+      guard let table = try snapshot.table(key), let cluster = try table.objects.first(notBelow: 0)?.cluster else {
+        continue
+      }
+      for column in table.columns where try cluster.leafRef(column.key.leafPosition) == ref { return true }
+    }
+    return false
+  }
 
   /// The spec and the first cluster of a table.
   func table(_ name: String) throws -> (spec: Node, cluster: Node) {

@@ -84,40 +84,32 @@ enum ValueOrder {
 
   private static func three<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : a > b ? 1 : 0 }
 
-  /// Numbers by value across types, NaN before all others.
+  /// Numbers by value across types. NaN comes before all others, and two of them by their bits in the type in which
+  /// they are compared: as decimals if one is a decimal, otherwise as doubles if one is a double.
   private static func compareNumbers(_ a: ValueView, _ b: ValueView) -> Int {
-    switch (isNaN(a), isNaN(b)) {
-    case (true, true): return three(nanBits(a), nanBits(b))
-    case (true, false): return -1
-    case (false, true): return 1
-    case (false, false): break
-    }
     switch (a, b) {
-    case (.int(let x), .int(let y)): return three(x, y)
-    case (.decimal128, _), (_, .decimal128): return compareDecimals(decimal(a), decimal(b))
-    case (.int(let x), .float(let y)): return compare(x, Double(y))
-    case (.int(let x), .double(let y)): return compare(x, y)
-    case (.float(let x), .int(let y)): return -compare(y, Double(x))
-    case (.double(let x), .int(let y)): return -compare(y, x)
-    default: return three(double(a), double(b))
+    case (.int(let x), .int(let y)): three(x, y)
+    case (.decimal128, _), (_, .decimal128): compareDecimals(decimal(a), decimal(b))
+    case (.int(let x), .float(let y)): compare(x, Double(y))
+    case (.int(let x), .double(let y)): compare(x, y)
+    case (.float(let x), .int(let y)): -compare(y, Double(x))
+    case (.double(let x), .int(let y)): -compare(y, x)
+    case (.float(let x), .float(let y)): compareFloats(x, y, x.bitPattern, y.bitPattern)
+    default: compareFloats(double(a), double(b), double(a).bitPattern, double(b).bitPattern)
     }
   }
 
-  private static func isNaN(_ value: ValueView) -> Bool {
-    switch value {
-    case .float(let x): x.isNaN
-    case .double(let x): x.isNaN
-    case .decimal128(let x): x.high & 0x7c00_0000_0000_0000 == 0x7c00_0000_0000_0000
-    default: false
-    }
-  }
-
-  private static func nanBits(_ value: ValueView) -> UInt64 {
-    switch value {
-    case .float(let x): UInt64(x.bitPattern)
-    case .double(let x): x.bitPattern
-    case .decimal128(let x): x.low
-    default: 0
+  private static func compareFloats<T: FloatingPoint, Bits: Comparable>(
+    _ x: T,
+    _ y: T,
+    _ xBits: Bits,
+    _ yBits: Bits
+  ) -> Int {
+    switch (x.isNaN, y.isNaN) {
+    case (true, true): three(xBits, yBits)
+    case (true, false): -1
+    case (false, true): 1
+    case (false, false): three(x, y)
     }
   }
 
@@ -131,6 +123,7 @@ enum ValueOrder {
 
   /// An integer against a floating-point number, exactly.
   private static func compare(_ x: Int64, _ y: Double) -> Int {
+    if y.isNaN { return 1 }
     if y >= 0x1p63 { return -1 }
     if y < -0x1p63 { return 1 }
     let whole = Int64(y)
@@ -138,7 +131,16 @@ enum ValueOrder {
   }
 
   private static func compareDecimals(_ a: Decimal128, _ b: Decimal128) -> Int {
-    Int(realmfs_bid_compare(a.low, a.high, b.low, b.high))
+    switch (isNaN(a), isNaN(b)) {
+    case (true, true): a.high != b.high ? three(a.high, b.high) : three(a.low, b.low)
+    case (true, false): -1
+    case (false, true): 1
+    case (false, false): Int(realmfs_bid_compare(a.low, a.high, b.low, b.high))
+    }
+  }
+
+  private static func isNaN(_ value: Decimal128) -> Bool {
+    value.high & 0x7c00_0000_0000_0000 == 0x7c00_0000_0000_0000
   }
 
   /// A number as the decimal that the engine compares it as: floats with 7 digits, doubles with 15.
@@ -146,10 +148,16 @@ enum ValueOrder {
     switch value {
     case .decimal128(let x): x
     case .int(let x): parsed(String(x))
-    case .float(let x): parsed(digits(Double(x), 6))
-    case .double(let x): parsed(digits(x, 14))
+    case .float(let x): x.isNaN ? nan(Double(x)) : parsed(digits(Double(x), 6))
+    case .double(let x): x.isNaN ? nan(x) : parsed(digits(x, 14))
     default: Decimal128(low: 0, high: 0)
     }
+  }
+
+  private static func nan(_ value: Double) -> Decimal128 {
+    var low: UInt64 = 0, high: UInt64 = 0
+    realmfs_bid_nan(value, &low, &high)
+    return Decimal128(low: low, high: high)
   }
 
   static func parsed(_ text: String) -> Decimal128 {

@@ -50,10 +50,11 @@ struct CollectionCheck {
   ) throws(FormatError) -> Int {
     var keys: Set<Int64> = []
     var nulls = 0, unresolved = false
-    let mayBeNull = element.isNullable || element.type == .link
-    let count = try TreeCheck(context).check(ref) { leafRef, isRoot throws(FormatError) in
+    let ofLinks = element.type == .link, mayBeNull = element.isNullable || ofLinks
+    let count = try TreeCheck(context).check(ref, ofLinks: ofLinks) { leafRef, isFirst throws(FormatError) in
       if element.type == .mixed && !element.isTypedLink {
-        let count = try MixedCheck(context).check(leafRef, keys: &keys)
+        let count = try MixedCheck(context).check(leafRef)
+        try MixedCheck(context).checkKeys(leafRef, &keys)
         let leaf = try MixedLeaf(arena, leafRef)
         for i in 0..<count {
           let value = try mixedValue(leaf, leafRef, i, nesting: nesting)
@@ -62,7 +63,7 @@ struct CollectionCheck {
         }
         return count
       }
-      let count = try LeafCheck(context).check(leafRef, element, inTree: true, isRoot: isRoot)
+      let count = try LeafCheck(context).check(leafRef, element, mayHaveContext: ofLinks && isFirst)
       let leaf = try ColumnLeaf(arena, leafRef, element, inTree: true)
       for i in 0..<count {
         let value = try leaf.value(i, arena)
@@ -78,7 +79,7 @@ struct CollectionCheck {
       return count
     }
     if nulls > 0 && !mayBeNull { context.report("null in a collection that is not nullable", ref: ref) }
-    if unresolved, element.type == .link, try !arena.node(ref).hasContext {
+    if unresolved, ofLinks, try !arena.node(ref).hasContext {
       context.report("unresolved links in a tree that is not marked as having some", ref: ref)
     }
     return count
@@ -92,7 +93,7 @@ struct CollectionCheck {
       case .float(let number) where number.isNaN: hasNaN = true
       case .double(let number) where number.isNaN: hasNaN = true
       // In sets of decimals null is one NaN among others.
-      case .null where element.type == .decimal128: value = .decimal128(Decimal128(low: 0xaa, high: 0x7c00 << 48))
+      case .null where element.type == .decimal128: value = .decimal128(.storedNull)
       default: break
       }
       if let last, ValueOrder.compare(last, value) >= 0 { isOrdered = false }
@@ -138,8 +139,7 @@ struct CollectionCheck {
     _ = try ClusterCheck(context).check(ref) { cluster throws(FormatError) in
       if cluster.count == 0 && cluster.slots.count == 1 { return }
       let keys = try LeafCheck(context).strings(cluster.leafRef(0))
-      var collectionKeys: Set<Int64> = []
-      let values = try MixedCheck(context).check(cluster.leafRef(1), keys: &collectionKeys)
+      let values = try MixedCheck(context).check(cluster.leafRef(1))
       if keys != cluster.count || values != cluster.count || cluster.slots.count > 3 {
         throw FormatError("\(keys) keys and \(values) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
       }

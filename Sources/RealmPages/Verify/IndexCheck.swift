@@ -90,8 +90,8 @@ final class IndexCheck {
       _ = try walk(child.ref, depth: 0)
       return
     }
-    let count = try TreeCheck(context).check(child.ref) { leafRef, isRoot throws(FormatError) in
-      try LeafCheck(context).check(leafRef, Self.origins, inTree: true, isRoot: isRoot)
+    let count = try TreeCheck(context).check(child.ref) { leafRef, _ throws(FormatError) in
+      try LeafCheck(context).check(leafRef, Self.origins)
     }
     if count == 0 { context.report("an empty entry", ref: child.ref) }
     if count == 0 { return }

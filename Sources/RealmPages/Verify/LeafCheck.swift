@@ -9,12 +9,12 @@ struct LeafCheck {
   init(_ context: CheckContext) { self.context = context }
 
   /// Claims the nodes of a leaf of values that are not Mixed and checks their structure; returns the number of values.
-  /// `enumCount` is the number of enumerated values that the column has, if it has any.
+  /// A leaf of links has the context flag only if it `mayHaveContext`. `enumCount` is the number of enumerated values
+  /// that the column has, if it has any.
   func check(
     _ ref: Int,
     _ element: ElementType,
-    inTree: Bool,
-    isRoot: Bool,
+    mayHaveContext: Bool = false,
     enumCount: Int? = nil
   ) throws(FormatError) -> Int {
     switch element.type {
@@ -46,7 +46,7 @@ struct LeafCheck {
       return try FixedBytesLeaf(arena, ref, width: element.type == .uuid ? 16 : 12).count
     case .link:
       let node = try context.claim(ref)
-      try context.expect(node, .bits, hasRefs: false, context: inTree && isRoot && node.hasContext)
+      try context.expect(node, .bits, hasRefs: false, context: mayHaveContext && node.hasContext)
       return node.count
     case .mixed:
       // Typed links: two integers each.

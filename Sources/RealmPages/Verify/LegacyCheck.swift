@@ -216,8 +216,8 @@ struct LegacyCheck {
 
   /// Claims a tree of values; returns their number.
   private func tree(_ ref: Int, _ element: ElementType) throws(FormatError) -> Int {
-    try TreeCheck(context).check(ref) { (leafRef, isRoot) throws(FormatError) in
-      try LeafCheck(context).check(leafRef, element, inTree: true, isRoot: isRoot)
+    try TreeCheck(context).check(ref) { (leafRef, _) throws(FormatError) in
+      try LeafCheck(context).check(leafRef, element)
     }
   }
 

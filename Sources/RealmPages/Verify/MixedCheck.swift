@@ -1,9 +1,10 @@
-// Leaves of Mixed values: each entry of a payload belongs to exactly one value, and keys of nested collections differ.
-// Source: docs/format/1-storage.md S15.
+// Leaves of Mixed values: each entry of a payload belongs to exactly one value, and the keys of what is nested in one
+// list or dictionary differ. Source: docs/format/1-storage.md S15.
 
 /// Checks the structure of leaves of Mixed values.
 struct MixedCheck {
   private let context: CheckContext
+  private var arena: Arena { context.arena }
 
   /// Where the payload of a value is: the slot of the leaf.
   private enum Payload: Int, CaseIterable {
@@ -13,8 +14,7 @@ struct MixedCheck {
   init(_ context: CheckContext) { self.context = context }
 
   /// Claims the nodes of the leaf at `ref`, but not those of nested collections, and returns the number of values.
-  /// `keys` gathers the keys of nested collections; they are unique in a tree.
-  func check(_ ref: Int, keys: inout Set<Int64>) throws(FormatError) -> Int {
+  func check(_ ref: Int) throws(FormatError) -> Int {
     let root = try context.refs(ref, 4...6)
     let composite = try context.integers(root.child(0))
     var used = try payloads(root)
@@ -46,12 +46,21 @@ struct MixedCheck {
     for payload in Payload.allCases where used[payload.rawValue].first(false, from: 0) < used[payload.rawValue].count {
       context.report("an entry of the payload of \(payload) belongs to no value", ref: ref)
     }
-    for i in 0..<(keyNode?.count ?? 0) {
-      if let key = try keyNode?.int(i), key != 0, !keys.insert(key).inserted {
+    return composite.count
+  }
+
+  /// Adds the keys of the collections nested in the leaf at `ref`, which has been checked, to those in `keys`. Within a
+  /// list or dictionary each is used once. In a Mixed property the object tells them apart, and they can be equal.
+  func checkKeys(_ ref: Int, _ keys: inout Set<Int64>) throws(FormatError) {
+    let keyRef = try arena.node(ref).childIfPresent(5)
+    if keyRef == 0 { return }
+    let node = try arena.node(keyRef)
+    for i in 0..<node.count {
+      let key = try node.int(i)
+      if key != 0 && !keys.insert(key).inserted {
         context.report("two nested collections with the key \(key)", ref: ref)
       }
     }
-    return composite.count
   }
 
   /// The payload that values of a type have; `slot` is what the value says.

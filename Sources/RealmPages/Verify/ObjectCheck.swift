@@ -88,8 +88,7 @@ struct ObjectCheck {
         }
       }
     } else if column.type == .mixed && !column.element.isTypedLink {
-      var keys: Set<Int64> = []
-      try expect(MixedCheck(context).check(ref, keys: &keys), in: cluster, ref)
+      try expect(MixedCheck(context).check(ref), in: cluster, ref)
       let leaf = try MixedLeaf(arena, ref)
       for row in 0..<cluster.count {
         // Before the value is read, so that its links start from this object.
@@ -97,13 +96,7 @@ struct ObjectCheck {
         _ = try CollectionCheck(context).mixedValue(leaf, ref, row)
       }
     } else {
-      let count = try LeafCheck(context).check(
-        ref,
-        column.element,
-        inTree: false,
-        isRoot: true,
-        enumCount: checked.enumCounts[index]
-      )
+      let count = try LeafCheck(context).check(ref, column.element, enumCount: checked.enumCounts[index])
       try expect(count, in: cluster, ref)
       try checkValues(column, ref, cluster)
     }

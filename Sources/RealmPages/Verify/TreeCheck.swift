@@ -12,6 +12,18 @@ struct TreeCheck {
 
   init(_ context: CheckContext) { self.context = context }
 
+  /// Where a node is in its tree.
+  private struct Position {
+    var depth: Int
+    /// Whether the first element of the tree is below.
+    var isFirst: Bool
+    let ofLinks: Bool
+
+    func child(_ index: Int) -> Position {
+      Position(depth: depth + 1, isFirst: isFirst && index == 0, ofLinks: ofLinks)
+    }
+  }
+
   /// The size and height of a subtree.
   private struct Extent {
     var count: Int
@@ -21,11 +33,16 @@ struct TreeCheck {
   }
 
   /// Checks the tree at `ref` and returns the number of its elements. `leaf` checks and claims one leaf, which is given
-  /// by its ref and whether it is the root, and returns the number of its elements.
-  func check(_ ref: Int, leaf: (Int, Bool) throws(FormatError) -> Int) throws(FormatError) -> Int {
+  /// by its ref and whether it is the first one, and returns the number of its elements. The nodes that lead to the
+  /// first leaf, and this leaf, may have the context flag in a tree of links: each was the root when it was set.
+  func check(
+    _ ref: Int,
+    ofLinks: Bool = false,
+    leaf: (Int, Bool) throws(FormatError) -> Int
+  ) throws(FormatError) -> Int {
     let root = try context.arena.node(ref)
     if !root.isInner { return try leaf(ref, true) }
-    let extent = try inner(root, 0, leaf)
+    let extent = try inner(root, Position(depth: 0, isFirst: true, ofLinks: ofLinks), leaf)
     if extent.largestLeaf > Self.maximumCount && context.arena.format >= 24 {
       context.report("a leaf of \(extent.largestLeaf) elements in a B+tree", ref: ref)
     }
@@ -48,26 +65,29 @@ struct TreeCheck {
 
   private func subtree(
     _ ref: Int,
-    _ depth: Int,
+    _ position: Position,
     _ leaf: (Int, Bool) throws(FormatError) -> Int
   ) throws(FormatError) -> Extent {
     let node = try context.arena.node(ref)
-    if node.isInner { return try inner(node, depth, leaf) }
-    let count = try leaf(ref, false)
+    if node.isInner { return try inner(node, position, leaf) }
+    let count = try leaf(ref, position.isFirst)
     return Extent(count: count, height: 0, largestLeaf: count)
   }
 
   private func inner(
     _ node: Node,
-    _ depth: Int,
+    _ position: Position,
     _ leaf: (Int, Bool) throws(FormatError) -> Int
   ) throws(FormatError) -> Extent {
     _ = try context.claim(node.ref)
-    // The root of a tree of links can have the context flag.
-    try context.expect(node, .bits, hasRefs: true, inner: true, context: depth == 0 && node.hasContext)
+    let mayHaveContext = position.ofLinks && position.isFirst
+    try context.expect(node, .bits, hasRefs: true, inner: true, context: mayHaveContext && node.hasContext)
     let children = node.count - 2
-    if children < 1 || depth == Self.maximumDepth {
-      throw FormatError("an inner node of \(children) children, \(depth) levels below the root", ref: node.ref)
+    if children < 1 || position.depth == Self.maximumDepth {
+      throw FormatError(
+        "an inner node of \(children) children, \(position.depth) levels below the root",
+        ref: node.ref
+      )
     }
     if children > Self.maximumCount { context.report("\(children) children in an inner node", ref: node.ref) }
     let head = try node.int(0), total = try node.tagged(node.count - 1)
@@ -77,7 +97,7 @@ struct TreeCheck {
     }
     var extent = Extent(count: 0, height: 0, largestLeaf: 0)
     for child in 0..<children {
-      let part = try subtree(node.child(child + 1), depth + 1, leaf)
+      let part = try subtree(node.child(child + 1), position.child(child), leaf)
       if part.count == 0 { context.report("child \(child) is empty", ref: node.ref) }
       if child > 0 && part.height != extent.height - 1 {
         context.report("child \(child) is not as high as the others", ref: node.ref)

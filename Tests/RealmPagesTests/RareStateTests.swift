@@ -1,0 +1,104 @@
+// States of real files that are easily taken for damage, and what becomes of them when a transaction changes them: equal
+// keys of nested collections, sets of numbers with NaN. Source: docs/format/1-storage.md S15, docs/format/2-model.md M9.
+
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Rare states of the engine's files")
+struct RareStateTests {
+  /// The fixture in memory, to be written to.
+  private static func writer() throws -> RealmWriter {
+    let bytes = try Fixture.named("rare-states").bytes()
+    let memory = try MemoryStorage(name: "rare-states")
+    try memory.grow(to: (bytes.count + 4095) & ~4095)
+    try memory.write(bytes, at: 0)
+    return try RealmWriter(memory: memory)
+  }
+
+  /// The keys of the objects of a class.
+  private static func objects(_ table: Table?) throws -> [ObjKey] {
+    var keys: [ObjKey] = []
+    let cursor = ObjectCursor(try #require(table))
+    while try cursor.next() { keys.append(cursor.key) }
+    return keys
+  }
+
+  // MARK: Keys of nested collections
+
+  @Test("collections nested in two objects under one key are two collections")
+  func equalKeys() throws {
+    let writer = try Self.writer()
+    let table = try #require(try writer.realm.latest().table(named: "class_NestedKeys"))
+    let body = table.columns[1].key, objects = try Self.objects(table)
+    let (cluster, _) = try #require(try table.objects.first(notBelow: 0))
+    let arena = try writer.realm.latest().arena
+    let keys = try arena.node(arena.node(cluster.leafRef(body.leafPosition)).child(5))
+    #expect(try keys.int(0) == keys.int(1) && keys.int(0) != 0)
+
+    let transaction = try writer.begin()
+    for i in 0..<20 {
+      try transaction.insert(table.key, objects[0], body, at: 1, .list([.int(Int64(i))]))
+      try transaction.set(table.key, objects[1], body, entry: Array("\(i)".utf8), .list([.int(Int64(-i))]))
+    }
+    let first = try transaction.value(table.key, objects[0], body)
+    let second = try transaction.value(table.key, objects[1], body)
+    _ = try transaction.commit()
+    #expect(first == .list([.text("first")] + (0..<20).reversed().map { .list([.int($0)]) }))
+    guard case .dictionary(let entries) = second else { throw FormatError("no dictionary") }
+    #expect(entries.count == 22)
+    #expect(entries.contains { $0 == Value.Entry(key: Array("more".utf8), value: .list([.int(2)])) })
+    #expect(entries.contains { $0 == Value.Entry(key: Array("19".utf8), value: .list([.int(-19)])) })
+    #expect(try Verifier(writer.realm.latest(), isStrict: true).problems() == [])
+  }
+
+  // MARK: Numbers
+
+  /// A value with every bit of a number.
+  private static func exact(_ value: ValueView) -> String {
+    switch value {
+    case .float(let number): "float \(String(number.bitPattern, radix: 16))"
+    case .double(let number): "double \(String(number.bitPattern, radix: 16))"
+    case .decimal128(let number): "decimal \(String(number.high, radix: 16)) \(String(number.low, radix: 16))"
+    case .int(let number): "int \(number)"
+    case .null: "null"
+    default: "another type"
+    }
+  }
+
+  private static func values(_ view: ValueView) throws -> [ValueView] {
+    switch view {
+    case .list(var elements), .set(var elements): try (0..<elements.count).map { try elements.value(at: $0) }
+    default: throw FormatError("neither a list nor a set")
+    }
+  }
+
+  @Test("sets of Mixed keep of numbers and NaNs of all types what the engine keeps, in its order")
+  func numberSets() throws {
+    let writer = try Self.writer()
+    let table = try #require(try writer.realm.latest().table(named: "class_NumberSets"))
+    let held = table.columns[2].key
+    var expected: [[String]] = []
+    let transaction = try writer.begin()
+    let cursor = ObjectCursor(table)
+    while try cursor.next() {
+      expected.append(try Self.values(cursor.value(2)).map(Self.exact))
+      try transaction.clear(table.key, cursor.key, held)
+      for value in try Self.values(cursor.value(1)) {
+        _ = try transaction.add(table.key, cursor.key, held, Value(copying: value))
+      }
+    }
+    _ = try transaction.commit()
+    #expect(expected.count == 40)
+    #expect(expected.first == ["float 7fc00000"])
+
+    let after = try #require(try writer.realm.latest().table(named: "class_NumberSets"))
+    let made = ObjectCursor(after)
+    for (index, elements) in expected.enumerated() {
+      #expect(try made.next())
+      #expect(try Self.values(made.value(2)).map(Self.exact) == elements, "object \(index)")
+    }
+    #expect(try Verifier(writer.realm.latest()).problems() == [])
+  }
+}
