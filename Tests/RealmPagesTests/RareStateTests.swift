@@ -1,5 +1,6 @@
-// States of real files that are easily taken for damage, and what becomes of them when a transaction changes them: equal
-// keys of nested collections, sets of numbers with NaN. Source: docs/format/1-storage.md S15, docs/format/2-model.md M9.
+// States of real files that are easily taken for damage, and what becomes of them when a transaction changes them: the
+// context flags of link trees, equal keys of nested collections, sets of numbers with NaN.
+// Source: docs/format/1-storage.md S15, S16, docs/format/2-model.md M9.
 
 import TestSupport
 import Testing
@@ -23,6 +24,59 @@ struct RareStateTests {
     let cursor = ObjectCursor(try #require(table))
     while try cursor.next() { keys.append(cursor.key) }
     return keys
+  }
+
+  // MARK: Links
+
+  /// The roots of the link lists of the class LinkFlags, and the positions of their unresolved links.
+  private static func lists(_ snapshot: Snapshot) throws -> [(object: ObjKey, root: Node, count: Int, ghosts: [Int])] {
+    let table = try #require(try snapshot.table(named: "class_LinkFlags"))
+    let (cluster, _) = try #require(try table.objects.first(notBelow: 0))
+    let roots = try snapshot.arena.node(cluster.leafRef(table.columns[1].key.leafPosition))
+    return try objects(table).enumerated().map { row, object in
+      let root = try snapshot.arena.node(roots.child(row))
+      let reader = try ElementReader(snapshot.arena, root.ref, table.columns[1].element)
+      let ghosts = try (0..<reader.count).filter {
+        guard case .link(_, let key) = try reader.value(at: $0) else { return false }
+        return key.isUnresolved
+      }
+      return (object, root, reader.count, ghosts)
+    }
+  }
+
+  @Test("the root of a link list says whether there are unresolved links, however the tree shrinks and grows")
+  func linkFlags() throws {
+    let writer = try Self.writer()
+    let table = try #require(try writer.realm.latest().table(named: "class_LinkFlags"))
+    let target = try #require(try writer.realm.latest().table(named: "class_Target")).key
+    let links = table.columns[1].key
+    let real = try #require(try Self.objects(writer.realm.latest().table(named: "class_Target")).first)
+    func check(inner: Bool, _ place: Comment) throws {
+      let snapshot = try writer.realm.latest()
+      for list in try Self.lists(snapshot) {
+        #expect(list.root.isInner == inner, place)
+        #expect(list.root.hasContext == !list.ghosts.isEmpty, place)
+      }
+      #expect(Verifier(snapshot).problems() == [], place)
+    }
+    #expect(try Self.lists(writer.realm.latest()).map(\.ghosts) == [[0], [], [1000], [0], []])
+
+    let shrinking = try writer.begin()
+    for list in try Self.lists(writer.realm.latest()) {
+      // From the end, but for what is to stay there.
+      for count in stride(from: list.count, to: 1, by: -1) {
+        try shrinking.remove(table.key, list.object, links, at: list.ghosts == [1000] ? 0 : count - 1)
+      }
+    }
+    _ = try shrinking.commit()
+    try check(inner: false, "shrunk to a leaf")
+
+    let growing = try writer.begin()
+    for list in try Self.lists(writer.realm.latest()) {
+      for _ in 0..<1000 { try growing.insert(table.key, list.object, links, at: list.count, .link(target, real)) }
+    }
+    _ = try growing.commit()
+    try check(inner: true, "grown to a tree")
   }
 
   // MARK: Keys of nested collections

@@ -45,10 +45,27 @@ struct BPlusTreeEditor {
     let left = try editor.ref(root)
     let offsets = slab.makeUnsigned([UInt64(split.leftCount)])
     let total = split.leftCount + split.rightCount
+    let isMarked = try isMarked()
     editor.set(
       root,
       slab.makeInts([.inner, .hasRefs], [Int64(offsets), Int64(left), Int64(split.right), Int64(total) << 1 | 1])
     )
+    try mark(isMarked)
+  }
+
+  /// Whether the root of a tree of links says that there are unresolved ones, without which the engine would show them.
+  private func isMarked() throws(FormatError) -> Bool {
+    if element.type != .link { return false }
+    return try arena.node(editor.ref(root)).hasContext
+  }
+
+  /// Makes a new root of a tree of links say what the one before said.
+  private func mark(_ isMarked: Bool) throws(FormatError) {
+    let wasMarked = try self.isMarked()
+    if element.type != .link || wasMarked == isMarked { return }
+    let ref = try editor.dirty(root), node = slab.node(ref)
+    let flags = isMarked ? node.nodeFlags.union(.context) : node.nodeFlags.subtracting(.context)
+    slab.setHeader(ref, flags, node.scheme, width: node.width, count: node.count)
   }
 
   /// Replaces the element at `index`.
@@ -64,10 +81,11 @@ struct BPlusTreeEditor {
     while true {
       let ref = try editor.ref(root), node = try arena.node(ref)
       guard node.isInner, node.count == 3 else { return }
-      let child = try node.child(1)
+      let child = try node.child(1), isMarked = try isMarked()
       let head = try node.int(0)
       if head & 1 == 0 && head != 0 { try slab.dropTree(Int(head), arena) }
       editor.set(root, child)
+      try mark(isMarked)
       try slab.drop(ref, arena)
     }
   }
