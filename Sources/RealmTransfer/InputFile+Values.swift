@@ -1,5 +1,5 @@
-// JSON values one after another, over any number of lines each: `{..} {..}`, or an array of them, whose elements are the
-// values then. Only where a value ends is found out here; `JSONText` checks what is in it.
+// JSON values one after another, over any number of lines each: `{..} {..}`, or an array of them, whose elements are
+// the values then. Only where a value ends is found out here; `JSONText` checks what is in it.
 
 extension InputFile {
   /// Where a reader of values is.

@@ -1,7 +1,7 @@
 // Steps through all objects of a table that can be reached, over damaged places of the tree of clusters.
 //
-// Each step leads to a larger key, and the cursor bounds the clusters that it looks into by the size of the file, so the
-// end comes whatever the file says.
+// Each step leads to a larger key, and the cursor bounds the clusters that it looks into by the size of the file, so
+// the end comes whatever the file says.
 public import RealmPages
 
 /// A cursor that does not stop at damage.

@@ -1,6 +1,6 @@
-// Ctrl-C, SIGTERM and SIGHUP during work that leaves something behind: a thread waits for the signal, clears up, and ends
-// the process by it. The work itself need not look, so it ends at once whatever it is doing. Work that leaves nothing
-// behind, not even in the lock file, ends by the signal itself.
+// Ctrl-C, SIGTERM and SIGHUP during work that leaves something behind: a thread waits for the signal, clears up, and
+// ends the process by it. The work itself need not look, so it ends at once whatever it is doing. Work that leaves
+// nothing behind, not even in the lock file, ends by the signal itself.
 import CLinux
 import Glibc
 import RealmPages

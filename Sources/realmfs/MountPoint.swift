@@ -35,16 +35,16 @@ enum MountPoint {
     do throws(FileError) { names = try DirectoryListing.names(in: given) } catch {
       throw CommandFailure(
         .mountPoint,
-        "mount point \(given) cannot be listed (\(System.message(error.code))), so it may hold files; -o nonempty mounts "
-          + "over it all the same"
+        "mount point \(given) cannot be listed (\(System.message(error.code))), so it may hold files; "
+          + "-o nonempty mounts over it all the same"
       )
     }
     guard let first = names.first else { return }
     let more = names.count > 1 ? " and \(names.count - 1) more" : ""
     throw CommandFailure(
       .mountPoint,
-      "mount point \(given) is not empty: the mount would hide \(first)\(more); choose an empty directory, or hide that "
-        + "with -o nonempty"
+      "mount point \(given) is not empty: the mount would hide \(first)\(more); choose an empty directory, "
+        + "or hide that with -o nonempty"
     )
   }
 

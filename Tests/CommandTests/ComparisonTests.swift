@@ -1,5 +1,5 @@
-// `realmfs diff --previous`: what it finds by what two versions share is what it finds by reading both. SEED=n makes one
-// history, COMPARISON_HISTORIES=n as many (3).
+// `realmfs diff --previous`: what it finds by what two versions share is what it finds by reading both. SEED=n makes
+// one history, COMPARISON_HISTORIES=n as many (3).
 
 import Foundation
 import RealmPages

@@ -9,7 +9,8 @@ struct TableTests {
   @Test(
     "the columns that a text takes",
     arguments: [
-      ("", 0), ("abc", 3), ("é", 1), ("e\u{301}", 1), ("犬", 2), ("😀", 2), ("ｱ", 1), ("Ａ", 2), ("a\u{200B}b", 2),
+      ("", 0), ("abc", 3), ("é", 1), ("e\u{301}", 1), ("犬", 2), ("😀", 2), ("ｱ", 1), ("Ａ", 2),
+      ("a\u{200B}b", 2),
     ]
   )
   func width(text: String, columns: Int) { #expect(text.displayWidth == columns) }
@@ -17,7 +18,8 @@ struct TableTests {
   @Test(
     "a text is cut to whole characters",
     arguments: [
-      ("abcdef", 6, "abcdef"), ("abcdef", 5, "abcd…"), ("犬犬犬", 6, "犬犬犬"), ("犬犬犬", 5, "犬犬…"), ("犬犬犬", 4, "犬…"),
+      ("abcdef", 6, "abcdef"), ("abcdef", 5, "abcd…"), ("犬犬犬", 6, "犬犬犬"),
+      ("犬犬犬", 5, "犬犬…"), ("犬犬犬", 4, "犬…"),
       ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"), ("ab", 1, "…"), ("ab", 0, ""),
     ]
   )

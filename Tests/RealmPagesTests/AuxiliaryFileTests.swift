@@ -9,8 +9,8 @@ import Testing
 
 @Suite("Files beside a realm")
 struct AuxiliaryFileTests {
-  /// The first 24 bytes of lock files: x86-64 and aarch64 of Linux, Apple, Windows, the layouts since 2014, one that was
-  /// being made when its maker was killed.
+  /// The first 24 bytes of lock files: x86-64 and aarch64 of Linux, Apple, Windows, the layouts since 2014, one that
+  /// was being made when its maker was killed.
   static let locks: [[UInt8]] =
     [
       [1, 40, 48, 0, 24, 2, 14, 0, 0, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0],

@@ -27,6 +27,6 @@ bool clinux_folder_is_in_memory(const char *folder);
 /// Has the disk begin with `length` bytes of a file that were written, and does not wait.
 void clinux_start_sync(int fd, int64_t offset, int64_t length);
 
-/// Returns when everything that was written to the file system of `fd` is on disk. 0, or -1 with errno: EOPNOTSUPP where
-/// only fsync(2) of each file does that.
+/// Returns when everything that was written to the file system of `fd` is on disk. 0, or -1 with errno: EOPNOTSUPP
+/// where only fsync(2) of each file does that.
 int clinux_sync_file_system(int fd);

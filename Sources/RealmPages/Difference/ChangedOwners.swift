@@ -1,8 +1,8 @@
 // Finds the objects of a top-level table that own changed embedded objects. A change of an embedded object does not
 // change the nodes of its owner, so the search starts at the embedded objects that differ and follows their backlinks.
 //
-// Embedded objects come in the order of their keys, owners are needed in the order of theirs. To bound memory, each round
-// keeps the owners with the lowest keys; when they are used up, another round walks the embedded objects again.
+// Embedded objects come in the order of their keys, owners are needed in the order of theirs. To bound memory, each
+// round keeps the owners with the lowest keys; when they are used up, another round walks the embedded objects again.
 
 /// The owners in ascending order of their keys, each with the properties through which it contains what changed.
 final class ChangedOwners {

@@ -1,6 +1,6 @@
-// Finds what differs between two versions of a realm by what they share. A commit writes changed nodes to new places and
-// leaves the others alone, so in two versions of one file equal refs are equal subtrees, and a comparison opens only the
-// nodes above changed leaves: the cost follows the number of changes, not the size of the realm.
+// Finds what differs between two versions of a realm by what they share. A commit writes changed nodes to new places
+// and leaves the others alone, so in two versions of one file equal refs are equal subtrees, and a comparison opens
+// only the nodes above changed leaves: the cost follows the number of changes, not the size of the realm.
 
 /// The differences between two versions of a realm.
 ///
