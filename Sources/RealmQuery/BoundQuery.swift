@@ -175,7 +175,11 @@ struct QueryBinder {
       }
       return
     }
-    if !Self.areComparable(a, b) { throw refuse("\(Self.name(a)) cannot be compared with \(Self.name(b))") }
+    if !Self.areComparable(a, b) {
+      let isDate = (a == .date || b == .date) && (left.isConstant || right.isConstant)
+      let hint = isDate ? "; write it as 2024-05-01T10:00:00Z or 2024-05-01" : ""
+      throw refuse("\(Self.name(a)) cannot be compared with \(Self.name(b))\(hint)")
+    }
     if comparison.isOfTexts && !Self.isText(b) {
       throw refuse("\(comparison.rawValue) compares texts, not \(Self.name(b))")
     }
@@ -249,7 +253,7 @@ struct QueryBinder {
 
   private static func isConstant(_ expression: ExpressionSyntax) -> Bool {
     switch expression {
-    case .constant, .list: true
+    case .constant, .list, .day: true
     case .operation(_, let a, let b, _): isConstant(a) && isConstant(b)
     case .path, .subquery: false
     }
@@ -277,6 +281,8 @@ struct QueryBinder {
         isTypeName: other?.isTypeName ?? false,
         quantifier: quantifier ?? (other.map { !$0.isList } ?? false ? .any : nil)
       ) { (_) throws(FormatError) in withExtendedLifetime(held) { .many(views) } }
+    case .day(let date, let subtraction):
+      return try bind(other?.type == .date ? .constant(date) : subtraction, like: other)
     case .path(let syntax): return try bind(syntax)
     case .operation(let operation, let left, let right, let column):
       return try bind(operation, left, right, column, like: other)
@@ -396,6 +402,7 @@ struct QueryBinder {
     case (.string(let bytes), .float): Float(String(decoding: bytes, as: UTF8.self)).map { .float($0) } ?? value
     case (.string(let bytes), .double): Double(String(decoding: bytes, as: UTF8.self)).map { .double($0) } ?? value
     case (.string(let bytes), .data): .data(bytes)
+    case (.string(let bytes), .date): QueryLexer.date(bytes).map { .date($0) } ?? value
     default: value
     }
   }

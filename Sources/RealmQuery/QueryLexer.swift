@@ -214,7 +214,8 @@ struct QueryLexer {
     return isReal ? .real(text) : .integer(text)
   }
 
-  /// `2024-05-01@10:00:00` or with T, with nanoseconds after another colon.
+  /// `2024-05-01@10:00:00` or with T, with nanoseconds after another colon; or as objects show dates,
+  /// `2024-05-01T10:00:00.5Z`.
   private mutating func date() throws(QueryError) -> Value? {
     var position = index
     func number() -> Int64? {
@@ -237,16 +238,42 @@ struct QueryLexer {
       position += 1
       nanoseconds = number() ?? .max
     }
+    if let end = endOfShownDate(from: position) {
+      guard let date = Self.date(Array(text[index..<end])) else { throw error(index, "no date of the years 1 to 9999") }
+      index = end
+      return .date(date)
+    }
     guard (1900...9999).contains(year), (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60,
       second < 61, nanoseconds < 1_000_000_000
     else { throw error(index, "no date of the years 1900 to 9999") }
     index = position
-    // Years run from March to February here, so that a leap day is the last day of its year; an era is 400 years.
-    let shifted = month <= 2 ? year - 1 : year, era = shifted / 400, yearOfEra = shifted - era * 400
-    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-    let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    let seconds = days * 86_400 + hour * 3600 + minute * 60 + second
+    let seconds = Timestamp.daysSince1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second
     return .date(Timestamp(seconds: seconds, nanoseconds: Int32(seconds < 0 ? -nanoseconds : nanoseconds)))
+  }
+
+  /// Where a date ends of which the seconds end at `position`, if a fraction or a zone follows: `.5`, `Z`, `+02:00`.
+  private func endOfShownDate(from position: Int) -> Int? {
+    func byte(_ offset: Int) -> UInt8 { offset < text.count ? text[offset] : 0 }
+    var end = position
+    if byte(end) == UInt8(ascii: "."), isDigit(byte(end + 1)) {
+      end += 1
+      while isDigit(byte(end)) { end += 1 }
+    }
+    switch byte(end) {
+    case UInt8(ascii: "Z"), UInt8(ascii: "z"): return end + 1
+    case UInt8(ascii: "+"), UInt8(ascii: "-"):
+      let colon = byte(end + 3) == UInt8(ascii: ":") ? 1 : 0
+      let digits = [1, 2, 3 + colon, 4 + colon].allSatisfy { isDigit(byte(end + $0)) }
+      return digits ? end + 5 + colon : end > position ? end : nil
+    default: return end > position ? end : nil
+    }
+  }
+
+  /// The date that a text in quotes is: as objects show it, or a day, of which it is the first moment. Without a zone
+  /// it is UTC.
+  static func date(_ text: [UInt8]) -> Timestamp? {
+    let time = text.count == 10 ? Array("T00:00:00".utf8) : []
+    return Timestamp(text: text[...]) ?? Timestamp(text: (text + time + [UInt8(ascii: "Z")])[...])
   }
 
   /// `T1714557600:0`: seconds and nanoseconds.

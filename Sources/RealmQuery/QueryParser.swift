@@ -187,6 +187,17 @@ struct QueryParser {
   // MARK: expressions
 
   private mutating func sum() throws(QueryError) -> ExpressionSyntax {
+    if let day = day() {
+      switch peek(5) {
+      case .symbol("+"), .symbol("-"), .symbol("*"), .symbol("/"): break
+      default:
+        let parts = [try number(), try number(), try number()]
+        return .day(
+          day,
+          .operation("-", .operation("-", parts[0], parts[1], column: day.column), parts[2], column: day.column)
+        )
+      }
+    }
     var left = try product()
     while case .symbol(let symbol) = token.kind, symbol == "+" || symbol == "-" {
       let column = token.column
@@ -194,6 +205,30 @@ struct QueryParser {
       left = .operation(symbol == "+" ? "+" : "-", left, try product(), column: column)
     }
     return left
+  }
+
+  /// The day that the next five words are, if they stand together as in `2024-05-01`; nil otherwise.
+  private func day() -> ConstantSyntax? {
+    var text = ""
+    for (distance, count) in [4, 1, 2, 1, 2].enumerated() {
+      guard index + distance < tokens.count, tokens[index + distance].column == token.column + text.utf8.count else {
+        return nil
+      }
+      switch (peek(distance), distance % 2) {
+      case (.integer(let digits), 0) where digits.utf8.count == count: text += digits
+      case (.symbol("-"), 1): text += "-"
+      default: return nil
+      }
+    }
+    guard let date = QueryLexer.date(Array(text.utf8)) else { return nil }
+    return ConstantSyntax(kind: .value(.date(date), text: nil), column: token.column)
+  }
+
+  /// One number of a day, and what separates it from the next.
+  private mutating func number() throws(QueryError) -> ExpressionSyntax {
+    guard let constant = try constant() else { throw unexpected("a number") }
+    _ = take("-")
+    return .constant(constant)
   }
 
   private mutating func product() throws(QueryError) -> ExpressionSyntax {
@@ -231,6 +266,11 @@ struct QueryParser {
       var constants: [ConstantSyntax] = []
       if !take("}") {
         repeat {
+          if let day = day() {
+            for _ in 0..<5 { advance() }
+            constants.append(day)
+            continue
+          }
           guard let constant = try constant() else { throw unexpected("a value; lists hold no properties") }
           constants.append(constant)
         } while take(",")
@@ -428,6 +468,8 @@ struct QueryParser {
             keys.append((path, true))
           } else if takeKeyword("DESC", "DESCENDING") {
             keys.append((path, false))
+          } else if [.symbol(","), .symbol(")")].contains(token.kind) {
+            keys.append((path, true))
           } else {
             throw unexpected("ASC or DESC")
           }

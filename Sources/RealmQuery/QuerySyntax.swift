@@ -67,11 +67,13 @@ indirect enum ExpressionSyntax {
   case list([ConstantSyntax], Quantifier?, column: Int)
   case path(PathSyntax)
   case operation(Unicode.Scalar, ExpressionSyntax, ExpressionSyntax, column: Int)
+  /// `2024-05-01`: a day where a date is compared, else a subtraction.
+  case day(ConstantSyntax, ExpressionSyntax)
   case subquery(PathSyntax, variable: String, PredicateSyntax, column: Int)
 
   var column: Int {
     switch self {
-    case .constant(let constant): constant.column
+    case .constant(let constant), .day(let constant, _): constant.column
     case .list(_, _, let column), .operation(_, _, _, let column), .subquery(_, _, _, let column): column
     case .path(let path): path.column
     }

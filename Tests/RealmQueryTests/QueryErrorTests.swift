@@ -17,7 +17,8 @@ struct QueryErrorTests {
     "an error points at the column",
     arguments: [
       ("", 1, "expected a property"), ("age", 4, "expected a comparison"), ("age >", 6, "expected a property"),
-      ("agee > 3", 1, "no property agee; it has _id, name, age"), ("dog.nam == 'x'", 5, "Dog has no property nam"),
+      ("agee > 3", 1, "no property agee; did you mean age? it has _id, name, age"),
+      ("dog.nam == 'x'", 5, "Dog has no property nam"),
       ("age > 3 AND", 12, "expected a property"), ("age > 'x", 7, "no end"), ("age == 3 3", 10, "expected AND"),
       ("(age > 3", 9, "expected ')'"), ("age > true", 5, "cannot be compared"), ("1 == 2", 3, "two constants"),
       ("name > 3", 6, "a string cannot be compared with an integer"), ("age BEGINSWITH 'x'", 5, "cannot be compared"),
@@ -27,10 +28,14 @@ struct QueryErrorTests {
       ("friends.@sum.name == 1", 1, "no numbers"),
       ("SUBQUERY(dog, $x, $x.age == 1).@count == 1", 1, "needs a list"),
       ("SUBQUERY(friends, $x, age == 1).@count == 1", 23, "properties are those of $x"),
-      ("age == $0", 8, "write the value"), ("TRUEPREDICATE SORT(age)", 23, "ASC or DESC"),
+      ("age == $0", 8, "write the value"), ("TRUEPREDICATE SORT(age UP)", 24, "ASC or DESC"),
       ("TRUEPREDICATE SORT(friends.age ASC)", 20, "not by a list"), ("TRUEPREDICATE LIMIT(x)", 21, "a number"),
       ("犬 == 1", 1, "no property"), ("犬 == 1 # 2", 8, "unexpected"), ("age == 1 #", 10, "unexpected character '#'"),
-      ("joined > 2020-13-01@00:00:00", 10, "no date"), ("name TEXT 'x'", 6, "not supported"),
+      ("joined > 2020-13-01@00:00:00", 10, "no date"), ("joined > 2020-02-30T00:00:00Z", 10, "no date of the years"),
+      ("joined > 2020-02-28T00:00:00.1234567891Z", 10, "no date"),
+      ("joined > 'maybe'", 8, "write it as 2024-05-01T10:00"),
+      ("joined > 5", 8, "write it as"), ("joined > 2020-13-01", 8, "write it as"),
+      ("joined > age", 8, "with an integer"), ("name TEXT 'x'", 6, "not supported"),
       ("age == 99999999999999999999", 8, "64 bits"), ("@links.Cat.dog.@count == 0", 8, "no class Cat"),
     ] as [(String, Int, String)]
   )

@@ -1,11 +1,9 @@
 // ISO 8601 text as a point in time: the profile of RFC 3339, years 0001 to 9999, any offset, up to nine digits of a
 // second.
 
-import RealmPages
-
 extension Timestamp {
   /// Takes `2024-05-01T10:00:00.5Z`, `2024-05-01 12:00:00+02:00` and the like; nil for what is no such date.
-  init?(text: ArraySlice<UInt8>) {
+  package init?(text: ArraySlice<UInt8>) {
     var scanner = DateScanner(rest: text)
     guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2), scanner.skip("-"),
       let day = scanner.number(2), scanner.skip("T") || scanner.skip("t") || scanner.skip(" "),
@@ -21,7 +19,7 @@ extension Timestamp {
   }
 
   /// The moment `nanoseconds` (from 0) after a whole second.
-  init(wholeSeconds: Int64, plus nanoseconds: Int32) {
+  package init(wholeSeconds: Int64, plus nanoseconds: Int32) {
     if wholeSeconds < 0 && nanoseconds > 0 {
       self.init(seconds: wholeSeconds + 1, nanoseconds: nanoseconds - 1_000_000_000)
     } else {
@@ -30,12 +28,12 @@ extension Timestamp {
   }
 
   /// The moment so many milliseconds after 1970.
-  init(milliseconds: Int64) {
+  package init(milliseconds: Int64) {
     self.init(seconds: milliseconds / 1000, nanoseconds: Int32(milliseconds % 1000) * 1_000_000)
   }
 
   /// Nanoseconds since 1970: equal for every way to store the same moment.
-  var moment: Int128 { Int128(seconds) * 1_000_000_000 + Int128(nanoseconds) }
+  package var moment: Int128 { Int128(seconds) * 1_000_000_000 + Int128(nanoseconds) }
 
   private static func days(in month: Int64, of year: Int64) -> Int64 {
     switch month {
@@ -45,7 +43,8 @@ extension Timestamp {
     }
   }
 
-  private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+  /// The days from 1970 to a date, which may lie beyond the end of its month; the year is at least 0.
+  package static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     // Years from March to February, as in DateText; the year is at least 0 here, so eras are simple quotients.
     let shifted = month > 2 ? year : year - 1
     let era = shifted / 400, yearOfEra = shifted % 400
