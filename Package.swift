@@ -58,7 +58,7 @@ let package = Package(
     ),
     .target(
       name: "TestSupport",
-      dependencies: ["RealmPages", "RealmJSON"],
+      dependencies: ["RealmPages", "RealmJSON", "FileTree"],
       path: "Tests/TestSupport",
       swiftSettings: strict
     ),
@@ -67,6 +67,13 @@ let package = Package(
       name: "CommitLoop",
       dependencies: ["RealmPages"],
       path: "Tests/CommitLoop",
+      swiftSettings: strict
+    ),
+    // Edits a tree at random; a test runs it on a mount.
+    .executableTarget(
+      name: "EditLoop",
+      dependencies: ["RealmPages", "TestSupport"],
+      path: "Tests/EditLoop",
       swiftSettings: strict
     ),
     .testTarget(

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Hours of what `make check` tries for a minute: random histories, crashes, kills and full sizes, then mutants, fuzzing
-# and parallel readers. SOAK_HOURS (default 1) sets the time.
+# Hours of what `make check` tries for a minute: random histories and edits, crashes, kills and full sizes, then mutants,
+# fuzzing and parallel readers. SOAK_HOURS (default 1) sets the time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=$((${SOAK_HOURS:-1} * 3600))
 end=$((SECONDS + seconds))
-MODEL_MODE=soak MODEL_SECONDS=$((seconds / 4)) KILLS=1000 CRASH_SAMPLES=100 SIZES=full \
+MODEL_MODE=soak MODEL_SECONDS=$((seconds / 6)) KILLS=1000 CRASH_SAMPLES=100 SIZES=full \
   swift test --filter 'ModelTests|KillTests|CrashTests|SizeTests'
-FUZZ_SECONDS=$((seconds / 4)) Fuzz/run.sh
-E2E_SECONDS=$((seconds / 4)) E2E_TIMEOUT=$((seconds / 4 + 300)) Tests/e2e/run.sh parallel_readers
+EDIT_SECONDS=$((seconds / 6)) swift test --filter EditEverythingTests
+E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) Tests/e2e/run.sh edit_everything
+FUZZ_SECONDS=$((seconds / 6)) Fuzz/run.sh
+E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) Tests/e2e/run.sh parallel_readers
 round=0
 while [ $SECONDS -lt $end ]; do
   round=$((round + 1))

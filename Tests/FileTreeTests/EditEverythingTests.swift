@@ -1,0 +1,77 @@
+// Random edits of every realm file at hand, through the tree as the kernel would call it: after each batch the tree
+// shows what a model of it shows, and the file is sound.
+//
+//     SEED=n FIXTURES=people swift test --filter EditEverything    # one run again
+//     EDIT_SECONDS=n sets how long all files take together (10); EDIT_EDITS=n makes so many edits of each instead
+
+import Foundation
+import RealmPages
+import TestSupport
+import Testing
+
+@Suite("Edits of everything", .serialized)
+struct EditEverythingTests {
+  private static let environment = ProcessInfo.processInfo.environment
+  private static let seconds = environment["EDIT_SECONDS"].flatMap(Double.init) ?? 10
+  private static let count = environment["EDIT_EDITS"].flatMap(Int.init)
+  private static let checker = Fixture.shared.appendingPathComponent("tools/realmcheck.py").path
+
+  /// In a short run, large files would take the time of all others.
+  private static let fixtures = MutantRun.chosen(Fixture.own + Fixture.old + Fixture.sdk).filter { fixture in
+    seconds > 60 || count != nil || !["items-10k", "v23-kotlin-random_games"].contains(fixture.name)
+  }
+
+  @Test("a tree shows what edits of any realm make it, and its file stays sound", arguments: fixtures)
+  func edit(fixture: Fixture) throws {
+    let seed = Self.environment["SEED"].flatMap(UInt64.init) ?? UInt64(Date().timeIntervalSince1970)
+    try withTemporaryFolder { folder in
+      let path = folder.appendingPathComponent("a.realm").path
+      let key = fixture.isEncrypted ? try Fixture.key() : nil
+      do {
+        try prepare(fixture, path, key)
+        let writer = try RealmWriter(Configuration(path: path, encryptionKey: key)), tree = try LibraryTree(writer)
+        var settings = RandomEdits.Settings()
+        settings.objects = 60
+        var edits = try RandomEdits(tree, seed: seed, settings)
+        let end = Date(timeIntervalSinceNow: Self.seconds / Double(Self.fixtures.count))
+        repeat {
+          try edits.run(20)
+          let problems = Verifier(try writer.realm.latest()).problems(limit: 3)
+          if let first = problems.first {
+            throw TreeModel.Disagreement("edit \(edits.edits) (\(edits.lastEdit)): \(first)")
+          }
+        } while Self.count.map { edits.edits < $0 } ?? (Date() < end)
+        try edits.compareAll()
+        tree.finish()
+        try judge(path, isEncrypted: fixture.isEncrypted)
+      } catch { Issue.record("\(fixture), SEED=\(seed): \(error)") }
+    }
+  }
+
+  /// Puts a copy of a fixture that can be written at `path`: of the newest format, and without another's history.
+  private func prepare(_ fixture: Fixture, _ path: String, _ key: EncryptionKey?) throws {
+    let original = Configuration(path: fixture.url.path, encryptionKey: key, mode: .immutable)
+    if try Realm(original).latest().historyType > 2 {
+      _ = try RealmCopy.write(original, to: path, key: key, keepsHistory: false, isForWriting: true)
+    } else {
+      try Data(fixture.bytes()).write(to: URL(fileURLWithPath: path))
+    }
+    _ = try RealmUpgrade.run(Configuration(path: path, encryptionKey: key))
+  }
+
+  /// Asks a checker that shares no code with the engine, if it is there.
+  private func judge(_ path: String, isEncrypted: Bool) throws {
+    let size = try Data(contentsOf: URL(fileURLWithPath: path)).count
+    guard FileManager.default.fileExists(atPath: Self.checker), !isEncrypted, Self.seconds > 60 || size < 100_000
+    else { return }
+    let process = Process(), output = Pipe()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["python3", Self.checker, "verify", path]
+    process.standardOutput = output
+    process.standardError = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    if process.terminationStatus != 0 { throw TreeModel.Disagreement("realmcheck.py: \(text.prefix(500))") }
+  }
+}
