@@ -111,6 +111,27 @@ int clinux_edge_wait(int listener, int milliseconds) {
   return count < 0 && errno == EINTR ? 0 : count;
 }
 
+static int claim(int fd, int command, short kind, int64_t position, int64_t count, short *found) {
+  struct flock lock = {.l_type = kind, .l_whence = SEEK_SET, .l_start = position, .l_len = count};
+  int result;
+  do {
+    result = fcntl(fd, command, &lock);
+  } while (result != 0 && errno == EINTR);
+  if (found) *found = lock.l_type;
+  return result == 0 ? 0 : errno;
+}
+
+int clinux_claim(int fd, int64_t position) { return claim(fd, F_OFD_SETLK, F_RDLCK, position, 1, NULL); }
+
+void clinux_disclaim(int fd, int64_t position) { (void)claim(fd, F_OFD_SETLK, F_UNLCK, position, 1, NULL); }
+
+int clinux_is_claimed(int fd, int64_t position, int64_t count) {
+  if (count <= 0) return 0;
+  short found = F_UNLCK;
+  int error = claim(fd, F_OFD_GETLK, F_WRLCK, position, count, &found);
+  return error ? -error : found != F_UNLCK;
+}
+
 int clinux_reserve_file(int fd, int64_t size) {
   int error = posix_fallocate(fd, 0, size);
   if (error != EINVAL && error != EOPNOTSUPP && error != EPERM) return error;

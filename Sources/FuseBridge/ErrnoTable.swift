@@ -17,6 +17,9 @@ extension FileTreeError {
     // ls asks once and remembers.
     case .unsupportedAttribute: EOPNOTSUPP
     case .busy: EAGAIN
+    // The file was encrypted, or encrypted with another key, since it was mounted.
+    case .unavailable where needsKey: ENOKEY
+    case .unavailable where hasOtherKey: EKEYEXPIRED
     // A folder that was locked by its encryption, or by its mode.
     case .unavailable: isLockedOut ? EACCES : EIO
     case .damaged: EIO
@@ -39,6 +42,7 @@ extension Refusal {
     case .notEmpty: ENOTEMPTY
     case .noSpace: ENOSPC
     case .busy: EAGAIN
+    case .moved: ESTALE
     case .inUse: EBUSY
     case .noAccess: EACCES
     case .inputOutput: EIO

@@ -41,6 +41,7 @@ struct CommandFailure: Error {
       switch error.reason {
       case .format: .damaged
       case .file(let code): ExitCode(errno: code)
+      case .moved: .unreadable
       case .inUse, .busy, .tooManyVersions: .inUse
       case .open(let reason): ExitCode(reason)
       default: .failure
@@ -54,16 +55,16 @@ struct CommandFailure: Error {
     case .open(let reason): self.init(ExitCode(reason), error.description)
     case .damaged: self.init(.damaged, error.description)
     case .file(let code): self.init(ExitCode(errno: code), error.description)
-    case .inUse: self.init(inUse: path)
+    case .inUse: self.init(inUse: path, error.description)
     case .exists, .notApplicable, .cancelled: self.init(.failure, error.description)
     }
   }
 
-  /// For what needs a realm that nobody else has open.
-  init(inUse path: String) {
+  /// For what needs a realm that no other program has open. `reason` is what there is to say if no program is found.
+  init(inUse path: String, _ reason: String) {
     let holders = LockHolders.ofRealm(at: path).map(\.description)
-    let names = holders.isEmpty ? "another program" : holders.joined(separator: ", ")
-    self.init(.inUse, "\(path) is in use by \(names); it must be closed there first")
+    let names = holders.joined(separator: ", ")
+    self.init(.inUse, holders.isEmpty ? reason : "\(path) is in use by \(names); it must be closed there first")
   }
 
   init(_ error: FuseError) {
@@ -94,6 +95,7 @@ extension ExitCode {
     self =
       switch reason {
       case .unreadable(let code): ExitCode(errno: code)
+      case .moved: .unreadable
       case .notARealm, .damaged: .damaged
       case .keyNeeded: .keyNeeded
       case .wrongKey, .notEncrypted: .wrongKey

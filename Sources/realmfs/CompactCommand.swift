@@ -44,9 +44,8 @@ extension Arguments {
 }
 
 extension RealmSource {
-  /// Opens the first operand as the file that will be replaced: the one that a symbolic link leads to.
+  /// Opens the first operand as the file that will be replaced.
   init(inPlace arguments: Arguments) throws(CommandFailure) {
-    let path = arguments.operands[0]
-    try self.init(Self.configuration(path: System.real(path) ?? path, arguments, .immutable))
+    try self.init(Self.configuration(path: arguments.operands[0], arguments, .immutable))
   }
 }

@@ -50,7 +50,7 @@ enum DiffCommand {
       try compareVersions(newest, arguments, isCurrent: isCurrent)
     }
     if isCurrent() { return try outcome.get() }
-    throw CommandFailure(inUse: path)
+    throw CommandFailure(inUse: path, "\(path) is in use by another program; it must be closed there first")
   }
 
   /// Does so while nobody can commit; nil if the realm is not one that we can write to.

@@ -30,6 +30,7 @@ enum ImportCommand {
       )
       let writer: RealmWriter
       do throws(TransactionError) {
+        SeveralNames.warn(path)
         writer = try RealmWriter(Configuration(path: path, encryptionKey: key))
       } catch { throw .transaction(error) }
       var importer = Importer(writer, from: source, defaultClass: classes.first)

@@ -32,7 +32,8 @@ struct Migration {
   /// ends with 0.
   func run() throws(CommandFailure) {
     let path = configuration.path
-    let staging = try Staging(for: path, .anything)
+    // Beside the file itself, so that the copy is on the same file system.
+    let staging = try Staging(for: RealmLinks.real(path) ?? path, .anything)
     // Who serves a mount takes signals in another way.
     defer { Interruption.unwatch() }
     let folder = staging.folder

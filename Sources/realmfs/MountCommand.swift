@@ -44,7 +44,7 @@ private struct Mount {
     options = try arguments.treeOptions()
     let point = arguments.operands.last ?? ""
     mountPoint = try MountPoint.prepare(point, verbose: arguments.has(.verbose))
-    if let file = System.real(path), System.isPath(file, atOrBelow: mountPoint) {
+    if let file = RealmLinks.real(path), MountTable.isPath(file, atOrBelow: mountPoint) {
       throw CommandFailure(
         .mountPoint,
         "mount point \(mountPoint) holds the realm file itself, which the mount would hide; choose another"
@@ -93,10 +93,6 @@ private struct Mount {
       Log.notice("\(path) is on a read-only file system, so it is mounted as with --immutable")
       configuration.mode = .immutable
     }
-    // Other programs look for the lock file beside the file itself, not beside a link to it.
-    if configuration.mode == .shared, configuration.inMemoryIdentifier == nil {
-      configuration.path = System.real(path) ?? path
-    }
     do throws(CommandFailure) { return try makeTree(configuration) } catch {
       guard error.code == .inUse else { throw error }
       let holders = LockHolders.ofRealm(at: path).map(\.description)
@@ -118,6 +114,7 @@ private struct Mount {
       Log.notice("\(path) is mounted read-only: \(obstacle)")
       return tree
     }
+    SeveralNames.warn(path)
     let writer = try writer(configuration)
     do throws(FileTreeError) { return try FileTree(writer, options: options) } catch {
       throw CommandFailure(error, path: path)
@@ -206,7 +203,7 @@ private struct Mount {
   /// Whether fusermount3 takes allow_other from ordinary users; true if that cannot be seen.
   private static func usersMayLetOthersIn() -> Bool {
     let path = "/etc/fuse.conf"
-    guard let text = System.text(ofFile: path) else { return access(path, F_OK) == 0 }
+    guard let text = KernelText.of(path) else { return access(path, F_OK) == 0 }
     return text.split(separator: "\n").contains { $0.split(separator: " ") == ["user_allow_other"] }
   }
 }

@@ -25,7 +25,7 @@ enum MountPoint {
       throw CommandFailure(.mountPoint, "mount point \(given): \(System.message(error.code))")
     case .success(let status) where status.st_mode & S_IFMT != S_IFDIR:
       throw CommandFailure(.mountPoint, "mount point \(given) is not a directory")
-    case .success: return System.real(given) ?? path
+    case .success: return RealmLinks.real(given) ?? path
     }
   }
 

@@ -3,6 +3,7 @@
 import CLinux
 import FileTree
 import Glibc
+import RealmPages
 
 /// The process that serves a mount.
 final class MountServer {
@@ -13,8 +14,8 @@ final class MountServer {
     var text = [UInt8](repeating: 0, count: 20)
     let count = getxattr(mountPoint, FileTree.processAttribute, &text, text.count)
     guard count > 0, let process = pid_t(String(decoding: text.prefix(count), as: UTF8.self)) else { return nil }
-    let name = System.text(ofFile: "/proc/\(process)/comm")
-    guard name == System.text(ofFile: "/proc/self/comm") else { return nil }
+    let name = KernelText.of("/proc/\(process)/comm")
+    guard name == KernelText.of("/proc/self/comm") else { return nil }
     let descriptor = clinux_process_descriptor(process)
     guard descriptor >= 0 else { return nil }
     self.descriptor = descriptor

@@ -41,6 +41,12 @@ enum Options {
         mount refuse and name it; --immutable mounts all the same, read-only.
         """,
         """
+        They coordinate through a lock file beside FILE. If FILE is a symbolic link, it is the one that programs use, \
+        beside the link or beside what it leads to, and beside the link if none is in use, as with Realm's engine. A \
+        file that is moved, replaced or removed while it is mounted is shown on, or what has taken its place is; saves \
+        go to the file at FILE, or fail with ESTALE.
+        """,
+        """
         With --schema the realm is made if it does not exist, and gets the classes and properties that it lacks; \
         classes that the schema does not name stay. What would lose or convert data is refused, unless the schema \
         version grows and --migrate or --delete-if-migration-needed says what becomes of the data.

@@ -55,7 +55,7 @@ enum RewriteCommand {
       try CopyReport(path: target, sizes: sizes).print(arguments)
       return .done
     }
-    let configuration = Configuration(path: System.real(path) ?? path, encryptionKey: old)
+    let configuration = Configuration(path: path, encryptionKey: old)
     let sizes = try ProgressLine.during(title, configuration.path) { (observer) throws(CopyError) in
       try RealmCopy.rewrite(configuration, key: new, verifies: !arguments.has(.noVerify), observer: observer)
     }

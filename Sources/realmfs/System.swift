@@ -2,6 +2,7 @@
 // stay inside this file.
 import CLinux
 import Glibc
+import RealmPages
 
 /// Calls on the operating system.
 enum System {
@@ -24,22 +25,6 @@ enum System {
     for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
       // The lowest free number is the missing one, for all lower ones exist.
       _ = open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY)
-    }
-  }
-
-  /// The content of a small text file, as those of /proc; nil if it cannot be read.
-  static func text(ofFile path: String) -> String? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    var content: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 16384)
-    while true {
-      let count = read(descriptor, &chunk, chunk.count)
-      if count < 0 && errno == EINTR { continue }
-      if count < 0 { return nil }
-      if count == 0 { return String(decoding: content, as: UTF8.self) }
-      content += chunk[..<count]
     }
   }
 
@@ -90,13 +75,6 @@ enum System {
     return directory.hasSuffix("/") ? directory + path : directory + "/" + path
   }
 
-  /// The real path, every symbolic link resolved; nil if it does not exist or cannot be reached.
-  static func real(_ path: String) -> String? {
-    guard let name = realpath(path, nil) else { return nil }
-    defer { free(name) }
-    return String(cString: name)
-  }
-
   /// The real path of a mount point whose file system may be dead: only its parent is touched, unless the last part is
   /// a symbolic link.
   static func realMountPoint(_ path: String) -> String {
@@ -104,14 +82,14 @@ enum System {
     while trimmed.count > 1 && trimmed.hasSuffix("/") { trimmed.removeLast() }
     guard let slash = trimmed.lastIndex(of: "/"), trimmed.count > 1 else { return "/" }
     let name = trimmed[trimmed.index(after: slash)...]
-    if name == "." || name == ".." { return real(String(trimmed)) ?? String(trimmed) }
-    guard let parent = real(slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])) else {
+    if name == "." || name == ".." { return RealmLinks.real(String(trimmed)) ?? String(trimmed) }
+    guard let parent = RealmLinks.real(slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])) else {
       return String(trimmed)
     }
     let path = parent == "/" ? "/" + name : parent + "/" + name
     // readlink(2) fails with EINVAL on a mount point, and does not ask the file system below it.
     var byte: CChar = 0
-    return readlink(path, &byte, 1) < 0 ? path : real(path) ?? path
+    return readlink(path, &byte, 1) < 0 ? path : RealmLinks.real(path) ?? path
   }
 
   /// Runs a program found on $PATH with our own descriptors and waits for it: its exit status, 128 + signal, or nil if

@@ -1,6 +1,7 @@
 // `realmfs umount`: ends a mount of ours, and only of ours.
 
 /// The command `umount`.
+import RealmPages
 enum UmountCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let given = arguments.operands[0]

@@ -1,5 +1,6 @@
 // The kernel's tables as realmfs reads them: /proc/locks and /proc/self/mountinfo.
 
+import RealmPages
 import Testing
 
 @testable import realmfs
@@ -45,10 +46,10 @@ struct KernelTableTests {
 
   @Test("a path lies below a directory only at whole names")
   func paths() {
-    #expect(System.isPath("/a/b/c", atOrBelow: "/a/b"))
-    #expect(System.isPath("/a/b", atOrBelow: "/a/b"))
-    #expect(System.isPath("/a", atOrBelow: "/"))
-    #expect(!System.isPath("/a/bc", atOrBelow: "/a/b"))
+    #expect(MountTable.isPath("/a/b/c", atOrBelow: "/a/b"))
+    #expect(MountTable.isPath("/a/b", atOrBelow: "/a/b"))
+    #expect(MountTable.isPath("/a", atOrBelow: "/"))
+    #expect(!MountTable.isPath("/a/bc", atOrBelow: "/a/b"))
   }
 
   @Test("the real path of a mount point needs no look at what is mounted")

@@ -90,6 +90,16 @@ int clinux_edge_listener(int fd);
 /// Waits for a report; 1 when there is one, 0 when the time is over or a signal came, -1 with errno.
 int clinux_edge_wait(int listener, int milliseconds);
 
+/// Locks the byte at `position` for reading, on behalf of the open file `fd`; the kernel takes the lock back when the
+/// last descriptor of that open file is closed. The byte need not exist. 0, or an errno.
+int clinux_claim(int fd, int64_t position);
+
+/// Takes back clinux_claim.
+void clinux_disclaim(int fd, int64_t position);
+
+/// Whether another open file of the same file has locked a byte of `count` from `position` on. 1 or 0, or -errno.
+int clinux_is_claimed(int fd, int64_t position, int64_t count);
+
 /// Posix_fallocate, or ftruncate where the file system has no such thing; 0, or an errno.
 int clinux_reserve_file(int fd, int64_t size);
 

@@ -40,7 +40,7 @@ struct ClassNode: DirectoryNode {
   // MARK: changes
 
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
-    let isObjectName = try tree.read { view throws(FileTreeError) in
+    let isObjectName = try tree.readable { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
       try directory.checkIsWritable()
       return directory.isObjectName(name)

@@ -20,7 +20,7 @@ struct ControlDirectoryNode: DirectoryNode {
 
   /// The entries, in the order in which they are listed.
   private static let entries: [Entry] = [
-    Entry(name: "README") { ControlFileNode($0, "README", ControlTexts.readme) },
+    Entry(name: "README") { ControlFileNode($0, "README", ControlTexts.readme, needsRealm: false) },
     Entry(name: "version") { ControlFileNode($0, "version", ControlTexts.version) },
     Entry(name: "info.json") { ControlFileNode($0, "info.json", ControlTexts.info) },
     // Statistics cost a walk through the file, which a listing does not need.
@@ -30,7 +30,9 @@ struct ControlDirectoryNode: DirectoryNode {
     },
     Entry(name: "schema", kind: .directory) { SchemaDirectoryNode(inode: $0) },
     Entry(name: "tables", kind: .directory) { TablesDirectoryNode(inode: $0) },
-    Entry(name: "errors", needsWriter: true) { ControlFileNode($0, "errors", ControlTexts.errors, isSteady: false) },
+    Entry(name: "errors", needsWriter: true) { 
+      ControlFileNode($0, "errors", ControlTexts.errors, isSteady: false, needsRealm: false)
+    },
     Entry(name: "rejected", kind: .directory, needsWriter: true) { RejectedDirectoryNode(inode: $0) },
     Entry(name: "compact", needsWriter: true) {
       ControlFileNode($0, "compact", ControlTexts.compact, target: CompactTarget())
@@ -53,7 +55,7 @@ struct ControlDirectoryNode: DirectoryNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let subdirectories = entries(tree).count { $0.kind == .directory }
-    return try tree.read { view in view.rules.directory(inode, subdirectories: subdirectories, view.modified) }
+    return try tree.readable { view in view.rules.directory(inode, subdirectories: subdirectories, view.modified) }
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {

@@ -16,6 +16,8 @@ struct ControlFileNode: FileNode {
   let isCheap: Bool
   /// Whether the text is the same as long as the version is.
   private let isSteady: Bool
+  /// Whether the text comes from the realm file. What does not can be read when that cannot, and tells why.
+  private let needsRealm: Bool
   private let text: Text
 
   init(
@@ -24,13 +26,15 @@ struct ControlFileNode: FileNode {
     _ text: @escaping Text,
     target: (any SaveTarget)? = nil,
     isCheap: Bool = true,
-    isSteady: Bool = true
+    isSteady: Bool = true,
+    needsRealm: Bool = true
   ) {
     self.inode = inode
     self.name = name
     self.target = target
     self.isCheap = isCheap
     self.isSteady = isSteady
+    self.needsRealm = needsRealm
     self.text = text
   }
 
@@ -39,8 +43,16 @@ struct ControlFileNode: FileNode {
     return try view.controlText(inode) { () throws(FileTreeError) in try text(view, tree) }
   }
 
+  /// Runs `body` on the newest view, or, for a text that does not come from the realm file, the last one that there was.
+  private func reading<T>(
+    _ tree: TreeContext,
+    _ body: (VersionView) throws(FileTreeError) -> T
+  ) throws(FileTreeError) -> T {
+    try needsRealm ? tree.read(body) : tree.readable(body)
+  }
+
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.read { view throws(FileTreeError) in
+    try reading(tree) { view throws(FileTreeError) in
       var attributes = view.rules.file(inode, size: try text(view, tree).count, view.modified)
       attributes.isCacheable = isSteady
       return attributes
@@ -51,8 +63,8 @@ struct ControlFileNode: FileNode {
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     try tree.openComputed(self, access, by: caller, target, because: ".realm/\(name) is computed") {
-      view throws(FileTreeError) in
-      try text(view, tree)
+      () throws(FileTreeError) in
+      try reading(tree) { view throws(FileTreeError) in try text(view, tree) }
     }
   }
 
@@ -73,14 +85,14 @@ extension TreeContext {
     by caller: Caller,
     _ target: (any SaveTarget)?,
     because reason: String,
-    _ text: (VersionView) throws(FileTreeError) -> [UInt8]
+    _ text: () throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates {
       guard saver != nil else { throw .readOnly }
       guard let target else { throw .refused(.forbidden, reason) }
-      return try openEdit(of: node.inode, [], target, access, by: caller) { () throws(FileTreeError) in try read(text) }
+      return try openEdit(of: node.inode, [], target, access, by: caller, text)
     }
-    return OpenFile(node.inode, OpenFiles.Decision(caching: .bypass), text: try read(text))
+    return OpenFile(node.inode, OpenFiles.Decision(caching: .bypass), text: try text())
   }
 }
 

@@ -77,7 +77,7 @@ enum ControlTexts {
       ("logicalSize", .number(snapshot.logicalSize)),
       ("fileSize", .number(view.fileSize)),
       ("history", .string(history(snapshot.historyType))),
-      ("encrypted", .bool(realm.configuration.encryptionKey != nil)),
+      ("encrypted", .bool(realm.standing.isEncrypted)),
       ("classes", .object(classes)),
     ]
     return Array(JSONValue.object(facts).text.utf8)

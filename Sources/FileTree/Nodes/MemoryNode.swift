@@ -10,7 +10,7 @@ struct MemoryNode: FileNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let links: UInt32 = tree.overlay.place(of: inode) == nil ? 0 : 1
-    return try tree.read { view in view.rules.file(file, links: links) }
+    return try tree.readable { view in view.rules.file(file, links: links) }
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {

@@ -25,13 +25,13 @@ struct RejectedDirectoryNode: DirectoryNode {
   }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.read { view in
+    try tree.readable { view in
       view.rules.directory(inode, subdirectories: classes(view, tree).count, view.modified)
     }
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.read { view throws(FileTreeError) in
+    try tree.readable { view throws(FileTreeError) in
       guard let found = classes(view, tree).first(where: { $0.directory.name == name }) else { throw .notFound }
       return view.rules.directory(found.inode, subdirectories: 0, view.modified)
     }
@@ -45,7 +45,7 @@ struct RejectedDirectoryNode: DirectoryNode {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     let parent = tree.control.inode
-    try tree.read { view throws(FileTreeError) in
+    try tree.readable { view throws(FileTreeError) in
       var listing = ShortListing(of: inode, in: parent, from: position, into: &sink)
       for (directory, inode) in classes(view, tree) {
         try listing.add(directory.name, inode, .directory, index: Int(directory.ordinal), to: &sink) { nil }
@@ -70,7 +70,7 @@ struct RejectedClassNode: DirectoryNode {
   let ordinal: TableOrdinal
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.read { view in view.rules.directory(inode, subdirectories: 0, view.modified) }
+    try tree.readable { view in view.rules.directory(inode, subdirectories: 0, view.modified) }
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes { throw .notFound }

@@ -9,11 +9,11 @@ struct RootNode: DirectoryNode {
   let inode = InodeNumber.root
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.read { view in view.rules.directory(inode, subdirectories: view.rootDirectoryCount, view.modified) }
+    try tree.readable { view in view.rules.directory(inode, subdirectories: view.rootDirectoryCount, view.modified) }
   }
 
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
-    try tree.read { view in
+    try tree.readable { view in
       [view.versionAttribute, ExtendedAttribute(name: FileTree.processAttribute, value: String(getpid()))]
     }
   }

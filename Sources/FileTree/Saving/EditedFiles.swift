@@ -20,6 +20,7 @@ extension TreeContext {
     let text = access.truncates ? [] : try text()
     guard let edit = overlay.detachedFile(inode, name, text, .of(caller)) else { throw .memoryIsShort }
     if access.truncates { edit.truncate(to: 0) } else if access.appends { edit.watchAppending() }
+    let target = OpenedTarget(target, realm.standing.file)
     openFiles.open(inode, OpenFiles.Edit(memory: edit, target: target))
     return OpenFile(inode, edit, target, access, isWatched: !target.savesInWrite)
   }

@@ -32,7 +32,7 @@ struct ObjectTarget: SaveTarget {
 
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? {
     // What cannot be named was deleted or is damaged, or its class is gone.
-    try? tree.read { view throws(FileTreeError) in
+    try? tree.readable { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
       let present = try? tree.name(of: key, in: directory)  // likewise
       return (present ?? name).map { tree.shownPlace($0, in: directory) }
@@ -73,7 +73,7 @@ struct NamedObjectTarget: SaveTarget {
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
     // Nothing is shown where the class is gone.
-    try? tree.read { view throws(FileTreeError) in
+    try? tree.readable { view throws(FileTreeError) in
       tree.shownPlace(name, in: try view.existing(directory.ordinal))
     }
   }

@@ -21,16 +21,21 @@ final class RefusalLog: Sendable {
   /// Notes a refusal of something at `path`, such as `Person/4.json`.
   func note(_ path: String, _ operation: String, _ reason: String) {
     let reason = reason.printable
-    let text = JSONValue.object([
-      ("time", .string(Self.timestamp())), ("path", .string(path)), ("operation", .string(operation)),
-      ("reason", .string(reason)),
-    ])
-    .line
+    add([("path", .string(path)), ("operation", .string(operation)), ("reason", .string(reason))])
+    state.withLock { state in
+      if state.reasons.count >= 1000 { state.reasons.removeAll() }
+      state.reasons[path] = reason
+    }
+  }
+
+  /// Notes what became of the realm file, which concerns no file in particular.
+  func report(_ text: String) { add([("operation", .string("realm")), ("reason", .string(text.printable))]) }
+
+  private func add(_ facts: [(String, JSONValue)]) {
+    let text = JSONValue.object([("time", .string(Self.timestamp()))] + facts).line
     state.withLock { state in
       if state.lines.count == Self.limit { state.lines.removeFirst() }
       state.lines.append(text)
-      if state.reasons.count >= 1000 { state.reasons.removeAll() }
-      state.reasons[path] = reason
     }
   }
 

@@ -86,6 +86,10 @@ extension TreeContext {
   func rehearse(_ bytes: [UInt8], as target: any SaveTarget) throws(FileTreeError) {
     guard let saver else { throw .readOnly }
     try read { view throws(FileTreeError) in
+      // Nothing is written to a file that the path does not lead to.
+      if [.gone, .shared].contains(realm.standing.place) {
+        throw .refused(.moved, RealmWriter.hasMoved(realm.configuration.path))
+      }
       try saver.rehearse(on: view.snapshot) { transaction throws(FileTreeError) in
         try target.rehearse(bytes, view, transaction, self)
         return .none
@@ -126,6 +130,45 @@ extension TreeContext {
       throw error
     }
   }
+}
+
+/// What a handle saves to that was opened when a certain file was the realm. Its text was meant for that file.
+struct OpenedTarget: SaveTarget {
+  private let target: any SaveTarget
+  /// `Standing.file` when the handle was opened.
+  private let file: Int
+
+  init(_ target: any SaveTarget, _ file: Int) {
+    self.target = target
+    self.file = file
+  }
+
+  var operation: String { target.operation }
+  var savesInWrite: Bool { target.savesInWrite }
+
+  private func check(_ tree: TreeContext) throws(FileTreeError) {
+    if tree.realm.standing.file == file { return }
+    throw .refused(.moved, "the realm was replaced by another file since this one was opened; save again")
+  }
+
+  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
+    try tree.read { _ throws(FileTreeError) in try check(tree) }
+    return try target.save(request, saver, tree)
+  }
+
+  func rehearse(
+    _ bytes: [UInt8],
+    _ view: VersionView,
+    _ transaction: borrowing WriteTransaction,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    try check(tree)
+    try target.rehearse(bytes, view, transaction, tree)
+  }
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? { target.shownPlace(tree) }
+
+  func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? { target.shownPlace(tree, known: name) }
 }
 
 /// The wish to compact the file.

@@ -100,6 +100,7 @@ extension FileTreeError {
       case .file(ENOSPC), .file(EDQUOT): .noSpace
       case .file(EACCES), .file(EPERM), .file(EROFS), .file(ENOKEY): .noAccess
       case .notApplicable: .unsupported
+      case .open(.moved): .moved
       case .open, .damaged, .file, .exists, .cancelled: .inputOutput
       }
     self = .refused(refusal, error.description)
@@ -120,6 +121,7 @@ extension FileTreeError {
     case .file(EACCES), .file(EPERM), .file(ENOKEY): refusal = .noAccess
     case .file, .poisoned, .halfDone: refusal = .inputOutput
     case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid
+    case .moved, .open(.moved): refusal = .moved
     case .open: refusal = .inputOutput
     case .duplicateKey: refusal = .exists
     case .forbidden: refusal = .forbidden

@@ -23,6 +23,8 @@ public enum Refusal: Sendable, Hashable {
   case noSpace
   /// Somebody else is writing, and did not end in time.
   case busy
+  /// The realm file is not where it was, or is another one now.
+  case moved
   /// Other programs have the realm open.
   case inUse
   /// The system does not let this process do it.
@@ -94,6 +96,16 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     case .refused, .stale, .readOnly: true
     default: false
     }
+  }
+
+  /// Whether the realm file is encrypted, with a key that the mount does not have.
+  public var needsKey: Bool {
+    if case .unavailable(let error) = self { error.reason == .keyNeeded } else { false }
+  }
+
+  /// Whether the realm file is encrypted with another key than the one that the mount has.
+  public var hasOtherKey: Bool {
+    if case .unavailable(let error) = self { error.reason == .wrongKey } else { false }
   }
 
   /// A format error met at `place`.

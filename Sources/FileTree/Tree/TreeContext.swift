@@ -43,7 +43,11 @@ final class TreeContext: Sendable {
     self.options = options
     self.listingBudget = listingBudget
     self.texts = texts
-    views = Views(realm, options, objectInodes, nodes, isWritable: writer != nil)
+    let condition = RealmCondition(realm.configuration.path) { [refusals] text in
+      options.log?(text)
+      refusals.report(text)
+    }
+    views = Views(realm, writer, options, objectInodes, nodes, condition)
     overlay = Overlay(MemoryBudget(options.memoryLimit), nodes)
     saver = writer.map { [views] in Saver($0, options, views.ownChanges) }
     damageLog = DamageLog(options.log)
@@ -56,6 +60,11 @@ final class TreeContext: Sendable {
   /// Runs `body` on the newest view: see `Views.read`.
   @inline(__always)
   func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T { try views.read(body) }
+
+  /// Runs `body` on the newest view, or the last one that there was: see `Views.readable`.
+  func readable<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
+    try views.readable(body)
+  }
 
   // MARK: nodes
 
@@ -101,7 +110,7 @@ final class TreeContext: Sendable {
     try Self.checkLength(name)
     if let file = overlay.file(at: Overlay.Place(directory: directory.inode, name: name)) {
       nodes.retain(file.inode)
-      return try read { view in view.rules.file(file) }
+      return try readable { view in view.rules.file(file) }
     }
     return try directory.lookUp(name, self)
   }

@@ -21,7 +21,9 @@ final class Views: Sendable {
   private let realm: Realm
   private let options: TreeOptions
   private let objectInodes: InodeTable
-  private let isWritable: Bool
+  /// Nil for a tree that only shows.
+  private let writer: RealmWriter?
+  private let condition: RealmCondition
   private let newest = Mutex<VersionView?>(nil)
   /// Held while a view is made, so that it is made once.
   private let making = Mutex<Void>(())
@@ -29,11 +31,19 @@ final class Views: Sendable {
   /// How often a read is tried while commits keep coming, which takes up to a fifth of a second.
   private static let attempts = 100
 
-  init(_ realm: Realm, _ options: TreeOptions, _ objectInodes: InodeTable, _ nodes: NodeTable, isWritable: Bool) {
+  init(
+    _ realm: Realm,
+    _ writer: RealmWriter?,
+    _ options: TreeOptions,
+    _ objectInodes: InodeTable,
+    _ nodes: NodeTable,
+    _ condition: RealmCondition
+  ) {
     self.realm = realm
+    self.writer = writer
     self.options = options
     self.objectInodes = objectInodes
-    self.isWritable = isWritable
+    self.condition = condition
     registry = TableRegistry(nodes)
   }
 
@@ -55,8 +65,47 @@ final class Views: Sendable {
     }
   }
 
+  /// Runs `body` like `read`; while the realm cannot be read, on the last view that there was. For what the view knows
+  /// without reading the file: names of classes, modes, what was refused.
+  func readable<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
+    do throws(FileTreeError) { return try read(body) } catch {
+      guard case .unavailable = error, let view = newest.withLock({ $0 }) else { throw error }
+      return try body(view)
+    }
+  }
+
   private func newestSnapshot() throws(FileTreeError) -> Snapshot {
-    do { return try realm.latest() } catch { throw .unavailable(error) }
+    do throws(OpenError) {
+      let snapshot = try newestSettled()
+      condition.note(realm.standing)
+      return snapshot
+    } catch {
+      condition.note(error)
+      throw .unavailable(error)
+    }
+  }
+
+  /// The newest version, after commits that are not on disk yet have reached the file that they were made in, if the
+  /// path does not lead there any more.
+  private func newestSettled() throws(OpenError) -> Snapshot {
+    do throws(OpenError) {
+      let snapshot = try realm.latest()
+      if realm.standing.place != .shared || !settle() { return snapshot }
+    } catch {
+      if error.reason != .moved || !settle() { throw error }
+    }
+    return try realm.latest()
+  }
+
+  /// Brings what waits for `-o group_commit` to disk, or gives it up where that cannot be any more, unless another
+  /// thread is saving; whether there was something.
+  private func settle() -> Bool {
+    guard let writer, writer.hasUnsynced else { return false }
+    do throws(TransactionError) { try writer.sync(timeout: .zero) } catch {
+      if error.reason == .busy { return false }
+      options.log?("what was saved last is not on disk: \(error)")
+    }
+    return true
   }
 
   private func view(of snapshot: Snapshot) throws(FileTreeError) -> VersionView {
@@ -84,14 +133,14 @@ final class Views: Sendable {
         VersionView.Source(
           snapshot: snapshot,
           status: status,
-          fileIdentity: RealmFile.identity(realm.configuration.path),
+          fileIdentity: UInt64(realm.standing.file),
           options: options,
           registry: registry,
           previous: previous,
           now: MonotonicTime.now,
           changesAreKnown: changed != nil,
           objectTimes: objectTimes,
-          isWritable: isWritable
+          isWritable: writer != nil
         )
       )
     } catch {

@@ -12,7 +12,7 @@ final class LockFile: @unchecked Sendable {
   let path: String
   let info: UnsafeMutablePointer<clinux_shared_info>
   private let descriptor: Int32
-  private let identity: Identity
+  let identity: Identity
 
   /// The layout that this code knows.
   static let layout: UInt16 = 14
@@ -71,7 +71,7 @@ final class LockFile: @unchecked Sendable {
   }
 
   /// What tells a file from all others while it is open.
-  private struct Identity: Equatable {
+  struct Identity: Equatable {
     let device: dev_t
     let inode: ino_t
 

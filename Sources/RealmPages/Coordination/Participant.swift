@@ -3,6 +3,9 @@
 //
 // Readers get the newest version of the list, pinned: nobody overwrites it. A version that is not the newest any more
 // stays pinned for a short while only; `isCurrent` tells who reads longer.
+//
+// The file can be moved, replaced, removed or overwritten at any moment. What is read then is what `Standing` says;
+// nothing is written to a file that its path does not lead to, or that holds something else than what we wrote to it.
 
 import CLinux
 import Glibc
@@ -19,7 +22,8 @@ final class Participant: VersionReader {
 
   let configuration: Configuration
   private let role: Role
-  private let state = Mutex(State())
+  private let state: Mutex<State>
+  private let packedStanding = Atomic<Int>(0)
   /// Nanoseconds of the monotonic clock.
   private let lastUse = Atomic<Int64>(0)
   private let listener = Mutex<PipeListener?>(nil)
@@ -27,15 +31,26 @@ final class Participant: VersionReader {
   private struct State {
     /// Nil while we are not there.
     var session: Session?
+    /// The file that we had open last.
     var file: FileHandle?
+    /// How it was opened: without a key if it needs none any more.
+    var configuration: Configuration
+    /// The name beside which the lock file of the session is.
+    var lockedName = ""
+    /// The stamp of the file when it was known to hold `snapshot`.
+    var stamp: FileHandle.Stamp?
     var space: PageSpace?
     /// The newest version that we know of.
     var snapshot: Snapshot?
     /// Versions after which newer ones came, and since when.
     var superseded: [(pin: Weak, since: MonotonicTime)] = []
     /// A file that we read without taking part: an older format, a copy (until somebody writes to it), a history that
-    /// only servers have.
+    /// only servers have, a file that its path does not lead to, one that is in use under another name.
     var bystander: HeaderReader?
+    /// Where we are.
+    var standing = Standing()
+    /// When to try again to take part in a realm that is in use under another name.
+    var nextTry: MonotonicTime?
     /// Where commits go.
     var storage: (any Storage)?
     var isWriting = false
@@ -56,6 +71,7 @@ final class Participant: VersionReader {
     over wrap: (any Storage) -> any Storage = { $0 }
   ) throws(OpenError) {
     (self.configuration, self.role) = (configuration, role)
+    state = Mutex(State(configuration: configuration))
     try configuration.check()
     touch()
     try state.withLock { state throws(OpenError) in try enter(&state, over: wrap) }
@@ -99,49 +115,118 @@ final class Participant: VersionReader {
   private func newest(_ state: inout State) throws(OpenError) -> Snapshot {
     state.calls += 1
     if state.calls & 511 == 0, let space = state.space { HeaderReader.limitResidentPages(space) }
-    if state.session == nil, state.bystander == nil { try enter(&state) }
-    if let bystander = state.bystander {
-      let (snapshot, header, _) = try bystander.latestWithHeader()
-      let wasReplaced = state.file?.wasReplaced() ?? false
-      if !wasReplaced && !Self.takesPart(snapshot, header) { return snapshot }
-      try enter(&state)
-      if let bystander = state.bystander { return try bystander.latest() }
+    defer { packedStanding.store(state.standing.packed, ordering: .relaxed) }
+    for _ in 0..<Self.attempts {
+      if let snapshot = try newestHere(&state) { return snapshot }
     }
-    if state.file?.wasReplaced() ?? false { try follow(&state) }
-    guard let session = state.session else { throw OpenError(.inUse, "\(configuration.path): no session") }
+    throw OpenError(.inUse, "\(configuration.path): the file is replaced again and again: try again later")
+  }
+
+  /// How often a file that is replaced meanwhile is opened anew at once.
+  private static let attempts = 4
+
+  /// The newest version where we are; nil if we had to go elsewhere first.
+  private func newestHere(_ state: inout State) throws(OpenError) -> Snapshot? {
+    guard let session = state.session else { return try newestOutside(&state) }
+    let (place, stamp) = state.file?.look() ?? (.here, nil)
+    if place == .here {
+      if state.standing.place == .shared { state.standing.place = .here }
+    } else if place == .elsewhere || place == .nowhere {
+      // Others who have the file open go on with it, and so do commits that are not on disk yet.
+      if session.participants == 1 && !state.isWriting {
+        leave(&state)
+        return nil
+      }
+      state.standing.place = .shared
+    }
     if let snapshot = state.snapshot, let pin = snapshot.pin, pin.isValid, pin.session === session,
       pin.listed.slot == session.versions.newestSlot, state.space?.isSpent == false
     {
+      // Who is alone in the session sees commits by programs that have another lock file: in the header.
+      let isAlone = session.participants == 1 && !state.isWriting && configuration.inMemoryIdentifier == nil
+      if stamp == nil || stamp == state.stamp || holds(snapshot, state, asNewest: isAlone) {
+        state.stamp = stamp.flatMap { $0.isSettled ? $0 : nil }
+        return snapshot
+      }
+      if isAlone && holds(snapshot, state) {
+        leave(&state)
+        return nil
+      }
+    } else if let snapshot = try advance(&state, session) {
+      state.stamp = nil
       return snapshot
     }
-    return try advance(&state, session)
-  }
-
-  /// Goes on with the file that took the place of the one we have, as a `mv` without regard for who has it open does.
-  private func follow(_ state: inout State) throws(OpenError) {
-    if let session = state.session, session.participants > 1 {
+    // The version list tells of versions that the file does not hold, or not of the newest.
+    if session.participants > 1 {
       throw OpenError(
-        .inUse,
-        "\(configuration.path): the file was replaced while several programs have it open: close all of them"
+        .moved,
+        "\(configuration.path): the file was overwritten while programs have it open: close all of them"
       )
     }
+    if state.isWriting { throw Self.overwritten(configuration.path) }
     leave(&state)
-    try enter(&state)
+    state.standing.file += 1
+    return nil
   }
 
-  /// Takes the newest version from the list.
-  private func advance(_ state: inout State, _ session: Session) throws(OpenError) -> Snapshot {
+  /// The newest version of a file in whose session we are not; nil if we are now.
+  private func newestOutside(_ state: inout State) throws(OpenError) -> Snapshot? {
+    if let bystander = state.bystander {
+      switch state.standing.place {
+      case .gone where state.file?.place == .nowhere: return try bystander.latest()
+      case .gone: break
+      case .otherName:
+        if let next = state.nextTry, .now < next { return try bystander.latest() }
+      default:
+        let (snapshot, header, _) = try bystander.latestWithHeader()
+        if state.file?.place != .elsewhere, !Self.takesPart(snapshot, header) { return snapshot }
+      }
+    }
+    try enter(&state)
+    return try state.bystander?.latest()
+  }
+
+  /// Whether the file still holds a version where it was; if `asNewest`, whether its header leads there.
+  private func holds(_ snapshot: Snapshot, _ state: State, asNewest: Bool = false) -> Bool {
+    guard let session = state.session, let file = state.file else { return false }
+    // What cannot be read is not there.
+    do {
+      if snapshot.top.ref == 0 { return try HeaderReader(state.configuration, file).latest().top.ref == 0 }
+      let space: PageSpace
+      if let key = state.configuration.encryptionKey {
+        // Pages that were decrypted before tell nothing of the file.
+        let size = max(try file.status().size, 2 * PageCipher.pageSize)
+        space = try DecryptedPages(file, key: key, physicalSize: size, marker: session.lockFile)
+      } else {
+        space = snapshot.arena.space
+      }
+      if asNewest {
+        try space.require(0, Header.size)
+        if Int(truncatingIfNeeded: Header.selectedTopRef(of: space)) != snapshot.top.ref { return false }
+      }
+      let arena = Arena(space, limit: space.size, format: snapshot.fileFormat)
+      return try TopArray(arena, snapshot.top.ref) == snapshot.top
+    } catch { return false }
+  }
+
+  /// Takes the newest version from the list; nil if the file does not hold it.
+  private func advance(_ state: inout State, _ session: Session) throws(OpenError) -> Snapshot? {
     do throws(SessionError) { try session.lockFile.checkIsInPlace() } catch { throw OpenError(error) }
     let listed: ListedVersion
     do throws(SessionError) { listed = try session.versions.grabNewest() } catch { throw OpenError(error) }
     let pin = VersionPin(session, listed)
     let space = try space(&state, session, covering: listed.logicalSize)
-    let snapshot = try HeaderReader.snapshot(
-      space,
-      Header(topRef: listed.topRef, format: listed.topRef == 0 ? 0 : session.fileFormat),
-      path: configuration.path,
-      pin: pin
-    )
+    let header = Header(topRef: listed.topRef, format: listed.topRef == 0 ? 0 : session.fileFormat)
+    let snapshot: Snapshot
+    do throws(OpenError) {
+      snapshot = try HeaderReader.snapshot(space, header, path: configuration.path, pin: pin)
+    } catch {
+      // Damage, or a file that was overwritten: if it is another one, its header tells, or there is none.
+      let found = try? HeaderReader(state.configuration).latest()
+      if found?.top.ref == listed.topRef || found == nil && session.participants > 1 { throw error }
+      return nil
+    }
+    if listed.topRef != 0, snapshot.version != listed.version { return nil }
     if let former = state.snapshot?.pin { state.superseded.append((Weak(pin: former), .coarse)) }
     (state.space, state.snapshot) = (space, snapshot)
     return snapshot
@@ -151,7 +236,7 @@ final class Participant: VersionReader {
   private func space(_ state: inout State, _ session: Session, covering size: Int) throws(OpenError) -> PageSpace {
     guard let file = state.file else { throw OpenError(.inUse, "\(configuration.path): no file") }
     do throws(FileError) {
-      if let key = configuration.encryptionKey {
+      if let key = state.configuration.encryptionKey {
         // Pages that this version shares with the former one may have been encrypted anew, so each one's slot is asked.
         return try DecryptedPages(
           file,
@@ -188,6 +273,7 @@ final class Participant: VersionReader {
   /// What the header of the file tells while we are not there.
   private func hasChangedBehindUs(_ snapshot: Snapshot) -> Bool {
     // A file that cannot be read has changed.
+    let configuration = state.withLock { $0.configuration }
     guard let (found, _, _) = try? HeaderReader(configuration).latestWithHeader() else { return true }
     return found.version != snapshot.version || found.top.ref != snapshot.top.ref
   }
@@ -228,73 +314,142 @@ final class Participant: VersionReader {
       || snapshot.historyType == 3 && snapshot.top.historySchemaVersion == 12
   }
 
-  private func enter(_ state: inout State, over wrap: (any Storage) -> any Storage = { $0 }) throws(OpenError) {
+  /// Takes our place in the session of the file that the path leads to; or reads without one what cannot be in a
+  /// session of ours, what is in use under another name, and a file that the path led to before it led nowhere.
+  private func enter(
+    _ state: inout State,
+    patience: Duration? = nil,
+    over wrap: (any Storage) -> any Storage = { $0 }
+  ) throws(OpenError) {
     if state.isOver { throw OpenError(.inUse, "\(configuration.path): the process is about to end") }
     (state.bystander, state.session, state.snapshot, state.space) = (nil, nil, nil, nil)
-    if configuration.inMemoryIdentifier == nil { return try takePlace(&state, over: wrap) }
-    try InMemoryFolder.locked { () throws(OpenError) in try takePlace(&state, over: wrap) }
-  }
-
-  private func takePlace(_ state: inout State, over wrap: (any Storage) -> any Storage) throws(OpenError) {
-    switch role {
-    case .reader: try enterReading(&state)
-    case .writer(let create): try enterWriting(&state, create: create, over: wrap)
+    if configuration.inMemoryIdentifier != nil {
+      return try InMemoryFolder.locked { () throws(OpenError) in try takePlace(&state, configuration, patience, wrap) }
     }
-    try checkIsInPlace(&state)
-  }
-
-  /// While we were not there, somebody may have replaced the file; now nobody does.
-  private func checkIsInPlace(_ state: inout State) throws(OpenError) {
-    if let file = state.file, state.session != nil, file.wasReplaced() {
-      state.session?.leave()
-      state.session = nil
-      throw OpenError(.inUse, "\(configuration.path): the file was replaced while it was being opened: try again")
-    }
-  }
-
-  private func enterReading(_ state: inout State) throws(OpenError) {
-    let probe = try HeaderReader(configuration)
-    let (snapshot, header, _) = try probe.latestWithHeader()
-    if !Self.takesPart(snapshot, header) {
-      (state.bystander, state.file) = (probe, nil)
+    if let file = state.file, file.place == .nowhere {
+      state.bystander = try HeaderReader(state.configuration, file)
+      state.standing.place = .gone
       return
     }
-    state.session = try session(forWriting: false) { () throws(OpenError) in
-      let (snapshot, header, _) = try HeaderReader(self.configuration).latestWithHeader()
-      guard Self.takesPart(snapshot, header) else {
-        throw OpenError(.inUse, "\(self.configuration.path): the file changed while it was being opened: try again")
-      }
-      return FirstVersion(snapshot)
+    let former = state.file
+    do throws(OpenError) { try takePlace(&state, configuration, patience, wrap) } catch {
+      guard error.reason == .notEncrypted, former != nil else { throw error }
+      // It was decrypted since we opened it.
+      var plain = configuration
+      plain.encryptionKey = nil
+      try takePlace(&state, plain, patience, wrap)
     }
-    do throws(FileError) { state.file = try FileHandle(path: configuration.path) } catch { throw OpenError(error) }
+    if let former, let file = state.file, file.device != former.device || file.inode != former.inode {
+      state.standing.file += 1
+    }
+  }
+
+  private func takePlace(
+    _ state: inout State,
+    _ configuration: Configuration,
+    _ patience: Duration?,
+    _ wrap: (any Storage) -> any Storage
+  ) throws(OpenError) {
+    let former = state.file
+    var entry = Entry(configuration, lockedName: try RealmLinks.lockedName(of: configuration.path))
+    switch role {
+    case .reader: try enterReading(&entry, patience ?? .zero)
+    // What was there and is not any more is not made anew.
+    case .writer(let create):
+      let isFirst = former == nil
+      try enterWriting(&entry, create: create && isFirst, patience ?? (isFirst ? Session.patience : .zero), wrap)
+    }
+    if entry.session != nil, entry.file?.place == .elsewhere || entry.file?.place == .nowhere {
+      entry.session?.leave()
+      throw OpenError(.inUse, "\(configuration.path): the file was replaced while it was being opened: try again")
+    }
+    (state.session, state.bystander, state.file, state.storage) =
+      (entry.session, entry.bystander, entry.file, entry.storage)
+    (state.configuration, state.lockedName, state.stamp) = (configuration, entry.lockedName, nil)
+    state.nextTry = entry.isUnderOtherName ? .now.advanced(by: Self.retryInterval) : nil
+    state.standing.place = entry.isUnderOtherName ? .otherName : .here
+    state.standing.isEncrypted = configuration.encryptionKey != nil
+  }
+
+  /// How long a realm that is in use under another name is read without another try.
+  private static let retryInterval = Duration.seconds(1)
+
+  /// What opening a file comes to.
+  private struct Entry {
+    let configuration: Configuration
+    let lockedName: String
+    var session: Session?
+    var bystander: HeaderReader?
+    var file: FileHandle?
+    var storage: (any Storage)?
+    var isUnderOtherName = false
+
+    init(_ configuration: Configuration, lockedName: String) {
+      (self.configuration, self.lockedName) = (configuration, lockedName)
+    }
+  }
+
+  private func enterReading(_ entry: inout Entry, _ patience: Duration) throws(OpenError) {
+    let configuration = entry.configuration
+    let probe = try HeaderReader(configuration)
+    let (snapshot, header, _) = try probe.latestWithHeader()
+    let file: FileHandle
+    do throws(FileError) { file = try FileHandle(path: configuration.path) } catch { throw OpenError(error) }
+    entry.file = file
+    if !Self.takesPart(snapshot, header) {
+      entry.bystander = probe
+      return
+    }
+    do throws(OpenError) {
+      entry.session = try session(entry, file, forWriting: false, patience) { () throws(OpenError) in
+        let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
+        guard Self.takesPart(snapshot, header) else {
+          throw OpenError(.inUse, "\(configuration.path): the file changed while it was being opened: try again")
+        }
+        return FirstVersion(snapshot)
+      }
+    } catch {
+      guard error.isUnderOtherName else { throw error }
+      (entry.bystander, entry.isUnderOtherName) = (probe, true)
+    }
   }
 
   private func enterWriting(
-    _ state: inout State,
+    _ entry: inout Entry,
     create: Bool,
-    over wrap: (any Storage) -> any Storage
+    _ patience: Duration,
+    _ wrap: (any Storage) -> any Storage
   ) throws(OpenError) {
+    let configuration = entry.configuration
     let maker: RealmFileMaker, isNew: Bool
     do throws(FileError) {
       maker = try RealmFileMaker(configuration, create: create, over: wrap)
       isNew = try maker.holdsNothing()
     } catch { throw OpenError(error) }
+    (entry.file, entry.storage) = (maker.file, maker.storage)
+    var probe: HeaderReader?
     if !isNew || !create {
-      let probe = try HeaderReader(configuration)
-      let (snapshot, header, _) = try probe.latestWithHeader()
+      let reader = try HeaderReader(configuration)
+      let (snapshot, header, _) = try reader.latestWithHeader()
+      probe = reader
       if RealmWriter.refusal(snapshot) != nil || !Self.takesPart(snapshot, header) {
-        (state.bystander, state.file, state.storage) = (probe, maker.file, maker.storage)
+        entry.bystander = reader
         return
       }
     }
-    let session = try session(forWriting: true) { () throws(OpenError) in
-      do throws(FileError) {
-        if create { try maker.makeEmptyIfNew() }
-      } catch { throw OpenError(error) }
-      return FirstVersion(try HeaderReader(self.configuration).latest())
+    do throws(OpenError) {
+      let session = try session(entry, maker.file, forWriting: true, patience) { () throws(OpenError) in
+        do throws(FileError) {
+          if create { try maker.makeEmptyIfNew() }
+        } catch { throw OpenError(error) }
+        return FirstVersion(try HeaderReader(configuration).latest())
+      }
+      (maker.storage as? EncryptedStorage)?.marker = session.lockFile
+      entry.session = session
+    } catch {
+      guard error.isUnderOtherName, let probe, patience == .zero else { throw error }
+      (entry.bystander, entry.isUnderOtherName) = (probe, true)
     }
-    (maker.storage as? EncryptedStorage)?.marker = session.lockFile
-    (state.session, state.file, state.storage) = (session, maker.file, maker.storage)
   }
 
   /// Turns a copy that nobody can share yet into a file of the usual form, and joins its session.
@@ -302,26 +457,41 @@ final class Participant: VersionReader {
     guard let storage = state.storage, let file = state.file else {
       throw OpenError(.inUse, "\(configuration.path): no file")
     }
-    let session = try session(forWriting: true) { () throws(OpenError) in
-      if file.wasReplaced() {
-        throw OpenError(.inUse, "\(self.configuration.path): the file was replaced meanwhile: try again")
-      }
-      let (snapshot, header, _) = try HeaderReader(self.configuration).latestWithHeader()
+    if file.place != .here { throw Self.moved(configuration.path) }
+    let configuration = state.configuration
+    let entry = Entry(configuration, lockedName: try RealmLinks.lockedName(of: configuration.path))
+    let session = try session(entry, file, forWriting: true, Session.patience) { () throws(OpenError) in
+      if file.place != .here { throw Self.moved(configuration.path) }
+      let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
       do throws(FileError) { try RealmFileMaker.prepare(storage, snapshot, header) } catch { throw OpenError(error) }
-      return FirstVersion(try HeaderReader(self.configuration).latest())
+      return FirstVersion(try HeaderReader(configuration).latest())
     }
     (storage as? EncryptedStorage)?.marker = session.lockFile
-    (state.bystander, state.session) = (nil, session)
-    try checkIsInPlace(&state)
+    (state.bystander, state.session, state.lockedName, state.stamp) = (nil, session, entry.lockedName, nil)
+  }
+
+  /// What a writer is told whose file is gone.
+  static func moved(_ path: String) -> OpenError {
+    OpenError(
+      .moved,
+      "\(path): the realm was moved, replaced or removed, so nothing is written to it; open it where it is now"
+    )
   }
 
   private func session(
+    _ entry: Entry,
+    _ file: FileHandle,
     forWriting: Bool,
+    _ patience: Duration,
     begin: () throws(OpenError) -> FirstVersion
   ) throws(OpenError) -> Session {
-    try Session(
+    var configuration = entry.configuration
+    if configuration.path != entry.lockedName { configuration.path = entry.lockedName }
+    return try Session(
       configuration,
+      of: file,
       forWriting: forWriting,
+      patience: patience,
       whenIdle: { [weak self] in self?.lookAround() },
       begin: begin
     )
@@ -339,6 +509,12 @@ final class Participant: VersionReader {
         return false
       }
       if state.isWriting { return }
+      if configuration.inMemoryIdentifier == nil, session.participants == 1, let place = state.file?.place,
+        place == .elsewhere || place == .nowhere, !isAnythingHeld(state)
+      {
+        // Whoever opens the file by its new name must not have to wait for us.
+        return leave(&state)
+      }
       let lastUse = MonotonicTime(nanoseconds: lastUse.load(ordering: .relaxed))
       let pin = state.snapshot?.pin
       if let pin, pin.isValid, !pin.isHeld, pin.listed.slot != session.versions.newestSlot,
@@ -348,16 +524,22 @@ final class Participant: VersionReader {
       }
       if configuration.inMemoryIdentifier != nil { return }
       guard let idleTime = configuration.idleTime, now >= lastUse.advanced(by: idleTime) else { return }
-      if pin?.isHeld ?? false || state.superseded.contains(where: { $0.pin.pin?.isHeld ?? false }) { return }
-      leave(&state)
+      if !isAnythingHeld(state) { leave(&state) }
     }
+  }
+
+  /// Whether some version is relied on for longer than a moment.
+  private func isAnythingHeld(_ state: State) -> Bool {
+    let pins = [state.snapshot?.pin] + state.superseded.map(\.pin.pin)
+    return pins.contains { $0?.isHeld ?? false }
   }
 
   /// Gives up our place and runs `body`, which needs the realm for itself; with the next access we are back. Nobody
   /// here reads meanwhile, and nobody may be in a transaction.
-  func whileAway<R>(_ body: () throws(CopyError) -> R) throws(CopyError) -> R {
+  func whileAway<R>(_ body: (Configuration) throws(CopyError) -> R) throws(CopyError) -> R {
     try state.withLock { state throws(CopyError) in
       let path = configuration.path
+      if state.standing.place != .here || state.file?.place != .here { throw CopyError(Self.moved(path)) }
       if configuration.inMemoryIdentifier != nil {
         throw CopyError(.notApplicable, "\(path): a realm in memory has no file")
       }
@@ -365,13 +547,17 @@ final class Participant: VersionReader {
         if session.participants > 1 {
           throw CopyError(.inUse, "\(path): another program has the realm open; close it there first")
         }
-        let pins = [state.snapshot?.pin] + state.superseded.map(\.pin.pin)
-        if pins.contains(where: { $0?.isHeld ?? false }) {
+        if isAnythingHeld(state) {
           throw CopyError(.inUse, "\(path): somebody holds a version of the realm, such as a snapshot or a copy")
         }
         leave(&state)
       }
-      return try body()
+      let result = try body(state.configuration)
+      // A file that we put there ourselves is the same realm.
+      if let file = state.file, file.place == .elsewhere {
+        do throws(FileError) { state.file = try FileHandle(path: path) } catch { throw CopyError(error) }
+      }
+      return result
     }
   }
 
@@ -386,17 +572,65 @@ final class Participant: VersionReader {
 
   // MARK: writing
 
-  /// The session, which we do not leave until `endWriting`; nil for a file that we only look at. With the next look at
-  /// the newest version we may find out that the file was replaced, and have another session then.
-  func beginWriting() throws(OpenError) -> Session? {
+  /// The session, which we do not leave until `endWriting`; nil for a file that we only look at. Throws `moved` if the
+  /// path does not lead to the file any more, unless what is committed already is all that is to be written.
+  func beginWriting(onlyPublishing: Bool = false) throws(OpenError) -> Session? {
     touch()
     return try state.withLock { state throws(OpenError) in
-      if state.session == nil || state.file?.wasReplaced() ?? false {
-        let snapshot = try newest(&state)
-        if state.bystander != nil, RealmWriter.refusal(snapshot) == nil { try convert(&state) }
+      if onlyPublishing, state.isWriting, let session = state.session { return session }
+      if state.standing.place == .otherName { try enter(&state, patience: Session.patience) }
+      let snapshot = try newest(&state)
+      if state.bystander != nil, state.standing.place == .here, RealmWriter.refusal(snapshot) == nil {
+        try convert(&state)
       }
-      state.isWriting = state.session != nil
-      return state.session
+      guard let session = state.session else {
+        if state.standing.place == .gone { throw Self.moved(configuration.path) }
+        return nil
+      }
+      try checkPlace(state)
+      try RealmLinks.checkNoOther(of: configuration.path, than: state.lockedName)
+      state.isWriting = true
+      return session
+    }
+  }
+
+  /// Throws if a commit would not go to the file that the path leads to.
+  private func checkPlace(_ state: State) throws(OpenError) {
+    switch state.file?.place ?? .nowhere {
+    case .here: return
+    case .elsewhere, .nowhere: throw Self.moved(configuration.path)
+    case .unknown(let code): throw OpenError(FileError("stat", configuration.path, code))
+    }
+  }
+
+  /// Throws if `base`, on which something is to be written, is not in the file at the path any more; or, if it
+  /// `mayBeElsewhere`, not in the file.
+  func checkBeforeCommit(_ base: Snapshot, mayBeElsewhere: Bool = false) throws(OpenError) {
+    try state.withLock { state throws(OpenError) in
+      if !mayBeElsewhere { try checkPlace(state) }
+      if !holds(base, state) { throw Self.overwritten(configuration.path) }
+    }
+  }
+
+  /// What a writer is told whose file holds something else now.
+  static func overwritten(_ path: String) -> OpenError {
+    OpenError(.moved, "\(path): the realm was overwritten by something else, so nothing is written to it")
+  }
+
+  /// The version of the top array at `topRef` in the file; nil if there is none.
+  func version(at topRef: Int) -> UInt64? {
+    state.withLock { state in
+      // What does not open has none.
+      guard let file = state.file, let shown = try? HeaderReader(state.configuration, file).latest() else { return nil }
+      return shown.top.ref == topRef ? shown.version : nil
+    }
+  }
+
+  /// Whether the path does not lead to the file of the session any more, or to something else in it.
+  var hasLostFile: Bool {
+    state.withLock { state in
+      if state.session == nil { return false }
+      return state.file?.place != .here || state.snapshot.map { !holds($0, state) } ?? false
     }
   }
 
@@ -408,6 +642,9 @@ final class Participant: VersionReader {
 
   /// Where commits go, while there is a session.
   var storage: (any Storage)? { state.withLock { $0.storage } }
+
+  /// Where we are.
+  var standing: Standing { Standing(packed: packedStanding.load(ordering: .relaxed)) }
 
   /// Whether we have a place in the session now.
   var isThere: Bool { state.withLock { $0.session != nil } }

@@ -33,6 +33,7 @@ final class Session: @unchecked Sendable {
   private let bell: Bell
   private let pipes: [NamedPipe]
   private let isInMemory: Bool
+  private let claim: Claim
   private let isOver = Atomic<Bool>(false)
   private var writeLockHolder = Holder.nobody
 
@@ -50,11 +51,15 @@ final class Session: @unchecked Sendable {
   /// The history schema versions that programs of today use, by history type. Source: docs/format/6-history.md 6.1.
   private static let historySchemas: [Int8: UInt16] = [2: 1, 3: 12]
 
-  /// Joins the session of the realm at `path`, or begins one. `begin` readies the file for a new session, while nobody
-  /// else can join. `whenIdle` is called now and then, on the thread that locks.
+  /// Joins the session of the realm in `file`, whose lock file is beside the path of `configuration`, or begins one.
+  /// `begin` readies the file for a new session, while nobody else can join. `whenIdle` is called now and then, on the
+  /// thread that locks. While programs use the file with another lock file, waits for `patience`, then throws an error
+  /// that says so.
   init(
     _ configuration: Configuration,
+    of file: FileHandle,
     forWriting: Bool,
+    patience: Duration,
     whenIdle: @escaping @Sendable () -> Void = {},
     begin: () throws(OpenError) -> FirstVersion
   ) throws(OpenError) {
@@ -67,6 +72,9 @@ final class Session: @unchecked Sendable {
     let lockFile: LockFile
     do throws(SessionError) { lockFile = try LockFile(realmPath: path, deadline: deadline) } catch {
       throw OpenError(error)
+    }
+    guard let claim = Claim(file, lock: lockFile.identity, until: .now.advanced(by: patience)) else {
+      throw OpenError(underOtherName: file.path)
     }
     do throws(FileError) { try Protection.makeDirectory(path + ".management", besideRealm: path) } catch {
       throw OpenError(SessionError(error))
@@ -109,6 +117,7 @@ final class Session: @unchecked Sendable {
       throw OpenError(SessionError(FileError("pthread_create", path, EAGAIN)))
     }
     (self.path, self.lockFile, self.versions, self.bell, locks) = (path, lockFile, versions, bell, thread)
+    self.claim = claim
     pipes = NamedPipe.paths(configuration).map { NamedPipe($0) }
     self.isInMemory = isInMemory
   }
@@ -181,6 +190,7 @@ final class Session: @unchecked Sendable {
       lockFile.info.pointee.participants = max(count, 1) - 1
       lockFile.unlock(clinux_control_mutex)
     }
+    claim.release()
     lockFile.letGo()
     if isInMemory { InMemoryFolder.cleanUp() }
   }

@@ -55,6 +55,7 @@ extension TransactionError {
   package init(_ error: OpenError) {
     switch error.reason {
     case .inUse: self.init(.inUse, error.description)
+    case .moved: self.init(.moved, error.description)
     case .unreadable(let code): self.init(.file(code), error.description, isFailedSync: error.isFailedSync)
     default: self.init(.open(error.reason), error.description)
     }

@@ -175,6 +175,13 @@ final class VersionList: @unchecked Sendable {
     }
   }
 
+  /// Whether a version in the list has this top ref.
+  func contains(topRef: Int) throws(SessionError) -> Bool {
+    try locked { list, state in
+      (0..<state.entries).contains { list[$0].version != 0 && list[$0].top_ref == UInt64(topRef) }
+    }
+  }
+
   private static func clear(_ entry: UnsafeMutablePointer<clinux_version_entry>) {
     clinux_store_64(clinux_entry_version(entry), 0)
     entry.pointee.live = 0

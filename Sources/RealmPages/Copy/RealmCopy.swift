@@ -81,10 +81,11 @@ public enum RealmCopy {
     try alone(configuration) { (snapshot) throws(CopyError) -> Sizes? in
       let used = expectedSize(snapshot)
       if !condition(snapshot.logicalSize, used) { return nil }
+      let file = RealmLinks.file(configuration.path)
       return try write(
         VersionWriter(snapshot),
-        of: configuration.path,
-        to: configuration.path,
+        of: file,
+        to: file,
         key: key,
         replacing: true,
         expected: used,
@@ -102,7 +103,7 @@ public enum RealmCopy {
     byCopyIn folder: String,
     _ body: (_ copy: String) throws(E) -> Bool
   ) throws(CopyError) -> Result<Bool, E> {
-    let path = configuration.path, copy = folder + "/copy.realm"
+    let path = RealmLinks.file(configuration.path), copy = folder + "/copy.realm"
     return try alone(configuration) { (snapshot) throws(CopyError) in
       _ = try write(
         VersionWriter(snapshot),
@@ -143,7 +144,8 @@ public enum RealmCopy {
   static func empty(_ configuration: Configuration) throws(CopyError) {
     try alone(configuration) { (_) throws(CopyError) in
       try CopyError.onFiles { () throws(FileError) in
-        let source = try FileHandle(path: configuration.path), file = try NewFile(path: configuration.path)
+        let path = RealmLinks.file(configuration.path)
+        let source = try FileHandle(path: path), file = try NewFile(path: path)
         try RealmFileMaker.makeEmpty(RealmFileMaker.storage(of: FileStorage(file.handle), configuration))
         try file.takeProtection(of: source)
         try file.put(replacing: true)

@@ -29,7 +29,7 @@ public enum RealmUpgrade {
     verifies: Bool = true,
     observer: CopyObserver? = nil
   ) throws(CopyError) -> Outcome {
-    let path = configuration.path
+    let path = RealmLinks.file(configuration.path)
     return try RealmCopy.alone(configuration) { (old) throws(CopyError) in
       if old.fileFormat == format || old.fileFormat == 0 {
         let sizes = RealmCopy.Sizes(before: old.logicalSize, after: old.logicalSize)
@@ -61,7 +61,8 @@ public enum RealmUpgrade {
     _ verifies: Bool,
     _ observer: CopyObserver?
   ) throws(CopyError) -> (RealmCopy.Sizes, [String]) {
-    let path = configuration.path, key = configuration.encryptionKey, expected = RealmCopy.expectedSize(old)
+    let path = RealmLinks.file(configuration.path), key = configuration.encryptionKey
+    let expected = RealmCopy.expectedSize(old)
     let version: VersionWriter
     var notes: [String] = []
     if old.fileFormat >= 10 {

@@ -66,12 +66,50 @@ final class FileHandle: Sendable {
   /// Whether both are open on one file. No other file gets its inode number while it is open.
   func isSame(as other: FileHandle) -> Bool { device == other.device && inode == other.inode }
 
-  /// Whether the path leads to another file now, as after a compaction that renamed a new file into place.
-  func wasReplaced() -> Bool {
-    var status = stat()
-    guard stat(path, &status) == 0 else { return false }
-    return UInt64(status.st_ino) != inode || UInt64(status.st_dev) != device
+  /// Where a path leads, seen from a file that was opened by it.
+  enum Place: Hashable {
+    /// To the file.
+    case here
+    /// To another one, as after a compaction that renamed a new file into place.
+    case elsewhere
+    /// To none: the file was moved or removed.
+    case nowhere
+    /// The system does not say; its errno.
+    case unknown(Int32)
   }
+
+  /// Changes when the file is written to by a system call, whatever is done to its times.
+  struct Stamp: Hashable {
+    let size: Int
+    let seconds: Int
+    let nanoseconds: Int
+
+    /// Whether a later write must change it: clocks of file systems tick slowly.
+    var isSettled: Bool {
+      var now = timespec()
+      clock_gettime(CLOCK_REALTIME, &now)
+      let age = (now.tv_sec - seconds) * 1_000_000_000 + now.tv_nsec - nanoseconds
+      return age > 50_000_000
+    }
+  }
+
+  /// Where the path leads now, and if to the file, its stamp.
+  func look() -> (place: Place, stamp: Stamp?) {
+    var status = stat()
+    if stat(path, &status) != 0 {
+      let code = errno
+      let isAbsent = (code == ENOENT || code == ENOTDIR) && !clinux_folder_is_locked(Self.folder(of: path))
+      return (isAbsent ? .nowhere : .unknown(code), nil)
+    }
+    if UInt64(status.st_ino) != inode || UInt64(status.st_dev) != device { return (.elsewhere, nil) }
+    let stamp = Stamp(size: Int(status.st_size), seconds: status.st_ctim.tv_sec, nanoseconds: status.st_ctim.tv_nsec)
+    return (.here, stamp)
+  }
+
+  var place: Place { look().place }
+
+  /// Whether the path leads to another file now.
+  func wasReplaced() -> Bool { place == .elsewhere }
 
   /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end of the file.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {

@@ -6,6 +6,8 @@ import Threads
 /// A file or memory that this process has for itself. The header says what the newest version is.
 final class AloneWriter: CommitPlace {
   let reader: HeaderReader
+  /// Nil for a realm in memory.
+  private let file: FileHandle?
   private let storage: any Storage
   /// Nil for a realm in memory.
   private let lock: ExclusiveLock?
@@ -25,17 +27,22 @@ final class AloneWriter: CommitPlace {
     over wrap: (any Storage) -> any Storage
   ) throws(TransactionError) {
     lock = try ExclusiveLock(realmPath: configuration.path)
+    let maker: RealmFileMaker
     do throws(FileError) {
-      let maker = try RealmFileMaker(configuration, create: create, over: wrap)
-      storage = maker.storage
+      maker = try RealmFileMaker(configuration, create: create, over: wrap)
       if create { try maker.makeEmptyIfNew() }
     } catch { throw TransactionError(error) }
-    do throws(OpenError) { reader = try HeaderReader(configuration) } catch { throw TransactionError(error) }
+    (file, storage) = (maker.file, maker.storage)
+    // What is written is built on the file that it is written to, whatever is at the path later.
+    do throws(OpenError) { reader = try HeaderReader(configuration, maker.file) } catch {
+      throw TransactionError(error)
+    }
   }
 
   /// Opens a realm in memory, which holds nothing if the memory is new.
   init(memory: MemoryStorage) throws(TransactionError) {
     lock = nil
+    file = nil
     storage = memory
     do throws(FileError) {
       if try memory.size() == 0 { try RealmFileMaker.makeEmpty(memory) }
@@ -53,6 +60,8 @@ final class AloneWriter: CommitPlace {
     return try newest().snapshot
   }
 
+  func beginPublishing(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot { try newest().snapshot }
+
   func end() {}
 
   func activeVersions() throws(TransactionError) -> Int {
@@ -67,6 +76,9 @@ final class AloneWriter: CommitPlace {
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
     let published = try newest().publishedVersion
+    // The file is ours alone, but nothing keeps others from moving or overwriting it.
+    if let file, file.place != .here { throw TransactionError(Participant.moved(file.path)) }
+    if !reader.isCurrent(base) { throw TransactionError(Participant.overwritten(storage.name)) }
     let oldest = min(published, reader.oldestVersionInUse(newest: base.version))
     do throws(TransactionError) {
       let result = try Committer(group: group, storage: storage, base: base.top, oldest: oldest).write()

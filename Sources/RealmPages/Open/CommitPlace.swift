@@ -7,6 +7,8 @@ protocol CommitPlace: AnyObject, Sendable {
   /// Excludes other writers and returns the newest version, which stays readable until `end`. Throws `busy` when that
   /// is not to be had by `deadline`. Without an error, `end` must follow, on the same thread if it `staysOnThread`.
   func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot
+  /// Like `begin`, on this thread, and only for `publishNewest`: also where nothing new can be committed any more.
+  func beginPublishing(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot
   /// Writes a version and shows it; its number. Between `begin` and `end`, once.
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64
   /// Lets other writers in.

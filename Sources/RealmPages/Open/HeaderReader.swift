@@ -26,16 +26,27 @@ final class HeaderReader: VersionReader {
     /// For an encrypted file: what distinguishes one content of page 0 from another.
     var slot: PageSlot?
     var calls = 0
+    /// What became of the file.
+    var standing = Standing()
   }
 
   private let memory: MemoryStorage?
+  /// Whether a file that takes the place of ours is opened, as it is for all but those that write to ours.
+  private let followsPath: Bool
   private let state: Mutex<State>
 
   /// Opens a file for reading. Reads the header and the top array, nothing else.
   init(_ configuration: Configuration) throws(OpenError) {
     self.configuration = configuration
-    memory = nil
+    (memory, followsPath) = (nil, true)
     state = Mutex(try Self.firstLoad(configuration))
+  }
+
+  /// Shows an open file, wherever its path leads later.
+  init(_ configuration: Configuration, _ file: FileHandle) throws(OpenError) {
+    self.configuration = configuration
+    (memory, followsPath) = (nil, false)
+    state = Mutex(try Self.load(configuration, nil, file))
   }
 
   /// Opens a file to which somebody may be writing: what is wrong with it must be wrong twice.
@@ -54,28 +65,33 @@ final class HeaderReader: VersionReader {
   /// Opens a realm in memory.
   init(memory: MemoryStorage) throws(OpenError) {
     configuration = Configuration(path: memory.name)
-    self.memory = memory
+    (self.memory, followsPath) = (memory, false)
     state = Mutex(try Self.load(configuration, memory))
   }
 
   /// The newest version. Cheap when nothing changed: it compares the header with the one it knows.
-  /// A file that was replaced by rename is opened again. While a file is being cut or rewritten by somebody else, the
-  /// error says what was found.
+  /// A file that was replaced by rename is opened again, without the key if it is plain now. While a file is being cut
+  /// or rewritten by another program, the error says what was found.
   func latest() throws(OpenError) -> Snapshot {
     try state.withLock { state throws(OpenError) -> Snapshot in
       state.calls += 1
       if state.calls & 511 == 0 { Self.limitResidentPages(state.space) }
-      let wasReplaced = state.file?.wasReplaced() ?? false
+      let place = followsPath ? state.file?.place ?? .here : .here, wasReplaced = place == .elsewhere
+      state.standing.place = place == .nowhere ? .gone : .here
       if !state.space.isSpent && !wasReplaced && Self.shows(state) { return state.snapshot }
       if wasReplaced {
-        state = try Self.load(configuration, memory)
+        var standing = state.standing
+        state = try Self.load(configuration, memory, mayBePlain: true)
+        standing.file += 1
+        standing.isEncrypted = state.slot != nil
+        state.standing = standing
         return state.snapshot
       }
       // A commit may be under way: look again until two looks agree.
       var attempt = 0
       while true {
         do throws(OpenError) {
-          state = try Self.load(configuration, memory, reusing: state)
+          state = try Self.load(configuration, memory, reusing: state, mayBePlain: true)
           return state.snapshot
         } catch {
           attempt += 1
@@ -99,7 +115,7 @@ final class HeaderReader: VersionReader {
     try state.withLock { state throws(OpenError) in
       var former = state
       former.unpublishedTopRef = topRef
-      state = try Self.load(configuration, memory, reusing: former)
+      state = try Self.load(configuration, memory, reusing: former, mayBePlain: true)
     }
   }
 
@@ -118,6 +134,8 @@ final class HeaderReader: VersionReader {
       state.snapshot === snapshot && Self.shows(state) && !(state.space is MappedFile && state.space.isSpent)
     }
   }
+
+  var standing: Standing { state.withLock { $0.standing } }
 
   /// Size, times, mode and owner of the realm file itself.
   func fileStatus() throws(OpenError) -> FileStatus {
@@ -144,11 +162,14 @@ final class HeaderReader: VersionReader {
     return top.version == state.publishedVersion
   }
 
-  /// Opens the file or the memory, or takes a second look at one that is open.
+  /// Opens the file or the memory, or takes a second look at one that is open. `mayBePlain` reads a file without the
+  /// key that needs none.
   private static func load(
     _ configuration: Configuration,
     _ memory: MemoryStorage?,
-    reusing old: State? = nil
+    _ open: FileHandle? = nil,
+    reusing old: State? = nil,
+    mayBePlain: Bool = false
   ) throws(OpenError) -> State {
     let path = configuration.path
     if let memory {
@@ -158,14 +179,16 @@ final class HeaderReader: VersionReader {
     }
     let file: FileHandle, size: Int
     do throws(FileError) {
-      if let known = old?.file { file = known } else { file = try FileHandle(path: path) }
+      if let known = open ?? old?.file { file = known } else { file = try FileHandle(path: path) }
       size = try file.status().size
     } catch {
       throw OpenError(error)
     }
     if size == 0 { throw OpenError(FileKind([], size: 0), path: path) }
-    if let key = configuration.encryptionKey { return try loadEncrypted(file, size, key, after: old) }
-    if let old, old.space.size == size, !old.space.isSpent {
+    if let key = configuration.encryptionKey, !mayBePlain || FileKind(file, size: size).family != .realm {
+      return try loadEncrypted(file, size, key, after: old)
+    }
+    if let old, old.space is MappedFile, old.space.size == size, !old.space.isSpent {
       return try finish(file, old.space, path, slot: nil, after: old)
     }
     let mapped: MappedFile
@@ -224,6 +247,8 @@ final class HeaderReader: VersionReader {
       snapshot: published,
       slot: slot
     )
+    state.standing = old?.standing ?? state.standing
+    state.standing.isEncrypted = slot != nil
     if let topRef = old?.unpublishedTopRef, old?.header == header {
       state.unpublishedTopRef = topRef
       state.snapshot = try snapshot(space, header.showing(topRef), path: path)

@@ -18,6 +18,9 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
     case notEncrypted
     /// A format that this version does not read.
     case unsupportedFormat(Int)
+    /// The file is not at its path any more, or holds something else there: it was moved, replaced, removed or
+    /// overwritten.
+    case moved
     /// Other programs have it open in a way that excludes us, or we cannot understand what they share.
     case inUse
     /// The configuration asks for what cannot be together.
@@ -30,16 +33,28 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
   public let description: String
   /// Whether nobody knows what is on disk now.
   let isFailedSync: Bool
+  /// Whether the programs that exclude us use another lock file.
+  let isUnderOtherName: Bool
 
-  init(_ reason: Reason, _ description: String, isFailedSync: Bool = false) {
+  init(_ reason: Reason, _ description: String, isFailedSync: Bool = false, isUnderOtherName: Bool = false) {
     self.reason = reason
     self.description = description
     self.isFailedSync = isFailedSync
+    self.isUnderOtherName = isUnderOtherName
   }
 
   /// A failed system call.
   init(_ error: FileError) {
     self.init(.unreadable(error.code), error.description, isFailedSync: error.isFailedSync)
+  }
+
+  /// A file that programs use with a lock file that is not beside this path.
+  init(underOtherName path: String) {
+    self.init(
+      .inUse,
+      "\(path): in use under another name (a link, or the name that it had before): close it there, or use that name",
+      isUnderOtherName: true
+    )
   }
 
   /// An encrypted file whose first page does not verify.

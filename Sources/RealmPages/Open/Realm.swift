@@ -66,6 +66,9 @@ public final class Realm: Sendable {
     reader.waitForChange(since: snapshot, until: .now.advanced(by: timeout))
   }
 
+  /// What became of the file at the last call of `latest()`.
+  package var standing: Standing { reader.standing }
+
   /// Size, times, mode and owner of the realm file itself.
   public func fileStatus() throws(OpenError) -> FileStatus { try reader.fileStatus() }
 

@@ -64,6 +64,9 @@ public final class RealmWriter: Sendable {
     try? sync()
   }
 
+  /// What a writer of a realm is told whose file is not at its path any more.
+  package static func hasMoved(_ path: String) -> String { Participant.moved(path).description }
+
   /// Why a version cannot be written on, in words: sync history, an older format. Nil if it can.
   public static func reasonAgainst(writing snapshot: Snapshot) -> String? { refusal(snapshot)?.description }
 
@@ -131,10 +134,13 @@ public final class RealmWriter: Sendable {
     }
   }
 
+  /// Whether there are grouped commits that `sync` would bring to disk.
+  package var hasUnsynced: Bool { place.hasUnpublished }
+
   /// Returns when every commit so far is on disk, the grouped ones too; waits like `begin`.
   public func sync(timeout: Duration = RealmWriter.patience) throws(TransactionError) {
     guard place.hasUnpublished else { return }
-    let newest = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
+    let newest = try enter(until: .now.advanced(by: timeout), staysOnThread: true, onlyPublishing: true)
     defer { end() }
     try noting { () throws(TransactionError) in try place.publishNewest(newest) }
   }
@@ -179,7 +185,11 @@ public final class RealmWriter: Sendable {
     gate.leave()
   }
 
-  private func enter(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot {
+  private func enter(
+    until deadline: MonotonicTime,
+    staysOnThread: Bool,
+    onlyPublishing: Bool = false
+  ) throws(TransactionError) -> Snapshot {
     guard gate.enter(until: deadline) else {
       throw TransactionError(.busy, "\(realm.configuration.path): another transaction of this program takes too long")
     }
@@ -191,7 +201,8 @@ public final class RealmWriter: Sendable {
         )
       }
       return try noting { () throws(TransactionError) in
-        try place.begin(until: deadline, staysOnThread: staysOnThread)
+        if onlyPublishing { return try place.beginPublishing(until: deadline) }
+        return try place.begin(until: deadline, staysOnThread: staysOnThread)
       }
     } catch {
       gate.leave()

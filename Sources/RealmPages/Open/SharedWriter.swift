@@ -36,6 +36,12 @@ final class SharedWriter: CommitPlace {
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
   func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot {
+    // What was committed goes to the file that it was committed to, before we look for another one.
+    if hasUnpublished, participant.hasLostFile {
+      let newest = try beginPublishing(until: deadline)
+      defer { end() }
+      try publishNewest(newest)
+    }
     while true {
       let (snapshot, session) = try enter(until: deadline, staysOnThread)
       if snapshot.pin?.session === session { return snapshot }
@@ -44,16 +50,23 @@ final class SharedWriter: CommitPlace {
     }
   }
 
+  func beginPublishing(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot {
+    try enter(until: deadline, true, onlyPublishing: true).0
+  }
+
   /// Excludes other writers of the session that we are in. Returns the newest version, and the session: nil, as its
   /// version has none, for a file that we do not write to.
   private func enter(
     until deadline: MonotonicTime,
-    _ staysOnThread: Bool
+    _ staysOnThread: Bool,
+    onlyPublishing: Bool = false
   ) throws(TransactionError) -> (Snapshot, Session?) {
     let session: Session
     do throws(OpenError) {
       // No session: a file that is not written to, as the caller finds out.
-      guard let joined = try participant.beginWriting() else { return (try participant.latest(), nil) }
+      guard let joined = try participant.beginWriting(onlyPublishing: onlyPublishing) else {
+        return (try participant.latest(), nil)
+      }
       session = joined
     } catch { throw TransactionError(error) }
     do throws(SessionError) {
@@ -66,9 +79,17 @@ final class SharedWriter: CommitPlace {
       throw TransactionError(error)
     }
     do throws(OpenError) { return (try participant.latest(), session) } catch {
+      let error = onlyPublishing ? abandonIfMoved(TransactionError(error)) : TransactionError(error)
       end()
-      throw TransactionError(error)
+      throw error
     }
+  }
+
+  /// Gives up commits that were to be published in a file that holds something else now; the error to throw.
+  private func abandonIfMoved(_ error: TransactionError) -> TransactionError {
+    if error.reason != .moved { return error }
+    allIsPublished()
+    return TransactionError(.moved, "\(error); what was committed last, and not on disk yet, is lost")
   }
 
   func activeVersions() throws(TransactionError) -> Int {
@@ -78,8 +99,7 @@ final class SharedWriter: CommitPlace {
 
   /// Rewrites the file while nobody else has it open.
   func rewrite() throws(CopyError) -> RealmCopy.Sizes? {
-    let configuration = participant.configuration
-    return try participant.whileAway { () throws(CopyError) in
+    try participant.whileAway { (configuration) throws(CopyError) in
       try RealmCopy.rewrite(configuration, key: configuration.encryptionKey)
     }
   }
@@ -95,10 +115,13 @@ final class SharedWriter: CommitPlace {
     let (turn, unpublished) = state.withLock { ($0.turn, $0.unpublished) }
     guard let turn, let storage = participant.storage else { throw TransactionError(.inUse, "no session") }
     let session = turn.session
+    try checkContent(base)
+    do throws(SessionError) { try session.lockFile.checkIsInPlace() } catch { throw TransactionError(error) }
     let reachable = try taking { () throws(SessionError) in try session.versions.purge() }
     // A header that shows something else than what we build on was left by a writer that died before it announced its
     // version. We are about to overwrite that version, so the header must lead back first.
     var header = try selected(storage)
+    try check(header.topRef, base, session)
     if header.topRef != base.top.ref, unpublished?.topRef != base.top.ref {
       try publish(Self.result(base), storage, replacing: header.slot)
       header.slot = 1 - header.slot
@@ -116,6 +139,24 @@ final class SharedWriter: CommitPlace {
       if durability == .grouped { $0.unpublished = result }
     }
     return result.version
+  }
+
+  /// Throws if `base` is not in the file at the path any more.
+  private func checkContent(_ base: Snapshot, mayBeElsewhere: Bool = false) throws(TransactionError) {
+    do throws(OpenError) { try participant.checkBeforeCommit(base, mayBeElsewhere: mayBeElsewhere) } catch {
+      throw TransactionError(error)
+    }
+  }
+
+  /// Throws if the header leads to what no writer of the session can have left: the file was overwritten, or a program
+  /// that uses another lock file committed to it.
+  private func check(_ topRef: Int, _ base: Snapshot, _ session: Session) throws(TransactionError) {
+    if topRef == base.top.ref { return }
+    // An older version, while a program has grouped commits.
+    if try taking({ () throws(SessionError) in try session.versions.contains(topRef: topRef) }) { return }
+    // Of a writer that died before it announced its version, and so counts as a participant still.
+    if session.participants > 1, participant.version(at: topRef) == base.version + 1 { return }
+    throw TransactionError(Participant.overwritten(participant.configuration.path))
   }
 
   /// Writes all but the header, while nobody can join.
@@ -162,8 +203,17 @@ final class SharedWriter: CommitPlace {
   }
 
   func publishNewest(_ newest: Snapshot) throws(TransactionError) {
-    guard hasUnpublished, let storage = participant.storage else { return }
-    let header = try selected(storage)
+    guard hasUnpublished, let storage = participant.storage, let session = state.withLock({ $0.turn?.session }) else {
+      return
+    }
+    let header: (slot: Int, topRef: Int)
+    do throws(TransactionError) {
+      try checkContent(newest, mayBeElsewhere: true)
+      header = try selected(storage)
+      try check(header.topRef, newest, session)
+    } catch {
+      throw abandonIfMoved(error)
+    }
     // Somebody else may have committed, and thereby published ours.
     if header.topRef == newest.top.ref { return allIsPublished() }
     try publish(Self.result(newest), storage, replacing: header.slot)

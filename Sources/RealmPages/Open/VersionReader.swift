@@ -13,6 +13,8 @@ protocol VersionReader: AnyObject, Sendable {
   func hasChanged(since snapshot: Snapshot) -> Bool
   /// Waits for a newer version; whether there is one.
   func waitForChange(since snapshot: Snapshot, until deadline: MonotonicTime) -> Bool
+  /// What became of the file.
+  var standing: Standing { get }
   /// What the system says of the file.
   func fileStatus() throws(OpenError) -> FileStatus
 }

@@ -1,36 +1,62 @@
 // Keeping other programs out. Source: docs/format/5-coordination.md 5.3, 5.4.
 
 import Glibc
+import Threads
 
-/// An exclusive lock on `FILE.lock`: nobody else can take part in the realm while it is held.
+/// An exclusive lock on `FILE.lock`: nobody else can take part in the realm while it is held. Where symbolic links lead
+/// to the file, the lock files of all their names are locked.
 final class ExclusiveLock: Sendable {
-  private let descriptor: Int32
+  private let files: [LockedFile]
+  private let claim: Claim?
 
   /// Takes the lock, making the lock file if there is none; refuses at once if anybody takes part.
   init(realmPath: String) throws(TransactionError) {
+    var files: [LockedFile] = []
+    for name in RealmLinks.names(of: realmPath) {
+      if let file = try LockedFile(realmPath: name, besides: files) { files.append(file) }
+    }
+    self.files = files
+    // A realm that is made only now has no other name.
+    guard let identity = files.first?.identity, let realm = try? FileHandle(path: realmPath) else {
+      claim = nil
+      return
+    }
+    claim = Claim(realm, lock: identity, until: .now)
+    if claim == nil { throw TransactionError(OpenError(underOtherName: realmPath)) }
+  }
+}
+
+/// A lock file with an exclusive lock.
+private final class LockedFile: Sendable {
+  let identity: LockFile.Identity
+  private let descriptor: Int32
+
+  /// Nil if it is one of `others`.
+  init?(realmPath: String, besides others: [LockedFile]) throws(TransactionError) {
     let path = realmPath + ".lock"
     let fd: Int32
     do throws(FileError) { fd = try Protection.openLock(path, besideRealm: realmPath) } catch {
       throw TransactionError(error)
     }
+    descriptor = fd
+    var status = stat()
+    guard fstat(fd, &status) == 0 else {
+      identity = LockFile.Identity(status)
+      throw TransactionError(FileError("fstat", path, errno))
+    }
+    identity = LockFile.Identity(status)
+    if others.contains(where: { $0.identity == LockFile.Identity(status) }) { return nil }
     guard flock(fd, LOCK_EX | LOCK_NB) == 0 else {
-      let code = errno
-      close(fd)
-      if code == EWOULDBLOCK {
+      if errno == EWOULDBLOCK {
         throw TransactionError(
           .inUse,
           "\(realmPath): another program has the realm open: close it, or read with --immutable"
         )
       }
-      throw TransactionError(FileError("flock", path, code))
+      throw TransactionError(FileError("flock", path, errno))
     }
     // Who is waiting for us would take what a dead session left for a running one.
-    if ftruncate(fd, 0) != 0 {
-      let code = errno
-      close(fd)
-      throw TransactionError(FileError("ftruncate", path, code))
-    }
-    descriptor = fd
+    if ftruncate(fd, 0) != 0 { throw TransactionError(FileError("ftruncate", path, errno)) }
   }
 
   /// Lets others in. The lock file stays, empty of meaning, as the format wants it.

@@ -78,6 +78,9 @@ struct Header: Hashable {
     Int(space.base.load(fromByteOffset: 23, as: UInt8.self) & 1)
   }
 
+  /// The top ref in the slot that counts. The header must be there.
+  static func selectedTopRef(of space: PageSpace) -> UInt64 { slot(selectedSlot(of: space), of: space).topRef }
+
   /// What a slot holds, whether it makes sense or not. The header must be there.
   static func slot(_ index: Int, of space: PageSpace) -> (topRef: UInt64, format: Int) {
     let ref = UInt64(littleEndian: space.base.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))

@@ -1,7 +1,7 @@
 // The root node of one version. Source: docs/format/1-storage.md S3.
 
 /// The decoded top array.
-struct TopArray: Sendable {
+struct TopArray: Sendable, Equatable {
   let ref: Int
   let namesRef: Int
   let tablesRef: Int

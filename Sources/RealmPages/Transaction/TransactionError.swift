@@ -25,6 +25,9 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
     case inUse
     /// Somebody else was writing for longer than we waited.
     case busy
+    /// The file is not at its path any more, or holds something else there: it was moved, replaced, removed or
+    /// overwritten. What was to be committed is not.
+    case moved
     /// The file has sync history, which only a sync client may write, or an older format.
     case readOnly
     /// The realm does not open, and why.

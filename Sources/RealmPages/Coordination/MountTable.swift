@@ -1,38 +1,43 @@
 // The mounts that this process sees, from /proc/self/mountinfo (proc(5)).
 
 /// One line of the mount table.
-struct MountEntry: Equatable {
-  let mountPoint: String
-  let type: String
-  let source: String
+package struct MountEntry: Equatable {
+  package let mountPoint: String
+  package let type: String
+  package let source: String
   /// `major:minor` in decimal, as the file system itself reports it.
-  let device: String
+  package let device: String
 
-  /// Whether it is a mount of this program.
-  var isOurs: Bool { type == "fuse.realmfs" }
+  /// Takes the fields of a line.
+  package init(mountPoint: String, type: String, source: String, device: String) {
+    (self.mountPoint, self.type, self.source, self.device) = (mountPoint, type, source, device)
+  }
+
+  /// Whether it is a mount of realmfs.
+  package var isOurs: Bool { type == "fuse.realmfs" }
 }
 
 /// The mount table.
-enum MountTable {
+package enum MountTable {
   /// All mounts, later ones over earlier ones.
   ///
   /// Empty without /proc.
-  static func entries() -> [MountEntry] { parse(System.text(ofFile: "/proc/self/mountinfo") ?? "") }
+  static func entries() -> [MountEntry] { parse(KernelText.of("/proc/self/mountinfo") ?? "") }
 
   /// The uppermost mount at exactly this real path.
-  static func entry(at path: String) -> MountEntry? { entries().last { $0.mountPoint == path } }
+  package static func entry(at path: String) -> MountEntry? { entries().last { $0.mountPoint == path } }
 
   /// The uppermost mount that a real path lies on.
   static func entry(containing path: String) -> MountEntry? {
     var best: MountEntry?
-    for entry in entries() where System.isPath(path, atOrBelow: entry.mountPoint) {
+    for entry in entries() where isPath(path, atOrBelow: entry.mountPoint) {
       if entry.mountPoint.utf8.count >= (best?.mountPoint.utf8.count ?? 0) { best = entry }
     }
     return best
   }
 
   /// Lines such as `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw`.
-  static func parse(_ text: String) -> [MountEntry] {
+  package static func parse(_ text: String) -> [MountEntry] {
     text.split(separator: "\n").compactMap { line in
       let fields = line.split(separator: " ")
       guard let dash = fields.firstIndex(of: "-"), dash >= 6, fields.count > dash + 2 else { return nil }
@@ -43,6 +48,11 @@ enum MountTable {
         device: String(fields[2])
       )
     }
+  }
+
+  /// Whether an absolute path is `directory` itself or lies below it.
+  package static func isPath(_ path: String, atOrBelow directory: String) -> Bool {
+    path == directory || path.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/")
   }
 
   /// White space and backslashes are written as three octal digits.
@@ -61,12 +71,5 @@ enum MountTable {
       }
     }
     return String(decoding: bytes, as: UTF8.self)
-  }
-}
-
-extension System {
-  /// Whether an absolute path is `directory` itself or lies below it.
-  static func isPath(_ path: String, atOrBelow directory: String) -> Bool {
-    path == directory || path.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/")
   }
 }

@@ -1,0 +1,85 @@
+// What became of the realm file while it is mounted: moved, removed, replaced, encrypted, unreadable. Each change is
+// reported once, in the log and in `.realm/errors`; whoever works in the tree may never look at the file itself.
+
+import RealmPages
+import Synchronization
+
+/// The last known condition of the realm file.
+final class RealmCondition: Sendable {
+  private struct State {
+    var standing: Standing?
+    /// Why the realm cannot be read; nil if it can.
+    var problem: String?
+  }
+
+  private let path: String
+  private let report: @Sendable (String) -> Void
+  private let state = Mutex(State())
+  /// The same as the state, for a look without a lock: the standing, or nothing while there is a problem.
+  private let quick = Atomic<Int>(-1)
+
+  /// Reports changes of the realm at `path`.
+  init(_ path: String, _ report: @escaping @Sendable (String) -> Void) {
+    (self.path, self.report) = (path, report)
+  }
+
+  /// Notes that the realm could be read.
+  @inline(__always)
+  func note(_ standing: Standing) {
+    if quick.load(ordering: .relaxed) != standing.packed { change(to: standing) }
+  }
+
+  private func change(to standing: Standing) {
+    let texts = state.withLock { state -> [String] in
+      defer { state = State(standing: standing) }
+      quick.store(standing.packed, ordering: .relaxed)
+      return Self.texts(from: state.standing, to: standing, hadProblem: state.problem != nil)
+    }
+    for text in texts { report("\(path): \(text)") }
+  }
+
+  /// Notes that the realm cannot be read.
+  func note(_ error: OpenError) {
+    let isNew = state.withLock { state in
+      defer { state.problem = error.description }
+      quick.store(-1, ordering: .relaxed)
+      return state.problem != error.description
+    }
+    if isNew { report("the realm cannot be shown: \(error)\(Self.advice(error.reason))") }
+  }
+
+  /// What changed, where the reason is not what it says when a file is opened for the first time.
+  private static func advice(_ reason: OpenError.Reason) -> String {
+    switch reason {
+    case .keyNeeded: "; it was replaced since it was mounted: mount it again with its key, or put the former file back"
+    case .wrongKey: "; its key changed since it was mounted: mount it again with that, or put the former file back"
+    default: ""
+    }
+  }
+
+  private static func texts(from former: Standing?, to standing: Standing, hadProblem: Bool) -> [String] {
+    var texts: [String] = []
+    let hasMoved = former.map { $0.place != standing.place } ?? (standing.place != .here)
+    switch standing.place {
+    case .gone where hasMoved:
+      texts.append("the realm was moved or removed; what it held is shown, and changes are refused until it is back")
+    case .shared where hasMoved:
+      texts.append(
+        "the realm was moved, replaced or removed while programs have it open; what they have is shown, and changes are "
+          + "refused until they close it"
+      )
+    case .otherName where hasMoved:
+      texts.append("the realm is in use under another name (a link, or the name that it had before); changes must wait")
+    default: break
+    }
+    guard let former else { return texts }
+    if former.file != standing.file {
+      texts.append("another file is there now; it is shown from now on")
+    } else if hadProblem || hasMoved && standing.place == .here {
+      texts.append("the realm is as before")
+    }
+    if former.isEncrypted && !standing.isEncrypted { texts.append("it is not encrypted any more; the key is not used") }
+    if !former.isEncrypted && standing.isEncrypted { texts.append("it is encrypted again, with our key") }
+    return texts
+  }
+}

@@ -1,0 +1,86 @@
+// The names by which a realm can be opened when some of them are symbolic links. Realm's engine puts the lock file beside
+// the name that it is given and resolves no link, so each name is a session that knows nothing of the others. We use the
+// lock file that is in use, and where none is, that of the name that we were given, as the engine would.
+
+import Glibc
+
+/// The chain of symbolic links that leads to a realm file.
+package enum RealmLinks {
+  /// The kernel follows as many.
+  private static let longestChain = 40
+
+  /// `path`, and if that is a symbolic link, where it leads, up to the file itself.
+  package static func names(of path: String) -> [String] {
+    var names = [path]
+    while names.count <= longestChain, let target = target(of: names[names.count - 1]) { names.append(target) }
+    return names
+  }
+
+  /// Where a symbolic link leads; nil if there is none.
+  private static func target(of path: String) -> String? {
+    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = buffer.withUnsafeMutableBufferPointer { bytes in
+      bytes.withMemoryRebound(to: CChar.self) { $0.baseAddress.map { readlink(path, $0, Int(PATH_MAX)) } ?? 0 }
+    }
+    if count <= 0 { return nil }
+    let target = String(decoding: buffer.prefix(count), as: UTF8.self)
+    if target.hasPrefix("/") { return target }
+    let folder = FileHandle.folder(of: path)
+    return folder == "/" ? "/" + target : folder + "/" + target
+  }
+
+  /// The real path, every symbolic link resolved; nil if it does not exist or cannot be reached.
+  package static func real(_ path: String) -> String? {
+    guard let name = realpath(path, nil) else { return nil }
+    defer { free(name) }
+    return String(cString: name)
+  }
+
+  /// Where the file itself is that is to be replaced; `path` where there is none yet.
+  static func file(_ path: String) -> String {
+    let names = names(of: path)
+    return names.count == 1 ? path : real(path) ?? path
+  }
+
+  /// The name beside which the lock file is that coordinates the realm at `path`. Throws if programs use two.
+  static func lockedName(of path: String) throws(OpenError) -> String {
+    let names = names(of: path)
+    if names.count == 1 { return path }
+    let inUse = distinct(names).filter { !LockHolders.ofLock($0 + ".lock").isEmpty }
+    if inUse.count > 1 { throw inTwoSessions(path, inUse[0], inUse[1]) }
+    return inUse.first ?? path
+  }
+
+  /// Throws if programs have the realm at `path` open by a name other than `name`, whose lock file is ours.
+  static func checkNoOther(of path: String, than name: String) throws(OpenError) {
+    let names = names(of: path)
+    if names.count == 1 { return }
+    let own = identity(name + ".lock")
+    for other in names {
+      guard let lock = identity(other + ".lock"), lock != own else { continue }
+      if !LockHolders.ofLock(other + ".lock").isEmpty { throw inTwoSessions(path, name, other) }
+    }
+  }
+
+  /// Names with lock files of their own.
+  private static func distinct(_ names: [String]) -> [String] {
+    var known: [LockFile.Identity] = []
+    return names.filter { name in
+      guard let lock = identity(name + ".lock"), !known.contains(lock) else { return false }
+      known.append(lock)
+      return true
+    }
+  }
+
+  private static func identity(_ path: String) -> LockFile.Identity? {
+    var status = stat()
+    return lstat(path, &status) == 0 ? LockFile.Identity(status) : nil
+  }
+
+  private static func inTwoSessions(_ path: String, _ first: String, _ second: String) -> OpenError {
+    OpenError(
+      .inUse,
+      "\(path): open by two names, \(first) and \(second), whose programs do not know of each other: close those of one"
+    )
+  }
+}

@@ -1,0 +1,453 @@
+// A realm whose file is moved, replaced, removed, overwritten, encrypted or opened by a second name while it is open:
+// what is read then, that nothing is written where it does not belong, and that nothing that was committed is lost.
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Moved files")
+struct MovedFileTests {
+  private func makeCounter(_ path: String, _ start: Int64 = 0, key: EncryptionKey? = nil) throws {
+    let writer = try RealmWriter(Configuration(path: path, encryptionKey: key), create: true)
+    let transaction = try writer.begin()
+    let table = try transaction.addTable("class_Counter")
+    let column = try transaction.addColumn(table, ColumnSpec("value", .int))
+    try transaction.set(table, transaction.create(table), column, .int(start))
+    _ = try transaction.commit()
+  }
+
+  /// Counts in a transaction, during which `meanwhile` happens.
+  private func count(
+    _ writer: RealmWriter,
+    _ durability: Durability = .full,
+    meanwhile: () throws -> Void = {}
+  ) throws {
+    let transaction = try writer.begin()
+    let table = try #require(try transaction.tableKey(named: "class_Counter"))
+    let column = try transaction.columns(of: table)[0].key
+    guard case .int(let value) = try transaction.value(table, ObjKey(0), column) else { return }
+    try transaction.set(table, ObjKey(0), column, .int(value + 1))
+    try meanwhile()
+    _ = try transaction.commit(durability)
+  }
+
+  private func value(_ realm: Realm) throws -> Int64 {
+    let snapshot = try realm.latest()
+    let cursor = ObjectCursor(try #require(try snapshot.table(named: "class_Counter")))
+    guard try cursor.next(), case .int(let value) = try cursor.value(0) else { return -1 }
+    return value
+  }
+
+  /// What an opener finds that knows nothing of this process, in a file that must be sound.
+  private func stored(_ path: String, key: EncryptionKey? = nil) throws -> Int64 {
+    let realm = try Realm(Configuration(path: path, encryptionKey: key, mode: .immutable))
+    #expect(try Verifier(realm.latest()).problems(limit: 3) == [])
+    return try value(realm)
+  }
+
+  private func expectMoved(_ body: () throws -> Void, _ place: SourceLocation = #_sourceLocation) {
+    do {
+      try body()
+      Issue.record("written", sourceLocation: place)
+    } catch { #expect((error as? TransactionError)?.reason == .moved, "\(error)", sourceLocation: place) }
+  }
+
+  private func bytes(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
+
+  private func waitUntil(_ condition: () throws -> Bool) rethrows -> Bool {
+    let deadline = Date(timeIntervalSinceNow: 20)
+    while try !condition() {
+      if Date() > deadline { return false }
+      usleep(20_000)
+    }
+    return true
+  }
+
+  static let modes: [Configuration.Mode] = [.shared, .exclusive]
+
+  @Test(
+    "what was moved away is shown on, not written to, and is as before when it is back",
+    arguments: modes,
+    [false, true]
+  )
+  func movedAway(mode: Configuration.Mode, isEncrypted: Bool) throws {
+    try withTemporaryPath { path in
+      let key = isEncrypted ? try Fixture.key() : nil
+      try makeCounter(path, key: key)
+      let writer = try RealmWriter(Configuration(path: path, encryptionKey: key, mode: mode))
+      try count(writer)
+      #expect(rename(path, path + ".new") == 0)
+      let before = try bytes(path + ".new")
+      #expect(try value(writer.realm) == 1)
+      expectMoved { try count(writer) }
+      #expect(try bytes(path + ".new") == before)
+      if mode == .shared { #expect(writer.realm.standing.place == .gone) }
+      #expect(rename(path + ".new", path) == 0)
+      try count(writer)
+      #expect(try value(writer.realm) == 2 && stored(path, key: key) == 2)
+      #expect(writer.realm.standing.place == .here)
+    }
+  }
+
+  @Test("a commit goes nowhere when the file is moved, replaced or removed during its transaction", arguments: modes)
+  func duringTransaction(mode: Configuration.Mode) throws {
+    try withTemporaryPath { path in
+      let other = path + ".other", aside = path + ".aside"
+      try makeCounter(path)
+      try makeCounter(other, 70)
+      let writer = try RealmWriter(Configuration(path: path, mode: mode))
+      let before = try bytes(path), otherBytes = try bytes(other)
+      expectMoved { try count(writer) { #expect(rename(path, aside) == 0) } }
+      #expect(try bytes(aside).prefix(before.count) == before)
+      #expect(rename(aside, path) == 0)
+      expectMoved {
+        try count(writer) {
+          #expect(link(path, aside) == 0)
+          #expect(rename(other, path) == 0)
+        }
+      }
+      #expect(try bytes(path) == otherBytes && stored(aside) == 0)
+      if mode == .exclusive { return }
+      try count(writer)
+      #expect(try value(writer.realm) == 71 && stored(path) == 71)
+      expectMoved { try count(writer) { #expect(unlink(path) == 0) } }
+      #expect(try value(writer.realm) == 71)
+      #expect(access(path, F_OK) != 0)
+    }
+  }
+
+  @Test("the name that a file has now can be opened and written to while the former one is still shown")
+  func bothNames() throws {
+    try withTemporaryPath { path in
+      try makeCounter(path)
+      let first = try RealmWriter(Configuration(path: path))
+      try count(first)
+      #expect(rename(path, path + ".new") == 0)
+      let second = try RealmWriter(Configuration(path: path + ".new"))
+      try count(second)
+      #expect(try value(first.realm) == 2)
+      expectMoved { try count(first) }
+      #expect(try stored(path + ".new") == 2)
+      #expect(rename(path + ".new", path) == 0)
+      // The second is in the session of a name that does not exist any more, and leaves it soon.
+      #expect(try waitUntil { try value(first.realm) == 2 && first.realm.standing.place == .here })
+      try count(first)
+      #expect(try stored(path) == 3)
+      expectMoved { try count(second) }
+    }
+  }
+
+  @Test("writers that use two names of one file take turns or are refused, and lose nothing")
+  func hardLinks() throws {
+    try withTemporaryPath { path in
+      try makeCounter(path)
+      #expect(link(path, path + ".2") == 0)
+      let done = NSLock()
+      nonisolated(unsafe) var counted: Int64 = 0
+      let group = DispatchGroup()
+      for name in [path, path + ".2", path, path + ".2"] {
+        DispatchQueue.global().async(group: group) {
+          for _ in 0..<10 {
+            do {
+              let writer = try RealmWriter(Configuration(path: name))
+              try count(writer)
+              done.withLock { counted += 1 }
+            } catch { #expect((error as? TransactionError)?.reason == .inUse, "\(error)") }
+          }
+        }
+      }
+      group.wait()
+      #expect(try counted > 0 && stored(path) == counted)
+    }
+  }
+
+  @Test("a reader by another name sees commits, and writes when the other has left")
+  func otherName() throws {
+    try withTemporaryPath { path in
+      try makeCounter(path)
+      #expect(link(path, path + ".2") == 0)
+      var first: RealmWriter? = try RealmWriter(Configuration(path: path))
+      let reader = try Realm(Configuration(path: path + ".2"))
+      #expect(try value(reader) == 0 && reader.standing.place == .otherName)
+      try first.map { try count($0) }
+      #expect(try value(reader) == 1)
+      first = nil
+      #expect(try waitUntil { try value(reader) == 1 && reader.standing.place == .here })
+    }
+  }
+
+  @Test("who makes a new lock file in place of one that was removed does not get in")
+  func removedLockFile() throws {
+    try withTemporaryPath { path in
+      try makeCounter(path)
+      let first = try RealmWriter(Configuration(path: path))
+      try count(first)
+      #expect(unlink(path + ".lock") == 0)
+      #expect(try Realm(Configuration(path: path)).standing.place == .here)
+      let second = try Realm(Configuration(path: path))
+      #expect(try value(second) == 1 && second.standing.place == .otherName)
+      do {
+        try count(first)
+        Issue.record("written without a lock file")
+      } catch { #expect((error as? TransactionError)?.reason == .inUse, "\(error)") }
+      #expect(try stored(path) == 1)
+    }
+  }
+
+  @Test(
+    "a file that is overwritten in its place is shown, and what was to be built on the former one is refused",
+    arguments: modes
+  )
+  func overwritten(mode: Configuration.Mode) throws {
+    try withTemporaryPath { path in
+      let other = path + ".other"
+      try makeCounter(path)
+      try makeCounter(other, 70)
+      for _ in 0..<3 { try count(RealmWriter(Configuration(path: other))) }
+      let writer = try RealmWriter(Configuration(path: path, mode: mode))
+      try count(writer)
+      let new = try bytes(other)
+      func overwrite() throws {
+        let handle = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try handle.truncate(atOffset: 0)
+        try handle.write(contentsOf: new)
+        try handle.close()
+      }
+      expectMoved { try count(writer, meanwhile: overwrite) }
+      #expect(try bytes(path) == new)
+      #expect(try value(writer.realm) == 73)
+      try count(writer)
+      #expect(try value(writer.realm) == 74 && stored(path) == 74)
+      try overwrite()
+      #expect(try value(writer.realm) == 73)
+      try count(writer)
+      #expect(try stored(path) == 74)
+    }
+  }
+
+  @Test("an older copy of the same realm that is written over it is not taken for it")
+  func overwrittenByOlderCopy() throws {
+    try withTemporaryPath { path in
+      try makeCounter(path)
+      let writer = try RealmWriter(Configuration(path: path))
+      try count(writer)
+      let old = try bytes(path)
+      for _ in 0..<5 { try count(writer) }
+      let handle = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: path))
+      expectMoved {
+        try count(writer) {
+          try handle.truncate(atOffset: 0)
+          try handle.write(contentsOf: old)
+        }
+      }
+      #expect(try bytes(path) == old)
+      #expect(try value(writer.realm) == 1)
+      try count(writer)
+      #expect(try stored(path) == 2)
+    }
+  }
+
+  @Test("an empty realm that is overwritten is not taken for the new one's past")
+  func overwrittenEmpty() throws {
+    try withTemporaryPath { path in
+      let other = path + ".other"
+      try makeCounter(other, 5)
+      let new = try bytes(other)
+      let writer = try RealmWriter(Configuration(path: path), create: true)
+      let transaction = try writer.begin()
+      _ = try transaction.addTable("class_Lost")
+      let handle = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: path))
+      try handle.truncate(atOffset: 0)
+      try handle.write(contentsOf: new)
+      do throws(TransactionError) {
+        _ = try transaction.commit()
+        Issue.record("written")
+      } catch { #expect(error.reason == .moved) }
+      #expect(try bytes(path) == new)
+      try count(writer)
+      #expect(try stored(path) == 6)
+    }
+  }
+
+  @Test(
+    "grouped commits reach the file that they were made in, wherever it is",
+    arguments: ["moved", "replaced", "removed"]
+  )
+  func grouped(operation: String) throws {
+    try withTemporaryPath { path in
+      let other = path + ".other", aside = path + ".aside"
+      try makeCounter(path)
+      try makeCounter(other, 70)
+      let writer = try RealmWriter(Configuration(path: path))
+      for _ in 0..<3 { try count(writer, .grouped) }
+      switch operation {
+      case "moved": #expect(rename(path, aside) == 0)
+      case "replaced": #expect(link(path, aside) == 0 && rename(other, path) == 0)
+      default: #expect(link(path, aside) == 0 && unlink(path) == 0)
+      }
+      #expect(try value(writer.realm) == 3)
+      if operation == "replaced" {
+        // What is begun now is about the new file.
+        try count(writer)
+        #expect(try value(writer.realm) == 71 && stored(path) == 71)
+      } else {
+        expectMoved { try count(writer) }
+      }
+      try writer.sync()
+      #expect(try stored(aside) == 3)
+    }
+  }
+
+  @Test("grouped commits to a file that was overwritten are reported as lost, and it is not touched")
+  func groupedAndOverwritten() throws {
+    try withTemporaryPath { path in
+      let other = path + ".other"
+      try makeCounter(path)
+      try makeCounter(other, 70)
+      let writer = try RealmWriter(Configuration(path: path))
+      for _ in 0..<3 { try count(writer, .grouped) }
+      let new = try bytes(other)
+      let handle = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: path))
+      try handle.truncate(atOffset: 0)
+      try handle.write(contentsOf: new)
+      expectMoved { try writer.sync() }
+      #expect(try bytes(path) == new)
+      try count(writer)
+      #expect(try stored(path) == 71)
+    }
+  }
+
+  @Test("a realm that others have open is shown on when it is replaced, until they are gone")
+  func replacedWhileShared() throws {
+    try withTemporaryPath { path in
+      let other = path + ".other"
+      try makeCounter(path)
+      try makeCounter(other, 70)
+      let first = try RealmWriter(Configuration(path: path))
+      var second: RealmWriter? = try RealmWriter(Configuration(path: path))
+      try count(first)
+      let new = try bytes(other)
+      #expect(rename(other, path) == 0)
+      #expect(try value(first.realm) == 1 && first.realm.standing.place == .shared)
+      expectMoved { try count(first) }
+      #expect(throws: OpenError.self) { try Realm(Configuration(path: path)).latest() }
+      #expect(try bytes(path) == new)
+      second = nil
+      _ = second
+      #expect(try waitUntil { try value(first.realm) == 70 })
+      try count(first)
+      #expect(try stored(path) == 71)
+    }
+  }
+
+  @Test("a realm is followed when it is compacted or decrypted, and says which key is missing when it is encrypted")
+  func otherKeys() throws {
+    try withTemporaryPath { path in
+      let key = try Fixture.key(), second = try #require(EncryptionKey([UInt8](repeating: 7, count: 64)))
+      try makeCounter(path)
+      var configuration = Configuration(path: path)
+      configuration.idleTime = .milliseconds(100)
+      var keyed = configuration
+      keyed.encryptionKey = key
+      let plain = try RealmWriter(configuration)
+      func rewrite(_ configuration: Configuration, _ key: EncryptionKey?) {
+        #expect(waitUntil { (try? RealmCopy.rewrite(configuration, key: key)) != nil })
+      }
+      rewrite(configuration, nil)
+      try count(plain)
+      #expect(try value(plain.realm) == 1)
+      rewrite(configuration, key)
+      do {
+        _ = try plain.realm.latest()
+        Issue.record("an encrypted file was read without its key")
+      } catch { #expect((error as? OpenError)?.reason == .keyNeeded) }
+      let encrypted = try RealmWriter(keyed)
+      try count(encrypted)
+      #expect(try value(encrypted.realm) == 2 && encrypted.realm.standing.isEncrypted)
+      rewrite(keyed, second)
+      do {
+        _ = try encrypted.realm.latest()
+        Issue.record("a file with another key was read")
+      } catch { #expect((error as? OpenError)?.reason == .wrongKey) }
+      var other = keyed
+      other.encryptionKey = second
+      rewrite(other, nil)
+      for writer in [encrypted, plain] {
+        try count(writer)
+        #expect(!writer.realm.standing.isEncrypted)
+      }
+      #expect(try value(encrypted.realm) == 4 && stored(path) == 4)
+      rewrite(configuration, key)
+      try count(encrypted)
+      #expect(try value(encrypted.realm) == 5 && encrypted.realm.standing.isEncrypted && stored(path, key: key) == 5)
+    }
+  }
+
+  @Test(
+    "a commit by a program with another lock file that we cannot know is seen, and built upon",
+    arguments: [false, true]
+  )
+  func foreignCommit(isEncrypted: Bool) throws {
+    try withTemporaryPath { path in
+      let key = isEncrypted ? try Fixture.key() : nil, copy = path + ".copy"
+      try makeCounter(path, key: key)
+      let writer = try RealmWriter(Configuration(path: path, encryptionKey: key))
+      for round in 0..<4 {
+        let before = Int64(2 * round)
+        #expect(try value(writer.realm) == before)
+        // What a program with Realm's engine writes that has the file open by another name: the next version.
+        try bytes(path).write(to: URL(fileURLWithPath: copy))
+        try count(RealmWriter(Configuration(path: copy, encryptionKey: key)))
+        let handle = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try handle.write(contentsOf: bytes(copy))
+        try handle.close()
+        if round % 2 == 0 { #expect(try value(writer.realm) == before + 1) }
+        try count(writer)
+        #expect(try stored(path, key: key) == before + 2)
+        #expect(writer.realm.standing.file == 0)
+      }
+      // One that comes during a transaction of ours.
+      try bytes(path).write(to: URL(fileURLWithPath: copy))
+      try count(RealmWriter(Configuration(path: copy, encryptionKey: key)))
+      let handle = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: path))
+      expectMoved { try count(writer) { try handle.write(contentsOf: bytes(copy)) } }
+      #expect(try value(writer.realm) == 9 && stored(path, key: key) == 9)
+    }
+  }
+
+  @Test("a symbolic link is locked by its own name, as Realm's engine does, or by the one that is in use")
+  func symbolicLinks() throws {
+    try withTemporaryPath { path in
+      let name = path + ".link"
+      try makeCounter(path)
+      #expect(unlink(path + ".lock") == 0 && symlink(path, name) == 0)
+      do {
+        let writer = try RealmWriter(Configuration(path: name))
+        try count(writer)
+        #expect(access(name + ".lock", F_OK) == 0 && access(path + ".lock", F_OK) != 0)
+      }
+      #expect(waitUntil { LockHolders.ofLock(name + ".lock").isEmpty })
+      let direct = try RealmWriter(Configuration(path: path))
+      try count(direct)
+      let linked = try RealmWriter(Configuration(path: name))
+      for _ in 0..<5 {
+        try count(direct)
+        try count(linked)
+      }
+      #expect(try value(direct.realm) == 12 && value(linked.realm) == 12 && direct.realm.standing.place == .here)
+      // A program of another kind takes part beside the link.
+      let descriptor = open(name + ".lock", O_RDWR)
+      defer { close(descriptor) }
+      #expect(flock(descriptor, LOCK_SH) == 0)
+      do {
+        try count(linked)
+        Issue.record("written while programs use two lock files")
+      } catch { #expect((error as? TransactionError)?.reason == .inUse, "\(error)") }
+      #expect(throws: TransactionError.self) { try RealmWriter(Configuration(path: name)) }
+      #expect(throws: CopyError.self) { try RealmCopy.rewrite(Configuration(path: name), key: nil) }
+      #expect(try stored(path) == 12)
+    }
+  }
+}
