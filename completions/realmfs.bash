@@ -26,7 +26,7 @@ _realmfs() {
     info:--key-command) :; return ;;
     info:--key-env) :; return ;;
     schema:--class) :; return ;;
-    schema:--format) COMPREPLY=($(compgen -W "json swift kotlin csharp typescript" -- "$cur")); return ;;
+    schema:--format) COMPREPLY=($(compgen -W "json swift kotlin csharp typescript dot mermaid svg" -- "$cur")); return ;;
     schema:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     schema:--key-fd) :; return ;;
     schema:--key-command) :; return ;;
@@ -142,7 +142,7 @@ _realmfs() {
   case $command:$cur in
     mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread -v --verbose -h --help" -- "$cur")); return ;;
     umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
-    info:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    info:-*) COMPREPLY=($(compgen -W "--long --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     schema:-*) COMPREPLY=($(compgen -W "--class --format --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     cat:-*) COMPREPLY=($(compgen -W "-o --options --format --columns --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     export:-*) COMPREPLY=($(compgen -W "--class --format --where --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;

@@ -3,7 +3,7 @@ complete -c realmfs -f
 complete -c realmfs -n __fish_use_subcommand -a mount -d 'show a Realm file as a directory tree'
 complete -c realmfs -n __fish_use_subcommand -a umount -d 'end a mount'
 complete -c realmfs -n __fish_use_subcommand -a info -d 'say what a file is, how large, which classes it has and who uses it'
-complete -c realmfs -n __fish_use_subcommand -a schema -d 'print the schema as JSON, or as source of model classes'
+complete -c realmfs -n __fish_use_subcommand -a schema -d 'print the schema as JSON, as source of model classes or as a drawing'
 complete -c realmfs -n __fish_use_subcommand -a cat -d 'print objects as JSON, without a mount'
 complete -c realmfs -n __fish_use_subcommand -a export -d 'write objects as JSON Lines, a tree of JSON files, CSV or a SQLite database'
 complete -c realmfs -n __fish_use_subcommand -a import -d 'make and change objects from JSON Lines, JSON or CSV'
@@ -54,6 +54,7 @@ complete -c realmfs -n '__fish_seen_subcommand_from umount' -xa '(__fish_complet
 complete -c realmfs -n '__fish_seen_subcommand_from umount' -s l -l lazy -d 'detach now, even if busy; the last user ends the mount'
 complete -c realmfs -n '__fish_seen_subcommand_from umount' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from info' -F
+complete -c realmfs -n '__fish_seen_subcommand_from info' -l long -d 'also the size and the properties of each class, which reads all of it'
 complete -c realmfs -n '__fish_seen_subcommand_from info' -l key-file -rF -d 'read the encryption key from this file'
 complete -c realmfs -n '__fish_seen_subcommand_from info' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__fish_seen_subcommand_from info' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
@@ -63,7 +64,7 @@ complete -c realmfs -n '__fish_seen_subcommand_from info' -s v -l verbose -d 'sa
 complete -c realmfs -n '__fish_seen_subcommand_from info' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from schema' -F
 complete -c realmfs -n '__fish_seen_subcommand_from schema' -l class -x -d 'only these classes; for import the class of records that do not tell theirs'
-complete -c realmfs -n '__fish_seen_subcommand_from schema' -l format -xa 'json swift kotlin csharp typescript' -d 'json (default), swift, kotlin, csharp or typescript'
+complete -c realmfs -n '__fish_seen_subcommand_from schema' -l format -xa 'json swift kotlin csharp typescript dot mermaid svg' -d 'json (default), swift, kotlin, csharp, typescript, dot, mermaid or svg'
 complete -c realmfs -n '__fish_seen_subcommand_from schema' -l key-file -rF -d 'read the encryption key from this file'
 complete -c realmfs -n '__fish_seen_subcommand_from schema' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__fish_seen_subcommand_from schema' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'

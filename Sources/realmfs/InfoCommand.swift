@@ -10,7 +10,9 @@ enum InfoCommand {
     let output = StandardOutput()
     do throws(CommandFailure) {
       let source = try RealmSource(arguments)
-      let facts = try source.onNewest { (snapshot) throws(CommandFailure) in try RealmFacts(source, snapshot) }
+      let facts = try source.onNewest { (snapshot) throws(CommandFailure) in
+        try RealmFacts(source, snapshot, isLong: arguments.has(.long))
+      }
       if arguments.has(.json) { output.print(facts.json(holders).text) } else { output.table(facts.lines(holders)) }
     } catch {
       // Where the key cannot be had, the file is looked at without it.
@@ -42,8 +44,40 @@ private struct RealmFacts {
   private let freeBytes: Int
   private let schemaVersion: UInt64?
   private let classes: [Table]
+  /// With --long.
+  private let details: [ClassDetails]?
 
-  init(_ source: RealmSource, _ snapshot: Snapshot) throws(CommandFailure) {
+  /// What --long tells of a class.
+  private struct ClassDetails {
+    /// The bytes of all that is stored for the class; nil if it is damaged.
+    let bytes: Int?
+    let properties: [PropertyDescription]
+
+    init(_ table: Table, _ schema: SchemaDescription?, _ snapshot: Snapshot) {
+      // Damage costs the number; `check` says what it is.
+      bytes = try? snapshot.storedBytes(of: table.key)
+      properties = schema?[table.className ?? ""]?.properties ?? []
+    }
+
+    var json: [(String, JSONValue)] {
+      [
+        ("bytes", bytes.map { .number($0) } ?? .null),
+        (
+          "properties",
+          .array(
+            properties.map { property in
+              .object([
+                ("name", .string(property.name)), ("type", .string(property.typeText)),
+                ("index", property.index.map { .string($0 == .fullText ? "full-text" : "general") } ?? .null),
+              ])
+            }
+          )
+        ),
+      ]
+    }
+  }
+
+  init(_ source: RealmSource, _ snapshot: Snapshot, isLong: Bool) throws(CommandFailure) {
     path = source.path
     isEncrypted = source.realm.configuration.encryptionKey != nil
     self.snapshot = snapshot
@@ -55,6 +89,9 @@ private struct RealmFacts {
     } catch {
       throw CommandFailure(error, reading: source.path)
     }
+    // A damaged class has no description, and is told as damaged.
+    let schema = isLong ? try? SchemaDescription(snapshot) : nil
+    details = isLong ? classes.map { ClassDetails($0, schema, snapshot) } : nil
   }
 
   func lines(_ holders: [LockHolder]) -> [(String, String)] {
@@ -70,7 +107,16 @@ private struct RealmFacts {
       ("in use by", LockHolders.inWords(holders)),
       ("classes", classes.isEmpty ? "none" : "\(classes.count)"),
     ]
-    for table in classes { lines.append(("  \(table.className ?? "")", Self.inWords(table))) }
+    for (index, table) in classes.enumerated() {
+      let details = details?[index]
+      let size = details.map { $0.bytes.map { ", \($0) bytes" } ?? ", size unknown" } ?? ""
+      lines.append(("  \(table.className ?? "")", Self.inWords(table) + (table.damage == nil ? size : "")))
+      for property in details?.properties ?? [] {
+        let index = property.index.map { $0 == .fullText ? ", full-text index" : ", indexed" } ?? ""
+        let key = property.name == table.primaryKey?.name ? ", primary key" : index
+        lines.append(("    \(property.name)", property.typeText + key))
+      }
+    }
     return lines
   }
 
@@ -90,12 +136,14 @@ private struct RealmFacts {
       (
         "classes",
         .array(
-          classes.map { table in
-            .object([
-              ("name", .string(table.className ?? "")), ("kind", .string(table.kind.name)),
-              ("objects", table.damage == nil ? .number(table.objectCount) : .null),
-              ("primaryKey", table.primaryKey.map { .string($0.name) } ?? .null),
-            ])
+          classes.enumerated().map { index, table in
+            .object(
+              [
+                ("name", .string(table.className ?? "")), ("kind", .string(table.kind.name)),
+                ("objects", table.damage == nil ? .number(table.objectCount) : .null),
+                ("primaryKey", table.primaryKey.map { .string($0.name) } ?? .null),
+              ] + (details?[index].json ?? [])
+            )
           }
         )
       ),

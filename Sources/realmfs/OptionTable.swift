@@ -32,6 +32,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case seed
   case previous
   case dryRun = "dry-run"
+  case long
   case columns
   case groupBy = "group-by"
   case sum

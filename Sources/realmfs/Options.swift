@@ -75,17 +75,24 @@ enum Options {
         looks like, which root its header selects, which versions can still be read and what to do is printed all the \
         same.
         """
-      ]
+      ],
+      examples: ["realmfs info people.realm", "realmfs info --long people.realm"]
     ),
     CommandSpec(
       name: .schema,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
-      summary: "print the schema as JSON, or as source of model classes",
+      summary: "print the schema as JSON, as source of model classes or as a drawing",
       description: [
         """
         The form of JSON is the canonical object schema of Realm's JavaScript SDK, which 'realmfs create' reads. The \
-        others are model classes for the SDKs of that language.
+        others are model classes for the SDKs of that language, or with dot (graphviz), mermaid and svg a drawing of \
+        the classes and their links.
         """
+      ],
+      examples: [
+        "realmfs schema people.realm",
+        "realmfs schema --format svg people.realm > schema.svg",
+        "realmfs schema --format swift --class Person people.realm",
       ]
     ),
     CommandSpec(
@@ -540,8 +547,9 @@ enum Options {
       value: "FORM",
       on: [.schema],
       completion: .words(SchemaForm.allCases.map(\.rawValue)),
-      "json (default), swift, kotlin, csharp or typescript"
+      "json (default), swift, kotlin, csharp, typescript, dot, mermaid or svg"
     ),
+    OptionSpec(.long, on: [.info], "also the size and the properties of each class, which reads all of it"),
     OptionSpec(.previous, on: [.diff], "compare the version before the last commit with the newest one"),
     OptionSpec(.execute, value: "CMD", on: [.watch], "run CMD with /bin/sh after each new version"),
     OptionSpec(

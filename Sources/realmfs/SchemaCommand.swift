@@ -12,7 +12,8 @@ enum SchemaCommand {
     if form != .json {
       output.print(
         try source.onNewest { (snapshot) throws(CommandFailure) in
-          SchemaSource.text(try descriptions(classes, snapshot, source.path), form)
+          let descriptions = try descriptions(classes, snapshot, source.path)
+          return form.isDrawing ? SchemaDrawing.text(descriptions, form) : SchemaSource.text(descriptions, form)
         }
       )
       try output.flush()

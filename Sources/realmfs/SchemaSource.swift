@@ -5,7 +5,10 @@ import RealmPages
 
 /// The forms in which a schema is printed.
 enum SchemaForm: String, CaseIterable {
-  case json, swift, kotlin, csharp, typescript
+  case json, swift, kotlin, csharp, typescript, dot, mermaid, svg
+
+  /// Whether it shows classes and links instead of declaring them.
+  var isDrawing: Bool { self == .dot || self == .mermaid || self == .svg }
 }
 
 /// Writes model classes.
@@ -13,11 +16,11 @@ struct SchemaSource {
   private let form: SchemaForm
   private var text = ""
 
-  /// The classes in the language of `form`, which is not JSON.
+  /// The classes in the language of `form`, which is one of programs.
   static func text(_ classes: [ClassDescription], _ form: SchemaForm) -> String {
     var source = SchemaSource(form: form)
     switch form {
-    case .json: break
+    case .json, .dot, .mermaid, .svg: break
     case .swift: source.text = "import Foundation\nimport RealmSwift\n"
     case .kotlin:
       source.text =
@@ -39,7 +42,7 @@ struct SchemaSource {
 
   private mutating func add(_ description: ClassDescription) {
     switch form {
-    case .json: break
+    case .json, .dot, .mermaid, .svg: break
     case .swift: addSwift(description)
     case .kotlin: addKotlin(description)
     case .csharp: addCSharp(description)

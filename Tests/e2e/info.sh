@@ -61,3 +61,10 @@ if serve "$scratch/held.realm" "$point"; then
   check_status "also if it does not open any more" 7 "^in use by +process $server" "$realmfs" info held.realm
   stop_server "$point"
 fi
+
+check_status "--long has the size and the properties of each class" 0 'Person .*19 objects, primary key _id, [0-9]+ bytes' \
+  "$realmfs" info --long "$fixtures/people.realm"
+check_status "with types and indexes" 0 '^    name +string, indexed$' "$realmfs" info --long "$fixtures/people.realm"
+equal "as JSON too" '{"name":"name","type":"string","index":"general"}' \
+  "$("$realmfs" info --long --json "$fixtures/people.realm" | jq -c '.classes[] | select(.name == "Person").properties[] | select(.name == "name")')"
+equal "without it no more than before" "null" "$("$realmfs" info --json "$fixtures/people.realm" | jq '.classes[0].properties')"

@@ -27,7 +27,7 @@ equal "the JSON of TypeScript's schema is what create takes" "0" "$(
   "$realmfs" schema "$file" >"$scratch/s.json" && "$realmfs" create --schema "$scratch/s.json" "$scratch/x.realm"
   echo $?
 )"
-check_status "an unknown language" 2 'json, swift, kotlin, csharp, typescript' "$realmfs" schema --format cobol "$file"
+check_status "an unknown language" 2 'json, swift, kotlin, csharp, typescript, dot, mermaid, svg' "$realmfs" schema --format cobol "$file"
 if [ -z "${NO_SWIFTC:-}" ] && command -v swiftc >/dev/null; then
   for name in people name-limits all-types embedded; do
     "$realmfs" schema --format swift "$fixtures/$name.realm" >"$scratch/$name.swift"
@@ -36,3 +36,27 @@ if [ -z "${NO_SWIFTC:-}" ] && command -v swiftc >/dev/null; then
 else
   skip "swiftc is absent: the Swift source was not parsed"
 fi
+
+# drawings: a box for each class, an arrow for each property that links
+for item in "$fixtures"/*.realm; do
+  name=$(basename "$item" .realm) options=()
+  [[ $name != *encrypted* ]] || options=(--key-file "$key_file")
+  classes=$("$realmfs" schema "${options[@]}" "$item" | jq '.schema | length')
+  links=$("$realmfs" schema "${options[@]}" "$item" | jq '[.schema[].name] as $names | [.schema[].properties[] | select(.objectType as $t | $names | index($t))] | length')
+  for format in dot mermaid svg; do "$realmfs" schema "${options[@]}" --format $format "$item" >"$scratch/drawing.$format"; done
+  equal "$name: dot" "$classes $links" "$(grep -c 'label=<' "$scratch/drawing.dot") $(grep -c -- '->' "$scratch/drawing.dot")"
+  equal "$name: mermaid" "$classes $links" "$(grep -c '^  class ' "$scratch/drawing.mermaid") $(grep -cE '^  c[0-9]+ (-->|\*--)' "$scratch/drawing.mermaid")"
+  equal "$name: svg is XML with a box and an arrow for each" "$classes $links" "$(python3 - "$scratch/drawing.svg" <<'PYTHON'
+import sys, xml.etree.ElementTree as tree
+root = tree.parse(sys.argv[1]).getroot()
+space = "{http://www.w3.org/2000/svg}"
+boxes = [r for r in root.findall(space + "rect") if r.get("fill") == "#dde"]
+frames = [tuple(int(r.get(k)) for k in ("x", "y", "width", "height")) for r in root.findall(space + "rect") if r.get("fill") == "#f8f8ff"]
+for i, (x, y, w, h) in enumerate(frames):
+    for X, Y, W, H in frames[:i]:
+        assert x >= X + W or X >= x + w or y >= Y + H or Y >= y + h, "boxes overlap"
+print(len(boxes), len(root.findall(space + "path")))
+PYTHON
+)"
+  if command -v dot >/dev/null; then check "$name: graphviz draws it" dot -Tsvg -o /dev/null "$scratch/drawing.dot"; fi
+done
