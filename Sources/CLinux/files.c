@@ -80,3 +80,5 @@ int clinux_sync_file_system(int fd) {
   }
   return syncfs(fd);
 }
+
+int64_t clinux_seek(int fd, int64_t offset, bool in_data) { return lseek(fd, offset, in_data ? SEEK_DATA : SEEK_HOLE); }

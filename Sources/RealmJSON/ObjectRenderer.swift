@@ -34,6 +34,10 @@ public final class ObjectRenderer {
   }
 
   private let limits: Limits
+  /// What pays for collections and embedded objects.
+  private let effort: Effort
+  /// Whether it pays for all objects together.
+  private let isSweep: Bool
   private let typedForm: ValueForm
   private let mixedForm: ValueForm
   /// By table slot.
@@ -44,10 +48,17 @@ public final class ObjectRenderer {
     self.init(snapshot, style: style, limits: Limits(fileSize: snapshot.logicalSize))
   }
 
-  init(_ snapshot: Snapshot, style: JSONStyle, limits: Limits) {
+  /// A renderer for a walk that takes each object once, and pays for all of them with `effort`.
+  package convenience init(_ snapshot: Snapshot, style: JSONStyle = .plain, sweep effort: Effort) {
+    self.init(snapshot, style: style, limits: Limits(fileSize: snapshot.logicalSize), sweep: effort)
+  }
+
+  init(_ snapshot: Snapshot, style: JSONStyle, limits: Limits, sweep effort: Effort? = nil) {
     self.snapshot = snapshot
     self.style = style
     self.limits = limits
+    self.effort = effort ?? Effort(snapshot)
+    isSweep = effort != nil
     typedForm = style.typedForm
     mixedForm = style.mixedForm
   }
@@ -100,6 +111,7 @@ public final class ObjectRenderer {
     of cursor: ObjectCursor,
     into out: OutputBuffer
   ) throws(RenderError) {
+    if !isSweep { effort.renew() }
     let plan = plan(of: cursor.table), start = out.count
     var writer = JSONWriter(out, .compact, limit: start + limits.length)
     do throws(RenderError) {
@@ -117,11 +129,23 @@ public final class ObjectRenderer {
 
   /// Appends a value that was read by another way than a property. `isMixed` says that its own text must tell its type.
   public func render(_ value: ValueView, isMixed: Bool, into out: OutputBuffer) throws(RenderError) {
+    if !isSweep { effort.renew() }
     let start = out.count
     var writer = JSONWriter(out, .compact, limit: start + limits.length)
     do throws(RenderError) { try self.value(value, isMixed: isMixed, depth: 0, &writer) } catch {
       out.truncate(to: start)
       throw error
+    }
+  }
+
+  /// Pays for a collection whose elements the caller reads, as rendering it would.
+  package func enter(_ collection: ValueView) throws(RenderError) {
+    try effort.pay { (effort) throws(FormatError) in
+      switch collection {
+      case .list(let list), .set(let list): try effort.enter(list)
+      case .dictionary(let entries): try effort.enter(entries)
+      default: break
+      }
     }
   }
 
@@ -131,6 +155,7 @@ public final class ObjectRenderer {
     _ layout: JSONLayout,
     _ out: OutputBuffer
   ) throws(RenderError) {
+    if !isSweep { effort.renew() }
     let start = out.count
     var writer = JSONWriter(out, layout, limit: start + limits.length)
     do throws(RenderError) {
@@ -216,6 +241,7 @@ public final class ObjectRenderer {
     _ writer: inout JSONWriter
   ) throws(RenderError) {
     if depth > limits.depth { throw RenderError(.tooDeep) }
+    try effort.pay { (effort) throws(FormatError) in try effort.enter(list) }
     var list = list
     var isEmpty = true
     writer.beginArray()
@@ -229,6 +255,7 @@ public final class ObjectRenderer {
       }
       writer.next(isFirst: isEmpty)
       isEmpty = false
+      try effort.pay(for: element)
       try value(element, isMixed: isMixed, depth: depth, &writer)
     }
     writer.endArray(isEmpty: isEmpty)
@@ -250,6 +277,7 @@ public final class ObjectRenderer {
     _ writer: inout JSONWriter
   ) throws(RenderError) {
     if depth > limits.depth { throw RenderError(.tooDeep) }
+    try effort.pay { (effort) throws(FormatError) in try effort.enter(entries) }
     let shape = try shape(of: entries)
     if shape != .object { writer.beginWrapper("$dictionary") }
     if shape == .wrappedPairs {
@@ -285,7 +313,9 @@ public final class ObjectRenderer {
       writer.next(isFirst: index == 0)
       try writer.string(entries.readKey(index))
       writer.endName()
-      try value(entries.read(index), isMixed: isMixed, depth: depth, &writer)
+      let entry = try entries.read(index)
+      try effort.pay(for: entry)
+      try value(entry, isMixed: isMixed, depth: depth, &writer)
     }
     writer.endObject(isEmpty: entries.count == 0)
   }
@@ -304,7 +334,9 @@ public final class ObjectRenderer {
       writer.next(isFirst: true)
       try writer.string(entries.readKey(index))
       writer.next(isFirst: false)
-      try value(entries.read(index), isMixed: isMixed, depth: depth, &writer)
+      let entry = try entries.read(index)
+      try effort.pay(for: entry)
+      try value(entry, isMixed: isMixed, depth: depth, &writer)
       writer.endArray()
     }
     writer.endArray()
@@ -370,6 +402,8 @@ public final class ObjectRenderer {
     depth: Int,
     _ writer: inout JSONWriter
   ) throws(RenderError) {
+    // An embedded object takes at least the bits of the link to it and of the one back.
+    try effort.pay { (effort) throws(FormatError) in try effort.spend(1) }
     let cursor = target.takeEmbeddedCursor()
     defer { target.giveBackEmbeddedCursor() }
     guard try cursor.find(key) else {

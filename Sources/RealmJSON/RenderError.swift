@@ -74,6 +74,18 @@ extension ObjectCursor {
   }
 }
 
+extension Effort {
+  @inline(__always)
+  func pay(_ body: (Effort) throws(FormatError) -> Void) throws(RenderError) {
+    do { try body(self) } catch { throw RenderError(.damaged(error)) }
+  }
+
+  @inline(__always)
+  func pay(for element: ValueView) throws(RenderError) {
+    do { try enter(element: element) } catch { throw RenderError(.damaged(error)) }
+  }
+}
+
 extension ListView {
   @inline(__always)
   mutating func read(_ index: Int) throws(RenderError) -> ValueView {

@@ -80,6 +80,17 @@ public struct Exporter {
     let total: Int
     var done = 0
     var complaints = 0
+    /// What pays for all classes as they are in one version.
+    private var sweep: (snapshot: Snapshot, effort: Effort)?
+
+    init(total: Int) { self.total = total }
+
+    mutating func effort(for snapshot: Snapshot) -> Effort {
+      if let sweep, sweep.snapshot === snapshot { return sweep.effort }
+      let effort = Effort(snapshot)
+      sweep = (snapshot, effort)
+      return effort
+    }
   }
 
   /// Runs `body` on a version that stays the newest meanwhile.
@@ -162,8 +173,9 @@ public struct Exporter {
     after last: inout ObjKey,
     _ progress: inout Progress
   ) throws(TransferError) -> Bool {
-    let renderer = ObjectRenderer(snapshot, style: style)
-    let reader = RescuingCursor(table, after: last)
+    let effort = progress.effort(for: snapshot)
+    let renderer = ObjectRenderer(snapshot, style: style, sweep: effort)
+    let reader = RescuingCursor(table, after: last, effort)
     // Made from data that may have been overtaken; then so is what it says.
     let filter = Result { () throws(TransferError) -> Filter? in
       if let make = self.filter { try make(table, snapshot) } else { nil }

@@ -21,12 +21,14 @@ public enum Difference: Sendable {
 public final class RealmComparison {
   private struct Side {
     let snapshot: Snapshot
+    let effort: Effort
     let renderer: ObjectRenderer
     let text = OutputBuffer()
 
     init(_ snapshot: Snapshot) {
       self.snapshot = snapshot
-      renderer = ObjectRenderer(snapshot)
+      effort = Effort(snapshot)
+      renderer = ObjectRenderer(snapshot, sweep: effort)
     }
   }
 
@@ -54,6 +56,7 @@ public final class RealmComparison {
   /// Cost: both realms are read once, and O(log n) for each object. Of versions that share nodes and have the same
   /// schema, only objects are read that differ.
   public func run(_ body: (Difference) throws(TransferError) -> Void) throws(TransferError) {
+    for side in [old, new] { side.effort.renew() }
     let (oldSchema, newSchema) = (try schema(old), try schema(new))
     let names = oldSchema.classes.map(\.name) + newSchema.classes.map(\.name).filter { oldSchema[$0] == nil }
     if let missing = classes?.first(where: { !names.contains($0) }) {
@@ -154,7 +157,7 @@ public final class RealmComparison {
     let (before, after) = (try table(name, old), try table(name, new))
     let pair = before.flatMap { before in after.map { ClassPair(name, before, $0) } }
     if let before {
-      try forEachObject(of: before, difference) { (cursor) throws(TransferError) in
+      try forEachObject(of: before, old, difference) { (cursor) throws(TransferError) in
         if let pair, try pair.counterpart(of: cursor) != nil {
           try compare(cursor, pair, body)
         } else {
@@ -165,7 +168,7 @@ public final class RealmComparison {
     }
     if let after {
       let back = before.map { ClassPair(name, after, $0) }
-      try forEachObject(of: after, difference) { (cursor) throws(TransferError) in
+      try forEachObject(of: after, new, difference) { (cursor) throws(TransferError) in
         if let back, try back.counterpart(of: cursor) != nil { return }
         let (file, text) = try show(cursor, new)
         try body(.added(className: name, name: file, text: text))
@@ -176,6 +179,7 @@ public final class RealmComparison {
   /// Calls `body` with the objects of a table, or with those that differ.
   private func forEachObject(
     of table: Table,
+    _ side: Side,
     _ difference: VersionDifference?,
     _ body: (ObjectCursor) throws(TransferError) -> Void
   ) throws(TransferError) {
@@ -194,7 +198,7 @@ public final class RealmComparison {
       if case .success = next { return }
       // From the damaged place on, all objects are looked at.
     }
-    let reader = RescuingCursor(table, after: last)
+    let reader = RescuingCursor(table, after: last, side.effort)
     while reader.next(&complaints) {
       do throws(TransferError) { try body(reader.cursor) } catch .damaged(let text) { complaints.append(text) }
       for complaint in complaints { onComplaint(complaint) }

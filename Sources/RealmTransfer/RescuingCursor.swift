@@ -17,8 +17,10 @@ public final class RescuingCursor {
   private static let maximumComplaints = 1000
 
   /// A cursor before the first object behind `key`.
-  public init(_ table: Table, after key: ObjKey) {
-    cursor = ObjectCursor(table)
+  ///
+  /// A walk through many tables pays for all of them with one `effort`.
+  package init(_ table: Table, after key: ObjKey, _ effort: Effort? = nil) {
+    cursor = ObjectCursor(table, sweep: effort)
     last = key
     // Standing on no object, the cursor has to find its first one.
     isLost = key != .none

@@ -156,6 +156,7 @@ final class SQLiteSink: ExportSink {
       let value = try read { () throws(FormatError) in try cursor.value(index) }
       switch value {
       case .list(var list), .set(var list):
+        try renderer.sparing { () throws(RenderError) in try renderer.enter(value) }
         for position in 0..<list.count {
           let element = try read { () throws(FormatError) in try list.value(at: position) }
           // Links to objects that do not exist yet do not show.
@@ -164,6 +165,7 @@ final class SQLiteSink: ExportSink {
           try insert(element, index, cursor, child, renderer)
         }
       case .dictionary(var entries):
+        try renderer.sparing { () throws(RenderError) in try renderer.enter(value) }
         for position in 0..<entries.count {
           let name = try read { () throws(FormatError) in try entries.key(at: position) }
           child.bind(text: name, 2)

@@ -182,12 +182,15 @@ struct ObjectRows {
       } else {
         keys = nil
       }
-      reader = RescuingCursor(table, after: last)
+      let table = self.table, effort = Effort(snapshot)
+      reader = RescuingCursor(table, after: last, effort)
       keyCursor = ObjectCursor(table)
-      renderer = ObjectRenderer(snapshot, style: rows.style)
-      let table = self.table
       let chosen = rows.arguments.allValues(.columns).flatMap { $0.split(unescaped: ",") }
       showsObjects = chosen.isEmpty && !rows.format.wantsTexts
+      // Whole objects are taken once each. Columns can lead to the same values from many objects.
+      renderer =
+        showsObjects
+        ? ObjectRenderer(snapshot, style: rows.style, sweep: effort) : ObjectRenderer(snapshot, style: rows.style)
       columns =
         chosen.isEmpty
         ? Self.all(table)

@@ -87,8 +87,9 @@ enum ControlTexts {
     let free: Int
     do { free = try view.snapshot.freeBytes() } catch { throw .damaged("free list", error) }
     var classes: [(String, JSONValue)] = [], tables: [(String, JSONValue)] = []
+    let effort = Effort(view.snapshot)
     for directory in view.directories {
-      let facts = try statistics(of: directory, view, tree.statistics)
+      let facts = try statistics(of: directory, view, tree.statistics, effort)
       if let name = directory.table.className {
         classes.append((name, facts))
       } else {
@@ -108,10 +109,11 @@ enum ControlTexts {
   private static func statistics(
     of directory: TableDirectory,
     _ view: VersionView,
-    _ memory: StatisticsMemory
+    _ memory: StatisticsMemory,
+    _ effort: Effort
   ) throws(FileTreeError) -> JSONValue {
     if directory.table.damage != nil { return .object([("damaged", .bool(true))]) }
-    let bytes = try memory.bytes(of: directory, view.snapshot)
+    let bytes = try memory.bytes(of: directory, view.snapshot, effort)
     return .object([("objects", .number(directory.table.objectCount)), ("bytes", .number(bytes))])
   }
 
@@ -136,11 +138,15 @@ final class StatisticsMemory: Sendable {
   private let known = Mutex<[TableOrdinal: Known]>([:])
 
   /// The bytes of all nodes of a table. O(size of the table) unless it did not change since the last call.
-  func bytes(of directory: TableDirectory, _ snapshot: Snapshot) throws(FileTreeError) -> Int {
+  func bytes(
+    of directory: TableDirectory,
+    _ snapshot: Snapshot,
+    _ effort: Effort
+  ) throws(FileTreeError) -> Int {
     let version = directory.table.contentVersion
     if let known = known.withLock({ $0[directory.ordinal] }), known.contentVersion == version { return known.bytes }
     do {
-      let bytes = try snapshot.storedBytes(of: directory.table.key)
+      let bytes = try snapshot.storedBytes(of: directory.table.key, sweep: effort)
       known.withLock { $0[directory.ordinal] = Known(contentVersion: version, bytes: bytes) }
       return bytes
     } catch {

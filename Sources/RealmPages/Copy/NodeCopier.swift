@@ -10,6 +10,7 @@ struct NodeCopier {
   private let expected: Int
   /// Bytes of the file's own nodes that may still come; more than the file has room for is a circle.
   private var budget: Int
+  private let effort: Effort
   private var nextReport = 0
 
   /// A node whose children are being copied.
@@ -42,6 +43,7 @@ struct NodeCopier {
     self.expected = expected
     self.observer = observer
     budget = arena.limit
+    effort = Effort(arena)
   }
 
   /// Copies the tree at `ref`; where its root is in the new file. 0 stays 0.
@@ -80,7 +82,8 @@ struct NodeCopier {
   private mutating func enter(_ ref: Int) throws(CopyError) -> Int? {
     if output.position >= nextReport { try report() }
     let node = try node(ref, level: frames.count)
-    if node.hasRefs {
+    // Without bits all refs are 0, however many a damaged header counts.
+    if node.hasRefs && node.width > 0 {
       frames.append(Frame(flags: node.nodeFlags, start: elements.count, index: elements.count))
       for i in 0..<node.count { elements.append(PackedBits.signed(node.payload, node.width, i)) }
       return nil
@@ -99,6 +102,7 @@ struct NodeCopier {
     do throws(FormatError) {
       let node = try arena.node(ref)
       if ref < arena.limit { budget -= node.byteSize }
+      try effort.spend(Node.headerSize, at: ref)
       if budget < 0 { throw FormatError("nodes that are reached twice", ref: ref) }
       if node.hasRefs && node.scheme != .bits { throw FormatError("refs of an unknown width", ref: ref) }
       if level == Self.maximumDepth { throw FormatError("nodes nest too deeply", ref: ref) }

@@ -38,6 +38,9 @@ final class ObjectTransfer {
   }
 
   private var items: [Item] = []
+  /// What pays for the objects of one pass, and for all values.
+  private let walk: Effort
+  private let effort: Effort
   private var newKeys: [TableKey: TableKey] = [:]
   /// The embedded objects that the property at hand links to.
   private var claimed: Set<ObjKey> = []
@@ -50,9 +53,10 @@ final class ObjectTransfer {
   /// Objects whose key is not known get keys from here on.
   private static let firstFreshKey: Int64 = 0x6000_0000_0000_0000
 
-  /// `expected` is about the size of what will be read, for the observer.
+  /// The tables are read from `arena`; `expected` is about the size of what will be read, for the observer.
   init(
     _ sources: [any SourceTable],
+    of arena: Arena,
     path: String,
     into work: WorkRealm,
     toleratesLoss: Bool,
@@ -64,6 +68,7 @@ final class ObjectTransfer {
     self.expected = expected
     self.observer = observer
     self.toleratesLoss = toleratesLoss
+    (walk, effort) = (Effort(arena), Effort(arena))
     group = try work.begin()
     items = sources.map { Item(source: $0) }
   }
@@ -76,6 +81,7 @@ final class ObjectTransfer {
     try makeTables()
     try nextBatch()
     for i in items.indices { try copyObjects(i) }
+    walk.renew()
     for i in items.indices { try copyLinks(i) }
     for i in items.indices where items[i].source.kind == .embedded { try removeOrphans(i) }
     for i in items.indices { try finish(i) }
@@ -152,7 +158,7 @@ final class ObjectTransfer {
   ) throws(CopyError) {
     let source = items[item].source
     var fresh = Self.firstFreshKey
-    try source.forEachObject { (object) throws(CopyError) in
+    try source.forEachObject(walk) { (object) throws(CopyError) in
       if let key = object.key { return try body(object, key) }
       fresh += 1
       if counting { try lose(item, \.madeUpKeys, "\(source.name): objects whose keys cannot be read") }
@@ -246,8 +252,9 @@ final class ObjectTransfer {
     if isList,
       object.forEachElement(
         index,
+        effort,
         { view in
-          do throws(FormatError) { elements.append(try copy(view, depth: 1, note)) } catch { note(error) }
+          do throws(FormatError) { elements.append(try copy(element: view, depth: 1, note)) } catch { note(error) }
         },
         onDamage: note
       )
@@ -270,10 +277,11 @@ final class ObjectTransfer {
     var failures = 0
     switch view {
     case .list(var list), .set(var list):
+      try effort.enter(list)
       var values: [Value] = []
       for i in 0..<list.count where failures < Self.patience {
         do throws(FormatError) {
-          values.append(try copy(list.value(at: i), depth: depth + 1, note))
+          values.append(try copy(element: list.value(at: i), depth: depth + 1, note))
           failures = 0
         } catch {
           failures += 1
@@ -282,11 +290,12 @@ final class ObjectTransfer {
       }
       return .list(values)
     case .dictionary(var dictionary):
+      try effort.enter(dictionary)
       var entries: [Value.Entry] = []
       for i in 0..<dictionary.count where failures < Self.patience {
         do throws(FormatError) {
           let key = try dictionary.key(at: i).bytes
-          entries.append(Value.Entry(key: key, value: try copy(dictionary.value(at: i), depth: depth + 1, note)))
+          entries.append(Value.Entry(key: key, value: try copy(element: dictionary.value(at: i), depth: depth + 1, note)))
           failures = 0
         } catch {
           failures += 1
@@ -296,6 +305,15 @@ final class ObjectTransfer {
       return .dictionary(entries)
     default: return try Value(copying: view)
     }
+  }
+
+  private func copy(
+    element: ValueView,
+    depth: Int,
+    _ note: (FormatError) -> Void
+  ) throws(FormatError) -> Value {
+    try effort.enter(element: element)
+    return try copy(element, depth: depth, note)
   }
 
   /// Whether a property can hold a value; a null where none can be leaves the default.

@@ -70,6 +70,7 @@ public enum RealmRecovery {
     let expected = min(realm.size, root.logicalSize)
     let transfer = try ObjectTransfer(
       tables,
+      of: realm.arena(root.format),
       path: path,
       into: work,
       toleratesLoss: true,
@@ -103,12 +104,12 @@ public enum RealmRecovery {
   private static func best(of realm: RescuedRealm) -> RescuedRealm.Root? {
     var best: (root: RescuedRealm.Root, objects: Int)?
     for root in realm.roots {
-      let (tables, problems) = realm.tables(of: root)
+      let (tables, problems) = realm.tables(of: root), effort = Effort(realm.arena(root.format))
       var objects = 0, isWhole = problems.isEmpty && !tables.isEmpty
       for table in tables {
         var reached = 0
         // Nothing is thrown by what is called here.
-        try? table.forEachObject { _ in
+        try? table.forEachObject(effort) { _ in
           reached += 1
         } onDamage: { _ in
           isWhole = false

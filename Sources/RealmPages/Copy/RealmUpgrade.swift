@@ -87,6 +87,7 @@ public enum RealmUpgrade {
       }
       let transfer = try ObjectTransfer(
         tables,
+        of: old.arena,
         path: path,
         into: work,
         toleratesLoss: false,

@@ -20,6 +20,7 @@ final class RescuedRealm {
   /// What the file looks like from outside.
   let kind: FileKind
   private let space: PageSpace
+  private let dataRanges: [Range<Int>]
   /// The versions, best first.
   private(set) var roots: [Root] = []
   private let headerFormat: Int?
@@ -50,6 +51,7 @@ final class RescuedRealm {
     } else {
       space = try CopyError.onFiles { () throws(FileError) in try MappedFile(file, size: size) }
     }
+    dataRanges = space.dataRanges
     var format: Int?
     // A header that cannot be read tells nothing.
     if (try? space.require(0, Header.size)) != nil {
@@ -64,10 +66,10 @@ final class RescuedRealm {
   }
 
   /// The bytes of the file as nodes, read as `format`.
-  func arena(_ format: Int) -> Arena { Arena(space, limit: space.size, format: format) }
+  func arena(_ format: Int) -> Arena { Arena(space, limit: size, format: format) }
 
-  /// The number of bytes.
-  var size: Int { space.size }
+  /// The number of bytes, without a hole at the end.
+  var size: Int { dataRanges.last?.upperBound ?? 0 }
 
   // MARK: roots
 
@@ -97,11 +99,14 @@ final class RescuedRealm {
       if ref < UInt64(space.size) { add(Int(ref), nil, "the footer of a copy") }
     }
     let first = roots.count
-    var ref = Header.size
-    while ref <= space.size - Node.headerSize {
-      if looksLikeTop(ref) { add(ref, nil, "a search through the file") }
-      ref += Node.alignment
-      if ref & 0xFF_FFFF == 0 { space.dropPages() }
+    // No top array begins in a hole.
+    for range in dataRanges {
+      var ref = max(Header.size, range.lowerBound + (-range.lowerBound & (Node.alignment - 1)))
+      while ref <= min(range.upperBound, space.size - Node.headerSize) {
+        if looksLikeTop(ref) { add(ref, nil, "a search through the file") }
+        ref += Node.alignment
+        if ref & 0xFF_FFFF == 0 { space.dropPages() }
+      }
     }
     // The newest of those that only the search found.
     roots[first...].sort { $0.version > $1.version }
@@ -148,13 +153,17 @@ final class RescuedRealm {
       if names == nil { problems.append("the names of the classes cannot be read") }
       if root.format < 10 { return (legacyTables(arena, root, names, refs, &problems), problems) }
       var tables: [RescuedTable] = []
+      let effort = Effort(arena)
       for slot in 0..<min(refs.count, 0xFFFF) {
         // Likewise.
         let name = (try? names.flatMap { try StringLeaf.short($0, slot)?.string }) ?? ""
+        if effort.isSpent { break }
         do throws(FormatError) {
           let element = try refs.int(slot)
           if element & 1 != 0 || element == 0 { continue }
-          tables.append(try RescuedTable(arena, name: name, slot: slot, ref: Int(element)))
+          let table = try RescuedTable(arena, name: name, slot: slot, ref: Int(element))
+          try effort.enter(tableOf: table.columns.count, at: Int(element))
+          tables.append(table)
         } catch { problems.append("\(name.isEmpty ? "table \(slot)" : name) cannot be read: \(error)") }
       }
       let all = tables
@@ -174,15 +183,17 @@ final class RescuedRealm {
   ) -> [any SourceTable] {
     var tables: [LegacySource] = []
     var pkTable: Table?
+    let effort = Effort(arena)
     for pass in 0...1 {
       for slot in 0..<min(refs.count, 0xFFFF) {
         let name = (try? names.flatMap { try StringLeaf.short($0, slot)?.string }) ?? ""  // as above
-        if pass == 0 && name != "pk" { continue }
+        if pass == 0 && name != "pk" || effort.isSpent { continue }
         do throws(FormatError) {
           let ref = try refs.child(slot)
           if ref == 0 { continue }
           let isClass = name.hasPrefix(Table.classPrefix)
           let table = try Table(arena, legacyName: name, slot: slot, ref: ref, pkTable: isClass ? pkTable : nil)
+          try effort.enter(tableOf: table.columns.count, at: ref)
           if pass == 0 { pkTable = table } else { tables.append(LegacySource(table: table)) }
         } catch { if pass == 1 { problems.append("\(name) cannot be read: \(error)") } }
       }

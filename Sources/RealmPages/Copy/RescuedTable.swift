@@ -98,19 +98,19 @@ struct RescuedTable: SourceTable {
 
   // MARK: objects
 
-  /// Nodes that a walk may still enter; more than the file has room for is a circle.
   private final class Walk {
-    var budget: Int
+    let effort: Effort
     var last: Int64 = -1
 
-    init(_ budget: Int) { self.budget = budget }
+    init(_ effort: Effort) { self.effort = effort }
   }
 
   func forEachObject(
+    _ effort: Effort,
     _ body: (any SourceObject) throws(CopyError) -> Void,
     onDamage: (FormatError) throws(CopyError) -> Void
   ) throws(CopyError) {
-    try visit(clustersRef, offset: 0, depth: 0, Walk(arena.limit / Node.headerSize), body, onDamage)
+    try visit(clustersRef, offset: 0, depth: 0, Walk(effort), body, onDamage)
   }
 
   private static let maximumDepth = 9
@@ -123,11 +123,11 @@ struct RescuedTable: SourceTable {
     _ body: (any SourceObject) throws(CopyError) -> Void,
     _ onDamage: (FormatError) throws(CopyError) -> Void
   ) throws(CopyError) {
-    walk.budget -= 1
-    if walk.budget < 0 { return }
     let node: Node
     do throws(FormatError) {
+      try walk.effort.spend(Node.headerSize, at: ref)
       node = try arena.refs(ref, slots: 1)
+      if !node.isInner { try walk.effort.spend((1 + columns.count) * Node.headerSize, at: ref) }
       if depth > Self.maximumDepth { throw FormatError("a cluster too deep", ref: ref) }
     } catch { return try onDamage(error) }
     if !node.isInner { return try visit(leaf: node, offset: offset, walk, body, onDamage) }
@@ -141,6 +141,7 @@ struct RescuedTable: SourceTable {
     // Damage in the number costs the keys, not the objects.
     let level = node.count > 1 ? (try? node.tagged(1)) ?? 0 : 0
     for i in 0..<max(0, node.count - 3) {
+      if walk.effort.isSpent { return }
       var start = offset
       if isCompact, (1...8).contains(level) {
         start = offset.map { $0 &+ UInt64(i) << (8 * UInt64(level)) }
@@ -224,16 +225,18 @@ private final class RescuedCluster: SourceObject {
 
   func value(_ index: Int) throws(FormatError) -> ValueView { try leaf(index).value(row, arena) }
 
-  func forEachElement(_ index: Int, _ body: (ValueView) -> Void, onDamage: (FormatError) -> Void) -> Bool {
+  func forEachElement(
+    _ index: Int,
+    _ effort: Effort,
+    _ body: (ValueView) -> Void,
+    onDamage: (FormatError) -> Void
+  ) -> Bool {
     do throws(FormatError) {
       guard columns[index].collection == .list, case .collections(let refs, _, let element, _) = try leaf(index) else {
         return false
       }
       let root = try refs.child(row)
-      if root != 0 {
-        var budget = arena.limit / Node.headerSize
-        visit(root, element, depth: 0, &budget, body, onDamage)
-      }
+      if root != 0 { visit(root, element, depth: 0, effort, body, onDamage) }
     } catch { onDamage(error) }
     return true
   }
@@ -243,26 +246,26 @@ private final class RescuedCluster: SourceObject {
     _ ref: Int,
     _ element: ElementType,
     depth: Int,
-    _ budget: inout Int,
+    _ effort: Effort,
     _ body: (ValueView) -> Void,
     _ onDamage: (FormatError) -> Void
   ) {
     do throws(FormatError) {
-      budget -= 1
-      if budget < 0 || depth > 12 { throw FormatError("a tree that is too large or too deep", ref: ref) }
+      if depth > BPlusTree.maximumDepth { throw FormatError("a tree that is too deep", ref: ref) }
       let node = try arena.node(ref)
       if !node.isInner {
         let leaf = try ColumnLeaf(arena, ref, element, inTree: true)
-        // Old leaves may be longer than today's, but not without any bits.
-        if leaf.count > max(1000, arena.limit) { throw FormatError("a leaf of \(leaf.count) elements", ref: ref) }
+        try effort.enter(leaf: leaf.count, element, at: ref)
         for i in 0..<leaf.count {
           do throws(FormatError) { body(try leaf.value(i, arena)) } catch { onDamage(error) }
         }
         return
       }
+      try effort.spend(Node.headerSize, at: ref)
       for i in 1..<max(1, node.count - 1) {
+        if effort.isSpent { return }
         do throws(FormatError) {
-          visit(try node.child(i), element, depth: depth + 1, &budget, body, onDamage)
+          visit(try node.child(i), element, depth: depth + 1, effort, body, onDamage)
         } catch { onDamage(error) }
       }
     } catch { onDamage(error) }

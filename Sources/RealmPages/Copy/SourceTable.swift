@@ -7,9 +7,10 @@ protocol SourceObject {
   /// The value of the property at `index` of the table's columns.
   func value(_ index: Int) throws(FormatError) -> ValueView
   /// Calls `body` with each readable element of a list, and `onDamage` where some are not; false if the list must be
-  /// read through `value`.
+  /// read through `value`. Paid for with `effort`.
   func forEachElement(
     _ index: Int,
+    _ effort: Effort,
     _ body: (ValueView) -> Void,
     onDamage: (FormatError) -> Void
   ) -> Bool
@@ -26,8 +27,10 @@ protocol SourceTable {
   var claimedCount: Int? { get }
   /// The sequence number for the next object key.
   var nextSequence: Int64 { get }
-  /// Calls `body` with each object that can be reached, known keys ascending, and `onDamage` where some cannot.
+  /// Calls `body` with each object that can be reached, known keys ascending, and `onDamage` where some cannot. Paid for
+  /// with `effort`.
   func forEachObject(
+    _ effort: Effort,
     _ body: (any SourceObject) throws(CopyError) -> Void,
     onDamage: (FormatError) throws(CopyError) -> Void
   ) throws(CopyError)
@@ -51,12 +54,14 @@ struct LegacySource: SourceTable {
     func value(_ index: Int) throws(FormatError) -> ValueView { try cursor.value(index) }
     func forEachElement(
       _ index: Int,
+      _ effort: Effort,
       _ body: (ValueView) -> Void,
       onDamage: (FormatError) -> Void
     ) -> Bool { false }
   }
 
   func forEachObject(
+    _ effort: Effort,
     _ body: (any SourceObject) throws(CopyError) -> Void,
     onDamage: (FormatError) throws(CopyError) -> Void
   ) throws(CopyError) {
@@ -64,6 +69,8 @@ struct LegacySource: SourceTable {
     var next: Int64 = 0
     while next < table.objectCount {
       do throws(FormatError) {
+        // Each property has a leaf of a thousand rows at most.
+        if next % 1000 == 0 { try effort.spend(Node.headerSize * table.columns.count, at: table.ref) }
         if try !cursor.seek(ObjKey(next)) { return }
       } catch { return try onDamage(error) }
       try body(row)

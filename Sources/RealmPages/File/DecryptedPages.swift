@@ -19,6 +19,12 @@ enum EncryptedLayout {
     n / pagesPerGroup * (pagesPerGroup + 1) * page + n % pagesPerGroup * slotSize
   }
 
+  /// The logical page whose data are at a byte offset in the file; in a page of metadata, the first page after it.
+  static func page(at offset: Int) -> Int {
+    let (group, rest) = (offset / page).quotientAndRemainder(dividingBy: pagesPerGroup + 1)
+    return group * pagesPerGroup + max(0, rest - 1)
+  }
+
   /// The logical size, a multiple of a page, of a file of `physical` bytes.
   static func logicalSize(_ physical: Int) -> Int {
     let pages = physical / page
@@ -104,8 +110,13 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     let size = EncryptedLayout.logicalSize(physicalSize)
     guard size > 0 else { throw FileError("read", file.path, EINVAL) }
     guard let base = clinux_reserve(size) else { throw FileError("mmap", file.path, errno) }
+    guard let flags = clinux_reserve(size / PageCipher.pageSize) else {
+      clinux_unreserve(base, size)
+      throw FileError("mmap", file.path, errno)
+    }
     guard var worker = Worker(key) else {
       clinux_unreserve(base, size)
+      clinux_unreserve(flags, size / PageCipher.pageSize)
       throw FileError("EVP_CIPHER_CTX_new", file.path, ENOMEM)
     }
     // What is spent is to be given back, not kept.
@@ -117,14 +128,13 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     self.marker = marker
     self.worker = Mutex(worker)
     pageCount = size / PageCipher.pageSize
-    present = .allocate(capacity: pageCount)
-    for i in 0..<pageCount { (present + i).initialize(to: Atomic(false)) }
+    // Memory of zeros, which takes no room until a page is marked.
+    present = flags.bindMemory(to: Atomic<Bool>.self, capacity: pageCount)
     super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: true)
   }
 
   deinit {
-    present.deinitialize(count: pageCount)
-    present.deallocate()
+    clinux_unreserve(present, pageCount)
     clinux_unreserve(UnsafeMutableRawPointer(mutating: base), size)
   }
 
@@ -134,6 +144,15 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
 
   override func isOfSameFile(as other: PageSpace) -> Bool {
     (other as? DecryptedPages).map { file.isSame(as: $0.file) } ?? false
+  }
+
+  override var dataRanges: [Range<Int>] {
+    let physical = EncryptedLayout.physicalSize(size)
+    return file.dataRanges(below: physical).compactMap { range in
+      let first = EncryptedLayout.page(at: range.lowerBound) * PageCipher.pageSize
+      let end = (EncryptedLayout.page(at: range.upperBound - 1) + 1) * PageCipher.pageSize
+      return first < min(end, size) ? first..<min(end, size) : nil
+    }
   }
 
   override func dropPages() {

@@ -140,6 +140,24 @@ final class FileHandle: Sendable {
     return Array(bytes.prefix(done))
   }
 
+  /// Where the file has data below `size`: everything outside of the ranges reads as zeros. A file in more than some
+  /// thousand pieces has its rest in one.
+  func dataRanges(below size: Int) -> [Range<Int>] {
+    var ranges: [Range<Int>] = [], at = 0
+    while at < size {
+      let start = Int(clinux_seek(descriptor, Int64(at), true))
+      // ENXIO: nothing but a hole is left.
+      if start < 0 { return errno == ENXIO ? ranges : ranges + [at..<size] }
+      if start >= size { return ranges }
+      let end = ranges.count < Self.maximumRanges ? Int(clinux_seek(descriptor, Int64(start), false)) : size
+      ranges.append(start..<(end > start ? min(end, size) : size))
+      at = ranges.last?.upperBound ?? size
+    }
+    return ranges
+  }
+
+  private static let maximumRanges = 4096
+
   /// Writes all bytes at `offset`.
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
     var done = 0

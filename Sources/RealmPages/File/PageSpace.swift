@@ -37,6 +37,9 @@ class PageSpace: @unchecked Sendable {
   /// Whether `other` shows the same file, perhaps another state of it. Not so for a file that took the other's path.
   func isOfSameFile(as other: PageSpace) -> Bool { self === other }
 
+  /// Where there may be anything but zeros. Costs some system calls.
+  var dataRanges: [Range<Int>] { size > 0 ? [0..<size] : [] }
+
   /// Whether the memory no longer shows the file, or holds so much that it should be replaced by a fresh one.
   var isSpent: Bool { false }
 }
@@ -59,6 +62,8 @@ final class MappedFile: PageSpace, @unchecked Sendable {
   override func isOfSameFile(as other: PageSpace) -> Bool {
     (other as? MappedFile).map { file.isSame(as: $0.file) } ?? false
   }
+
+  override var dataRanges: [Range<Int>] { file.dataRanges(below: size) }
 
   override func dropPages() { dropResidentPages() }
 

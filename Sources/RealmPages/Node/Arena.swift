@@ -27,6 +27,14 @@ final class Arena: Sendable {
   /// The most nodes that the version can consist of, as a bound on what its nodes claim.
   var maximumNodes: Int { limit / Node.headerSize + (slab?.maximumNodes ?? 0) }
 
+  /// The most bytes that its nodes can have together.
+  var maximumBytes: Int { limit + (slab?.bytes ?? 0) }
+
+  /// As many of them as are no zeros in a hole of the file. Costs some system calls.
+  func storedBytes() -> Int {
+    space.dataRanges.reduce(slab?.bytes ?? 0) { $0 + max(0, min($1.upperBound, limit) - $1.lowerBound) }
+  }
+
   /// The bytes of the file before the first node.
   static let fileHeaderSize = 24
 

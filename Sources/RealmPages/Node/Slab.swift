@@ -78,6 +78,8 @@ final class Slab: @unchecked Sendable {
 
   /// At least as many as there are dirty nodes.
   var maximumNodes: Int { blockCount }
+  /// What the dirty nodes have room for.
+  @exclusivity(unchecked) private(set) var bytes = 0
 
   @inline(__always) private func id(_ ref: Int) -> Int { (ref - firstRef) >> 3 }
 
@@ -134,6 +136,7 @@ final class Slab: @unchecked Sendable {
       blockCount += 1
     }
     (blocks + id).initialize(to: Block(memory: memory, capacity: capacity))
+    bytes += capacity
     let ref = firstRef + id << 3
     setHeader(ref, flags, scheme, width: width, count: count)
     return ref
@@ -163,7 +166,9 @@ final class Slab: @unchecked Sendable {
     guard let memory = realloc(blocks[id].memory, max(capacity, (needed + 15) & ~15)) else {
       preconditionFailure("out of memory")
     }
-    blocks[id] = Block(memory: memory, capacity: max(capacity, (needed + 15) & ~15))
+    let larger = max(capacity, (needed + 15) & ~15)
+    bytes += larger - blocks[id].capacity
+    blocks[id] = Block(memory: memory, capacity: larger)
   }
 
   /// A dirty copy of a node of the file, whose space is given up; a dirty node is itself.
@@ -190,7 +195,7 @@ final class Slab: @unchecked Sendable {
   /// Refuses refs in a node of the file that lead beyond it: in a dirty node they would be taken for a dirty node's.
   private func checkRefs(_ node: Node) throws(FormatError) {
     if node.scheme != .bits { throw FormatError("refs of an unknown width", ref: node.ref) }
-    for i in 0..<node.count {
+    for i in 0..<(node.width == 0 ? 0 : node.count) {
       let element = PackedBits.signed(node.payload, node.width, i)
       if element & 1 == 0, element < 0 || element >= Int64(firstRef) {
         throw FormatError("slot \(i) leads to \(element), beyond the file", ref: node.ref)
@@ -203,6 +208,7 @@ final class Slab: @unchecked Sendable {
     if owns(ref) {
       let id = id(ref)
       free(memory(ref))
+      bytes -= blocks[id].capacity
       blocks[id].capacity = 0
       unused.append(id)
     } else {
@@ -215,7 +221,7 @@ final class Slab: @unchecked Sendable {
     var pending = [ref]
     while let ref = pending.popLast() {
       let node = try arena.node(ref)
-      if node.hasRefs {
+      if node.hasRefs && node.width > 0 {
         if !owns(ref) { try checkRefs(node) }
         for i in 0..<node.count {
           let element = try node.int(i)

@@ -30,6 +30,9 @@ final class ElementReader {
     }
   }
 
+  /// The root of the tree.
+  var ref: Int { tree.root.ref }
+
   func value(at index: Int) throws(FormatError) -> ValueView {
     if index < start || index >= end {
       if index < 0 || index >= count {
@@ -70,12 +73,21 @@ public struct ListView {
   private let subtable: LegacySubtable?
   /// What the elements are; nil for an empty collection.
   var elementType: ElementType? { reader?.element }
+  /// What the collection is read from; nil for an empty one.
+  var arena: Arena? { reader?.arena ?? subtable?.arena }
+  /// The root of its tree; nil for an empty collection, or a subtable.
+  var ref: Int? { reader?.ref }
+  /// The columns of the subtable that this is; nil for a tree of elements.
+  var subtableColumns: Int? { subtable?.columnCount }
   /// Positions in the order that shows; nil when that is the stored order.
   private let order: [Int]?
   /// The tree of the elements, if they show in the stored order.
   var stored: ElementReader? { order == nil ? reader : nil }
 
   private init(subtable: LegacySubtable?) { (reader, self.subtable, order) = (nil, subtable, nil) }
+
+  /// The elements that a reader finds, in stored order.
+  init(_ reader: ElementReader) { (self.reader, subtable, order) = (reader, nil, nil) }
 
   /// A list without elements.
   static var empty: ListView { ListView(subtable: nil) }
@@ -91,6 +103,8 @@ public struct ListView {
     self.reader = reader
     subtable = nil
     if isSet, arena.format < 24, let reader, ValueOrder.changedBefore24(element.type) {
+      // No two elements are the same.
+      if reader.count > arena.maximumBytes { throw FormatError("a set of \(reader.count) elements", ref: ref) }
       order = try ValueOrder.sortedPositions(reader.count) { index throws(FormatError) in try reader.value(at: index) }
     } else {
       order = nil
@@ -132,6 +146,25 @@ public struct DictionaryView {
   }
 
   private init() { (form, count) = (.empty, 0) }
+
+  /// What the dictionary is read from; nil for an empty one.
+  var arena: Arena? {
+    switch form {
+    case .empty: nil
+    case .trees(let keys, _): keys.arena
+    case .clusters(let dictionary): dictionary.tree.arena
+    case .row(_, let subtable): subtable.arena
+    }
+  }
+
+  /// A node of its own; nil for an empty one, or a row of a subtable.
+  var ref: Int? {
+    switch form {
+    case .empty, .row: nil
+    case .trees(let keys, _): keys.ref
+    case .clusters(let dictionary): dictionary.tree.rootRef
+    }
+  }
 
   /// A dictionary without entries.
   static var empty: DictionaryView { DictionaryView() }
@@ -191,9 +224,11 @@ public struct DictionaryView {
 /// A dictionary of formats 21 and 22: a cluster tree whose keys are hashes, with a column of keys and one of values.
 private final class HashedDictionary {
   let entries: [(key: ByteView, value: ValueView)]
+  let tree: ClusterTree
 
   init(_ arena: Arena, _ ref: Int) throws(FormatError) {
     let tree = ClusterTree(arena: arena, rootRef: ref)
+    self.tree = tree
     let total = min(try tree.count(), arena.limit)
     var entries: [(key: ByteView, value: ValueView)] = []
     var next: UInt64 = 0

@@ -23,14 +23,21 @@ public final class ObjectCursor {
   @exclusivity(unchecked) private var rowCount = 0
   /// Whether the keys of the present cluster follow each other without a gap.
   @exclusivity(unchecked) private var isCompact = false
-  /// The clusters that a walk with `next` has looked into; one through a damaged tree that leads in circles ends here.
   @exclusivity(unchecked) private var search = ClusterTree.Search()
+  /// What pays for the clusters of a walk with `next`. Given by the caller for a walk through many tables.
+  @exclusivity(unchecked) private var effort: Effort?
+  @exclusivity(unchecked) private var paysForOthers = false
   /// By position in `table.columns`: the readers of a table of formats 2 to 9.
   private var legacyReaders: [LegacyReader?] = []
 
   /// A cursor that stands before the first object.
-  public init(_ table: Table) {
+  public convenience init(_ table: Table) { self.init(table, sweep: nil) }
+
+  /// A cursor for a walk that goes once through this table, and perhaps through others, and pays with `effort`.
+  package init(_ table: Table, sweep effort: Effort?) {
     self.table = table
+    self.effort = effort
+    paysForOthers = effort != nil
     leaves = Array(repeating: nil, count: table.columns.count)
     numbers = Array(repeating: .none, count: table.columns.count)
   }
@@ -38,7 +45,7 @@ public final class ObjectCursor {
   /// Moves to the object with this key; false (and on no object) if it does not exist. Also finds tombstones. O(log n),
   /// O(1) when the object shares the present cluster.
   public func seek(_ key: ObjKey) throws(FormatError) -> Bool {
-    if key <= self.key { search.clusters = 0 }
+    if key <= self.key { beginWalk() }
     if let rows = table.legacyRows { return stand(on: key.value, of: rows) }
     let wanted = UInt64(bitPattern: key.value)
     if let cluster, isInTombstones == (key.value < 0), cluster.count > 0 {
@@ -60,7 +67,7 @@ public final class ObjectCursor {
 
   /// Moves to the first live object whose key is greater than `key`; false if there is none. O(log n).
   public func seek(after key: ObjKey) throws(FormatError) -> Bool {
-    if key < self.key { search.clusters = 0 }
+    if key < self.key { beginWalk() }
     return try advance(after: key)
   }
 
@@ -76,32 +83,37 @@ public final class ObjectCursor {
     }
   }
 
-  /// More clusters than a sound table has: each takes at least 16 bytes for itself and 8 for each property.
-  private var maximumClusters: Int { 64 + 2 * table.arena.maximumNodes / (2 + table.columns.count) }
+  /// A walk that begins anew pays anew, unless it is a part of a larger one.
+  @inline(__always)
+  private func beginWalk() { if !paysForOthers { effort?.renew() } }
 
   private func advance(after key: ObjKey) throws(FormatError) -> Bool {
     guard key.value < Int64.max else {
       leave()
       return false
     }
-    if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
+    if let rows = table.legacyRows { return try step(to: key.value + 1, of: rows) }
     let wanted = UInt64(max(0, key.value + 1))
     if let damage = table.damage { throw damage }
-    if search.clusters > maximumClusters {
-      throw FormatError("more clusters than the file has room for", place: "table \(table.name)")
+    let effort = effort ?? Effort(table.arena)
+    self.effort = effort
+    let found = try located { () throws(FormatError) in
+      search.clusters = 0
+      let found = try table.objects.first(notBelow: wanted, &search)
+      // The least room that a cluster takes: its own node, and one for each property.
+      try effort.spend(search.clusters * (16 + 8 * table.columns.count), at: table.objects.rootRef)
+      return found
     }
-    guard
-      let (cluster, row) = try located({ () throws(FormatError) in try table.objects.first(notBelow: wanted, &search) })
-    else {
+    guard let (cluster, row) = found else {
       leave()
       return false
     }
-    let found = Int64(bitPattern: try cluster.key(row))
-    if found <= key.value || found < 0 {
+    let next = Int64(bitPattern: try cluster.key(row))
+    if next <= key.value || next < 0 {
       throw FormatError("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)")
     }
     enter(cluster, row, tombstones: false)
-    self.key = ObjKey(found)
+    self.key = ObjKey(next)
     return true
   }
 
@@ -117,8 +129,8 @@ public final class ObjectCursor {
       try settle(in: cluster)
       return true
     }
-    if let rows = table.legacyRows { return stand(on: max(0, key.value + 1), of: rows) }
-    if key == .none { search.clusters = 0 }
+    if let rows = table.legacyRows { return try step(to: key.value + 1, of: rows) }
+    if key == .none { beginWalk() }
     return try advance(after: key)
   }
 
@@ -203,6 +215,12 @@ public final class ObjectCursor {
       if case .int(let key) = try reader.value(at: i) { keys.append(ObjKey(key)) }
     }
     return keys
+  }
+
+  private func step(to row: Int64, of rows: LegacyRows) throws(FormatError) -> Bool {
+    // Rows have no clusters: this only ends a walk that has paid for too much else.
+    try effort?.spend(0)
+    return stand(on: max(0, row), of: rows)
   }
 
   private func stand(on row: Int64, of rows: LegacyRows) -> Bool {

@@ -27,8 +27,13 @@ struct SearchIndex {
       let node = try arena.node(Int(entry))
       if !node.hasContext {
         let keys = try ElementReader(arena, node.ref, ElementType(.int, isNullable: false))
+        var last = Int64.min
         for i in 0..<keys.count {
-          if case .int(let value) = try keys.value(at: i), try isMatch(ObjKey(value)) { return ObjKey(value) }
+          guard case .int(let value) = try keys.value(at: i) else { continue }
+          // Each object once: more would be the work of a damaged file.
+          if value <= last { throw FormatError("the keys of an index entry are out of order", ref: node.ref) }
+          last = value
+          if try isMatch(ObjKey(value)) { return ObjKey(value) }
         }
         return nil
       }

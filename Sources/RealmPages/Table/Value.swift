@@ -39,7 +39,10 @@ public enum Value: Hashable, Sendable {
   public static func text(_ text: some StringProtocol) -> Value { .string(Array(text.utf8)) }
 
   /// A deep copy of what was read.
-  public init(copying view: ValueView) throws(FormatError) {
+  public init(copying view: ValueView) throws(FormatError) { try self.init(copying: view, view.effort) }
+
+  /// A deep copy, paid for with `effort`; nil is enough for a value in which nothing is nested.
+  init(copying view: ValueView, _ effort: Effort?) throws(FormatError) {
     switch view {
     case .null: self = .null
     case .int(let value): self = .int(value)
@@ -55,12 +58,20 @@ public enum Value: Hashable, Sendable {
     case .link(let table, let key): self = .link(table, key)
     case .list(var list), .set(var list):
       var values: [Value] = []
-      for i in 0..<list.count { values.append(try Value(copying: list.value(at: i))) }
+      try effort?.enter(list)
+      for i in 0..<list.count {
+        let element = try list.value(at: i)
+        try effort?.enter(element: element)
+        values.append(try Value(copying: element, effort))
+      }
       self = .list(values)
     case .dictionary(var dictionary):
       var entries: [Entry] = []
+      try effort?.enter(dictionary)
       for i in 0..<dictionary.count {
-        entries.append(Entry(key: try dictionary.key(at: i).bytes, value: try Value(copying: dictionary.value(at: i))))
+        let (key, value) = (try dictionary.key(at: i), try dictionary.value(at: i))
+        try effort?.enter(element: value)
+        entries.append(Entry(key: key.bytes, value: try Value(copying: value, effort)))
       }
       self = .dictionary(entries)
     }

@@ -172,8 +172,7 @@ struct CollectionEditor {
 
   /// Takes back what a value that leaves the collection means elsewhere: backlinks, and embedded objects.
   private func unlink(_ view: ValueView) throws(TransactionError) {
-    var links: [(TableKey, ObjKey)] = []
-    try format { () throws(FormatError) in try GroupEditor.collectLinks(view, &links) }
+    let links = try format { () throws(FormatError) in try GroupEditor.links(in: view) }
     for (target, key) in links { try group.dropLink(target, key, from: table, column, object) }
   }
 
@@ -262,16 +261,16 @@ struct CollectionEditor {
     guard found.kind == .list else { throw TransactionError(.wrongType, "\(place): not a list") }
     try check(value, found)
     try checkIndex(index, below: try format { () throws(FormatError) in try tree(found).count() })
-    let old = try format { () throws(FormatError) in try Value(copying: tree(found).value(at: index)) }
-    let oldLinks = try format { () throws(FormatError) in try tree(found).value(at: index) }
-    try unlink(oldLinks)
+    let old = try format { () throws(FormatError) in try tree(found).value(at: index) }
+    let word = try format { () throws(FormatError) in try Value(copying: old.withoutElements) }
+    try unlink(old)
     try change { (found) throws(TransactionError) in
       try format { () throws(FormatError) in
         try value.withView { (view) throws(FormatError) in
           try store(view, found, tree(found), index, isNew: false)
         }
       }
-      try removeWord(found, old)
+      try removeWord(found, word)
       try addWord(found, value)
       group.log.collectionSet(found.logPath, index)
     }
@@ -285,11 +284,11 @@ struct CollectionEditor {
     guard found.kind == .list else { throw TransactionError(.wrongType, "\(place): not a list") }
     try checkIndex(index, below: try format { () throws(FormatError) in try tree(found).count() })
     let old = try format { () throws(FormatError) in try tree(found).value(at: index) }
-    let copy = try format { () throws(FormatError) in try Value(copying: old) }
+    let word = try format { () throws(FormatError) in try Value(copying: old.withoutElements) }
     try unlink(old)
     try change { (found) throws(TransactionError) in
       try format { () throws(FormatError) in try tree(found).remove(index) }
-      try removeWord(found, copy)
+      try removeWord(found, word)
       group.log.collectionErase(found.logPath, index)
     }
   }
@@ -515,35 +514,41 @@ struct CollectionEditor {
 
   // MARK: targets that go away
 
-  /// Removes one link to an object that is being deleted, here or in a nested collection. True when one was found.
-  func nullifyOne(_ target: TableKey, _ key: ObjKey) throws(TransactionError) -> Bool {
-    let found = try find()
+  /// Removes up to `times` links to an object that is being deleted, those here first, then those in nested collections.
+  /// Returns how many there were.
+  func nullify(
+    _ target: TableKey,
+    _ key: ObjKey,
+    _ times: Int,
+    _ effort: Effort
+  ) throws(TransactionError) -> Int {
+    var found = try find()
     table.bump()
+    var done = 0, nested: [PathStep] = []
     switch found.kind {
     case .list, .set:
-      let count = try format { () throws(FormatError) in try tree(found).count() }
-      if count == 0 { return false }
-      var inner: [Int] = []
-      let reader = try format { () throws(FormatError) in
-        try ElementReader(editor.arena, editor.ref(found.slot), found.element)
-      }
-      for i in 0..<count {
-        switch try format({ () throws(FormatError) in try reader.value(at: i) }) {
+      var index = 0
+      var list = try elements(found, effort)
+      while done < times, index < list?.count ?? 0 {
+        switch try format({ () throws(FormatError) in try list?.value(at: index) ?? .null }) {
         case .link(let table, let other) where table == target && other == key:
-          try format { () throws(FormatError) in try tree(found).remove(i) }
-          group.log.collectionErase(found.logPath, i)
-          return true
-        case .list, .dictionary: inner.append(i)
+          try format { () throws(FormatError) in try tree(found).remove(index) }
+          group.log.collectionErase(found.logPath, index)
+          done += 1
+          found = try find()
+          list = try elements(found, nil)
+          continue
+        case .list, .dictionary: nested.append(.index(index))
         default: break
         }
+        index += 1
       }
-      for i in inner { if try nested(.index(i)).nullifyOne(target, key) { return true } }
     case .dictionary:
       guard case .dictionary(var dictionary) = try format({ () throws(FormatError) in try view(found) }) else {
-        return false
+        return 0
       }
-      var inner: [[UInt8]] = []
-      for i in 0..<dictionary.count {
+      try format { () throws(FormatError) in try effort.enter(dictionary) }
+      for i in 0..<dictionary.count where done < times {
         switch try format({ () throws(FormatError) in try dictionary.value(at: i) }) {
         case .link(let table, let other) where table == target && other == key:
           try format { () throws(FormatError) in
@@ -551,15 +556,33 @@ struct CollectionEditor {
             try BPlusTreeEditor(editor, Slot(parent: root, index: 1), Self.valueElement).set(i, .null)
           }
           group.log.collectionSet(found.logPath, i)
-          return true
+          done += 1
+          found = try find()
+          guard case .dictionary(let changed) = try format({ () throws(FormatError) in try view(found) }) else {
+            return done
+          }
+          dictionary = changed
         case .list, .dictionary:
-          inner.append(try format { () throws(FormatError) in try dictionary.key(at: i).bytes })
+          nested.append(.key(try format { () throws(FormatError) in try dictionary.key(at: i).bytes }))
         default: break
         }
       }
-      for step in inner { if try nested(.key(step)).nullifyOne(target, key) { return true } }
     }
-    return false
+    for step in nested where done < times {
+      done += try self.nested(step).nullify(target, key, times - done, effort)
+    }
+    return done
+  }
+
+  /// The elements in the order in which they are stored; nil if there are none. Paid for if there is an `effort`.
+  private func elements(_ found: Found, _ effort: Effort?) throws(TransactionError) -> ElementReader? {
+    try format { () throws(FormatError) in
+      let ref = try editor.ref(found.slot)
+      if ref == 0 { return nil }
+      let reader = try ElementReader(editor.arena, ref, found.element)
+      try effort?.enter(ListView(reader))
+      return reader
+    }
   }
 
   // MARK: indexes of lists of strings

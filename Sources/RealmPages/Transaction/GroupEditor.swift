@@ -244,9 +244,10 @@ final class GroupEditor {
   func deleteObject(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) {
     // A work list instead of recursion: embedded objects can nest deeply.
     var pending = [(table, key)]
+    let effort = Effort(arena)
     while let (table, key) = pending.popLast() {
       for column in table.columns {
-        let targets = try links(table, key, column)
+        let targets = try links(table, key, column, effort)
         for (target, targetKey) in targets where !targetKey.isUnresolved && targetKey != .none {
           let targetTable = try self.table(target)
           try removeBacklink(target, targetKey, from: table, column, key)
@@ -254,8 +255,14 @@ final class GroupEditor {
         }
       }
       for backlink in table.backlinks {
-        for origin in try origins(table, key, backlink.key) {
-          try nullify(backlink, origin, table.key, key)
+        // All links of one origin are found in one walk through it.
+        var times: [ObjKey: Int] = [:]
+        let origins = try origins(table, key, backlink.key)
+        for origin in origins { times[origin, default: 0] += 1 }
+        for origin in origins {
+          if let times = times.removeValue(forKey: origin) {
+            try nullify(backlink, origin, table.key, key, times, effort)
+          }
         }
       }
       for column in table.columns { try removeFromIndex(table, column, key) }
@@ -271,24 +278,41 @@ final class GroupEditor {
   func links(
     _ table: TableEditor,
     _ key: ObjKey,
-    _ column: Column
+    _ column: Column,
+    _ effort: Effort? = nil
   ) throws(TransactionError) -> [(TableKey, ObjKey)] {
     guard column.type == .link || column.type == .mixed else { return [] }
     let place = try table.place(key)
-    var found: [(TableKey, ObjKey)] = []
-    do throws(FormatError) { try Self.collectLinks(table.value(place, column), &found) } catch {
-      throw TransactionError(error)
+    do throws(FormatError) { return try Self.links(in: table.value(place, column), effort) } catch {
+      var located = error
+      located.place = "\(table.className) object \(key), property \"\(column.name)\""
+      throw TransactionError(located)
     }
+  }
+
+  /// All links in a value and in what is nested in it, paid for with `effort`, or with as much as one walk needs.
+  static func links(
+    in value: ValueView,
+    _ effort: Effort? = nil
+  ) throws(FormatError) -> [(TableKey, ObjKey)] {
+    var found: [(TableKey, ObjKey)] = []
+    try collectLinks(value, &found, effort ?? value.effort)
     return found
   }
 
-  static func collectLinks(_ value: ValueView, _ found: inout [(TableKey, ObjKey)]) throws(FormatError) {
+  private static func collectLinks(
+    _ value: ValueView,
+    _ found: inout [(TableKey, ObjKey)],
+    _ effort: Effort?
+  ) throws(FormatError) {
     switch value {
     case .link(let table, let key): found.append((table, key))
     case .list(var list), .set(var list):
-      for i in 0..<list.count { try collectLinks(list.value(at: i), &found) }
+      try effort?.enter(list)
+      for i in 0..<list.count { try collectLinks(list.value(at: i), &found, effort) }
     case .dictionary(var dictionary):
-      for i in 0..<dictionary.count { try collectLinks(dictionary.value(at: i), &found) }
+      try effort?.enter(dictionary)
+      for i in 0..<dictionary.count { try collectLinks(dictionary.value(at: i), &found, effort) }
     default: break
     }
   }
@@ -374,12 +398,14 @@ final class GroupEditor {
     if targetTable.kind == .embedded && column.type == .link { try deleteObject(targetTable, key) }
   }
 
-  /// Removes one link of `origin` to an object that is going away.
+  /// Removes as many links of `origin` to an object that is going away.
   private func nullify(
     _ backlink: Spec.BacklinkColumn,
     _ originKey: ObjKey,
     _ target: TableKey,
-    _ targetKey: ObjKey
+    _ targetKey: ObjKey,
+    _ times: Int,
+    _ effort: Effort
   ) throws(TransactionError) {
     let origin = try table(backlink.originTable)
     // An embedded owner that is itself being deleted may be gone already.
@@ -400,7 +426,7 @@ final class GroupEditor {
       } catch { throw TransactionError(error) }
     }
     let collection = try CollectionEditor(self, origin, originKey, column)
-    _ = try collection.nullifyOne(target, targetKey)
+    _ = try collection.nullify(target, targetKey, times, effort)
   }
 
   func has(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) -> Bool {

@@ -21,6 +21,8 @@ public final class Snapshot: Sendable {
   let pin: VersionPin?
   private let path: String
   private let tables = Mutex<[Int: Table]>([:])
+  /// What pays for the schemas of all tables.
+  private let schemaEffort: Mutex<Effort>
 
   /// Reads the top array that `header` selects.
   init(_ space: PageSpace, _ header: Header, path: String = "", pin: VersionPin? = nil) throws(FormatError) {
@@ -31,6 +33,7 @@ public final class Snapshot: Sendable {
     let whole = Arena(space, limit: space.size, format: header.format)
     top = header.topRef == 0 ? .empty : try TopArray(whole, header.topRef)
     arena = Arena(space, limit: top.logicalSize, format: header.format)
+    schemaEffort = Mutex(Effort(arena))
     if pin == nil { VersionRegistry.shared.add(path, top.version) }
   }
 
@@ -105,6 +108,9 @@ public final class Snapshot: Sendable {
         let pkTable = name.hasPrefix(Table.classPrefix) ? try self.table(named: "pk") : nil
         table = try Table(arena, legacyName: name, slot: slot, ref: Int(element), pkTable: pkTable)
       }
+      try schemaEffort.withLock { (effort) throws(FormatError) in
+        try effort.enter(tableOf: table.columns.count, at: Int(element))
+      }
     } catch {
       table = Table(arena, name: name, slot: slot, ref: Int(element), damage: error)
     }
@@ -154,9 +160,14 @@ public final class Snapshot: Sendable {
 
   /// The bytes of all nodes below a table, found by walking it. O(size of the table).
   public func storedBytes(of key: TableKey) throws(FormatError) -> Int {
+    try storedBytes(of: key, sweep: Effort(arena))
+  }
+
+  /// The same, for a walk through many tables that pays for all of them with `effort`.
+  package func storedBytes(of key: TableKey, sweep effort: Effort) throws(FormatError) -> Int {
     guard let table = try table(key) else { return 0 }
     if let damage = table.damage { throw damage }
     var walker = TreeWalker(arena)
-    return try walker.bytes(below: table.ref)
+    return try walker.bytes(below: table.ref, effort)
   }
 }

@@ -98,7 +98,7 @@ struct ClusterTree {
   struct Search {
     /// Called for a child that cannot be read: the search goes on with the next one. Nil ends the search there.
     var onDamage: ((FormatError) -> Void)?
-    /// Clusters, and children that cannot be read.
+    /// Clusters, and children that could not be read.
     var clusters = 0
     /// Nodes of the present search.
     fileprivate var visits = 0

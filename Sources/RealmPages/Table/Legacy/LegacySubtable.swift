@@ -3,7 +3,7 @@
 
 /// The rows of a subtable.
 final class LegacySubtable {
-  private let arena: Arena
+  let arena: Arena
   private let rows: LegacyRows
   private let readers: [LegacyReader]
   /// Whether an element is the value of the only column.
@@ -23,6 +23,7 @@ final class LegacySubtable {
   }
 
   var count: Int { rows.count }
+  var columnCount: Int { readers.count }
   /// The number of entries of each row.
   var width: Int { names.count }
 
