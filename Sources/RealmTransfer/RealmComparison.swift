@@ -85,6 +85,7 @@ public final class RealmComparison {
     objects: some Sequence<ObjectReference>,
     _ body: (Difference) throws(TransferError) -> Void
   ) throws(TransferError) {
+    for side in [old, new] { side.effort.renew() }
     var pairs: [TableKey: ClassPair] = [:]
     for object in objects {
       let pair: ClassPair

@@ -295,7 +295,8 @@ final class ObjectTransfer {
       for i in 0..<dictionary.count where failures < Self.patience {
         do throws(FormatError) {
           let key = try dictionary.key(at: i).bytes
-          entries.append(Value.Entry(key: key, value: try copy(element: dictionary.value(at: i), depth: depth + 1, note)))
+          let value = try copy(element: dictionary.value(at: i), depth: depth + 1, note)
+          entries.append(Value.Entry(key: key, value: value))
           failures = 0
         } catch {
           failures += 1

@@ -40,7 +40,9 @@ public final class Snapshot: Sendable {
   /// The version `base` with `tables`, by slot, in the place of its own.
   init(_ base: Snapshot, as tables: [Int: Table]) {
     (path, pin, fileFormat, isStreamingForm) = (base.path, base.pin, base.fileFormat, base.isStreamingForm)
-    (arena, top) = (base.arena, base.top)
+    // Theirs has the nodes that a transaction made, too.
+    (arena, top) = (tables.values.first?.arena ?? base.arena, base.top)
+    schemaEffort = Mutex(Effort(arena))
     self.tables.withLock { $0 = tables }
     if pin == nil { VersionRegistry.shared.add(path, top.version) }
   }
