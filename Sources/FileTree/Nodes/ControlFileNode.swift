@@ -62,9 +62,13 @@ struct ControlFileNode: FileNode {
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { target?.shownPlace(tree)?.path }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    try tree.openComputed(self, access, by: caller, target, because: ".realm/\(name) is computed") {
-      () throws(FileTreeError) in
-      try reading(tree) { view throws(FileTreeError) in try text(view, tree) }
+    if !needsRealm, !access.writes, !access.truncates {
+      let bytes: [UInt8] = try reading(tree) { view throws(FileTreeError) in try text(view, tree) }
+      return OpenFile(inode, OpenFiles.Decision(caching: .bypass), text: bytes)
+    }
+    return try tree.openComputed(self, access, by: caller, target, because: ".realm/\(name) is computed") {
+      view throws(FileTreeError) in
+      try text(view, tree)
     }
   }
 
@@ -85,14 +89,14 @@ extension TreeContext {
     by caller: Caller,
     _ target: (any SaveTarget)?,
     because reason: String,
-    _ text: () throws(FileTreeError) -> [UInt8]
+    _ text: (VersionView) throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates {
       guard saver != nil else { throw .readOnly }
       guard let target else { throw .refused(.forbidden, reason) }
-      return try openEdit(of: node.inode, [], target, access, by: caller, text)
+      return try openEdit(of: node.inode, [], target, access, by: caller) { () throws(FileTreeError) in try read(text) }
     }
-    return OpenFile(node.inode, OpenFiles.Decision(caching: .bypass), text: try text())
+    return OpenFile(node.inode, OpenFiles.Decision(caching: .bypass), text: try read(text))
   }
 }
 

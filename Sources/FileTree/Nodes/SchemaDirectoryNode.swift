@@ -99,8 +99,8 @@ struct SchemaFileNode: FileNode {
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     let name = try tree.read { view throws(FileTreeError) in try view.existing(ordinal).name }
     let target = ClassSchemaTarget(name: name + NameEscaping.suffix.utf8)
-    return try tree.openComputed(self, access, by: caller, target, because: "") { () throws(FileTreeError) in
-      try tree.read { view throws(FileTreeError) in try text(try view.existing(ordinal), view) }
+    return try tree.openComputed(self, access, by: caller, target, because: "") { view throws(FileTreeError) in
+      try text(try view.existing(ordinal), view)
     }
   }
 
