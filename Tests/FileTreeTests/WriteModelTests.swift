@@ -12,7 +12,7 @@ import Testing
 private final class Pair {
   let tree: FileTree
   let directory: InodeNumber
-  var model: TreeModel
+  var model: ClassModel
   private let scratch: ScratchRealm
   private let caller = Caller(user: 0, group: 0)
   private var files: [Int: OpenFile] = [:]
@@ -24,12 +24,12 @@ private final class Pair {
     let deletions = RecentDeletions(memory: .seconds(1_000_000))
     tree = try FileTree(writer.realm, writer, options: TreeOptions(), deletions: deletions)
     directory = try tree.find("Person").inode
-    var objects: [Int: TreeModel.Properties] = [:]
+    var objects: [Int: ClassModel.Properties] = [:]
     for entry in try tree.list("Person") where !entry.isDot {
-      let key = try #require(TreeModel.key(entry.name))
-      objects[key] = TreeModel.parse(Array(try tree.text("Person/\(entry.name)").utf8))
+      let key = try #require(ClassModel.key(entry.name))
+      objects[key] = ClassModel.parse(Array(try tree.text("Person/\(entry.name)").utf8))
     }
-    model = TreeModel(
+    model = ClassModel(
       objects,
       defaults: [
         "_id": "[0]", "name": "[\"\"]", "age": "[null]", "email": "[null]", "dog": "[null]", "friends": "[[]]",
@@ -160,7 +160,7 @@ private final class Pair {
       try onModel()
       expected = "ok"
     } catch {
-      expected = (error as? TreeModel.Refusal)?.kind ?? "\(error)"
+      expected = (error as? ClassModel.Refusal)?.kind ?? "\(error)"
     }
     do {
       try onTree()
@@ -178,12 +178,12 @@ private final class Pair {
       let text = Array(try tree.text("Person/\(name)").utf8)
       if let file = model.files[name] {
         if text != file.bytes { return "\(name) holds \(Self.shown(text)), expected \(Self.shown(file.bytes))" }
-      } else if let key = TreeModel.key(name), let expected = model.objects[key] {
-        let found = TreeModel.parse(text)
+      } else if let key = ClassModel.key(name), let expected = model.objects[key] {
+        let found = ClassModel.parse(text)
         if found != expected { return "\(name) is \(Self.shown(text)), expected \(expected)" }
       }
       let size = try tree.find("Person/\(name)").size
-      let written = model.handles.values.contains { $0.file.object == TreeModel.key(name) && $0.writes }
+      let written = model.handles.values.contains { $0.file.object == ClassModel.key(name) && $0.writes }
       if size != text.count && !written { return "\(name) has size \(size), its text has \(text.count)" }
     }
     for (id, file) in files {

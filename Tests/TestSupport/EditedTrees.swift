@@ -10,7 +10,7 @@ public struct LibraryTree: EditedTree {
   private let tree: FileTree
   private let caller = Caller(user: getuid(), group: getgid())
 
-  public init(_ writer: RealmWriter) throws { tree = try FileTree(writer, options: MountOptions()) }
+  public init(_ writer: RealmWriter) throws { tree = try FileTree(writer, options: TreeOptions()) }
 
   /// Ends the tree as an unmount does.
   public func finish() { tree.finish() }
@@ -74,7 +74,7 @@ public struct LibraryTree: EditedTree {
 
   public func rename(_ path: String, to other: String) throws {
     let (from, name) = try split(path), (to, newName) = try split(other)
-    try tree.rename(from, name, to: to, newName, .replace)
+    try tree.rename(from, name, to: to, newName, .replace, by: caller)
   }
 
   public func remove(_ path: String) throws {

@@ -7,7 +7,7 @@
 import Foundation
 
 /// The names and contents of one class directory, and the handles on it.
-struct TreeModel {
+struct ClassModel {
   typealias Properties = [String: String]
 
   /// Why an operation is refused, as `FileTreeError.kind` spells it.
