@@ -44,7 +44,7 @@ enum Callbacks {
     operations.lookup = { raw, parent, name in
       let request = FuseRequest(raw)
       do throws(FileTreeError) {
-        let entry = try request.tree.lookup(InodeNumber(parent), Callbacks.bytes(name))
+        let entry = try request.tree.lookup(InodeNumber(parent), Callbacks.bytes(name), for: request.caller.process)
         request.reply(entry: entry)
       } catch {
         request.reply(error)
@@ -65,7 +65,7 @@ enum Callbacks {
     operations.getattr = { raw, inode, _ in
       let request = FuseRequest(raw)
       do throws(FileTreeError) {
-        let attributes = try request.tree.attributes(InodeNumber(inode))
+        let attributes = try request.tree.attributes(InodeNumber(inode), for: request.caller.process)
         request.reply(attributes: attributes)
       } catch {
         request.reply(error)
@@ -141,6 +141,7 @@ enum Callbacks {
           request.bridge.kernel.store(file)
           request.tree.pageCacheSeeded(file)
         }
+        if file.hasNewSize { request.bridge.kernel.forgetAttributes(InodeNumber(inode)) }
         request.reply(open: file, info)
       } catch {
         request.reply(error)

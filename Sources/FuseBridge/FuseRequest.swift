@@ -184,6 +184,10 @@ extension Caller {
   /// Who makes a request.
   init(_ request: fuse_req_t?) {
     let context = fuse_req_ctx(request)
-    self.init(user: context?.pointee.uid ?? 0, group: context?.pointee.gid ?? 0)
+    self.init(
+      user: context?.pointee.uid ?? 0,
+      group: context?.pointee.gid ?? 0,
+      process: context?.pointee.pid ?? 0
+    )
   }
 }

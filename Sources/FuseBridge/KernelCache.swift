@@ -25,7 +25,8 @@ final class KernelCache: @unchecked Sendable {
     }
   }
 
-  /// Makes the kernel ask for the attributes of an inode again. It does not wait for anything.
+  /// Makes the kernel ask for the attributes of an inode again, and drop those that are on their way. It does not wait
+  /// for anything, so the thread that opens a file may send it before it answers.
   func forgetAttributes(_ inode: InodeNumber) {
     _ = fuse_lowlevel_notify_inval_inode(session, inode.value, -1, 0)
   }

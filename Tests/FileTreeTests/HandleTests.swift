@@ -67,6 +67,82 @@ struct HandleTests {
     tree.release(writing)
   }
 
+  /// What stat says of an object: by inode, by name, and in a listing.
+  private func sizes(_ tree: WritableTree) throws -> Set<Int> {
+    let inode = try tree.tree.find("Person/4.json").inode
+    let listed = try tree.tree.list("Person", attributes: true).first { $0.name == "4.json" }?.attributes
+    return [
+      try tree.tree.attributes(inode).size, try tree.tree.find("Person/4.json").size, try #require(listed).size,
+    ]
+  }
+
+  @Test("what stat says of the size is what the handle that was opened last reads, until it is closed")
+  func sizeBelongsToTheHandle() throws {
+    let tree = try WritableTree("people")
+    let inode = try tree.tree.find("Person/4.json").inode
+    let first = try tree.tree.open(inode)
+    tree.tree.pageCacheSeeded(first)
+    #expect(!first.hasNewSize && tree.tree.isCacheable(inode), "nothing has changed yet")
+    #expect(tree.put("Person/4.json", "{\"name\": \"\(String(repeating: "x", count: 1000))\"}") == nil)
+    #expect(try sizes(tree) == [first.size])
+    #expect(tree.tree.isCacheable(inode) == false)
+    let second = try tree.tree.open(inode)
+    #expect(second.hasNewSize && second.size > first.size + 900)
+    #expect(try sizes(tree) == [second.size])
+    #expect(!tree.tree.isCacheable(inode), "the first handle is open still")
+    #expect(tree.put("Person/4.json", #"{"name": "y"}"#) == nil)
+    #expect(try sizes(tree) == [second.size])
+    let three = Caller(user: 0, group: 0, process: 3), four = Caller(user: 0, group: 0, process: 4)
+    let third = try tree.tree.open(inode, by: three), fourth = try tree.tree.open(inode, by: four)
+    #expect(try tree.tree.attributes(inode, for: 3).size == third.size)
+    #expect(try tree.tree.find("Person/4.json").size == fourth.size)
+    #expect(tree.put("Person/4.json", #"{"name": "yy"}"#) == nil)
+    let fifth = try tree.tree.open(inode, by: four)
+    #expect(try tree.tree.attributes(inode, for: 3).size == third.size, "each process has its own first")
+    #expect(try tree.tree.attributes(inode, for: 4).size == third.size + 1)
+    for file in [third, fourth, fifth] { tree.tree.release(file) }
+    #expect(try sizes(tree) == [second.size])
+    tree.tree.release(second)
+    #expect(try sizes(tree) == [first.size])
+    tree.tree.release(first)
+    #expect(try sizes(tree) == [tree.tree.text("Person/4.json").utf8.count])
+    #expect(tree.tree.isCacheable(inode))
+  }
+
+  @Test("a handle that reads and writes shows the size of its own text, until a program closes it")
+  func sizeOfWrittenHandles() throws {
+    let tree = try WritableTree("people")
+    let text = try tree.tree.text("Person/4.json")
+    let handle = try tree.open("Person/4.json", truncates: false)
+    #expect(handle.hasNewSize)
+    #expect(tree.put("Person/4.json", #"{"name": "longer than before"}"#) == nil)
+    #expect(try sizes(tree) == [text.utf8.count])
+    try tree.tree.flush(handle)
+    #expect(try sizes(tree) == [tree.tree.text("Person/4.json").utf8.count])
+    tree.tree.release(handle)
+    // Written and synced, but not closed: the handle reads what it wrote.
+    let writing = try tree.open("Person/4.json")
+    #expect(try sizes(tree) == [0])
+    try tree.write(writing, #"{"age": 1}"#)
+    try tree.tree.synchronize(writing)
+    #expect(try sizes(tree) == [10])
+    try tree.tree.flush(writing)
+    #expect(try sizes(tree) == [tree.tree.text("Person/4.json").utf8.count])
+    tree.tree.release(writing)
+  }
+
+  @Test("control files too have the size of what the handle reads")
+  func sizeOfControlFiles() throws {
+    let tree = try WritableTree("people")
+    let inode = try tree.tree.find(".realm/errors").inode
+    let handle = try tree.tree.open(inode)
+    #expect(handle.size == 0 && handle.hasNewSize)
+    #expect(tree.put("Person/4.json", "5") != nil)
+    #expect(try tree.tree.attributes(inode).size == 0)
+    tree.tree.release(handle)
+    #expect(try tree.tree.attributes(inode).size == tree.tree.text(".realm/errors").utf8.count)
+  }
+
   private static let inode = InodeNumber(7)
 
   /// A handle on an inode in a given situation, with the page cache seeded if that is allowed.
@@ -137,4 +213,9 @@ struct HandleTests {
     func note(_ what: String) { lock.withLock { all.append(what) } }
     var notes: [String] { lock.withLock { all } }
   }
+}
+
+extension FileTree {
+  /// Whether the kernel may remember the attributes of an inode.
+  fileprivate func isCacheable(_ inode: InodeNumber) -> Bool { (try? attributes(inode).isCacheable) ?? false }
 }

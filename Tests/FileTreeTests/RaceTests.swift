@@ -86,6 +86,25 @@ struct RaceTests {
     #expect(try tree.texts()["Target/2.json"] == nil)
   }
 
+  @Test("a refused text outlives its class, and does not mix with those of a class that takes the name")
+  func refusedTextOutlivesItsClass() throws {
+    let tree = try WritableTree("people")
+    for text in ["first", "second"] {
+      _ = try tree.tree.makeDirectory(.root, Array("Cat".utf8))
+      #expect(tree.put("Cat/0.json", "{}") == nil)
+      let handle = try tree.open("Cat/0.json")
+      try tree.unlink("Cat/0.json")
+      try tree.tree.removeDirectory(.root, Array("Cat".utf8))
+      #expect(tree.failed("write") { try tree.write(handle, "{\"\(text)\": 1}") } == "write: stale")
+      tree.tree.release(handle)
+      #expect(try tree.errors().last?.contains("Cat/0.json") == true)
+    }
+    let names = try tree.tree.list(".realm/rejected").filter { !$0.isDot }.map(\.name)
+    #expect(names.count == 2 && names.first == "Cat")
+    let texts = try names.map { try tree.tree.text(".realm/rejected/\($0)/0.json") }
+    #expect(texts == [#"{"first": 1}"#, #"{"second": 1}"#])
+  }
+
   @Test("removing what another program has removed says that it is not there")
   func removedOnce() throws {
     let tree = try WritableTree.ofLinks()

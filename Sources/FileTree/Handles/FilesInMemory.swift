@@ -27,11 +27,14 @@ public struct Caller: Sendable {
   public let user: UInt32
   /// Group id.
   public let group: UInt32
+  /// The number of the thread that asks; 0 if it is not known.
+  public let process: Int32
 
   /// A process of this user and group.
-  public init(user: UInt32, group: UInt32) {
+  public init(user: UInt32, group: UInt32, process: Int32 = 0) {
     self.user = user
     self.group = group
+    self.process = process
   }
 }
 
@@ -50,7 +53,8 @@ extension TreeContext {
         forget(attributes.inode, lookups: 1)
         throw .refused(.exists, "exists already")
       }
-      return CreatedFile(attributes: attributes, file: try node(attributes.inode).open(access, by: caller, self))
+      let file = try node(attributes.inode).open(access, by: caller, self)
+      return CreatedFile(attributes: withShownSize(attributes, for: caller.process), file: file)
     } catch {
       guard case .notFound = error else { throw error }
     }
@@ -58,10 +62,10 @@ extension TreeContext {
     forgetOldDeletions()
     let metadata = MemoryFile.Metadata.of(caller, permissions: permissions & 0o7777)
     guard let file = overlay.makeFile(at: place, [], metadata, isKnown: true) else { throw .memoryIsShort }
-    openFiles.open(file.inode, OpenFiles.Edit(memory: file, target: nil))
+    let decision = openFiles.open(file.inode, OpenFiles.Edit(memory: file, target: nil), for: caller.process)
     return CreatedFile(
       attributes: try read { view in view.rules.file(file) },
-      file: OpenFile(file.inode, file, nil, access, isWatched: target != nil)
+      file: OpenFile(file.inode, file, nil, access, decision, isWatched: target != nil)
     )
   }
 

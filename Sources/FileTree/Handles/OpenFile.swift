@@ -2,7 +2,8 @@
 // A handle that writes has bytes of its own, which closing it saves.
 //
 // The kernel's page cache and its idea of a file's size belong to the inode, not to the handle, so handles with
-// different texts must not share them. Invariant: all handles of an inode that use the page cache have the same text.
+// different texts must not share them. Invariants: all handles of an inode that use the page cache have the same text;
+// as long as a handle is open, the size that is shown is that of the handle that was opened last.
 
 import Glibc
 import Synchronization
@@ -47,8 +48,13 @@ public final class OpenFile: Sendable {
   /// Whether the text may be put into the page cache before anybody can read it. Until `FileTree.pageCacheSeeded` is
   /// called, nobody else gets a handle on the inode.
   public let maySeedPageCache: Bool
+  /// Whether the kernel may remember another size of the file than this handle reads: it must forget it before it gets
+  /// the handle.
+  public let hasNewSize: Bool
   let content: Content
   let access: OpenAccess
+  /// Which handle of its inode this is.
+  fileprivate let number: UInt64
   /// Whether what is written is checked when it is a whole text: not in scratch files.
   let isWatched: Bool
 
@@ -56,6 +62,8 @@ public final class OpenFile: Sendable {
     self.inode = inode
     caching = decision.caching
     maySeedPageCache = decision.maySeed
+    hasNewSize = decision.hasNewSize
+    number = decision.number
     content = .text(text)
     access = OpenAccess()
     isWatched = false
@@ -66,11 +74,14 @@ public final class OpenFile: Sendable {
     _ memory: MemoryFile,
     _ target: (any SaveTarget)?,
     _ access: OpenAccess,
+    _ decision: OpenFiles.Decision,
     isWatched: Bool
   ) {
     self.inode = inode
     caching = .bypass
     maySeedPageCache = false
+    hasNewSize = decision.hasNewSize
+    number = decision.number
     content = .memory(memory, target: target)
     self.access = access
     self.isWatched = isWatched
@@ -115,6 +126,9 @@ final class OpenFiles: Sendable {
   struct Decision {
     let caching: KernelCaching
     var maySeed = false
+    var hasNewSize = true
+    /// Counts the handles of all inodes.
+    let number: UInt64
   }
 
   /// What a handle writes.
@@ -133,7 +147,26 @@ final class OpenFiles: Sendable {
     var text: [UInt8] = []
     /// What handles write over the file, in the order of their opening.
     var edits: [Edit] = []
+    /// What handles read, in the order of their opening.
+    var sizes: [(handle: UInt64, process: Int32, size: Size)] = []
   }
+
+  /// The size of what a handle reads.
+  private enum Size {
+    case text(Int)
+    case memory(MemoryFile)
+
+    var count: Int {
+      switch self {
+      case .text(let count): count
+      case .memory(let memory): memory.size
+      }
+    }
+  }
+
+  private let lastNumber = Atomic<UInt64>(0)
+  /// Whether there are records, so that what concerns open files only costs nothing without any.
+  private let isUsed = Atomic<Bool>(false)
 
   /// Larger texts are worth a request of their own.
   private static let largestSeed = 32 << 10
@@ -142,28 +175,48 @@ final class OpenFiles: Sendable {
 
   /// Notes a new handle and decides on its use of the page cache. Waits while another handle is seeding the page cache,
   /// which takes microseconds.
-  func open(_ inode: InodeNumber, _ text: [UInt8], _ liveliness: Liveliness) -> Decision {
+  func open(
+    _ inode: InodeNumber,
+    _ text: [UInt8],
+    _ liveliness: Liveliness,
+    for process: Int32 = 0
+  ) -> Decision {
+    let number = newNumber()
     while true {
-      if let decision = tryOpen(inode, text, liveliness) { return decision }
+      if let decision = tryOpen(inode, text, liveliness, number, process) { return decision }
       sched_yield()
     }
   }
 
-  private func tryOpen(_ inode: InodeNumber, _ text: [UInt8], _ liveliness: Liveliness) -> Decision? {
+  private func newNumber() -> UInt64 {
+    isUsed.store(true, ordering: .releasing)
+    return lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+  }
+
+  private func tryOpen(
+    _ inode: InodeNumber,
+    _ text: [UInt8],
+    _ liveliness: Liveliness,
+    _ number: UInt64,
+    _ process: Int32
+  ) -> Decision? {
     records.withLock { records in
       var record = records[inode] ?? Record(text: text)
       if record.isSeeding { return nil }
       defer { records[inode] = record }
       record.handles += 1
-      if record.cachedHandles > 0 && record.text != text { return Decision(caching: .bypass) }
+      // What the kernel remembers of a file that is open is the size of another handle.
+      let hasNewSize = liveliness == .live || record.sizes.contains { $0.size.count != text.count }
+      record.sizes.append((number, process, .text(text.count)))
+      if record.cachedHandles > 0 && record.text != text { return Decision(caching: .bypass, number: number) }
       record.text = text
-      // While somebody writes over the file its size is not that of the text, and the page cache would fill up with
-      // zeros.
-      if liveliness == .live || !record.edits.isEmpty { return Decision(caching: .bypass) }
+      // While another handle writes over the file its size is not that of the text, and the page cache would fill up
+      // with zeros.
+      if liveliness == .live || !record.edits.isEmpty { return Decision(caching: .bypass, number: number) }
       record.cachedHandles += 1
-      if liveliness == .quiet { return Decision(caching: .refresh) }
+      if liveliness == .quiet { return Decision(caching: .refresh, hasNewSize: hasNewSize, number: number) }
       record.isSeeding = record.handles == 1 && !text.isEmpty && text.count <= Self.largestSeed
-      return Decision(caching: .keep, maySeed: record.isSeeding)
+      return Decision(caching: .keep, maySeed: record.isSeeding, hasNewSize: hasNewSize, number: number)
     }
   }
 
@@ -171,20 +224,40 @@ final class OpenFiles: Sendable {
   func seeded(_ file: OpenFile) { records.withLock { $0[file.inode]?.isSeeding = false } }
 
   /// Notes a handle that writes over the file.
-  func open(_ inode: InodeNumber, _ edit: Edit) {
+  func open(_ inode: InodeNumber, _ edit: Edit, for process: Int32 = 0) -> Decision {
+    let number = newNumber()
     records.withLock { records in
       records[inode, default: Record()].handles += 1
       records[inode]?.edits.append(edit)
+      records[inode]?.sizes.append((number, process, .memory(edit.memory)))
     }
+    return Decision(caching: .bypass, number: number)
   }
 
-  /// The size of what was written over a file last and not saved; nil if there is nothing.
-  func writtenSize(of inode: InodeNumber) -> Int? {
-    let edits = records.withLock { $0[inode]?.edits ?? [] }
-    return edits.last {
+  /// The size to show of a file whose text has `size` bytes: that of what was written over it and not saved, or else of
+  /// what the handle reads that was opened last, by `process` if it has one. And whether it is the same for all
+  /// handles. Nil if no handle is open, or those that are have been closed by a program that has them.
+  func shownSize(of inode: InodeNumber, now size: Int, for process: Int32?) -> (size: Int, isCertain: Bool)? {
+    if !isUsed.load(ordering: .acquiring) { return nil }
+    guard let (edits, sizes) = records.withLock({ $0[inode].map { ($0.edits, $0.sizes) } }) else {
+      return nil
+    }
+    let unsaved = edits.last {
       if case .clean = $0.memory.progress { false } else { true }
-    }?.memory.size
+    }
+    if let unsaved { return (unsaved.memory.size, false) }
+    guard let shown = sizes.last(where: { $0.process == process }) ?? sizes.last else { return nil }
+    return (shown.size.count, sizes.allSatisfy { $0.size.count == size })
   }
+
+  /// Notes that a handle was closed, as far as its programs are concerned: what it wrote is saved, and its file has the
+  /// size of what it was saved as.
+  func settle(_ file: OpenFile) {
+    records.withLock { $0[file.inode]?.sizes.removeAll { $0.handle == file.number } }
+  }
+
+  /// Whether a handle is open.
+  func isOpen(_ inode: InodeNumber) -> Bool { records.withLock { $0[inode] != nil } }
 
   /// What open handles have written and nobody tried to save.
   var unsaved: [Edit] {
@@ -199,13 +272,9 @@ final class OpenFiles: Sendable {
       record.handles -= 1
       if case .memory(let memory, _) = file.content { record.edits.removeAll { $0.memory === memory } }
       if file.caching != .bypass { record.cachedHandles -= 1 }
+      record.sizes.removeAll { $0.handle == file.number }
       records[file.inode] = record.handles > 0 ? record : nil
     }
-  }
-
-  /// The size of the text of some open handle; nil if there is none.
-  func size(of inode: InodeNumber) -> Int? {
-    records.withLock { records in records[inode].map { $0.edits.last?.memory.size ?? $0.text.count } }
   }
 
   /// All inodes with open handles.

@@ -183,10 +183,10 @@ final class Overlay: Sendable {
     return state.withLock { state in state.directories[directory].map { Set($0.aside.keys) } ?? [] }
   }
 
-  /// Whether a directory has files.
-  func hasFiles(_ directory: InodeNumber) -> Bool {
-    if !isUsed.load(ordering: .acquiring) { return false }
-    return state.withLock { state in state.directories[directory].map { !$0.files.isEmpty } ?? false }
+  /// The directories that have files.
+  var directoriesWithFiles: [InodeNumber] {
+    if !isUsed.load(ordering: .acquiring) { return [] }
+    return state.withLock { state in state.directories.filter { !$0.value.files.isEmpty }.map(\.key) }
   }
 
   /// Remembers the name by which an object was created.

@@ -81,11 +81,16 @@ struct AccessRules: Sendable, Hashable {
     )
   }
 
-  func directory(_ inode: InodeNumber, subdirectories: Int, _ modified: Timestamp) -> FileAttributes {
+  func directory(
+    _ inode: InodeNumber,
+    subdirectories: Int,
+    _ modified: Timestamp,
+    isSticky: Bool = false
+  ) -> FileAttributes {
     FileAttributes(
       inode: inode,
       kind: .directory,
-      permissions: directoryPermissions,
+      permissions: directoryPermissions | (isSticky ? 0o1000 : 0),
       owner: owner,
       group: group,
       links: UInt32(clamping: 2 + subdirectories),

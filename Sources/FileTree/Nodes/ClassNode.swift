@@ -37,6 +37,8 @@ struct ClassNode: DirectoryNode {
     return attributes
   }
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownName(of: ordinal) }
+
   // MARK: changes
 
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
@@ -228,7 +230,7 @@ struct ClassNode: DirectoryNode {
       var inode = tree.number(directory, key)
       var attributes: FileAttributes?
       if budget > 0, let size = size(of: inode, cursor, context, &batch) {
-        attributes = view.attributes(of: inode, in: directory, size: size)
+        attributes = tree.withShownSize(view.attributes(of: inode, in: directory, size: size))
         if inode.isHashed {
           inode = tree.objectInodes.retain(directory.ordinal, key)
           attributes?.inode = inode

@@ -96,7 +96,8 @@ extension TreeContext {
       guard let target else { throw .refused(.forbidden, reason) }
       return try openEdit(of: node.inode, [], target, access, by: caller) { () throws(FileTreeError) in try read(text) }
     }
-    return OpenFile(node.inode, OpenFiles.Decision(caching: .bypass), text: try read(text))
+    let text = try read(text)
+    return OpenFile(node.inode, openFiles.open(node.inode, text, .live, for: caller.process), text: text)
   }
 }
 

@@ -34,8 +34,9 @@ struct MemoryNode: FileNode {
       throw .refused(.forbidden, "a refused text can be read and removed; save it under its own name")
     }
     if access.truncates { file.truncate(to: 0) }
-    tree.openFiles.open(inode, OpenFiles.Edit(memory: file, target: nil))
-    return OpenFile(inode, file, nil, access, isWatched: try tree.target(nil, of: file) != nil)
+    let isObject = try tree.target(nil, of: file) != nil
+    let decision = tree.openFiles.open(inode, OpenFiles.Edit(memory: file, target: nil), for: caller.process)
+    return OpenFile(inode, file, nil, access, decision, isWatched: isObject)
   }
 
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { file.truncate(to: size) }

@@ -28,8 +28,8 @@ struct ObjectNode: FileNode {
       return try presentAttributes(tree)
     } catch .stale {
       // Like a file that was unlinked while it is open.
-      guard let size = tree.openFiles.size(of: inode) else { throw .stale }
-      return try tree.read { view in view.rules.file(inode, size: size, view.modified, links: 0) }
+      guard tree.openFiles.isOpen(inode) else { throw .stale }
+      return try tree.read { view in view.rules.file(inode, size: 0, view.modified, links: 0) }
     }
   }
 
@@ -40,10 +40,6 @@ struct ObjectNode: FileNode {
       return try ObjectNode.attributes(of: key, in: directory, view, tree)
     }
     tree.texts.insert(newTexts)
-    if tree.saver != nil, let size = tree.openFiles.writtenSize(of: attributes.inode) {
-      attributes.size = size
-      attributes.isCacheable = false
-    }
     if attributes.inode != inode { attributes.isCacheable = false }
     return attributes
   }
@@ -100,7 +96,7 @@ struct ObjectNode: FileNode {
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     guard access.writes || access.truncates else {
       do {
-        return try openForReading(tree)
+        return try openForReading(tree, caller)
       } catch {
         tree.damageLog.note(error)
         throw error
@@ -123,7 +119,7 @@ struct ObjectNode: FileNode {
     }
   }
 
-  private func openForReading(_ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+  private func openForReading(_ tree: TreeContext, _ caller: Caller) throws(FileTreeError) -> OpenFile {
     let (inode, text, stamp, isNew) = try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
       directory.noteInterest()
@@ -133,7 +129,8 @@ struct ObjectNode: FileNode {
       return (inode, try tree.text(of: key, directory, view), stamp, true)
     }
     if isNew { tree.texts.insert([TextCache.Item(inode: inode, generation: stamp.generation, text: text)]) }
-    return OpenFile(inode, tree.openFiles.open(inode, text, Self.liveliness(stamp)), text: text)
+    let decision = tree.openFiles.open(inode, text, Self.liveliness(stamp), for: caller.process)
+    return OpenFile(inode, decision, text: text)
   }
 
   private static func liveliness(_ stamp: ChangeStamp) -> OpenFiles.Liveliness {

@@ -17,24 +17,28 @@ struct RejectedDirectoryNode: DirectoryNode {
     }
   }
 
-  /// The classes of which a text was refused.
-  private func classes(_ view: VersionView, _ tree: TreeContext) -> [(directory: TableDirectory, inode: InodeNumber)] {
-    view.directories.filter { $0.place == .root }
-      .map { ($0, Self.inode(of: $0.ordinal, tree)) }
-      .filter { tree.overlay.hasFiles($0.inode) }
+  /// The classes of which a text was refused, in the order in which they were met. A class may be gone; its texts are
+  /// there all the same.
+  private func classes(_ tree: TreeContext) -> [(name: [UInt8], node: RejectedClassNode)] {
+    var names: Set<[UInt8]> = []
+    return tree.overlay.directoriesWithFiles
+      .compactMap { tree.nodes.node($0) as? RejectedClassNode }
+      .sorted { $0.ordinal < $1.ordinal }
+      .map { node in
+        let name = tree.views.registry.name(node.ordinal) ?? []
+        // A class that was made anew under the name of one that is gone.
+        return (names.insert(name).inserted ? name : name + Array("~\(node.ordinal)".utf8), node)
+      }
   }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.readable { view in
-      view.rules.directory(inode, subdirectories: classes(view, tree).count, view.modified)
-    }
+    let count = classes(tree).count
+    return try tree.readable { view in view.rules.directory(inode, subdirectories: count, view.modified) }
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.readable { view throws(FileTreeError) in
-      guard let found = classes(view, tree).first(where: { $0.directory.name == name }) else { throw .notFound }
-      return view.rules.directory(found.inode, subdirectories: 0, view.modified)
-    }
+    guard let found = classes(tree).first(where: { $0.name == name }) else { throw .notFound }
+    return try found.node.attributes(tree)
   }
 
   func list<Sink: DirectorySink>(
@@ -44,14 +48,11 @@ struct RejectedDirectoryNode: DirectoryNode {
     into sink: inout Sink,
     _ tree: TreeContext
   ) throws(FileTreeError) {
-    let parent = tree.control.inode
-    try tree.readable { view throws(FileTreeError) in
-      var listing = ShortListing(of: inode, in: parent, from: position, into: &sink)
-      for (directory, inode) in classes(view, tree) {
-        try listing.add(directory.name, inode, .directory, index: Int(directory.ordinal), to: &sink) { nil }
-      }
-      listing.addFiles(tree.overlay, to: &sink)
+    var listing = ShortListing(of: inode, in: tree.control.inode, from: position, into: &sink)
+    for (name, node) in classes(tree) {
+      try listing.add(name, node.inode, .directory, index: Int(node.ordinal), to: &sink) { nil }
     }
+    listing.addFiles(tree.overlay, to: &sink)
   }
 
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
@@ -69,9 +70,12 @@ struct RejectedClassNode: DirectoryNode {
   let inode: InodeNumber
   let ordinal: TableOrdinal
 
+  /// Whoever may write here removes only texts of their own.
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.readable { view in view.rules.directory(inode, subdirectories: 0, view.modified) }
+    try tree.readable { view in view.rules.directory(inode, subdirectories: 0, view.modified, isSticky: true) }
   }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownName(of: ordinal) }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes { throw .notFound }
 

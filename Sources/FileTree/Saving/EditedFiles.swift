@@ -21,8 +21,8 @@ extension TreeContext {
     guard let edit = overlay.detachedFile(inode, name, text, .of(caller)) else { throw .memoryIsShort }
     if access.truncates { edit.truncate(to: 0) } else if access.appends { edit.watchAppending() }
     let target = OpenedTarget(target, realm.standing.file)
-    openFiles.open(inode, OpenFiles.Edit(memory: edit, target: target))
-    return OpenFile(inode, edit, target, access, isWatched: !target.savesInWrite)
+    let decision = openFiles.open(inode, OpenFiles.Edit(memory: edit, target: target), for: caller.process)
+    return OpenFile(inode, edit, target, access, decision, isWatched: !target.savesInWrite)
   }
 
   // MARK: writing
@@ -99,6 +99,7 @@ extension TreeContext {
   /// is kept for `caller`, or for the one that opened the file.
   func flush(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     guard case .memory(let memory, let target) = file.content, file.access.writes else { return }
+    defer { openFiles.settle(file) }
     switch memory.progress {
     case .clean, .emptied: return
     case .refused(let error):
@@ -132,7 +133,7 @@ extension TreeContext {
     }
     openFiles.close(file)
     // A file that was refused as an object has its text among the refused ones; its name is free again.
-    if case .memory(let memory, nil) = file.content, memory.isRefused, openFiles.size(of: memory.inode) == nil,
+    if case .memory(let memory, nil) = file.content, memory.isRefused, !openFiles.isOpen(memory.inode),
       let place = overlay.place(of: memory.inode)
     {
       _ = overlay.unlink(place)

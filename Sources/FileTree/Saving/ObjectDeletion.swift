@@ -57,7 +57,7 @@ extension TreeContext {
 
   /// Whether a program has a file in memory open at this place.
   private func isInUse(_ place: Overlay.Place) -> Bool {
-    overlay.file(at: place).map { openFiles.size(of: $0.inode) != nil } ?? false
+    overlay.file(at: place).map { openFiles.isOpen($0.inode) } ?? false
   }
 
   /// Forgets deletions that are too long ago.

@@ -32,11 +32,10 @@ struct ObjectTarget: SaveTarget {
 
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? {
     // What cannot be named was deleted or is damaged, or its class is gone.
-    try? tree.readable { view throws(FileTreeError) in
-      let directory = try view.existing(ordinal)
-      let present = try? tree.name(of: key, in: directory)  // likewise
-      return (present ?? name).map { tree.shownPlace($0, in: directory) }
+    let present = try? tree.readable { view throws(FileTreeError) in
+      try tree.name(of: key, in: try view.existing(ordinal))
     }
+    return (present ?? name).map { tree.shownPlace($0, in: ordinal) }
   }
 }
 
@@ -72,20 +71,22 @@ struct NamedObjectTarget: SaveTarget {
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
-    // Nothing is shown where the class is gone.
-    try? tree.readable { view throws(FileTreeError) in
-      tree.shownPlace(name, in: try view.existing(directory.ordinal))
-    }
+    tree.shownPlace(name, in: directory.ordinal)
   }
 }
 
 extension TreeContext {
   /// Where users look for what an object refused.
-  fileprivate func shownPlace(_ name: [UInt8], in directory: TableDirectory) -> ShownPlace {
+  fileprivate func shownPlace(_ name: [UInt8], in ordinal: TableOrdinal) -> ShownPlace {
     ShownPlace(
-      path: directory.shownName + "/" + String(decoding: name, as: UTF8.self),
-      rejected: Overlay.Place(directory: RejectedDirectoryNode.inode(of: directory.ordinal, self), name: name)
+      path: shownName(of: ordinal) + "/" + String(decoding: name, as: UTF8.self),
+      rejected: Overlay.Place(directory: RejectedDirectoryNode.inode(of: ordinal, self), name: name)
     )
+  }
+
+  /// The name of a class as users know it, also of one that is gone.
+  func shownName(of ordinal: TableOrdinal) -> String {
+    String(decoding: views.registry.name(ordinal) ?? [], as: UTF8.self)
   }
 
   fileprivate func save(

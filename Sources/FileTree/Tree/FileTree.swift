@@ -66,8 +66,12 @@ public final class FileTree: Sendable {
   /// Renders the object, unless its text is cached, because its size is that of the text.
   ///
   /// - Throws: `notFound`, `notADirectory`, `stale`, `nameTooLong`, and what `open` throws for the directory itself.
-  public func lookup(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) -> FileAttributes {
-    try tree.lookUp(name, in: try tree.node(parent))
+  public func lookup(
+    _ parent: InodeNumber,
+    _ name: [UInt8],
+    for process: Int32? = nil
+  ) throws(FileTreeError) -> FileAttributes {
+    tree.withShownSize(try tree.lookUp(name, in: try tree.node(parent)), for: process)
   }
 
   /// Takes back `lookups` references that the kernel held on an inode: one for each lookup and each entry of a listing
@@ -77,8 +81,9 @@ public final class FileTree: Sendable {
   /// The attributes of an inode.
   ///
   /// - Throws: `stale` if the object or class is gone and no handle on it is open.
-  public func attributes(_ inode: InodeNumber) throws(FileTreeError) -> FileAttributes {
-    try tree.node(inode).attributes(tree)
+  public func attributes(_ inode: InodeNumber, for process: Int32? = nil) throws(FileTreeError) -> FileAttributes {
+    let attributes = tree.withShownSize(try tree.node(inode).attributes(tree), for: process)
+    return attributes.inode == inode ? attributes : tree.withShownSize(attributes, for: process, of: inode)
   }
 
   /// Changes attributes and returns what they are then. `file` is the handle that a truncation came by, if any.
@@ -100,7 +105,7 @@ public final class FileTree: Sendable {
       }
     }
     if let modified = change.modified { try node.setTime(modified.timestamp, tree) }
-    return try tree.node(inode).attributes(tree)
+    return try attributes(inode, for: caller.process)
   }
 
   // MARK: directories

@@ -115,6 +115,22 @@ final class TreeContext: Sendable {
     return try directory.lookUp(name, self)
   }
 
+  /// Attributes with the size that the open handles of an inode give a file: for a process, its own before others'. The
+  /// kernel has one size for all of them and does not tell which handle it asks for, so it must ask each time.
+  func withShownSize(
+    _ attributes: FileAttributes,
+    for process: Int32? = nil,
+    of inode: InodeNumber? = nil
+  ) -> FileAttributes {
+    guard attributes.kind == .file,
+      let shown = openFiles.shownSize(of: inode ?? attributes.inode, now: attributes.size, for: process)
+    else { return attributes }
+    var attributes = attributes
+    attributes.size = shown.size
+    if !shown.isCertain { attributes.isCacheable = false }
+    return attributes
+  }
+
   /// Refuses names that no directory can have.
   static func checkLength(_ name: [UInt8]) throws(FileTreeError) {
     if name.count > NAME_MAX { throw .refused(.nameTooLong, "a name has at most 255 bytes") }

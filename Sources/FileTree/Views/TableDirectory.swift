@@ -35,9 +35,7 @@ final class TableDirectory: Sendable {
     self.stamp = stamp
     ordinal = registered.ordinal
     namingColumn = table.className == nil ? nil : table.primaryKeyIndex
-    let name = OutputBuffer()
-    NameEscaping.append(directoryOf: table.className ?? table.name, to: name)
-    self.name = name.bytes
+    name = registered.name
   }
 
   /// The inode of the directory.

@@ -1,6 +1,8 @@
 // The tables that a mount has met, in that order. Append-only, so an ordinal (and with it an inode number) never
 // comes to mean another table.
 
+import RealmJSON
+import RealmNames
 import RealmPages
 import Synchronization
 
@@ -13,7 +15,13 @@ final class TableRegistry: Sendable {
     let name: String
   }
 
-  private let known = Mutex<[Identity: Registered]>([:])
+  private struct State {
+    var known: [Identity: Registered] = [:]
+    /// By ordinal.
+    var all: [Registered] = []
+  }
+
+  private let state = Mutex(State())
   private let nodes: NodeTable
 
   /// A registry that gives each table a directory in `nodes`.
@@ -24,29 +32,40 @@ final class TableRegistry: Sendable {
     let ordinal: TableOrdinal
     /// The number of the table's directory.
     let inode: InodeNumber
+    /// The escaped name.
+    let name: [UInt8]
     /// Grows whenever the kernel asks for an object of the table by name or inode, so that directory streams know that
     /// their reader wants attributes.
     let interest = Atomic<UInt64>(0)
 
-    init(_ ordinal: TableOrdinal, _ inode: InodeNumber) {
+    init(_ ordinal: TableOrdinal, _ inode: InodeNumber, _ table: Table) {
       self.ordinal = ordinal
       self.inode = inode
+      let name = OutputBuffer()
+      NameEscaping.append(directoryOf: table.className ?? table.name, to: name)
+      self.name = name.bytes
     }
   }
 
   /// The registration of `table`, new if it was not met before; nil once 262,143 tables have been met.
   func register(_ table: Table) -> Registered? {
-    known.withLock { known in
+    state.withLock { state in
       let identity = Identity(key: table.key, name: table.name)
-      if let registered = known[identity] { return registered }
-      guard known.count <= Int(InodeNumber.maximumOrdinal) else { return nil }
-      let ordinal = TableOrdinal(known.count)
+      if let registered = state.known[identity] { return registered }
+      guard state.all.count <= Int(InodeNumber.maximumOrdinal) else { return nil }
+      let ordinal = TableOrdinal(state.all.count)
       let inode = nodes.inode(of: NodeIdentity(ClassNode.self, UInt64(ordinal))) {
         ClassNode(inode: $0, ordinal: ordinal)
       }
-      let registered = Registered(ordinal, inode)
-      known[identity] = registered
+      let registered = Registered(ordinal, inode, table)
+      state.known[identity] = registered
+      state.all.append(registered)
       return registered
     }
+  }
+
+  /// The escaped name of a table, also of one that is gone.
+  func name(_ ordinal: TableOrdinal) -> [UInt8]? {
+    state.withLock { $0.all.indices.contains(Int(ordinal)) ? $0.all[Int(ordinal)].name : nil }
   }
 }

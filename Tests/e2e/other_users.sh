@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Other users write through a mount of root: what is refused is theirs to read, and theirs alone.
+source "$(dirname "$0")/lib.sh"
+
+[ "$(id -u)" -eq 0 ] || { skip "needs root to be several users"; exit; }
+command -v setpriv >/dev/null || { skip "setpriv is absent: no other user to test with"; exit; }
+as() { local id=$1 && shift && setpriv --reuid="$id" --regid="$id" --clear-groups "$@"; }
+
+chmod 755 "$scratch"
+file=$(copy_fixture people)
+chmod 666 "$file"
+point=$(new_directory mnt)
+serve "$file" "$point" -o allow_other || exit
+person=$point/Person kept=$point/.realm/rejected/Person
+
+check_status "a refused text of another user" 1 'write error' as 65534 bash -c 'echo "{\"age\": \"x\"}" >"$1/4.json"' - "$person"
+equal "is that user's" "65534 65534 600" "$(stat -c '%u %g %a' "$kept/4.json")"
+equal "who can read it" '{"age": "x"}' "$(as 65534 cat "$kept/4.json" 2>&1)"
+equal "and finds it" "4.json" "$(as 65534 ls "$kept" 2>&1)"
+check "and the reason" as 65534 grep -q age "$point/.realm/errors"
+check_status "a third user cannot" 1 'Permission denied' as 65533 cat "$kept/4.json"
+check_status "nor remove it" 1 'not permitted' as 65533 rm -f "$kept/4.json"
+check "whose it is can" as 65534 rm "$kept/4.json"
+
+printf '{' >"$scratch/part"
+check_status "refused at close" 1 'Invalid argument' as 65534 cp "$scratch/part" "$person/4.json"
+equal "it is that user's too" "65534 65534 600" "$(stat -c '%u %g %a' "$kept/4.json")"
+as 65534 bash -c 'echo "{\"age\": []}" >"$1/scratch"' - "$person"
+# mv takes EINVAL for something else.
+check_status "refused at rename by a third user" 1 'cannot move' as 65533 mv -f "$person/scratch" "$person/18.json"
+equal "it is who renamed it" "65533 65533 600" "$(stat -c '%u %g %a' "$kept/18.json")"
+check_status "refused at fsync" 1 'Invalid argument' \
+  as 65533 dd if=/dev/null of="$person/25.json" conv=fsync status=none
+equal "it is that user's as well" "65533 65533 600" "$(stat -c '%u %g %a' "$kept/25.json")"
+check_status "refused at truncate" 1 'failed to truncate|Invalid argument' as 65533 truncate -s 5 "$person/39.json"
+equal "likewise" "65533 65533 600" "$(stat -c '%u %g %a' "$kept/39.json")"
+check "who is refused can save it again" as 65533 bash -c 'sed "s/.*/{}/" "$1/25.json" >"$2/25.json"' - "$kept" "$person"
+stop_server "$point"
+
+# A realm that only its owner may read.
+chmod 600 "$file"
+if serve "$file" "$point" -o allow_other; then
+  check_status "others do not get in there" 1 'Permission denied' \
+    as 65534 bash -c 'echo "{\"age\": \"x\"}" >"$1/4.json"' - "$person"
+  check_status "nor to what is refused" 2 'Permission denied' as 65534 ls "$point/.realm/rejected"
+  stop_server "$point"
+fi
+check "the realm is sound" "$realmfs" check "$file"
