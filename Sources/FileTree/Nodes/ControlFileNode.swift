@@ -64,7 +64,7 @@ struct ControlFileNode: FileNode {
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if !needsRealm, !access.writes, !access.truncates {
       let bytes: [UInt8] = try reading(tree) { view throws(FileTreeError) in try text(view, tree) }
-      return OpenFile(inode, OpenFiles.Decision(caching: .bypass), text: bytes)
+      return OpenFile(inode, tree.openFiles.open(inode, bytes, .live, for: caller.process), text: bytes)
     }
     return try tree.openComputed(self, access, by: caller, target, because: ".realm/\(name) is computed") {
       view throws(FileTreeError) in
