@@ -57,7 +57,7 @@ struct ModelTests {
 
   /// Files of the real engine that are small enough for a model of them in a debug build.
   private static let engineFiles = Fixture.own.filter {
-    $0.name != "synced" && !["items-10k", "strings", "all-types"].contains($0.name)
+    $0.name != "synced" && !["items-10k", "strings", "all-types", "rare-states"].contains($0.name)
   }
 
   @Test("a file of the real engine holds what random transactions put there", arguments: engineFiles)

@@ -307,12 +307,13 @@ public struct RealmModel: Sendable {
   private static func thousandths(_ value: Value) -> Int128? {
     switch value {
     case .int(let x): return Int128(x) * 1000
-    case .float(let x): return Int128(x * 1000)
-    case .double(let x): return Int128(x * 1000)
+    case .float(let x): return abs(x) < 1e30 ? Int128(x * 1000) : nil
+    case .double(let x): return abs(x) < 1e30 ? Int128(x * 1000) : nil
     case .decimal128(let x):
       guard x.high & 0x6000_0000_0000_0000 != 0x6000_0000_0000_0000 else { return nil }
       var number = Int128(x.low)
       let exponent = Int(x.high >> 49 & 0x3FFF) - 6176 + 3
+      guard x.high & 0x1_FFFF_FFFF_FFFF == 0, exponent < 16 else { return nil }
       for _ in 0..<max(0, exponent) { number *= 10 }
       for _ in 0..<max(0, -exponent) { number /= 10 }
       return x.high >> 63 == 0 ? number : -number

@@ -30,7 +30,7 @@ struct ControlDirectoryNode: DirectoryNode {
     },
     Entry(name: "schema", kind: .directory) { SchemaDirectoryNode(inode: $0) },
     Entry(name: "tables", kind: .directory) { TablesDirectoryNode(inode: $0) },
-    Entry(name: "errors", needsWriter: true) { 
+    Entry(name: "errors", needsWriter: true) {
       ControlFileNode($0, "errors", ControlTexts.errors, isSteady: false, needsRealm: false)
     },
     Entry(name: "rejected", kind: .directory, needsWriter: true) { RejectedDirectoryNode(inode: $0) },
