@@ -62,7 +62,7 @@ equal "the decrypted file holds the same" "$expected" "$(objects "$file")"
 check_status "encrypt without a key" 5 'key-file' "$realmfs" encrypt "$file"
 check_status "rekey without a new key" 5 'new-key-file' "$realmfs" rekey --key-file "$scratch/key1" "$file"
 check_status "decrypt a plain file" 6 'not encrypted' "$realmfs" decrypt --key-file "$scratch/key1" "$file"
-check_status "encrypt an encrypted file" 5 'not a Realm file' "$realmfs" encrypt --key-file "$key_file" "$fixtures/people-encrypted.realm"
+check_status "encrypt an encrypted file" 1 'already encrypted' "$realmfs" encrypt --key-file "$key_file" "$fixtures/people-encrypted.realm"
 
 damaged=$scratch/damaged.realm
 python3 - "$fixtures/people.realm" "$damaged" <<'END'

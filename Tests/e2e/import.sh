@@ -4,6 +4,8 @@ source "$(dirname "$0")/lib.sh"
 
 for file in "$fixtures"/*.realm; do
   name=$(basename "$file" .realm)
+  # JSON has one NaN; the sets of this file hold several that differ in their bits.
+  [ "$name" != rare-states ] || continue
   options=()
   [[ $name != *encrypted* ]] || options=(--key-file "$key_file")
   out=$(new_directory "$name")
