@@ -200,8 +200,8 @@ enum Options {
         """,
         """
         Values are numbers, "strings", true, false, NULL, oid(..), uuid(..), B64"..", binary("..") and \
-        obj("Dog", "Fido"), the object with that primary key. Dates are written as objects show them, bare or in quotes: \
-        2024-05-01T10:00:00.5Z; 2024-05-01 is the first moment of that day in UTC. SORT(path, path DESC), \
+        obj("Dog", "Fido"), the object with that primary key. Dates are written as objects show them, bare or in \
+        quotes: 2024-05-01T10:00:00.5Z; 2024-05-01 is the first moment of that day in UTC. SORT(path, path DESC), \
         DISTINCT(path) and LIMIT(n) come behind, in their order. TRUEPREDICATE finds all.
         """,
         """

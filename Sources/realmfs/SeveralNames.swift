@@ -8,8 +8,8 @@ enum SeveralNames {
   static func warn(_ path: String) {
     guard case .success(let status) = System.status(path), status.st_nlink > 1 else { return }
     Log.notice(
-      "\(path) has \(status.st_nlink) names (hard links): a program with Realm's engine that has it open by another one "
-        + "does not know of this one, and overwrites its changes; use one name only"
+      "\(path) has \(status.st_nlink) names (hard links): a program with Realm's engine that has it open by another "
+        + "one does not know of this one, and overwrites its changes; use one name only"
     )
   }
 }

@@ -20,6 +20,8 @@ struct EditEverythingTests {
   private static let fixtures = MutantRun.chosen(Fixture.own + Fixture.old + Fixture.sdk).filter { fixture in
     seconds > 60 || count != nil || !["items-10k", "v23-kotlin-random_games"].contains(fixture.name)
   }
+  // The model of edits does not tell NaNs apart, nor links to objects that are not there.
+  .filter { $0.name != "rare-states" }
 
   @Test("a tree shows what edits of any realm make it, and its file stays sound", arguments: fixtures)
   func edit(fixture: Fixture) throws {

@@ -24,8 +24,8 @@ bool clinux_folder_is_locked(const char *folder);
 /// Whether what is in `folder` is kept in memory alone (tmpfs, ramfs).
 bool clinux_folder_is_in_memory(const char *folder);
 
-/// The first byte at or after `offset` that is data (`in_data`), or that lies in a hole; the end of the file is a hole. Data
-/// are all bytes of a file system that knows no holes. -1 with errno: ENXIO if there is none.
+/// The first byte at or after `offset` that is data (`in_data`), or that lies in a hole; the end of the file is a
+/// hole. Data are all bytes of a file system that knows no holes. -1 with errno: ENXIO if there is none.
 int64_t clinux_seek(int fd, int64_t offset, bool in_data);
 
 /// Has the disk begin with `length` bytes of a file that were written, and does not wait.

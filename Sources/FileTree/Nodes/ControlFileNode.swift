@@ -43,7 +43,8 @@ struct ControlFileNode: FileNode {
     return try view.controlText(inode) { () throws(FileTreeError) in try text(view, tree) }
   }
 
-  /// Runs `body` on the newest view, or, for a text that does not come from the realm file, the last one that there was.
+  /// Runs `body` on the newest view, or, for a text that does not come from the realm file, the last one that there
+  /// was.
   private func reading<T>(
     _ tree: TreeContext,
     _ body: (VersionView) throws(FileTreeError) -> T

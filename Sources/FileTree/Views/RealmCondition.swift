@@ -65,8 +65,8 @@ final class RealmCondition: Sendable {
       texts.append("the realm was moved or removed; what it held is shown, and changes are refused until it is back")
     case .shared where hasMoved:
       texts.append(
-        "the realm was moved, replaced or removed while programs have it open; what they have is shown, and changes are "
-          + "refused until they close it"
+        "the realm was moved, replaced or removed while programs have it open; what they have is shown, and "
+          + "changes are refused until they close it"
       )
     case .otherName where hasMoved:
       texts.append("the realm is in use under another name (a link, or the name that it had before); changes must wait")

@@ -1,8 +1,9 @@
-// One lock file for one realm file. Programs that have a realm open agree through the lock file beside the name that they
-// opened, so two names of one file (hard links, symbolic links, a name that it had before) are two sessions that do not
-// know of each other, and each overwrites what the other commits. Programs of this package therefore mark the realm file
-// itself with the lock file that they use: an open file description lock on one byte far beyond its end, whose position
-// tells the lock file. Realm's engine locks nothing there, so it is not disturbed, and not kept out either.
+// One lock file for one realm file. Programs that have a realm open agree through the lock file beside the name that
+// they opened, so two names of one file (hard links, symbolic links, a name that it had before) are two sessions that
+// do not know of each other, and each overwrites what the other commits. Programs of this package therefore mark the
+// realm file itself with the lock file that they use: an open file description lock on one byte far beyond its end,
+// whose position tells the lock file. Realm's engine locks nothing there, so it is not disturbed, and not kept out
+// either.
 
 import CLinux
 import Glibc
@@ -18,8 +19,8 @@ final class Claim: Sendable {
   private static let start: Int64 = 1 << 62
   private static let count: Int64 = 1 << 32
 
-  /// Marks the file that `lock` is the lock file of. Waits until `deadline` while programs use another lock file for it;
-  /// nil if they go on. A file system without such locks allows everything.
+  /// Marks the file that `lock` is the lock file of. Waits until `deadline` while programs use another lock file for
+  /// it; nil if they go on. A file system without such locks allows everything.
   init?(_ file: FileHandle, lock: LockFile.Identity, until deadline: MonotonicTime) {
     self.file = file
     var hash = UInt64(lock.device) &* 0x9e37_79b9_7f4a_7c15 ^ UInt64(lock.inode)

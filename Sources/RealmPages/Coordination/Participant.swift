@@ -272,8 +272,8 @@ final class Participant: VersionReader {
 
   /// What the header of the file tells while we are not there.
   private func hasChangedBehindUs(_ snapshot: Snapshot) -> Bool {
-    // A file that cannot be read has changed.
     let configuration = state.withLock { $0.configuration }
+    // A file that cannot be read has changed.
     guard let (found, _, _) = try? HeaderReader(configuration).latestWithHeader() else { return true }
     return found.version != snapshot.version || found.top.ref != snapshot.top.ref
   }

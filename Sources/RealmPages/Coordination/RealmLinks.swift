@@ -1,6 +1,6 @@
-// The names by which a realm can be opened when some of them are symbolic links. Realm's engine puts the lock file beside
-// the name that it is given and resolves no link, so each name is a session that knows nothing of the others. We use the
-// lock file that is in use, and where none is, that of the name that we were given, as the engine would.
+// The names by which a realm can be opened when some of them are symbolic links. Realm's engine puts the lock file
+// beside the name that it is given and resolves no link, so each name is a session that knows nothing of the others.
+// We use the lock file that is in use, and where none is, that of the name that we were given, as the engine would.
 
 import Glibc
 

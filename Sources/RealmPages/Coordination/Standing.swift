@@ -1,5 +1,5 @@
-// What became of the file of an open realm: it can be moved, removed, replaced, encrypted or decrypted while it is open,
-// and whoever shows it has to say so.
+// What became of the file of an open realm: it can be moved, removed, replaced, encrypted or decrypted while it is
+// open, and whoever shows it has to say so.
 
 /// What an open realm shows, and whether that is what is at its path.
 package struct Standing: Sendable, Hashable {

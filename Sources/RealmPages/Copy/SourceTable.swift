@@ -27,8 +27,8 @@ protocol SourceTable {
   var claimedCount: Int? { get }
   /// The sequence number for the next object key.
   var nextSequence: Int64 { get }
-  /// Calls `body` with each object that can be reached, known keys ascending, and `onDamage` where some cannot. Paid for
-  /// with `effort`.
+  /// Calls `body` with each object that can be reached, known keys ascending, and `onDamage` where some cannot. Paid
+  /// for with `effort`.
   func forEachObject(
     _ effort: Effort,
     _ body: (any SourceObject) throws(CopyError) -> Void,

@@ -1,7 +1,7 @@
 // What a walk may cost. In a sound version each node has one parent, so a walk that takes each object once takes each
-// node once. Where nodes of a damaged file have several parents, a walk can take the same ones 2^60 times, without ever
-// going in a circle. A walk therefore pays for each collection and cluster that it enters the least room that this takes
-// in a file, and ends when it has paid twice for the whole file.
+// node once. Where nodes of a damaged file have several parents, a walk can take the same ones 2^60 times, without
+// ever going in a circle. A walk therefore pays for each collection and cluster that it enters the least room that
+// this takes in a file, and ends when it has paid twice for the whole file.
 
 /// The work that one walk over a version may still do.
 ///
@@ -20,8 +20,6 @@ package final class Effort {
     self.arena = arena
     renew()
   }
-
-  package convenience init(_ snapshot: Snapshot) { self.init(snapshot.arena) }
 
   /// What most walks do not pay in full, so that only the others have to find out how much of the file is holes.
   private static let firstPart = 1 << 18

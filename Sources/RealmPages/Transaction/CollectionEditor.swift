@@ -514,8 +514,8 @@ struct CollectionEditor {
 
   // MARK: targets that go away
 
-  /// Removes up to `times` links to an object that is being deleted, those here first, then those in nested collections.
-  /// Returns how many there were.
+  /// Removes up to `times` links to an object that is being deleted, those here first, then those in nested
+  /// collections. Returns how many there were.
   func nullify(
     _ target: TableKey,
     _ key: ObjKey,

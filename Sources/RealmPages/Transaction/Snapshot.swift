@@ -173,3 +173,8 @@ public final class Snapshot: Sendable {
     return try walker.bytes(below: table.ref, effort)
   }
 }
+
+extension Effort {
+  /// Work for the file of a snapshot.
+  package convenience init(_ snapshot: Snapshot) { self.init(snapshot.arena) }
+}

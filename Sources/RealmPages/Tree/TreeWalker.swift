@@ -8,8 +8,8 @@ struct TreeWalker {
 
   init(_ arena: Arena) { self.arena = arena }
 
-  /// The bytes of all nodes of the subtree at `ref`, paid for with `effort`. A subtree larger than the file is an error:
-  /// some node is reached twice.
+  /// The bytes of all nodes of the subtree at `ref`, paid for with `effort`. A subtree larger than the file is an
+  /// error: some node is reached twice.
   mutating func bytes(below ref: Int, _ effort: Effort) throws(FormatError) -> Int {
     var sum = 0
     pending = [ref]
