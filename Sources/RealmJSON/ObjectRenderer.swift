@@ -123,8 +123,8 @@ public final class ObjectRenderer {
   }
 
   /// What went wrong while a path from the object that `cursor` stands on was read.
-  public func error(_ error: FormatError, reading name: String, of cursor: ObjectCursor) -> RenderError {
-    RenderError(.damaged(error)).within(name).about(plan(of: cursor.table), cursor.key)
+  public func error(_ reason: RenderError.Reason, reading name: String, of cursor: ObjectCursor) -> RenderError {
+    RenderError(reason).within(name).about(plan(of: cursor.table), cursor.key)
   }
 
   /// Appends a value that was read by another way than a property. `isMixed` says that its own text must tell its type.

@@ -18,6 +18,8 @@ public struct RenderError: Error, Sendable, CustomStringConvertible {
     case tooDeep
     /// The text would pass 1 GiB, or a length that no sound file of this size gives.
     case tooLarge
+    /// A path leads to more values than are collected for one object; in words.
+    case tooMany(String)
   }
 
   /// What is wrong.
@@ -42,6 +44,7 @@ public struct RenderError: Error, Sendable, CustomStringConvertible {
     case .missingTarget(let table, let key): "links to \(table)/\(key), which does not exist"
     case .badPrimaryKey(let table, let key): "links to \(table)/\(key), which has no usable primary key"
     case .tooDeep: "collections and embedded objects are nested too deeply"
+    case .tooMany(let problem): problem
     case .tooLarge: "the text is longer than a sound file of this size can give"
     }
   }

@@ -35,6 +35,19 @@ final class BoundPath {
   /// Steps into the collection at the end.
   private var selection: [PathSyntax.Element] = []
   private var ending: PathSyntax.Ending
+  /// Whether an object counts once, however many ways lead to it.
+  private var isDistinct = false
+  /// Of each step, whether it fans out after another one did: the ways to the objects behind it can be more than there
+  /// are links.
+  private var fansOutAgain: [Bool] = []
+  /// The objects from which such steps were taken in this walk, if each is to be taken once.
+  private var seen: [Set<ObjKey>] = []
+  /// The links that such steps led along in this walk, if each is to be taken.
+  private var repeated = 0
+  /// As many as a walk takes: their values fit the memory of any machine, and are there within a second.
+  private static let repeatLimit = 1_000_000
+  /// Where the path stands in the query.
+  private let place: Int
   /// Whether the sizes of the elements are asked for, not their number.
   private var countsElements = false
   private var aggregated: Int?
@@ -45,7 +58,16 @@ final class BoundPath {
     self.snapshot = snapshot
     table = start
     ending = path.ending
+    place = path.column
     try bind(path, variable)
+    var hasFannedOut = false
+    for hop in hops {
+      let fansOut = if case .link = hop { false } else if case .element = hop { false } else { true }
+      fansOutAgain.append(fansOut && hasFannedOut)
+      if fansOut { hasFannedOut = true }
+    }
+    seen = hops.map { _ in [] }
+    if case .aggregate = ending { takeEachOnce() }
   }
 
   private func bind(_ path: PathSyntax, _ variable: String?) throws(QueryError) {
@@ -331,7 +353,7 @@ final class BoundPath {
 
   /// The objects from which the links of such a path lead to `keys`, which have `value`; nil if links alone cannot tell
   /// that.
-  func origins(of keys: [ObjKey], _ value: ValueView) throws(FormatError) -> [ObjKey]? {
+  func origins(of keys: [ObjKey], _ value: ValueView) throws -> [ObjKey]? {
     // An object whose link is null has the value null, too.
     if !hops.isEmpty && value.isNull { return nil }
     var keys = keys
@@ -349,10 +371,22 @@ final class BoundPath {
     return keys
   }
 
+  /// Whether it always gives one value.
+  var isSingle: Bool { !isList && selection.isEmpty }
+
+  /// Lets each object count once, however many ways lead to it, unless sums depend on that: for those who ask which
+  /// values there are, not how often or in what order.
+  func takeEachOnce() {
+    switch ending {
+    case .aggregate(.sum, _), .aggregate(.average, _): break
+    default: isDistinct = true
+    }
+  }
+
   // MARK: reading
 
   /// What the path leads to from an object.
-  func operand(_ cursor: ObjectCursor) throws(FormatError) -> Operand {
+  func operand(_ cursor: ObjectCursor) throws -> Operand {
     if let plainProperty { return .one(try cursor.value(plainProperty)) }
     switch ending {
     case .aggregate(let aggregate, _): return .one(try self.aggregate(aggregate, cursor))
@@ -362,21 +396,21 @@ final class BoundPath {
     }
   }
 
-  private func count(_ cursor: ObjectCursor) throws(FormatError) -> Operand {
+  private func count(_ cursor: ObjectCursor) throws -> Operand {
     switch goal {
     case .objects:
       // The links of the last step, for each object before it.
       var counts: [ValueView] = []
-      try follow(0, to: hops.count - 1, cursor) { (object) throws(FormatError) in
+      try walk(to: hops.count - 1, cursor) { (object) throws in
         var count: Int64 = 0
-        try self.links(self.hops.count - 1, object) { (link) throws(FormatError) in if !link.isNull { count += 1 } }
+        try self.links(self.hops.count - 1, object) { (link) throws in if !link.isNull { count += 1 } }
         counts.append(.int(count))
       }
       // Without an object before the last step there is nothing to count.
       return hops.count > 1 ? .many(counts) : .one(counts.first ?? .int(0))
     case .allBacklinks:
       var counts: [ValueView] = []
-      try visit(cursor) { (object) throws(FormatError) in
+      try visit(cursor) { (object) throws in
         var count = 0
         for source in self.table.linkSources { count += try object.origins(from: source.table, source.column).count }
         counts.append(.int(Int64(count)))
@@ -385,7 +419,7 @@ final class BoundPath {
     case .keys(let index), .property(let index):
       let column = table.columns[index]
       var counts: [ValueView] = []
-      try visit(cursor) { (object) throws(FormatError) in
+      try visit(cursor) { (object) throws in
         if self.countsElements {
           try object.value(index).forEachElement { value in
             counts.append(value.elementCount.map { .int(Int64($0)) } ?? .null)
@@ -405,20 +439,20 @@ final class BoundPath {
     }
   }
 
-  private func values(_ cursor: ObjectCursor) throws(FormatError) -> Operand {
+  private func values(_ cursor: ObjectCursor) throws -> Operand {
     var values: [ValueView] = []
     switch goal {
     case .objects:
-      try forEach(cursor, isLast: true) { (link) throws(FormatError) in values.append(link) }
+      try forEach(cursor, isLast: true) { (link) throws in values.append(link) }
     case .allBacklinks: return try count(cursor)
     case .keys(let index):
-      try visit(cursor) { (object) throws(FormatError) in
+      try visit(cursor) { (object) throws in
         guard case .dictionary(var entries) = try object.value(index) else { return }
         for position in 0..<entries.count { values.append(.string(try entries.key(at: position))) }
       }
     case .property(let index):
       let isCollection = table.columns[index].collection != nil
-      try visit(cursor) { (object) throws(FormatError) in
+      try visit(cursor) { (object) throws in
         let value = try object.value(index)
         if self.selection.isEmpty {
           if isCollection { try value.forEachElement { values.append($0) } } else { values.append(value) }
@@ -431,9 +465,9 @@ final class BoundPath {
     return isList || !selection.isEmpty ? .many(values) : .one(values.first ?? .null)
   }
 
-  private func aggregate(_ aggregate: Aggregate, _ cursor: ObjectCursor) throws(FormatError) -> ValueView {
+  private func aggregate(_ aggregate: Aggregate, _ cursor: ObjectCursor) throws -> ValueView {
     var sum = Accumulator(aggregate, type: type ?? .int)
-    try visit(cursor) { (object) throws(FormatError) in
+    try visit(cursor) { (object) throws in
       if let index = self.aggregated { return sum.add(try object.value(index)) }
       guard case .property(let index) = self.goal else { return }
       try object.value(index).forEachElement { sum.add($0) }
@@ -448,7 +482,7 @@ final class BoundPath {
     _ steps: ArraySlice<PathSyntax.Element>,
     isTyped: Bool = false,
     _ body: (ValueView) -> Void
-  ) throws(FormatError) {
+  ) throws {
     guard let step = steps.first else { return body(value) }
     let rest = steps.dropFirst()
     switch (step, value) {
@@ -488,9 +522,20 @@ final class BoundPath {
   /// Calls `body` with each object at the end of the links.
   private func visit(
     _ cursor: ObjectCursor,
-    _ body: (ObjectCursor) throws(FormatError) -> Void
-  ) throws(FormatError) {
-    try follow(0, to: hops.count, cursor, body)
+    _ body: (ObjectCursor) throws -> Void
+  ) throws {
+    try walk(to: hops.count, cursor, body)
+  }
+
+  /// Calls `body` with each object that the steps before `end` lead to.
+  private func walk(
+    to end: Int,
+    _ cursor: ObjectCursor,
+    _ body: (ObjectCursor) throws -> Void
+  ) throws {
+    repeated = 0
+    if isDistinct { for level in hops.indices where fansOutAgain[level] { seen[level] = [] } }
+    try follow(0, to: end, cursor, body)
   }
 
   /// Calls `body` with each object that the steps from `level` to `end` lead to.
@@ -498,11 +543,12 @@ final class BoundPath {
     _ level: Int,
     to end: Int,
     _ cursor: ObjectCursor,
-    _ body: (ObjectCursor) throws(FormatError) -> Void
-  ) throws(FormatError) {
+    _ body: (ObjectCursor) throws -> Void
+  ) throws {
+    if isDistinct, level < hops.count, fansOutAgain[level], !seen[level].insert(cursor.key).inserted { return }
     if level == end { return try body(cursor) }
     let next = cursors[level]
-    try links(level, cursor) { (link) throws(FormatError) in
+    try links(level, cursor) { (link) throws in
       guard case .link(_, let key) = link, key.value >= 0, try next.seek(key) else { return }
       try self.follow(level + 1, to: end, next, body)
     }
@@ -512,10 +558,10 @@ final class BoundPath {
   private func forEach(
     _ cursor: ObjectCursor,
     isLast: Bool,
-    _ body: (ValueView) throws(FormatError) -> Void
-  ) throws(FormatError) {
-    try follow(0, to: hops.count - 1, cursor) { (object) throws(FormatError) in
-      try self.links(self.hops.count - 1, object) { (link) throws(FormatError) in
+    _ body: (ValueView) throws -> Void
+  ) throws {
+    try walk(to: hops.count - 1, cursor) { (object) throws in
+      try self.links(self.hops.count - 1, object) { (link) throws in
         if !link.isNull { return try body(link) }
         if isLast, self.givesNull { try body(.null) }
       }
@@ -534,8 +580,28 @@ final class BoundPath {
   private func links(
     _ level: Int,
     _ cursor: ObjectCursor,
-    _ body: (ValueView) throws(FormatError) -> Void
-  ) throws(FormatError) {
+    _ body: (ValueView) throws -> Void
+  ) throws {
+    if !isDistinct, fansOutAgain[level] {
+      return try eachLink(level, cursor) { (link) throws in
+        self.repeated += 1
+        if self.repeated > Self.repeatLimit {
+          throw QueryError(
+            column: self.place,
+            problem: "more than \(Self.repeatLimit) ways along this path from one object"
+          )
+        }
+        try body(link)
+      }
+    }
+    try eachLink(level, cursor, body)
+  }
+
+  private func eachLink(
+    _ level: Int,
+    _ cursor: ObjectCursor,
+    _ body: (ValueView) throws -> Void
+  ) throws {
     switch hops[level] {
     case .link(let property): try body(cursor.value(property))
     case .collection(let property):
@@ -554,20 +620,20 @@ final class BoundPath {
   }
 
   /// The keys of the objects at the end of the links, for a subquery.
-  func objects(_ cursor: ObjectCursor) throws(FormatError) -> [ObjKey] {
+  func objects(_ cursor: ObjectCursor) throws -> [ObjKey] {
     var keys: [ObjKey] = []
-    try forEach(cursor, isLast: false) { (link) throws(FormatError) in
+    try forEach(cursor, isLast: false) { (link) throws in
       if case .link(_, let key) = link { keys.append(key) }
     }
     return keys
   }
 
   /// Whether a link before the last step is null, so that there is nothing to read.
-  func leadsNowhere(_ cursor: ObjectCursor) throws(FormatError) -> Bool {
+  func leadsNowhere(_ cursor: ObjectCursor) throws -> Bool {
     guard !hops.isEmpty else { return false }
     if case .objects = goal { return false }
     var isReached = false
-    try forEach(cursor, isLast: false) { (_) throws(FormatError) in isReached = true }
+    try forEach(cursor, isLast: false) { (_) throws in isReached = true }
     return !isReached
   }
 
@@ -594,7 +660,7 @@ extension ValueView {
     }
   }
 
-  func forEachElement(_ body: (ValueView) -> Void) throws(FormatError) {
+  func forEachElement(_ body: (ValueView) -> Void) throws {
     switch self {
     case .list(var list), .set(var list): for index in 0..<list.count { body(try list.value(at: index)) }
     case .dictionary(var entries): for index in 0..<entries.count { body(try entries.value(at: index)) }

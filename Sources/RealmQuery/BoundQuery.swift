@@ -14,19 +14,21 @@ struct BoundExpression {
   var path: BoundPath?
   /// The property, if it is nothing else.
   var property: Int? { path?.plainProperty }
+  /// Whether it always gives one value.
+  var isSingle: Bool { path?.isSingle ?? !isList }
   /// The value, if it is one and the same for all objects.
   var constant: ValueView?
   /// The class that links lead to.
   var target: Table?
-  var evaluate: (ObjectCursor) throws(FormatError) -> Operand
+  var evaluate: (ObjectCursor) throws -> Operand
 }
 
 /// A predicate whose names were looked up.
 struct BoundPredicate {
   /// Whether an object passes.
-  let holds: (ObjectCursor) throws(FormatError) -> Bool
+  let holds: (ObjectCursor) throws -> Bool
   /// All objects that can pass, found through an index in ascending order; nil if there is no such index.
-  var candidates: (() throws(FormatError) -> [ObjKey]?)?
+  var candidates: (() throws -> [ObjKey]?)?
   /// A test of one property that all objects pass that can.
   var scan: PropertyScan?
 }
@@ -37,6 +39,18 @@ struct PropertyScan {
   let test: ColumnTest
   /// Whether all objects pass that pass the test.
   var isAll = true
+}
+
+/// What a predicate said of each object, so that it is asked once.
+private final class Answers {
+  private var known: [ObjKey: Bool] = [:]
+
+  func answer(_ key: ObjKey, _ ask: (ObjKey) throws -> Bool) rethrows -> Bool {
+    if let answer = known[key] { return answer }
+    let answer = try ask(key)
+    known[key] = answer
+    return answer
+  }
 }
 
 /// Looks the names of a query up.
@@ -54,13 +68,13 @@ struct QueryBinder {
     case .constant(let holds): return BoundPredicate { _ in holds }
     case .not(let inner):
       let inner = try bind(inner)
-      return BoundPredicate { (cursor) throws(FormatError) in try !inner.holds(cursor) }
+      return BoundPredicate { (cursor) throws in try !inner.holds(cursor) }
     case .and(let parts):
       var bound: [BoundPredicate] = []
       for part in parts { bound.append(try bind(part)) }
       let all = bound
       return BoundPredicate(
-        holds: { (cursor) throws(FormatError) in
+        holds: { (cursor) throws in
           for part in all where try !part.holds(cursor) { return false }
           return true
         },
@@ -72,7 +86,7 @@ struct QueryBinder {
       var bound: [BoundPredicate] = []
       for part in parts { bound.append(try bind(part)) }
       let all = bound
-      var result = BoundPredicate { (cursor) throws(FormatError) in
+      var result = BoundPredicate { (cursor) throws in
         for part in all where try part.holds(cursor) { return true }
         return false
       }
@@ -90,9 +104,9 @@ struct QueryBinder {
   }
 
   private static func union(
-    _ parts: [() throws(FormatError) -> [ObjKey]?]
-  ) -> () throws(FormatError) -> [ObjKey]? {
-    { () throws(FormatError) in
+    _ parts: [() throws -> [ObjKey]?]
+  ) -> () throws -> [ObjKey]? {
+    { () throws in
       var keys: Set<ObjKey> = []
       for part in parts {
         guard let found = try part() else { return nil }
@@ -122,12 +136,14 @@ struct QueryBinder {
     var rightQuantifier = right.quantifier
     if comparison == .isIn && rightQuantifier == nil { rightQuantifier = .any }
     let (leftQuantifier, quantifier) = (left.quantifier, rightQuantifier)
+    let areListsCompared = leftQuantifier == nil && quantifier == nil && !left.isSingle && !right.isSingle
+    if !areListsCompared { for path in [left.path, right.path] { path?.takeEachOnce() } }
     let options = ComparisonOptions(
       ignoresCase: ignoresCase,
       isPlain: left.property != nil && right.isConstant,
       areTypes: left.isTypeName
     )
-    var bound = BoundPredicate { (cursor) throws(FormatError) in
+    var bound = BoundPredicate { (cursor) throws in
       comparison.holds(
         try left.evaluate(cursor),
         leftQuantifier,
@@ -141,7 +157,7 @@ struct QueryBinder {
       func holds(_ value: ValueView) -> Bool {
         withExtendedLifetime(right) { comparison.holds(value, constant, options) }
       }
-      bound = BoundPredicate { (cursor) throws(FormatError) in holds(try cursor.value(property)) }
+      bound = BoundPredicate { (cursor) throws in holds(try cursor.value(property)) }
       let part = ignoresCase ? nil : comparison.neededPart(of: constant)
       let test = ColumnTest(table.columns[property], comparison, constant) ?? part.map { .texts(with: $0, holds) }
       bound.scan = PropertyScan(property: property, test: test ?? .values(holds))
@@ -223,7 +239,7 @@ struct QueryBinder {
     _ expression: BoundExpression,
     _ constant: BoundExpression,
     _ comparison: Comparison
-  ) -> (() throws(FormatError) -> [ObjKey]?)? {
+  ) -> (() throws -> [ObjKey]?)? {
     guard let path = expression.path, let index = path.propertyAlongLinks, constant.isConstant,
       constant.type == nil || constant.type == expression.type,
       constant.quantifier == nil || constant.quantifier == .any,
@@ -232,7 +248,7 @@ struct QueryBinder {
     let target = path.table
     guard target.primaryKeyIndex == index || target.columns[index].index == .general else { return nil }
     let cursor = ObjectCursor(table)
-    return { () throws(FormatError) in
+    return { () throws in
       let values: [ValueView] =
         switch try constant.evaluate(cursor) {
         case .one(let value): [value]
@@ -265,7 +281,7 @@ struct QueryBinder {
     case .constant(let constant):
       let value = try held(constant, other)
       var bound = BoundExpression(type: value.view.type, isConstant: true, isTypeName: other?.isTypeName ?? false) {
-        (_) throws(FormatError) in .one(value.view)
+        (_) throws in .one(value.view)
       }
       bound.constant = value.view
       return bound
@@ -280,7 +296,7 @@ struct QueryBinder {
         isList: true,
         isTypeName: other?.isTypeName ?? false,
         quantifier: quantifier ?? (other.map { !$0.isList } ?? false ? .any : nil)
-      ) { (_) throws(FormatError) in withExtendedLifetime(held) { .many(views) } }
+      ) { (_) throws in withExtendedLifetime(held) { .many(views) } }
     case .day(let date, let subtraction):
       return try bind(other?.type == .date ? .constant(date) : subtraction, like: other)
     case .path(let syntax): return try bind(syntax)
@@ -291,11 +307,12 @@ struct QueryBinder {
       guard list.isListOfObjects else { throw QueryError(column: column, problem: "SUBQUERY needs a list of links") }
       let inner = try QueryBinder(snapshot: snapshot, table: list.table, variable: variable).bind(predicate)
       let cursor = ObjectCursor(list.table)
-      return BoundExpression(type: .int) { (object) throws(FormatError) in
+      func holds(_ key: ObjKey) throws -> Bool { try cursor.seek(key) && inner.holds(cursor) }
+      // In another SUBQUERY the same objects come up again and again, with each level many times as often.
+      let answers = self.variable == nil ? nil : Answers()
+      return BoundExpression(type: .int) { (object) throws in
         var count: Int64 = 0
-        for key in try list.objects(object) {
-          if try cursor.seek(key), try inner.holds(cursor) { count += 1 }
-        }
+        for key in try list.objects(object) where try answers?.answer(key, holds) ?? holds(key) { count += 1 }
         return .one(.int(count))
       }
     }
@@ -304,14 +321,14 @@ struct QueryBinder {
   private func bind(_ syntax: PathSyntax) throws(QueryError) -> BoundExpression {
     let path = try BoundPath(syntax, from: table, variable: variable, in: snapshot)
     var bound = BoundExpression(type: path.type, isList: path.isList, isTypeName: path.isType) {
-      (cursor) throws(FormatError) in try path.operand(cursor)
+      (cursor) throws in try path.operand(cursor)
     }
     bound.quantifier = syntax.quantifier
     bound.path = path
     if path.type == .link { bound.target = path.linkTarget }
     if path.isType {
-      bound.evaluate = { (cursor) throws(FormatError) in
-        try path.operand(cursor).mapped { (value) throws(FormatError) in TypeName.of(value) }
+      bound.evaluate = { (cursor) throws in
+        try path.operand(cursor).mapped { (value) throws in TypeName.of(value) }
       }
     }
     return bound
@@ -345,7 +362,7 @@ struct QueryBinder {
       isConstant: left.isConstant && right.isConstant,
       isList: left.isList || right.isList,
       quantifier: left.quantifier ?? right.quantifier
-    ) { (cursor) throws(FormatError) in
+    ) { (cursor) throws in
       switch (try left.evaluate(cursor), try right.evaluate(cursor)) {
       case (.one(let a), .one(let b)): return .one(Arithmetic.combine(operation, a, b))
       case (.many(let list), .one(let b)): return .many(list.map { Arithmetic.combine(operation, $0, b) })

@@ -8,7 +8,7 @@ enum Operand {
   case many([ValueView])
 
   /// Calls `body` with each value until it returns true; whether it did.
-  func contains(_ body: (ValueView) throws(FormatError) -> Bool) throws(FormatError) -> Bool {
+  func contains(_ body: (ValueView) throws -> Bool) throws -> Bool {
     switch self {
     case .one(let value): return try body(value)
     case .many(let values):
@@ -17,7 +17,7 @@ enum Operand {
     }
   }
 
-  func mapped(_ body: (ValueView) throws(FormatError) -> ValueView) throws(FormatError) -> Operand {
+  func mapped(_ body: (ValueView) throws -> ValueView) throws -> Operand {
     switch self {
     case .one(let value): return .one(try body(value))
     case .many(let values):

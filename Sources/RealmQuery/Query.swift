@@ -2,6 +2,20 @@
 
 public import RealmPages
 
+/// Why a query ended before it had asked all objects.
+public enum QueryFailure: Error {
+  /// What it read is damaged.
+  case damaged(FormatError)
+  /// It is more work than a query may be.
+  case refused(QueryError)
+
+  static func of<Result>(_ body: () throws -> Result) throws(QueryFailure) -> Result {
+    do { return try body() } catch let error as FormatError { throw .damaged(error) } catch let error as QueryError {
+      throw .refused(error)
+    } catch { throw .refused(QueryError(column: 1, problem: "\(error)")) }
+  }
+}
+
 /// A query in Realm Query Language, bound to a class of a snapshot.
 ///
 /// One thread at a time.
@@ -54,12 +68,16 @@ public final class Query {
   public var isOrdered: Bool { !ordering.isEmpty }
 
   /// Whether the object that a cursor of the class stands on passes; the ordering does not count.
-  public func matches(_ cursor: ObjectCursor) throws(FormatError) -> Bool { try predicate.holds(cursor) }
+  public func matches(_ cursor: ObjectCursor) throws(QueryFailure) -> Bool {
+    try QueryFailure.of { () throws in try predicate.holds(cursor) }
+  }
 
   /// The keys of the objects that pass, in the order of the query, or else of their keys.
   ///
   /// Cost: O(log n) and the number of hits with an index, else all objects of the class; 8 bytes for each hit.
-  public func keys() throws(FormatError) -> [ObjKey] {
+  public func keys() throws(QueryFailure) -> [ObjKey] { try QueryFailure.of { () throws in try orderedKeys() } }
+
+  private func orderedKeys() throws -> [ObjKey] {
     var limit = Int.max
     if case .limit(let count) = ordering.first { limit = count }
     var keys = try matches(limit: limit)
@@ -73,7 +91,7 @@ public final class Query {
     return keys
   }
 
-  private func matches(limit: Int) throws(FormatError) -> [ObjKey] {
+  private func matches(limit: Int) throws -> [ObjKey] {
     var keys: [ObjKey] = []
     let cursor = ObjectCursor(table)
     if let find = predicate.candidates, let candidates = try find() {
@@ -102,7 +120,7 @@ public final class Query {
     _ key: ObjKey,
     _ paths: [BoundPath],
     _ cursor: ObjectCursor
-  ) throws(FormatError) -> [OrderingValue] {
+  ) throws -> [OrderingValue] {
     guard try cursor.seek(key) else { return [] }
     var values: [OrderingValue] = []
     for path in paths {
@@ -112,7 +130,7 @@ public final class Query {
     return values
   }
 
-  private func sort(_ keys: inout [ObjKey], _ by: [(path: BoundPath, ascending: Bool)]) throws(FormatError) {
+  private func sort(_ keys: inout [ObjKey], _ by: [(path: BoundPath, ascending: Bool)]) throws {
     let cursor = ObjectCursor(table)
     var items: [(place: Int, key: ObjKey, values: [OrderingValue])] = []
     items.reserveCapacity(keys.count)
@@ -134,7 +152,7 @@ public final class Query {
   }
 
   /// The first object for each combination of values; those whose links lead to nothing are left out.
-  private func distinct(_ keys: [ObjKey], _ paths: [BoundPath]) throws(FormatError) -> [ObjKey] {
+  private func distinct(_ keys: [ObjKey], _ paths: [BoundPath]) throws -> [ObjKey] {
     let cursor = ObjectCursor(table)
     var items: [(place: Int, key: ObjKey, values: [OrderingValue])] = []
     for (place, key) in keys.enumerated() {

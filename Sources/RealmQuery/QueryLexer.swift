@@ -41,6 +41,8 @@ struct QueryLexer {
   private let text: [UInt8]
   private var index = 0
   private var tokens: [QueryToken] = []
+  /// A place at or before the word that is read, and its column.
+  private var known = (offset: 0, column: 1)
 
   /// The words of `text`; the last one is `.end`.
   static func tokens(_ text: String) throws(QueryError) -> [QueryToken] {
@@ -54,7 +56,9 @@ struct QueryLexer {
     QueryError(column: column(offset), problem: problem)
   }
 
-  private func column(_ offset: Int) -> Int { 1 + text[..<offset].count { $0 & 0xC0 != 0x80 } }
+  private func column(_ offset: Int) -> Int {
+    known.column + text[known.offset..<max(offset, known.offset)].count { $0 & 0xC0 != 0x80 }
+  }
 
   private func peek(_ distance: Int = 0) -> UInt8 { index + distance < text.count ? text[index + distance] : 0 }
 
@@ -66,12 +70,13 @@ struct QueryLexer {
   private mutating func run() throws(QueryError) -> [QueryToken] {
     while true {
       while [0x20, 0x09, 0x0A, 0x0D].contains(peek()), index < text.count { index += 1 }
-      let start = index
+      known = (index, column(index))
+      let place = known.column
       guard index < text.count else {
-        tokens.append(QueryToken(kind: .end, column: column(start)))
+        tokens.append(QueryToken(kind: .end, column: place))
         return tokens
       }
-      tokens.append(QueryToken(kind: try next(), column: column(start)))
+      tokens.append(QueryToken(kind: try next(), column: place))
     }
   }
 

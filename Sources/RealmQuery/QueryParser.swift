@@ -8,7 +8,7 @@ struct QueryParser {
   private var index = 0
   private var depth = 0
 
-  /// Levels of parentheses.
+  /// Levels of parentheses, operations in one sum or product, and steps of a path: what is bound and asked by recursion.
   private static let depthLimit = 100
 
   /// The predicate and the ordering in `text`.
@@ -74,10 +74,12 @@ struct QueryParser {
     return true
   }
 
-  private mutating func deeper() throws(QueryError) {
-    depth += 1
-    if depth > Self.depthLimit {
-      throw QueryError(column: token.column, problem: "more than \(Self.depthLimit) levels of parentheses")
+  private mutating func deeper() throws(QueryError) { try more(&depth, "levels of parentheses") }
+
+  private func more(_ count: inout Int, _ what: String) throws(QueryError) {
+    count += 1
+    if count > Self.depthLimit {
+      throw QueryError(column: token.column, problem: "more than \(Self.depthLimit) \(what)")
     }
   }
 
@@ -199,8 +201,10 @@ struct QueryParser {
       }
     }
     var left = try product()
+    var count = 0
     while case .symbol(let symbol) = token.kind, symbol == "+" || symbol == "-" {
       let column = token.column
+      try more(&count, "operations in one expression")
       advance()
       left = .operation(symbol == "+" ? "+" : "-", left, try product(), column: column)
     }
@@ -233,8 +237,10 @@ struct QueryParser {
 
   private mutating func product() throws(QueryError) -> ExpressionSyntax {
     var left = try operand()
+    var count = 0
     while case .symbol(let symbol) = token.kind, symbol == "*" || symbol == "/" {
       let column = token.column
+      try more(&count, "operations in one expression")
       advance()
       left = .operation(symbol == "*" ? "*" : "/", left, try operand(), column: column)
     }
@@ -311,7 +317,9 @@ struct QueryParser {
   private mutating func path(_ quantifier: Quantifier?, _ column: Int) throws(QueryError) -> PathSyntax {
     var path = PathSyntax(quantifier: quantifier, elements: [], column: column)
     try appendName(to: &path)
+    var count = 0
     while true {
+      try more(&count, "steps in one path")
       if take("[") {
         let place = token.column
         switch token.kind {

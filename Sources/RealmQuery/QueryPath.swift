@@ -28,7 +28,11 @@ public final class QueryPath {
   }
 
   /// What it leads to from the object that a cursor of the class stands on.
-  public func value(_ cursor: ObjectCursor) throws(FormatError) -> PathValue {
+  public func value(_ cursor: ObjectCursor) throws(QueryFailure) -> PathValue {
+    try QueryFailure.of { () throws in try read(cursor) }
+  }
+
+  private func read(_ cursor: ObjectCursor) throws -> PathValue {
     guard let path else {
       guard let property else { return .many([]) }
       let value = try cursor.value(property)
@@ -87,7 +91,7 @@ public final class QueryAggregate {
   public func another() -> QueryAggregate { QueryAggregate(path, accumulator.emptied) }
 
   /// Takes the object that a cursor of the class stands on.
-  public func add(_ cursor: ObjectCursor) throws(FormatError) {
+  public func add(_ cursor: ObjectCursor) throws(QueryFailure) {
     switch try path.value(cursor) {
     case .one(let value): accumulator.add(value)
     case .many(let values): for value in values { accumulator.add(value) }

@@ -108,9 +108,9 @@ private enum DeletionTarget {
       do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
         throw CommandFailure(error, in: text)
       }
-      do throws(FormatError) {
+      do throws(QueryFailure) {
         return try query.keys().map { ObjectReference(table: table.key, key: $0) }
-      } catch { throw CommandFailure(error, reading: path) }
+      } catch { throw CommandFailure(error, of: text, in: path) }
     }
   }
 

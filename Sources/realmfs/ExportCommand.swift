@@ -83,7 +83,12 @@ private func filter(
   }
   if query.isOrdered { throw .unsuitable("--where takes no SORT, DISTINCT or LIMIT; use 'realmfs query'") }
   return { (cursor) throws(TransferError) in
-    do throws(FormatError) { return try query.matches(cursor) } catch { throw .damaged(error.description) }
+    do throws(QueryFailure) { return try query.matches(cursor) } catch {
+      switch error {
+      case .damaged(let error): throw .damaged(error.description)
+      case .refused(let error): throw .unsuitable(CommandFailure(error, in: text).message)
+      }
+    }
   }
 }
 

@@ -178,7 +178,7 @@ struct ObjectRows {
         do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
           throw CommandFailure(error, in: text)
         }
-        do throws(FormatError) { keys = try query.keys() } catch { throw CommandFailure(error, reading: path) }
+        do throws(QueryFailure) { keys = try query.keys() } catch { throw CommandFailure(error, of: text, in: path) }
       } else {
         keys = nil
       }
@@ -281,8 +281,8 @@ struct ObjectRows {
         return finished(asText: asText && !column.isCollection && column.type != .mixed)
       case .path(let path):
         let value: PathValue
-        do throws(FormatError) { value = try path.value(cursor) } catch {
-          throw renderer.error(error, reading: column.name, of: cursor)
+        do throws(QueryFailure) { value = try path.value(cursor) } catch {
+          throw renderer.error(error.reason, reading: column.name, of: cursor)
         }
         switch value {
         case .one(let value): return try cell(value, isMixed: column.type == .mixed, asText: asText)
@@ -361,8 +361,8 @@ private struct RowGroups {
     if groups[name] == nil { groups[name] = (cells, 0, blank.map { $0.another() }) }
     groups[name]?.count += 1
     for value in groups[name]?.values ?? [] {
-      do throws(FormatError) { try value.add(view.cursor) } catch {
-        throw view.renderer.error(error, reading: "an aggregate", of: view.cursor)
+      do throws(QueryFailure) { try value.add(view.cursor) } catch {
+        throw view.renderer.error(error.reason, reading: "an aggregate", of: view.cursor)
       }
     }
   }
@@ -396,6 +396,16 @@ private struct RowGroups {
       rows.append(row)
     }
     return (columns, rows)
+  }
+}
+
+extension QueryFailure {
+  /// The same of one object.
+  fileprivate var reason: RenderError.Reason {
+    switch self {
+    case .damaged(let error): .damaged(error)
+    case .refused(let error): .tooMany(error.problem)
+    }
   }
 }
 

@@ -19,4 +19,12 @@ extension CommandFailure {
     let mark = String(repeating: " ", count: before.printable.unicodeScalars.count) + "^"
     self.init(.usage, "query: \(error)", more: ["  \(line)", "  \(mark)"])
   }
+
+  /// What ended a query.
+  init(_ failure: QueryFailure, of text: String, in path: String) {
+    switch failure {
+    case .damaged(let error): self.init(error, reading: path)
+    case .refused(let error): self.init(error, in: text)
+    }
+  }
 }

@@ -53,6 +53,76 @@ struct QueryErrorTests {
   func depth() throws {
     #expect(throws: QueryError.self) { try query(String(repeating: "(", count: 5000) + "age == 1") }
     #expect(throws: QueryError.self) { try query(String(repeating: "NOT ", count: 5000) + "age == 1") }
+    for sign in ["+", "-", "*", "/"] {
+      let text = "age > 1" + String(repeating: sign + "1", count: 10_000)
+      let error = #expect(throws: QueryError.self) { try query(text) }
+      #expect(error?.problem == "more than 100 operations in one expression")
+      #expect(error?.column == 208)
+    }
+    #expect(throws: QueryError.self) { try query(friends(5000, "age > 3")) }
+  }
+
+  /// A path along `friends` so many times.
+  private func friends(_ count: Int, _ end: String) -> String { String(repeating: "friends.", count: count) + end }
+
+  @Test(
+    "a path that can be walked in 2^60 ways asks each object once",
+    arguments: ["age > 3", "@max.age > 3", "@min.age < 99", "@count > 0", "name BEGINSWITH 'P'", "age IN {24, 25}"]
+  )
+  func longPaths(end: String) throws {
+    // Each of the five persons of a circle of friends is reached on each path of a length that leads to all of them.
+    let far = try query(friends(60, end)).keys(), further = try query(friends(65, end)).keys()
+    #expect(!far.isEmpty)
+    #expect(far == further)
+    #expect(try query("ANY " + friends(60, "age > 3")).keys() == query(friends(60, "age > 3")).keys())
+  }
+
+  @Test("each way counts in sums, in lists that are compared and in columns, up to a million ways")
+  func manyWays() throws {
+    // The sum along two steps, worked out from those along one.
+    let snapshot = try Fixture.named("people").snapshot()
+    let table = try #require(try snapshot.table(named: "class_Person"))
+    let friends = try QueryPath("friends._id", of: table, in: snapshot)
+    let once = try QueryPath("friends.@sum.age", of: table, in: snapshot)
+    let twice = try QueryPath("friends.friends.@sum.age", of: table, in: snapshot)
+    let cursor = ObjectCursor(table), friend = ObjectCursor(table)
+    var persons = 0
+    while try cursor.next() {
+      guard case .many(let ids) = try friends.value(cursor), case .one(.int(let sum)) = try twice.value(cursor) else {
+        Issue.record("no list and no sum")
+        continue
+      }
+      var expected: Int64 = 0
+      for case .int(let id) in ids {
+        guard let key = try table.objectKey(primaryKey: .int(id)), try friend.seek(key),
+          case .one(.int(let part)) = try once.value(friend)
+        else {
+          Issue.record("no friend \(id)")
+          continue
+        }
+        expected += part
+      }
+      #expect(sum == expected)
+      persons += 1
+    }
+    #expect(persons > 10)
+    for text in [self.friends(60, "@sum.age > 3"), self.friends(60, "age == friends.age")] {
+      let error = #expect(throws: QueryFailure.self) { try query(text).keys() }
+      guard case .refused(let error) = error else {
+        Issue.record("\(text): \(String(describing: error))")
+        continue
+      }
+      #expect(error.problem == "more than 1000000 ways along this path from one object")
+    }
+  }
+
+  @Test("a SUBQUERY in a SUBQUERY asks each object once")
+  func nestedSubqueries() throws {
+    var text = "$x40.age > 3"
+    for level in (1...40).reversed() {
+      text = "SUBQUERY(\(level > 1 ? "$x\(level - 1)." : "")friends, $x\(level), \(text)).@count > 0"
+    }
+    #expect(try query(text).keys() == query(friends(40, "age > 3")).keys())
   }
 
   @Test(

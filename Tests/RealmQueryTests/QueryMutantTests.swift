@@ -25,6 +25,9 @@ struct QueryMutantTests {
             found += try Query(expected.query, of: table, in: snapshot).keys().count
           } catch let error as FormatError {
             #expect(!error.problem.isEmpty)
+          } catch let error as QueryFailure {
+            guard case .damaged(let error) = error else { throw error }
+            #expect(!error.problem.isEmpty)
           } catch let error as QueryError {
             #expect(!error.problem.isEmpty)
           }
