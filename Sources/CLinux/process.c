@@ -132,6 +132,15 @@ void clinux_die_of(int number) {
   raise(number);
 }
 
+static void do_nothing(int number) { (void)number; }
+
+void clinux_survive_file_size_limit(void) {
+  // Not SIG_IGN, which exec(3) would pass on.
+  struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGXFSZ, &action, NULL);
+}
+
 int clinux_terminal_columns(int fd) {
   struct winsize size;
   return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;

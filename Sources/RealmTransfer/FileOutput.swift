@@ -54,7 +54,4 @@ final class FileOutput {
       }
     }
   }
-
-  /// The text of an errno.
-  static func message(_ code: Int32) -> String { String(cString: strerror(code)) }
 }

@@ -23,7 +23,12 @@ final class SQLiteDatabase {
 
   /// What the last call complained of.
   func failure() -> TransferError {
-    .unsuitable("\(path): SQLite: \(String(cString: sqlite3_errmsg(handle)))")
+    var code: Int32 = 0
+    if sqlite3_errcode(handle) & 0xFF == SQLITE_IOERR {
+      sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &code)
+    }
+    let cause = code == 0 ? "" : " (\(ErrnoText.of(code)))"
+    return .unsuitable("\(path): SQLite: \(String(cString: sqlite3_errmsg(handle)))\(cause)")
   }
 }
 

@@ -27,7 +27,7 @@ public enum TransferError: Error, Sendable, CustomStringConvertible {
     case .unavailable(let error): error.description
     case .transaction(let error): error.description
     case .damaged(let text), .missingClass(let text), .missingObject(let text), .unsuitable(let text): text
-    case .file(let path, let code): "\(path): \(FileOutput.message(code))"
+    case .file(let path, let code): "\(path): \(ErrnoText.of(code))"
     case .busy: "other programs commit faster than it can be read; copy the file and read the copy"
     }
   }

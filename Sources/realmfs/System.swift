@@ -18,7 +18,7 @@ enum System {
   static var hasProcesses: Bool { access("/proc/self/mountinfo", R_OK) == 0 }
 
   /// The text of an errno.
-  static func message(_ code: Int32) -> String { String(cString: strerror(code)) }
+  static func message(_ code: Int32) -> String { ErrnoText.of(code) }
 
   /// Makes sure that descriptors 0 to 2 exist, so that no file opened later takes their place and gets our output.
   static func occupyStandardDescriptors() {

@@ -98,6 +98,7 @@ extension FileTreeError {
       switch error.reason {
       case .inUse: .inUse
       case .file(ENOSPC), .file(EDQUOT): .noSpace
+      case .file(EFBIG): .tooLarge
       case .file(EACCES), .file(EPERM), .file(EROFS), .file(ENOKEY): .noAccess
       case .notApplicable: .unsupported
       case .open(.moved): .moved

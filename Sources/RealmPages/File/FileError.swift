@@ -44,6 +44,6 @@ public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
       case EINVAL where call == "open": " (EINVAL): not a regular file"
       default: ""
       }
-    return "\(path): \(call): \(String(cString: strerror(code)))\(remedy)"
+    return "\(path): \(call): \(ErrnoText.of(code))\(remedy)"
   }
 }
