@@ -134,11 +134,11 @@ void clinux_die_of(int number) {
 
 static void do_nothing(int number) { (void)number; }
 
-void clinux_survive_file_size_limit(void) {
+void clinux_survive(int signal) {
   // Not SIG_IGN, which exec(3) would pass on.
-  struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+  struct sigaction action = {.sa_handler = do_nothing};
   sigemptyset(&action.sa_mask);
-  sigaction(SIGXFSZ, &action, NULL);
+  sigaction(signal, &action, NULL);
 }
 
 int clinux_terminal_columns(int fd) {

@@ -8,6 +8,8 @@ import Glibc
 public final class FuseSession {
   /// Called once the kernel and this process have agreed on how to talk: from then on the tree is live.
   public var onReady: (() -> Void)?
+  /// What serves; whoever ends it ends `run`.
+  public let loop = ServingLoop()
 
   private let settings: FuseSettings
   private let bridge: Bridge
@@ -65,18 +67,19 @@ public final class FuseSession {
     isMounted = true
   }
 
-  /// Serves until the tree is unmounted or SIGINT, SIGTERM or SIGHUP comes, then unmounts. 0, or 1 after a failure.
+  /// Serves until the tree is unmounted or `loop` ended, then unmounts. 0, or 1 after a failure. Signals are left to
+  /// the caller: one that ends the process before this returns leaves a dead mount.
   public func run() -> Int32 {
     guard let session, isMounted else { return 1 }
     defer { destroy() }
-    guard fuse_set_signal_handlers(session) == 0, serveOne(session) else { return 1 }
+    guard serveOne(session) else { return 1 }
     onReady?()
     onReady = nil
     guard bridge.notifier.start() else { return 1 }
-    let result = settings.singleThread ? fuse_session_loop(session) : serveWithThreads(session)
+    let result = loop.run(session) { settings.singleThread ? fuse_session_loop($0) : serveWithThreads($0) }
     endNotifier(session)
     bridge.tree.finish()
-    // A signal ends the loop with its number, an unmount with 0, a failure with -errno.
+    // A failure is -errno.
     return result >= 0 ? 0 : 1
   }
 
@@ -126,7 +129,6 @@ public final class FuseSession {
 
   private func destroy() {
     guard let session else { return }
-    fuse_remove_signal_handlers(session)
     if isMounted { fuse_session_unmount(session) }
     fuse_session_destroy(session)
     self.session = nil

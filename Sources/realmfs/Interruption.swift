@@ -1,6 +1,7 @@
 // Ctrl-C, SIGTERM and SIGHUP during work that leaves something behind: a thread waits for the signal, clears up, and
 // ends the process by it. The work itself need not look, so it ends at once whatever it is doing. Work that leaves
-// nothing behind, not even in the lock file, ends by the signal itself.
+// nothing behind, not even in the lock file, ends by the signal itself. A mount takes over: it has the signal end its
+// loop. In either case the signals after the first change nothing.
 import CLinux
 import Glibc
 import RealmPages
@@ -13,6 +14,10 @@ enum Interruption {
     var cleanups: [(id: Int, action: @Sendable () -> Void)] = []
     var nextID = 0
     var isWatching = false
+    /// Whether a signal has come.
+    var isEnding = false
+    /// What a signal does instead.
+    var successor: (@Sendable () -> Void)?
   }
 
   private static let state = Mutex(State())
@@ -22,17 +27,36 @@ enum Interruption {
 
   /// From now on SIGINT, SIGTERM and SIGHUP end the process only after the cleanups, and after it has left the sessions
   /// of all realms. A signal that was ignored stays so.
-  static func watch() {
+  ///
+  /// False if the system has no pipe or no thread to give: then the signals end the process at once.
+  @discardableResult
+  static func watch() -> Bool {
     let descriptor = clinux_watch_interruptions()
-    // Without a pipe or a thread the signals end the process at once, as they usually do.
-    if descriptor < 0 { return clinux_unwatch_interruptions() }
-    let isNew = state.withLock { state in
-      defer { state.isWatching = true }
-      return !state.isWatching
+    if descriptor < 0 {
+      clinux_unwatch_interruptions()
+      return false
     }
-    if !isNew { return }
-    guard let thread = Thread({ wait(on: descriptor) }) else { return clinux_unwatch_interruptions() }
-    thread.detach()
+    let hasThread = state.withLock { state in
+      if !state.isWatching, let thread = Thread({ wait(on: descriptor) }) {
+        thread.detach()
+        state.isWatching = true
+      }
+      return state.isWatching
+    }
+    if !hasThread { clinux_unwatch_interruptions() }
+    return hasThread
+  }
+
+  /// From now on the first of these signals calls `successor`, once and on another thread, instead of ending the
+  /// process; further signals do nothing, up to the end of the process. False as for `watch()`.
+  static func handOver(_ successor: @escaping @Sendable () -> Void) -> Bool {
+    let isEnding = state.withLock { state in
+      state.successor = successor
+      return state.isEnding
+    }
+    // The other thread is about to end the process.
+    while isEnding { pause() }
+    return watch()
   }
 
   /// Signals have their usual effect again.
@@ -64,6 +88,11 @@ enum Interruption {
     var count: Int
     repeat { count = read(descriptor, &byte, 1) } while count < 0 && errno == EINTR
     if count != 1 { return }
+    let successor = state.withLock { state in
+      state.isEnding = true
+      return state.successor
+    }
+    if let successor { return successor() }
     let deadline = MonotonicTime.now.advanced(by: patience)
     // On a further thread, because what is cleared up may wait for a lock.
     if let thread = Thread(clearUp) {

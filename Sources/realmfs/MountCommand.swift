@@ -65,6 +65,11 @@ private struct Mount {
     clinux_limit_heaps(2)
     let session = try makeSession()
     session.onReady = whenLive
+    // From here to the end of the process a signal ends the loop and nothing else: the mount always goes before it.
+    clinux_survive(SIGPIPE)
+    guard Interruption.handOver({ [loop = session.loop] in loop.end() }) else {
+      throw CommandFailure(.failure, "cannot mount: no thread to wait for signals: \(System.message(errno))")
+    }
     do throws(FuseError) { try session.mount() } catch { throw CommandFailure(error) }
     if arguments.has(.verbose) { Log.notice("\(path) is mounted on \(mountPoint)") }
     return session.run() == 0 ? .done : .failure

@@ -33,7 +33,7 @@ enum Options {
         """
         Files of older formats and with sync history, and mounts with --read-only or --immutable, are read-only: every \
         change is refused with EROFS. A stale mount of realmfs at MOUNTPOINT is detached first. SIGTERM, SIGINT and \
-        SIGHUP unmount.
+        SIGHUP unmount; further signals of these change nothing.
         """,
         """
         Apps and other mounts can have the realm open at the same time: each sees the other's commits, and writers \

@@ -10,7 +10,7 @@ enum Program {
   /// Runs the command that `words` (argv, with the program's name) asks for; the result is the exit status.
   static func run(_ words: [String]) -> Int32 {
     System.occupyStandardDescriptors()
-    clinux_survive_file_size_limit()
+    clinux_survive(SIGXFSZ)
     if let helper = words.first.flatMap(MountHelper.init(program:)) { return helper.run(words.dropFirst()) }
     do throws(CommandFailure) {
       return try dispatch(words.dropFirst()).rawValue

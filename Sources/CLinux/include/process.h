@@ -47,9 +47,9 @@ void clinux_unwatch_interruptions(void);
 /// Ends the process by `signal`, as if it had not been caught.
 void clinux_die_of(int signal);
 
-/// From now on a write beyond the limit of file sizes fails with EFBIG and does not end the process by SIGXFSZ. Programs
-/// that this one starts are not affected.
-void clinux_survive_file_size_limit(void);
+/// From now on `signal` only makes the call that it interrupts fail: with EFBIG after SIGXFSZ, with EPIPE after SIGPIPE,
+/// with EINTR after others. Programs that this one starts are not affected.
+void clinux_survive(int signal);
 
 /// The columns of the terminal that `fd` is; 0 if it is none, or does not know.
 int clinux_terminal_columns(int fd);
