@@ -8,6 +8,7 @@ import RealmPages
 /// The process that serves a mount.
 final class MountServer {
   private let descriptor: Int32
+  private let mountPoint: String
 
   /// The server of a live mount of ours; nil if it is not known, such as in another container.
   init?(of mountPoint: String) {
@@ -19,9 +20,16 @@ final class MountServer {
     let descriptor = clinux_process_descriptor(process)
     guard descriptor >= 0 else { return nil }
     self.descriptor = descriptor
+    self.mountPoint = mountPoint
   }
 
   deinit { close(descriptor) }
+
+  /// The paths of the files that it has in memory only, as they can be shown; none if that cannot be read.
+  var unsavedFiles: [String] {
+    let text = KernelText.of(mountPoint + "/.realm/unsaved") ?? ""
+    return text.split(separator: "\n").map(String.init)
+  }
 
   /// Waits until the process has ended; false if it has not after so many milliseconds.
   func hasEnded(within milliseconds: Int32) -> Bool {

@@ -1,8 +1,12 @@
 // `realmfs umount`: ends a mount of ours, and only of ours.
 
-/// The command `umount`.
 import RealmPages
+
+/// The command `umount`.
 enum UmountCommand {
+  /// Files that are named one by one.
+  private static let mostPaths = 20
+
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let given = arguments.operands[0]
     let path = System.realMountPoint(given)
@@ -20,7 +24,10 @@ enum UmountCommand {
     }
     let isLazy = arguments.has(.lazy)
     let server = isLazy ? nil : MountServer(of: entry.mountPoint)
+    let unsaved = server?.unsavedFiles ?? []
     try MountPoint.unmount(entry.mountPoint, isLazy: isLazy)
+    for path in unsaved.prefix(mostPaths) { Log.notice("\(path) was in memory only and is gone now") }
+    if unsaved.count > mostPaths { Log.notice("so are \(unsaved.count - mostPaths) more files") }
     if let server, !server.hasEnded(within: 10_000) {
       Log.notice("\(given) is unmounted; the process that served it is still busy with \(entry.source)")
     }

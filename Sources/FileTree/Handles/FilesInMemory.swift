@@ -58,6 +58,7 @@ extension TreeContext {
     } catch {
       guard case .notFound = error else { throw error }
     }
+    if target == nil { try checkBelongs(place) }
     // From here on the file holds what was deleted at its place.
     forgetOldDeletions()
     let metadata = MemoryFile.Metadata.of(caller, permissions: permissions & 0o7777)
@@ -101,8 +102,9 @@ extension TreeContext {
       return try node(source.directory).move(source.name, to: goal, self)
     }
     guard let target else {
+      try checkBelongs(goal)
       overlay.move(file.inode, to: goal)
-      return file.noteKept()
+      return keep(file)
     }
     // A file that nothing was written to yet stays so under its new name.
     if file.size == 0 && goalAttributes == nil { return overlay.move(file.inode, to: goal) }

@@ -75,6 +75,8 @@ final class MemoryFile: Sendable {
     /// The text that was refused last.
     var refusedText: Int?
     var metadata: Metadata
+    /// Whether it was reported that memory is all that has the file.
+    var isReported = false
     /// The object that the file became when it was saved.
     var object: (any SaveTarget)?
   }
@@ -250,6 +252,14 @@ final class MemoryFile: Sendable {
   }
 
   // MARK: outcomes
+
+  /// Whether it is still to be reported that memory is all that has the file; from now on it is not.
+  func takeReport() -> Bool {
+    state.withLock { state in
+      defer { state.isReported = true }
+      return !state.isReported
+    }
+  }
 
   /// Notes that the bytes are where they are to stay.
   func noteKept() {

@@ -183,6 +183,11 @@ final class Overlay: Sendable {
     return state.withLock { state in state.directories[directory].map { Set($0.aside.keys) } ?? [] }
   }
 
+  /// The files that have the names of objects, which are hidden meanwhile.
+  var filesOfHiddenObjects: Set<InodeNumber> {
+    state.withLock { state in Set(state.directories.values.flatMap(\.aside.values)) }
+  }
+
   /// The directories that have files.
   var directoriesWithFiles: [InodeNumber] {
     if !isUsed.load(ordering: .acquiring) { return [] }

@@ -33,6 +33,9 @@ struct ControlDirectoryNode: DirectoryNode {
     Entry(name: "errors", needsWriter: true) {
       ControlFileNode($0, "errors", ControlTexts.errors, isSteady: false, needsRealm: false)
     },
+    Entry(name: "unsaved", needsWriter: true) {
+      ControlFileNode($0, "unsaved", ControlTexts.unsaved, isSteady: false, needsRealm: false)
+    },
     Entry(name: "rejected", kind: .directory, needsWriter: true) { RejectedDirectoryNode(inode: $0) },
     Entry(name: "compact", needsWriter: true) {
       ControlFileNode($0, "compact", ControlTexts.compact, target: CompactTarget())

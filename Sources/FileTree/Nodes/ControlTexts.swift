@@ -21,6 +21,7 @@ enum ControlTexts {
       \(tree.saver != nil
       ? """
         errors              the last refused changes, one JSON object a line
+        unsaved             the files that are in memory only and gone when the mount ends, one path a line
         rejected/           the refused texts, to be mended and saved again
         compact             write 1 to make the file as small as its content
 
@@ -44,6 +45,10 @@ enum ControlTexts {
   static func compact(_ view: VersionView, _ tree: TreeContext) -> [UInt8] { Array("0\n".utf8) }
 
   static func errors(_ view: VersionView, _ tree: TreeContext) -> [UInt8] { tree.refusals.text }
+
+  static func unsaved(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
+    tree.unsavedFiles().flatMap { Array(($0.printable + "\n").utf8) }
+  }
 
   static func schema(_ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     try rendered("schema") { out throws(RenderError) in try SchemaRenderer.render(view.snapshot, into: out) }

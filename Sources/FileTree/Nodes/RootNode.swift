@@ -82,6 +82,8 @@ struct RootNode: DirectoryNode {
       }
       throw .refused(.exists, "exists already")
     }
+    // The number is of use only as long as the class is there.
+    if let inode = try? tree.read({ view in view.rootDirectory(name)?.inode }) { tree.newClasses.add(inode, name) }
   }
 
   /// Removes a class that has no objects.

@@ -146,7 +146,7 @@ extension TreeContext {
     _ target: (any SaveTarget)?,
     by caller: Caller?
   ) throws(FileTreeError) {
-    guard let target = try self.target(target, of: memory) else { return memory.noteKept() }
+    guard let target = try self.target(target, of: memory) else { return keep(memory) }
     try memory.withContents { (contents) throws(FileTreeError) -> Void in
       do throws(FileTreeError) {
         let request = SaveRequest(contents.bytes, by: caller ?? memory.owner, name: memory.name)
@@ -158,6 +158,12 @@ extension TreeContext {
         throw error
       }
     }
+  }
+
+  /// Leaves a file in memory.
+  func keep(_ memory: MemoryFile) {
+    memory.noteKept()
+    keptFiles.note(memory.inode)
   }
 
   /// Brings back the object that was removed to make room for a file that is refused.
@@ -190,14 +196,7 @@ extension TreeContext {
     do throws(FileTreeError) { try saver?.finish() } catch {
       options.log?("what was saved last is not on disk: \(error)")
     }
-    for (place, file) in overlay.allFiles {
-      let name = String(decoding: place.name, as: UTF8.self)
-      if file.role == .refusedText {
-        options.log?("\(name): its text was refused and is lost now")
-      } else if file.size > 0, place.name.suffix(5).elementsEqual(NameEscaping.suffix.utf8) {
-        options.log?("\(name): no name of an object, so it was in memory only and is lost now")
-      }
-    }
+    for path in unsavedFiles() { options.log?("\(path): it was in memory only and is lost now") }
   }
 }
 

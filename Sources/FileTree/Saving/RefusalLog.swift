@@ -21,11 +21,16 @@ final class RefusalLog: Sendable {
   /// Notes a refusal of something at `path`, such as `Person/4.json`.
   func note(_ path: String, _ operation: String, _ reason: String) {
     let reason = reason.printable
-    add([("path", .string(path)), ("operation", .string(operation)), ("reason", .string(reason))])
+    remark(path, operation, reason)
     state.withLock { state in
       if state.reasons.count >= 1000 { state.reasons.removeAll() }
       state.reasons[path] = reason
     }
+  }
+
+  /// Notes something at `path` that is no refusal, but that its writer may not expect.
+  func remark(_ path: String, _ operation: String, _ text: String) {
+    add([("path", .string(path)), ("operation", .string(operation)), ("reason", .string(text.printable))])
   }
 
   /// Notes what became of the realm file, which concerns no file in particular.

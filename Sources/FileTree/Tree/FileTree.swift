@@ -24,7 +24,8 @@ public final class FileTree: Sendable {
     options: TreeOptions,
     listingBudget: Int = DirectoryStream.usualBudget,
     texts: TextCache = TextCache(),
-    deletions: RecentDeletions = RecentDeletions()
+    deletions: RecentDeletions = RecentDeletions(),
+    keptFiles: KeptFiles = KeptFiles()
   ) throws(FileTreeError) {
     tree = TreeContext(
       realm,
@@ -32,7 +33,8 @@ public final class FileTree: Sendable {
       options,
       listingBudget: listingBudget,
       texts: texts,
-      deletions: deletions
+      deletions: deletions,
+      keptFiles: keptFiles
     )
     try tree.read { view throws(FileTreeError) in
       let available = view.directories.compactMap { $0.table.kind == .embedded ? nil : $0.table.className }

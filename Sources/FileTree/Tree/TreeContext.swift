@@ -22,6 +22,10 @@ final class TreeContext: Sendable {
   let saver: Saver?
   let refusals = RefusalLog()
   let deletions: RecentDeletions
+  /// Files that stay in memory.
+  let keptFiles: KeptFiles
+  /// Classes that `mkdir` made and that have nothing yet.
+  let newClasses = NewClasses()
   /// Names that the kernel must look up again.
   let staleNames = StaleNames()
   let damageLog: DamageLog
@@ -36,10 +40,12 @@ final class TreeContext: Sendable {
     _ options: TreeOptions,
     listingBudget: Int,
     texts: TextCache,
-    deletions: RecentDeletions
+    deletions: RecentDeletions,
+    keptFiles: KeptFiles
   ) {
     self.realm = realm
     self.deletions = deletions
+    self.keptFiles = keptFiles
     self.options = options
     self.listingBudget = listingBudget
     self.texts = texts
