@@ -40,6 +40,8 @@ struct StoredSet {
       case .float(let number): self = number.isNaN ? .nanFloat : .float(number.bitPattern)
       case .double(let number): self = number.isNaN ? .nanDouble : .double(number.bitPattern)
       case .date(let date): self = .date(date.moment)
+      // A link to an object that does not exist yet.
+      case .link(_, let key) where key.value < 0: self = .value(.null)
       case .decimal128(let number):
         if case .nan = number.parts {
           self = .nanDecimal(isNegative: number.high >> 63 != 0)

@@ -475,7 +475,10 @@ struct ObjectPlan {
     var known = StoredSet()
     if var set = stored {
       for index in 0..<set.count {
-        known.add(try format(node) { () throws(FormatError) in try Value(copying: set.value(at: index)) })
+        let value = try format(node) { () throws(FormatError) in try Value(copying: set.value(at: index)) }
+        // Links to objects that do not exist yet do not show in a set of links.
+        if place.column.type == .link, case .link(_, let key) = value, key.isUnresolved { continue }
+        known.add(value)
       }
     }
     var added: [(node: Int, value: Value)] = []
@@ -490,11 +493,7 @@ struct ObjectPlan {
       if !added.isEmpty { values.append((place.column.key, .list(added.map(\.value)))) }
       return
     }
-    for value in known.rest {
-      // Links to objects that do not exist yet do not show.
-      if case .link(_, let key) = value, key.isUnresolved { continue }
-      add(.discard(value), place, node)
-    }
+    for value in known.rest { add(.discard(value), place, node) }
     for item in added { add(.add(item.value), place, item.node) }
   }
 

@@ -186,4 +186,23 @@ struct ChangeTests {
     #expect(reads.load(ordering: .relaxed) > 100)
     #expect(tree.tree.objectInodes.count == 0 && tree.tree.openFiles.inodes.isEmpty)
   }
+
+  @Test("an object that links wait for shows in them once it is made, and they count as changed")
+  func hiddenLinks() throws {
+    let tree = try WritableTree("unresolved-links"), files = tree.tree
+    let before = try files.find("Origin/2.json"), text = try files.text("Origin/2.json")
+    #expect(text.contains("\"one\": null") && !text.contains("\"many\": [\n    \"live\",\n    \"many\""))
+    #expect(tree.put("Target/one.json", "{}") == nil)
+    #expect(tree.put("Target/many.json", "{}") == nil)
+    let after = try files.find("Origin/2.json"), shown = try files.text("Origin/2.json")
+    #expect(shown.contains("\"one\": \"one\""))
+    #expect(shown.contains("\"many\": [\n    \"live\",\n    \"many\",\n    \"live\"\n  ]"))
+    #expect((after.modifiedSeconds, after.modifiedNanoseconds) > (before.modifiedSeconds, before.modifiedNanoseconds))
+    // What does not show stays through saves of other properties, and of the same text.
+    #expect(tree.put("Origin/4.json", try files.text("Origin/4.json")) == nil)
+    #expect(tree.put("Origin/4.json", #"{"some": ["live"]}"#) == nil)
+    #expect(tree.put("Target/twice.json", "{}") == nil)
+    #expect(try files.text("Origin/4.json").components(separatedBy: "\"twice\"").count == 6)
+    #expect(try tree.problems() == [])
+  }
 }

@@ -155,4 +155,18 @@ struct RareStateTests {
     }
     #expect(try Verifier(writer.realm.latest()).problems() == [])
   }
+
+  @Test("a set of Mixed loses each of its NaNs, whatever others it has")
+  func discardedNaNs() throws {
+    let writer = try Self.writer()
+    let table = try #require(try writer.realm.latest().table(named: "class_NumberSets"))
+    let held = table.columns[2].key, cursor = ObjectCursor(table)
+    let transaction = try writer.begin()
+    while try cursor.next() {
+      for value in try Self.values(cursor.value(2)).map({ view in try Value(copying: view) }) {
+        #expect(try transaction.discard(table.key, cursor.key, held, value), "object \(cursor.key): \(value)")
+      }
+      #expect(try transaction.count(table.key, cursor.key, held) == 0)
+    }
+  }
 }

@@ -256,7 +256,7 @@ public struct RandomEdits {
     if known.objects.count >= settings.objects { return try delete() }
     guard let (file, key) = try newObject(index) else { return }
     let path = path(file, of: index)
-    if deleted.contains(Path(index: index, file: file)) { return }
+    if deleted.contains(Path(index: index, file: file)) || Self.awaited.contains(path) { return }
     var (written, shown) = text(index, atMost: 6)
     if let name = known.primaryKey, let key {
       shown[name] = key
@@ -274,6 +274,9 @@ public struct RandomEdits {
     model.classes[index].objects[file] = model.newObject(index, shown)
     touched.insert(Path(index: index, file: file))
   }
+
+  /// What hidden links of fixtures wait for: making it changes others, which the model does not know.
+  private static let awaited: Set = ["Target/7.json"]
 
   /// An unused file name, and the primary key that it stands for.
   private mutating func newObject(_ index: Int) throws -> (file: FileName, key: JSONTree?)? {

@@ -6,6 +6,8 @@ for file in "$fixtures"/*.realm; do
   name=$(basename "$file" .realm)
   # JSON has one NaN; the sets of this file hold several that differ in their bits.
   [ "$name" != rare-states ] || continue
+  # A link to no object becomes the null that it shows as, which comes first in a set.
+  [ "$name" != unresolved-links ] || continue
   options=()
   [[ $name != *encrypted* ]] || options=(--key-file "$key_file")
   out=$(new_directory "$name")

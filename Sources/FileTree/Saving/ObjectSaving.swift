@@ -136,14 +136,24 @@ extension TreeContext {
       let draft = NewObject(bytes: bytes, name: name, table: table, formerKey: deletion?.key, mode: mode)
       let made = ObjectReference(table: table.key, key: try draft.create(in: transaction))
       (object, isNew) = (made.key, true)
-      let origins = try deletion.map { deletion throws(FileTreeError) in
-        try self.restoreLinks(deletion, to: made, transaction)
-      }
-      return Effect(touched: [made] + (origins ?? []))
+      // Links that led to no object may have waited for this one.
+      var origins = try Self.origins(of: made, transaction)
+      if let deletion { origins += try self.restoreLinks(deletion, to: made, transaction) }
+      return Effect(touched: [made] + origins)
     }
     deletions.forget(place)
     if isNew { try nameAlias(name, of: object, in: home) }
     return .object(ordinal, object)
+  }
+
+  /// The objects that link to one.
+  private static func origins(
+    of object: ObjectReference,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> [ObjectReference] {
+    do throws(TransactionError) { return try transaction.origins(of: object.table, object.key) } catch {
+      throw FileTreeError(error)
+    }
   }
 
   /// The object that a name leads to, if its text is `bytes` already.

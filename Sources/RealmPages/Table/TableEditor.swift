@@ -147,9 +147,10 @@ final class TableEditor {
     throw TransactionError(.notFound, "\(className): no object \(key)")
   }
 
-  /// Where the object is; nil if it does not exist. O(log n).
+  /// Where the object is, an unresolved one too; nil if it does not exist. O(log n).
   func find(_ key: ObjKey) throws(FormatError) -> ClusterTreeEditor.Place? {
-    if key.value < 0 { return nil }
+    if key.isUnresolved { return try tombstones?.find(UInt64(bitPattern: key.value)) }
+    if key == .none { return nil }
     try writeRows(upTo: key)
     return try tree.find(UInt64(key.value))
   }
@@ -164,7 +165,7 @@ final class TableEditor {
     return place
   }
 
-  /// Whether an object has this key. O(log n), and O(1) for a key beyond all others.
+  /// Whether an object has this key; an unresolved one does not count. O(log n), and O(1) for a key beyond all others.
   func contains(_ key: ObjKey) throws(FormatError) -> Bool {
     if key == seen { return true }
     if try key.value > largestKey() { return false }
@@ -227,7 +228,22 @@ final class TableEditor {
   /// Removes an object, and nothing that follows from its values elsewhere.
   func removeRow(_ key: ObjKey) throws(FormatError) {
     seen = nil
-    try objects().remove(UInt64(key.value))
+    try (key.isUnresolved ? tombstones : objects())?.remove(UInt64(bitPattern: key.value))
+  }
+
+  /// The keys of all unresolved objects.
+  func unresolvedKeys() throws(FormatError) -> [ObjKey] {
+    guard let tombstones = try view().tombstones else { return [] }
+    var keys: [ObjKey] = [], next: UInt64 = 0
+    while let (cluster, first) = try tombstones.first(notBelow: next) {
+      for row in first..<cluster.count {
+        next = try cluster.key(row)
+        keys.append(ObjKey(Int64(bitPattern: next)))
+      }
+      if next == .max { break }
+      next += 1
+    }
+    return keys
   }
 
   /// The slot of the leaf of the column at `position` in a dirty cluster.

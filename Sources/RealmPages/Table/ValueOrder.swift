@@ -139,6 +139,26 @@ enum ValueOrder {
     }
   }
 
+  /// Whether the value is a number that is none.
+  static func isNaN(_ value: ValueView) -> Bool {
+    switch value {
+    case .float(let x): x.isNaN
+    case .double(let x): x.isNaN
+    case .decimal128(let x): isNaN(x)
+    default: false
+    }
+  }
+
+  /// Whether two floating-point or decimal numbers have the same type and the same bits.
+  static func isSameNumber(_ a: ValueView, _ b: ValueView) -> Bool {
+    switch (a, b) {
+    case (.float(let x), .float(let y)): x.bitPattern == y.bitPattern
+    case (.double(let x), .double(let y)): x.bitPattern == y.bitPattern
+    case (.decimal128(let x), .decimal128(let y)): x == y
+    default: false
+    }
+  }
+
   private static func isNaN(_ value: Decimal128) -> Bool {
     value.high & 0x7c00_0000_0000_0000 == 0x7c00_0000_0000_0000
   }

@@ -370,6 +370,17 @@ struct CollectionEditor {
     return (low, false)
   }
 
+  /// Where a set has `value`; nil if it has not. NaNs of several types are in no order that a search can rely on.
+  private func elementPosition(_ found: Found, _ value: ValueView) throws(FormatError) -> Int? {
+    let ref = try editor.ref(found.slot)
+    if ref != 0, ValueOrder.isNaN(value) {
+      let reader = try ElementReader(editor.arena, ref, found.element)
+      for i in 0..<reader.count where try ValueOrder.isSameNumber(reader.value(at: i), value) { return i }
+    }
+    let (index, isThere) = try setPosition(found, value)
+    return isThere ? index : nil
+  }
+
   /// Adds a value to a set; false if it is there already.
   func add(_ value: Value) throws(TransactionError) -> Bool {
     let isNew = try change { (found) throws(TransactionError) -> Bool in
@@ -391,10 +402,10 @@ struct CollectionEditor {
   func discard(_ value: Value) throws(TransactionError) -> Bool {
     let found = try find()
     guard found.kind == .set else { throw TransactionError(.wrongType, "\(place): not a set") }
-    let (index, isThere) = try format { () throws(FormatError) in
-      try value.withView { (view) throws(FormatError) in try setPosition(found, view) }
+    let position = try format { () throws(FormatError) in
+      try value.withView { (view) throws(FormatError) in try elementPosition(found, view) }
     }
-    if !isThere { return false }
+    guard let index = position else { return false }
     if case .link(let target, let key) = value {
       try group.dropLink(target, key, from: table, column, object)
     }

@@ -147,9 +147,7 @@ final class GroupEditor {
     _ column: Column,
     _ originKey: ObjKey
   ) throws(TransactionError) -> ClusterTreeEditor.Place {
-    do throws(FormatError) {
-      if let place = try target.find(key) { return place }
-    } catch { throw TransactionError(error) }
+    if let place = try find(target, key) { return place }
     let link = "\(origin.className) object \(originKey), property \"\(column.name)\""
     throw TransactionError(.format, "\(link): a link to \(target.className) object \(key), which does not exist")
   }
@@ -180,14 +178,15 @@ final class GroupEditor {
     } catch { throw TransactionError(error) }
   }
 
-  /// Notes that one link of `origin` to `target` is gone.
-  func removeBacklink(
+  /// Notes that one link of `origin` to `target` is gone. Whether the target goes too: an embedded object with its
+  /// owner, an unresolved one with the last link to it.
+  private func removeBacklink(
     _ target: TableKey,
     _ targetKey: ObjKey,
     from origin: TableEditor,
     _ column: Column,
     _ originKey: ObjKey
-  ) throws(TransactionError) {
+  ) throws(TransactionError) -> Bool {
     let table = try table(target)
     let backlink = try backlinkColumn(table, origin, column)
     let place = try targetPlace(table, targetKey, origin, column, originKey)
@@ -216,7 +215,16 @@ final class GroupEditor {
         }
       }
       table.bump()
+      if table.kind == .embedded { return column.type == .link }
+      if !targetKey.isUnresolved { return false }
+      for backlink in table.backlinks where try backlinks(place, backlink.key) != 0 { return false }
+      return true
     } catch { throw TransactionError(error) }
+  }
+
+  /// What a backlink column holds for an object: no link, one, or a list of them. Source: docs/format/1-storage.md S14.
+  private func backlinks(_ place: ClusterTreeEditor.Place, _ backlink: ColKey) throws(FormatError) -> Int64 {
+    try arena.integers(slab.node(place.cluster).child(backlink.leafPosition + 1)).int(place.row)
   }
 
   static let keyElement = ElementType(.int, isNullable: false)
@@ -225,8 +233,7 @@ final class GroupEditor {
   func origins(_ table: TableEditor, _ key: ObjKey, _ backlink: ColKey) throws(TransactionError) -> [ObjKey] {
     let place = try table.place(key)
     do throws(FormatError) {
-      let leaf = try arena.integers(slab.node(place.cluster).child(backlink.leafPosition + 1))
-      let element = try leaf.int(place.row)
+      let element = try backlinks(place, backlink)
       if element == 0 { return [] }
       if element & 1 != 0 { return [ObjKey(tagged: element)] }
       let reader = try ElementReader(arena, Int(element), Self.keyElement)
@@ -240,7 +247,8 @@ final class GroupEditor {
 
   // MARK: objects
 
-  /// Deletes an object: links to it become null or leave their collections, embedded objects in it go with it.
+  /// Deletes an object: links to it become null or leave their collections, embedded objects in it go with it. An
+  /// unresolved object is in no index, and no program was told of it.
   func deleteObject(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) {
     // A work list instead of recursion: embedded objects can nest deeply.
     var pending = [(table, key)]
@@ -248,10 +256,10 @@ final class GroupEditor {
     while let (table, key) = pending.popLast() {
       for column in table.columns {
         let targets = try links(table, key, column, effort)
-        for (target, targetKey) in targets where !targetKey.isUnresolved && targetKey != .none {
-          let targetTable = try self.table(target)
-          try removeBacklink(target, targetKey, from: table, column, key)
-          if targetTable.kind == .embedded && column.type == .link { pending.append((targetTable, targetKey)) }
+        for (target, targetKey) in targets where targetKey != .none {
+          if try removeBacklink(target, targetKey, from: table, column, key) {
+            pending.append((try self.table(target), targetKey))
+          }
         }
       }
       for backlink in table.backlinks {
@@ -265,11 +273,35 @@ final class GroupEditor {
           }
         }
       }
-      for column in table.columns { try removeFromIndex(table, column, key) }
+      if !key.isUnresolved { for column in table.columns { try removeFromIndex(table, column, key) } }
       do throws(FormatError) { try table.removeRow(key) } catch { throw TransactionError(error) }
       table.bump()
-      log.removeObject(table.key, key)
+      if !key.isUnresolved { log.removeObject(table.key, key) }
     }
+  }
+
+  // MARK: values
+
+  /// Replaces a scalar with everything that follows from it.
+  func store(
+    _ table: TableEditor,
+    _ object: ObjKey,
+    _ column: Column,
+    _ value: Value
+  ) throws(TransactionError) {
+    for (target, key) in try links(table, object, column) {
+      try dropLink(target, key, from: table, column, object)
+    }
+    let row = try table.place(object)
+    do throws(FormatError) {
+      try value.withView { (view) throws(FormatError) in
+        try replaceInIndex(table, column, object, by: view)
+        try table.store(row, column, view)
+      }
+    } catch { throw TransactionError(error) }
+    table.bump()
+    log.set(table.key, column.key, object)
+    if case .link(let target, let key) = value { try addBacklink(target, key, from: table, column, object) }
   }
 
   // MARK: links of an object
@@ -384,7 +416,8 @@ final class GroupEditor {
     }
   }
 
-  /// One link of an object is gone: its backlink goes, and the target too if it was embedded here.
+  /// One link of an object is gone: its backlink goes, and the target too if it was embedded here, or is unresolved and
+  /// nothing else links to it.
   func dropLink(
     _ target: TableKey,
     _ key: ObjKey,
@@ -392,10 +425,8 @@ final class GroupEditor {
     _ column: Column,
     _ originKey: ObjKey
   ) throws(TransactionError) {
-    if key.isUnresolved || key == .none { return }
-    try removeBacklink(target, key, from: origin, column, originKey)
-    let targetTable = try table(target)
-    if targetTable.kind == .embedded && column.type == .link { try deleteObject(targetTable, key) }
+    if key == .none { return }
+    if try removeBacklink(target, key, from: origin, column, originKey) { try deleteObject(table(target), key) }
   }
 
   /// Removes as many links of `origin` to an object that is going away.
@@ -410,11 +441,10 @@ final class GroupEditor {
     let origin = try table(backlink.originTable)
     // An embedded owner that is itself being deleted may be gone already.
     guard let column = origin.columns.first(where: { $0.key == backlink.originColumn }),
-      try has(origin, originKey)
+      let place = try find(origin, originKey)
     else { return }
     origin.bump()
     if column.collection == nil {
-      let place = try origin.place(originKey)
       do throws(FormatError) {
         if case .link(let table, let key) = try origin.value(place, column) {
           guard table == target && key == targetKey else { return }
@@ -431,6 +461,11 @@ final class GroupEditor {
 
   func has(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) -> Bool {
     do throws(FormatError) { return try table.contains(key) } catch { throw TransactionError(error) }
+  }
+
+  /// Where an object is, an unresolved one too; nil if it does not exist.
+  func find(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) -> ClusterTreeEditor.Place? {
+    do throws(FormatError) { return try table.find(key) } catch { throw TransactionError(error) }
   }
 
   // MARK: indexes
@@ -467,7 +502,7 @@ final class GroupEditor {
     _ key: ObjKey,
     by value: ValueView
   ) throws(FormatError) {
-    guard column.collection == nil, let index = try table.index(column),
+    guard column.collection == nil, !key.isUnresolved, let index = try table.index(column),
       let place = try table.find(key)
     else { return }
     let old = try table.value(place, column)

@@ -12,25 +12,24 @@ public struct IncomingLink: Hashable, Sendable {
   public let path: [PathStep]
 }
 
-extension WriteTransaction {
+extension GroupEditor {
   /// All links from other objects, in the order in which `restore` can set them again. Nil if there are more than
-  /// `limit`. Cost: the size of the properties that hold them.
-  public func incomingLinks(
-    of table: TableKey,
+  /// `limit`.
+  func incomingLinks(
+    of target: TableEditor,
     _ object: ObjKey,
     limit: Int = .max
   ) throws(TransactionError) -> [IncomingLink]? {
     var found: [IncomingLink] = []
-    let target = try group.table(table)
     for backlink in target.backlinks {
-      let origin = try group.table(backlink.originTable)
+      let origin = try table(backlink.originTable)
       guard let column = origin.columns.first(where: { $0.key == backlink.originColumn }) else { continue }
-      let keys = try group.origins(target, object, backlink.key)
+      let keys = try origins(target, object, backlink.key)
       if keys.count > limit - found.count { return nil }
-      for key in Set(keys).sorted() where origin.key != table || key != object {
+      for key in Set(keys).sorted() where origin.key != target.key || key != object {
         do throws(FormatError) {
           guard let value = try origin.read(key, column) else { continue }
-          try Self.collect(value, [], ObjectReference(table: table, key: object)) { path in
+          try Self.collect(value, [], ObjectReference(table: target.key, key: object)) { path in
             found.append(
               IncomingLink(
                 origin: ObjectReference(table: origin.key, key: key),
@@ -45,14 +44,6 @@ extension WriteTransaction {
       }
     }
     return found
-  }
-
-  private static func read(
-    _ table: TableEditor,
-    _ object: ObjKey,
-    _ column: Column
-  ) throws(TransactionError) -> ValueView? {
-    do throws(FormatError) { return try table.read(object, column) } catch { throw TransactionError(error) }
   }
 
   /// The ways to all links to `target` in a value.
@@ -77,6 +68,26 @@ extension WriteTransaction {
       }
     default: break
     }
+  }
+}
+
+extension WriteTransaction {
+  /// All links from other objects, in the order in which `restore` can set them again. Nil if there are more than
+  /// `limit`. Cost: the size of the properties that hold them.
+  public func incomingLinks(
+    of table: TableKey,
+    _ object: ObjKey,
+    limit: Int = .max
+  ) throws(TransactionError) -> [IncomingLink]? {
+    try group.incomingLinks(of: group.table(table), object, limit: limit)
+  }
+
+  private static func read(
+    _ table: TableEditor,
+    _ object: ObjKey,
+    _ column: Column
+  ) throws(TransactionError) -> ValueView? {
+    do throws(FormatError) { return try table.read(object, column) } catch { throw TransactionError(error) }
   }
 
   /// Sets a link again, to `target`, which exists. A list takes it at its former position, or at the end if it has

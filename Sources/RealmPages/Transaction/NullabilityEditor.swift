@@ -62,7 +62,8 @@ extension GroupEditor {
       let cursor = try reader(table)
       var keys: [ObjKey] = []
       while try cursor.next() { keys.append(cursor.key) }
-      return keys
+      // They keep their primary keys.
+      return try keys + table.unresolvedKeys()
     }
     for key in keys {
       let place = try table.place(key)

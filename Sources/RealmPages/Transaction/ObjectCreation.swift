@@ -42,6 +42,7 @@ extension GroupEditor {
     let isPlain = try check(values, for: table)
     let made = try createObject(table, key: key, primaryKey: (column.key, primaryKey), values)
     if !isPlain { try finish(table, made, values) }
+    try resolve(table, (column.key, primaryKey), as: made)
     return made
   }
 

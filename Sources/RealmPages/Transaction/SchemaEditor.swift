@@ -93,6 +93,8 @@ extension GroupEditor {
     var keys: [ObjKey] = []
     while try format({ () throws(FormatError) in try cursor.next() }) { keys.append(cursor.key) }
     for key in keys where try has(table, key) { try deleteObject(table, key) }
+    // Only now, because some may have gone with the links to them.
+    for key in try format({ () throws(FormatError) in try table.unresolvedKeys() }) { try deleteObject(table, key) }
     // The columns go one by one, so that backlink columns elsewhere go too.
     for column in table.columns { try removeColumn(table, column.key, logged: false) }
     try format { () throws(FormatError) in

@@ -180,37 +180,13 @@ public struct WriteTransaction: ~Copyable {
         throw TransactionError(.wrongType, "\(place): the value is not of the property's type")
       }
       try group.check(value, level: 1, from: table, column)
-      try store(table, object, column, value)
+      try group.store(table, object, column, value)
       let steps = try CollectionEditor(group, table, object, column)
       switch value {
       case .list(let values): for (i, value) in values.enumerated() { try steps.insert(i, value) }
       case .dictionary(let entries): for entry in entries { try steps.set(key: entry.key, entry.value) }
       default: break
       }
-    }
-  }
-
-  /// Replaces a scalar with everything that follows from it.
-  private func store(
-    _ table: TableEditor,
-    _ object: ObjKey,
-    _ column: Column,
-    _ value: Value
-  ) throws(TransactionError) {
-    for (target, key) in try group.links(table, object, column) {
-      try group.dropLink(target, key, from: table, column, object)
-    }
-    let row = try table.place(object)
-    try format { () throws(FormatError) in
-      try value.withView { (view) throws(FormatError) in
-        try group.replaceInIndex(table, column, object, by: view)
-        try table.store(row, column, view)
-      }
-    }
-    table.bump()
-    group.log.set(table.key, column.key, object)
-    if case .link(let target, let key) = value {
-      try group.addBacklink(target, key, from: table, column, object)
     }
   }
 
@@ -221,7 +197,7 @@ public struct WriteTransaction: ~Copyable {
       let target = try embeddedTable(table, column, nil)
       _ = try table.place(object)
       let made = try group.createObject(target, key: nil)
-      try store(table, object, column, .link(target.key, made))
+      try group.store(table, object, column, .link(target.key, made))
       return made
     }
   }
