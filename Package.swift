@@ -44,7 +44,7 @@ let package = Package(
     ),
     .target(
       name: "RealmTransfer",
-      dependencies: ["RealmPages", "RealmJSON", "RealmNames", "Threads", "CSQLite"],
+      dependencies: ["RealmPages", "RealmJSON", "RealmNames", "Threads", "CLinux", "CSQLite"],
       swiftSettings: strict
     ),
     .target(name: "RealmQuery", dependencies: ["RealmPages"], swiftSettings: strict),

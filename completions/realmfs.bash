@@ -40,7 +40,9 @@ _realmfs() {
     cat:--key-command) :; return ;;
     cat:--key-env) :; return ;;
     export:--class) :; return ;;
-    export:--format) COMPREPLY=($(compgen -W "jsonl json csv sqlite" -- "$cur")); return ;;
+    export:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv sqlite" -- "$cur")); return ;;
+    export:--delimiter) :; return ;;
+    export:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
     export:--where) :; return ;;
     export:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
     export:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -48,7 +50,10 @@ _realmfs() {
     export:--key-command) :; return ;;
     export:--key-env) :; return ;;
     import:--class) :; return ;;
-    import:--format) COMPREPLY=($(compgen -W "jsonl json csv" -- "$cur")); return ;;
+    import:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv" -- "$cur")); return ;;
+    import:--encoding) :; return ;;
+    import:--delimiter) :; return ;;
+    import:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
     import:--batch) :; return ;;
     import:--skip-bad) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     import:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
@@ -145,8 +150,8 @@ _realmfs() {
     info:-*) COMPREPLY=($(compgen -W "--long --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     schema:-*) COMPREPLY=($(compgen -W "--class --format --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     cat:-*) COMPREPLY=($(compgen -W "-o --options --format --columns --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
-    export:-*) COMPREPLY=($(compgen -W "--class --format --where --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
-    import:-*) COMPREPLY=($(compgen -W "--class --format --batch --skip-bad --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
+    export:-*) COMPREPLY=($(compgen -W "--class --format --delimiter --decimal --where --json-style --key-file --key-fd --key-command --key-env -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    import:-*) COMPREPLY=($(compgen -W "--class --format --encoding --delimiter --decimal --batch --skip-bad --key-file --key-fd --key-command --key-env --json -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     query:-*) COMPREPLY=($(compgen -W "--format --columns --count --sum --avg --min --max --group-by --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     set:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     insert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;

@@ -4,7 +4,7 @@ public import RealmPages
 
 extension OutputBuffer {
   /// Appends `bytes` in base64 with padding.
-  func append(base64 bytes: RawSpan) {
+  package func append(base64 bytes: RawSpan) {
     reserve((bytes.byteCount + 2) / 3 * 4)
     var index = 0
     let whole = bytes.byteCount - bytes.byteCount % 3

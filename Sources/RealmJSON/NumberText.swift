@@ -3,7 +3,7 @@
 import RealmPages
 
 /// A number in decimal notation: sign, digits, exponent.
-struct NumberText {
+package struct NumberText {
   let isNegative: Bool
   /// The digits before and after the point.
   private let whole: ArraySlice<UInt8>
@@ -12,7 +12,7 @@ struct NumberText {
   private let writtenExponent: Int
 
   /// Takes `-12.5e+3` and the like, with any sign and leading zeros; nil for anything else.
-  init?(_ text: ArraySlice<UInt8>) {
+  package init?(_ text: ArraySlice<UInt8>) {
     var rest = text
     func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
     func takeSign() -> Bool {

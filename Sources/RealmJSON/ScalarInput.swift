@@ -1,7 +1,7 @@
 // JSON as scalar values: what a type takes, in the bare form and in Extended JSON. The table stands in
 // docs/SEMANTICS.md. Everything that rendering writes in any style is read back.
 
-import RealmPages
+package import RealmPages
 
 extension JSONText {
   /// A member of the only kind that tells a type: the name without `$`, and its value.
@@ -42,7 +42,7 @@ extension JSONText {
   }
 
   /// What a value of a type looks like, for messages.
-  static func example(of type: ValueType) -> String {
+  package static func example(of type: ValueType) -> String {
     switch type {
     case .int: "a whole number"
     case .bool: "true or false"

@@ -8,7 +8,7 @@ extension OutputBuffer {
   /// Appends `text` as a JSON string.
   ///
   /// False, and nothing appended, if it is not UTF-8.
-  func append(quoted text: RawSpan) -> Bool {
+  package func append(quoted text: RawSpan) -> Bool {
     let mark = count
     append(UInt8(ascii: "\""))
     let end = text.byteCount

@@ -27,6 +27,13 @@ public enum UTF8Sequence {
   public static func isValid(_ text: RawSpan) -> Bool {
     var index = 0
     while index < text.byteCount {
+      // Eight bytes of ASCII at a time.
+      if text.byteCount - index >= 8,
+        text.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
+      {
+        index += 8
+        continue
+      }
       let length = length(in: text, at: index)
       if length == 0 { return false }
       index += length

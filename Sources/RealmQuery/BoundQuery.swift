@@ -419,7 +419,7 @@ struct QueryBinder {
     case (.string(let bytes), .float): Float(String(decoding: bytes, as: UTF8.self)).map { .float($0) } ?? value
     case (.string(let bytes), .double): Double(String(decoding: bytes, as: UTF8.self)).map { .double($0) } ?? value
     case (.string(let bytes), .data): .data(bytes)
-    case (.string(let bytes), .date): QueryLexer.date(bytes).map { .date($0) } ?? value
+    case (.string(let bytes), .date): Timestamp(lenient: bytes).map { .date($0) } ?? value
     default: value
     }
   }

@@ -244,7 +244,9 @@ struct QueryLexer {
       nanoseconds = number() ?? .max
     }
     if let end = endOfShownDate(from: position) {
-      guard let date = Self.date(Array(text[index..<end])) else { throw error(index, "no date of the years 1 to 9999") }
+      guard let date = Timestamp(lenient: text[index..<end]) else {
+        throw error(index, "no date of the years 1 to 9999")
+      }
       index = end
       return .date(date)
     }
@@ -272,13 +274,6 @@ struct QueryLexer {
       return digits ? end + 5 + colon : end > position ? end : nil
     default: return end > position ? end : nil
     }
-  }
-
-  /// The date that a text in quotes is: as objects show it, or a day, of which it is the first moment. Without a zone
-  /// it is UTC.
-  static func date(_ text: [UInt8]) -> Timestamp? {
-    let time = text.count == 10 ? Array("T00:00:00".utf8) : []
-    return Timestamp(text: text[...]) ?? Timestamp(text: (text + time + [UInt8(ascii: "Z")])[...])
   }
 
   /// `T1714557600:0`: seconds and nanoseconds.

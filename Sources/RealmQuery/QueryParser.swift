@@ -224,7 +224,7 @@ struct QueryParser {
       default: return nil
       }
     }
-    guard let date = QueryLexer.date(Array(text.utf8)) else { return nil }
+    guard let date = Timestamp(lenient: text.utf8) else { return nil }
     return ConstantSyntax(kind: .value(.date(date), text: nil), column: token.column)
   }
 

@@ -1,115 +1,104 @@
-// One record of CSV, and the JSON object that it stands for. The fields mean what `CSVSink` writes.
+// One record of CSV, taken apart by RFC 4180: fields that may be in quotes, in which a quote is written twice.
 
 import RealmJSON
-import RealmPages
 
 /// The fields of one record.
 struct CSVRecord {
   struct Field {
-    var bytes: [UInt8]
+    /// The place in `text`.
+    var range: Range<Int>
     var isQuoted: Bool
   }
 
-  /// Where the fields of one place in the records belong.
-  struct Target {
-    /// The name as JSON, with the colon.
-    let name: [UInt8]
-    let column: Column?
-    /// The type whose text the field is; nil for JSON and for properties that do not exist.
-    let type: ValueType?
-
-    /// `keyType` tells the type of the primary key of a class.
-    init(_ name: String, _ column: Column?, keyType: (TableKey) -> ValueType?) {
-      let out = OutputBuffer()
-      out.append(quoted: name)
-      out.append(":")
-      self.name = out.bytes
-      self.column = column
-      switch column {
-      case let column? where column.collection == nil && column.type != .mixed:
-        type = column.type == .link ? column.targetTable.flatMap(keyType) ?? .int : column.type
-      default: type = nil
-      }
-    }
-  }
-
+  /// The record, of quoted fields what is between the quotes.
+  let text: [UInt8]
   let fields: [Field]
 
   /// Takes a record apart.
-  init(_ bytes: [UInt8], line: Int, of name: String) throws(TransferError) {
-    let quote = UInt8(ascii: "\""), comma = UInt8(ascii: ",")
-    var fields: [Field] = [], index = 0
-    var end = bytes.count
-    if end > 0, bytes[end - 1] == 0x0D { end -= 1 }
+  init(_ bytes: [UInt8], _ delimiter: UInt8) throws(CSVProblem) {
+    let quote = UInt8(ascii: "\"")
+    let end = bytes.last == 0x0D ? bytes.count - 1 : bytes.count
+    let span = bytes.span
+    var fields: [Field] = []
+    fields.reserveCapacity(16)
+    var text: [UInt8] = [], copied = 0, index = 0
     while true {
-      var field = Field(bytes: [], isQuoted: false)
-      if index < end, bytes[index] == quote {
-        field.isQuoted = true
+      if index < end, span[index] == quote {
+        // What comes before is copied as it is; this only once its quotes are taken away.
+        text += bytes[copied..<index]
+        let start = text.count
         index += 1
         while index < end {
-          if bytes[index] == quote {
+          if span[index] == quote {
             index += 1
-            if index == end || bytes[index] != quote { break }
+            if index == end || span[index] != quote { break }
           }
-          field.bytes.append(bytes[index])
+          text.append(span[index])
           index += 1
         }
-        if index < end, bytes[index] != comma {
-          throw .unsuitable("\(name): line \(line): text after the closing quote of field \(fields.count + 1)")
+        fields.append(Field(range: start..<text.count, isQuoted: true))
+        if index < end, span[index] != delimiter {
+          throw CSVProblem("field \(fields.count)", "text after the closing quote")
         }
+        copied = index
       } else {
-        let stop = bytes[index..<end].firstIndex(of: comma) ?? end
-        field.bytes = Array(bytes[index..<stop])
-        index = stop
+        let start = index
+        while index < end, span[index] != delimiter { index += 1 }
+        let offset = text.count - copied
+        fields.append(Field(range: start + offset..<index + offset, isQuoted: false))
       }
-      fields.append(field)
       if index >= end { break }
       index += 1
     }
+    self.text = copied == 0 ? bytes : text + bytes[copied..<end]
     self.fields = fields
+    try Self.checkText(bytes)
   }
 
-  /// The record as the JSON of an object of a class.
-  func json(_ targets: [Target]) -> [UInt8] {
-    let out = OutputBuffer()
-    out.append("{")
-    var isFirst = true
-    for (target, field) in zip(targets, fields) {
-      // What does not say anything leaves out the property, unless it can be null.
-      let isNull = field.bytes.isEmpty && !field.isQuoted
-      if isNull, let column = target.column, !column.isNullable || column.collection != nil { continue }
-      if !isFirst { out.append(",") }
-      isFirst = false
-      Self.append(raw: target.name, out)
-      if isNull { out.append("null") } else { Self.append(field.bytes, target, out) }
-    }
-    out.append("}")
-    return out.bytes
-  }
+  /// What a field says.
+  func bytes(_ field: Field) -> [UInt8] { Array(text[field.range]) }
 
-  private static func append(_ bytes: [UInt8], _ target: Target, _ out: OutputBuffer) {
-    guard let type = target.type else { return append(raw: bytes, out) }
-    let isJSON = bytes.first == UInt8(ascii: "{") || bytes.first == UInt8(ascii: "\"")
-    if isJSON && (type != .string || target.column?.type == .link) { return append(raw: bytes, out) }
-    switch type {
-    case .int, .bool: append(raw: bytes, out)
-    case .float, .double:
-      let isWord = bytes.first { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "+") }.map { $0 > UInt8(ascii: "9") }
-      if isWord ?? false {
-        // NaN, Infinity
-        out.append("{\"$numberDouble\":")
-        append(string: bytes, out)
-        out.append("}")
-      } else {
-        append(raw: bytes, out)
+  /// Refuses what is not UTF-8, with its line and column.
+  private static func checkText(_ bytes: [UInt8]) throws(CSVProblem) {
+    let span = bytes.span.bytes
+    if UTF8Sequence.isValid(span) { return }
+    var index = 0, line = 0, column = 1
+    while index < bytes.count {
+      let length = UTF8Sequence.length(in: span, at: index)
+      if length == 0 {
+        var problem = CSVProblem("column \(column)", CSVProblem.notText(bytes[index]))
+        problem.lines = line
+        throw problem
       }
-    default: append(string: bytes, out)
+      if bytes[index] == 0x0A { (line, column) = (line + 1, 1) } else { column += 1 }
+      index += length
     }
   }
+}
 
-  private static func append(raw bytes: [UInt8], _ out: OutputBuffer) {
-    out.append(bytes.span.bytes, in: 0..<bytes.count)
+/// Finds where a record ends: at a line break outside of quotes.
+struct CSVQuotes {
+  let delimiter: UInt8
+  private(set) var isOpen = false
+  /// Whether the next byte can open quotes: at the beginning of a field, or where it would be the second of two.
+  private var canOpen = true
+
+  init(delimiter: UInt8) { self.delimiter = delimiter }
+
+  /// Passes over a line.
+  mutating func pass(_ line: [UInt8]) {
+    let quote = UInt8(ascii: "\"")
+    if !isOpen && !line.contains(quote) { return }
+    let span = line.span
+    for index in 0..<span.count {
+      let byte = span[index]
+      if isOpen {
+        if byte == quote { (isOpen, canOpen) = (false, true) }
+      } else if byte == quote, canOpen {
+        isOpen = true
+      } else {
+        canOpen = byte == delimiter
+      }
+    }
   }
-
-  private static func append(string bytes: [UInt8], _ out: OutputBuffer) { out.append(string: bytes) }
 }

@@ -12,12 +12,16 @@ import RealmPages
 /// Writes CSV: one class as a stream, or a directory with a file for each class.
 final class CSVSink: ExportSink {
   private let target: ExportTarget
+  private let dialect: CSVDialect
+  private let suffix: String
   private var output: FileOutput?
   private let buffer = OutputBuffer()
   private let scratch = OutputBuffer()
   private var tellsKey = false
 
-  init(_ target: ExportTarget) { self.target = target }
+  init(_ target: ExportTarget, _ dialect: CSVDialect, suffix: String) {
+    (self.target, self.dialect, self.suffix) = (target, dialect, suffix)
+  }
 
   func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
     try Member.check(tables)
@@ -34,7 +38,7 @@ final class CSVSink: ExportSink {
 
   func beginClass(_ table: Table) throws(TransferError) {
     if case .path(let path) = target {
-      output = try FileOutput(path: "\(path)/\(NameEscaping.directory(of: table.className ?? table.name)).csv")
+      output = try FileOutput(path: "\(path)/\(NameEscaping.directory(of: table.className ?? table.name))\(suffix)")
     }
     tellsKey = table.primaryKey == nil
     var isFirst = true
@@ -43,9 +47,9 @@ final class CSVSink: ExportSink {
       isFirst = false
     }
     for column in table.columns {
-      if !isFirst { buffer.append(",") }
+      if !isFirst { buffer.append(dialect.delimiter) }
       isFirst = false
-      field(Array(column.name.utf8))
+      buffer.append(columnName: column.name, separator: dialect.delimiter)
     }
     buffer.append("\n")
     // Not a part of the first batch, which may be forgotten.
@@ -57,7 +61,7 @@ final class CSVSink: ExportSink {
     do throws(TransferError) {
       if tellsKey { buffer.append(decimal: cursor.key.value) }
       for (index, column) in cursor.table.columns.enumerated() {
-        if index > 0 || tellsKey { buffer.append(",") }
+        if index > 0 || tellsKey { buffer.append(dialect.delimiter) }
         try field(index, column, cursor, renderer)
       }
       buffer.append("\n")
@@ -75,20 +79,39 @@ final class CSVSink: ExportSink {
   ) throws(TransferError) {
     if column.collection == nil, column.type == .string {
       do throws(FormatError) {
-        if case .string(let text) = try cursor.value(index) { text.withUnsafeBytes { field($0) } }
+        if case .string(let text) = try cursor.value(index) { text.withUnsafeBytes { string(Array($0)) } }
       } catch { throw .damaged(error.description) }
       return
     }
     scratch.reset()
     try renderer.sparing { () throws(RenderError) in try renderer.render(property: index, of: cursor, into: scratch) }
     if column.collection != nil || column.type == .mixed { return json() }
-    let bytes = scratch.bytes
+    var bytes = scratch.bytes
     if bytes.elementsEqual("null".utf8) { return }
+    if dialect.decimalMark == .comma, [.float, .double, .decimal128].contains(column.type),
+      bytes.first != UInt8(ascii: "{")
+    {
+      bytes = bytes.map { $0 == UInt8(ascii: ".") ? UInt8(ascii: ",") : $0 }
+      return field(bytes.first == UInt8(ascii: "\"") ? bytes[1..<bytes.count - 1] : bytes[...])
+    }
     guard bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else { return json() }
     // A key that looks like JSON stays JSON, so that it is read back as what it is.
     let looksLikeJSON = bytes.count > 2 && (bytes[1] == UInt8(ascii: "{") || bytes[1] == UInt8(ascii: "\\"))
     if bytes.contains(UInt8(ascii: "\\")) || looksLikeJSON { return json() }
     field(bytes[1..<bytes.count - 1])
+  }
+
+  /// How a string begins of which the bytes are not UTF-8.
+  static let invalidString = Array("{\"$invalidString\":".utf8)
+
+  /// A string: its text, or JSON if that is not UTF-8, or would be taken for that JSON.
+  private func string(_ bytes: [UInt8]) {
+    if UTF8Sequence.isValid(bytes.span.bytes), !bytes.starts(with: Self.invalidString) { return field(bytes) }
+    scratch.reset()
+    scratch.append("{\"$invalidString\":{\"base64\":\"")
+    scratch.append(base64: bytes.span.bytes)
+    scratch.append("\"}}")
+    json()
   }
 
   /// The JSON in `scratch` as a field.
@@ -97,7 +120,7 @@ final class CSVSink: ExportSink {
     scratch.withUnsafeBytes { field($0) }
   }
 
-  private func field(_ text: some Collection<UInt8>) { buffer.append(field: text) }
+  private func field(_ text: some Collection<UInt8>) { buffer.append(field: text, separator: dialect.delimiter) }
 
   var isBatchFull: Bool { buffer.count >= FileOutput.batchSize }
 

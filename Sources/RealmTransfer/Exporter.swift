@@ -8,7 +8,7 @@ public import RealmPages
 
 /// The formats of export.
 public enum ExportFormat: String, CaseIterable, Sendable {
-  case jsonl, json, csv, sqlite
+  case jsonl, json, csv, tsv, sqlite
 }
 
 /// Where an export goes.
@@ -17,6 +17,16 @@ public enum ExportTarget: Sendable {
   case stream(Int32)
   /// A file or directory that does not exist yet, as the format has it.
   case path(String)
+}
+
+/// What an export did.
+public struct ExportSummary: Sendable {
+  /// Classes that were exported.
+  public let classes: Int
+  /// Objects that were exported.
+  public let objects: Int
+  /// Things that were damaged and left out.
+  public let damaged: Int
 }
 
 /// An export of a realm.
@@ -45,7 +55,8 @@ public struct Exporter {
     classes: [String]?,
     format: ExportFormat,
     to target: ExportTarget,
-    style: JSONStyle = .plain
+    style: JSONStyle = .plain,
+    csv: CSVDialect = CSVDialect()
   ) {
     self.realm = realm
     self.classes = classes
@@ -54,15 +65,16 @@ public struct Exporter {
       switch format {
       case .jsonl: LineSink(target)
       case .json: TreeSink(target)
-      case .csv: CSVSink(target)
+      case .csv: CSVSink(target, csv, suffix: ".csv")
+      case .tsv: CSVSink(target, CSVDialect(delimiter: 0x09, decimalMark: csv.decimalMark), suffix: ".tsv")
       case .sqlite: SQLiteSink(target)
       }
   }
 
-  /// Exports; the number of things that were damaged and left out.
+  /// Exports, and says what.
   ///
   /// Cost: the size of what is exported; memory for one batch.
-  public func run() throws(TransferError) -> Int {
+  public func run() throws(TransferError) -> ExportSummary {
     let begun = try stable { (snapshot) throws(TransferError) in
       let tables = try chosen(snapshot)
       try sink.begin(tables, of: snapshot)
@@ -73,12 +85,13 @@ public struct Exporter {
     var snapshot = begun.0
     for name in begun.1 { try export(name, &snapshot, &progress) }
     try sink.finish()
-    return progress.complaints
+    return ExportSummary(classes: begun.1.count, objects: progress.exported, damaged: progress.complaints)
   }
 
   private struct Progress {
     let total: Int
     var done = 0
+    var exported = 0
     var complaints = 0
     /// What pays for all classes as they are in one version.
     private var sweep: (snapshot: Snapshot, effort: Effort)?
@@ -182,9 +195,9 @@ public struct Exporter {
     }
     while true {
       var complaints: [String] = []
-      var count = 0
+      var count = 0, exported = 0
       let outcome = Result { () throws(TransferError) in
-        try fill(reader, renderer, try filter.get(), &complaints, &count)
+        try fill(reader, renderer, try filter.get(), &complaints, &count, &exported)
       }
       guard realm.isCurrent(snapshot) else {
         try sink.dropBatch()
@@ -195,6 +208,7 @@ public struct Exporter {
       try sink.keepBatch()
       last = reader.last
       progress.done += count
+      progress.exported += exported
       try onProgress(progress.done, progress.total)
       if isEnd { return true }
     }
@@ -211,7 +225,8 @@ public struct Exporter {
     _ renderer: ObjectRenderer,
     _ filter: Filter?,
     _ complaints: inout [String],
-    _ count: inout Int
+    _ count: inout Int,
+    _ exported: inout Int
   ) throws(TransferError) -> Bool {
     while !sink.isBatchFull && count < Self.batchLimit {
       guard reader.next(&complaints) else { return true }
@@ -219,6 +234,7 @@ public struct Exporter {
       do throws(TransferError) {
         if let filter, try !filter(reader.cursor) { continue }
         try sink.add(reader.cursor, renderer)
+        exported += 1
       } catch .damaged(let text) {
         complaints.append(text)
       }

@@ -8,7 +8,7 @@ import RealmPages
 
 /// The formats of import.
 public enum ImportFormat: String, CaseIterable, Sendable {
-  case jsonl, json, csv
+  case jsonl, json, csv, tsv
 }
 
 /// One object as its source tells it.
@@ -32,32 +32,47 @@ struct Record {
   var className: String?
   /// The name of its file in a tree.
   let fileName: String?
-  /// The names of the fields, in CSV.
-  let header: [String]?
+  /// The first line of its file, in CSV.
+  let header: CSVHeader?
   /// Its JSON, if that was read already.
   var text: JSONText?
 
   /// Where it is, for messages.
   var place: String { line == 0 ? path : "\(path): line \(line)" }
 
+  /// Whether it is a row of separators alone, as spreadsheets keep them after their last one.
+  var isBlankRow: Bool {
+    guard let delimiter = header?.dialect.delimiter else { return false }
+    return bytes.allSatisfy { $0 == delimiter || $0 == 0x0D }
+  }
+
   /// The JSON that a record of CSV stands for.
-  func text(_ form: [CSVRecord.Target]) throws(RecordError) -> JSONText {
-    let record: CSVRecord
-    do throws(TransferError) { record = try CSVRecord(bytes, line: line, of: path) } catch {
-      throw RecordError(reason: error.description)
+  func text(_ form: CSVForm) throws(RecordError) -> JSONText {
+    let json: [UInt8]
+    do throws(CSVProblem) { json = try form.json(fields()) } catch { throw RecordError(reason: error.text(path, line)) }
+    do throws(JSONInputError) { return try JSONText(json) } catch {
+      throw RecordError(reason: "\(place): \(error.problem)")
     }
-    if record.fields.count != form.count {
-      throw RecordError(reason: "\(place): \(record.fields.count) fields instead of \(form.count)")
-    }
-    return try json(record.json(form))
+  }
+
+  /// The fields of a record of CSV.
+  func fields() throws(CSVProblem) -> CSVRecord {
+    try CSVRecord(bytes, header?.dialect.delimiter ?? UInt8(ascii: ","))
+  }
+
+  /// Why the JSON that a record of CSV stands for is refused.
+  func reason(_ error: JSONInputError, _ form: CSVForm) -> String {
+    let problem: CSVProblem
+    do throws(CSVProblem) { problem = form.problem(error, in: try fields()) } catch { problem = error }
+    return problem.text(path, line)
   }
 
   /// The JSON that it is.
-  func json() throws(RecordError) -> JSONText { try json(bytes) }
-
-  private func json(_ bytes: [UInt8]) throws(RecordError) -> JSONText {
+  func json() throws(RecordError) -> JSONText {
     do throws(JSONInputError) { return try JSONText(bytes, firstLine: max(1, line)) } catch {
-      throw RecordError(reason: "\(path): \(error)")
+      let isText = UTF8Sequence.isValid(bytes.span.bytes)
+      let hint = isText ? "" : "; if the file has another encoding, add it, such as --encoding latin1"
+      throw RecordError(reason: "\(path): \(error)\(hint)")
     }
   }
 }
@@ -84,7 +99,7 @@ public final class ImportSource {
     init(_ format: ImportFormat, isTree: Bool) {
       switch format {
       case .jsonl: self = .lines
-      case .csv: self = .csv
+      case .csv, .tsv: self = .csv
       case .json: self = isTree ? .tree : .values
       }
     }
@@ -94,21 +109,32 @@ public final class ImportSource {
   private let files: [File]
   private var position = Record.Position()
   private var open: InputFile?
-  private var header: [String]?
+  private var header: CSVHeader?
+  private let options: ImportOptions
+  /// What was detected in the files, in words; complete when the last record was read.
+  private(set) var notes: [String] = []
   private var names: [String] = []
 
   /// Finds the files below `path`; `-` is standard input. Without a format the names tell it.
   ///
   /// `className` is the class of all records, where nothing else tells it.
-  public init(_ path: String, format: ImportFormat?, className: String?) throws(TransferError) {
+  public init(
+    _ path: String,
+    format: ImportFormat?,
+    className: String?,
+    _ options: ImportOptions = ImportOptions()
+  ) throws(TransferError) {
     var status = stat()
     if path != "-", stat(path, &status) != 0 { throw .file(path, errno) }
     guard path != "-", status.st_mode & S_IFMT == S_IFDIR else {
       let (stem, known) = Self.parts(of: path.split(separator: "/").last.map(String.init) ?? path)
       guard let format = format ?? known ?? (path == "-" ? .jsonl : nil) else {
-        throw .unsuitable("\(path): neither .jsonl nor .json nor .csv nor a directory; say what it is with --format")
+        throw .unsuitable(
+          "\(path): neither .jsonl nor .json nor .csv nor .tsv nor a directory; say what it is with --format"
+        )
       }
       form = Form(format, isTree: false)
+      self.options = try Self.options(options, format, path)
       files = [File(path: path, className: className ?? (known == nil ? nil : Self.className(stem)))]
       return
     }
@@ -117,6 +143,7 @@ public final class ImportSource {
     let format: ImportFormat
     if let known { format = known } else { format = try Self.format(of: all, in: path) }
     form = Form(format, isTree: true)
+    self.options = try Self.options(options, format, path)
     if format == .json {
       let directories = all.filter { Self.isDirectory("\(path)/\($0)") && $0 != ".realm" }
       files = directories.map { File(path: "\(path)/\($0)", className: Self.className($0)) }
@@ -128,15 +155,39 @@ public final class ImportSource {
     }
   }
 
+  /// The options for a format, which has to have them.
+  private static func options(
+    _ options: ImportOptions,
+    _ format: ImportFormat,
+    _ path: String
+  ) throws(TransferError) -> ImportOptions {
+    switch format {
+    case .csv: return options
+    case .tsv:
+      var options = options
+      options.delimiter = options.delimiter ?? 0x09
+      // Programs write it, not spreadsheets.
+      options.decimalMark = options.decimalMark ?? .point
+      return options
+    case .jsonl, .json:
+      if options.delimiter == nil, options.decimalMark == nil { return options }
+      throw .unsuitable("\(path) is read as \(format.rawValue): --delimiter and --decimal are for csv")
+    }
+  }
+
   /// Objects in a text, or arrays of them; `name` is what messages call it.
   public init(objects text: [UInt8], name: String, className: String) {
     form = .values
+    options = ImportOptions()
     files = [File(path: "", className: className)]
     open = InputFile(text: text, name: name)
   }
 
   private static func parts(of name: String) -> (stem: String, ImportFormat?) {
-    for (suffix, format) in [(".jsonl", ImportFormat.jsonl), (".ndjson", .jsonl), (".json", .json), (".csv", .csv)] {
+    let formats: [(String, ImportFormat)] = [
+      (".jsonl", .jsonl), (".ndjson", .jsonl), (".json", .json), (".csv", .csv), (".tsv", .tsv),
+    ]
+    for (suffix, format) in formats {
       if name.hasSuffix(suffix) { return (String(name.dropLast(suffix.count)), format) }
     }
     return (name, nil)
@@ -145,11 +196,11 @@ public final class ImportSource {
   private static func format(of names: [String], in path: String) throws(TransferError) -> ImportFormat {
     let formats = Set(names.compactMap { parts(of: $0).1 }).subtracting([.json])
     if formats.count > 1 {
-      throw .unsuitable("\(path) holds both JSON Lines and CSV: choose with --format")
+      throw .unsuitable("\(path) holds files of several formats: choose one with --format")
     }
     if let format = formats.first { return format }
     if names.allSatisfy({ isDirectory("\(path)/\($0)") }) { return .json }
-    throw .unsuitable("\(path) holds neither .jsonl nor .csv files nor a directory for each class")
+    throw .unsuitable("\(path) holds neither .jsonl nor .csv nor .tsv files nor a directory for each class")
   }
 
   /// The class of a file or directory; a name that no escaping gives is taken as it is.
@@ -200,14 +251,55 @@ public final class ImportSource {
     }
     // Standard input can be opened once only.
     let file: InputFile
-    if let known = open, known.path == path { file = known } else { file = try InputFile(path: path) }
-    open = file
-    file.seek(to: 0, line: 0)
-    if form == .csv, let record = try file.readRecord() {
-      header = try CSVRecord(record, line: 1, of: file.name).fields.map { String(decoding: $0.bytes, as: UTF8.self) }
+    if let known = open, known.path == path {
+      file = known
+    } else {
+      file = try InputFile(path: path, encoding: options.encoding)
+      if options.encoding == nil, let encoding = file.encoding { note("\(file.name): read as \(encoding)") }
     }
+    open = file
+    file.rewind()
+    if form == .csv { try readHeader(file) }
     position.offset = file.offset
     position.line = file.line
+  }
+
+  /// The header of each file of CSV that was read, with the class that the file is of.
+  private(set) var headers: [(path: String, className: String?, header: CSVHeader)] = []
+
+  private func note(_ text: String) { if !notes.contains(text) { notes.append(text) } }
+
+  private func readHeader(_ file: InputFile) throws(TransferError) {
+    header = nil
+    guard let first = try file.readLine() else { return }
+    let dialect = try inTerms(of: file, 1) { () throws(CSVProblem) in try CSVDialect(firstLine: first, options) }
+    if CSVDialect.declared(first) == nil { file.rewind() }
+    let line = file.line + 1
+    guard let record = try file.readRecord(dialect.delimiter) else { return }
+    let names = try inTerms(of: file, line) { () throws(CSVProblem) in
+      let record = try CSVRecord(record, dialect.delimiter)
+      if record.fields.contains(where: { !$0.isQuoted && record.bytes($0).contains(0x0D) }) {
+        throw CSVProblem("lines end in a carriage return alone: convert them, such as with tr '\\r' '\\n'")
+      }
+      return record.fields.map { String(decoding: record.bytes($0), as: UTF8.self) }
+    }
+    let header = CSVHeader(names, dialect, line: line)
+    self.header = header
+    if !headers.contains(where: { $0.path == file.name }) {
+      headers.append((file.name, files[position.file].className, header))
+    }
+    if options.delimiter == nil, dialect.delimiter != UInt8(ascii: ",") {
+      let decimals = dialect.decimalMark == nil ? ", and 1,5 is 1.5" : ""
+      note("\(file.name): fields are separated by \(dialect.separatorInWords)\(decimals)")
+    }
+  }
+
+  private func inTerms<R>(
+    of file: InputFile,
+    _ line: Int,
+    _ body: () throws(CSVProblem) -> R
+  ) throws(TransferError) -> R {
+    do throws(CSVProblem) { return try body() } catch { throw .unsuitable(error.text(file.name, line)) }
   }
 
   /// The next record; nil at the end.
@@ -229,7 +321,7 @@ public final class ImportSource {
         position: position,
         path: path,
         line: 0,
-        bytes: try InputFile(path: path).readRest(),
+        bytes: try InputFile(path: path, encoding: options.encoding).readRest(),
         className: file.className,
         fileName: name,
         header: nil
@@ -241,12 +333,13 @@ public final class ImportSource {
     if form == .values { return try nextValue(in: file, input) }
     while true {
       let here = Record.Position(file: position.file, offset: input.offset, line: input.line)
-      guard let bytes = try form == .csv ? input.readRecord() : input.readLine() else { return nil }
+      let delimiter = header?.dialect.delimiter ?? UInt8(ascii: ",")
+      guard let bytes = try form == .csv ? input.readRecord(delimiter) : input.readLine() else { return nil }
       position.offset = input.offset
       position.line = input.line
       // In CSV of one field, nothing is null.
-      let isBlank = bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
-      if isBlank, form == .lines || header?.count ?? 0 > 1 { continue }
+      let isBlank = bytes.allSatisfy { ($0 == 0x20 || $0 == 0x09 || $0 == 0x0D) && (form == .lines || $0 != delimiter) }
+      if isBlank, form == .lines || header?.names.count ?? 0 > 1 { continue }
       return Record(
         position: here,
         path: input.name,

@@ -30,6 +30,8 @@ public struct ImportSummary: Sendable {
   public var unchanged = 0
   /// Records that were not taken.
   public var rejected = 0
+  /// What was detected in the files that were read, in words.
+  public var notes: [String] = []
   /// The object that the last record was for; nil without records.
   public var last: ObjectReference?
 }
@@ -124,6 +126,8 @@ public struct Importer {
       total.rejected += try setLinks(part)
       next += part.count
     }
+    source.stop()
+    total.notes = source.notes
     return total
   }
 
@@ -146,6 +150,7 @@ public struct Importer {
           try setLinks(waiting, state, transaction, &pass.rejected)
         }
       }
+      if pass.isAtEnd { try checkHeaders(transaction) }
       if pass.rejected.isEmpty {
         try transaction.end(preview, pass.objects)
         pass.summary.rejected = order.count
@@ -178,7 +183,7 @@ public struct Importer {
       if count % 256 == 0 { try onProgress(count) }
       if rejected[record.position] != nil { continue }
       do throws(Failure) {
-        let (table, outcome) = try apply(record, state, transaction)
+        guard let (table, outcome) = try apply(record, state, transaction) else { continue }
         pass.summary.add(outcome, table)
         if preview != nil { pass.objects.append(ObjectReference(table: table, key: outcome.object)) }
         if outcome.missingLinks > 0 {
@@ -189,6 +194,23 @@ public struct Importer {
       }
     }
     return pass
+  }
+
+  /// Checks the headers of all files, also of those without records.
+  private func checkHeaders(_ transaction: borrowing WriteTransaction) throws(TransferError) {
+    let state = ImportState(transaction, missingLinks: .refuse)
+    for (path, className, header) in source.headers {
+      do throws(Failure) {
+        let table = try table(of: className, "\(path): line \(header.line)", isCSV: true, state, transaction)
+        _ = try state.form(header, table, path, transaction)
+      } catch {
+        switch error {
+        case .fatal(let error): throw error
+        // With records, each of them was rejected for this reason.
+        case .rejected(let reason): if onReject == nil { throw .unsuitable(reason) }
+        }
+      }
+    }
   }
 
   private func reject(
@@ -247,18 +269,36 @@ public struct Importer {
 
   // MARK: one record
 
+  /// The class of a record in `place`; `isCSV` for one without members.
+  private func table(
+    of className: String?,
+    _ place: String,
+    isCSV: Bool,
+    _ state: ImportState,
+    _ transaction: borrowing WriteTransaction
+  ) throws(Failure) -> TableKey {
+    guard let className = className ?? defaultClass else {
+      throw .rejected("\(place): no class: name it with --class\(isCSV ? "" : ", or in a member \"$class\"")")
+    }
+    guard let table = try state.table(className, transaction) else {
+      let hint = try state.classNames(transaction).hint(for: className)
+      throw .rejected("\(place): no class \(className); \(hint)")
+    }
+    return table
+  }
+
+  /// The object of a record and its outcome; nil for an empty row of CSV.
   private func apply(
     _ record: Record,
     _ state: ImportState,
     _ transaction: borrowing WriteTransaction
-  ) throws(Failure) -> (TableKey, PatchOutcome) {
+  ) throws(Failure) -> (TableKey, PatchOutcome)? {
     let parsed = record.header == nil ? try json(record) : nil
-    guard let className = record.className ?? defaultClass else {
-      throw .rejected("\(record.place): no class: name it with --class, or in a member \"$class\"")
-    }
-    guard let table = try state.table(className, transaction) else {
-      let hint = try state.classNames(transaction).hint(for: className)
-      throw .rejected("\(record.place): no class \(className); \(hint)")
+    let table = try table(of: record.className, record.place, isCSV: record.header != nil, state, transaction)
+    if let header = record.header, record.isBlankRow,
+      try !state.form(header, table, record.path, transaction).takesBlanks
+    {
+      return nil
     }
     let text: JSONText
     if let parsed { text = parsed } else { text = try self.text(of: record, table, state, transaction) }
@@ -285,7 +325,7 @@ public struct Importer {
   ) throws(Failure) -> JSONText {
     guard let header = record.header else { return try json(record) }
     if let text = record.text { return text }
-    let form = try state.targets(header, table, transaction)
+    let form = try state.form(header, table, record.path, transaction)
     source.use(form, for: record)
     do throws(RecordError) { return try record.text(form) } catch { throw .rejected(error.reason) }
   }
@@ -343,7 +383,7 @@ public struct Importer {
     /// What was asked for last; most records are of the same class as the one before.
     private var lastTable: (name: String, key: TableKey)?
     private var lastFacts: (key: TableKey, facts: Facts)?
-    private var lastHeader: (table: TableKey, names: [String], columns: [CSVRecord.Target])?
+    private var lastForm: (table: TableKey, header: CSVHeader, form: CSVForm)?
     /// Whether the last refusal was that an object exists.
     private(set) var lastWasDuplicate = false
 
@@ -394,19 +434,23 @@ public struct Importer {
     }
 
     /// What the fields below a header of CSV mean in a class.
-    func targets(
-      _ header: [String],
+    func form(
+      _ header: CSVHeader,
       _ key: TableKey,
+      _ path: String,
       _ transaction: borrowing WriteTransaction
-    ) throws(Failure) -> [CSVRecord.Target] {
-      // The records of a file share their header, so comparing it is one step.
-      if let lastHeader, lastHeader.table == key, lastHeader.names == header { return lastHeader.columns }
+    ) throws(Failure) -> CSVForm {
+      if let lastForm, lastForm.table == key, lastForm.header === header { return lastForm.form }
       let facts = try facts(key, transaction)
-      let targets = header.map { name in
-        CSVRecord.Target(name, facts.columns.first { $0.name == name }) { facts.keyTypes[$0] }
+      let form: CSVForm
+      do throws(CSVProblem) {
+        form = try CSVForm(header, of: facts.name, facts.columns, primaryKey: facts.primaryKey) { facts.keyTypes[$0] }
+      } catch {
+        // No record below it can be taken.
+        throw .fatal(.unsuitable(error.text(path, header.line)))
       }
-      lastHeader = (key, header, targets)
-      return targets
+      lastForm = (key, header, form)
+      return form
     }
 
     func patch(
@@ -427,10 +471,8 @@ public struct Importer {
         case .transaction(let cause): throw .fatal(.transaction(cause))
         default: break
         }
-        // The columns of the JSON that stands for a record of CSV would tell nothing.
-        guard record.header != nil else { throw .rejected("\(record.path): \(error)") }
-        let path = error.path.isEmpty ? "" : ", \(error.path)"
-        throw .rejected("\(record.path): line \(record.line)\(path): \(error.problem)")
+        guard let header = record.header else { throw .rejected("\(record.path): \(error)") }
+        throw .rejected(record.reason(error, try form(header, table, record.path, transaction)))
       }
     }
   }

@@ -17,6 +17,11 @@ final class InputFile {
   /// The number of the last line, from 1.
   private(set) var line = 0
 
+  /// What the text was converted from; nil for UTF-8.
+  let encoding: String?
+  /// Where the text begins, behind a byte order mark.
+  private let textStart: Int
+
   private static let chunkSize = 1 << 18
   /// As long as the longest text of an object.
   private static let longestLine = 1 << 30
@@ -24,33 +29,47 @@ final class InputFile {
   /// A text in memory, that messages call `name`.
   init(text: [UInt8], name: String) {
     (path, self.name, descriptor, buffer) = ("", name, -1, text)
-    isWhole = true
+    (isWhole, encoding, textStart) = (true, nil, 0)
   }
 
-  /// Opens a file, or standard input for `-`.
-  init(path: String) throws(TransferError) {
+  /// Opens a file, or standard input for `-`. Without an encoding it is that of the byte order mark, else UTF-8.
+  init(path: String, encoding: String? = nil) throws(TransferError) {
     isWhole = false
     self.path = path
     name = path == "-" ? "standard input" : path
     let opened = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
     if opened < 0 { throw .file(name, errno) }
     var status = stat()
-    if fstat(opened, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
-      descriptor = opened
-      return
+    var file = opened
+    if fstat(opened, &status) != 0 || status.st_mode & S_IFMT != S_IFREG {
+      defer { close(opened) }
+      file = try Self.kept(opened, name)
     }
-    defer { close(opened) }
-    descriptor = try Self.kept(opened, name)
+    var head = [UInt8](repeating: 0, count: 4)
+    head.removeLast(head.count - max(0, pread(file, &head, head.count, 0)))
+    do throws(TransferError) {
+      self.encoding = try Self.encoding(encoding, head, name)
+      if let encoding = self.encoding {
+        descriptor = try Self.converted(file, from: encoding, name)
+        head = [UInt8](repeating: 0, count: 4)
+        head.removeLast(head.count - max(0, pread(descriptor, &head, head.count, 0)))
+        close(file)
+      } else {
+        descriptor = file
+      }
+    } catch {
+      close(file)
+      throw error
+    }
+    textStart = Self.encoding(of: head) == "UTF-8" ? 3 : 0
+    base = textStart
   }
 
   deinit { if !isWhole { close(descriptor) } }
 
   /// A file without a name with all that a descriptor gives.
   private static func kept(_ source: Int32, _ name: String) throws(TransferError) -> Int32 {
-    guard let file = tmpfile() else { throw .file("a temporary file", errno) }
-    defer { fclose(file) }
-    let copy = dup(fileno(file))
-    if copy < 0 { throw .file("a temporary file", errno) }
+    let copy = try unnamed()
     var chunk = [UInt8](repeating: 0, count: chunkSize)
     while true {
       let count = read(source, &chunk, chunk.count)
@@ -76,6 +95,9 @@ final class InputFile {
 
   /// The place of the next line in the file.
   var offset: Int { base + start }
+
+  /// Goes to the beginning of the text.
+  func rewind() { seek(to: textStart, line: 0) }
 
   /// Goes on with the line at a place, which comes after `line` lines.
   func seek(to offset: Int, line: Int) {
@@ -125,16 +147,21 @@ final class InputFile {
   }
 
   /// The next record of CSV: lines up to one where no quotes are open.
-  func readRecord() throws(TransferError) -> [UInt8]? {
+  func readRecord(_ delimiter: UInt8) throws(TransferError) -> [UInt8]? {
     guard var record = try readLine() else { return nil }
-    var isOpen = record.count { $0 == UInt8(ascii: "\"") } % 2 == 1
-    while isOpen {
+    let first = line
+    var quotes = CSVQuotes(delimiter: delimiter)
+    quotes.pass(record)
+    while quotes.isOpen {
       guard let more = try readLine() else {
-        throw .unsuitable("\(name): line \(line): quotes are open at the end of the file")
+        throw .unsuitable("\(name): line \(first): a field in quotes has no end")
       }
+      if record.count + more.count > Self.longestLine {
+        throw .unsuitable("\(name): line \(first): a record longer than 1 GiB; perhaps quotes that have no end")
+      }
+      quotes.pass(more)
       record.append(0x0A)
       record += more
-      if more.count(where: { $0 == UInt8(ascii: "\"") }) % 2 == 1 { isOpen = false }
     }
     return record
   }

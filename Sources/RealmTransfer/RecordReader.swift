@@ -23,7 +23,7 @@ final class RecordReader: @unchecked Sendable {
   private var failure: TransferError?
   private var isStopping = false
   /// What the fields of CSV mean, by file.
-  private var forms: [Int: [CSVRecord.Target]] = [:]
+  private var forms: [Int: CSVForm] = [:]
 
   // MARK: the caller's
 
@@ -46,9 +46,15 @@ final class RecordReader: @unchecked Sendable {
   }
 
   /// Tells what the fields mean in the file that `record` is of, so that its other records are made texts of ahead.
-  func use(_ form: [CSVRecord.Target], for record: Record) {
+  func use(_ form: CSVForm, for record: Record) {
     monitor.locked { forms[record.position.file] = form }
   }
+
+  /// What was detected in the files. Not while records are read ahead.
+  var notes: [String] { source.notes }
+
+  /// The header of each file of CSV. Not while records are read ahead.
+  var headers: [(path: String, className: String?, header: CSVHeader)] { source.headers }
 
   /// Goes on with the record at a place.
   func seek(to place: Record.Position) throws(TransferError) {
@@ -140,7 +146,7 @@ final class RecordReader: @unchecked Sendable {
   }
 
   /// The record with its text, if it has one.
-  private func withText(_ record: Record, _ forms: [Int: [CSVRecord.Target]]) -> Record {
+  private func withText(_ record: Record, _ forms: [Int: CSVForm]) -> Record {
     var record = record
     if record.header != nil {
       guard let form = forms[record.position.file] else { return record }

@@ -10,13 +10,14 @@ enum ExportCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let format = try format(arguments)
     let style = try arguments.jsonStyle()
+    let csv = try dialect(arguments, format)
     let target = arguments.operands.count > 1 ? arguments.operands[1] : "-"
     let source = try RealmSource.pinned(arguments)
     if target == "-" {
       if format == .json || format == .sqlite {
         throw arguments.usage("--format \(format.rawValue) needs a name for the result")
       }
-      return try export(
+      let summary = try export(
         source,
         arguments,
         Exporter(
@@ -24,9 +25,11 @@ enum ExportCommand {
           classes: arguments.chosenClasses(),
           format: format,
           to: .stream(STDOUT_FILENO),
-          style: style
+          style: style,
+          csv: csv
         )
       )
+      return code(summary)
     }
     let staging = try Staging(for: target, format == .sqlite ? .absent : .absentOrEmptyDirectory)
     let exporter = Exporter(
@@ -34,23 +37,43 @@ enum ExportCommand {
       classes: arguments.chosenClasses(),
       format: format,
       to: .path(staging.path),
-      style: style
+      style: style,
+      csv: csv
     )
-    let code: ExitCode
-    do throws(CommandFailure) { code = try export(source, arguments, exporter) } catch { throw staging.named(error) }
+    let summary: ExportSummary
+    do throws(CommandFailure) { summary = try export(source, arguments, exporter) } catch { throw staging.named(error) }
     if format == .sqlite { try staging.publishFile() } else { try staging.publishDirectory() }
-    return code
+    if !arguments.has(.quiet) {
+      let objects = summary.objects == 1 ? "1 object" : "\(summary.objects) objects"
+      let classes = summary.classes == 1 ? "1 class" : "\(summary.classes) classes"
+      let damaged = summary.damaged == 0 ? "" : ", \(summary.damaged) damaged left out"
+      Log.notice("\(target): \(objects) of \(classes)\(damaged)")
+    }
+    return code(summary)
   }
+
+  private static func code(_ summary: ExportSummary) -> ExitCode { summary.damaged == 0 ? .done : .damaged }
 
   private static func format(_ arguments: Arguments) throws(CommandFailure) -> ExportFormat {
     arguments.value(.format).flatMap { ExportFormat(rawValue: $0) } ?? .jsonl
+  }
+
+  private static func dialect(_ arguments: Arguments, _ format: ExportFormat) throws(CommandFailure) -> CSVDialect {
+    let options = [OptionName.delimiter] + (format == .tsv ? [] : [.decimal])
+    if format != .csv, let option = options.first(where: { arguments.has($0) }) {
+      throw arguments.usage("--\(option.rawValue) is for --format csv")
+    }
+    return CSVDialect(
+      delimiter: try arguments.delimiter() ?? UInt8(ascii: ","),
+      decimalMark: arguments.decimalMark ?? .point
+    )
   }
 
   private static func export(
     _ source: RealmSource,
     _ arguments: Arguments,
     _ exporter: Exporter
-  ) throws(CommandFailure) -> ExitCode {
+  ) throws(CommandFailure) -> ExportSummary {
     var exporter = exporter
     if let text = arguments.value(.filter) {
       if arguments.chosenClasses()?.count != 1 { throw arguments.usage("--where needs --class with one class") }
@@ -59,13 +82,8 @@ enum ExportCommand {
     var progress = Progress("export")
     exporter.onProgress = { (done, total) in progress.show(done, of: total) }
     exporter.onComplaint = { complaint in Log.error("\(source.path): \(complaint)") }
-    let complaints: Int
-    do throws(TransferError) { complaints = try exporter.run() } catch {
-      progress.clear()
-      throw CommandFailure(error, path: source.path)
-    }
-    progress.clear()
-    return complaints == 0 ? .done : .damaged
+    defer { progress.clear() }
+    do throws(TransferError) { return try exporter.run() } catch { throw CommandFailure(error, path: source.path) }
   }
 }
 

@@ -9,6 +9,7 @@ enum ImportCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let path = arguments.operands[0]
     let batchSize = try batchSize(arguments)
+    let options = try options(arguments)
     let format = arguments.value(.format).flatMap { ImportFormat(rawValue: $0) }
     let classes = arguments.chosenClasses() ?? []
     if classes.count > 1 { throw arguments.usage("--class names the one class of the records") }
@@ -26,7 +27,8 @@ enum ImportCommand {
       let source = try ImportSource(
         arguments.operands[1],
         format: format,
-        className: classes.first
+        className: classes.first,
+        options
       )
       let writer: RealmWriter
       do throws(TransactionError) {
@@ -54,6 +56,15 @@ enum ImportCommand {
     return size
   }
 
+  /// What the user says of the files.
+  private static func options(_ arguments: Arguments) throws(CommandFailure) -> ImportOptions {
+    var options = ImportOptions()
+    options.encoding = arguments.value(.encoding)
+    options.decimalMark = arguments.decimalMark
+    options.delimiter = try arguments.delimiter()
+    return options
+  }
+
   private static func report(
     _ summary: ImportSummary,
     _ path: String,
@@ -67,12 +78,28 @@ enum ImportCommand {
           ("unchanged", .number(summary.unchanged)), ("rejected", .number(summary.rejected)),
         ]).text
       )
-    } else if arguments.has(.verbose) || summary.rejected > 0 {
-      let words = "\(summary.created) created, \(summary.changed) changed, \(summary.unchanged) as they were"
-      Log.notice("\(path): \(words)" + (summary.rejected > 0 ? ", \(summary.rejected) records not taken" : ""))
+    } else if !arguments.has(.quiet) || summary.rejected > 0 {
+      for note in summary.notes { Log.notice(note) }
+      let words = "\(summary.created) created, \(summary.changed) changed, \(summary.unchanged) unchanged"
+      Log.notice("\(path): \(words), \(summary.rejected) refused")
     }
     try output.flush()
     return summary.rejected == 0 ? .done : .failure
+  }
+}
+
+extension Arguments {
+  /// The decimal mark of CSV that the user names.
+  var decimalMark: DecimalMark? { value(.decimal).flatMap { DecimalMark(rawValue: $0) } }
+
+  /// The separator of CSV that the user names.
+  func delimiter() throws(CommandFailure) -> UInt8? {
+    guard let text = value(.delimiter) else { return nil }
+    let words = ["tab": 0x09, "\\t": 0x09, "comma": UInt8(ascii: ","), "semicolon": UInt8(ascii: ";")]
+    guard let byte = words[text] ?? (text.utf8.count == 1 ? text.utf8.first : nil), CSVDialect.isDelimiter(byte) else {
+      throw usage("option --delimiter: '\(text)' is neither tab, comma or semicolon nor a character like ; or |")
+    }
+    return byte
   }
 }
 

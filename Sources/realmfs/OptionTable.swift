@@ -12,6 +12,7 @@ enum CommandName: String, CaseIterable, Sendable {
 enum OptionName: String, CaseIterable, Sendable {
   case options, immutable, foreground, debug, lazy, json, limit, local, format, batch, count, upgrade, man, completions
   case verbose, help
+  case encoding, delimiter, decimal
   case readOnly = "read-only"
   case singleThread = "single-thread"
   case classes = "class"

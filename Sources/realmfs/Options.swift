@@ -130,14 +130,15 @@ enum Options {
       summary: "write objects as JSON Lines, a tree of JSON files, CSV or a SQLite database",
       description: [
         """
-        jsonl (the default) and csv write one stream, or a directory OUT with one file a class; json makes a directory \
-        OUT with the files of the mounted tree; sqlite makes a database OUT. OUT appears complete or not at all; only \
-        an empty directory is replaced.
+        jsonl (the default), csv and tsv write one stream, or a directory OUT with one file a class; json makes a \
+        directory OUT with the files of the mounted tree; sqlite makes a database OUT. OUT appears complete or not at \
+        all; only an empty directory is replaced.
         """,
         """
         Lines of JSON begin with "$class" where several classes share a stream, and with "$key", the object key, in a \
         class without primary key. In CSV a field without anything is null and "" is the empty string; links are the \
-        primary key of their target; collections, embedded objects and mixed values are JSON.
+        primary key of their target; collections, embedded objects and mixed values are JSON. --delimiter ';' \
+        --decimal comma writes what spreadsheets of many countries open, and import reads again.
         """,
         """
         A database has a table for each class, embedded ones too, with the object key as _key, a foreign key for each \
@@ -156,7 +157,7 @@ enum Options {
           completion: .file
         ),
       ],
-      summary: "make and change objects from JSON Lines, JSON or CSV",
+      summary: "make and change objects from JSON Lines, JSON, CSV or TSV",
       description: [
         """
         A record with the primary key of an object changes that object, and only what differs; properties that it does \
@@ -171,6 +172,13 @@ enum Options {
         The class is what "$class" in a line says, or the name of the file or directory, or --class. An object of a \
         class without primary key is known by its object key, in "$key" or as the name of its file. Classes and \
         properties must exist: 'realmfs schema' and 'realmfs create --schema' carry them over.
+        """,
+        """
+        CSV is read as spreadsheets write it: the separator , ; | or tab is detected, or in a first line sep=; and a \
+        byte order mark tells UTF-8 or UTF-16. TRUE, FALSE, 1 and 0 are booleans; days and times are \
+        2024-05-01, 2024-05-01 10:00 or 1.5.2024 10:00, in UTC. A date or number that can be read in two ways, such as \
+        01/02/2024 or 1.234 between semicolons, is refused. An empty field is null if the property can be null, else \
+        the empty string; a list, a number or a link then keeps its value. Empty rows are skipped.
         """,
       ]
     ),
@@ -527,14 +535,34 @@ enum Options {
       value: "FORMAT",
       on: [.export],
       completion: .words(ExportFormat.allCases.map(\.rawValue)),
-      "jsonl (default), json, csv or sqlite"
+      "jsonl (default), json, csv, tsv or sqlite"
     ),
     OptionSpec(
       .format,
       value: "FORMAT",
       on: [.import],
       completion: .words(ImportFormat.allCases.map(\.rawValue)),
-      "jsonl, json (a tree of files, or a file of objects or arrays of them) or csv; without it the file names tell it"
+      "jsonl, json (a tree of files, or files of objects or arrays of them), csv or tsv; by default what file names tell"
+    ),
+    OptionSpec(
+      .encoding,
+      value: "ENCODING",
+      on: [.import],
+      "the encoding of SOURCE by a name that iconv(1) knows, such as latin1 or windows-1252; by default that of the "
+        + "byte order mark, else UTF-8"
+    ),
+    OptionSpec(
+      .delimiter,
+      value: "CHARACTER",
+      on: [.import, .export],
+      "the separator of fields in CSV: a character, or tab, comma or semicolon; import detects , ; | and tab"
+    ),
+    OptionSpec(
+      .decimal,
+      value: "MARK",
+      on: [.import, .export],
+      completion: .words(DecimalMark.allCases.map(\.rawValue)),
+      "point or comma: the decimal mark in CSV; by default a point; import takes both where ; | or tab separates fields"
     ),
     OptionSpec(
       .filter,
@@ -750,7 +778,7 @@ enum Options {
     ),
     OptionSpec(.dryRun, on: editors, "show what would change, as 'realmfs diff' does, and change nothing"),
     OptionSpec(.yes, short: "y", on: [.delete], "do not ask, on a terminal either"),
-    OptionSpec(.quiet, short: "q", on: editors, "do not say what was done"),
+    OptionSpec(.quiet, short: "q", on: editors + [.import, .export], "do not say what was done"),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
     OptionSpec(
       .completions,

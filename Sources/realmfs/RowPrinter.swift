@@ -119,7 +119,7 @@ final class RowPrinter {
   private func addNames(_ separator: UInt8) {
     for (index, name) in names.enumerated() {
       if index > 0 { output.buffer.append(separator) }
-      output.buffer.append(field: Array(name.utf8), separator: separator)
+      output.buffer.append(columnName: name, separator: separator)
     }
     output.buffer.append("\n")
   }

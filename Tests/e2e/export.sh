@@ -65,6 +65,11 @@ import sqlite3
 print(sqlite3.connect("people.db").execute(
     "select Dog.name from Person join Dog on Person.dog = Dog._key where Person._id = 4").fetchone()[0])')"
 check_status "a database that exists is refused" 1 'people.db exists' "$realmfs" export --format sqlite "$file" people.db
+check_status "a line says what was done" 0 '^realmfs: counted: 24 objects of 2 classes$' "$realmfs" export "$file" counted
+check_status "and of what" 0 '^realmfs: few: 1 object of 1 class$' \
+  "$realmfs" export --class Dog --where 'name == "Rex"' --format csv "$file" few
+equal "with --quiet there is none" "" "$("$realmfs" export --quiet "$file" quiet 2>&1)"
+equal "nor with a stream" "" "$("$realmfs" export "$file" 2>&1 >/dev/null)"
 mkdir occupied vacant && touch occupied/x
 check_status "a directory with files is refused" 1 'occupied is not empty' "$realmfs" export "$file" occupied
 check "an empty directory is filled" "$realmfs" export "$file" vacant

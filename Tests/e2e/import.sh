@@ -13,10 +13,10 @@ for file in "$fixtures"/*.realm; do
   out=$(new_directory "$name")
   "$realmfs" schema "${options[@]}" "$file" >"$out/schema.json"
   for format in json jsonl csv; do
-    "$realmfs" export "${options[@]}" --format $format "$file" "$out/$format"
+    "$realmfs" export --quiet "${options[@]}" --format $format "$file" "$out/$format"
     "$realmfs" create "${options[@]}" --schema "$out/schema.json" "$out/$format.realm"
     check "$name: $format" "$realmfs" import "${options[@]}" "$out/$format.realm" "$out/$format"
-    "$realmfs" export "${options[@]}" --format json "$out/$format.realm" "$out/$format.back"
+    "$realmfs" export --quiet "${options[@]}" --format json "$out/$format.realm" "$out/$format.back"
     check "$name: the tree after $format is the one before" diff -r "$out/json" "$out/$format.back"
     check "$name: the realm after $format is sound" "$realmfs" check "${options[@]}" "$out/$format.realm"
     equal "$name: once more changes nothing" "0 0" \
@@ -32,15 +32,15 @@ version() { "$realmfs" info --json new.realm | jq .version; }
 objects() { "$realmfs" info --json new.realm | jq -r '[.classes[].objects] | @text'; }
 
 fresh && before=$(version)
-"$realmfs" export "$file" | "$realmfs" import new.realm - || not_ok "import from a pipe"
+"$realmfs" export "$file" | "$realmfs" import --quiet new.realm - || not_ok "import from a pipe"
 equal "all classes through a pipe are one transaction" "$((before + 1)) [5,19]" "$(version) $(objects)"
 fresh
-"$realmfs" export "$file" people.lines
+"$realmfs" export --quiet "$file" people.lines
 "$realmfs" import --batch 7 --class Person new.realm - <people.lines/Person.jsonl 2>messages
 equal "links to objects that never come are refused" "1" "$?"
 check "and named with the line" grep -qE 'standard input: line [0-9]+.*dog' messages
 fresh && before=$(version)
-"$realmfs" import --batch 7 new.realm people.lines
+"$realmfs" import --quiet --batch 7 new.realm people.lines
 equal "batches of 7" "[5,19]" "$(objects)"
 check "are transactions of their own" test "$(version)" -gt $((before + 3))
 
@@ -49,7 +49,7 @@ printf '%s\n' '{"name":"Rex"}' '{"name":"Ace","weight":"heavy"}' '{"name":"Bo"}'
 check_status "a bad record is named with file and line" 1 'Dog.jsonl: line 2, column 24, weight: ' \
   "$realmfs" import new.realm Dog.jsonl
 equal "and nothing is changed" "$before [0,0]" "$(version) $(objects)"
-check_status "with --skip-bad the others come" 1 '1 records not taken' "$realmfs" import --skip-bad rejects new.realm Dog.jsonl
+check_status "with --skip-bad the others come" 1 '2 created, 0 changed, 0 unchanged, 1 refused' "$realmfs" import --skip-bad rejects new.realm Dog.jsonl
 equal "and are there" "[2,0]" "$(objects)"
 equal "the record is kept" '2 {"name":"Ace","weight":"heavy"}' "$(jq -r '"\(.line) \(.record)"' rejects)"
 printf '%s\n' '{"name":"Rex","weight":3}' >Dog.jsonl
@@ -61,7 +61,12 @@ check "CSV with quotes, commas and line breaks" "$realmfs" import new.realm Dog.
 equal "comes out as it is" 'a "b", c|1.5 two\nlines|0' \
   "$("$realmfs" cat new.realm Dog | tail -2 | jq -r '"\(.name | tojson | .[1:-1])|\(.weight)"' | sed 's/\\"/"/g' | paste -sd' ')"
 printf 'name,weight\nx,1,2\n' >Dog.csv
-check_status "a record with too many fields" 1 'Dog.csv: line 2: 3 fields instead of 2' "$realmfs" import new.realm Dog.csv
+check_status "a record with too many fields" 1 'Dog.csv: line 2: 3 fields, but the header has 2' "$realmfs" import new.realm Dog.csv
+printf 'name,weight\nx,1\n' >Dog.csv
+check_status "a line says what was done" 0 '^realmfs: new.realm: 1 created, 0 changed, 0 unchanged, 0 refused$' \
+  "$realmfs" import new.realm Dog.csv
+check_status "with --json it is JSON" 0 '"unchanged": 1' "$realmfs" import --json new.realm Dog.csv
+equal "with --quiet there is none" "" "$("$realmfs" import --quiet new.realm Dog.csv 2>&1)"
 check_status "a class that does not exist" 1 'no class Cat; it has Dog, Person' \
   bash -c 'echo "{\"\$class\":\"Cat\"}" | "$1" import new.realm -' - "$realmfs"
 check_status "a record without class" 1 'name it with --class' bash -c 'echo "{}" | "$1" import new.realm -' - "$realmfs"
@@ -79,13 +84,13 @@ seq 3000 | jq -c '{_id: ., name: "n\(.)", next: (if . % 5 == 1 and . <= 2500 the
 jq -cR 'fromjson? // empty' Item.jsonl >good.jsonl
 for batch in 3000 400 1; do
   rm -f many.realm "rejects.$batch" && "$realmfs" create --schema many.json many.realm
-  check_status "many records in batches of $batch, the bad ones left out" 1 '2 records not taken' \
+  check_status "many records in batches of $batch, the bad ones left out" 1 '2998 created, 0 changed, 0 unchanged, 2 refused' \
     "$realmfs" import --batch $batch --skip-bad "rejects.$batch" many.realm Item.jsonl
   equal "the bad ones of batches of $batch by their lines" "700 2100" "$(jq -r .line "rejects.$batch" | paste -sd' ')"
   check "batches of $batch: all others are there" diff good.jsonl <("$realmfs" export --class Item many.realm -)
   check "batches of $batch: the realm is sound" "$realmfs" check many.realm
 done
-"$realmfs" export --format csv --class Item many.realm many.csv
+"$realmfs" export --quiet --format csv --class Item many.realm many.csv
 rm -f many.realm && "$realmfs" create --schema many.json many.realm
 check "many records of CSV" "$realmfs" import many.realm many.csv
 check "many records of CSV: all are there" diff good.jsonl <("$realmfs" export --class Item many.realm -)

@@ -18,6 +18,14 @@ extension Timestamp {
     self.init(wholeSeconds: days * 86_400 + hour * 3600 + minute * 60 + second - offset, plus: Int32(nanoseconds))
   }
 
+  /// Takes also `2024-05-01`, of which it is the first moment, times without zone, which are UTC, and without seconds.
+  package init?(lenient text: some Collection<UInt8>) {
+    let text = Array(text)
+    let rest = text.count == 10 ? "T00:00:00Z" : text.count == 16 ? ":00Z" : "Z"
+    guard let date = Timestamp(text: text[...]) ?? Timestamp(text: (text + rest.utf8)[...]) else { return nil }
+    self = date
+  }
+
   /// The moment `nanoseconds` (from 0) after a whole second.
   package init(wholeSeconds: Int64, plus nanoseconds: Int32) {
     if wholeSeconds < 0 && nanoseconds > 0 {

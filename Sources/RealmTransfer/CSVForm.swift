@@ -1,0 +1,335 @@
+// The JSON object that a record of CSV stands for. The fields mean what `CSVSink` writes, and what spreadsheets write:
+// TRUE, decimal commas, days. A refused field is named, with what is expected there and what was found.
+
+import RealmJSON
+import RealmPages
+
+/// What the fields below a header mean in a class.
+struct CSVForm {
+  private let header: CSVHeader
+  private let targets: [Target]
+  /// Whether a record without any value is an object: one whose primary key is null.
+  let takesBlanks: Bool
+
+  /// Where the fields of one place in the records belong.
+  private final class Target: Sendable {
+    /// The name as JSON, with the colon.
+    let name: [UInt8]
+    /// Nil for the object key, and for a place without name.
+    let column: Column?
+    let isPrimaryKey: Bool
+    /// The type whose text the field is; nil for JSON.
+    let type: ValueType?
+
+    init(name: [UInt8], column: Column?, isPrimaryKey: Bool, type: ValueType?) {
+      (self.name, self.column, self.isPrimaryKey, self.type) = (name, column, isPrimaryKey, type)
+    }
+  }
+
+  /// Looks the names of a header up. `keyType` tells the type of the primary key of a class.
+  init(
+    _ header: CSVHeader,
+    of className: String,
+    _ columns: [Column],
+    primaryKey: Column?,
+    keyType: (TableKey) -> ValueType?
+  ) throws(CSVProblem) {
+    self.header = header
+    var targets: [Target] = [], seen: Set<String> = []
+    for (index, name) in header.names.enumerated() {
+      if !name.isEmpty, !seen.insert(name).inserted {
+        throw CSVProblem(header.name(of: index), "the header has this name twice")
+      }
+      let out = OutputBuffer()
+      out.append(quoted: name)
+      out.append(":")
+      let column = columns.first { $0.name == name }
+      if column == nil, !name.isEmpty, name != Member.key {
+        let hint = KnownNames(columns.map(\.name)).hint(for: name)
+        throw CSVProblem(header.name(of: index), "\(className) has no property of this name; \(hint)")
+      }
+      let isKey = column != nil && column?.key == primaryKey?.key
+      targets.append(
+        Target(name: out.bytes, column: column, isPrimaryKey: isKey, type: Self.type(name, column, keyType))
+      )
+    }
+    self.targets = targets
+    takesBlanks = primaryKey.map { $0.isNullable && seen.contains($0.name) } ?? false
+  }
+
+  private static func type(_ name: String, _ column: Column?, _ keyType: (TableKey) -> ValueType?) -> ValueType? {
+    guard let column else { return .int }
+    if column.collection != nil || column.type == .mixed { return nil }
+    return column.type == .link ? column.targetTable.flatMap(keyType) ?? .int : column.type
+  }
+
+  // MARK: one record
+
+  /// The record as the JSON of an object.
+  func json(_ record: CSVRecord) throws(CSVProblem) -> [UInt8] {
+    if record.fields.count != targets.count {
+      throw CSVProblem("\(record.fields.count) fields, but the header has \(targets.count)")
+    }
+    let out = OutputBuffer()
+    out.append("{")
+    for index in targets.indices {
+      let target = targets[index], field = record.fields[index]
+      let start = out.count
+      if start > 1 { out.append(",") }
+      append(raw: target.name, out)
+      if appendPlain(record.text.span.bytes, field.range, target, out) { continue }
+      if try !append(record.bytes(field), field.isQuoted, target, index, out) { out.truncate(to: start) }
+    }
+    out.append("}")
+    return out.bytes
+  }
+
+  /// Appends the value of a field of the form that most have. False, and nothing appended, for all others.
+  private func appendPlain(_ text: RawSpan, _ range: Range<Int>, _ target: Target, _ out: OutputBuffer) -> Bool {
+    guard let type = target.type, !range.isEmpty else { return false }
+    func byte(_ index: Int) -> UInt8 { text.unsafeLoad(fromByteOffset: index, as: UInt8.self) }
+    switch type {
+    case .int, .float, .double:
+      if target.column == nil { return false }
+      let digits = byte(range.lowerBound) == UInt8(ascii: "-") ? range.dropFirst() : range
+      guard let first = digits.first, let last = digits.last, Self.isDigit(byte(last)), digits.count < 18 else {
+        return false
+      }
+      var points = 0
+      for index in digits where !Self.isDigit(byte(index)) {
+        if byte(index) != UInt8(ascii: ".") { return false }
+        points += 1
+      }
+      let isWhole = points == 0
+      if !isWhole, points > 1 || type == .int || header.dialect.decimalMark != .point { return false }
+      // JSON has a digit before the point, and no zeros before that one.
+      let second = digits.count == 1 ? UInt8(ascii: ".") : byte(first + 1)
+      if !Self.isDigit(byte(first)) || byte(first) == UInt8(ascii: "0") && second != UInt8(ascii: ".") { return false }
+      out.append(text, in: range)
+      return true
+    case .string, .data, .objectID, .uuid:
+      let first = byte(range.lowerBound)
+      if first == UInt8(ascii: "{") || first == UInt8(ascii: "\"") { return false }
+      return out.append(quoted: text.extracting(range))
+    case .date:
+      guard range.count >= 20, byte(range.lowerBound + 10) == UInt8(ascii: "T"),
+        byte(range.upperBound - 1) == UInt8(ascii: "Z")
+      else { return false }
+      return out.append(quoted: text.extracting(range))
+    case .bool, .decimal128, .mixed, .link: return false
+    }
+  }
+
+  /// Appends the value of a field; false for an empty one whose property keeps what it has.
+  private func append(
+    _ bytes: [UInt8],
+    _ isQuoted: Bool,
+    _ target: Target,
+    _ index: Int,
+    _ out: OutputBuffer
+  ) throws(CSVProblem) -> Bool {
+    guard let column = target.column else {
+      if bytes.isEmpty { return false }
+      if header.names[index].isEmpty { throw CSVProblem(header.name(of: index), "a value, but the header has no name") }
+      append(raw: try integer(bytes, index), out)
+      return true
+    }
+    if bytes.isEmpty { return try appendEmpty(isQuoted, index, column, target, out) }
+    guard let type = target.type else {
+      try checkJSON(bytes, index)
+      append(raw: bytes, out)
+      return true
+    }
+    // What has no plain text is JSON; of strings only those that are not UTF-8.
+    let isText = type == .string && column.type != .link
+    let isJSON = bytes[0] == UInt8(ascii: "{") || bytes[0] == UInt8(ascii: "\"")
+    if isText ? bytes.starts(with: CSVSink.invalidString) : isJSON {
+      try checkJSON(bytes, index)
+      append(raw: bytes, out)
+      return true
+    }
+    switch type {
+    case .bool: out.append(try bool(bytes, index) ? "true" : "false")
+    case .int: append(raw: try integer(bytes, index), out)
+    case .float, .double:
+      let text = Self.isWord(bytes) ? bytes : try number(bytes, index)
+      if Self.isJSONNumber(text) {
+        append(raw: text, out)
+      } else {
+        // In a wrapper it can be more: NaN, 007, .5
+        out.append("{\"$numberDouble\":")
+        out.append(string: text)
+        out.append("}")
+      }
+    case .decimal128: out.append(string: Self.isWord(bytes) ? bytes : try number(bytes, index))
+    case .date:
+      let date = try date(bytes, index)
+      out.append("\"")
+      if !out.append(date: date) { throw mismatch(bytes, index) }
+      out.append("\"")
+    default: out.append(string: bytes)
+    }
+    return true
+  }
+
+  /// Appends what an empty field stands for: null where the property can be null, else the empty string or data; false
+  /// where the type has no empty value.
+  private func appendEmpty(
+    _ isQuoted: Bool,
+    _ index: Int,
+    _ column: Column,
+    _ target: Target,
+    _ out: OutputBuffer
+  ) throws(CSVProblem) -> Bool {
+    let canBeEmpty = column.collection == nil && (target.type == .string || target.type == .data)
+    if target.isPrimaryKey, !column.isNullable, !(canBeEmpty && isQuoted) {
+      throw CSVProblem(header.name(of: index), "the primary key is empty")
+    }
+    if canBeEmpty, isQuoted || !column.isNullable {
+      out.append("\"\"")
+    } else if column.isNullable && column.collection == nil {
+      out.append("null")
+    } else {
+      return false
+    }
+    return true
+  }
+
+  // MARK: values
+
+  /// NaN, Infinity
+  private static func isWord(_ bytes: [UInt8]) -> Bool {
+    bytes.first { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "+") }.map { $0 > UInt8(ascii: "9") } ?? false
+  }
+
+  /// Whether a number is one in JSON, too.
+  private static func isJSONNumber(_ bytes: [UInt8]) -> Bool {
+    let digits = bytes.first == UInt8(ascii: "-") ? bytes.dropFirst() : bytes[...]
+    guard let first = digits.first, let last = digits.last, isDigit(first), isDigit(last) else { return false }
+    if first == UInt8(ascii: "0"), let second = digits.dropFirst().first, isDigit(second) { return false }
+    // A digit has to stand before and behind the point.
+    return !zip(digits, digits.dropFirst()).contains { $0 == UInt8(ascii: ".") && !isDigit($1) }
+  }
+
+  private func bool(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> Bool {
+    let text = trimmed(bytes)
+    func isWord(_ word: String) -> Bool { text.elementsEqual(word.utf8) { $0 | 0x20 == $1 } }
+    if isWord("true") || text.elementsEqual("1".utf8) { return true }
+    if isWord("false") || text.elementsEqual("0".utf8) { return false }
+    throw mismatch(bytes, index)
+  }
+
+  /// Without an exponent: a spreadsheet that writes 1.23E+15 has dropped digits.
+  private func integer(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
+    let text = trimmed(bytes)
+    if !text.isEmpty, text.allSatisfy(Self.isDigit), text.first != UInt8(ascii: "0") { return Array(text) }
+    let isNegative = text.first == UInt8(ascii: "-")
+    var digits = isNegative ? text.dropFirst() : text
+    if digits.contains(where: { $0 | 0x20 == UInt8(ascii: "e") }), NumberText(try number(bytes, index)[...]) != nil {
+      throw mismatch(bytes, index, "; the spreadsheet has dropped digits: format its column as a number")
+    }
+    // 5.0 is a whole number.
+    if let mark = digits.firstIndex(where: { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ".") }),
+      digits[(mark + 1)...].allSatisfy({ $0 == UInt8(ascii: "0") })
+    {
+      _ = try number(bytes, index)
+      digits = digits[..<mark]
+    }
+    guard !digits.isEmpty, digits.allSatisfy(Self.isDigit) else { throw mismatch(bytes, index) }
+    // JSON takes no zeros before a number.
+    let value = digits.drop { $0 == UInt8(ascii: "0") }
+    return (isNegative ? [UInt8(ascii: "-")] : []) + (value.isEmpty ? [UInt8(ascii: "0")] : Array(value))
+  }
+
+  private func date(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> Timestamp {
+    let text = trimmed(bytes)
+    if let date = Timestamp(lenient: text) { return date }
+    switch SpreadsheetDate(text) {
+    case .date(let date): return date
+    case .ambiguous(let first, let second):
+      throw mismatch(bytes, index, ", which can be \(first) or \(second): write it like one of them")
+    case .dayNumber: throw mismatch(bytes, index, ", perhaps the number of a day: format its column as a date")
+    case .unknown: throw mismatch(bytes, index, "; write days as 2024-05-01")
+    }
+  }
+
+  /// A number with a point, whatever its decimal mark is.
+  private func number(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
+    let text = Array(trimmed(bytes))
+    let comma = UInt8(ascii: ","), point = UInt8(ascii: ".")
+    let marks = text.filter { $0 == comma || $0 == point }
+    if marks.isEmpty { return try checked(text, bytes, index) }
+    if marks.count > 1 {
+      throw mismatch(bytes, index, Set(marks).count > 1 ? "; write it without separators of thousands" : "")
+    }
+    let isComma = marks[0] == comma
+    switch header.dialect.decimalMark {
+    case .point:
+      if isComma { throw mismatch(bytes, index, "; if the comma is its decimal mark, add --decimal comma") }
+    case .comma: if !isComma { throw mismatch(bytes, index, "; with --decimal comma it has a comma") }
+    case nil:
+      // Semicolons separate where the comma is the decimal mark.
+      let isUsual = isComma && header.dialect.delimiter == UInt8(ascii: ";")
+      if !isUsual, Self.looksGrouped(text, marks[0]) {
+        throw mismatch(bytes, index, ", which can be read in two ways: add --decimal point or --decimal comma")
+      }
+    }
+    return try checked(text.map { $0 == comma ? point : $0 }, bytes, index)
+  }
+
+  private func checked(_ number: [UInt8], _ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
+    if NumberText(number[...]) == nil { throw mismatch(bytes, index) }
+    return number
+  }
+
+  /// Whether a number with one mark can be a whole number in groups of three digits, such as 1.234.
+  private static func looksGrouped(_ text: [UInt8], _ mark: UInt8) -> Bool {
+    let parts = text.drop { $0 == UInt8(ascii: "-") }.split(separator: mark, omittingEmptySubsequences: false)
+    return parts.count == 2 && parts[1].count == 3 && (1...3).contains(parts[0].count)
+      && parts[0].first != UInt8(ascii: "0") && (parts[0] + parts[1]).allSatisfy(isDigit)
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+  /// Without the blanks around it.
+  private func trimmed(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+    let start = bytes.drop { $0 == 0x20 || $0 == 0x09 }
+    let end = start.lastIndex { $0 != 0x20 && $0 != 0x09 }
+    return start[..<(end.map { $0 + 1 } ?? start.startIndex)]
+  }
+
+  /// Refuses a field that is not one JSON value: more than one would set other properties.
+  private func checkJSON(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) {
+    do throws(JSONInputError) { _ = try JSONText(bytes) } catch {
+      throw CSVProblem(header.name(of: index), "expected JSON, found \(Self.shown(bytes)): \(error.problem)")
+    }
+  }
+
+  // MARK: mistakes
+
+  private func mismatch(_ bytes: [UInt8], _ index: Int, _ hint: String = "") -> CSVProblem {
+    let expected = targets[index].type.map { JSONText.example(of: $0) } ?? "JSON"
+    return CSVProblem(header.name(of: index), "expected \(expected), found \(Self.shown(bytes))\(hint)")
+  }
+
+  /// What is wrong with a record whose text is refused, in the terms of the file.
+  func problem(_ error: JSONInputError, in record: CSVRecord) -> CSVProblem {
+    let found = header.names.indices.filter { index in
+      let name = header.names[index]
+      return error.path == name || error.path.hasPrefix(name + "[") || error.path.hasPrefix(name + ".")
+    }.max { header.names[$0].utf8.count < header.names[$1].utf8.count }
+    guard let index = found, index < record.fields.count else { return CSVProblem(error.path, error.problem) }
+    let rest = error.path.dropFirst(header.names[index].count)
+    if case .wrongType = error.kind, rest.isEmpty, targets[index].type != nil {
+      return mismatch(record.bytes(record.fields[index]), index)
+    }
+    return CSVProblem(header.name(of: index) + (rest.isEmpty ? "" : ", \(rest)"), error.problem)
+  }
+
+  private static func shown(_ bytes: [UInt8]) -> String {
+    let text = String(decoding: bytes, as: UTF8.self)
+    return text.count > 60 ? "\"\(text.prefix(60))...\"" : "\"\(text)\""
+  }
+
+  private func append(raw bytes: [UInt8], _ out: OutputBuffer) { out.append(bytes.span.bytes, in: 0..<bytes.count) }
+}

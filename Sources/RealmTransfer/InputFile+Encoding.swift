@@ -1,0 +1,57 @@
+// Text in other encodings: converted to UTF-8 in a file without a name before it is read. The encoding is what the
+// caller names, or what a byte order mark tells; without both it is UTF-8.
+
+import CLinux
+import Glibc
+
+extension InputFile {
+  /// The encoding of the byte order mark that a file begins with; nil without one.
+  static func encoding(of head: [UInt8]) -> String? {
+    if head.starts(with: [0xEF, 0xBB, 0xBF]) { return "UTF-8" }
+    if head.starts(with: [0xFF, 0xFE, 0, 0]) || head.starts(with: [0, 0, 0xFE, 0xFF]) { return "UTF-32" }
+    if head.starts(with: [0xFF, 0xFE]) || head.starts(with: [0xFE, 0xFF]) { return "UTF-16" }
+    return nil
+  }
+
+  /// The encoding to convert from, of a file that begins with `head`; nil for UTF-8.
+  ///
+  /// Throws if the caller names another one than the byte order mark.
+  static func encoding(_ named: String?, _ head: [UInt8], _ name: String) throws(TransferError) -> String? {
+    let marked = encoding(of: head)
+    let short = named.map { $0.uppercased().filter { $0 != "-" && $0 != "_" } }
+    if let marked, let named, let short, !short.hasPrefix(marked.filter { $0 != "-" }) {
+      throw .unsuitable("\(name) begins with the byte order mark of \(marked), not \(named): omit --encoding")
+    }
+    if short == "UTF8" { return nil }
+    return named ?? (marked == "UTF-8" ? nil : marked)
+  }
+
+  /// A file without a name with the text of `source` in UTF-8.
+  static func converted(_ source: Int32, from encoding: String, _ name: String) throws(TransferError) -> Int32 {
+    let copy = try unnamed()
+    var place = clinux_text_place()
+    lseek(source, 0, SEEK_SET)
+    let code = clinux_convert_text(source, copy, encoding, &place)
+    if code == 0 { return copy }
+    close(copy)
+    switch code {
+    case ENOTSUP: throw .unsuitable("unknown encoding \(encoding); 'iconv -l' lists the encodings")
+    case EILSEQ:
+      let byte = String(place.byte, radix: 16, uppercase: true)
+      throw .unsuitable(
+        "\(name): line \(place.line), column \(place.column): byte 0x\(byte) is not text in \(encoding): "
+          + "add the encoding of the file with --encoding"
+      )
+    default: throw .file("\(name), in a temporary file", code)
+    }
+  }
+
+  /// A file without a name.
+  static func unnamed() throws(TransferError) -> Int32 {
+    guard let file = tmpfile() else { throw .file("a temporary file", errno) }
+    defer { fclose(file) }
+    let copy = dup(fileno(file))
+    if copy < 0 { throw .file("a temporary file", errno) }
+    return copy
+  }
+}
