@@ -98,7 +98,7 @@ complete -c realmfs -n '__fish_seen_subcommand_from export' -s v -l verbose -d '
 complete -c realmfs -n '__fish_seen_subcommand_from export' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from import' -F
 complete -c realmfs -n '__fish_seen_subcommand_from import' -l class -x -d 'only these classes; for import the class of records that do not tell theirs'
-complete -c realmfs -n '__fish_seen_subcommand_from import' -l format -xa 'jsonl json csv tsv' -d 'jsonl, json (a tree of files, or files of objects or arrays of them), csv or tsv; by default what file names tell'
+complete -c realmfs -n '__fish_seen_subcommand_from import' -l format -xa 'jsonl json csv tsv' -d 'jsonl, json (a tree of files, or files of objects or arrays), csv or tsv; by default what file names tell'
 complete -c realmfs -n '__fish_seen_subcommand_from import' -l encoding -x -d 'the encoding of SOURCE by a name that iconv(1) knows, such as latin1 or windows-1252; by default that of the byte order mark, else UTF-8'
 complete -c realmfs -n '__fish_seen_subcommand_from import' -l delimiter -x -d 'the separator of fields in CSV: a character, or tab, comma or semicolon; import detects , ; | and tab'
 complete -c realmfs -n '__fish_seen_subcommand_from import' -l decimal -xa 'point comma' -d 'point or comma: the decimal mark in CSV; by default a point; import takes both where ; | or tab separates fields'

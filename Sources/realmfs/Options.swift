@@ -57,13 +57,18 @@ enum Options {
         ends with 0, the new realm takes the place of the old in one step; otherwise nothing is changed. Nobody else \
         can have the realm open meanwhile.
         """,
+      ],
+      examples: [
+        "realmfs mount people.realm people",
+        "realmfs mount --read-only --key-file encrypted.key.hex people-encrypted.realm secret",
       ]
     ),
     CommandSpec(
       name: .umount,
       arguments: [ArgumentSpec("MOUNTPOINT", "where a realm is mounted", completion: .directory)],
       summary: "end a mount",
-      description: ["Only mounts of realmfs are touched. Without root, fusermount3 does the work."]
+      description: ["Only mounts of realmfs are touched. Without root, fusermount3 does the work."],
+      examples: ["realmfs umount people"]
     ),
     CommandSpec(
       name: .info,
@@ -145,6 +150,12 @@ enum Options {
         link, and a child table CLASS.PROPERTY for each collection.
         """,
         "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
+      ],
+      examples: [
+        "realmfs export people.realm people-jsonl",
+        "realmfs export --format csv --class Dog people.realm > Dog.csv",
+        "realmfs export --class Person --where 'age > 30' people.realm | jq -r .name",
+        "realmfs export --format sqlite people.realm people.sqlite",
       ]
     ),
     CommandSpec(
@@ -180,6 +191,12 @@ enum Options {
         01/02/2024 or 1.234 between semicolons, is refused. An empty field is null if the property can be null, else \
         the empty string; a list, a number or a link then keeps its value. Empty rows are skipped.
         """,
+      ],
+      examples: [
+        "realmfs import people.realm Dog.csv",
+        "realmfs import --encoding windows-1252 --delimiter ';' people.realm Person.csv",
+        "echo '{\"_id\": 4, \"age\": 22}' | realmfs import --class Person people.realm -",
+        "realmfs import --batch 10000 --skip-bad rejects.jsonl people.realm many/",
       ]
     ),
     CommandSpec(
@@ -317,6 +334,11 @@ enum Options {
         As of diff(1), the exit code is 0 if nothing differs, 1 if something does, and above 1 for trouble. --json \
         prints JSON Lines.
         """,
+      ],
+      examples: [
+        "realmfs diff monday.realm people.realm",
+        "realmfs diff --previous people.realm",
+        "realmfs diff --json --class Person monday.realm people.realm",
       ]
     ),
     CommandSpec(
@@ -332,6 +354,10 @@ enum Options {
         --exec runs a command with /bin/sh after each line and waits for it; REALMFS_VERSION is the version, \
         REALMFS_CLASSES the classes that changed, separated by commas.
         """,
+      ],
+      examples: [
+        "realmfs watch people.realm",
+        "realmfs watch --exec 'echo \"$REALMFS_CLASSES changed\"' people.realm",
       ]
     ),
     CommandSpec(
@@ -347,6 +373,10 @@ enum Options {
         A schema is what 'realmfs schema' prints, or Realm JavaScript's object schemas in the long or the short form. \
         Without one the realm has no classes.
         """,
+      ],
+      examples: [
+        "realmfs create notes.realm",
+        "realmfs schema people.realm | realmfs create --schema - new.realm",
       ]
     ),
     CommandSpec(
@@ -358,6 +388,10 @@ enum Options {
         Walks all nodes, indexes, links and the free list, and prints one line for each problem. Nothing is repaired \
         and nothing is written.
         """
+      ],
+      examples: [
+        "realmfs check people.realm",
+        "realmfs check --key-file encrypted.key.hex --json people-encrypted.realm",
       ]
     ),
     CommandSpec(
@@ -370,7 +404,8 @@ enum Options {
         copying the file itself while a program writes gives a mixture. The copy has the key of FILE, its mode, owner \
         and history.
         """
-      ]
+      ],
+      examples: ["realmfs backup people.realm monday.realm"]
     ),
     CommandSpec(
       name: .compact,
@@ -387,6 +422,10 @@ enum Options {
         parentheses.
         """,
         checking,
+      ],
+      examples: [
+        "realmfs compact people.realm",
+        "realmfs compact --if 'total > 100MB and used < 50%' people.realm",
       ]
     ),
     CommandSpec(
@@ -397,19 +436,25 @@ enum Options {
         rewriting,
         checking,
         "The blocks of the plain file are freed, not wiped: a disk may still hold them.",
-      ]
+      ],
+      examples: ["(umask 077; head -c 64 /dev/urandom > new.key) && realmfs encrypt --key-file new.key people.realm"]
     ),
     CommandSpec(
       name: .decrypt,
       arguments: [file, inPlaceOutput],
       summary: "make a plain file of an encrypted one",
-      description: [rewriting, checking]
+      description: [rewriting, checking],
+      examples: ["realmfs decrypt --key-file encrypted.key.hex people-encrypted.realm plain.realm"]
     ),
     CommandSpec(
       name: .rekey,
       arguments: [file, inPlaceOutput],
       summary: "encrypt a file with another key",
-      description: [rewriting, checking]
+      description: [rewriting, checking],
+      examples: [
+        "(umask 077; head -c 64 /dev/urandom > new.key)",
+        "realmfs rekey --key-file encrypted.key.hex --new-key-file new.key people-encrypted.realm",
+      ]
     ),
     CommandSpec(
       name: .upgrade,
@@ -423,7 +468,8 @@ enum Options {
         realm: convert makes a local copy of one, which can be upgraded.
         """,
         checking,
-      ]
+      ],
+      examples: ["realmfs upgrade old.realm"]
     ),
     CommandSpec(
       name: .convert,
@@ -436,7 +482,8 @@ enum Options {
         been sent are part of the objects; how many there may be is said.
         """,
         checking,
-      ]
+      ],
+      examples: ["realmfs convert --local synced.realm local.realm"]
     ),
     CommandSpec(
       name: .recover,
@@ -453,19 +500,22 @@ enum Options {
         or primary key cannot be read get another. OUT is checked as 'realmfs check' does before it gets its name, \
         unless --no-verify is given.
         """,
-      ]
+      ],
+      examples: ["realmfs recover damaged.realm saved.realm"]
     ),
     CommandSpec(
       name: .version,
       arguments: [],
       summary: "print the version and the file formats it reads",
-      description: []
+      description: [],
+      examples: ["realmfs version"]
     ),
     CommandSpec(
       name: .help,
       arguments: [ArgumentSpec("COMMAND", "a command", completion: .command, isOptional: true)],
       summary: "explain realmfs or one command",
-      description: []
+      description: [],
+      examples: ["realmfs help query"]
     ),
   ]
 
@@ -542,7 +592,7 @@ enum Options {
       value: "FORMAT",
       on: [.import],
       completion: .words(ImportFormat.allCases.map(\.rawValue)),
-      "jsonl, json (a tree of files, or files of objects or arrays of them), csv or tsv; by default what file names tell"
+      "jsonl, json (a tree of files, or files of objects or arrays), csv or tsv; by default what file names tell"
     ),
     OptionSpec(
       .encoding,
