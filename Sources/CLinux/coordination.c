@@ -1,6 +1,7 @@
 // See coordination.h.
 #define _GNU_SOURCE
 #include "include/coordination.h"
+#include "robust_mutex.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -53,26 +54,11 @@ int clinux_shared_init(struct clinux_shared_info *info) {
 }
 
 int clinux_shared_lock(struct clinux_shared_info *info, enum clinux_shared_mutex which, int64_t milliseconds) {
-  pthread_mutex_t *m = mutex(info, which);
-  int error = pthread_mutex_trylock(m);
-  if (error == EBUSY) {
-    if (milliseconds <= 0) return ETIMEDOUT;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += milliseconds / 1000;
-    until.tv_nsec += milliseconds % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-      until.tv_nsec -= 1000000000;
-      until.tv_sec++;
-    }
-    error = pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &until);
-  }
-  if (error == EOWNERDEAD) pthread_mutex_consistent(m);
-  return error;
+  return robust_lock(mutex(info, which), milliseconds);
 }
 
 void clinux_shared_unlock(struct clinux_shared_info *info, enum clinux_shared_mutex which) {
-  pthread_mutex_unlock(mutex(info, which));
+  robust_unlock(mutex(info, which));
 }
 
 static pthread_cond_t *condition(struct clinux_shared_info *info, enum clinux_shared_condition which) {

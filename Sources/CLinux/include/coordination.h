@@ -1,5 +1,6 @@
 // The memory that all programs share that have a realm open, and what Swift cannot do on it: robust mutexes at an
-// address of our choice, atomic access to single fields, a pipe that is listened to by its edges.
+// address of our choice, atomic access to single fields, a pipe that is listened to by its edges. Other users may write
+// to this memory, so no pointer in it is followed, and no number believed.
 // Layout: docs/format/5-coordination.md 5.2.
 #pragma once
 #include <pthread.h>

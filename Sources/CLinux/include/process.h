@@ -47,8 +47,8 @@ void clinux_unwatch_interruptions(void);
 /// Ends the process by `signal`, as if it had not been caught.
 void clinux_die_of(int signal);
 
-/// From now on `signal` only makes the call that it interrupts fail: with EFBIG after SIGXFSZ, with EPIPE after SIGPIPE,
-/// with EINTR after others. Programs that this one starts are not affected.
+/// From now on `signal` only makes the call that it interrupts fail: with EFBIG after SIGXFSZ, with EPIPE after
+/// SIGPIPE, with EINTR after others. Programs that this one starts are not affected.
 void clinux_survive(int signal);
 
 /// The columns of the terminal that `fd` is; 0 if it is none, or does not know.

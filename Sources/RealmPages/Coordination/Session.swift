@@ -105,7 +105,7 @@ final class Session: @unchecked Sendable {
         } else if let misfit = Self.misfit(info.pointee, forWriting: forWriting, isInMemory: isInMemory) {
           throw OpenError(.inUse, "\(path): \(misfit)")
         }
-        info.pointee.participants += 1
+        info.pointee.participants &+= 1
         return Int(info.pointee.file_format)
       }
     } catch {

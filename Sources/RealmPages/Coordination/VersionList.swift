@@ -107,8 +107,13 @@ final class VersionList: @unchecked Sendable {
   }
 
   private static func letGo(_ entry: UnsafeMutablePointer<clinux_version_entry>) {
-    if entry.pointee.live > 0 { entry.pointee.live -= 1 }
+    // Not less than none, whatever other programs write there meanwhile.
+    let live = entry.pointee.live
+    if live > 0 { entry.pointee.live = live - 1 }
   }
+
+  /// More than any file has, and less than arithmetic with it could take: other programs can write anything there.
+  private static let largestSize = UInt64(1) << 56
 
   /// What a purge leaves.
   struct Reachable {
@@ -133,7 +138,7 @@ final class VersionList: @unchecked Sendable {
         let entry = list + slot
         if entry.pointee.live > 0 || entry.pointee.frozen > 0 || entry.pointee.version >= oldestFull || slot == newest {
           oldest = min(oldest, entry.pointee.version)
-          largest = max(largest, Int(truncatingIfNeeded: entry.pointee.logical_size))
+          largest = max(largest, Int(clamping: min(entry.pointee.logical_size, Self.largestSize)))
           count += 1
         } else {
           Self.clear(entry)
