@@ -40,8 +40,8 @@ public struct RandomEdits {
   private var values: RandomValues
   private var names = 0
   private let seed: UInt64
-  /// Names of deleted objects: making one anew in the next moment takes its deletion back.
-  private var deleted: Set<Path> = []
+  /// Paths of deleted objects: making one anew in the next moment takes its deletion back.
+  private var deleted: Set<String> = []
   /// Files that an edit may have changed since the last comparison.
   private var touched: Set<Path> = []
 
@@ -256,7 +256,7 @@ public struct RandomEdits {
     if known.objects.count >= settings.objects { return try delete() }
     guard let (file, key) = try newObject(index) else { return }
     let path = path(file, of: index)
-    if deleted.contains(Path(index: index, file: file)) || Self.awaited.contains(path) { return }
+    if deleted.contains(path) || Self.awaited.contains(path) { return }
     var (written, shown) = text(index, atMost: 6)
     if let name = known.primaryKey, let key {
       shown[name] = key
@@ -310,7 +310,7 @@ public struct RandomEdits {
     lastEdit = "delete \(path)"
     try tree.remove(path)
     model.remove(file, of: index)
-    deleted.insert(Path(index: index, file: file))
+    deleted.insert(path)
     touched.insert(Path(index: index, file: file))
     // Links to it are gone in others.
     for (other, known) in model.classes.enumerated() where !known.isEmbedded && known.objects.count < 100 {
