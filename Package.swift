@@ -76,6 +76,13 @@ let package = Package(
       path: "Tests/EditLoop",
       swiftSettings: strict
     ),
+    // Damages files; a test runs every command on them.
+    .executableTarget(
+      name: "MutantFiles",
+      dependencies: ["TestSupport"],
+      path: "Tests/MutantFiles",
+      swiftSettings: strict
+    ),
     .testTarget(
       name: "RealmPagesTests",
       dependencies: ["RealmPages", "RealmJSON", "TestSupport", "CommitLoop"],

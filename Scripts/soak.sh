@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Hours of what `make check` tries for a minute: random histories and edits, crashes, kills and full sizes, then mutants,
-# fuzzing and parallel readers. SOAK_HOURS (default 1) sets the time.
+# Hours of what `make check` tries for a minute: random histories and edits, crashes, kills and full sizes, then mutants in
+# every command, fuzzing and parallel readers, then mutants under the address sanitizer. SOAK_HOURS (default 1) sets the time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,6 +10,7 @@ MODEL_MODE=soak MODEL_SECONDS=$((seconds / 6)) KILLS=1000 CRASH_SAMPLES=100 SIZE
   swift test --filter 'ModelTests|KillTests|CrashTests|SizeTests'
 EDIT_SECONDS=$((seconds / 6)) swift test --filter EditEverythingTests
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) Tests/e2e/run.sh edit_everything
+E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) SEED=$RANDOM$RANDOM Tests/e2e/run.sh mutants
 FUZZ_SECONDS=$((seconds / 6)) Fuzz/run.sh
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) Tests/e2e/run.sh parallel_readers
 round=0
