@@ -59,6 +59,13 @@ enum Interruption {
     return watch()
   }
 
+  /// If a signal is ending the process, waits for that: what fails meanwhile fails because of it, and must not end the
+  /// process in another way.
+  static func awaitEnd() {
+    let isEnding = state.withLock { $0.isEnding && $0.successor == nil }
+    while isEnding { pause() }
+  }
+
   /// Signals have their usual effect again.
   static func unwatch() { clinux_unwatch_interruptions() }
 

@@ -15,6 +15,7 @@ enum Program {
     do throws(CommandFailure) {
       return try dispatch(words.dropFirst()).rawValue
     } catch {
+      Interruption.awaitEnd()
       if !error.message.isEmpty { Log.error(error.message, more: error.more) }
       return error.code.rawValue
     }

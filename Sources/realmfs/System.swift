@@ -104,7 +104,9 @@ enum System {
     // Who interrupts the work means what it has begun, too.
     let cleanup = Interruption.cleaning { kill(started, SIGTERM) }
     defer { withExtendedLifetime(cleanup) {} }
-    return wait(for: child)
+    let status = wait(for: child)
+    Interruption.awaitEnd()
+    return status
   }
 
   /// Waits for a child: its exit status, 128 + signal, or nil if there is no such child.

@@ -117,6 +117,9 @@ for format in json jsonl csv; do
 done
 interrupted "export --format sqlite" "$items" pwrite 2 export --format sqlite "$file" "$folder/out"
 interrupted "import" "$items" pwrite 1 import --format jsonl --class Item "$file" "$scratch/items.jsonl"
+interrupted "set" "$people" pwrite 1 set "$file" Person/4 age=1
+interrupted "insert" "$people" pwrite 1 insert "$file" Person _id=1000
+interrupted "delete" "$people" pwrite 1 delete --yes "$file" Person TRUEPREDICATE
 interrupted "create" "$people" fsync 1 create --schema <("$realmfs" schema "$people") "$folder/b.realm"
 for named in "" 1; do
   export NAMED=$named
@@ -132,6 +135,27 @@ for named in "" 1; do
   interrupted "upgrade$how" "$fixtures/old/v5-core-1.5.1.realm" pwrite 1 upgrade "$file"
 done
 unset NAMED
+
+# A migration: its command is ended too, and the mounts that it works in go.
+rm -rf "${folder:?}"/*
+cp "$people" "$file" && chmod 644 "$file"
+"$realmfs" schema "$people" | jq '.schemaVersion = 7 | .schema[0].properties.added = "int?"' >"$scratch/schema.json"
+before=$(sha256sum <"$file")
+point=$(new_directory mnt)
+for signal in TERM INT HUP; do
+  rm -f "$scratch/mark"
+  env --default-signal=INT "$realmfs" mount -f --schema "$scratch/schema.json" \
+    --migrate "echo 1 >\"\$REALMFS_NEW/.realm/errors\"; touch '$scratch/mark'; exec sleep 1000" "$file" "$point" \
+    >/dev/null 2>"$scratch/err" &
+  process=$!
+  background+=("$process")
+  wait_until 20 test -e "$scratch/mark" || not_ok "the migration does not begin: $(cat "$scratch/err")"
+  end $signal
+  equal "a migration: SIG$signal ends it" $((128 + $(kill -l $signal))) "$status"
+  equal "a migration: SIG$signal leaves nothing" "" "$(strangers)"
+  equal "a migration: SIG$signal leaves the file as it was" "$before" "$(sha256sum <"$file")"
+  equal "a migration: SIG$signal leaves no mount" "" "$(grep fuse.realmfs /proc/self/mounts | grep "$scratch")"
+done
 
 # What other programs know of the command is taken back: a mount can compact only where no other has the realm open.
 point=$(new_directory mnt)

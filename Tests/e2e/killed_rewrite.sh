@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # compact, rekey, decrypt and upgrade killed before each call that changes something on disk: the old file or the new
 # one is there, whole, and the next run leaves nothing of the one that was killed. The order of the calls promises the
-# same for a power cut.
+# same for a power cut. set, insert, delete, import and migrations killed in the same way, and at random times: all that a
+# command has said it did is there, and of the one that was killed all or nothing.
 source "$(dirname "$0")/lib.sh"
 
 compiler=$(command -v cc || command -v gcc || command -v clang) || { skip "no C compiler" && exit; }
@@ -129,6 +130,97 @@ killed "upgrade" "$fixtures/old/v5-core-1.5.1.realm" upgrade
 export NAMED=1
 killed "compact in a named file" "$fixtures/people.realm" compact
 killed "upgrade in named files" "$fixtures/old/v5-core-1.5.1.realm" upgrade
+
+unset NAMED
+
+checker=$shared/tools/realmcheck.py
+# sound: what is wrong with the file.
+sound() {
+  "$realmfs" check "$file" >"$scratch/said" 2>&1 || { cat "$scratch/said" && return; }
+  [ ! -e "$checker" ] || python3 "$checker" verify "$file" >"$scratch/said" 2>&1 || cat "$scratch/said"
+}
+
+# state: what a file without key holds.
+state() { "$realmfs" export "$file" 2>&1 | sha256sum; }
+
+# changed WHAT COMMAND...: a command that changes people.realm, where FILE stands for it, killed before some of its calls,
+# the last ones above all, which make the change count.
+changed() {
+  local what=$1 total number before after now bad="" olds=0 kills=0
+  shift
+  restart() { rm -rf "${folder:?}"/* && cp "$fixtures/people.realm" "$file" && chmod 644 "$file"; }
+  restart
+  before=$(state)
+  { CALLS=$scratch/log LD_PRELOAD=$scratch/calls.so "$realmfs" "${@/#FILE/$file}" >/dev/null 2>&1; } 2>/dev/null
+  after=$(state)
+  total=$(wc -l <"$scratch/log")
+  for number in $(seq 1 6 "$total") $(seq $((total > 8 ? total - 8 : 1)) "$total"); do
+    restart
+    kills=$((kills + 1))
+    { CALLS=$scratch/log KILL_AT=$number LD_PRELOAD=$scratch/calls.so "$realmfs" "${@/#FILE/$file}" >/dev/null 2>&1
+    } 2>/dev/null
+    [ $? -eq 137 ] || bad+=" $number: not killed;"
+    now=$(state)
+    if [ "$now" = "$before" ]; then olds=$((olds + 1)); elif [ "$now" != "$after" ]; then bad+=" $number: something else;"; fi
+    bad+=$(sound)
+    "$realmfs" "${@/#FILE/$file}" >/dev/null 2>&1
+    [ "$(state)" = "$after" ] || bad+=" $number: not done by the next run;"
+  done
+  equal "$what: killed before $kills of $total calls that change something: all or nothing, and sound" "" "$bad"
+  if [ "$before" != "$after" ] && [ $olds -gt 0 ]; then ok "$what changes something, and $olds kills came before"; else
+    not_ok "$what: $olds kills came before the change"
+  fi
+}
+
+changed "set" set FILE Person/4 age=1 name=Other
+changed "insert" insert FILE Person _id=1000 name=New
+changed "delete" delete --yes FILE Person TRUEPREDICATE
+echo '{"_id": 4, "name": "Other"}' >"$scratch/Person.jsonl"
+changed "import" import --format jsonl --class Person FILE "$scratch/Person.jsonl"
+
+# Random times: each command that ended with 0 counts, and is there at the end.
+rm -rf "${folder:?}"/*
+cp "$fixtures/people.realm" "$file" && chmod 644 "$file"
+for number in $(seq 2000 2024); do
+  "$realmfs" insert "$file" Person "_id=$number" >/dev/null 2>"$scratch/said" &
+  process=$!
+  sleep "0.0$((RANDOM % 30 + 10))"
+  { kill -9 $process; } 2>/dev/null
+  { wait $process; } 2>/dev/null
+  # Killed too late is done.
+  status=$?
+  [ $status -ne 0 ] || echo "$number" >>"$scratch/done"
+done
+touch "$scratch/done"
+missing=$(while read -r number; do "$realmfs" cat "$file" "Person/$number" >/dev/null 2>&1 || echo "$number"; done <"$scratch/done")
+equal "insert, killed at random times: each of the $(wc -l <"$scratch/done") of 25 that were done is there" "" "$missing"
+equal "and the file is sound" "" "$(sound)"
+
+# A migration, killed while its command works and at random times: the old realm or the new one.
+"$realmfs" schema "$fixtures/people.realm" | jq '.schemaVersion = 7' >"$scratch/schema.json"
+mkdir -p "$scratch/point"
+bad="" olds=0 news=0
+for number in $(seq 1 8); do
+  rm -rf "${folder:?}"/*
+  cp "$fixtures/people.realm" "$file" && chmod 644 "$file"
+  before=$(state)
+  "$realmfs" mount -f --schema "$scratch/schema.json" \
+    --migrate 'for f in "$REALMFS_NEW"/Person/*.json; do echo "{\"age\": 77}" >"$f"; done' "$file" "$scratch/point" \
+    >/dev/null 2>&1 &
+  process=$!
+  background+=("$process")
+  if [ "$number" -gt 5 ]; then wait_until 20 is_mounted "$scratch/point"; else sleep "0.$((number * 5 + 10))"; fi
+  { kill -9 $process && wait $process; } 2>/dev/null
+  grep " fuse.realmfs " /proc/self/mounts | awk '{print $2}' | grep "^$scratch" | while read -r point; do umount -l "$point"; done
+  # Its mounts may still hold the file for a moment.
+  wait_until 20 "$realmfs" check "$file" || bad+=" $number: not sound;"
+  now=$(state)
+  if [ "$now" = "$before" ]; then olds=$((olds + 1))
+  elif [ "$("$realmfs" query --count "$file" Person 'age != 77')" = 0 ]; then news=$((news + 1))
+  else bad+=" $number: neither old nor new;"; fi
+  bad+=$(sound)
+done
+equal "a migration, killed 8 times: the realm is as it was ($olds) or all new ($news), and sound" "" "$bad"
 
 # A power cut: the content is on disk before the name, and the name before the command ends.
 fixture=$fixtures/items-10k.realm
