@@ -7,7 +7,7 @@ _realmfs() {
     return
   fi
   case $command:$prev in
-    mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= nonempty ro rw write= group_commit= lock_timeout= allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
+    mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= nonempty ro rw write= group_commit= lock_timeout= query_timeout= allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
     mount:--class) :; return ;;
     mount:--in-memory) :; return ;;
     mount:--seed) COMPREPLY=($(compgen -f -- "$cur")); return ;;

@@ -71,6 +71,15 @@ enum Callbacks {
         request.reply(error)
       }
     }
+    operations.readlink = { raw, inode in
+      let request = FuseRequest(raw)
+      do throws(FileTreeError) {
+        let destination = try request.tree.destination(InodeNumber(inode))
+        request.reply(destination: destination)
+      } catch {
+        request.reply(error)
+      }
+    }
     operations.statfs = { raw, _ in
       let request = FuseRequest(raw)
       do throws(FileTreeError) {
@@ -165,6 +174,14 @@ enum Callbacks {
   }
 
   private static func answer(_ request: consuming FuseRequest, _ file: OpenFile, _ offset: off_t, _ size: Int) {
+    if let stream = file.stream {
+      do throws(FileTreeError) {
+        let bytes = try stream.read(from: Int(offset), count: size)
+        return request.reply(bytes: bytes)
+      } catch {
+        return request.reply(error)
+      }
+    }
     var request: FuseRequest? = request
     file.read(from: Int(offset), count: size) { bytes in
       bytes.withUnsafeBytes { bytes in request.take()?.reply(bytes: bytes) }

@@ -47,7 +47,7 @@ struct DirectoryBuffer: DirectorySink {
     } else {
       // Node id 0 (which `entry.ino` still is) tells the kernel that no attributes come with this entry.
       entry.attr.st_ino = numericCast(inode.value)
-      entry.attr.st_mode = kind == .directory ? S_IFDIR : S_IFREG
+      entry.attr.st_mode = fileType(kind)
     }
     let size = name.withUnsafeBytes { bytes in
       // The span is followed by a zero byte, so it is a C string.

@@ -47,6 +47,7 @@ extension Refusal {
     case .noAccess: EACCES
     case .inputOutput: EIO
     case .unsupported: EOPNOTSUPP
+    case .timedOut: ETIMEDOUT
     }
   }
 }

@@ -103,6 +103,21 @@ struct FuseRequest: ~Copyable {
     discardAnswered()
   }
 
+  /// Answers with where a symbolic link leads.
+  consuming func reply(destination: [UInt8]) {
+    (destination + [0]).withUnsafeBytes { bytes in
+      _ = fuse_reply_readlink(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
+    }
+    discardAnswered()
+  }
+
+  consuming func reply(bytes: [UInt8]) {
+    bytes.withUnsafeBytes { bytes in
+      _ = fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    }
+    discardAnswered()
+  }
+
   consuming func reply(bytes: UnsafeRawBufferPointer) {
     fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
     discardAnswered()
@@ -161,10 +176,19 @@ struct FuseRequest: ~Copyable {
   private consuming func discardAnswered() { discard self }
 }
 
+/// The bits of a mode that tell the kind of a file.
+func fileType(_ kind: NodeKind) -> mode_t {
+  switch kind {
+  case .directory: S_IFDIR
+  case .file: S_IFREG
+  case .symbolicLink: S_IFLNK
+  }
+}
+
 /// Attributes as stat(2) has them.
 func status(_ attributes: FileAttributes) -> stat {
   var status = stat()
-  let type: mode_t = attributes.kind == .directory ? S_IFDIR : S_IFREG
+  let type = fileType(attributes.kind)
   status.st_ino = numericCast(attributes.inode.value)
   status.st_mode = type | attributes.permissions
   status.st_nlink = numericCast(attributes.links)

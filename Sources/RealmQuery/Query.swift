@@ -2,28 +2,20 @@
 
 public import RealmPages
 
-/// Why a query ended before it had asked all objects.
-public enum QueryFailure: Error {
-  /// What it read is damaged.
-  case damaged(FormatError)
-  /// It is more work than a query may be.
-  case refused(QueryError)
-
-  static func of<Result>(_ body: () throws -> Result) throws(QueryFailure) -> Result {
-    do { return try body() } catch let error as FormatError { throw .damaged(error) } catch let error as QueryError {
-      throw .refused(error)
-    } catch { throw .refused(QueryError(column: 1, problem: "\(error)")) }
-  }
-}
-
 /// A query in Realm Query Language, bound to a class of a snapshot.
 ///
 /// One thread at a time.
 public final class Query {
   private let snapshot: Snapshot
   private let table: Table
-  private let predicate: BoundPredicate
-  private let ordering: [Ordering]
+  private let stages: [Stage]
+
+  /// A predicate and what is then made of the objects that pass. The objects of one stage are those that the next one
+  /// asks.
+  private struct Stage {
+    let predicate: BoundPredicate
+    let ordering: [Ordering]
+  }
 
   private enum Ordering {
     case sort([(path: BoundPath, ascending: Bool)])
@@ -32,11 +24,47 @@ public final class Query {
   }
 
   /// Reads a query and looks its names up. Errors point at the column.
-  public init(_ text: String, of table: Table, in snapshot: Snapshot) throws(QueryError) {
+  public convenience init(_ text: String, of table: Table, in snapshot: Snapshot) throws(QueryError) {
+    try self.init([.query(text)], of: table, in: snapshot)
+  }
+
+  /// Reads conditions that hold one after another: what the first one finds, in its order and number, the next one is
+  /// asked of. Errors point at the column of the condition that is wrong; `QueryError.condition` says which that is.
+  public init(_ conditions: [QueryCondition], of table: Table, in snapshot: Snapshot) throws(QueryError) {
     self.snapshot = snapshot
     self.table = table
-    let (syntax, orderingSyntax) = try QueryParser.parse(text)
-    predicate = try QueryBinder(snapshot: snapshot, table: table, variable: nil).bind(syntax)
+    var parsed: [(predicate: [PredicateSyntax], ordering: [OrderingSyntax])] = []
+    var stages: [Stage] = []
+    for (index, condition) in conditions.enumerated() {
+      do throws(QueryError) {
+        let (predicate, ordering) = try condition.syntax()
+        // Bound by itself first, so that an error is this one's.
+        _ = try QueryBinder(snapshot: snapshot, table: table, variable: nil).bind(predicate)
+        _ = try Self.bound(ordering, table, snapshot)
+        if let last = parsed.last, last.ordering.isEmpty {
+          parsed[parsed.count - 1] = (last.predicate + [predicate], ordering)
+        } else {
+          parsed.append(([predicate], ordering))
+        }
+      } catch { throw error.of(condition: index) }
+    }
+    for (predicates, ordering) in parsed {
+      let predicate = predicates.count == 1 ? predicates[0] : .and(predicates)
+      stages.append(
+        Stage(
+          predicate: try QueryBinder(snapshot: snapshot, table: table, variable: nil).bind(predicate),
+          ordering: try Self.bound(ordering, table, snapshot)
+        )
+      )
+    }
+    self.stages = stages
+  }
+
+  private static func bound(
+    _ syntax: [OrderingSyntax],
+    _ table: Table,
+    _ snapshot: Snapshot
+  ) throws(QueryError) -> [Ordering] {
     func path(_ syntax: PathSyntax) throws(QueryError) -> BoundPath {
       let path = try BoundPath(syntax, from: table, variable: nil, in: snapshot)
       if path.isList {
@@ -45,7 +73,7 @@ public final class Query {
       return path
     }
     var ordering: [Ordering] = []
-    for part in orderingSyntax {
+    for part in syntax {
       switch part {
       case .limit(let count): ordering.append(.limit(count))
       case .sort(let keys):
@@ -58,56 +86,87 @@ public final class Query {
         ordering.append(.distinct(bound))
       }
     }
-    self.ordering = ordering
+    return ordering
   }
 
   /// Whether an index finds the objects, so that not all of them are asked.
-  public var usesIndex: Bool { predicate.candidates != nil }
+  public var usesIndex: Bool { stages.first?.predicate.candidates != nil }
 
   /// Whether the query sorts, drops equal objects or limits their number.
-  public var isOrdered: Bool { !ordering.isEmpty }
+  public var isOrdered: Bool { stages.contains { !$0.ordering.isEmpty } }
+
+  /// Whether `matches` tells of each object by itself whether it is among `keys`.
+  public var isDecidedByObject: Bool {
+    stages.allSatisfy { stage in
+      stage.ordering.allSatisfy { if case .sort = $0 { true } else { false } }
+    }
+  }
 
   /// Whether the object that a cursor of the class stands on passes; the ordering does not count.
   public func matches(_ cursor: ObjectCursor) throws(QueryFailure) -> Bool {
-    try QueryFailure.of { () throws in try predicate.holds(cursor) }
+    try QueryFailure.of { () throws in
+      for stage in stages where try !stage.predicate.holds(cursor) { return false }
+      return true
+    }
   }
 
   /// The keys of the objects that pass, in the order of the query, or else of their keys.
   ///
   /// Cost: O(log n) and the number of hits with an index, else all objects of the class; 8 bytes for each hit.
-  public func keys() throws(QueryFailure) -> [ObjKey] { try QueryFailure.of { () throws in try orderedKeys() } }
+  ///
+  /// - Throws: also `timedOut` if it takes until `deadline`.
+  public func keys(until deadline: ContinuousClock.Instant? = nil) throws(QueryFailure) -> [ObjKey] {
+    try QueryFailure.of { () throws in
+      var work = QueryWork(deadline: deadline)
+      guard let first = stages.first else { return [] }
+      var limit = Int.max
+      if case .limit(let count) = first.ordering.first { limit = count }
+      var keys = try matches(first.predicate, limit: limit, &work)
+      try order(&keys, by: first.ordering, &work)
+      for stage in stages.dropFirst() {
+        let cursor = ObjectCursor(table)
+        var passed: [ObjKey] = []
+        for key in keys {
+          try work.step()
+          if try cursor.seek(key), try stage.predicate.holds(cursor) { passed.append(key) }
+        }
+        keys = passed
+        try order(&keys, by: stage.ordering, &work)
+      }
+      return keys
+    }
+  }
 
-  private func orderedKeys() throws -> [ObjKey] {
-    var limit = Int.max
-    if case .limit(let count) = ordering.first { limit = count }
-    var keys = try matches(limit: limit)
+  private func order(_ keys: inout [ObjKey], by ordering: [Ordering], _ work: inout QueryWork) throws {
     for part in ordering {
       switch part {
       case .limit(let count): keys = Array(keys.prefix(count))
-      case .sort(let by): try sort(&keys, by)
-      case .distinct(let paths): keys = try distinct(keys, paths)
+      case .sort(let by): try sort(&keys, by, &work)
+      case .distinct(let paths): keys = try distinct(keys, paths, &work)
       }
     }
-    return keys
   }
 
-  private func matches(limit: Int) throws -> [ObjKey] {
+  private func matches(_ predicate: BoundPredicate, limit: Int, _ work: inout QueryWork) throws -> [ObjKey] {
     var keys: [ObjKey] = []
     let cursor = ObjectCursor(table)
     if let find = predicate.candidates, let candidates = try find() {
       for key in candidates where keys.count < limit {
+        try work.step()
         if try cursor.seek(key), try predicate.holds(cursor) { keys.append(key) }
       }
       return keys
     }
     if let scan = predicate.scan {
       while keys.count < limit, try cursor.next(where: scan.property, scan.test) {
+        try work.step()
         let passes = scan.isAll ? true : try predicate.holds(cursor)
         if passes { keys.append(cursor.key) }
       }
       return keys
     }
     while keys.count < limit, try cursor.next() {
+      try work.step()
       if try predicate.holds(cursor) { keys.append(cursor.key) }
     }
     return keys
@@ -130,11 +189,18 @@ public final class Query {
     return values
   }
 
-  private func sort(_ keys: inout [ObjKey], _ by: [(path: BoundPath, ascending: Bool)]) throws {
+  private func sort(
+    _ keys: inout [ObjKey],
+    _ by: [(path: BoundPath, ascending: Bool)],
+    _ work: inout QueryWork
+  ) throws {
     let cursor = ObjectCursor(table)
     var items: [(place: Int, key: ObjKey, values: [OrderingValue])] = []
     items.reserveCapacity(keys.count)
-    for (place, key) in keys.enumerated() { items.append((place, key, try values(key, by.map(\.path), cursor))) }
+    for (place, key) in keys.enumerated() {
+      try work.step()
+      items.append((place, key, try values(key, by.map(\.path), cursor)))
+    }
     items.sort { a, b in
       for (index, key) in by.enumerated() where index < a.values.count && index < b.values.count {
         let (x, y) = (a.values[index], b.values[index])
@@ -152,10 +218,11 @@ public final class Query {
   }
 
   /// The first object for each combination of values; those whose links lead to nothing are left out.
-  private func distinct(_ keys: [ObjKey], _ paths: [BoundPath]) throws -> [ObjKey] {
+  private func distinct(_ keys: [ObjKey], _ paths: [BoundPath], _ work: inout QueryWork) throws -> [ObjKey] {
     let cursor = ObjectCursor(table)
     var items: [(place: Int, key: ObjKey, values: [OrderingValue])] = []
     for (place, key) in keys.enumerated() {
+      try work.step()
       let values = try values(key, paths, cursor)
       if !values.contains(where: \.leadsNowhere) { items.append((place, key, values)) }
     }

@@ -8,6 +8,16 @@ public struct QueryError: Error, Sendable, CustomStringConvertible {
   public let column: Int
   /// What is wrong there.
   public let problem: String
+  /// Which of several conditions it concerns, from 0.
+  public private(set) var condition = 0
+
+  init(column: Int, problem: String) { (self.column, self.problem) = (column, problem) }
+
+  func of(condition: Int) -> QueryError {
+    var error = self
+    error.condition = condition
+    return error
+  }
 
   /// The place and the problem in one line.
   public var description: String { "column \(column): \(problem)" }

@@ -8,7 +8,7 @@ struct QueryParser {
   private var index = 0
   private var depth = 0
 
-  /// Levels of parentheses, operations in one sum or product, and steps of a path: what is bound and asked by recursion.
+  /// Levels of parentheses, operations in one sum or product, steps of a path: what is bound and asked by recursion.
   private static let depthLimit = 100
 
   /// The predicate and the ordering in `text`.

@@ -40,6 +40,7 @@ extension Arguments {
     options.write = try writeMode()
     options.groupCommit = try milliseconds(.groupCommit) ?? 0
     if let timeout = try seconds(.lockTimeout) { options.lockTimeout = timeout }
+    if let timeout = try seconds(.queryTimeout) { options.queryTimeout = timeout }
     options.productVersion = Options.version
     options.log = { Log.error($0) }
     return options

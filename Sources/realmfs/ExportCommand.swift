@@ -105,6 +105,7 @@ private func filter(
       switch error {
       case .damaged(let error): throw .damaged(error.description)
       case .refused(let error): throw .unsuitable(CommandFailure(error, in: text).message)
+      case .timedOut: throw .unsuitable("--where takes too long")
       }
     }
   }

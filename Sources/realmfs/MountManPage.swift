@@ -69,6 +69,13 @@ enum MountManPage {
     Making a directory adds a class, removing an empty one removes it. Writing .realm/schema.json changes the schema.
     """,
     """
+    The directory of a class has more than it lists. .where/QUERY/ holds the objects that a query finds, with '/' as \
+    %2F and '%' as %25; .by/PROPERTY/VALUE/ those with a value; both go on below what they find. .fields/KEY/ is an \
+    object as a directory: strings and binary data as they are, links as symbolic links, .backlinks, all else as JSON; \
+    writing a file sets that property, removing it makes the property null. .all.jsonl holds all objects, one a line, \
+    and .count their number.
+    """,
+    """
     Refusals: EINVAL for a text that is not JSON, has a wrong type, an unknown property, another key than the name, or \
     a link to nothing; ERANGE for a number that the type cannot hold; EFBIG and ENAMETOOLONG beyond limits; EEXIST \
     for a \

@@ -405,6 +405,7 @@ extension QueryFailure {
     switch self {
     case .damaged(let error): .damaged(error)
     case .refused(let error): .tooMany(error.problem)
+    case .timedOut: .tooMany("the path takes too long")
     }
   }
 }

@@ -62,6 +62,7 @@ enum MountOptionName: String, CaseIterable, Sendable {
   case nonEmpty = "nonempty"
   case write
   case groupCommit = "group_commit"
+  case queryTimeout = "query_timeout"
   case lockTimeout = "lock_timeout"
 }
 

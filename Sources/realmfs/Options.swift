@@ -878,6 +878,11 @@ enum Options {
       value: "SECONDS",
       "how long a save waits while another program is writing, before it fails with EAGAIN (default 10)"
     ),
+    MountOptionSpec(
+      .queryTimeout,
+      value: "SECONDS",
+      "how long a query of .where and .by may take before it fails with ETIMEDOUT (default 30)"
+    ),
     MountOptionSpec(kernel: "allow_other", "let other users in"),
     MountOptionSpec(kernel: "allow_root", "let root in"),
     MountOptionSpec(kernel: "default_permissions", "let the kernel check modes and owners"),

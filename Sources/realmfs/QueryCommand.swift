@@ -25,6 +25,7 @@ extension CommandFailure {
     switch failure {
     case .damaged(let error): self.init(error, reading: path)
     case .refused(let error): self.init(error, in: text)
+    case .timedOut: self.init(.failure, "\(path): the query took too long")
     }
   }
 }

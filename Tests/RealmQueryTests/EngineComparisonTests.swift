@@ -1,36 +1,9 @@
-// Queries whose results the reference engine worked out: Tests/Fixtures/queries.tsv has the file, the class, the query
-// and the keys of the objects, in the order of the results.
+// Queries against what the reference engine found.
 
-import Foundation
 import RealmPages
 import RealmQuery
 import TestSupport
 import Testing
-
-/// One query and what it finds.
-struct ExpectedQuery: Sendable, CustomStringConvertible {
-  let file: String
-  let className: String
-  let query: String
-  let keys: [Int64]
-
-  var description: String { "\(file) \(className): \(query)" }
-
-  static let all: [ExpectedQuery] = {
-    let url = Fixture.package.appendingPathComponent("Tests/Fixtures/queries.tsv")
-    // A file that cannot be read makes the test of the number of queries fail.
-    let text = (try? String(contentsOf: url, encoding: .utf8)) ?? ""
-    return text.split(separator: "\n").map { line in
-      let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
-      return ExpectedQuery(
-        file: fields[0],
-        className: fields[1],
-        query: fields[2],
-        keys: fields[3].split(separator: ",").compactMap { Int64($0) }
-      )
-    }
-  }()
-}
 
 @Suite("Queries against the reference engine")
 struct EngineComparisonTests {

@@ -46,7 +46,6 @@ extension TreeContext {
     isExclusive: Bool,
     by caller: Caller
   ) throws(FileTreeError) -> CreatedFile {
-    let target = try saveTarget(of: place)
     do throws(FileTreeError) {
       let attributes = try lookUp(place.name, in: try node(place.directory))
       if isExclusive {
@@ -58,6 +57,7 @@ extension TreeContext {
     } catch {
       guard case .notFound = error else { throw error }
     }
+    let target = try saveTarget(of: place)
     if target == nil { try checkBelongs(place) }
     // From here on the file holds what was deleted at its place.
     forgetOldDeletions()

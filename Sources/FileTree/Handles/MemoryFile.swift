@@ -75,6 +75,8 @@ final class MemoryFile: Sendable {
     /// The text that was refused last.
     var refusedText: Int?
     var metadata: Metadata
+    /// Whether it was closed while it was emptied.
+    var wasClosedEmpty = false
     /// Whether it was reported that memory is all that has the file.
     var isReported = false
     /// The object that the file became when it was saved.
@@ -252,6 +254,30 @@ final class MemoryFile: Sendable {
   }
 
   // MARK: outcomes
+
+  /// Whether there may be something to save.
+  var isUnsaved: Bool {
+    switch progress {
+    case .written, .emptied: true
+    case .clean, .refused: false
+    }
+  }
+
+  /// Whether the file was emptied and closed, and nothing was written since: by a shell that is about to write, or by a
+  /// program that wants it empty.
+  var isClosedEmpty: Bool {
+    state.withLock { state in
+      if case .emptied = state.progress { state.wasClosedEmpty } else { false }
+    }
+  }
+
+  /// Notes that a handle was closed while the file was empty; whether it was so before.
+  func noteEmptyClose() -> Bool {
+    state.withLock { state in
+      defer { state.wasClosedEmpty = true }
+      return state.wasClosedEmpty
+    }
+  }
 
   /// Whether it is still to be reported that memory is all that has the file; from now on it is not.
   func takeReport() -> Bool {

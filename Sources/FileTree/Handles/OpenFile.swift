@@ -39,6 +39,8 @@ public final class OpenFile: Sendable {
     /// Bytes that change. With a target, they are the handle's own and belong to what it names; without one, the
     /// file is where the overlay has it.
     case memory(MemoryFile, target: (any SaveTarget)?)
+    /// A text that is made while it is read.
+    case stream(StreamedText)
   }
 
   /// The file that is open.
@@ -87,6 +89,20 @@ public final class OpenFile: Sendable {
     self.isWatched = isWatched
   }
 
+  init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, stream: StreamedText) {
+    self.inode = inode
+    caching = .bypass
+    maySeedPageCache = false
+    hasNewSize = false
+    number = decision.number
+    content = .stream(stream)
+    access = OpenAccess()
+    isWatched = false
+  }
+
+  /// The text, if it is made while it is read. Then `read` gives nothing.
+  public var stream: StreamedText? { if case .stream(let stream) = content { stream } else { nil } }
+
   /// Whether closing the handle may save something.
   public var isWriting: Bool { access.writes || access.truncates }
 
@@ -95,6 +111,7 @@ public final class OpenFile: Sendable {
     switch content {
     case .text(let text): text.count
     case .memory(let memory, _): memory.size
+    case .stream: 0
     }
   }
 
@@ -106,6 +123,7 @@ public final class OpenFile: Sendable {
       let end = start + min(max(count, 0), text.count - start)
       return body(text.span.bytes.extracting(start..<end))
     case .memory(let memory, _): return memory.read(from: offset, count: count, body)
+    case .stream: return body([UInt8]().span.bytes)
     }
   }
 }
@@ -223,6 +241,13 @@ final class OpenFiles: Sendable {
   /// Notes that the page cache has the text of `file`.
   func seeded(_ file: OpenFile) { records.withLock { $0[file.inode]?.isSeeding = false } }
 
+  /// Notes a handle whose text is made while it is read.
+  func openStream(_ inode: InodeNumber) -> Decision {
+    let number = newNumber()
+    records.withLock { $0[inode, default: Record()].handles += 1 }
+    return Decision(caching: .bypass, number: number)
+  }
+
   /// Notes a handle that writes over the file.
   func open(_ inode: InodeNumber, _ edit: Edit, for process: Int32 = 0) -> Decision {
     let number = newNumber()
@@ -263,6 +288,12 @@ final class OpenFiles: Sendable {
   var unsaved: [Edit] {
     records.withLock { $0.values.flatMap(\.edits) }
       .filter { if case .written = $0.memory.progress { true } else { false } }
+  }
+
+  /// What handles write over a file.
+  func edits(of inode: InodeNumber) -> [Edit] {
+    if !isUsed.load(ordering: .acquiring) { return [] }
+    return records.withLock { $0[inode]?.edits ?? [] }
   }
 
   /// Notes that a handle is gone.

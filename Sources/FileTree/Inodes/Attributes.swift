@@ -5,7 +5,7 @@ import RealmPages
 
 /// Whether a node holds others.
 public enum NodeKind: Sendable, Hashable {
-  case directory, file
+  case directory, file, symbolicLink
 }
 
 /// The attributes of a node.

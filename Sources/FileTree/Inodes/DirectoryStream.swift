@@ -25,6 +25,15 @@ public final class DirectoryStream: Sendable {
   /// The directory that is open.
   let node: any Node
   let state: Mutex<State>
+  /// What was found when it was opened, for directories that are made then; in the order of the listing.
+  let found: Found
+
+  /// The entries of a directory that is made when it is opened.
+  enum Found: Sendable {
+    case nothing
+    case objects([ObjKey])
+    case names([[UInt8]])
+  }
 
   struct State {
     /// Entries that may still be listed with attributes before somebody shows that he wants them.
@@ -41,8 +50,9 @@ public final class DirectoryStream: Sendable {
   static let usualBudget = 65_536
 
   /// Lists `node`.
-  init(_ node: any Node, budget: Int = 0, interest: UInt64 = 0) {
+  init(_ node: any Node, budget: Int = 0, interest: UInt64 = 0, found: Found = .nothing) {
     self.node = node
+    self.found = found
     state = Mutex(State(budget: budget, interest: interest))
   }
 
@@ -55,6 +65,8 @@ public final class DirectoryStream: Sendable {
     static let last = UInt64(Int64.max)
     /// The position before the first file in memory.
     static let beforeMemory = last - 1 - 1 << 40
+    /// The position behind the first of a few entries that come after the files in memory.
+    static let afterAll = last - 1000
     static let lastSpelledKey = ObjKey(Int64(beforeMemory - 1 - afterDotDot - 1))
 
     /// The position behind an object.

@@ -2,7 +2,8 @@
 //
 // From the top: bit 63 clear; bit 62 set for a number of the table of large keys, whose other bits are a hash; else
 // bits 61 to 44 hold the ordinal of a table plus 1, and bits 43 to 0 the key of an object in it. With bits 61 to 44
-// clear, it is a number of the node table.
+// clear, it is a number of the node table: with bit 43 a hash of what the node is, for nodes that come and go, else
+// counted from 1.
 // The first 511 tables have numbers below 2^53, which survive programs that keep them in doubles.
 
 import RealmPages
@@ -38,6 +39,12 @@ extension InodeNumber {
 
   /// A number of the table of large keys with this hash.
   init(hash: UInt64) { value = Self.hashFlag | hash & (Self.hashFlag - 1) }
+
+  /// A number of the node table with this hash.
+  init(nodeHash hash: UInt64) {
+    let flag: UInt64 = 1 << (Self.keyBits - 1)
+    value = flag | hash & (flag - 1)
+  }
 
   /// Whether the table of large keys knows what the number stands for.
   var isHashed: Bool { value & Self.hashFlag != 0 }

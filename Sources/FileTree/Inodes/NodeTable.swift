@@ -47,6 +47,21 @@ final class NodeTable: Sendable {
     }
   }
 
+  /// The number that the node `identity` has, or gets when it is entered: for listings, which tell numbers without
+  /// making nodes.
+  func number(of identity: NodeIdentity) -> InodeNumber { state.withLock { $0.number(of: identity) } }
+
+  /// Counts a lookup of the node `identity`, which is made if the kernel does not know it, and is gone once the kernel
+  /// has forgotten it.
+  func enter(_ identity: NodeIdentity, _ make: (InodeNumber) -> any Node) -> InodeNumber {
+    state.withLock { state in
+      let number = state.number(of: identity)
+      state.entries[number, default: Entry(node: make(number), identity: identity, isPinned: false)].lookups += 1
+      state.numbers[identity] = number
+      return number
+    }
+  }
+
   /// A number that was never used, without a node.
   func newInode() -> InodeNumber { state.withLock { $0.next() } }
 
@@ -83,6 +98,17 @@ final class NodeTable: Sendable {
 }
 
 extension NodeTable.State {
+  fileprivate func number(of identity: NodeIdentity) -> InodeNumber {
+    if let number = numbers[identity] { return number }
+    var hash = UInt64(truncatingIfNeeded: identity.hashValue)
+    while true {
+      let number = InodeNumber(nodeHash: hash)
+      // Two nodes rarely have the same hash. The second then gets another number than listings told.
+      if entries[number] == nil { return number }
+      hash &+= 1
+    }
+  }
+
   fileprivate mutating func next() -> InodeNumber {
     last += 1
     return InodeNumber(last)

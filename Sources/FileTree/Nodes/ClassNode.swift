@@ -23,18 +23,11 @@ struct ClassNode: DirectoryNode {
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    var (attributes, newTexts, key) = try tree.read { view throws(FileTreeError) in
-      let directory = try view.existing(ordinal)
-      directory.noteInterest()
-      guard let key = try tree.object(named: name, in: directory), !tree.overlay.isAside(key, in: inode) else {
-        throw .notFound
-      }
-      let (attributes, newTexts) = try ObjectNode.attributes(of: key, in: directory, view, tree)
-      return (attributes, newTexts, key)
+    if let entry = try DotNames.lookUp(name, ObjectSelection(ordinal), tree) { return entry }
+    return try tree.lookUpObject(ordinal) { view, directory throws(FileTreeError) in
+      guard let key = try tree.object(named: name, in: directory) else { return nil }
+      return tree.overlay.isAside(key, in: inode) ? nil : key
     }
-    tree.texts.insert(newTexts)
-    if attributes.inode.isHashed { attributes.inode = tree.objectInodes.retain(ordinal, key) }
-    return attributes
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownName(of: ordinal) }
@@ -162,6 +155,7 @@ struct ClassNode: DirectoryNode {
           guard try lister.list(after: key, into: &sink, &batch) else { return }
         }
         listing.addFiles(tree.overlay, to: &sink)
+        DotNames.list(ObjectSelection(ordinal), tree, into: &listing, &sink)
       }
     } catch {
       undo(&batch, tree)
@@ -285,6 +279,25 @@ struct ClassNode: DirectoryNode {
         return nil  // `open` tells the reason when the object is asked for.
       }
     }
+  }
+}
+
+extension TreeContext {
+  /// The attributes of the object of a table that `find` finds, which the kernel then knows; `notFound` if none.
+  func lookUpObject(
+    _ ordinal: TableOrdinal,
+    _ find: (VersionView, TableDirectory) throws(FileTreeError) -> ObjKey?
+  ) throws(FileTreeError) -> FileAttributes {
+    var (attributes, newTexts, key) = try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      directory.noteInterest()
+      guard let key = try find(view, directory) else { throw .notFound }
+      let (attributes, newTexts) = try ObjectNode.attributes(of: key, in: directory, view, self)
+      return (attributes, newTexts, key)
+    }
+    texts.insert(newTexts)
+    if attributes.inode.isHashed { attributes.inode = objectInodes.retain(ordinal, key) }
+    return attributes
   }
 }
 

@@ -33,6 +33,16 @@ enum ControlTexts {
       Everything here is read-only.
 
       """)
+      The directory of a class has more than its objects, by names that begin with a dot:
+
+        .where/QUERY/       the objects that a query in Realm Query Language finds; / is written as %2F, % as %25
+        .by/PROPERTY/VALUE/ the objects whose property has this value
+        .fields/KEY/        an object as a directory of its properties
+        .all.jsonl          all objects, one a line
+        .count              their number
+
+      .where and .by are in the directories that they lead to, too, and narrow these down.
+
       """
     return Array(text.utf8)
   }

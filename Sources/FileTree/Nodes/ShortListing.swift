@@ -32,6 +32,30 @@ struct ShortListing<Sink: DirectorySink> {
     add(name, inode, kind, try attributes(), next: next, to: &sink)
   }
 
+  /// Adds an entry of which no attributes are known.
+  mutating func add(
+    _ name: some Sequence<UInt8>,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    index: Int,
+    to sink: inout Sink
+  ) {
+    let next = DirectoryStream.Position.afterDotDot + UInt64(index) + 1
+    if isFull || next <= position { return }
+    add(name, inode, kind, nil, next: next, to: &sink)
+  }
+
+  /// Adds an entry, the `index`th of those that come behind all others.
+  mutating func addLast(
+    _ name: some Sequence<UInt8>,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    index: Int,
+    to sink: inout Sink
+  ) {
+    add(name, inode, kind, nil, next: DirectoryStream.Position.afterAll + UInt64(index), to: &sink)
+  }
+
   /// Adds the files in memory that lie in the directory.
   mutating func addFiles(_ overlay: Overlay, to sink: inout Sink) {
     for (name, file) in overlay.files(in: directory, after: DirectoryStream.Position.memory(position) ?? 0) {

@@ -88,7 +88,10 @@ extension TreeContext {
   /// Sets the size of a file that was opened for that alone, and saves what that leaves; a size of 0 changes nothing.
   func resize(_ file: OpenFile, to size: Int, by caller: Caller) throws(FileTreeError) {
     defer { release(file) }
-    guard case .memory(let memory, let target?) = file.content, memory.size != size, size > 0 else { return }
+    guard case .memory(let memory, let target?) = file.content, memory.size != size, size > 0 || target.takesNothing
+    else {
+      return
+    }
     memory.truncate(to: size)
     try save(memory, target, by: caller)
   }
@@ -101,7 +104,11 @@ extension TreeContext {
     guard case .memory(let memory, let target) = file.content, file.access.writes else { return }
     defer { openFiles.settle(file) }
     switch memory.progress {
-    case .clean, .emptied: return
+    case .clean: return
+    case .emptied:
+      // A shell closes a file once before it writes to it, and again afterwards.
+      let isSecond = memory.noteEmptyClose()
+      if isSecond, try self.target(target, of: memory)?.takesNothing ?? false { try save(memory, target, by: caller) }
     case .refused(let error):
       takeBack(memory)
       throw error
@@ -126,8 +133,12 @@ extension TreeContext {
 
   /// Lets go of a handle. What it wrote and never saved, because no close was seen, is saved now.
   func release(_ file: OpenFile) {
-    if case .memory(let memory, _) = file.content, case .written = memory.progress {
-      do throws(FileTreeError) { try flush(file, by: nil) } catch {
+    if case .memory(let memory, _) = file.content, memory.isUnsaved {
+      do throws(FileTreeError) {
+        // An emptied file that was closed once only: there was no writer after that.
+        _ = memory.noteEmptyClose()
+        try flush(file, by: nil)
+      } catch {
         options.log?("a file could not be saved when it was closed: \(error)")
       }
     }
@@ -138,6 +149,14 @@ extension TreeContext {
     {
       _ = overlay.unlink(place)
       takeBack(place)
+    }
+  }
+
+  /// Saves a file that was emptied and closed, before it is opened again: that it was closed for good is known only
+  /// later.
+  func saveEmptied(_ inode: InodeNumber) throws(FileTreeError) {
+    for edit in openFiles.edits(of: inode) where edit.memory.isClosedEmpty && edit.target?.takesNothing ?? false {
+      try save(edit.memory, edit.target, by: nil)
     }
   }
 

@@ -9,6 +9,8 @@ protocol SaveTarget: Sendable {
   /// Whether `write` carries it out, because shells do not see the errors of `close`. For others, `write` rehearses a
   /// text that is complete.
   var savesInWrite: Bool { get }
+  /// Whether no bytes at all are a text, too, so that a file that was only emptied is saved.
+  var takesNothing: Bool { get }
 
   /// Changes the realm to what the bytes say.
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs
@@ -47,6 +49,7 @@ struct SaveRequest {
 extension SaveTarget {
   var operation: String { "save" }
   var savesInWrite: Bool { false }
+  var takesNothing: Bool { false }
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? { shownPlace(tree) }
 }
 
@@ -145,6 +148,7 @@ struct OpenedTarget: SaveTarget {
 
   var operation: String { target.operation }
   var savesInWrite: Bool { target.savesInWrite }
+  var takesNothing: Bool { target.takesNothing }
 
   private func check(_ tree: TreeContext) throws(FileTreeError) {
     if tree.realm.standing.file == file { return }

@@ -33,6 +33,8 @@ public enum Refusal: Sendable, Hashable {
   case inputOutput
   /// A feature that files here do not have.
   case unsupported
+  /// More work than one call may be.
+  case timedOut
 }
 
 /// Why an operation on the tree failed.

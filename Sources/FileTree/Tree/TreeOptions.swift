@@ -27,6 +27,8 @@ public struct TreeOptions: Sendable {
   public var groupCommit = 0
   /// How long a save waits while other programs are writing.
   public var lockTimeout = RealmWriter.patience
+  /// How long a query may take.
+  public var queryTimeout = Duration.seconds(30)
   /// The bytes that files in memory may take together.
   public var memoryLimit = 256 << 20
   /// What `.realm/README` and `.realm/info.json` say of this program.

@@ -24,6 +24,9 @@ final class VersionView: Sendable {
   /// view is not used any more once it is not.
   let controlTexts = Mutex<[InodeNumber: [UInt8]]>([:])
 
+  /// What queries with DISTINCT and LIMIT found in this version.
+  let selections = SelectionMemory()
+
   private let times: ChangeTimes
   private let objectTimes: ObjectTimes
   private let positions: [TableOrdinal: Int]

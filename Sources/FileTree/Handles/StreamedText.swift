@@ -1,0 +1,162 @@
+// A text of any length that is made while it is read: lines of objects of one version, which is held until the handle
+// is closed. Readers go forward as a rule; one that goes back starts again from the last place that was noted before
+// it, so memory does not grow with the text but by one place for each megabyte.
+
+import RealmJSON
+import RealmPages
+import Synchronization
+
+/// Lines of objects, one after another.
+final class ObjectLines {
+  let snapshot: Snapshot
+  private let hold: VersionHold
+  private let cursor: ObjectCursor
+  private let renderer: ObjectRenderer
+  /// The objects to show; nil for all.
+  private let keys: [ObjKey]?
+  /// How many of `keys` were shown, or the key that was shown last.
+  private(set) var place: Int64
+
+  /// The lines of the objects `keys`, or of all, in a version that is held.
+  init(_ hold: VersionHold, _ table: Table, _ keys: [ObjKey]?, _ style: JSONStyle) {
+    self.hold = hold
+    self.keys = keys
+    snapshot = hold.snapshot
+    cursor = ObjectCursor(table)
+    renderer = ObjectRenderer(hold.snapshot, style: style)
+    place = keys == nil ? ObjKey.none.value : 0
+  }
+
+  /// Goes on behind a place that was noted.
+  func go(to place: Int64) { self.place = place }
+
+  /// What came of the next object.
+  enum Step {
+    case line
+    /// It cannot be shown.
+    case damage(String)
+    case end
+  }
+
+  /// Appends the next line.
+  func next(into out: OutputBuffer) -> Step {
+    while true {
+      do throws(FormatError) {
+        if let keys {
+          guard place < keys.count else { return .end }
+          place += 1
+          guard try cursor.seek(keys[Int(place) - 1]) else { continue }
+        } else {
+          // Where reading goes on in order, the cursor stands on the last object already.
+          let exists =
+            cursor.key.value == place && place >= 0 ? try cursor.next() : try cursor.seek(after: ObjKey(place))
+          guard exists else { return .end }
+          place = cursor.key.value
+        }
+      } catch { return .damage(error.description) }
+      do throws(RenderError) { try renderer.render(cursor, layout: .compact, into: out) } catch {
+        return .damage(error.description)
+      }
+      return .line
+    }
+  }
+}
+
+/// A text that is made while it is read. Any number of threads may read; they take turns.
+public final class StreamedText: @unchecked Sendable {
+  // Unchecked: `state` guards the lines and the buffer.
+  private struct State {
+    let lines: ObjectLines
+    let buffer = OutputBuffer()
+    /// Where the buffer begins in the text.
+    var start = 0
+    /// Places of the text, by offset, ascending.
+    var marks: [(offset: Int, place: Int64)]
+    var hasEnded = false
+    /// Why the text is not whole.
+    var damage: String?
+  }
+
+  private let state: Mutex<State>
+  private let realm: Realm
+  private let log: DamageLog
+  private let name: String
+
+  /// Bytes between two marks.
+  private static let markDistance = 1 << 20
+  /// The most that is made at a time.
+  private static let batch = 256 << 10
+  private static let mostDamage = 100
+
+  init(_ lines: sending ObjectLines, place: String, _ realm: Realm, log: DamageLog) {
+    self.realm = realm
+    self.log = log
+    name = place
+    let first = lines.place
+    state = Mutex(State(lines: lines, marks: [(0, first)]))
+  }
+
+  /// Up to `count` bytes from `offset` on; none at the end.
+  ///
+  /// - Throws: at the end `damaged` if an object could not be shown; `stale` if the version was overwritten, which
+  ///   happens where it cannot be held.
+  public func read(from offset: Int, count: Int) throws(FileTreeError) -> [UInt8] {
+    try state.withLock { state throws(FileTreeError) in
+      var result: [UInt8] = []
+      let offset = max(0, offset)
+      if offset < state.start || offset > state.start + state.buffer.count + Self.markDistance {
+        goBack(&state, to: offset)
+      }
+      while result.count < count {
+        let position = offset + result.count, end = state.start + state.buffer.count
+        if position < end {
+          let first = position - state.start
+          let length = min(count - result.count, end - position)
+          result += state.buffer.unsafeBytes[first..<first + length]
+        } else if state.hasEnded {
+          break
+        } else {
+          try fill(&state)
+        }
+      }
+      if result.isEmpty, count > 0, state.hasEnded, let damage = state.damage {
+        throw .damaged(place: name, problem: damage)
+      }
+      return result
+    }
+  }
+
+  /// Makes the lines behind those in the buffer, in place of them.
+  private func fill(_ state: inout State) throws(FileTreeError) {
+    state.start += state.buffer.count
+    state.buffer.reset()
+    if let last = state.marks.last, state.start - last.offset >= Self.markDistance {
+      state.marks.append((state.start, state.lines.place))
+    }
+    var damaged = 0
+    while state.buffer.count < Self.batch, !state.hasEnded {
+      let before = state.lines.place
+      switch state.lines.next(into: state.buffer) {
+      case .line: break
+      case .end: state.hasEnded = true
+      case .damage(let problem):
+        if state.damage == nil { state.damage = problem }
+        log.note(.damaged(place: name, problem: problem))
+        damaged += 1
+        // Behind damage of the tree itself there is no next object.
+        if state.lines.place == before || damaged > Self.mostDamage { state.hasEnded = true }
+      }
+    }
+    guard realm.isCurrent(state.lines.snapshot) else { throw .stale }
+  }
+
+  private func goBack(_ state: inout State, to offset: Int) {
+    guard let mark = state.marks.last(where: { $0.offset <= offset }) else { return }
+    // A mark before what is in the buffer is of no use to a reader that goes forward.
+    if offset > state.start, mark.offset <= state.start { return }
+    state.lines.go(to: mark.place)
+    state.buffer.reset()
+    state.start = mark.offset
+    state.hasEnded = false
+  }
+}

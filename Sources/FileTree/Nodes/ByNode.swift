@@ -1,0 +1,96 @@
+// `.by/PROPERTY/VALUE`: the objects by the values of a property. The values are found when the directory of the
+// property is opened.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+
+/// The directory `.by`: the properties whose values have names.
+struct ByNode: DirectoryNode {
+  let inode: InodeNumber
+  let selection: ObjectSelection
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.directoryAttributes(inode, selection)
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      _ = try ObjectSelection.property(name, try view.existing(selection.ordinal).table, view.snapshot)
+    }
+    return try tree.enter(selection.identity(of: ValuesNode.self, name)) {
+      ValuesNode(inode: $0, selection: selection, property: name)
+    }
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    try tree.read { view throws(FileTreeError) in
+      let table = try view.existing(selection.ordinal).table
+      var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
+      for (index, column) in table.columns.enumerated() {
+        let name = Array(NameEscaping.directory(of: column.name).utf8)
+        do throws(FileTreeError) { _ = try ObjectSelection.property(name, table, view.snapshot) } catch {
+          guard case .notFound = error else { throw error }
+          continue
+        }
+        let number = tree.nodes.number(of: selection.identity(of: ValuesNode.self, name))
+        listing.add(name, number, .directory, index: index, to: &sink)
+      }
+    }
+  }
+}
+
+/// The directory of a property: the values that it has.
+struct ValuesNode: DirectoryNode {
+  let inode: InodeNumber
+  let selection: ObjectSelection
+  /// The escaped name.
+  let property: [UInt8]
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.directoryAttributes(inode, selection)
+  }
+
+  private func selection(of value: [UInt8]) -> ObjectSelection {
+    selection.adding(.value(property: property, value))
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let found = selection(of: name)
+    try tree.check(found)
+    return try tree.enter(found.identity(of: SelectionNode.self)) { SelectionNode(inode: $0, selection: found) }
+  }
+
+  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
+    let keys = selection.conditions.isEmpty ? nil : try selection.keys(tree)
+    let names = try tree.holding(selection.ordinal) { snapshot, table, _ throws(FileTreeError) in
+      let column = try ObjectSelection.property(property, table, snapshot)
+      let deadline = ContinuousClock.now.advanced(by: tree.options.queryTimeout)
+      return try PropertyValues(column, table, snapshot).names(of: keys, until: deadline)
+    }
+    return DirectoryStream(self, found: .names(names))
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    guard case .names(let names) = stream.found else { return }
+    var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
+    var index = max(0, Int(clamping: position) - Int(DirectoryStream.Position.afterDotDot))
+    while index < names.count, !listing.isFull {
+      let number = tree.nodes.number(of: selection(of: names[index]).identity(of: SelectionNode.self))
+      listing.add(names[index], number, .directory, index: index, to: &sink)
+      index += 1
+    }
+  }
+}

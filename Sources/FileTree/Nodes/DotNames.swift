@@ -1,0 +1,86 @@
+// What a class directory, and a directory of objects that a query finds, have besides the objects: names that begin
+// with a dot, which no object has. They are found when they are named, and listed with `-o show_control` only. A
+// further one is one line in `entries`.
+
+import RealmPages
+
+/// The names with a dot of directories of objects.
+enum DotNames {
+  private struct Entry: Sendable {
+    let name: StaticString
+    let kind: NodeKind
+    /// Whether only the directory of a whole class has it.
+    var isOfClass = false
+    let make: @Sendable (InodeNumber, ObjectSelection) -> any Node
+    let identity: any Node.Type
+  }
+
+  private static let entries: [Entry] = [
+    Entry(name: ".where", kind: .directory, make: { WhereNode(inode: $0, selection: $1) }, identity: WhereNode.self),
+    Entry(name: ".by", kind: .directory, make: { ByNode(inode: $0, selection: $1) }, identity: ByNode.self),
+    Entry(name: ".count", kind: .file, make: { CountNode(inode: $0, selection: $1) }, identity: CountNode.self),
+    Entry(
+      name: ".all.jsonl",
+      kind: .file,
+      make: { AllObjectsNode(inode: $0, selection: $1) },
+      identity: AllObjectsNode.self
+    ),
+    Entry(
+      name: ".fields",
+      kind: .directory,
+      isOfClass: true,
+      make: { FieldsNode(inode: $0, ordinal: $1.ordinal) },
+      identity: FieldsNode.self
+    ),
+  ]
+
+  /// The attributes of the entry called `name`, which the kernel then knows; nil if there is none.
+  static func lookUp(
+    _ name: [UInt8],
+    _ selection: ObjectSelection,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> FileAttributes? {
+    guard name.first == UInt8(ascii: "."),
+      let entry = entries.first(where: { $0.name.description.utf8.elementsEqual(name) }),
+      !entry.isOfClass || selection.conditions.isEmpty
+    else { return nil }
+    return try tree.enter(selection.identity(of: entry.identity)) { entry.make($0, selection) }
+  }
+
+  /// Adds the entries to a listing, behind all others.
+  static func list<Sink: DirectorySink>(
+    _ selection: ObjectSelection,
+    _ tree: TreeContext,
+    into listing: inout ShortListing<Sink>,
+    _ sink: inout Sink
+  ) {
+    guard tree.options.showControl else { return }
+    for (index, entry) in entries.enumerated() where !entry.isOfClass || selection.conditions.isEmpty {
+      let inode = tree.nodes.number(of: selection.identity(of: entry.identity))
+      listing.addLast(entry.name.description.utf8, inode, entry.kind, index: index, to: &sink)
+    }
+  }
+}
+
+extension TreeContext {
+  /// The attributes of a node that the kernel asked for by name. It is there as long as the kernel remembers it.
+  func enter(
+    _ identity: NodeIdentity,
+    _ make: (InodeNumber) -> any Node
+  ) throws(FileTreeError) -> FileAttributes {
+    let inode = nodes.enter(identity, make)
+    do throws(FileTreeError) { return try node(inode).attributes(self).uncached } catch {
+      nodes.forget(inode, lookups: 1)
+      throw error
+    }
+  }
+}
+
+extension FileAttributes {
+  /// The same, to be asked for again each time: for what changes with commits that are not announced for it.
+  var uncached: FileAttributes {
+    var attributes = self
+    attributes.isCacheable = false
+    return attributes
+  }
+}

@@ -1,0 +1,318 @@
+// Links of objects as symbolic links, with relative paths to the files of the objects that they lead to: a property,
+// the elements of a list or set, and `.backlinks`, the other way round.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+
+/// A property that is a link, or an element of one that is a list of links.
+struct FieldLinkNode: SymbolicLinkNode {
+  let inode: InodeNumber
+  let place: FieldPlace
+  /// Which element; nil for a single link.
+  let index: Int?
+
+  private func destination(_ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
+    try place.read(view) { directory, cursor, _ throws(FileTreeError) in
+      var link = try place.value(directory, cursor).1
+      if let index {
+        guard let element = try link.element(index, directory) else { throw .stale }
+        link = element
+      }
+      guard case .link(let table, let key) = link, key.value >= 0 else { throw .stale }
+      return try tree.relativePath(table, key, up: index == nil ? 3 : 4, view)
+    }
+  }
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      view.rules.symbolicLink(inode, size: try destination(view, tree).count, view.modified)
+    }
+  }
+
+  func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
+    try tree.read { view throws(FileTreeError) in try destination(view, tree) }
+  }
+}
+
+/// A list or set of links: `0`, `1` and so on.
+struct FieldLinksNode: DirectoryNode {
+  let inode: InodeNumber
+  let place: FieldPlace
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      try place.read(view) { directory, _, _ in view.attributes(of: inode, ofObject: place, directory, tree) }
+    }
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    guard let index = Int(String(decoding: name, as: UTF8.self)), Array(String(index).utf8) == name, index >= 0 else {
+      throw .notFound
+    }
+    do throws(FileTreeError) {
+      return try tree.enter(place.identity(of: FieldLinkNode.self, name)) {
+        FieldLinkNode(inode: $0, place: place, index: index)
+      }
+    } catch {
+      if case .stale = error { throw .notFound }
+      throw error
+    }
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    try tree.read { view throws(FileTreeError) in
+      let count = try place.read(view) { directory, cursor, _ throws(FileTreeError) in
+        switch try place.value(directory, cursor).1 {
+        case .list(let list), .set(let list): list.count
+        default: 0
+        }
+      }
+      var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
+      var index = max(0, Int(clamping: position) - Int(DirectoryStream.Position.afterDotDot))
+      while index < count, !listing.isFull {
+        let name = Array(String(index).utf8)
+        let number = tree.nodes.number(of: place.identity(of: FieldLinkNode.self, name))
+        listing.add(name, number, .symbolicLink, index: index, to: &sink)
+        index += 1
+      }
+    }
+  }
+
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+    throw .refused(.forbidden, "links are set in the file of the object")
+  }
+}
+
+// MARK: backlinks
+
+/// `.backlinks`: the properties of classes that link to objects of this one.
+struct BacklinksNode: DirectoryNode {
+  let inode: InodeNumber
+  let object: FieldPlace
+
+  /// A property that links here.
+  struct Source: Sendable {
+    /// `CLASS.PROPERTY`, with `%2E` for a point in one of the two.
+    let name: [UInt8]
+    let table: TableKey
+    let column: ColKey
+  }
+
+  static func sources(_ directory: TableDirectory, _ view: VersionView) -> [Source] {
+    directory.table.linkSources.compactMap { source in
+      guard let origin = view.directory(of: source.table)?.table, let className = origin.className,
+        let column = origin.columns.first(where: { $0.key == source.column })
+      else { return nil }
+      let parts = [className, column.name].map { part in
+        Array(NameEscaping.directory(of: part).utf8).flatMap { $0 == 0x2E ? Array("%2E".utf8) : [$0] }
+      }
+      return Source(name: parts[0] + [0x2E] + parts[1], table: source.table, column: source.column)
+    }
+  }
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      try object.read(view) { directory, _, _ in view.attributes(of: inode, ofObject: object, directory, tree) }
+    }
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      let sources = Self.sources(try view.existing(object.ordinal), view)
+      guard sources.contains(where: { $0.name == name }) else { throw .notFound }
+    }
+    return try tree.enter(object.identity(of: BacklinkSourceNode.self, name)) {
+      BacklinkSourceNode(inode: $0, object: object, source: name)
+    }
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    try tree.read { view throws(FileTreeError) in
+      var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
+      for (index, source) in Self.sources(try view.existing(object.ordinal), view).enumerated() {
+        let number = tree.nodes.number(of: object.identity(of: BacklinkSourceNode.self, source.name))
+        listing.add(source.name, number, .directory, index: index, to: &sink)
+      }
+    }
+  }
+}
+
+/// The objects that link here through one property, each once, by the names of their files. An embedded object stands
+/// for the one that it belongs to.
+struct BacklinkSourceNode: DirectoryNode {
+  let inode: InodeNumber
+  let object: FieldPlace
+  let source: [UInt8]
+
+  /// Where the links lead.
+  private func origins(
+    _ view: VersionView,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> [(name: [UInt8], table: TableKey, key: ObjKey)] {
+    try object.read(view) { directory, cursor, _ throws(FileTreeError) in
+      guard let source = BacklinksNode.sources(directory, view).first(where: { $0.name == source }) else {
+        throw .stale
+      }
+      let found: [ObjectReference]
+      do throws(FormatError) {
+        var owners = OwnerSearch(view)
+        found = try owners.owners(of: try cursor.origins(from: source.table, source.column), source.table)
+      } catch { throw .damaged(directory.shownName, error) }
+      var origins: [(name: [UInt8], table: TableKey, key: ObjKey)] = []
+      var names: Set<[UInt8]> = []
+      for origin in found {
+        guard let home = view.directory(of: origin.table) else { continue }
+        var name = try tree.name(of: origin.key, in: home)
+        // Embedded objects of several classes can belong to objects of the same name.
+        if !names.insert(name).inserted { name = Array("\(home.shownName).".utf8) + name }
+        origins.append((name, origin.table, origin.key))
+      }
+      return origins
+    }
+  }
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      try object.read(view) { directory, _, _ in view.attributes(of: inode, ofObject: object, directory, tree) }
+    }
+  }
+
+  /// The destination of the link called `name`.
+  fileprivate func destination(
+    _ name: [UInt8],
+    _ view: VersionView,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> [UInt8] {
+    guard let origin = try origins(view, tree).first(where: { $0.name == name }) else { throw .notFound }
+    return try tree.relativePath(origin.table, origin.key, up: 5, view)
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.enter(object.identity(of: BacklinkNode.self, source + [0] + name)) {
+      BacklinkNode(inode: $0, source: self, name: name)
+    }
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    try tree.read { view throws(FileTreeError) in
+      var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
+      for (index, origin) in try origins(view, tree).enumerated() {
+        let number = tree.nodes.number(of: object.identity(of: BacklinkNode.self, source + [0] + origin.name))
+        listing.add(origin.name, number, .symbolicLink, index: index, to: &sink)
+      }
+    }
+  }
+}
+
+/// A symbolic link to an object that links here.
+struct BacklinkNode: SymbolicLinkNode {
+  let inode: InodeNumber
+  let source: BacklinkSourceNode
+  let name: [UInt8]
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      view.rules.symbolicLink(inode, size: try source.destination(name, view, tree).count, view.modified)
+    }
+  }
+
+  func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
+    try tree.read { view throws(FileTreeError) in try source.destination(name, view, tree) }
+  }
+}
+
+/// Finds the objects that embedded ones belong to.
+private struct OwnerSearch {
+  let view: VersionView
+  /// As deep as objects can be embedded in a sound file.
+  private static let depthLimit = 200
+
+  init(_ view: VersionView) { self.view = view }
+
+  /// The objects, or those that they belong to, each once, in order.
+  mutating func owners(of keys: [ObjKey], _ table: TableKey) throws(FormatError) -> [ObjectReference] {
+    var found: [ObjectReference] = [], known: Set<ObjectReference> = []
+    for key in keys {
+      if let owner = try owner(of: ObjectReference(table: table, key: key), depth: 0), known.insert(owner).inserted {
+        found.append(owner)
+      }
+    }
+    return found
+  }
+
+  private func owner(of object: ObjectReference, depth: Int) throws(FormatError) -> ObjectReference? {
+    guard let table = view.directory(of: object.table)?.table else { return nil }
+    if table.kind != .embedded { return object }
+    if depth == Self.depthLimit { return nil }
+    let cursor = ObjectCursor(table)
+    guard try cursor.seek(object.key) else { return nil }
+    for source in table.linkSources {
+      guard let key = try cursor.origins(from: source.table, source.column).first else { continue }
+      return try owner(of: ObjectReference(table: source.table, key: key), depth: depth + 1)
+    }
+    return nil
+  }
+}
+
+extension TreeContext {
+  /// The path of an object's file from a directory that lies `up` levels below the root.
+  fileprivate func relativePath(
+    _ table: TableKey,
+    _ key: ObjKey,
+    up: Int,
+    _ view: VersionView
+  ) throws(FileTreeError) -> [UInt8] {
+    guard let directory = view.directory(of: table) else { throw .stale }
+    let name = try name(of: key, in: directory)
+    return Array(String(repeating: "../", count: up).utf8) + directory.name + [0x2F] + name
+  }
+}
+
+extension ValueView {
+  /// The element of a list or set; nil if there is none.
+  fileprivate func element(_ index: Int, _ directory: TableDirectory) throws(FileTreeError) -> ValueView? {
+    switch self {
+    case .list(var list), .set(var list):
+      guard index < list.count else { return nil }
+      do throws(FormatError) { return try list.value(at: index) } catch { throw .damaged(directory.shownName, error) }
+    default: return nil
+    }
+  }
+}
+
+extension AccessRules {
+  /// The attributes of a symbolic link, which anyone may follow.
+  func symbolicLink(_ inode: InodeNumber, size: Int, _ modified: Timestamp) -> FileAttributes {
+    FileAttributes(
+      inode: inode,
+      kind: .symbolicLink,
+      permissions: 0o777,
+      owner: owner,
+      group: group,
+      links: 1,
+      size: size,
+      modifiedSeconds: modified.seconds,
+      modifiedNanoseconds: modified.nanoseconds,
+      isCacheable: false
+    )
+  }
+}

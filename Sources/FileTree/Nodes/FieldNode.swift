@@ -1,0 +1,159 @@
+// A property of an object as a file: the bytes of a string or of binary data as they are, of all others JSON and a line
+// end. Saving it sets that property and no other.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+
+/// The file of a property.
+struct FieldNode: FileNode {
+  let inode: InodeNumber
+  let place: FieldPlace
+  let isRaw: Bool
+
+  private func text(_ view: VersionView) throws(FileTreeError) -> [UInt8] {
+    try place.read(view) { directory, cursor, context throws(FileTreeError) in
+      let (index, value) = try place.value(directory, cursor)
+      switch value {
+      case .null: throw .stale
+      case .string(let bytes) where isRaw, .data(let bytes) where isRaw: return Array(bytes.unsafeBytes)
+      default: break
+      }
+      context.name.reset()
+      do throws(RenderError) { try context.renderer.render(property: index, of: cursor, into: context.name) } catch {
+        throw .damaged(place: directory.shownName, problem: error.description)
+      }
+      return context.name.bytes + [0x0A]
+    }
+  }
+
+  private func size(_ view: VersionView) throws(FileTreeError) -> Int {
+    let rawSize: Int? = try place.read(view) { directory, cursor, _ throws(FileTreeError) in
+      switch try place.value(directory, cursor).1 {
+      case .string(let bytes) where isRaw, .data(let bytes) where isRaw: bytes.count
+      default: nil
+      }
+    }
+    if let rawSize { return rawSize }
+    return try text(view).count
+  }
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(place.ordinal)
+      let object = view.attributes(of: tree.number(directory, place.key), in: directory, size: 0)
+      let time = Timestamp(seconds: object.modifiedSeconds, nanoseconds: object.modifiedNanoseconds)
+      return view.rules.file(inode, size: try size(view), time).uncached
+    }
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    FieldTarget(place: place, isRaw: isRaw).shownPlace(tree)?.path
+  }
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    if access.writes || access.truncates {
+      try tree.read { view throws(FileTreeError) in try view.existing(place.ordinal).checkIsWritable() }
+    }
+    try tree.saveEmptied(inode)
+    let target = FieldTarget(place: place, isRaw: isRaw)
+    return try tree.openComputed(self, access, by: caller, target, because: "") { view throws(FileTreeError) in
+      try text(view)
+    }
+  }
+
+  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
+    var access = OpenAccess()
+    access.writes = true
+    try tree.resize(try open(access, by: caller, tree), to: size, by: caller)
+  }
+}
+
+/// A property of an object that exists.
+struct FieldTarget: SaveTarget {
+  let place: FieldPlace
+  let isRaw: Bool
+
+  var takesNothing: Bool { isRaw }
+
+  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
+    let (table, column) = try tree.read { view throws(FileTreeError) in try facts(view) }
+    try saver.save { transaction throws(FileTreeError) in
+      try set(request.bytes, table, column, tree.options.write, transaction)
+    }
+    return .computed
+  }
+
+  func rehearse(
+    _ bytes: [UInt8],
+    _ view: VersionView,
+    _ transaction: borrowing WriteTransaction,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    let (table, column) = try facts(view)
+    _ = try set(bytes, table, column, tree.options.write, transaction)
+  }
+
+  private func facts(_ view: VersionView) throws(FileTreeError) -> (Table, Column) {
+    let directory = try view.existing(place.ordinal)
+    try directory.checkIsWritable()
+    guard let column = directory.table.columns.first(where: { $0.key == place.property }) else { throw .stale }
+    return (directory.table, column)
+  }
+
+  private func set(
+    _ bytes: [UInt8],
+    _ table: Table,
+    _ column: Column,
+    _ mode: WriteMode,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> Effect {
+    let object = ObjectReference(table: table.key, key: place.key)
+    if isRaw {
+      let isText = column.type == .string
+      if isText, String(validating: bytes, as: UTF8.self) == nil {
+        throw .refused(.invalid, "\(column.name) is a string, and this is not UTF-8")
+      }
+      do throws(TransactionError) {
+        try transaction.set(table.key, place.key, column.key, isText ? .string(bytes) : .data(bytes))
+      } catch {
+        if error.reason == .notFound { throw .stale }
+        throw FileTreeError(error)
+      }
+      return Effect(touched: [object])
+    }
+    // The text of an object that has this property alone, with the place of errors within the property.
+    let name = OutputBuffer()
+    name.append("{")
+    name.append(string: Array(column.name.utf8))
+    name.append(":\n")
+    do throws(JSONInputError) {
+      let outcome = try ObjectPatcher(mode: .patch)
+        .apply(
+          JSONText(name.bytes + bytes + [0x7D], firstLine: 0),
+          to: .object(place.key),
+          of: table.key,
+          in: transaction
+        )
+      return outcome.hasChanged ? Effect(touched: [object]) : .none
+    } catch { throw FileTreeError(error) }
+  }
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? {
+    // What cannot be named was deleted or is damaged, or its class is gone.
+    let names = try? tree.readable { view throws(FileTreeError) in
+      let (_, column) = try facts(view), directory = try view.existing(place.ordinal)
+      let object = try tree.name(of: place.key, in: directory).dropLast(NameEscaping.suffix.utf8.count)
+      return (Array(object), Array(NameEscaping.directory(of: column.name).utf8), directory.shownName)
+    }
+    guard let (object, property, directory) = names else { return nil }
+    let path = ([Array(directory.utf8), Array(".fields".utf8), object, property]).joined(separator: [0x2F])
+    return ShownPlace(
+      path: String(decoding: Array(path), as: UTF8.self),
+      rejected: Overlay.Place(
+        directory: RejectedDirectoryNode.inode(of: place.ordinal, tree),
+        name: Array((object + [0x2E] + property).prefix(NameEscaping.longestName))
+      )
+    )
+  }
+}

@@ -1,0 +1,273 @@
+// `.fields/KEY`: an object as a directory of its properties. A property that is null has no entry; making the file sets
+// it, removing the file makes it null.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+
+/// The directory `.fields`: the objects of a class as directories.
+struct FieldsNode: DirectoryNode {
+  let inode: InodeNumber
+  let ordinal: TableOrdinal
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.directoryAttributes(inode, ObjectSelection(ordinal))
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let key = try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      guard let key = try tree.object(named: name + Array(NameEscaping.suffix.utf8), in: directory) else {
+        throw .notFound
+      }
+      return key
+    }
+    let object = FieldPlace(ordinal, key)
+    return try tree.enter(object.identity(of: ObjectFieldsNode.self)) { ObjectFieldsNode(inode: $0, object: object) }
+  }
+
+  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
+    DirectoryStream(self, found: .objects(try ObjectSelection(ordinal).keys(tree)))
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    try tree.listObjects(stream, ordinal, inode, from: position, into: &sink) { name, key in
+      name.truncate(to: name.count - NameEscaping.suffix.utf8.count)
+      return (tree.nodes.number(of: FieldPlace(ordinal, key).identity(of: ObjectFieldsNode.self)), .directory)
+    }
+  }
+}
+
+/// An object, or a property of it, as the nodes below `.fields` name it.
+struct FieldPlace: Hashable, Sendable {
+  let ordinal: TableOrdinal
+  let key: ObjKey
+  /// The property; nil for the object itself.
+  var property: ColKey?
+
+  init(_ ordinal: TableOrdinal, _ key: ObjKey, _ property: ColKey? = nil) {
+    (self.ordinal, self.key, self.property) = (ordinal, key, property)
+  }
+
+  /// Identifies a node of type `kind` at this place and, if need be, `name` in it.
+  func identity(of kind: any Node.Type, _ name: [UInt8] = []) -> NodeIdentity {
+    let property = property.map { String($0.value) } ?? ""
+    return NodeIdentity(kind, UInt64(ordinal), Array("\(key.value) \(property) ".utf8) + name)
+  }
+
+  /// Reads the object in a view; `stale` if it is gone.
+  func read<T>(
+    _ view: VersionView,
+    _ body: (TableDirectory, ObjectCursor, RenderContext) throws(FileTreeError) -> T
+  ) throws(FileTreeError) -> T {
+    let directory = try view.existing(ordinal)
+    return try view.contexts.lend { context throws(FileTreeError) in
+      let cursor = ObjectCursor(directory.table)
+      let exists: Bool
+      do throws(FormatError) { exists = try cursor.seek(key) } catch { throw .damaged(directory.shownName, error) }
+      guard exists else { throw .stale }
+      return try body(directory, cursor, context)
+    }
+  }
+
+  /// The property in a view: its index and its value.
+  func value(_ directory: TableDirectory, _ cursor: ObjectCursor) throws(FileTreeError) -> (Int, ValueView) {
+    guard let index = directory.table.columns.firstIndex(where: { $0.key == property }) else { throw .stale }
+    do throws(FormatError) { return (index, try cursor.value(index)) } catch {
+      throw .damaged(directory.shownName, error)
+    }
+  }
+}
+
+/// How a property is shown.
+enum FieldForm: Sendable {
+  /// A file with the bytes of a string or of binary data.
+  case raw
+  /// A file with JSON.
+  case json
+  /// A symbolic link to the file of an object.
+  case link
+  /// A directory of such links.
+  case links
+
+  init(_ column: Column, _ view: VersionView) {
+    let isLink = column.type == .link && column.targetTable.flatMap { view.directory(of: $0) }?.table.kind == .topLevel
+    switch (column.collection, column.type) {
+    case (nil, .string), (nil, .data): self = .raw
+    case (nil, .link) where isLink: self = .link
+    case (.list, .link) where isLink, (.set, .link) where isLink: self = .links
+    default: self = .json
+    }
+  }
+
+  var kind: NodeKind {
+    switch self {
+    case .raw, .json: .file
+    case .link: .symbolicLink
+    case .links: .directory
+    }
+  }
+
+  /// The node of a property that is shown so.
+  func node(_ inode: InodeNumber, _ place: FieldPlace) -> any Node {
+    switch self {
+    case .raw: FieldNode(inode: inode, place: place, isRaw: true)
+    case .json: FieldNode(inode: inode, place: place, isRaw: false)
+    case .link: FieldLinkNode(inode: inode, place: place, index: nil)
+    case .links: FieldLinksNode(inode: inode, place: place)
+    }
+  }
+
+  var nodeType: any Node.Type {
+    switch self {
+    case .raw, .json: FieldNode.self
+    case .link: FieldLinkNode.self
+    case .links: FieldLinksNode.self
+    }
+  }
+}
+
+/// The directory of an object.
+struct ObjectFieldsNode: DirectoryNode {
+  let inode: InodeNumber
+  let object: FieldPlace
+
+  private static let backlinks = Array(".backlinks".utf8)
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.read { view throws(FileTreeError) in
+      try object.read(view) { directory, _, _ in view.attributes(of: inode, ofObject: object, directory, tree) }
+    }
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    try tree.readable { view throws(FileTreeError) in
+      let directory = try view.existing(object.ordinal)
+      let name = try tree.name(of: object.key, in: directory).dropLast(NameEscaping.suffix.utf8.count)
+      return directory.shownName + "/.fields/" + String(decoding: name, as: UTF8.self)
+    }
+  }
+
+  /// The property with this name.
+  private func property(_ name: [UInt8], _ directory: TableDirectory) -> Column? {
+    guard let text = NameEscaping.className(ofDirectory: name.span.bytes) else { return nil }
+    return directory.table.columns.first { $0.name == text }
+  }
+
+  private func field(_ column: Column) -> FieldPlace { FieldPlace(object.ordinal, object.key, column.key) }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    if name == Self.backlinks {
+      return try tree.enter(object.identity(of: BacklinksNode.self)) { BacklinksNode(inode: $0, object: object) }
+    }
+    let (form, place) = try tree.read { view throws(FileTreeError) in
+      try object.read(view) { directory, cursor, _ throws(FileTreeError) -> (FieldForm, FieldPlace) in
+        guard let column = property(name, directory) else { throw .notFound }
+        let place = field(column)
+        guard try !place.value(directory, cursor).1.isNoValue else { throw .notFound }
+        return (FieldForm(column, view), place)
+      }
+    }
+    return try tree.enter(place.identity(of: form.nodeType)) { form.node($0, place) }
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    try tree.read { view throws(FileTreeError) in
+      try object.read(view) { directory, cursor, _ throws(FileTreeError) in
+        var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
+        for (index, column) in directory.table.columns.enumerated() {
+          let place = field(column)
+          if try place.value(directory, cursor).1.isNoValue { continue }
+          let form = FieldForm(column, view)
+          let number = tree.nodes.number(of: place.identity(of: form.nodeType))
+          listing.add(NameEscaping.directory(of: column.name).utf8, number, form.kind, index: index, to: &sink)
+        }
+        listing.addFiles(tree.overlay, to: &sink)
+        if tree.options.showControl {
+          let number = tree.nodes.number(of: object.identity(of: BacklinksNode.self))
+          listing.addLast(Self.backlinks, number, .directory, index: 0, to: &sink)
+        }
+      }
+    }
+  }
+
+  // MARK: changes
+
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+    try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(object.ordinal)
+      try directory.checkIsWritable()
+      guard let column = property(name, directory) else { return nil }
+      switch FieldForm(column, view) {
+      case .raw: return FieldTarget(place: field(column), isRaw: true)
+      case .json: return FieldTarget(place: field(column), isRaw: false)
+      case .link, .links:
+        throw .refused(.forbidden, "\(column.name) is a link; it is set in the file of the object")
+      }
+    }
+  }
+
+  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    guard let saver = tree.saver else { throw .readOnly }
+    let (table, column, isNull) = try tree.read { view throws(FileTreeError) in
+      try object.read(view) { directory, cursor, _ throws(FileTreeError) -> (TableKey, Column, Bool) in
+        try directory.checkIsWritable()
+        guard let column = property(name, directory) else { throw .notFound }
+        return (directory.table.key, column, try field(column).value(directory, cursor).1.isNoValue)
+      }
+    }
+    if isNull { throw .notFound }
+    if column.collection != nil {
+      throw .refused(.forbidden, "\(column.name) is a collection, which is never null; write [] or {} to empty it")
+    }
+    if !column.isNullable { throw .refused(.forbidden, "\(column.name) is required, so it cannot be null") }
+    try saver.save { transaction throws(FileTreeError) in
+      do throws(TransactionError) { try transaction.set(table, object.key, column.key, .null) } catch {
+        throw FileTreeError(error)
+      }
+      return Effect(touched: [ObjectReference(table: table, key: object.key)])
+    }
+  }
+
+  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
+    guard try tree.hasEntry(name, self) else { throw .notFound }
+    throw .refused(.forbidden, "a property keeps its name; copy its text and remove it")
+  }
+}
+
+extension ValueView {
+  /// Whether a property with this value has no entry: null, or a link to an object that does not exist.
+  var isNoValue: Bool {
+    switch self {
+    case .null: true
+    case .link(_, let key): key.value < 0
+    default: false
+    }
+  }
+}
+
+extension VersionView {
+  /// The attributes of a directory that belongs to an object.
+  func attributes(
+    of inode: InodeNumber,
+    ofObject place: FieldPlace,
+    _ directory: TableDirectory,
+    _ tree: TreeContext
+  ) -> FileAttributes {
+    let object = attributes(of: tree.number(directory, place.key), in: directory, size: 0)
+    let time = Timestamp(seconds: object.modifiedSeconds, nanoseconds: object.modifiedNanoseconds)
+    return rules.directory(inode, subdirectories: 0, time).uncached
+  }
+}

@@ -1,0 +1,169 @@
+// `.where/QUERY`: the objects that a query finds, under their own names and numbers. The query is asked when the
+// directory is opened; a name is looked up by asking it of that object alone.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+
+/// The directory `.where`, whose entries are all queries that there can be.
+struct WhereNode: DirectoryNode {
+  let inode: InodeNumber
+  let selection: ObjectSelection
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.directoryAttributes(inode, selection)
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let found = selection.adding(.query(name))
+    try tree.check(found)
+    return try tree.enter(found.identity(of: SelectionNode.self)) { SelectionNode(inode: $0, selection: found) }
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    _ = ShortListing(of: inode, in: inode, from: position, into: &sink)
+  }
+}
+
+/// The directory of the objects of a selection.
+struct SelectionNode: DirectoryNode {
+  let inode: InodeNumber
+  let selection: ObjectSelection
+
+  private static let isNoHome = FileTreeError.refused(
+    .forbidden,
+    "this directory shows what a query finds; objects are made, renamed and removed in the directory of their class"
+  )
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.directoryAttributes(inode, selection)
+  }
+
+  func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
+    try tree.read { view throws(FileTreeError) in
+      [try view.existing(selection.ordinal).classAttribute, view.versionAttribute]
+    }
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    if let entry = try DotNames.lookUp(name, selection, tree) { return entry }
+    return try tree.lookUpObject(selection.ordinal) { view, directory throws(FileTreeError) in
+      guard let key = try tree.object(named: name, in: directory),
+        try selection.contains(key, directory, view, tree)
+      else { return nil }
+      return key
+    }.uncached
+  }
+
+  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
+    do throws(FileTreeError) { return DirectoryStream(self, found: .objects(try selection.keys(tree))) } catch {
+      tree.note(error, selection)
+      throw error
+    }
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    try tree.listObjects(stream, selection.ordinal, inode, from: position, into: &sink, dotNames: selection) {
+      _,
+      key throws(FileTreeError) in
+      (try tree.number(selection.ordinal, key), .file)
+    }
+  }
+
+  // MARK: changes
+
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+    throw Self.isNoHome
+  }
+
+  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    guard try tree.hasEntry(name, self) else { throw .notFound }
+    throw Self.isNoHome
+  }
+}
+
+extension TreeContext {
+  /// The number of an object of the newest version, without counting a reference.
+  fileprivate func number(_ ordinal: TableOrdinal, _ key: ObjKey) throws(FileTreeError) -> InodeNumber {
+    InodeNumber(object: ordinal, key) ?? objectInodes.number(of: ordinal, key)
+  }
+
+  /// Lists the objects that were found when a directory was opened. `entry` may change the name of each, and says its
+  /// number and kind.
+  func listObjects<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    _ ordinal: TableOrdinal,
+    _ inode: InodeNumber,
+    from position: UInt64,
+    into sink: inout Sink,
+    dotNames selection: ObjectSelection? = nil,
+    _ entry: (OutputBuffer, ObjKey) throws(FileTreeError) -> (InodeNumber, NodeKind)
+  ) throws(FileTreeError) {
+    guard case .objects(let keys) = stream.found else { return }
+    do throws(FileTreeError) {
+      try read { view throws(FileTreeError) in
+        let directory = try view.existing(ordinal)
+        var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
+        try view.contexts.lend { context throws(FileTreeError) in
+          let cursor = ObjectCursor(directory.table)
+          var index = max(0, Int(clamping: position) - Int(DirectoryStream.Position.afterDotDot))
+          while index < keys.count, !listing.isFull {
+            let exists: Bool
+            do throws(FormatError) {
+              exists = try cursor.seek(keys[index])
+              if exists { try directory.name(of: cursor, into: context.name) }
+            } catch { throw .damaged(directory.shownName, error) }
+            // An object that was deleted since has no name any more.
+            if exists {
+              let (number, kind) = try entry(context.name, keys[index])
+              listing.add(context.name.bytes, number, kind, index: index, to: &sink)
+            }
+            index += 1
+          }
+        }
+        if let selection { DotNames.list(selection, self, into: &listing, &sink) }
+      }
+    } catch {
+      sink.reset()
+      throw error
+    }
+  }
+
+  /// The attributes of a directory that is made from the objects of a selection.
+  func directoryAttributes(_ inode: InodeNumber, _ selection: ObjectSelection) throws(FileTreeError) -> FileAttributes {
+    try read { view throws(FileTreeError) in
+      view.rules.directory(inode, subdirectories: 0, try view.existing(selection.ordinal).stamp.touched).uncached
+    }
+  }
+
+  /// Throws what is wrong with the newest condition of a selection, and notes it.
+  func check(_ selection: ObjectSelection) throws(FileTreeError) {
+    do throws(FileTreeError) {
+      try read { view throws(FileTreeError) in
+        let directory = try view.existing(selection.ordinal)
+        _ = try selection.query(directory.table, view.snapshot, directory.shownName)
+      }
+    } catch {
+      note(error, selection)
+      throw error
+    }
+  }
+
+  /// Notes why a selection cannot be shown, where other refusals are: with its class.
+  func note(_ error: FileTreeError, _ selection: ObjectSelection) {
+    guard case .refused = error else { return }
+    refusals.note(shownName(of: selection.ordinal), "query", error.description)
+  }
+}

@@ -1,0 +1,239 @@
+// Which objects of a class a directory shows: those that meet the conditions of its path, `.where/QUERY` and
+// `.by/PROPERTY/VALUE`, one after another. A selection holds nothing but names; what they mean is looked up in each
+// version anew.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+import RealmQuery
+
+/// Objects of a table, by the conditions that they meet.
+struct ObjectSelection: Hashable, Sendable {
+  /// A condition, by the names that it has in the tree.
+  enum Condition: Hashable, Sendable {
+    /// `.where/QUERY`
+    case query([UInt8])
+    /// `.by/PROPERTY/VALUE`
+    case value(property: [UInt8], [UInt8])
+  }
+
+  let ordinal: TableOrdinal
+  private(set) var conditions: [Condition] = []
+
+  init(_ ordinal: TableOrdinal) { self.ordinal = ordinal }
+
+  /// The objects that meet another condition, too.
+  func adding(_ condition: Condition) -> ObjectSelection {
+    var selection = self
+    selection.conditions.append(condition)
+    return selection
+  }
+
+  /// The path behind the directory of the class; no two selections have the same.
+  var path: [UInt8] {
+    var path: [UInt8] = []
+    for condition in conditions {
+      switch condition {
+      case .query(let name): path += Array("/.where/".utf8) + name
+      case .value(let property, let name): path += Array("/.by/".utf8) + property + [UInt8(ascii: "/")] + name
+      }
+    }
+    return path
+  }
+
+  /// Identifies a node of type `kind` for this selection and, if need be, `name` in it.
+  func identity(of kind: any Node.Type, _ name: [UInt8] = []) -> NodeIdentity {
+    NodeIdentity(kind, UInt64(ordinal), path + [0] + name)
+  }
+
+  // MARK: looking up
+
+  /// The query that the conditions are, in one version.
+  func query(_ table: Table, _ snapshot: Snapshot, _ className: String) throws(FileTreeError) -> Query {
+    var parts: [QueryCondition] = []
+    for condition in conditions {
+      switch condition {
+      case .query(let name): parts.append(.query(String(decoding: Self.text(of: name), as: UTF8.self)))
+      case .value(let property, let name): parts.append(try Self.condition(property, name, table, snapshot))
+      }
+    }
+    do throws(QueryError) { return try Query(parts, of: table, in: snapshot) } catch {
+      var place = className + "/.where"
+      if case .query(let name)? = conditions.indices.contains(error.condition) ? conditions[error.condition] : nil {
+        place += "/" + String(decoding: name, as: UTF8.self)
+      }
+      throw .refused(.invalid, "\(place): \(error)")
+    }
+  }
+
+  /// The text of a query's name: `%2F` stands for `/`, `%25` for `%`, and likewise for any byte.
+  static func text(of name: [UInt8]) -> [UInt8] {
+    var text: [UInt8] = [], index = 0
+    while index < name.count {
+      if name[index] == UInt8(ascii: "%"), index + 2 < name.count,
+        let byte = UInt8(String(decoding: name[index + 1...index + 2], as: UTF8.self), radix: 16),
+        name[index + 1] != UInt8(ascii: "+"), name[index + 1] != UInt8(ascii: "-")
+      {
+        text.append(byte)
+        index += 3
+      } else {
+        text.append(name[index])
+        index += 1
+      }
+    }
+    return text
+  }
+
+  /// The property with this name in `.by`, if its values have names; `notFound` if there is none.
+  static func property(_ name: [UInt8], _ table: Table, _ snapshot: Snapshot) throws(FileTreeError) -> Column {
+    guard let text = NameEscaping.className(ofDirectory: name.span.bytes),
+      let property = table.columns.first(where: { $0.name == text }), ValueNaming.hasNames(property)
+    else { throw .notFound }
+    if property.type == .link {
+      guard let target = try target(property, snapshot), target.kind != .embedded else { throw .notFound }
+    }
+    return property
+  }
+
+  private static func target(_ property: Column, _ snapshot: Snapshot) throws(FileTreeError) -> Table? {
+    do throws(FormatError) {
+      return try property.targetTable.flatMap { (key) throws(FormatError) in try snapshot.table(key) }
+    } catch { throw .damaged(property.name, error) }
+  }
+
+  private static func condition(
+    _ property: [UInt8],
+    _ name: [UInt8],
+    _ table: Table,
+    _ snapshot: Snapshot
+  ) throws(FileTreeError) -> QueryCondition {
+    let column = try Self.property(property, table, snapshot)
+    switch ValueNaming.parse(name, type: column.type) {
+    case nil: throw .notFound
+    case .value(let value): return .equal(property: column.name, value)
+    case .shortened:
+      guard let value = try PropertyValues(column, table, snapshot).value(named: name) else { throw .notFound }
+      return .equal(property: column.name, value)
+    case .object(let name):
+      guard let target = try target(column, snapshot) else { throw .notFound }
+      let key: ObjKey?
+      do throws(FormatError) { key = try target.objectKey(ofFile: name + Array(NameEscaping.suffix.utf8)) } catch {
+        throw .damaged(column.name, error)
+      }
+      guard let key else { throw .notFound }
+      return .link(property: column.name, key)
+    }
+  }
+
+  // MARK: finding
+
+  /// The keys of the objects, in the order of the query or of their keys.
+  func keys(_ tree: TreeContext) throws(FileTreeError) -> [ObjKey] {
+    try tree.holding(ordinal) { snapshot, table, name throws(FileTreeError) in
+      if conditions.isEmpty { return try table.allKeys(name) }
+      let query = try self.query(table, snapshot, name)
+      let deadline = ContinuousClock.now.advanced(by: tree.options.queryTimeout)
+      do throws(QueryFailure) { return try query.keys(until: deadline) } catch {
+        throw FileTreeError(error, place: name, tree.options)
+      }
+    }
+  }
+
+  /// Whether an object of the newest version is among them.
+  func contains(
+    _ key: ObjKey,
+    _ directory: TableDirectory,
+    _ view: VersionView,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> Bool {
+    if conditions.isEmpty { return true }
+    let query = try query(directory.table, view.snapshot, directory.shownName)
+    do throws(QueryFailure) {
+      if query.isDecidedByObject {
+        let cursor = ObjectCursor(directory.table)
+        do throws(FormatError) { guard try cursor.seek(key) else { return false } } catch { throw .damaged(error) }
+        return try query.matches(cursor)
+      }
+      // What DISTINCT and LIMIT leave depends on the other objects.
+      return try view.selections.contains(key, of: self) { () throws(QueryFailure) in
+        try query.keys(until: ContinuousClock.now.advanced(by: tree.options.queryTimeout))
+      }
+    } catch { throw FileTreeError(error, place: directory.shownName, tree.options) }
+  }
+
+  /// The number of objects in the newest version.
+  func count(_ directory: TableDirectory, _ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> Int {
+    if conditions.isEmpty { return directory.table.objectCount }
+    return try keys(tree).count
+  }
+}
+
+extension FileTreeError {
+  init(_ failure: QueryFailure, place: String, _ options: TreeOptions) {
+    switch failure {
+    case .damaged(let error): self = .damaged(place, error)
+    case .refused(let error): self = .refused(.invalid, "\(place): \(error)")
+    case .timedOut:
+      self = .refused(.timedOut, "\(place): the query took more than \(options.queryTimeout); see -o query_timeout")
+    }
+  }
+}
+
+extension Table {
+  /// The keys of all objects.
+  fileprivate func allKeys(_ place: String) throws(FileTreeError) -> [ObjKey] {
+    var keys: [ObjKey] = []
+    let cursor = ObjectCursor(self)
+    do throws(FormatError) { while try cursor.next() { keys.append(cursor.key) } } catch {
+      throw .damaged(place, error)
+    }
+    return keys
+  }
+
+  /// The object whose file in the directory of the class has this name. A long name takes a scan.
+  func objectKey(ofFile name: [UInt8]) throws(FormatError) -> ObjKey? {
+    switch NameEscaping.parse(file: name.span.bytes, primaryKey: primaryKeyIndex.map { columns[$0].type }) {
+    case nil: return nil
+    case .objectKey(let key): return try contains(key) ? key : nil
+    case .key(let primaryKey): return try objectKey(primaryKey: primaryKey)
+    case .hashed:
+      let cursor = ObjectCursor(self), out = OutputBuffer()
+      while try cursor.next() {
+        out.reset()
+        try NameEscaping.append(fileOf: cursor, column: primaryKeyIndex, to: out)
+        if out.unsafeBytes.elementsEqual(name) { return cursor.key }
+      }
+      return nil
+    }
+  }
+}
+
+extension TreeContext {
+  /// Runs `body` on the newest version and keeps that readable meanwhile, however long it takes; again where it cannot
+  /// be kept and was overtaken.
+  func holding<T>(
+    _ ordinal: TableOrdinal,
+    _ body: (Snapshot, Table, String) throws(FileTreeError) -> T
+  ) throws(FileTreeError) -> T {
+    for _ in 0..<10 {
+      let (hold, table, name) = try held(ordinal)
+      let outcome = Result { () throws(FileTreeError) in try body(hold.snapshot, table, name) }
+      if realm.isCurrent(hold.snapshot) { return try outcome.get() }
+    }
+    throw .busy
+  }
+
+  /// Holds the newest version; with the table of `ordinal` in it and its name.
+  func held(_ ordinal: TableOrdinal) throws(FileTreeError) -> (VersionHold, Table, String) {
+    let (key, name) = try read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      return (directory.table.key, directory.shownName)
+    }
+    let hold: VersionHold
+    do throws(OpenError) { hold = try realm.hold() } catch { throw .unavailable(error) }
+    let table: Table?
+    do throws(FormatError) { table = try hold.snapshot.table(key) } catch { throw .damaged(name, error) }
+    guard let table else { throw .stale }
+    return (hold, table, name)
+  }
+}

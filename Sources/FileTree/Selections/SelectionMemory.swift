@@ -1,0 +1,30 @@
+// What DISTINCT and LIMIT left of the objects of one version, so that looking up each name of a listing does not find
+// all of them again.
+
+import RealmPages
+import Synchronization
+
+/// The results of a few selections of one version.
+final class SelectionMemory: Sendable {
+  private static let mostResults = 4
+  private static let mostKeys = 1_000_000
+
+  private let results = Mutex<[(selection: ObjectSelection, keys: Set<ObjKey>)]>([])
+
+  /// Whether a key is among those that `find` finds for a selection.
+  func contains<E: Error>(
+    _ key: ObjKey,
+    of selection: ObjectSelection,
+    _ find: () throws(E) -> [ObjKey]
+  ) throws(E) -> Bool {
+    if let known = results.withLock({ $0.first { $0.selection == selection }?.keys.contains(key) }) { return known }
+    let keys = try find()
+    if keys.count <= Self.mostKeys {
+      results.withLock { results in
+        if results.count == Self.mostResults { results.removeFirst() }
+        results.append((selection, Set(keys)))
+      }
+    }
+    return keys.contains(key)
+  }
+}

@@ -1,0 +1,33 @@
+// One of several conditions that objects meet: a query as it is written, or a value that a property has, whose name can
+// be any.
+
+public import RealmPages
+
+/// A condition.
+public enum QueryCondition: Sendable {
+  /// Realm Query Language.
+  case query(String)
+  /// A property of one value is `value`, or null.
+  case equal(property: String, Value)
+  /// A property that is a single link leads to the object with this key.
+  case link(property: String, ObjKey)
+
+  func syntax() throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
+    switch self {
+    case .query(let text): return try QueryParser.parse(text)
+    case .equal(let property, let value): return (Self.compare(property, .value(value, text: nil)), [])
+    case .link(let property, let key): return (Self.compare(property, .key(key)), [])
+    }
+  }
+
+  private static func compare(_ property: String, _ kind: ConstantSyntax.Kind) -> PredicateSyntax {
+    let path = PathSyntax(quantifier: nil, elements: [(.name(property), 1)], column: 1)
+    return .compare(
+      .path(path),
+      .equal,
+      .constant(ConstantSyntax(kind: kind, column: 1)),
+      ignoresCase: false,
+      column: 1
+    )
+  }
+}

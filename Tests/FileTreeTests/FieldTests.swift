@@ -1,0 +1,169 @@
+// `.fields`: objects as directories of their properties.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+import TestSupport
+import Testing
+
+@testable import FileTree
+
+@Suite("objects as directories")
+struct FieldTests {
+  private func names(_ tree: FileTree, _ path: String) throws -> [String] {
+    try tree.list(path).map(\.name).filter { $0 != "." && $0 != ".." }
+  }
+
+  private func destination(_ tree: FileTree, _ path: String) throws -> String {
+    String(decoding: try tree.destination(tree.find(path).inode), as: UTF8.self)
+  }
+
+  /// The path that a link at `path` leads to.
+  private func followed(_ tree: FileTree, _ path: String) throws -> String {
+    var parts = path.split(separator: "/").dropLast().map(String.init)
+    for part in try destination(tree, path).split(separator: "/") {
+      if part == ".." { parts.removeLast() } else { parts.append(String(part)) }
+    }
+    return parts.joined(separator: "/")
+  }
+
+  @Test(
+    "every property shows its value, links lead to their objects, and back",
+    arguments: [
+      "people", "all-types", "embedded", "nested", "primary-keys", "empty-classes", "name-limits",
+    ]
+  )
+  func shows(file: String) throws {
+    let tree = try FileTree.of(file), snapshot = try Fixture.named(file).snapshot()
+    let renderer = ObjectRenderer(snapshot), out = OutputBuffer()
+    var fields = 0
+    for key in try snapshot.tableKeys() {
+      guard let table = try snapshot.table(key), let className = table.className, table.kind == .topLevel else {
+        continue
+      }
+      let home = NameEscaping.directory(of: className), cursor = ObjectCursor(table)
+      var objects = 0
+      while try cursor.next(), objects < 40 {
+        objects += 1
+        out.reset()
+        try NameEscaping.append(fileOf: cursor, column: table.primaryKeyIndex, to: out)
+        let object = String(out.string.dropLast(5)), directory = home + "/.fields/" + object
+        var expected: [String] = []
+        for (index, column) in table.columns.enumerated() {
+          let value = try cursor.value(index), name = NameEscaping.directory(of: column.name)
+          if case .null = value { continue }
+          expected.append(name)
+          fields += 1
+          let path = directory + "/" + name
+          let attributes = try tree.find(path)
+          switch (value, attributes.kind) {
+          case (.string(let bytes), .file) where column.type == .string,
+            (.data(let bytes), .file) where column.type == .data:
+            #expect(try tree.text(path) == String(decoding: Array(bytes.unsafeBytes), as: UTF8.self))
+            #expect(attributes.size == bytes.count)
+          case (_, .file):
+            out.reset()
+            try renderer.render(property: index, of: cursor, into: out)
+            #expect(try tree.text(path) == out.string + "\n")
+            #expect(attributes.size == out.count + 1)
+          case (.link, .symbolicLink):
+            let target = try followed(tree, path)
+            #expect(try tree.find(target).kind == .file)
+            #expect(attributes.size == (try destination(tree, path)).utf8.count)
+            let stem = target.replacing("/", with: "/.fields/").dropLast(5)
+            let source =
+              NameEscaping.directory(of: className).replacing(".", with: "%2E") + "."
+              + name.replacing(".", with: "%2E")
+            let back = "\(stem)/.backlinks/\(source)/\(object).json"
+            #expect(try followed(tree, back) == "\(home)/\(object).json")
+          case (.list(let list), .directory), (.set(let list), .directory):
+            let elements = try names(tree, path)
+            #expect(elements == (0..<list.count).map(String.init))
+            for element in elements.prefix(3) {
+              #expect(try tree.find(followed(tree, path + "/" + element)).kind == .file)
+            }
+            #expect(failure { try tree.find("\(path)/\(list.count)") }?.kind == "notFound")
+            #expect(failure { try tree.find("\(path)/00") }?.kind == "notFound")
+          default: Issue.record("\(path): \(attributes.kind)")
+          }
+        }
+        #expect(try names(tree, directory) == expected)
+      }
+    }
+    #expect(fields > 0 || file == "empty-classes")
+  }
+
+  @Test("writing a property changes it and no other")
+  func writes() throws {
+    let tree = try WritableTree("people")
+    let before = try tree.texts()["Person/4.json"]
+    #expect(tree.put("Person/.fields/4/name", "two\nlines") == nil)
+    #expect(tree.put("Person/.fields/4/age", "42\n") == nil)
+    #expect(tree.put("Person/.fields/4/email", "") == nil)
+    let text = try tree.tree.text("Person/4.json")
+    #expect(text.contains(#""name": "two\nlines""#) && text.contains(#""age": 42"#) && text.contains(#""email": """#))
+    #expect(text.contains(#""dog": "Fido""#))
+    #expect(try tree.tree.text("Person/.fields/4/email") == "")
+    #expect(failure { try tree.unlink("Person/.fields/4/email") } == nil)
+    #expect(failure { try tree.unlink("Person/.fields/4/email") }?.kind == "notFound")
+    #expect(failure { try tree.tree.find("Person/.fields/4/email") }?.kind == "notFound")
+    #expect(tree.put("Person/.fields/4/email", "again") == nil, "a property that is null is made")
+    #expect(try tree.tree.text("Person/4.json").contains(#""email": "again""#))
+    // As sed -i and editors do.
+    #expect(tree.put("Person/.fields/4/sedAbC123", "by renaming") == nil)
+    #expect(failure { try tree.rename("Person/.fields/4/sedAbC123", to: "Person/.fields/4/email") } == nil)
+    #expect(try tree.tree.text("Person/.fields/4/email") == "by renaming")
+    #expect(failure { try tree.unlink("Person/.fields/4/dog") } == nil, "a link becomes null")
+    #expect(try tree.tree.text("Person/4.json").contains(#""dog": null"#))
+    for (path, text) in [("name", "Person 1"), ("age", "21"), ("email", "p1@example.com")] {
+      #expect(tree.put("Person/.fields/4/\(path)", text) == nil)
+    }
+    #expect(tree.put("Person/4.json", #"{"dog": "Fido"}"#) == nil)
+    #expect(try tree.texts()["Person/4.json"] == before)
+    #expect(try tree.problems().isEmpty)
+  }
+
+  @Test("what a property cannot be is refused with its place, and nothing changes")
+  func refusals() throws {
+    let tree = try WritableTree("people")
+    let before = try tree.texts()
+    for (path, text, problem) in [
+      ("age", "\"x\"", "line 1, column 1, age"), ("age", "{\n\"a\": 1}", "age"), ("age", "1 2", "line 1"),
+      ("_id", "5", "primary key"), ("joined", "\"no day\"", "joined"), ("dog", "Rex", "link"),
+      ("friends", "[]", "link"),
+    ] {
+      #expect(tree.put("Person/.fields/4/\(path)", text) != nil, "\(path)")
+      if path != "dog" && path != "friends" {
+        #expect(try tree.errors().last?.contains(problem) == true, "\(path)")
+        #expect(try tree.errors().last?.contains("Person/.fields/4/\(path)") == true)
+      }
+    }
+    for path in ["name", "_id", "friends"] {
+      #expect(failure { try tree.unlink("Person/.fields/4/\(path)") }?.kind == "refused forbidden")
+    }
+    #expect(try tree.texts() == before)
+    #expect(try tree.tree.text(".realm/rejected/Person/4.age") == "1 2")
+  }
+
+  @Test("a program that only empties a string empties it, a shell that writes afterwards commits once")
+  func emptied() throws {
+    let tree = try WritableTree("people")
+    let version = try tree.version
+    // A shell: opened, closed once, written, closed again.
+    let file = try tree.open("Person/.fields/4/name")
+    #expect(failure { try tree.tree.flush(file) } == nil)
+    try tree.tree.write(file, Array("shell".utf8), at: 0)
+    #expect(failure { try tree.tree.flush(file) } == nil)
+    tree.tree.release(file)
+    #expect(try tree.version == version + 1)
+    // A program that reads at once what it emptied.
+    let other = try tree.open("Person/.fields/4/name")
+    #expect(failure { try tree.tree.flush(other) } == nil)
+    #expect(try tree.tree.text("Person/.fields/4/name") == "")
+    tree.tree.release(other)
+    #expect(try tree.version == version + 2)
+    let last = try tree.open("Person/.fields/4/name")
+    tree.tree.release(last)
+    #expect(try tree.tree.text("Person/.fields/4/name") == "")
+  }
+}

@@ -1,0 +1,242 @@
+// `.where`, `.by`, `.count` and `.all.jsonl`: which objects they show, under which names and numbers.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+import TestSupport
+import Testing
+
+@testable import FileTree
+
+@Suite("queries as directories")
+struct SelectionTests {
+  /// The name of a query in `.where`.
+  private func name(_ query: String) -> String {
+    query.replacing("%", with: "%25").replacing("/", with: "%2F")
+  }
+
+  private func child(_ tree: FileTree, _ path: [String]) throws -> FileAttributes {
+    var attributes = try tree.attributes(.root)
+    for name in path { attributes = try tree.lookup(attributes.inode, Array(name.utf8)) }
+    return attributes
+  }
+
+  private func names(_ tree: FileTree, _ path: [String]) throws -> [String] {
+    try tree.list(tree.openDirectory(child(tree, path).inode)).map(\.name).filter { $0 != "." && $0 != ".." }
+  }
+
+  private func text(_ tree: FileTree, _ path: [String]) throws -> String {
+    let file = try tree.open(child(tree, path).inode)
+    defer { tree.release(file) }
+    guard let stream = file.stream else { return file.wholeText }
+    var bytes: [UInt8] = []
+    while true {
+      let part = try stream.read(from: bytes.count, count: 1000)
+      if part.isEmpty { return String(decoding: bytes, as: UTF8.self) }
+      bytes += part
+    }
+  }
+
+  @Test(
+    "a query shows what the engine finds, in its order, by the objects' own numbers",
+    arguments: Fixture.own.map(\.name)
+  )
+  func sameObjectsInDirectories(file: String) throws {
+    let queries = ExpectedQuery.all.filter { $0.file == file && name($0.query).utf8.count <= 255 }
+    if queries.isEmpty { return }
+    let tree = try FileTree.of(file)
+    var byKey: [String: [Int64: String]] = [:]
+    for (index, expected) in queries.enumerated() {
+      let className = NameEscaping.directory(of: expected.className)
+      // Embedded classes have no directory.
+      guard let home = try? child(tree, [className]) else { continue }
+      if byKey[className] == nil {
+        byKey[className] = Dictionary(
+          uniqueKeysWithValues: try tree.list(tree.openDirectory(home.inode)).dropFirst(2)
+            .map { (Int64($0.inode.packedObject?.key.value ?? -1), $0.name) }
+        )
+      }
+      let path = [className, ".where", name(expected.query)]
+      let found = try names(tree, path)
+      #expect(found == expected.keys.map { byKey[className]?[$0] ?? "?" }, "\(expected)")
+      if index % 10 != 0 { continue }
+      #expect(try text(tree, path + [".count"]) == "\(expected.keys.count)\n")
+      #expect(try text(tree, path + [".all.jsonl"]).split(separator: "\n").count == expected.keys.count)
+      let inside = Set(found.map { Array($0.utf8) })
+      for (key, object) in (byKey[className] ?? [:]).prefix(60) {
+        if inside.contains(Array(object.utf8)) {
+          #expect(try child(tree, path + [object]).inode == child(tree, [className, object]).inode)
+        } else {
+          #expect(failure { try child(tree, path + [object]) }?.kind == "notFound", "\(expected): \(key)")
+        }
+      }
+    }
+  }
+
+  @Test(
+    "the values of a property are those that its objects have, each with its objects",
+    arguments: [
+      "people", "all-types", "strings", "primary-keys", "nested", "embedded", "name-limits", "leaf-states",
+    ]
+  )
+  func values(file: String) throws {
+    let tree = try FileTree.of(file)
+    let snapshot = try Fixture.named(file).snapshot()
+    var checked = 0
+    for key in try snapshot.tableKeys() {
+      guard let table = try snapshot.table(key), let className = table.className, table.kind == .topLevel else {
+        continue
+      }
+      let directory = NameEscaping.directory(of: className)
+      let properties = try names(tree, [directory, ".by"])
+      let named = table.columns.filter { ValueNaming.hasNames($0) }
+      #expect(properties.count <= named.count)
+      for property in properties {
+        let values = try names(tree, [directory, ".by", property])
+        // Texts that look the same are not.
+        #expect(Set(values.map { Array($0.utf8) }).count == values.count)
+        if values.count > 200 { continue }
+        var total = 0
+        for value in values {
+          let objects = try names(tree, [directory, ".by", property, value])
+          // No NaN is equal to any other, in Realm too.
+          #expect(!objects.isEmpty || value.lowercased() == "nan", "\(className).\(property) \(value)")
+          total += objects.count
+          checked += 1
+        }
+        #expect(total <= table.objectCount)
+        if !values.contains(where: { $0.lowercased() == "nan" }) {
+          #expect(total == table.objectCount, "\(className).\(property)")
+        }
+      }
+    }
+    #expect(checked > 0)
+  }
+
+  @Test("conditions hold one after another")
+  func narrowed() throws {
+    let tree = try FileTree.of("people")
+    let both = try names(tree, ["Person", ".where", "age > 24", ".where", "age < 34"])
+    #expect(try both == names(tree, ["Person", ".where", "age > 24 AND age < 34"]))
+    #expect(!both.isEmpty)
+    #expect(try names(tree, ["Person", ".where", "age > 24 SORT(age DESC) LIMIT(3)", ".where", "age < 37"]).count < 3)
+    #expect(
+      try names(tree, ["Person", ".by", "dog", "Fido", ".where", "age > 24"])
+        == names(tree, ["Person", ".where", "dog.name == 'Fido' AND age > 24"])
+    )
+    #expect(try names(tree, ["Person", ".where", "age > 24", ".by", "dog"]).count > 1)
+    #expect(
+      try names(tree, ["Person", ".by", "email", "%null"]) == names(tree, ["Person", ".where", "email == null"])
+    )
+    #expect(try child(tree, ["Person", ".where", "age > 24 LIMIT(1)", both[0]]).kind == .file)
+    #expect(failure { try child(tree, ["Person", ".where", "age > 24 LIMIT(1)", both[1]]) }?.kind == "notFound")
+  }
+
+  @Test("mistakes are EINVAL with their column, and names that nothing has are not there")
+  func mistakes() throws {
+    let tree = try WritableTree("people")
+    for query in ["agee > 3", "age >", "nonsense", "age > 1" + String(repeating: "+1", count: 110)] {
+      #expect(failure { try child(tree.tree, ["Person", ".where", query]) }?.kind == "refused invalid")
+      #expect(try tree.errors().last?.contains("column") == true)
+    }
+    for path in [
+      [".by", "friends"], [".by", "none"], [".by", "age", "x"], [".by", "age", "+4"], [".by", "dog", "Nobody"],
+    ] {
+      #expect(failure { try child(tree.tree, ["Person"] + path) }?.kind == "notFound", "\(path)")
+    }
+    #expect(failure { try child(tree.tree, ["Person", ".nothing"]) }?.kind == "notFound")
+  }
+
+  @Test("nothing is made, removed or renamed in what a query finds")
+  func noHome() throws {
+    let tree = try WritableTree("people")
+    let before = try tree.texts()
+    for directory in ["Person/.where/age > 3", "Person/.by/age/21"] {
+      #expect(tree.put("\(directory)/new.json", "{}")?.hasSuffix("refused forbidden") == true)
+      #expect(failure { try tree.unlink("\(directory)/4.json") }?.kind == "refused forbidden")
+      #expect(failure { try tree.rename("\(directory)/4.json", to: "Person/x") }?.kind == "refused forbidden")
+      #expect(tree.put("\(directory)/4.json", #"{"age": 21}"#) == nil, "saving an object is saving the object")
+    }
+    #expect(try tree.texts() == before)
+  }
+
+  @Test("a commit shows at the next opening; within one, the list is one version's")
+  func commits() throws {
+    let tree = try WritableTree("people")
+    let path = ["Person", ".where", "age == 77"]
+    let directory = try child(tree.tree, path).inode
+    let before = try tree.tree.openDirectory(directory)
+    #expect(tree.put("Person/4.json", #"{"age": 77}"#) == nil)
+    #expect(try tree.tree.list(before).count == 2)
+    #expect(try tree.tree.list(tree.tree.openDirectory(directory)).map(\.name) == [".", "..", "4.json"])
+    #expect(try text(tree.tree, path + [".count"]) == "1\n")
+    let all = try tree.tree.open(child(tree.tree, ["Person", ".all.jsonl"]).inode)
+    defer { tree.tree.release(all) }
+    #expect(tree.put("Person/4.json", #"{"age": 78}"#) == nil)
+    let stream = try #require(all.stream)
+    let text = String(decoding: try stream.read(from: 0, count: 1 << 20), as: UTF8.self)
+    #expect(text.contains("\"age\":77") && !text.contains("\"age\":78"))
+  }
+
+  @Test("the text of all objects can be read in any order")
+  func anyOrder() throws {
+    let tree = try FileTree.of("items-10k")
+    var className = "", whole: [UInt8] = []
+    for name in try names(tree, []) {
+      let all = Array(try text(tree, [name, ".all.jsonl"]).utf8)
+      if all.count > whole.count { (className, whole) = (name, all) }
+    }
+    #expect(whole.count > 500_000)
+    let file = try tree.open(child(tree, [className, ".all.jsonl"]).inode)
+    defer { tree.release(file) }
+    let stream = try #require(file.stream)
+    var random = SplitMix64(seed: 7)
+    for _ in 0..<300 {
+      let offset = random.below(whole.count + 100), count = random.below(3000)
+      let expected = offset < whole.count ? Array(whole[offset..<min(whole.count, offset + count)]) : []
+      #expect(try stream.read(from: offset, count: count) == expected)
+    }
+  }
+
+  @Test("names of values are bijective", arguments: [1, 2, 3] as [UInt64])
+  func valueNames(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let out = OutputBuffer()
+    for _ in 0..<3000 {
+      let value: Value, type: ValueType
+      switch random.below(8) {
+      case 0: (value, type) = (.int(Int64(bitPattern: random.next() >> UInt64(random.below(64)))), .int)
+      case 1: (value, type) = (.bool(random.below(2) == 0), .bool)
+      case 2:
+        let bytes: [UInt8] = (0..<random.below(240)).map { _ in
+          [UInt8(ascii: "/"), UInt8(ascii: "%"), 0x0A, UInt8(ascii: "."), 0xFF, 0xC3, 0xA9, UInt8(ascii: "a")][
+            random.below(8)
+          ]
+        }
+        (value, type) = (.string(bytes), .string)
+      case 3:
+        let seconds = Int64(random.below(4_000_000_000)) - 1_000_000_000
+        (value, type) = (.date(Timestamp(seconds: seconds, nanoseconds: 0)), .date)
+      case 4: (value, type) = (.double(Double(bitPattern: random.next())), .double)
+      case 5: (value, type) = (.float(Float(bitPattern: UInt32(truncatingIfNeeded: random.next()))), .float)
+      case 6:
+        (value, type) = (
+          .decimal128(Decimal128(parsing: "\(random.below(100_000))E\(random.below(40) - 20)")), .decimal128
+        )
+      default: (value, type) = (.null, .string)
+      }
+      if case .double(let number) = value, number.isNaN { continue }
+      if case .float(let number) = value, number.isNaN { continue }
+      out.reset()
+      let held = HeldValue(value)
+      #expect(withExtendedLifetime(held) { ValueNaming.append(held.view, to: out) })
+      let name = out.bytes
+      #expect(name.count <= 255 && !name.contains(UInt8(ascii: "/")) && !name.contains(0) && name.first != 0x2E)
+      switch ValueNaming.parse(name, type: type) {
+      case .value(let parsed): #expect(parsed == value, "\(String(decoding: name, as: UTF8.self))")
+      case .shortened: #expect(name.count > 200)
+      default: Issue.record("\(value) has the name \(String(decoding: name, as: UTF8.self))")
+      }
+    }
+  }
+}

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# The names with a dot in the directory of a class, by the tools that people have: .where, .by, .fields, .all.jsonl,
+# .count.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture people)
+point=$(new_directory mnt)
+serve "$file" "$point" || exit
+cd "$point" || exit
+query() { "$realmfs" query "$file" Person "$1" --columns _id --format csv | tail -n +2 | tr -d '\r' | sed 's/$/.json/'; }
+
+# Queries.
+equal "ls of a query is the query, in its order" "$(query 'age > 30 SORT(age DESC)')" \
+  "$(ls -U 'Person/.where/age > 30 SORT(age DESC)')"
+equal "the files are the objects" "$(stat -c %i Person/74.json)" "$(stat -c %i 'Person/.where/age > 30/74.json')"
+equal "cat" "$(cat Person/74.json)" "$(cat 'Person/.where/age > 30/74.json')"
+check_status "an object that does not pass is not there" 2 'No such file' ls 'Person/.where/age > 30/4.json'
+check "find sees them" bash -c 'test "$(find "Person/.where/age > 30" -name "*.json" | wc -l)" = 6'
+check "grep -r" bash -c 'grep -rqs "p11@example.com" "Person/.where/age > 30"'
+check "jq over all of them" bash -c 'test "$(cat "Person/.where/age > 30"/*.json | jq -s length)" = 6'
+check "a slash is %2F" ls 'Person/.where/name CONTAINS "%2F"'
+check_status "a wrong query is EINVAL" 2 'Invalid argument' ls 'Person/.where/agee > 3'
+check "the errors say where it is wrong" grep -q 'column 1: Person has no property agee; did you mean age' .realm/errors
+check "so does the directory of the class" \
+  bash -c 'getfattr --only-values -n user.realmfs.error Person | grep -q "no property agee"'
+check "an object is edited through a query" bash -c 'echo "{\"age\": 31}" >"Person/.where/age > 30/74.json"'
+check_status "rm -rf destroys nothing" 1 'Operation not permitted' rm -rf 'Person/.where/age > 30'
+equal "all objects are there" 19 "$(cat Person/.count)"
+check_status "nothing is made there" 1 'Operation not permitted' touch 'Person/.where/age > 30/1.json'
+check_status "nor moved away" 1 'Operation not permitted|same file' mv 'Person/.where/age > 30/74.json' Person/x
+check_status "nor removed" 1 'Operation not permitted' rm 'Person/.where/age > 30/74.json'
+check "cp -r of a result" cp -r 'Person/.where/age > 30' "$scratch/result"
+equal "copies the objects" 6 "$(find "$scratch/result" -type f | wc -l)"
+check "tar of a result" bash -c 'tar -C Person/.where/"age > 30" -cf - . | tar -tf - | grep -q 74.json'
+check "rsync of a result" rsync -a 'Person/.where/age > 30/' "$scratch/rsynced/"
+equal "has the same files" "$(ls "$scratch/result")" "$(ls "$scratch/rsynced")"
+
+# Values.
+equal "the values of a property" "%null 21 22" "$(ls -U Person/.by/age | head -3 | tr '\n' ' ' | sed 's/ $//')"
+equal "the objects of a value" "$(query 'age == 21')" "$(ls -U Person/.by/age/21)"
+equal "links are named by their objects" "$(query 'dog.name == "Fido"')" "$(ls -U Person/.by/dog/Fido)"
+equal "one condition after another" "$(query 'dog.name == "Fido" AND age > 24')" \
+  "$(ls -U 'Person/.by/dog/Fido/.where/age > 24')"
+check_status "lists have no values" 2 'No such file' ls Person/.by/friends
+
+# All in one file.
+equal ".all.jsonl is what realmfs cat prints" "$("$realmfs" cat --format jsonl "$file" Person | sha256sum)" \
+  "$(sha256sum <Person/.all.jsonl)"
+equal "also of a query" 6 "$(wc -l <'Person/.where/age > 30/.all.jsonl')"
+whole=$(cat Person/.all.jsonl)
+equal "head" "$(head -2 <<<"$whole")" "$(head -2 Person/.all.jsonl)"
+equal "tail" "$(tail -2 <<<"$whole")" "$(tail -2 Person/.all.jsonl)"
+equal "wc" "$(wc -l <<<"$whole")" "$(wc -l <Person/.all.jsonl)"
+equal "dd by single bytes" "$whole" "$(dd if=Person/.all.jsonl bs=1 status=none)"
+equal "jq" 19 "$(jq -s length Person/.all.jsonl)"
+check "cp" cp Person/.all.jsonl "$scratch/all.jsonl"
+equal "copies it whole" "$whole" "$(cat "$scratch/all.jsonl")"
+check "Python seeks in it" python3 -c '
+import sys
+with open("Person/.all.jsonl", "rb") as file:
+    whole = file.read(); file.seek(100); part = file.read(50)
+sys.exit(part != whole[100:150])'
+check_status "it is read-only" 1 'Operation not permitted' bash -c 'echo "{}" >Person/.all.jsonl'
+
+# Fields.
+equal "a string, bare" "Person 1" "$(cat Person/.fields/4/name)"
+equal "its size" 8 "$(stat -c %s Person/.fields/4/name)"
+equal "JSON of the rest" 21 "$(cat Person/.fields/4/age)"
+equal "a link leads to its object" "$(cat Dog/Fido.json)" "$(cat Person/.fields/4/dog)"
+equal "so do the elements of a list" "$(cat Person/60.json)" "$(cat Person/.fields/18/friends/0)"
+equal "and links back" "4.json 95.json" "$(ls Person/.fields/18/.backlinks/Person.friends | tr '\n' ' ' | sed 's/ $//')"
+equal "those lead there" "$(cat Person/4.json)" "$(cat Person/.fields/18/.backlinks/Person.friends/4.json)"
+check "a string is written" bash -c 'printf "New name" >Person/.fields/4/name'
+equal "and no other property" "New name 21" "$(jq -r '"\(.name) \(.age)"' Person/4.json)"
+check "sed -i" sed -i 's/New/Newer/' Person/.fields/4/name
+check "vim" bash -c 'if command -v vim >/dev/null; then vim -es -u NONE -c "s/Newer/Newest/" -c "set nofixeol noeol binary" -c wq Person/.fields/4/name; fi'
+equal "changed it" "New" "$(jq -r '.name[:3]' Person/4.json)"
+check_status "a wrong type is refused in time" 1 'Invalid argument' bash -c 'echo "\"old\"" >Person/.fields/4/age'
+check "rm makes a property null" rm Person/.fields/4/email
+equal "it is gone, and null" "null no" "$(jq -c .email Person/4.json) $(test -e Person/.fields/4/email && echo yes || echo no)"
+check "making the file sets it" bash -c 'printf "a@example.com" >Person/.fields/4/email'
+equal "it is set" "a@example.com" "$(jq -r .email Person/4.json)"
+check_status "what is required stays" 1 'Operation not permitted' rm Person/.fields/4/name
+check_status "writing through a link is writing to its object" 1 'Invalid argument' \
+  bash -c 'echo Rex >Person/.fields/4/dog'
+
+# Nothing of it shows unasked.
+equal "the class lists its objects only" "$(cat Person/.count)" "$(ls -A Person | wc -l)"
+equal "grep -r sees each object once" 1 "$(grep -rl 'p11@example.com' Person | wc -l)"
+check "git does not see it" bash -c 'cd "$1" && git init -q . 2>/dev/null && cp -r "$2/Person" . && git add -A && test -z "$(git ls-files | grep "/\\.")"' - \
+  "$(new_directory git)" "$point"
+
+# Commits of other programs.
+check "another program changes an object" "$realmfs" set "$file" Person/4 age=99
+equal "the next listing has it" 4.json "$(ls 'Person/.where/age == 99')"
+equal "and the value is there" 99 "$(ls -U Person/.by/age | tail -1)"
+equal "and the field" 99 "$(cat Person/.fields/4/age)"
+cd /
+stop_server "$point" 2>/dev/null
+check_status "the file is sound" 0 sound "$realmfs" check "$file"
+
+# Binary data in its own bytes, and a read-only mount.
+file=$(copy_fixture all-types)
+serve "$file" "$point" || exit
+class=$(ls "$point" | head -1)
+"$realmfs" schema --class "$class" "$file" >/dev/null
+data=$(jq -r '.properties | to_entries[] | select(.value.type == "data" and .value.collection == null) | .key' "$point/.realm/schema/$class.json" | head -1)
+object=$(ls "$point/$class" | head -1)
+head -c 3000000 /dev/urandom >"$scratch/photo"
+check "a file is copied into a property ($class.$data)" cp "$scratch/photo" "$point/$class/.fields/${object%.json}/$data"
+check "and out of it" cmp "$scratch/photo" "$point/$class/.fields/${object%.json}/$data"
+equal "its size is exact" 3000000 "$(stat -c %s "$point/$class/.fields/${object%.json}/$data")"
+stop_server "$point"
+check_status "the file is sound" 0 sound "$realmfs" check "$file"
+serve "$file" "$point" --read-only || exit
+equal "a read-only mount has queries" "$(ls "$point/$class" | wc -l)" "$(ls "$point/$class/.where/TRUEPREDICATE" | wc -l)"
+check_status "but writes nothing" 1 'Read-only file system' bash -c 'echo 1 >"$1"' - "$point/$class/.fields/${object%.json}/$data"
+stop_server "$point"
+serve "$file" "$point" -o show_control || exit
+equal "-o show_control lists the names" ".all.jsonl .by .count .fields .where" \
+  "$(ls -A "$point/$class" | grep '^\.' | tr '\n' ' ' | sed 's/ $//')"
+stop_server "$point"
+
+# A query that takes too long.
+file=$(copy_fixture items-10k)
+serve "$file" "$point" -o query_timeout=0 || exit
+class=$(for c in $(ls "$point"); do echo "$(cat "$point/$c/.count") $c"; done | sort -rn | head -1 | cut -d' ' -f2)
+check_status "-o query_timeout" 2 'timed out' ls "$point/$class/.where/TRUEPREDICATE"
+stop_server "$point"
