@@ -45,7 +45,9 @@ struct Staging: ~Copyable {
     directory = made
     path = made + "/" + name
     cleanup = Interruption.cleaning {
-      Self.remove(made)
+      // Under another name first, where the work, which goes on meanwhile, cannot add to it.
+      let ended = made + "-"
+      Self.remove(rename(made, ended) == 0 ? ended : made)
       Log.error("interrupted: nothing was left behind")
     }
     Interruption.watch()
@@ -95,8 +97,8 @@ struct Staging: ~Copyable {
     CommandFailure(.failure, "\(target): cannot be made: \(System.message(code))")
   }
 
-  /// Removes what is at a path with everything in it, as far as that is possible. Work that was interrupted may still
-  /// add to it: then once more.
+  /// Removes what is at a path with everything in it, as far as that is possible. A file that was being made when the
+  /// path got another name can still come: then once more.
   private static func remove(_ path: String) {
     for _ in 0..<10 {
       if unlink(path) == 0 { return }
