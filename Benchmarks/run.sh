@@ -248,25 +248,25 @@ make_command_files() {
   [[ -e $work/some.realm ]] && return 0
   say "making a realm of $commands objects and its exports"
   python3 "$here/make_realm.py" "$commands" "$work/some.realm" 2>/dev/null
-  "$realmfs" export "$work/some.realm" "$work/some.jsonl"
-  "$realmfs" export --format csv "$work/some.realm" "$work/some.csv"
+  "$realmfs" export "$work/some.realm" "$work/some-jsonl"
+  "$realmfs" export --format csv "$work/some.realm" "$work/some-csv"
   "$realmfs" schema "$work/some.realm" >"$work/some.json"
   "$realmfs" create --schema "$work/some.json" "$work/none.realm"
-  "$realmfs" import "$work/none.realm" "$work/some.jsonl/Owner.jsonl"
+  "$realmfs" import "$work/none.realm" "$work/some-jsonl/Owner.jsonl"
 }
 before_command() {
   cp "$work/none.realm" "$work/new.realm"
   rm -f "$work/new.sqlite" "$work/copy.realm" "$work/copy"
 }
-import_lines() { "$realmfs" import "$work/new.realm" "$work/some.jsonl/Item.jsonl"; }
-import_csv() { "$realmfs" import "$work/new.realm" "$work/some.csv/Item.csv"; }
+import_lines() { "$realmfs" import "$work/new.realm" "$work/some-jsonl/Item.jsonl"; }
+import_csv() { "$realmfs" import "$work/new.realm" "$work/some-csv/Item.csv"; }
 # The indexes are those that the realm has: one on the primary key, one for the way back along links.
 import_peer() {
   sqlite3 "$work/new.sqlite" \
     "CREATE TABLE Item (_id INTEGER UNIQUE, name TEXT, quantity INTEGER, price REAL, active INTEGER, created TEXT,
        owner INTEGER);
      CREATE INDEX owners ON Item (owner);" \
-    ".import --csv --skip 1 $work/some.csv/Item.csv Item"
+    ".import --csv --skip 1 $work/some-csv/Item.csv Item"
 }
 export_lines() { "$realmfs" export --class Item "$work/some.realm" - >/dev/null; }
 export_peer() { "$REALM2JSON" "$work/some.realm" >/dev/null; }

@@ -27,13 +27,19 @@ final class CSVSink: ExportSink {
     try Member.check(tables)
     switch target {
     case .path(let path): try makeDirectory(path)
+    case .file(let path):
+      try checkOne(tables)
+      output = try FileOutput(path: path)
     case .stream(let descriptor):
-      if tables.count > 1 {
-        let names = tables.compactMap(\.className).joined(separator: ", ")
-        throw .unsuitable("a stream of CSV has one class, here are \(names): choose one with --class, or a directory")
-      }
+      try checkOne(tables)
       output = FileOutput(descriptor: descriptor, name: "standard output")
     }
+  }
+
+  private func checkOne(_ tables: [Table]) throws(TransferError) {
+    if tables.count == 1 { return }
+    let names = tables.isEmpty ? "none" : tables.compactMap(\.className).joined(separator: ", ")
+    throw .unsuitable("a file of CSV has one class, here are \(names): choose one with --class, or name a directory")
   }
 
   func beginClass(_ table: Table) throws(TransferError) {

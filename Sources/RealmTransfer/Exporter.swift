@@ -9,14 +9,27 @@ public import RealmPages
 /// The formats of export.
 public enum ExportFormat: String, CaseIterable, Sendable {
   case jsonl, json, csv, tsv, sqlite
+
+  private static let suffixes: [(String, Self)] = [
+    (".jsonl", .jsonl), (".ndjson", .jsonl), (".json", .json), (".csv", .csv), (".tsv", .tsv), (".sqlite", .sqlite),
+    (".sqlite3", .sqlite), (".db", .sqlite),
+  ]
+
+  /// The format of the file that a name ends like; nil for any other name.
+  public init?(suffixOf name: String) {
+    guard let found = Self.suffixes.first(where: { name.hasSuffix($0.0) }) else { return nil }
+    self = found.1
+  }
 }
 
 /// Where an export goes.
 public enum ExportTarget: Sendable {
   /// One stream, to a descriptor.
   case stream(Int32)
-  /// A file or directory that does not exist yet, as the format has it.
+  /// A directory that does not exist yet, with a file for each class; a file in a format that has no directories.
   case path(String)
+  /// A file that does not exist yet.
+  case file(String)
 }
 
 /// What an export did.
@@ -64,7 +77,7 @@ public struct Exporter {
     sink =
       switch format {
       case .jsonl: LineSink(target)
-      case .json: TreeSink(target)
+      case .json: if case .path = target { TreeSink(target) } else { LineSink(target, isArray: true) }
       case .csv: CSVSink(target, csv, suffix: ".csv")
       case .tsv: CSVSink(target, CSVDialect(delimiter: 0x09, decimalMark: csv.decimalMark), suffix: ".tsv")
       case .sqlite: SQLiteSink(target)

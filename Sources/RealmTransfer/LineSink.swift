@@ -1,11 +1,11 @@
-// JSON Lines: one compact object a line. What a line cannot say by itself stands in members before the properties:
-// `$class` where several classes share a stream, `$key` where a class has no primary key.
+// JSON Lines: one compact object a line; or an array of such lines. What a line cannot say by itself stands in members
+// before the properties: `$class` where several classes share a file, `$key` where a class has no primary key.
 
 import RealmJSON
 import RealmNames
 import RealmPages
 
-/// Writes JSON Lines: a stream, or a directory with a file for each class.
+/// Writes JSON Lines: a stream or file, or a directory with a file for each class; as an array only the former.
 final class LineSink: ExportSink {
   private let target: ExportTarget
   private var output: FileOutput?
@@ -15,14 +15,19 @@ final class LineSink: ExportSink {
   private let prefix = OutputBuffer()
   private let scratch = OutputBuffer()
   private var tellsKey = false
+  private let isArray: Bool
+  /// Objects that were added, and how many of them were kept.
+  private var count = 0
+  private var keptCount = 0
 
-  init(_ target: ExportTarget) { self.target = target }
+  init(_ target: ExportTarget, isArray: Bool = false) { (self.target, self.isArray) = (target, isArray) }
 
   func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
     sharesStream = tables.count > 1
     try Member.check(tables)
     switch target {
     case .stream(let descriptor): output = FileOutput(descriptor: descriptor, name: "standard output")
+    case .file(let path): output = try FileOutput(path: path)
     case .path(let path): try makeDirectory(path)
     }
   }
@@ -41,6 +46,19 @@ final class LineSink: ExportSink {
   }
 
   func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
+    guard isArray else { return try addLine(cursor, renderer) }
+    let start = buffer.count
+    buffer.append(count == 0 ? "[\n" : ",\n")
+    do throws(TransferError) { try addLine(cursor, renderer) } catch {
+      buffer.truncate(to: start)
+      throw error
+    }
+    // Without the line break, which comes with the comma.
+    buffer.truncate(to: buffer.count - 1)
+    count += 1
+  }
+
+  private func addLine(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
     if prefix.count == 1 && !tellsKey {
       return try renderer.sparing { () throws(RenderError) in
         try renderer.render(cursor, layout: .compact, into: buffer)
@@ -61,9 +79,21 @@ final class LineSink: ExportSink {
 
   var isBatchFull: Bool { buffer.count >= FileOutput.batchSize }
 
-  func keepBatch() throws(TransferError) { try output?.write(buffer) }
+  func keepBatch() throws(TransferError) {
+    keptCount = count
+    try output?.write(buffer)
+  }
 
-  func dropBatch() { buffer.reset() }
+  func dropBatch() {
+    count = keptCount
+    buffer.reset()
+  }
+
+  func finish() throws(TransferError) {
+    if !isArray { return }
+    buffer.append(count == 0 ? "[]\n" : "\n]\n")
+    try output?.write(buffer)
+  }
 }
 
 /// Members of a line that are no properties.

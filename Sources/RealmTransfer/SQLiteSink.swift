@@ -38,7 +38,11 @@ final class SQLiteSink: ExportSink {
   // MARK: tables
 
   func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {
-    guard case .path(let path) = target else { throw .unsuitable("a SQLite database needs a file to go to") }
+    let path: String
+    switch target {
+    case .path(let name), .file(let name): path = name
+    case .stream: throw .unsuitable("a SQLite database needs a file to go to")
+    }
     if database == nil {
       let database = try SQLiteDatabase(path: path)
       // The file gets its name when it is complete, so nothing need survive a crash before.

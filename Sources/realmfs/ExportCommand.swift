@@ -8,15 +8,14 @@ import RealmTransfer
 /// The command `export`.
 enum ExportCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    let format = try format(arguments)
+    let target = arguments.operands.count > 1 ? arguments.operands[1] : "-"
+    let suffix = ExportFormat(suffixOf: target)
+    let format = arguments.value(.format).flatMap { ExportFormat(rawValue: $0) } ?? suffix ?? .jsonl
     let style = try arguments.jsonStyle()
     let csv = try dialect(arguments, format)
-    let target = arguments.operands.count > 1 ? arguments.operands[1] : "-"
     let source = try RealmSource.pinned(arguments)
     if target == "-" {
-      if format == .json || format == .sqlite {
-        throw arguments.usage("--format \(format.rawValue) needs a name for the result")
-      }
+      if format == .sqlite { throw arguments.usage("--format sqlite needs a name for the result") }
       let summary = try export(
         source,
         arguments,
@@ -31,18 +30,19 @@ enum ExportCommand {
       )
       return code(summary)
     }
-    let staging = try Staging(for: target, format == .sqlite ? .absent : .absentOrEmptyDirectory)
+    let isFile = format == .sqlite || format == suffix
+    let staging = try Staging(for: target, isFile ? .absent : .absentOrEmptyDirectory)
     let exporter = Exporter(
       source.realm,
       classes: arguments.chosenClasses(),
       format: format,
-      to: .path(staging.path),
+      to: isFile ? .file(staging.path) : .path(staging.path),
       style: style,
       csv: csv
     )
     let summary: ExportSummary
     do throws(CommandFailure) { summary = try export(source, arguments, exporter) } catch { throw staging.named(error) }
-    if format == .sqlite { try staging.publishFile() } else { try staging.publishDirectory() }
+    if isFile { try staging.publishFile() } else { try staging.publishDirectory() }
     if !arguments.has(.quiet) {
       let objects = summary.objects == 1 ? "1 object" : "\(summary.objects) objects"
       let classes = summary.classes == 1 ? "1 class" : "\(summary.classes) classes"
@@ -53,10 +53,6 @@ enum ExportCommand {
   }
 
   private static func code(_ summary: ExportSummary) -> ExitCode { summary.damaged == 0 ? .done : .damaged }
-
-  private static func format(_ arguments: Arguments) throws(CommandFailure) -> ExportFormat {
-    arguments.value(.format).flatMap { ExportFormat(rawValue: $0) } ?? .jsonl
-  }
 
   private static func dialect(_ arguments: Arguments, _ format: ExportFormat) throws(CommandFailure) -> CSVDialect {
     let options = [OptionName.delimiter] + (format == .tsv ? [] : [.decimal])

@@ -132,12 +132,13 @@ enum Options {
         ArgumentSpec("FILE", "the Realm file", completion: .file),
         ArgumentSpec("OUT", "what to make; - or nothing for standard output", completion: .file, isOptional: true),
       ],
-      summary: "write objects as JSON Lines, a tree of JSON files, CSV or a SQLite database",
+      summary: "write objects as JSON Lines, JSON, CSV, TSV or a SQLite database",
       description: [
         """
-        jsonl (the default), csv and tsv write one stream, or a directory OUT with one file a class; json makes a \
-        directory OUT with the files of the mounted tree; sqlite makes a database OUT. OUT appears complete or not at \
-        all; only an empty directory is replaced.
+        A name OUT that ends in .jsonl, .json, .csv, .tsv, .sqlite or .db is a file of that format; one of CSV or TSV \
+        has one class, one of JSON is an array. Any other name is a directory with a file for each class, as JSON \
+        Lines if --format does not say csv or tsv; json makes the files of the mounted tree there. OUT appears \
+        complete or not at all; only an empty directory is replaced.
         """,
         """
         Lines of JSON begin with "$class" where several classes share a stream, and with "$key", the object key, in a \
@@ -153,9 +154,9 @@ enum Options {
       ],
       examples: [
         "realmfs export people.realm people-jsonl",
-        "realmfs export --format csv --class Dog people.realm > Dog.csv",
+        "realmfs export --class Dog people.realm Dog.csv",
         "realmfs export --class Person --where 'age > 30' people.realm | jq -r .name",
-        "realmfs export --format sqlite people.realm people.sqlite",
+        "realmfs export people.realm people.sqlite",
       ]
     ),
     CommandSpec(
@@ -585,7 +586,7 @@ enum Options {
       value: "FORMAT",
       on: [.export],
       completion: .words(ExportFormat.allCases.map(\.rawValue)),
-      "jsonl (default), json, csv, tsv or sqlite"
+      "jsonl, json, csv, tsv or sqlite; by default what OUT ends in, else jsonl"
     ),
     OptionSpec(
       .format,

@@ -73,7 +73,36 @@ equal "nor with a stream" "" "$("$realmfs" export "$file" 2>&1 >/dev/null)"
 mkdir occupied vacant && touch occupied/x
 check_status "a directory with files is refused" 1 'occupied is not empty' "$realmfs" export "$file" occupied
 check "an empty directory is filled" "$realmfs" export "$file" vacant
-check_status "a tree needs a directory" 2 'needs a name' "$realmfs" export --format json "$file"
+check_status "a database needs a file" 2 'needs a name' "$realmfs" export --format sqlite "$file"
+check_status "a file of CSV has one class" 1 'choose one with --class' "$realmfs" export "$file" all.csv
+check_status "and it is not left behind" 2 'No such file' ls all.csv
+
+# The suffix of the name says the format, and that it is one file.
+for suffix in jsonl ndjson csv tsv json; do
+  check "a name in .$suffix" "$realmfs" export --quiet --class Dog "$file" Dog.$suffix
+done
+equal "lines of JSON in a file" "$("$realmfs" export --class Dog "$file")" "$(cat Dog.jsonl)"
+check ".ndjson likewise" cmp Dog.jsonl Dog.ndjson
+equal "CSV in a file" "$("$realmfs" export --format csv --class Dog "$file")" "$(cat Dog.csv)"
+equal "TSV in a file" "$("$realmfs" export --format csv --delimiter tab --class Dog "$file")" "$(cat Dog.tsv)"
+equal "JSON in a file is an array" "$("$realmfs" export --class Dog "$file" | jq -s -c .)" "$(jq -c . Dog.json)"
+equal "and in a stream" "$(cat Dog.json)" "$("$realmfs" export --format json --class Dog "$file")"
+equal "of nothing it is empty" "[]" "$("$realmfs" export --format json --class Dog --where FALSEPREDICATE "$file")"
+for name in all.jsonl all.json; do
+  check "all classes in $name" "$realmfs" export --quiet "$file" $name
+  "$realmfs" schema "$file" | "$realmfs" create --schema - "$name.realm"
+  check "$name can be imported" "$realmfs" import --quiet "$name.realm" $name
+  equal "$name comes back" "$("$realmfs" export "$file")" "$("$realmfs" export "$name.realm")"
+done
+for name in all.sqlite all.sqlite3 all.db; do
+  check "a database $name" "$realmfs" export --quiet "$file" $name
+  equal "$name is one" "5" "$(python3 -c "import sqlite3; print(sqlite3.connect('$name').execute('select count(*) from Dog').fetchone()[0])")"
+done
+check_status "a file that exists is refused" 1 'Dog.csv exists' "$realmfs" export --class Dog "$file" Dog.csv
+check "--format says otherwise" "$realmfs" export --quiet --format json "$file" tree.d
+check "and makes a tree" test -f tree.d/Dog/Rex.json
+check "a directory, by a slash" "$realmfs" export --quiet "$file" lines.csv/
+check "which is one of lines" test -f lines.csv/Dog.jsonl
 check_status "a stream of CSV has one class" 1 'choose one with --class' "$realmfs" export --format csv "$file"
 check_status "a class that does not exist" 3 'no class Cat; it has Dog, Person' "$realmfs" export --class Cat "$file"
 equal "what failed left nothing" "" "$(find . -maxdepth 1 -name '.realmfs-*')"
@@ -92,13 +121,13 @@ data[position:position + 8] = b"\xff" * 8
 open(sys.argv[2], "wb").write(data)
 PY
 for format in jsonl json csv sqlite; do
-  "$realmfs" export --format $format damaged.realm damaged.$format 2>errors
+  "$realmfs" export --format $format damaged.realm damaged-$format 2>errors
   equal "a damaged file, $format: exit code 4" "4" $?
   check "a damaged file, $format: what is left out is told" grep -q 'damaged' errors
 done
-whole=$("$realmfs" export "$fixtures/items-10k.realm" | wc -l) rest=$(cat damaged.jsonl/*.jsonl | wc -l)
+whole=$("$realmfs" export "$fixtures/items-10k.realm" | wc -l) rest=$(cat damaged-jsonl/*.jsonl | wc -l)
 check "a damaged file: most objects are there ($rest of $whole)" test "$rest" -gt $((whole / 2)) -a "$rest" -lt "$whole"
-equal "a damaged file: the tree has the same objects" "$rest" "$(find damaged.json -type f | wc -l)"
+equal "a damaged file: the tree has the same objects" "$rest" "$(find damaged-json -type f | wc -l)"
 
 # Ctrl-C leaves nothing.
 "$realmfs" export --format json "$fixtures/items-10k.realm" interrupted &

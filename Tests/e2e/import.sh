@@ -90,9 +90,9 @@ for batch in 3000 400 1; do
   check "batches of $batch: all others are there" diff good.jsonl <("$realmfs" export --class Item many.realm -)
   check "batches of $batch: the realm is sound" "$realmfs" check many.realm
 done
-"$realmfs" export --quiet --format csv --class Item many.realm many.csv
+"$realmfs" export --quiet --format csv --class Item many.realm many-csv
 rm -f many.realm && "$realmfs" create --schema many.json many.realm
-check "many records of CSV" "$realmfs" import many.realm many.csv
+check "many records of CSV" "$realmfs" import many.realm many-csv
 check "many records of CSV: all are there" diff good.jsonl <("$realmfs" export --class Item many.realm -)
 
 # arrays, and objects over several lines

@@ -161,12 +161,12 @@ with open("Odd.jsonl", "w") as out:
     out.write(json.dumps({"_id": 99, **{name: {"$invalidString": {"base64": "/2E="}} for name in names}}) + "\n")
 PY
 "$realmfs" create --schema odd.json odd.realm && "$realmfs" import --quiet odd.realm Odd.jsonl || not_ok "odd objects"
-"$realmfs" export --quiet --format csv odd.realm odd.csv && "$realmfs" create --schema odd.json back.realm
-check "odd names and texts come back" "$realmfs" import back.realm odd.csv
+"$realmfs" export --quiet --format csv odd.realm odd-csv && "$realmfs" create --schema odd.json back.realm
+check "odd names and texts come back" "$realmfs" import back.realm odd-csv
 equal "as they were" "$("$realmfs" export odd.realm)" "$("$realmfs" export back.realm)"
 "$realmfs" create --schema one.json one.realm && "$realmfs" import --class One --quiet one.realm - <<<'{"sep=;":"x"}'
-"$realmfs" export --quiet --format csv one.realm one.csv && "$realmfs" create --schema one.json two.realm
-check "a property that is called like the line of Excel" "$realmfs" import two.realm one.csv
+"$realmfs" export --quiet --format csv one.realm one-csv && "$realmfs" create --schema one.json two.realm
+check "a property that is called like the line of Excel" "$realmfs" import two.realm one-csv
 equal "comes back" "$("$realmfs" export one.realm)" "$("$realmfs" export two.realm)"
 
 # Forms of days and times that have one meaning.
