@@ -60,7 +60,32 @@ import sys
 with open("Person/.all.jsonl", "rb") as file:
     whole = file.read(); file.seek(100); part = file.read(50)
 sys.exit(part != whole[100:150])'
-check_status "it is read-only" 1 'Operation not permitted' bash -c 'echo "{}" >Person/.all.jsonl'
+version() { cat .realm/version; }
+before=$(version)
+check "lines are saved" bash -c 'jq -c ".age = (.age // 0) + 100" Person/.all.jsonl >"$1" && cp "$1" Person/.all.jsonl' - \
+  "$scratch/older.jsonl"
+equal "in one commit" $((before + 1)) "$(version)"
+equal "all of them" 19 "$(jq -r 'select(.age >= 100) | ._id' Person/.all.jsonl | wc -l)"
+check "as they were" cp "$scratch/all.jsonl" Person/.all.jsonl
+equal "they are again" "$whole" "$(cat Person/.all.jsonl)"
+check "lines are added" bash -c \
+  'printf "%s\n" "{\"_id\": 900, \"name\": \"a\", \"friends\": [901]}" "{\"_id\": 901, \"name\": \"b\"}" >>Person/.all.jsonl'
+equal "also with links to later ones, and the others stay" "21 [901]" \
+  "$(cat Person/.count) $(jq -c .friends Person/900.json)"
+before=$(version)
+check_status "a wrong line is refused in time" 1 'Invalid argument' bash -c \
+  'printf "%s\n" "{\"_id\": 4, \"age\": 1}" "{\"_id\": 11, \"age\": \"x\"}" >Person/.all.jsonl'
+check "with its number" grep -q 'line 2, column [0-9]*, age: expected a whole number' .realm/errors
+check "and its text is kept" grep -q '"x"' .realm/rejected/Person/.all.jsonl
+equal "and nothing is changed" "$before" "$(version)"
+echo '{"_id": 4, "friends": [12345]}' >"$scratch/link.jsonl"
+check_status "a link to nothing as well, at close" 1 'Invalid argument' cp "$scratch/link.jsonl" Person/.all.jsonl
+check "many lines at once" bash -c 'seq 5000 6999 | jq -c "{_id: ., name: \"n\"}" >"$1" && cat "$1" >Person/.all.jsonl' - \
+  "$scratch/many.jsonl"
+equal "are there" 2021 "$(cat Person/.count)"
+check "and go by a query" "$realmfs" delete --yes "$file" Person '_id >= 900'
+check_status "what a query finds is only read" 1 'Permission denied|Operation not permitted' \
+  bash -c 'echo "{}" >"Person/.where/age > 30/.all.jsonl"'
 
 # Fields.
 equal "a string, bare" "Person 1" "$(cat Person/.fields/4/name)"

@@ -1,6 +1,10 @@
 // `.all.jsonl`: the objects of a directory in one file, an object a line, as `realmfs cat` prints them. It is made
 // while it is read, so its size is not known: stat shows 0, as for the files of /proc, and programs read to the end.
+//
+// Writing it, from the start or behind its end, saves the lines that are written, each by the primary key in it, in one
+// commit. Objects that no line names stay as they are.
 
+import RealmJSON
 import RealmPages
 import RealmQuery
 
@@ -11,14 +15,23 @@ struct AllObjectsNode: FileNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.read { view throws(FileTreeError) in
-      view.rules.file(inode, size: 0, try view.existing(selection.ordinal).stamp.touched).readOnly.uncached
+      let attributes = view.rules.file(inode, size: 0, try view.existing(selection.ordinal).stamp.touched).uncached
+      return selection.conditions.isEmpty ? attributes : attributes.readOnly
     }
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates {
       guard tree.saver != nil else { throw .readOnly }
-      throw .refused(.forbidden, "all objects are read from here; they are written one by one, or by 'realmfs import'")
+      guard selection.conditions.isEmpty else {
+        throw .refused(
+          .forbidden,
+          "what a query finds is read from here; objects are written in the directory of their class"
+        )
+      }
+      try tree.read { view throws(FileTreeError) in try view.existing(selection.ordinal).checkIsWritable() }
+      // Whatever the file shows, the lines that are written are all there is to save.
+      return try tree.openEdit(of: inode, [], AllObjectsTarget(ordinal: selection.ordinal), access, by: caller) { [] }
     }
     // The objects are found in the version that is then read.
     let (hold, table, name) = try tree.held(selection.ordinal)
@@ -33,4 +46,92 @@ struct AllObjectsNode: FileNode {
     let stream = StreamedText(lines, place: name, tree.realm, log: tree.damageLog)
     return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
   }
+}
+
+/// The objects of a class that lines of JSON tell.
+struct AllObjectsTarget: SaveTarget {
+  let ordinal: TableOrdinal
+
+  var takesLines: Bool { true }
+
+  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
+    let table = try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      try directory.checkIsWritable()
+      return directory.table.key
+    }
+    try saver.save { transaction throws(FileTreeError) in
+      try Self.apply(request.bytes, to: table, tree.options.write, transaction)
+    }
+    return .computed
+  }
+
+  func rehearse(
+    _ bytes: [UInt8],
+    _ view: VersionView,
+    _ transaction: borrowing WriteTransaction,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    // The objects that links lead to may be in lines that are still to come.
+    _ = try Self.apply(
+      bytes,
+      to: try view.existing(ordinal).table.key,
+      tree.options.write,
+      transaction,
+      checksLinks: false
+    )
+  }
+
+  /// Applies the lines in their order; links may lead to objects of later lines, so lines with such links come twice.
+  private static func apply(
+    _ bytes: [UInt8],
+    to table: TableKey,
+    _ mode: WriteMode,
+    _ transaction: borrowing WriteTransaction,
+    checksLinks: Bool = true
+  ) throws(FileTreeError) -> Effect {
+    let patcher = ObjectPatcher(mode: mode, missingLinks: .leaveOut)
+    var touched: [ObjectReference] = []
+    var waiting: [(line: Int, range: Range<Int>, object: ObjKey)] = []
+    var hasChanged = false
+    do throws(JSONInputError) {
+      var start = 0, number = 1
+      while start < bytes.count {
+        let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+        if bytes[start..<end].contains(where: { !$0.isJSONSpace }) {
+          let text = try JSONText(Array(bytes[start..<end]), firstLine: number)
+          let outcome = try patcher.apply(text, to: .upsert, of: table, in: transaction)
+          if outcome.missingLinks > 0 { waiting.append((number, start..<end, outcome.object)) }
+          if outcome.hasChanged || outcome.wasCreated {
+            hasChanged = true
+            touched.append(ObjectReference(table: table, key: outcome.object))
+          }
+        }
+        (start, number) = (end + 1, number + 1)
+      }
+      let strict = ObjectPatcher(mode: mode)
+      for line in waiting where checksLinks {
+        let text = try JSONText(Array(bytes[line.range]), firstLine: line.line)
+        let outcome = try strict.apply(text, to: .object(line.object), of: table, in: transaction)
+        if outcome.hasChanged { touched.append(ObjectReference(table: table, key: line.object)) }
+        hasChanged = hasChanged || outcome.hasChanged
+      }
+    } catch { throw FileTreeError(error) }
+    // Times of that many objects would take more memory than they are worth.
+    return hasChanged ? Effect(touched: touched.count > 100_000 ? nil : touched) : .none
+  }
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? {
+    ShownPlace(
+      path: tree.shownName(of: ordinal) + "/.all.jsonl",
+      rejected: Overlay.Place(
+        directory: RejectedDirectoryNode.inode(of: ordinal, tree),
+        name: Array(".all.jsonl".utf8)
+      )
+    )
+  }
+}
+
+extension UInt8 {
+  fileprivate var isJSONSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0D }
 }

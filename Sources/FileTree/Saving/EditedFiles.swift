@@ -27,6 +27,10 @@ extension TreeContext {
 
   // MARK: writing
 
+  /// Lines are checked at the end of each write as long as they have no more bytes than that; more of them are not what
+  /// a shell writes, and checking them each time would take longer and longer.
+  private static let mostCheckedLines = 64 << 10
+
   /// Writes into a handle. Nothing is saved yet, but a command is carried out, and a text that is complete is checked:
   /// shells and most programs do not look at what `close` returns. If saving the text would be refused, the write fails
   /// in that way, the file is as it was before the write, and the refused text is kept where others are.
@@ -36,7 +40,11 @@ extension TreeContext {
     }
     let writing = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
     if let target, target.savesInWrite { try save(memory, target, by: caller) }
-    if let writing, writing.isDecided { try check(memory, target, writing, by: caller ?? memory.owner) }
+    guard let writing else { return }
+    let isWhole =
+      target?.takesLines ?? false
+      ? bytes.last == UInt8(ascii: "\n") && memory.size <= Self.mostCheckedLines : writing.isDecided
+    if isWhole { try check(memory, target, writing, by: caller ?? memory.owner) }
   }
 
   /// Refuses a write that completes a text which cannot be saved.

@@ -12,6 +12,9 @@ protocol SaveTarget: Sendable {
   /// Whether no bytes at all are a text, too, so that a file that was only emptied is saved.
   var takesNothing: Bool { get }
 
+  /// Whether the bytes are lines, each a text of its own.
+  var takesLines: Bool { get }
+
   /// Changes the realm to what the bytes say.
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs
   /// Changes a transaction that is thrown away to what the bytes say, on the version that `view` shows. Throws what
@@ -50,6 +53,7 @@ extension SaveTarget {
   var operation: String { "save" }
   var savesInWrite: Bool { false }
   var takesNothing: Bool { false }
+  var takesLines: Bool { false }
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? { shownPlace(tree) }
 }
 
@@ -149,6 +153,7 @@ struct OpenedTarget: SaveTarget {
   var operation: String { target.operation }
   var savesInWrite: Bool { target.savesInWrite }
   var takesNothing: Bool { target.takesNothing }
+  var takesLines: Bool { target.takesLines }
 
   private func check(_ tree: TreeContext) throws(FileTreeError) {
     if tree.realm.standing.file == file { return }
