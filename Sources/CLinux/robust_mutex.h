@@ -1,8 +1,8 @@
 // Robust mutexes as glibc lays them out, in memory that other users may write to at any moment.
 //
 // glibc's own calls follow the list pointers in the mutex, and write where they lead. Here every pointer that is
-// followed is in private memory; what other processes write into a mutex can make a call fail, but no more. Programs that
-// use glibc's calls on the same mutex see no difference. Source: docs/format/5-coordination.md 5.2.
+// followed is in private memory; what other processes write into a mutex can make a call fail, but no more. Programs
+// that use glibc's calls on the same mutex see no difference. Source: docs/format/5-coordination.md 5.2.
 #pragma once
 #include <pthread.h>
 #include <stdint.h>

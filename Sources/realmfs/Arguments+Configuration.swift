@@ -11,6 +11,9 @@ extension Arguments {
   /// Whether the user wants no changes.
   var wantsNoChanges: Bool { has(.readOnly) || has(.immutable) || mountOption(.readOnly) != nil }
 
+  /// Whether root takes part in a realm of another user.
+  var trustsOwner: Bool { has(.trustOwner) || mountOption(.trustOwner) != nil }
+
   /// Throws if options contradict each other that the table does not tell apart.
   func checkMountOptions() throws(CommandFailure) {
     if wantsNoChanges, let option = Self.changing.first(where: { has($0) }) {

@@ -101,6 +101,7 @@ extension ExitCode {
       case .wrongKey, .notEncrypted: .wrongKey
       case .unsupportedFormat: .upgradeNeeded
       case .inUse: .inUse
+      case .untrusted: .failure
       case .contradictory: .usage
       }
   }

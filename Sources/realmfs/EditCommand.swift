@@ -34,7 +34,7 @@ struct EditedRealm {
     Interruption.watch()
     var configuration = source.realm.configuration
     configuration.mode = .shared
-    do throws(TransactionError) { writer = try RealmWriter(configuration) } catch {
+    do throws(TransactionError) { writer = try RealmWriter.ofCommand(configuration) } catch {
       throw CommandFailure(error, path: path)
     }
   }

@@ -33,7 +33,9 @@ enum ImportCommand {
       let writer: RealmWriter
       do throws(TransactionError) {
         SeveralNames.warn(path)
-        writer = try RealmWriter(Configuration(path: path, encryptionKey: key))
+        var configuration = Configuration(path: path, encryptionKey: key)
+        configuration.trustsOwner = arguments.trustsOwner
+        writer = try RealmWriter.ofCommand(configuration)
       } catch { throw .transaction(error) }
       var importer = Importer(writer, from: source, defaultClass: classes.first)
       importer.batchSize = batchSize

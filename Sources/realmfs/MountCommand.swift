@@ -113,17 +113,31 @@ private struct Mount {
       let migration = Migration(configuration, command: command)
       if try migration.isNeeded() { try migration.run() }
     }
-    if let obstacle = try obstacle(configuration) {
-      if configuration.schema != nil { throw CommandFailure(.failure, "\(path) cannot be given a schema: \(obstacle)") }
-      let tree = try readOnlyTree(configuration)
-      Log.notice("\(path) is mounted read-only: \(obstacle)")
-      return tree
-    }
+    if let obstacle = try obstacle(configuration) { return try readOnlyTree(configuration, because: obstacle) }
     SeveralNames.warn(path)
-    let writer = try writer(configuration)
+    let writer: RealmWriter
+    do throws(TransactionError) {
+      writer = try RealmWriter.open(configuration, create: arguments.makesRealm, report: report)
+    } catch {
+      if error.reason != .open(.untrusted) { throw failure(error) }
+      var alone = configuration
+      alone.mode = .immutable
+      return try readOnlyTree(alone, because: error.description)
+    }
     do throws(FileTreeError) { return try FileTree(writer, options: options) } catch {
       throw CommandFailure(error, path: path)
     }
+  }
+
+  /// A tree that only shows a realm that was to be changed.
+  private func readOnlyTree(
+    _ configuration: Configuration,
+    because obstacle: String
+  ) throws(CommandFailure) -> FileTree {
+    if configuration.schema != nil { throw CommandFailure(.failure, "\(path) cannot be given a schema: \(obstacle)") }
+    let tree = try readOnlyTree(configuration)
+    Log.notice("\(path) is mounted read-only: \(obstacle)")
+    return tree
   }
 
   private func readOnlyTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
@@ -165,17 +179,12 @@ private struct Mount {
     return access(path, W_OK) != 0 ? "it is write-protected" : nil
   }
 
-  private func writer(_ configuration: Configuration) throws(CommandFailure) -> RealmWriter {
-    do throws(TransactionError) {
-      return try RealmWriter.open(configuration, create: arguments.makesRealm, report: report)
-    } catch {
-      var failure = CommandFailure(error, path: path)
-      if error.reason == .needsMigration {
-        let remedy = "--migrate runs a command that moves the data over, --delete-if-migration-needed starts afresh"
-        failure = CommandFailure(failure.code, "\(failure.message); \(remedy)")
-      }
-      throw failure
-    }
+  /// Why a realm does not open for writing.
+  private func failure(_ error: TransactionError) -> CommandFailure {
+    let failure = CommandFailure(error, path: path)
+    if error.reason != .needsMigration { return failure }
+    let remedy = "--migrate runs a command that moves the data over, --delete-if-migration-needed starts afresh"
+    return CommandFailure(failure.code, "\(failure.message); \(remedy)")
   }
 
   /// Tells what was done to the realm before it is mounted.

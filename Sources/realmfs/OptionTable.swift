@@ -31,6 +31,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case defaultRealm = "default"
   case inMemory = "in-memory"
   case seed
+  case trustOwner = "trust-owner"
   case previous
   case dryRun = "dry-run"
   case long
@@ -64,6 +65,7 @@ enum MountOptionName: String, CaseIterable, Sendable {
   case groupCommit = "group_commit"
   case queryTimeout = "query_timeout"
   case lockTimeout = "lock_timeout"
+  case trustOwner = "trust_owner"
 }
 
 /// What a shell offers in place of a value.

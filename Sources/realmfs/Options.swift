@@ -41,6 +41,13 @@ enum Options {
         mount refuse and name it; --immutable mounts all the same, read-only.
         """,
         """
+        Programs that have a realm open together share the memory of FILE.lock, and whoever owns the realm can write \
+        anything into it: he can hold up a program of root's, or show it versions that are none. So root reads a realm \
+        that belongs to another user, or has a lock file of another user's, as with --immutable, and says so; with \
+        --trust-owner root takes part and can save. The commands that change a realm need --trust-owner only while \
+        another program has the realm open.
+        """,
+        """
         They coordinate through a lock file beside FILE. If FILE is a symbolic link, it is the one that programs use, \
         beside the link or beside what it leads to, and beside the link if none is in use, as with Realm's engine. A \
         file that is moved, replaced or removed while it is mounted is shown on, or what has taken its place is; saves \
@@ -827,6 +834,11 @@ enum Options {
       on: [.info, .import, .set, .insert, .delete, .diff, .watch, .check, .version] + copiers,
       "print JSON for programs to read"
     ),
+    OptionSpec(
+      .trustOwner,
+      on: [.mount, .import] + editors,
+      "for root: take part in a realm of another user together with his programs, which can then harm this one"
+    ),
     OptionSpec(.dryRun, on: editors, "show what would change, as 'realmfs diff' does, and change nothing"),
     OptionSpec(.yes, short: "y", on: [.delete], "do not ask, on a terminal either"),
     OptionSpec(.quiet, short: "q", on: editors + [.import, .export], "do not say what was done"),
@@ -884,6 +896,7 @@ enum Options {
       value: "SECONDS",
       "how long a query of .where and .by may take before it fails with ETIMEDOUT (default 30)"
     ),
+    MountOptionSpec(.trustOwner, "for root: take part in a realm of another user; the same as --trust-owner"),
     MountOptionSpec(kernel: "allow_other", "let other users in"),
     MountOptionSpec(kernel: "allow_root", "let root in"),
     MountOptionSpec(kernel: "default_permissions", "let the kernel check modes and owners"),

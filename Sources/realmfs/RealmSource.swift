@@ -84,7 +84,9 @@ struct RealmSource {
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
       try source.read(verbose: arguments.has(.verbose))
     }
-    return Configuration(path: path, encryptionKey: key, mode: mode)
+    var configuration = Configuration(path: path, encryptionKey: key, mode: mode)
+    configuration.trustsOwner = arguments.trustsOwner
+    return configuration
   }
 
   /// The newest version.
@@ -137,5 +139,21 @@ extension Snapshot {
       if let table = try table(key), table.className != nil { tables.append(table) }
     }
     return tables
+  }
+}
+
+extension RealmWriter {
+  /// Opens a realm for a command that changes it. Root takes no part in a realm of another user, but can have it alone:
+  /// it is changed while no other program has it open.
+  static func ofCommand(_ configuration: Configuration) throws(TransactionError) -> RealmWriter {
+    do throws(TransactionError) { return try RealmWriter(configuration) } catch {
+      guard error.reason == .open(.untrusted) else { throw error }
+      var alone = configuration
+      alone.mode = .exclusive
+      do throws(TransactionError) { return try RealmWriter(alone) } catch let failure {
+        if failure.reason != .inUse { throw failure }
+        throw TransactionError(.inUse, "\(error); or close the programs that use it")
+      }
+    }
   }
 }

@@ -50,7 +50,7 @@ unguarded() {
 everything() {
   local folder=$1 realm=$1/x.realm
   shift
-  "$@" "$realmfs" mount "$realm" "$point" || return 1
+  "$@" "$realmfs" mount -o trust_owner "$realm" "$point" || return 1
   "$@" sh -c "echo '{\"age\": 1}' >'$point/Person/4.json'" || return 2
   "$@" sh -c "echo 1 >'$point/.realm/compact'" || return 3
   "$@" "$realmfs" umount "$point" || return 4
@@ -59,7 +59,7 @@ everything() {
   "$@" "$realmfs" backup "$realm" "$folder/backup.realm" >/dev/null || return 6
   "$@" "$realmfs" encrypt --key-file "$key_file" "$realm" >/dev/null || return 7
   "$@" "$realmfs" decrypt --key-file "$key_file" "$realm" >/dev/null || return 8
-  "$@" "$realmfs" mount --schema "$scratch/schema.json" --migrate 'ls "$REALMFS_OLD" "$REALMFS_NEW"' "$realm" "$point" \
+  "$@" "$realmfs" mount -o trust_owner --schema "$scratch/schema.json" --migrate 'ls "$REALMFS_OLD" "$REALMFS_NEW"' "$realm" "$point" \
     >/dev/null || return 9
   "$@" "$realmfs" umount "$point" || return 10
   released "$realm"

@@ -123,6 +123,7 @@ extension FileTreeError {
     case .file, .poisoned, .halfDone: refusal = .inputOutput
     case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid
     case .moved, .open(.moved): refusal = .moved
+    case .open(.untrusted): refusal = .noAccess
     case .open: refusal = .inputOutput
     case .duplicateKey: refusal = .exists
     case .forbidden: refusal = .forbidden

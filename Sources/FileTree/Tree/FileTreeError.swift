@@ -86,7 +86,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   /// Whether the system keeps this process away from the realm: by the mode of a folder, or by its encryption.
   public var isLockedOut: Bool {
     guard case .unavailable(let error) = self else { return false }
-    return [.unreadable(EACCES), .unreadable(EPERM), .unreadable(ENOKEY)].contains(error.reason)
+    return [.unreadable(EACCES), .unreadable(EPERM), .unreadable(ENOKEY), .untrusted].contains(error.reason)
   }
 
   /// Whether this is about what was to be saved, rather than about the state of the realm or the system.

@@ -70,6 +70,11 @@ final class RealmCondition: Sendable {
       )
     case .otherName where hasMoved:
       texts.append("the realm is in use under another name (a link, or the name that it had before); changes must wait")
+    case .untrusted where hasMoved:
+      texts.append(
+        "the realm belongs to another user, so root reads it without taking part, as with --immutable; --trust-owner "
+          + "takes part"
+      )
     default: break
     }
     guard let former else { return texts }

@@ -28,8 +28,8 @@ final class LockFile: @unchecked Sendable {
   static func size(entries: Int) -> Int { listStart + entries * MemoryLayout<clinux_version_entry>.stride }
 
   /// Opens the lock file of a realm, and makes it anew when nobody takes part. Gives up at `deadline`.
-  init(realmPath: String, deadline: MonotonicTime) throws(SessionError) {
-    path = realmPath + ".lock"
+  init(_ configuration: Configuration, deadline: MonotonicTime) throws(SessionError) {
+    path = configuration.path + ".lock"
     guard clinux_has_glibc() else {
       throw SessionError(
         .inUse,
@@ -38,7 +38,7 @@ final class LockFile: @unchecked Sendable {
     }
     var misfits = 0
     while true {
-      let opened = try Self.open(path, besideRealm: realmPath, deadline)
+      let opened = try Self.open(path, configuration, deadline)
       let isReady = !opened.isEmpty && clinux_load_8(clinux_init_complete(opened.info)) == 1
       let problem = isReady ? Self.problem(opened) : nil
       if isReady && problem == nil {
@@ -89,13 +89,18 @@ final class LockFile: @unchecked Sendable {
 
   private static func open(
     _ path: String,
-    besideRealm realm: String,
+    _ configuration: Configuration,
     _ deadline: MonotonicTime
   ) throws(SessionError) -> Opened {
     let fd: Int32
-    do throws(FileError) { fd = try Protection.openLock(path, besideRealm: realm) } catch { throw SessionError(error) }
+    do throws(FileError) { fd = try Protection.openLock(path, besideRealm: configuration.path) } catch {
+      throw SessionError(error)
+    }
     var isReady = false
     defer { if !isReady { close(fd) } }
+    var status = stat()
+    guard fstat(fd, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
+    try Trust.check(owner: status.st_uid, of: path, configuration)
     guard let memory = clinux_map_writable(fd, mappedSize) else { throw SessionError(FileError("mmap", path, errno)) }
     let info = memory.bindMemory(to: clinux_shared_info.self, capacity: 1)
     defer { if !isReady { clinux_unmap(memory, mappedSize) } }
@@ -110,7 +115,6 @@ final class LockFile: @unchecked Sendable {
       }
       usleep(1000)
     }
-    var status = stat()
     guard fstat(fd, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
     isReady = true
     return Opened(descriptor: fd, info: info, size: Int(status.st_size), identity: Identity(status))

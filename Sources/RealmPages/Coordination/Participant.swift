@@ -175,7 +175,7 @@ final class Participant: VersionReader {
       switch state.standing.place {
       case .gone where state.file?.place == .nowhere: return try bystander.latest()
       case .gone: break
-      case .otherName:
+      case .otherName, .untrusted:
         if let next = state.nextTry, .now < next { return try bystander.latest() }
       default:
         let (snapshot, header, _) = try bystander.latestWithHeader()
@@ -366,8 +366,8 @@ final class Participant: VersionReader {
     (state.session, state.bystander, state.file, state.storage) =
       (entry.session, entry.bystander, entry.file, entry.storage)
     (state.configuration, state.lockedName, state.stamp) = (configuration, entry.lockedName, nil)
-    state.nextTry = entry.isUnderOtherName ? .now.advanced(by: Self.retryInterval) : nil
-    state.standing.place = entry.isUnderOtherName ? .otherName : .here
+    state.nextTry = entry.apart != nil ? .now.advanced(by: Self.retryInterval) : nil
+    state.standing.place = entry.apart ?? .here
     state.standing.isEncrypted = configuration.encryptionKey != nil
   }
 
@@ -382,7 +382,8 @@ final class Participant: VersionReader {
     var bystander: HeaderReader?
     var file: FileHandle?
     var storage: (any Storage)?
-    var isUnderOtherName = false
+    /// Why `bystander` reads what others have open.
+    var apart: Standing.Place?
 
     init(_ configuration: Configuration, lockedName: String) {
       (self.configuration, self.lockedName) = (configuration, lockedName)
@@ -409,8 +410,8 @@ final class Participant: VersionReader {
         return FirstVersion(snapshot)
       }
     } catch {
-      guard error.isUnderOtherName else { throw error }
-      (entry.bystander, entry.isUnderOtherName) = (probe, true)
+      guard let place = error.apart else { throw error }
+      (entry.bystander, entry.apart) = (probe, place)
     }
   }
 
@@ -427,17 +428,24 @@ final class Participant: VersionReader {
       isNew = try maker.holdsNothing()
     } catch { throw OpenError(error) }
     (entry.file, entry.storage) = (maker.file, maker.storage)
-    var probe: HeaderReader?
+    var probe: HeaderReader?, takesPart = true
     if !isNew || !create {
       let reader = try HeaderReader(configuration)
       let (snapshot, header, _) = try reader.latestWithHeader()
       probe = reader
-      if RealmWriter.refusal(snapshot) != nil || !Self.takesPart(snapshot, header) {
+      if RealmWriter.refusal(snapshot) != nil {
         entry.bystander = reader
         return
       }
+      takesPart = Self.takesPart(snapshot, header)
     }
     do throws(OpenError) {
+      if !takesPart {
+        // The first save makes it one that does.
+        do throws(SessionError) { try Trust.check(maker.file, configuration) } catch { throw OpenError(error) }
+        entry.bystander = probe
+        return
+      }
       let session = try session(entry, maker.file, forWriting: true, patience) { () throws(OpenError) in
         do throws(FileError) {
           if create { try maker.makeEmptyIfNew() }
@@ -447,8 +455,8 @@ final class Participant: VersionReader {
       (maker.storage as? EncryptedStorage)?.marker = session.lockFile
       entry.session = session
     } catch {
-      guard error.isUnderOtherName, let probe, patience == .zero else { throw error }
-      (entry.bystander, entry.isUnderOtherName) = (probe, true)
+      guard let place = error.apart, let probe, patience == .zero else { throw error }
+      (entry.bystander, entry.apart) = (probe, place)
     }
   }
 
@@ -578,7 +586,9 @@ final class Participant: VersionReader {
     touch()
     return try state.withLock { state throws(OpenError) in
       if onlyPublishing, state.isWriting, let session = state.session { return session }
-      if state.standing.place == .otherName { try enter(&state, patience: Session.patience) }
+      if state.standing.place == .otherName || state.standing.place == .untrusted {
+        try enter(&state, patience: Session.patience)
+      }
       let snapshot = try newest(&state)
       if state.bystander != nil, state.standing.place == .here, RealmWriter.refusal(snapshot) == nil {
         try convert(&state)

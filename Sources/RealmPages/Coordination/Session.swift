@@ -70,7 +70,11 @@ final class Session: @unchecked Sendable {
       for pipe in NamedPipe.paths(configuration) { try AuxiliaryFile.checkPipe(pipe) }
     } catch { throw OpenError(SessionError(error)) }
     let lockFile: LockFile
-    do throws(SessionError) { lockFile = try LockFile(realmPath: path, deadline: deadline) } catch {
+    do throws(SessionError) {
+      // Nothing is made beside a realm in which we do not take part.
+      try Trust.check(file, configuration)
+      lockFile = try LockFile(configuration, deadline: deadline)
+    } catch {
       throw OpenError(error)
     }
     guard let claim = Claim(file, lock: lockFile.identity, until: .now.advanced(by: patience)) else {

@@ -9,6 +9,8 @@ struct SessionError: Error, CustomStringConvertible {
     case inUse
     /// Somebody else kept a lock for longer than we wait.
     case busy
+    /// Root would share memory with programs of another user.
+    case untrusted
     /// A system call failed; its errno.
     case file(Int32)
   }
@@ -37,6 +39,7 @@ extension OpenError {
   init(_ error: SessionError) {
     switch error.reason {
     case .inUse, .busy: self.init(.inUse, error.description)
+    case .untrusted: self.init(.untrusted, error.description, apart: .untrusted)
     case .file(let code): self.init(.unreadable(code), error.description)
     }
   }
@@ -47,6 +50,7 @@ extension TransactionError {
     switch error.reason {
     case .inUse: self.init(.inUse, error.description)
     case .busy: self.init(.busy, error.description)
+    case .untrusted: self.init(.open(.untrusted), error.description)
     case .file(let code): self.init(.file(code), error.description)
     }
   }

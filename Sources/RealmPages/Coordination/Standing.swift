@@ -13,6 +13,9 @@ package struct Standing: Sendable, Hashable {
     case shared
     /// At the path, but programs use it under another name, with another lock file: it is shown without them knowing.
     case otherName
+    /// At the path, but it belongs to a user with whom root does not share memory: it is shown without his programs
+    /// knowing.
+    case untrusted
   }
 
   package var place = Place.here
@@ -24,10 +27,10 @@ package struct Standing: Sendable, Hashable {
   init() {}
 
   /// All of it in one number, not negative.
-  package var packed: Int { file << 3 | place.rawValue << 1 | (isEncrypted ? 1 : 0) }
+  package var packed: Int { file << 4 | place.rawValue << 1 | (isEncrypted ? 1 : 0) }
 
   init(packed: Int) {
-    (file, isEncrypted) = (packed >> 3, packed & 1 == 1)
-    place = Place(rawValue: packed >> 1 & 3) ?? .here
+    (file, isEncrypted) = (packed >> 4, packed & 1 == 1)
+    place = Place(rawValue: packed >> 1 & 7) ?? .here
   }
 }

@@ -80,6 +80,11 @@ public struct Configuration: Sendable {
   /// Where the pipe is made through which programs tell each other of commits, instead of beside the realm.
   public var fifoFolder: String?
 
+  /// Whether root takes part in a realm of another user, whose programs can then write to memory that root's program
+  /// relies on. Otherwise such a realm is read like an immutable one, and opening it for writing throws `untrusted`
+  /// unless it is opened `exclusive`. Means nothing to other users.
+  public var trustsOwner = false
+
   // MARK: what is done first
 
   /// Whether the file is compacted before it is opened, by its size and the part of it in use, in bytes. Nothing is

@@ -23,6 +23,8 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
     case moved
     /// Other programs have it open in a way that excludes us, or we cannot understand what they share.
     case inUse
+    /// Root would share memory with programs of another user. See `Configuration.trustsOwner`.
+    case untrusted
     /// The configuration asks for what cannot be together.
     case contradictory
   }
@@ -33,14 +35,14 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
   public let description: String
   /// Whether nobody knows what is on disk now.
   let isFailedSync: Bool
-  /// Whether the programs that exclude us use another lock file.
-  let isUnderOtherName: Bool
+  /// Where a realm is that can be read, but not together with the programs that have it open; nil for other errors.
+  let apart: Standing.Place?
 
-  init(_ reason: Reason, _ description: String, isFailedSync: Bool = false, isUnderOtherName: Bool = false) {
+  init(_ reason: Reason, _ description: String, isFailedSync: Bool = false, apart: Standing.Place? = nil) {
     self.reason = reason
     self.description = description
     self.isFailedSync = isFailedSync
-    self.isUnderOtherName = isUnderOtherName
+    self.apart = apart
   }
 
   /// A failed system call.
@@ -53,7 +55,7 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
     self.init(
       .inUse,
       "\(path): in use under another name (a link, or the name that it had before): close it there, or use that name",
-      isUnderOtherName: true
+      apart: .otherName
     )
   }
 
