@@ -5,6 +5,16 @@
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
 
+// Has libcrypto allocate by these functions from now on; 0 if it has allocated already, or another part of the program
+// has chosen functions.
+static inline int realmfs_allocate_by(
+    void *(*allocate)(size_t, const char *, int), void *(*resize)(void *, size_t, const char *, int),
+    void (*release)(void *, const char *, int)) {
+  CRYPTO_malloc_fn present = NULL;
+  CRYPTO_get_mem_functions(&present, NULL, NULL);
+  return present == CRYPTO_malloc && CRYPTO_set_mem_functions(allocate, resize, release) == 1;
+}
+
 // HMAC-SHA-224 with a key of 32 bytes: what depends on the key alone is computed once. The functions that take a
 // context by address look nothing up and allocate nothing, unlike those that OpenSSL 3 wants one to use.
 static inline void realmfs_hmac_prepare(const unsigned char key[32], SHA256_CTX *inner, SHA256_CTX *outer) {

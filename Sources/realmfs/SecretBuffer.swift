@@ -15,15 +15,13 @@ struct SecretBuffer: ~Copyable {
   static let capacity = 4096
 
   init() {
-    memory = .allocate(byteCount: Self.capacity, alignment: 16)
-    // Only a hint: without it the key might reach the swap space.
-    _ = mlock(memory.baseAddress, memory.count)
+    // Without memory everything is too long.
+    let start = clinux_secret_alloc(Self.capacity)
+    memory = UnsafeMutableRawBufferPointer(start: start, count: start == nil ? 0 : Self.capacity)
   }
 
   deinit {
-    clinux_wipe(memory.baseAddress, memory.count)
-    munlock(memory.baseAddress, memory.count)
-    memory.deallocate()
+    if let start = memory.baseAddress { clinux_secret_free(start, memory.count) }
   }
 
   /// The byte at `index`, which must be below `count`.

@@ -38,11 +38,11 @@ check "the file is sound" "$realmfs" check "$disk/people.realm"
 head -c 1990000 /dev/zero >"$disk/filler" 2>/dev/null
 before=$(ls -A "$disk")
 large=$fixtures/items-10k.realm
-for command in "backup $large D/out" "recover $large D/out" "convert --local $fixtures/synced.realm D/out" "compact D/people.realm" \
-  "encrypt --key-file $key_file $large D/out" "export --format csv $large D/out" "export --format json $large D/out" \
-  "create D/out"; do
+for command in "backup $large @/out" "recover $large @/out" "convert --local $fixtures/synced.realm @/out" "compact @/people.realm" \
+  "encrypt --key-file $key_file $large @/out" "export --format csv $large @/out" "export --format json $large @/out" \
+  "create @/out"; do
   # shellcheck disable=SC2086
-  check_status "$command" 1 'No space left on device' "$realmfs" ${command//D\//$disk/}
+  check_status "$command" 1 'No space left on device' "$realmfs" ${command//@\//$disk/}
 done
 check_status "export to SQLite" 1 'full' "$realmfs" export --format sqlite "$large" "$disk/out"
 "$realmfs" export "$large" >"$disk/out" 2>"$scratch/error"

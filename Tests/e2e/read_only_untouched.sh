@@ -84,10 +84,10 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   "${as_user[@]}" "$realmfs" umount "$user_point"
   out=$(new_directory copies)
   chown 65534 "$out"
-  for command in "info F" "schema F" "check F" "cat F Person" "query F Person TRUEPREDICATE" "export F" "diff F F" \
-    "diff --previous F" "backup F $out/backup" "recover F $out/recovered"; do
+  for command in "info @" "schema @" "check @" "cat @ Person" "query @ Person TRUEPREDICATE" "export @" "diff @ @" \
+    "diff --previous @" "backup @ $out/backup" "recover @ $out/recovered"; do
     # shellcheck disable=SC2086
-    set -- ${command//F/$folder/people.realm}
+    set -- ${command//@/$folder/people.realm}
     "${as_user[@]}" "$realmfs" "$@" >"$scratch/shown" 2>&1
     status=$?
     # diff ends with 1 if something differs.

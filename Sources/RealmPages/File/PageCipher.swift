@@ -55,9 +55,22 @@ final class PageCipher {
 
   private static let statesSize = 2 * MemoryLayout<SHA256_CTX>.stride
 
+  /// Whether libcrypto puts the round keys, which are as good as the key, into the vault. Not if another part of the
+  /// program used libcrypto first: then they are in ordinary memory. Also has libcrypto allocate what all ciphers share.
+  private static let hasVault: Bool = {
+    let isHeeded = realmfs_allocate_by(clinux_vault_malloc, clinux_vault_realloc, clinux_vault_free) == 1
+    let context = EVP_CIPHER_CTX_new()
+    EVP_EncryptInit_ex(context, EVP_aes_256_cbc(), nil, nil, nil)
+    EVP_DecryptInit_ex(context, EVP_aes_256_cbc(), nil, nil, nil)
+    EVP_CIPHER_CTX_free(context)
+    return isHeeded
+  }()
+
   /// Nil if libcrypto has no memory.
   init?(_ key: EncryptionKey) {
     guard let memory = clinux_secret_alloc(Self.statesSize) else { return nil }
+    let isInVault = Self.hasVault && clinux_vault_open()
+    defer { if isInVault { clinux_vault_close() } }
     let encryption = EVP_CIPHER_CTX_new(), decryption = EVP_CIPHER_CTX_new()
     guard let encryption, let decryption,
       EVP_EncryptInit_ex(encryption, EVP_aes_256_cbc(), nil, key.cipherKey, nil) == 1,
