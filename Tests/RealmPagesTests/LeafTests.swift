@@ -176,6 +176,17 @@ struct LeafTests {
     #expect(try values(bytes, unresolved, element, inTree: true) == ["link 5 -461218979499293827", "link 5 1"])
   }
 
+  @Test("a leaf of a tree has 1000 elements at most, also where they take no room")
+  func largestLeaf() throws {
+    var bytes = NodeBytes()
+    let full = bytes.add("00 00 03 e8"), larger = bytes.add("00 00 03 e9"), huge = bytes.add("00 ff ff ff")
+    let element = ElementType(.int, isNullable: false)
+    #expect(try values(bytes, full, element, inTree: true).count == 1000)
+    for ref in [larger, huge] {
+      #expect(throws: FormatError.self) { try values(bytes, ref, element, inTree: true) }
+    }
+  }
+
   @Test("Mixed values: inline, in a payload, and nested")
   func mixed() throws {
     var bytes = NodeBytes()

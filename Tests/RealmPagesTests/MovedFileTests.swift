@@ -249,6 +249,21 @@ struct MovedFileTests {
     }
   }
 
+  @Test("a copy whose end is lost reads as empty, and is not written to")
+  func lostFooter() throws {
+    var bytes = try Fixture.named("streaming-form").bytes()
+    for at in bytes.count - 16..<bytes.count - 8 { bytes[at] = 0 }
+    try withTemporaryFile(bytes) { path in
+      let writer = try RealmWriter(Configuration(path: path))
+      expectMoved {
+        let transaction = try writer.begin()
+        _ = try transaction.addTable("class_New")
+        _ = try transaction.commit()
+      }
+      #expect(try self.bytes(path) == Data(bytes))
+    }
+  }
+
   @Test("an empty realm that is overwritten is not taken for the new one's past")
   func overwrittenEmpty() throws {
     try withTemporaryPath { path in

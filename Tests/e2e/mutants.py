@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 NEW_KEY = bytes(range(64))
 SYSTEM_ENDS = {signal.SIGTERM}
@@ -71,7 +72,7 @@ class Runner:
 
     def stop(self, process, what):
         """Ends a program by SIGTERM, or says that it ignores it."""
-        process.send_signal(signal.SIGTERM)
+        os.kill(process.pid, signal.SIGTERM)
         status = self.wait(process, self.options.patience)
         if status is None:
             self.faults.add(what, "ignores SIGTERM" + self.stack(process))
@@ -352,16 +353,17 @@ def work(options, jobs, results):
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    plans, folder = {}, tempfile.mkdtemp(prefix="realmfs-mutants.")
+    plans, folder, number = {}, tempfile.mkdtemp(prefix="realmfs-mutants."), 0
     while (job := jobs.get()) is not None:
         file, seed = job
+        number += 1
         try:
             key = options.key if "encrypted" in os.path.basename(file) else None
             if file not in plans:
                 home = os.path.join(folder, f"plan{len(plans)}")
                 os.makedirs(home)
                 plans[file] = Plan(options.program, os.path.abspath(file), home, key)
-            place = os.path.join(folder, "now")
+            place = os.path.join(folder, str(number))
             os.makedirs(place)
             name, target = os.path.basename(file).removesuffix(".realm"), os.path.join(place, "a.realm")
             if seed is None:
@@ -374,9 +376,8 @@ def work(options, jobs, results):
             runner = plans[file].run(options, target, place, faults)
             results.put((faults.found, runner.runs, runner.slowest, runner.largest, name, runner.used))
             shutil.rmtree(place)
-        except BaseException as error:  # told to the parent, which waits for a result
-            results.put(([f"{file} {seed}: {error!r}"], 0, (0, ""), (0, ""), file, set()))
-            shutil.rmtree(os.path.join(folder, "now"), ignore_errors=True)
+        except BaseException:  # told to the parent, which waits for a result
+            results.put(([f"{file} {seed}: {traceback.format_exc()}"], 0, (0, ""), (0, ""), file, set()))
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -183,7 +183,7 @@ final class VersionList: @unchecked Sendable {
   /// Whether a version in the list has this top ref.
   func contains(topRef: Int) throws(SessionError) -> Bool {
     try locked { list, state in
-      (0..<state.entries).contains { list[$0].version != 0 && list[$0].top_ref == UInt64(topRef) }
+      (0..<state.entries).contains { list[$0].version != 0 && list[$0].top_ref == UInt64(bitPattern: Int64(topRef)) }
     }
   }
 

@@ -66,6 +66,8 @@ enum ColumnLeaf {
     case .mixed where element.isTypedLink: self = .typedLinks(try arena.integers(ref))
     case .mixed: self = .mixed(try MixedLeaf(arena, ref))
     }
+    // Elements without any bits, in a number that no leaf reaches, would last for ever.
+    if inTree, count > BPlusTree.maximumLeaf { throw FormatError("a leaf of \(count) elements", ref: ref) }
   }
 
   /// The number of values.

@@ -14,6 +14,8 @@ struct BPlusTree {
   /// The number of elements below an inner root; nil when the root is a leaf, whose reader knows.
   let innerCount: Int?
 
+  /// No leaf has more elements. Source: docs/format/1-storage.md S16.
+  static let maximumLeaf = 1000
   /// Deeper trees do not exist: 1000 children a node.
   static let maximumDepth = 12
 
