@@ -88,20 +88,31 @@ final class Views: Sendable {
   /// The newest version, after commits that are not on disk yet have reached the file that they were made in, if the
   /// path does not lead there any more.
   private func newestSettled() throws(OpenError) -> Snapshot {
-    do throws(OpenError) {
-      let snapshot = try realm.latest()
-      if realm.standing.place != .shared || !settle() { return snapshot }
-    } catch {
-      if error.reason != .moved || !settle() { throw error }
+    // Asked first, because another thread may be settling while this one looks.
+    if options.groupCommit > 0, let writer, writer.hasUnsynced {
+      for _ in 0..<Self.looks {
+        do throws(OpenError) {
+          let snapshot = try realm.latest()
+          if realm.standing.place != .shared { return snapshot }
+        } catch {
+          if error.reason != .moved { throw error }
+        }
+        if !settle() { usleep(1000) }
+      }
     }
     return try realm.latest()
   }
 
+  /// How often a thread looks that finds another one settling.
+  private static let looks = 3
+  /// How long it waits for that.
+  private static let settlingPatience = Duration.milliseconds(500)
+
   /// Brings what waits for `-o group_commit` to disk, or gives it up where that cannot be any more, unless another
-  /// thread is saving; whether there was something.
+  /// thread is saving for long; whether there was something.
   private func settle() -> Bool {
     guard let writer, writer.hasUnsynced else { return false }
-    do throws(TransactionError) { try writer.sync(timeout: .zero) } catch {
+    do throws(TransactionError) { try writer.sync(timeout: Self.settlingPatience) } catch {
       if error.reason == .busy { return false }
       options.log?("what was saved last is not on disk: \(error)")
     }
