@@ -4,11 +4,8 @@ package import RealmJSON
 
 extension OutputBuffer {
   /// Appends a field that is not null, in quotes where it needs them.
-  package func append(field text: some Collection<UInt8>, separator: UInt8 = UInt8(ascii: ",")) {
-    let needsQuotes =
-      text.isEmpty || text.first == 0x20
-      || text.contains { $0 == separator || $0 == UInt8(ascii: "\"") || $0 == 0x0A || $0 == 0x0D }
-    if needsQuotes { append(quotedField: text) } else { text.forEach { append($0) } }
+  package func append(field text: RawSpan, separator: UInt8 = UInt8(ascii: ",")) {
+    if Self.needsQuotes(text, separator) { append(quotedField: text) } else { append(text, in: 0..<text.byteCount) }
   }
 
   /// Appends a name of the first line; also in quotes where a reader that detects the separator could take a part of
@@ -18,15 +15,51 @@ extension OutputBuffer {
     let isClear =
       !bytes.contains(where: CSVDialect.separators.contains) && !bytes.starts(with: CSVDialect.declaration)
       && bytes.first != 0xEF
-    if isClear { append(field: bytes, separator: separator) } else { append(quotedField: bytes) }
+    if isClear { append(field: bytes.span.bytes, separator: separator) } else { append(quotedField: bytes.span.bytes) }
   }
 
-  private func append(quotedField text: some Collection<UInt8>) {
-    append("\"")
-    for byte in text {
-      if byte == UInt8(ascii: "\"") { append("\"") }
-      append(byte)
+  /// Appends a string: its text, or JSON if that is not UTF-8, or would be taken for that JSON.
+  package func append(textField text: RawSpan, separator: UInt8 = UInt8(ascii: ",")) {
+    if UTF8Sequence.isValid(text), !Self.isMarked(text) { return append(field: text, separator: separator) }
+    let json = OutputBuffer()
+    json.append(Self.invalidString.span.bytes, in: 0..<Self.invalidString.count)
+    json.append("{\"base64\":\"")
+    json.append(base64: text)
+    json.append("\"}}")
+    json.withUnsafeBytes { append(field: $0.bytes, separator: separator) }
+  }
+
+  /// How the JSON of a string begins whose bytes are not UTF-8.
+  static let invalidString = Array("{\"$invalidString\":".utf8)
+
+  private static func isMarked(_ text: RawSpan) -> Bool {
+    guard text.byteCount >= invalidString.count, byte(text, 0) == invalidString[0] else { return false }
+    return invalidString.indices.allSatisfy { byte(text, $0) == invalidString[$0] }
+  }
+
+  private static func needsQuotes(_ text: RawSpan, _ separator: UInt8) -> Bool {
+    if text.byteCount == 0 || byte(text, 0) == 0x20 { return true }
+    for index in 0..<text.byteCount {
+      let byte = byte(text, index)
+      if byte == separator || byte == UInt8(ascii: "\"") || byte == 0x0A || byte == 0x0D { return true }
     }
-    append("\"")
+    return false
+  }
+
+  private func append(quotedField text: RawSpan) {
+    append(UInt8(ascii: "\""))
+    var start = 0
+    for index in 0..<text.byteCount where Self.byte(text, index) == UInt8(ascii: "\"") {
+      // The quote is written twice: at the end of this run, and at the beginning of the next one.
+      append(text, in: start..<index + 1)
+      start = index
+    }
+    append(text, in: start..<text.byteCount)
+    append(UInt8(ascii: "\""))
+  }
+
+  @inline(__always)
+  private static func byte(_ text: RawSpan, _ index: Int) -> UInt8 {
+    text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
   }
 }

@@ -143,7 +143,7 @@ struct CSVForm {
     // What has no plain text is JSON; of strings only those that are not UTF-8.
     let isText = type == .string && column.type != .link
     let isJSON = bytes[0] == UInt8(ascii: "{") || bytes[0] == UInt8(ascii: "\"")
-    if isText ? bytes.starts(with: CSVSink.invalidString) : isJSON {
+    if isText ? bytes.starts(with: OutputBuffer.invalidString) : isJSON {
       try checkJSON(bytes, index)
       append(raw: bytes, out)
       return true

@@ -85,7 +85,8 @@ final class CSVSink: ExportSink {
   ) throws(TransferError) {
     if column.collection == nil, column.type == .string {
       do throws(FormatError) {
-        if case .string(let text) = try cursor.value(index) { text.withUnsafeBytes { string(Array($0)) } }
+        guard case .string(let text) = try cursor.value(index) else { return }
+        text.withUnsafeBytes { buffer.append(textField: $0.bytes, separator: dialect.delimiter) }
       } catch { throw .damaged(error.description) }
       return
     }
@@ -98,35 +99,25 @@ final class CSVSink: ExportSink {
       bytes.first != UInt8(ascii: "{")
     {
       bytes = bytes.map { $0 == UInt8(ascii: ".") ? UInt8(ascii: ",") : $0 }
-      return field(bytes.first == UInt8(ascii: "\"") ? bytes[1..<bytes.count - 1] : bytes[...])
+      let isText = bytes.first == UInt8(ascii: "\"")
+      return field(bytes, isText ? 1..<bytes.count - 1 : 0..<bytes.count)
     }
     guard bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else { return json() }
     // A key that looks like JSON stays JSON, so that it is read back as what it is.
     let looksLikeJSON = bytes.count > 2 && (bytes[1] == UInt8(ascii: "{") || bytes[1] == UInt8(ascii: "\\"))
     if bytes.contains(UInt8(ascii: "\\")) || looksLikeJSON { return json() }
-    field(bytes[1..<bytes.count - 1])
-  }
-
-  /// How a string begins of which the bytes are not UTF-8.
-  static let invalidString = Array("{\"$invalidString\":".utf8)
-
-  /// A string: its text, or JSON if that is not UTF-8, or would be taken for that JSON.
-  private func string(_ bytes: [UInt8]) {
-    if UTF8Sequence.isValid(bytes.span.bytes), !bytes.starts(with: Self.invalidString) { return field(bytes) }
-    scratch.reset()
-    scratch.append("{\"$invalidString\":{\"base64\":\"")
-    scratch.append(base64: bytes.span.bytes)
-    scratch.append("\"}}")
-    json()
+    field(bytes, 1..<bytes.count - 1)
   }
 
   /// The JSON in `scratch` as a field.
   private func json() {
     if scratch.bytes.elementsEqual("null".utf8) { return }
-    scratch.withUnsafeBytes { field($0) }
+    scratch.withUnsafeBytes { buffer.append(field: $0.bytes, separator: dialect.delimiter) }
   }
 
-  private func field(_ text: some Collection<UInt8>) { buffer.append(field: text, separator: dialect.delimiter) }
+  private func field(_ bytes: [UInt8], _ range: Range<Int>) {
+    buffer.append(field: bytes.span.bytes.extracting(range), separator: dialect.delimiter)
+  }
 
   var isBatchFull: Bool { buffer.count >= FileOutput.batchSize }
 

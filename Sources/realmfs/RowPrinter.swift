@@ -110,7 +110,8 @@ final class RowPrinter {
       if index > 0 { output.buffer.append(separator) }
       switch cell {
       case .null: break
-      case .text(let bytes), .json(let bytes): output.buffer.append(field: bytes, separator: separator)
+      case .text(let bytes): output.buffer.append(textField: bytes.span.bytes, separator: separator)
+      case .json(let bytes): output.buffer.append(field: bytes.span.bytes, separator: separator)
       }
     }
     output.buffer.append("\n")

@@ -164,6 +164,8 @@ PY
 "$realmfs" export --quiet --format csv odd.realm odd-csv && "$realmfs" create --schema odd.json back.realm
 check "odd names and texts come back" "$realmfs" import back.realm odd-csv
 equal "as they were" "$("$realmfs" export odd.realm)" "$("$realmfs" export back.realm)"
+equal "cat prints the same CSV" "$("$realmfs" export --format csv odd.realm)" "$("$realmfs" cat --format csv odd.realm Odd)"
+equal "and query the same TSV" "$("$realmfs" export --format tsv odd.realm)" "$("$realmfs" query --format tsv odd.realm Odd)"
 "$realmfs" create --schema one.json one.realm && "$realmfs" import --class One --quiet one.realm - <<<'{"sep=;":"x"}'
 "$realmfs" export --quiet --format csv one.realm one-csv && "$realmfs" create --schema one.json two.realm
 check "a property that is called like the line of Excel" "$realmfs" import two.realm one-csv
