@@ -137,7 +137,10 @@ struct LookupTests {
     func visit(_ path: String) throws {
       for entry in try tree.list(path) where !entry.isDot {
         let child = path + "/" + entry.name
-        #expect(seen.updateValue(child, forKey: entry.inode) == nil, "\(child) and \(seen[entry.inode] ?? "")")
+        // The objects of a value are those of the class.
+        if !(child.contains("/.by/") && entry.kind == .file) {
+          #expect(seen.updateValue(child, forKey: entry.inode) == nil, "\(child) and \(seen[entry.inode] ?? "")")
+        }
         #expect(try tree.find(child).inode == entry.inode)
         #expect(try tree.attributes(entry.inode).inode == entry.inode)
         if entry.kind == .directory { try visit(child) }

@@ -55,7 +55,8 @@ enum DotNames {
     _ sink: inout Sink
   ) {
     guard tree.options.showControl else { return }
-    for (index, entry) in entries.enumerated() where !entry.isOfClass || selection.conditions.isEmpty {
+    // In what a query finds, only files: .by in .by in .by would never end for programs that walk through all of it.
+    for (index, entry) in entries.enumerated() where entry.kind == .file || selection.conditions.isEmpty {
       let inode = tree.nodes.number(of: selection.identity(of: entry.identity))
       listing.addLast(entry.name.description.utf8, inode, entry.kind, index: index, to: &sink)
     }
