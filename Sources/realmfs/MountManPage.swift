@@ -76,6 +76,10 @@ enum MountManPage {
     and .count their number.
     """,
     """
+    mkdir .realm/snapshots/NAME keeps the whole tree as it is at that moment, read-only, until rmdir or unmount; the \
+    file grows meanwhile with each commit.
+    """,
+    """
     Refusals: EINVAL for a text that is not JSON, has a wrong type, an unknown property, another key than the name, or \
     a link to nothing; ERANGE for a number that the type cannot hold; EFBIG and ENAMETOOLONG beyond limits; EEXIST \
     for a \

@@ -40,6 +40,17 @@ struct ControlDirectoryTests {
     #expect(failure { try tree.find(".realm/version/x") }?.kind == "notADirectory")
   }
 
+  @Test("a tree that can be changed has more")
+  func entriesOfWritableTrees() throws {
+    let tree = try WritableTree("people")
+    #expect(
+      try tree.tree.list(".realm").map(\.name) == [
+        ".", "..", "README", "version", "info.json", "stats.json", "schema.json", "schema", "tables", "snapshots",
+        "errors", "unsaved", "rejected", "compact",
+      ]
+    )
+  }
+
   @Test("sizes are exact, and statistics are not made for a mere listing")
   func sizesAreExact() throws {
     let tree = try FileTree.of("people")

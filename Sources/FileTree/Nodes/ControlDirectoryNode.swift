@@ -22,7 +22,7 @@ struct ControlDirectoryNode: DirectoryNode {
   private static let entries: [Entry] = [
     Entry(name: "README") { ControlFileNode($0, "README", ControlTexts.readme, needsRealm: false) },
     Entry(name: "version") { ControlFileNode($0, "version", ControlTexts.version) },
-    Entry(name: "info.json") { ControlFileNode($0, "info.json", ControlTexts.info) },
+    Entry(name: "info.json") { ControlFileNode($0, "info.json", ControlTexts.info, isSteady: false) },
     // Statistics cost a walk through the file, which a listing does not need.
     Entry(name: "stats.json") { ControlFileNode($0, "stats.json", ControlTexts.statistics, isCheap: false) },
     Entry(name: "schema.json") {
@@ -30,6 +30,7 @@ struct ControlDirectoryNode: DirectoryNode {
     },
     Entry(name: "schema", kind: .directory) { SchemaDirectoryNode(inode: $0) },
     Entry(name: "tables", kind: .directory) { TablesDirectoryNode(inode: $0) },
+    Entry(name: "snapshots", kind: .directory, needsWriter: true) { SnapshotsDirectoryNode(inode: $0) },
     Entry(name: "errors", needsWriter: true) {
       ControlFileNode($0, "errors", ControlTexts.errors, isSteady: false, needsRealm: false)
     },

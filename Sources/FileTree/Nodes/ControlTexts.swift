@@ -20,6 +20,7 @@ enum ControlTexts {
         tables/             tables that are not classes, by object key
       \(tree.saver != nil
       ? """
+        snapshots/          mkdir holds the newest version under a name, rmdir lets go of it
         errors              the last refused changes, one JSON object a line
         unsaved             the files that are in memory only and gone when the mount ends, one path a line
         rejected/           the refused texts, to be mended and saved again
@@ -85,6 +86,11 @@ enum ControlTexts {
       ]
       return (name, .object(facts))
     }
+    let snapshots = tree.snapshots.all.map { name, held in
+      JSONValue.object([
+        ("name", .string(String(decoding: name, as: UTF8.self))), ("version", .number(Int(held.version))),
+      ])
+    }
     let facts: [(String, JSONValue)] = [
       ("path", .string(String(path.split(separator: "/").last ?? ""))),
       ("fileFormat", .number(snapshot.fileFormat)),
@@ -93,6 +99,7 @@ enum ControlTexts {
       ("fileSize", .number(view.fileSize)),
       ("history", .string(history(snapshot.historyType))),
       ("encrypted", .bool(realm.standing.isEncrypted)),
+      ("snapshots", .array(snapshots)),
       ("classes", .object(classes)),
     ]
     return Array(JSONValue.object(facts).text.utf8)

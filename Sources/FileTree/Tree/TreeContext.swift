@@ -26,6 +26,8 @@ final class TreeContext: Sendable {
   let keptFiles: KeptFiles
   /// Classes that `mkdir` made and that have nothing yet.
   let newClasses = NewClasses()
+  /// The versions that are held under a name.
+  let snapshots = SnapshotTable()
   /// Names that the kernel must look up again.
   let staleNames = StaleNames()
   let damageLog: DamageLog
@@ -41,7 +43,8 @@ final class TreeContext: Sendable {
     listingBudget: Int,
     texts: TextCache,
     deletions: RecentDeletions,
-    keptFiles: KeptFiles
+    keptFiles: KeptFiles,
+    showing hold: VersionHold? = nil
   ) {
     self.realm = realm
     self.deletions = deletions
@@ -53,13 +56,27 @@ final class TreeContext: Sendable {
       options.log?(text)
       refusals.report(text)
     }
-    views = Views(realm, writer, options, objectInodes, nodes, condition)
+    views = Views(realm, writer, options, objectInodes, nodes, condition, showing: hold)
     overlay = Overlay(MemoryBudget(options.memoryLimit), nodes)
     saver = writer.map { [views] in Saver($0, options, views.ownChanges) }
     damageLog = DamageLog(options.log)
     nodes.insert(RootNode())
     control = ControlDirectoryNode(
       inode: nodes.inode(of: NodeIdentity(ControlDirectoryNode.self)) { ControlDirectoryNode(inode: $0) }
+    )
+  }
+
+  /// The state of a tree that shows one version for good and changes nothing.
+  convenience init(_ realm: Realm, showing hold: VersionHold, _ options: TreeOptions) {
+    self.init(
+      realm,
+      nil,
+      options,
+      listingBudget: 0,
+      texts: TextCache(),
+      deletions: RecentDeletions(),
+      keptFiles: KeptFiles(),
+      showing: hold
     )
   }
 

@@ -25,6 +25,8 @@ final class Views: Sendable {
   private let writer: RealmWriter?
   private let condition: RealmCondition
   private let newest = Mutex<VersionView?>(nil)
+  /// The one version that is shown instead of the newest.
+  private let held: VersionHold?
   /// Held while a view is made, so that it is made once.
   private let making = Mutex<Void>(())
 
@@ -37,13 +39,15 @@ final class Views: Sendable {
     _ options: TreeOptions,
     _ objectInodes: InodeTable,
     _ nodes: NodeTable,
-    _ condition: RealmCondition
+    _ condition: RealmCondition,
+    showing held: VersionHold? = nil
   ) {
     self.realm = realm
     self.writer = writer
     self.options = options
     self.objectInodes = objectInodes
     self.condition = condition
+    self.held = held
     registry = TableRegistry(nodes)
   }
 
@@ -75,6 +79,7 @@ final class Views: Sendable {
   }
 
   private func newestSnapshot() throws(FileTreeError) -> Snapshot {
+    if let held { return held.snapshot }
     do throws(OpenError) {
       let snapshot = try newestSettled()
       condition.note(realm.standing)

@@ -1,0 +1,222 @@
+// `.realm/snapshots/NAME`: the whole tree at the version that was the newest when the directory was made. The tree below
+// is another one, which shows this one version and changes nothing; each node of it is shown by a node here under a
+// number of this mount.
+
+import RealmPages
+import Synchronization
+
+/// A version that is held, with the tree that shows it, until it is let go of.
+final class HeldTree: Sendable {
+  /// Tells it from others of the mount, also of the same name.
+  let number: UInt64
+  let version: UInt64
+  private let tree: Mutex<TreeContext?>
+
+  init(_ number: UInt64, _ hold: VersionHold, _ tree: TreeContext) {
+    (self.number, version) = (number, hold.snapshot.version)
+    self.tree = Mutex(tree)
+  }
+
+  /// The tree; `stale` after `release`.
+  func context() throws(FileTreeError) -> TreeContext {
+    guard let tree = tree.withLock({ $0 }) else { throw .stale }
+    return tree
+  }
+
+  /// Lets go of the version. Handles that are open keep their texts.
+  func release() { tree.withLock { $0 = nil } }
+}
+
+/// The snapshots of a mount, by name.
+final class SnapshotTable: Sendable {
+  private struct State {
+    var held: [(name: [UInt8], tree: HeldTree)] = []
+    var last: UInt64 = 0
+  }
+
+  private let state = Mutex(State())
+  /// Each keeps a version and a tree.
+  private static let mostSnapshots = 1000
+
+  /// The snapshots in the order in which they were made.
+  var all: [(name: [UInt8], tree: HeldTree)] { state.withLock { $0.held } }
+
+  /// The snapshot called `name`.
+  func find(_ name: [UInt8]) -> HeldTree? { state.withLock { $0.held.first { $0.name == name }?.tree } }
+
+  /// Adds what `make` makes of a number; `exists` if the name is taken.
+  func add(_ name: [UInt8], _ make: (UInt64) throws(FileTreeError) -> HeldTree) throws(FileTreeError) {
+    try state.withLock { state throws(FileTreeError) in
+      if state.held.contains(where: { $0.name == name }) { throw .refused(.exists, "exists already") }
+      if state.held.count >= Self.mostSnapshots {
+        throw .refused(.noSpace, "more than \(Self.mostSnapshots) snapshots; remove some with rmdir")
+      }
+      state.last += 1
+      state.held.append((name, try make(state.last)))
+    }
+  }
+
+  /// Takes a snapshot out and lets go of its version; false if there is none of this name.
+  func remove(_ name: [UInt8]) -> Bool {
+    let tree = state.withLock { state in
+      state.held.firstIndex { $0.name == name }.map { state.held.remove(at: $0).tree }
+    }
+    tree?.release()
+    return tree != nil
+  }
+}
+
+/// The directory `.realm/snapshots`.
+struct SnapshotsDirectoryNode: DirectoryNode {
+  let inode: InodeNumber
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let count = tree.snapshots.all.count
+    return try tree.readable { view in view.rules.directory(inode, subdirectories: count, view.modified).uncached }
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    guard let held = tree.snapshots.find(name) else { throw .notFound }
+    return try SnapshotNode.enter(held, .root, tree)
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    var listing = ShortListing(of: inode, in: tree.control.inode, from: position, into: &sink)
+    for (name, held) in tree.snapshots.all {
+      let number = tree.nodes.number(of: SnapshotNode.identity(held, .root))
+      listing.add(name, number, .directory, index: Int(held.number), to: &sink)
+    }
+  }
+
+  /// Holds the newest version. Cost: that of reading the schema.
+  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    try TreeContext.checkLength(name)
+    try tree.snapshots.add(name) { number throws(FileTreeError) in
+      let hold: VersionHold
+      do throws(OpenError) { hold = try tree.realm.hold() } catch { throw .unavailable(error) }
+      return HeldTree(number, hold, TreeContext(tree.realm, showing: hold, tree.options))
+    }
+  }
+
+  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    if !tree.snapshots.remove(name) { throw .notFound }
+  }
+}
+
+/// A node of the tree of a snapshot.
+struct SnapshotNode: DirectoryNode {
+  let inode: InodeNumber
+  let held: HeldTree
+  /// What it is there.
+  let inner: InodeNumber
+
+  static func identity(_ held: HeldTree, _ inner: InodeNumber) -> NodeIdentity {
+    NodeIdentity(SnapshotNode.self, held.number, Array(String(inner.value).utf8))
+  }
+
+  /// The attributes of a node of a snapshot, which the kernel then knows.
+  static func enter(_ held: HeldTree, _ inner: InodeNumber, _ tree: TreeContext) throws(FileTreeError) -> FileAttributes
+  {
+    let number = tree.nodes.enter(identity(held, inner)) { SnapshotNode(inode: $0, held: held, inner: inner) }
+    do throws(FileTreeError) { return try tree.node(number).attributes(tree) } catch {
+      tree.nodes.forget(number, lookups: 1)
+      throw error
+    }
+  }
+
+  private func node() throws(FileTreeError) -> (any Node, TreeContext) {
+    let tree = try held.context()
+    return (try tree.node(inner), tree)
+  }
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let (node, inside) = try node()
+    var attributes = try node.attributes(inside).readOnly
+    attributes.inode = inode
+    return attributes
+  }
+
+  func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
+    let (node, inside) = try node()
+    return try node.extendedAttributes(inside)
+  }
+
+  /// The kernel's lookup is counted here. The one that the tree inside counts lasts as long as the snapshot does.
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let (node, inside) = try node()
+    return try Self.enter(held, try inside.lookUp(name, in: node).inode, tree)
+  }
+
+  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
+    let (node, inside) = try node()
+    return DirectoryStream(self, found: try node.openDirectory(inside).found)
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    let (node, inside) = try node()
+    var renumbering = RenumberingSink(sink: sink, held: held, tree: tree)
+    defer { sink = renumbering.sink }
+    try node.list(stream, from: position, attributes: false, into: &renumbering, inside)
+  }
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    if access.writes || access.truncates { throw .readOnly }
+    let (node, inside) = try node()
+    let file = try node.open(access, by: caller, inside)
+    if file.maySeedPageCache { inside.openFiles.seeded(file) }
+    defer { inside.release(file) }
+    switch file.content {
+    case .stream(let stream): return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
+    case .text(let text):
+      return OpenFile(inode, tree.openFiles.open(inode, text, .unchanged, for: caller.process), text: text)
+    case .memory: throw .readOnly
+    }
+  }
+
+  func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
+    let (node, inside) = try node()
+    return try node.destination(inside)
+  }
+
+  // MARK: changes
+
+  func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
+  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? { throw .readOnly }
+  func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
+  func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
+  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
+  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
+  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
+}
+
+/// Gives the entries of a snapshot's tree the numbers that they have here.
+private struct RenumberingSink<Sink: DirectorySink>: DirectorySink {
+  var sink: Sink
+  let held: HeldTree
+  let tree: TreeContext
+
+  mutating func add(
+    _ name: RawSpan,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    _ attributes: FileAttributes?,
+    next: UInt64
+  ) -> Bool {
+    sink.add(name, tree.nodes.number(of: SnapshotNode.identity(held, inode)), kind, nil, next: next)
+  }
+
+  mutating func reset() { sink.reset() }
+}

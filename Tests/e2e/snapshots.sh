@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# .realm/snapshots: versions that stay, each as a whole tree.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture people)
+point=$(new_directory mnt)
+serve "$file" "$point" || exit
+snapshots=$point/.realm/snapshots
+tree() { (cd "$1" && find . -path ./.realm -prune -o -type f -print0 | sort -z | xargs -0 sha256sum); }
+
+equal "there are none at first" "" "$(ls "$snapshots")"
+check "mkdir makes one" mkdir "$snapshots/before"
+before=$(tree "$point")
+equal "it has the whole tree" "$before" "$(tree "$snapshots/before")"
+check "objects change" bash -c 'echo "{\"age\": 77}" >"$1/Person/4.json"' - "$point"
+check "and go" rm "$point/Person/11.json"
+check "and come, by another program" "$realmfs" insert --quiet "$file" Dog '{"name": "Snoopy", "weight": 3}'
+check "a property is added" bash -c \
+  'jq ".schemaVersion += 1 | (.schema[] | select(.name == \"Dog\").properties.color) = \"string?\"" "$1" >"$2" && cp "$2" "$1"' - \
+  "$point/.realm/schema.json" "$scratch/schema.json"
+equal "the snapshot has what was there" "$before" "$(tree "$snapshots/before")"
+check_status "diff shows what changed" 1 'Only in .*: 11.json' diff -r "$snapshots/before/Person" "$point/Person"
+equal "an object that is gone is copied out" "$(jq -c .name "$snapshots/before/Person/11.json")" \
+  "$(cp "$snapshots/before/Person/11.json" "$point/Person/11.json" && jq -c .name "$point/Person/11.json")"
+check "a second one" mkdir "$snapshots/after"
+equal "they are listed" "after before" "$(ls "$snapshots" | tr '\n' ' ' | sed 's/ $//')"
+equal "also with their versions" "before after" "$(jq -r '[.snapshots[].name] | join(" ")' "$point/.realm/info.json")"
+check_status "a name is taken once" 1 'File exists' mkdir "$snapshots/after"
+equal "queries are of the version" "21 77" \
+  "$(jq .age "$snapshots/before/Person/.where/_id == 4/4.json") $(jq .age "$snapshots/after/Person/.fields/4/../../4.json")"
+equal "so is everything about it" "false true" \
+  "$(for s in before after; do jq '[.schema[] | select(.name == "Dog").properties | has("color")] | any' "$snapshots/$s/.realm/schema.json"; done | tr '\n' ' ' | sed 's/ $//')"
+check "all objects in one file" bash -c 'test "$(wc -l <"$1")" = 19' - "$snapshots/before/Person/.all.jsonl"
+for change in 'echo "{}" >"$1/before/Person/4.json"' 'rm "$1/before/Person/4.json"' 'touch "$1/before/Person/1.json"' \
+  'mkdir "$1/before/Cat"' 'mv "$1/before/Person/4.json" "$1/before/Person/x"' 'rmdir "$1/before/Dog"'; do
+  check_status "nothing is changed in it: ${change%% *}" 1 'Read-only file system' bash -c "$change" - "$snapshots"
+done
+exec 3<"$snapshots/before/Person/74.json"
+check "rmdir lets go of it" rmdir "$snapshots/before"
+equal "a file that is open is read on" '{' "$(head -1 <&3)"
+exec 3<&-
+check_status "it is gone" 2 'No such file' ls "$snapshots/before"
+equal "the other one is there" 1 "$(ls "$snapshots" | wc -l)"
+check "the name can be given again" mkdir "$snapshots/before"
+equal "to the version of now" 77 "$(jq .age "$snapshots/before/Person/4.json")"
+
+# While a version is held its space is not used again; afterwards it is.
+size() { stat -c %s "$file"; }
+churn() { for i in $(seq 150); do echo "{\"age\": $i, \"name\": \"$(printf '%01000d' "$i")\"}" >"$point/Person/18.json" || return; done; }
+check "many commits while it is held" churn
+check "it still has its version" test "$(jq .age "$snapshots/before/Person/18.json")" != 150
+rmdir "$snapshots/before" "$snapshots/after"
+stop_server "$point"
+check_status "the file is sound" 0 sound "$realmfs" check "$file"
+serve "$file" "$point" || exit
+equal "snapshots end with the mount" "" "$(ls "$snapshots")"
+stop_server "$point"
