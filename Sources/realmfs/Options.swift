@@ -67,7 +67,7 @@ enum Options {
       ],
       examples: [
         "realmfs mount people.realm people",
-        "realmfs mount --read-only --key-file encrypted.key.hex people-encrypted.realm secret",
+        "realmfs mount --read-only --key-file key.hex secret.realm secret",
       ]
     ),
     CommandSpec(
@@ -399,7 +399,7 @@ enum Options {
       ],
       examples: [
         "realmfs check people.realm",
-        "realmfs check --key-file encrypted.key.hex --json people-encrypted.realm",
+        "realmfs check --key-file key.hex --json secret.realm",
       ]
     ),
     CommandSpec(
@@ -445,14 +445,17 @@ enum Options {
         checking,
         "The blocks of the plain file are freed, not wiped: a disk may still hold them.",
       ],
-      examples: ["(umask 077; head -c 64 /dev/urandom > new.key) && realmfs encrypt --key-file new.key people.realm"]
+      examples: [
+        "(umask 077; head -c 64 /dev/urandom > new.key)",
+        "realmfs encrypt --key-file new.key people.realm",
+      ]
     ),
     CommandSpec(
       name: .decrypt,
       arguments: [file, inPlaceOutput],
       summary: "make a plain file of an encrypted one",
       description: [rewriting, checking],
-      examples: ["realmfs decrypt --key-file encrypted.key.hex people-encrypted.realm plain.realm"]
+      examples: ["realmfs decrypt --key-file key.hex secret.realm plain.realm"]
     ),
     CommandSpec(
       name: .rekey,
@@ -461,7 +464,7 @@ enum Options {
       description: [rewriting, checking],
       examples: [
         "(umask 077; head -c 64 /dev/urandom > new.key)",
-        "realmfs rekey --key-file encrypted.key.hex --new-key-file new.key people-encrypted.realm",
+        "realmfs rekey --key-file key.hex --new-key-file new.key secret.realm",
       ]
     ),
     CommandSpec(

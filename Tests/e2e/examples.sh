@@ -35,6 +35,7 @@ for command in $("$realmfs" --help | sed -n 's/^  realmfs \([a-z]*\).*/\1/p' | s
   work=$(new_directory "work-$command")
   cp "$fixtures"/*.realm "$fixtures/encrypted.key.hex" "$work" && chmod 600 "$work"/*
   cd "$work" || exit 1
+  mv people-encrypted.realm secret.realm && mv encrypted.key.hex key.hex
   prepare "$command"
   "$realmfs" help "$command" | sed '1,/^Examples:$/d' | sed 's/^  //' >lines
   [ -s lines ] || not_ok "$command: its help has no examples"
