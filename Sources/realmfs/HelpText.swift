@@ -34,8 +34,9 @@ enum HelpText {
 
   /// What a key may look like; shared with the man page.
   static let keyForms = """
-    A key has 64 bytes: raw, as 128 hexadecimal digits or in base64. The form is recognized; white space around and \
-    between hexadecimal or base64 digits does not count. Keys are never taken from the command line itself, where \
+    A key has 64 bytes: raw, as 128 hexadecimal digits (also after 0x), in base64, or as an array of numbers like \
+    [1, 254, -2]. The form is recognized; white space around and between hexadecimal or base64 digits does not count. \
+    Keys are never taken from the command line itself, where \
     other users could see them, and are wiped from memory after use.
     """
 

@@ -1,4 +1,5 @@
-// Recognizes the form of a key: 64 raw bytes, 128 hexadecimal digits, or base64. Says what it found, never the bytes.
+// Recognizes the form of a key: 64 raw bytes, 128 hexadecimal digits, base64, or an array of numbers as source code has
+// it. Says what it found, never the bytes.
 import CLinux
 import RealmPages
 
@@ -8,6 +9,7 @@ enum KeyForm: String {
   case rawWithNewline = "64 raw bytes and a newline"
   case hexadecimal = "128 hexadecimal digits"
   case base64 = "base64"
+  case numbers = "64 numbers"
 }
 
 /// Why bytes are not a key; `description` follows the name of their source.
@@ -15,7 +17,8 @@ struct KeyFormError: Error, CustomStringConvertible {
   let description: String
 
   init(_ found: String) {
-    description = "\(found) found, but a key is 64 raw bytes, 128 hexadecimal digits, or those 64 bytes in base64"
+    description =
+      "\(found) found, but a key is 64 raw bytes, 128 hexadecimal digits, or those 64 bytes in base64 or as [1, 2, ...]"
   }
 }
 
@@ -37,8 +40,11 @@ extension KeyForm {
       for index in 0..<64 { key.append(secret[index]) }
       return .raw
     }
-    if decodeDigits(secret, bits: 4, into: &key, value: hexadecimalValue) { return .hexadecimal }
-    if decodeDigits(secret, bits: 6, into: &key, value: base64Value) { return .base64 }
+    if decodeDigits(secret, from: prefixEnd(secret), bits: 4, into: &key, value: hexadecimalValue) {
+      return .hexadecimal
+    }
+    if decodeDigits(secret, from: 0, bits: 6, into: &key, value: base64Value) { return .base64 }
+    if decodeNumbers(secret, into: &key) { return .numbers }
     guard secret.count == 65, secret[64] == UInt8(ascii: "\n") else { return nil }
     key.removeAll(keepingCapacity: true)
     for index in 0..<64 { key.append(secret[index]) }
@@ -48,6 +54,7 @@ extension KeyForm {
   /// Decodes digits of `bits` bits, ignoring white space and `=` at the end; whether that gave 64 bytes.
   private static func decodeDigits(
     _ secret: borrowing SecretBuffer,
+    from start: Int,
     bits: Int,
     into key: inout [UInt8],
     value: (UInt8) -> UInt32?
@@ -57,7 +64,7 @@ extension KeyForm {
     var pendingBits = 0
     var digits = 0
     var padding = 0
-    for index in 0..<secret.count {
+    for index in start..<secret.count {
       let byte = secret[index]
       if isWhiteSpace(byte) { continue }
       if byte == UInt8(ascii: "="), bits == 6 {
@@ -74,6 +81,48 @@ extension KeyForm {
       key.append(UInt8(truncatingIfNeeded: pending >> UInt32(pendingBits)))
     }
     return key.count == 64 && digits == (512 + bits - 1) / bits && (padding == 0 || padding == 2)
+  }
+
+  /// Where hexadecimal digits begin: after `0x`, if they have that.
+  private static func prefixEnd(_ secret: borrowing SecretBuffer) -> Int {
+    var index = 0
+    while index < secret.count, isWhiteSpace(secret[index]) { index += 1 }
+    let hasPrefix = index + 1 < secret.count && secret[index] == UInt8(ascii: "0") && secret[index + 1] | 0x20 == 0x78
+    return hasPrefix ? index + 2 : 0
+  }
+
+  /// Decodes `[1, 2, 255]`, numbers from -128, as Java has bytes, to 255; whether that gave 64 bytes.
+  private static func decodeNumbers(_ secret: borrowing SecretBuffer, into key: inout [UInt8]) -> Bool {
+    key.removeAll(keepingCapacity: true)
+    var isOpen = false, isClosed = false, isNegative = false, mayEnd = false
+    /// The digits since the last comma; nil without any.
+    var number: Int?
+    for index in 0..<secret.count {
+      let byte = secret[index]
+      if isWhiteSpace(byte) {
+        mayEnd = number != nil || isNegative
+        continue
+      }
+      guard !isClosed, isOpen == (byte != UInt8(ascii: "[")) else { return false }
+      switch byte {
+      case UInt8(ascii: "["): isOpen = true
+      case UInt8(ascii: "-"):
+        if isNegative || number != nil { return false }
+        isNegative = true
+      case 0x30...0x39:
+        // A blank within a number, or after its sign, ends it.
+        if mayEnd { return false }
+        number = (number ?? 0) * 10 + Int(byte - 0x30)
+        if number ?? 0 > 255 { return false }
+      case UInt8(ascii: ","), UInt8(ascii: "]"):
+        guard let value = number, !isNegative || value <= 128, key.count < 64 else { return false }
+        key.append(UInt8(truncatingIfNeeded: isNegative ? -value : value))
+        (number, isNegative, mayEnd) = (nil, false, false)
+        isClosed = byte == UInt8(ascii: "]")
+      default: return false
+      }
+    }
+    return isClosed && key.count == 64
   }
 
   /// What was found instead of a key, without showing it.

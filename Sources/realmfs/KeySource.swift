@@ -1,4 +1,4 @@
-// Where the encryption key comes from: a file, a descriptor, a command or the environment, never argv.
+// Where the encryption key comes from: a file, standard input, a descriptor, a command or the environment, never argv.
 import Glibc
 import RealmPages
 
@@ -12,7 +12,7 @@ enum KeySource {
   /// The source that the arguments name; nil without one. `isNew` asks for that of the key to come.
   init?(_ arguments: Arguments, isNew: Bool = false) throws(CommandFailure) {
     if let path = arguments.value(isNew ? .newKeyFile : .keyFile) {
-      self = .file(path)
+      self = path == "-" ? .descriptor(STDIN_FILENO) : .file(path)
     } else if let text = arguments.value(isNew ? .newKeyDescriptor : .keyDescriptor) {
       guard let number = Int32(text), number >= 0 else {
         throw arguments.usage("option --\(isNew ? "new-" : "")key-fd: '\(text)' is not a file descriptor")
@@ -31,6 +31,7 @@ enum KeySource {
   var description: String {
     switch self {
     case .file(let path): "key file \(path)"
+    case .descriptor(STDIN_FILENO): "standard input"
     case .descriptor(let number): "file descriptor \(number)"
     case .command: "output of the key command"
     case .environment(let name): "environment variable \(name)"

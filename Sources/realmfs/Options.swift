@@ -740,7 +740,7 @@ enum Options {
       on: readers,
       group: .key,
       completion: .file,
-      "read the encryption key from this file"
+      "read the encryption key from this file, or - for standard input"
     ),
     OptionSpec(
       .keyDescriptor,

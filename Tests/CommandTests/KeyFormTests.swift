@@ -51,6 +51,33 @@ struct KeyFormTests {
     #expect(try form(Self.base64.prefix(40) + "\n" + Self.base64.dropFirst(40)) == .base64)
   }
 
+  @Test("hexadecimal digits after 0x")
+  func prefixed() throws {
+    #expect(try form("0x" + Self.hexadecimal) == .hexadecimal)
+    #expect(try form(" 0X\(Self.hexadecimal)\n") == .hexadecimal)
+    #expect(try form("0x" + Self.hexadecimal.dropLast(2)) == nil)
+    #expect(try form("0x0x" + Self.hexadecimal) == nil)
+  }
+
+  @Test("an array of numbers, signed ones too, gives those bytes")
+  func numbers() throws {
+    let unsigned = Self.bytes.map { "\($0)" }, signed = Self.bytes.map { "\(Int8(bitPattern: $0))" }
+    for list in [unsigned, signed] {
+      #expect(try form("[" + list.joined(separator: ",") + "]") == .numbers)
+      #expect(try form(" [ " + list.joined(separator: " ,\n ") + " ]\n") == .numbers)
+      #expect(try form("[" + list.dropLast().joined(separator: ",") + "]") == nil)
+      #expect(try form("[" + (list + ["1"]).joined(separator: ",") + "]") == nil)
+      #expect(try form("[" + list.joined(separator: ",") + ",]") == nil)
+      #expect(try form("[" + list.joined(separator: ",")) == nil)
+      #expect(try form("[" + list.joined(separator: ",") + "]]") == nil)
+      #expect(try form(list.joined(separator: ",") + "]") == nil)
+      #expect(try form("[" + list.joined(separator: " ") + "]") == nil)
+      for wrong in ["256", "-129", "--1", "- 1", "1 2", "", "x", "99999999999999999999"] {
+        #expect(try form("[" + ([wrong] + list.dropFirst()).joined(separator: ",") + "]") == nil, "\(wrong)")
+      }
+    }
+  }
+
   @Test("64 bytes are always raw, even if they look like digits")
   func rawDigits() throws {
     #expect(try form(String(Self.hexadecimal.prefix(64))) == .raw)

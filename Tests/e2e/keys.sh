@@ -18,6 +18,9 @@ write("hex-upper", key.hex().upper().encode() + b"\n")
 write("hex-lines", "\n".join(key.hex()[i:i + 32] for i in range(0, 128, 32)).encode() + b"\n")
 write("base64", base64.b64encode(key) + b"\n")
 write("base64-url", base64.urlsafe_b64encode(key).rstrip(b"=") + b"\n")
+write("prefixed", b"0x" + key.hex().encode() + b"\n")
+write("numbers", str(list(key)).encode())
+write("signed", str([byte - 256 if byte > 127 else byte for byte in key]).encode())
 write("wrong", bytes(reversed(key)))
 write("wrong-first", bytes([key[0] ^ 1]) + key[1:])
 write("wrong-second", key[:63] + bytes([key[63] ^ 1]))
@@ -29,9 +32,12 @@ PYTHON
 
 classes() { "$realmfs" info "$@" "$file" 2>&1 | grep -A9 '^classes'; }
 expected=$("$realmfs" info "$fixtures/people.realm" | grep -A9 '^classes')
-for form in raw raw-newline hex hex-upper hex-lines base64 base64-url; do
+for form in raw raw-newline hex hex-upper hex-lines base64 base64-url prefixed numbers signed; do
   equal "--key-file, $form" "$expected" "$(classes --key-file "$scratch/$form")"
 done
+equal "--key-file -" "$expected" "$(classes --key-file - <"$scratch/hex")"
+equal "--key-file -, from a pipe" "$expected" "$(cat "$scratch/raw" | classes --key-file -)"
+check_status "no key on standard input" 5 'standard input: nothing found' "$realmfs" info --key-file - "$file"
 equal "--key-fd" "$expected" "$(classes --key-fd 7 7<"$scratch/raw")"
 equal "--key-command" "$expected" "$(classes --key-command "cat '$scratch/hex'")"
 equal "--key-env" "$expected" "$(SECRET=$hex classes --key-env SECRET)"
@@ -43,6 +49,7 @@ check "mount with --key-file" mounted --key-file "$scratch/raw"
 check "mount with --key-command" mounted --key-command "cat '$scratch/base64'"
 check "mount with --key-fd" mounted --key-fd 9 9<"$scratch/hex"
 export SECRET=$hex
+check "mount with --key-file -" mounted --key-file - <"$scratch/hex"
 check "mount with --key-fd 0" mounted --key-fd 0 <"$scratch/hex"
 check "mount with --key-env" mounted --key-env SECRET
 serve "$file" "$point" --key-env SECRET

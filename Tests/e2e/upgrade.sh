@@ -42,3 +42,13 @@ for old_file in "$shared"/fixtures/sdk/v[2-9]-*.realm "$shared"/fixtures/sdk/v[1
   check "$name is sound" "$realmfs" check "$scratch/$name.realm"
 done
 [ $found = 1 ] || skip "no files of Realm's SDKs at ../shared/fixtures/sdk"
+
+# A mount of an older format is read-only, and says what to do.
+point=$(new_directory hint)
+cp "$fixtures/old/v9-core-5.23.9.realm" "$scratch/hint.realm"
+check_status "a read-only mount names upgrade" 0 "only format 24 is written; 'realmfs upgrade'" \
+  "$realmfs" mount "$scratch/hint.realm" "$point"
+"$realmfs" umount "$point"
+cp "$fixtures/synced.realm" "$scratch/hint.realm"
+check_status "and one of a synced realm convert" 0 "'realmfs convert --local'" "$realmfs" mount "$scratch/hint.realm" "$point"
+"$realmfs" umount "$point"

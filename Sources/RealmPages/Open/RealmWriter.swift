@@ -75,11 +75,15 @@ public final class RealmWriter: Sendable {
     if snapshot.historyType > 2 {
       return TransactionError(
         .readOnly,
-        "the realm has sync history, which only a sync client may write; make a local copy of it"
+        "the realm has sync history, which only a sync client may write; 'realmfs convert --local' makes a copy "
+          + "that can be changed"
       )
     }
     if snapshot.fileFormat != 24 && snapshot.fileFormat != 0 {
-      return TransactionError(.readOnly, "file format \(snapshot.fileFormat): only format 24 is written")
+      return TransactionError(
+        .readOnly,
+        "file format \(snapshot.fileFormat): only format 24 is written; 'realmfs upgrade' brings the file to it"
+      )
     }
     return nil
   }
