@@ -262,7 +262,10 @@ private final class RescuedCluster: SourceObject {
         return
       }
       try effort.spend(Node.headerSize, at: ref)
-      for i in 1..<max(1, node.count - 1) {
+      // What is beyond them are no children: each of millions that say nothing would be an error.
+      let children = min(max(0, node.count - 2), BPlusTree.maximumChildren)
+      if children < node.count - 2 { onDamage(FormatError("an inner node of \(node.count - 2) children", ref: ref)) }
+      for i in 1..<children + 1 {
         if effort.isSpent { return }
         do throws(FormatError) {
           visit(try node.child(i), element, depth: depth + 1, effort, body, onDamage)

@@ -16,6 +16,8 @@ struct BPlusTree {
 
   /// No leaf has more elements. Source: docs/format/1-storage.md S16.
   static let maximumLeaf = 1000
+  /// No inner node has more children.
+  static let maximumChildren = 1000
   /// Deeper trees do not exist: 1000 children a node.
   static let maximumDepth = 12
 
