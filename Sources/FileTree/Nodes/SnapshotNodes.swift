@@ -1,6 +1,6 @@
-// `.realm/snapshots/NAME`: the whole tree at the version that was the newest when the directory was made. The tree below
-// is another one, which shows this one version and changes nothing; each node of it is shown by a node here under a
-// number of this mount.
+// `.realm/snapshots/NAME`: the whole tree at the version that was the newest when the directory was made. The tree
+// below is another one, which shows this one version and changes nothing; each node of it is shown by a node here under
+// a number of this mount.
 
 import RealmPages
 import Synchronization

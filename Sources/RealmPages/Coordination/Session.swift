@@ -238,6 +238,14 @@ final class Session: @unchecked Sendable {
     }
   }
 
+  /// Runs `body`, which writes to the file, on the thread that holds the write lock. When a process is killed, each of
+  /// its threads ends by itself, after the system call that it is in. A lock is free when its thread has ended; another
+  /// thread could still be writing then, over what the next writer writes.
+  func whereLocked<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+    if case .lockThread = writeLockHolder { return try locks.run(body) }
+    return try body()
+  }
+
   /// Lets the next writer in. `hasCommitted` tells those who listen.
   func unlock(hasCommitted: Bool) {
     switch writeLockHolder {

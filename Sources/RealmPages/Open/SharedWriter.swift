@@ -114,6 +114,19 @@ final class SharedWriter: CommitPlace {
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
     let (turn, unpublished) = state.withLock { ($0.turn, $0.unpublished) }
     guard let turn, let storage = participant.storage else { throw TransactionError(.inUse, "no session") }
+    return try turn.session.whereLocked { () throws(TransactionError) in
+      try commit(group, base: base, durability, turn, storage, isUnpublished: unpublished?.topRef == base.top.ref)
+    }
+  }
+
+  private func commit(
+    _ group: GroupEditor,
+    base: Snapshot,
+    _ durability: Durability,
+    _ turn: (session: Session, base: ListedVersion, hasCommitted: Bool),
+    _ storage: any Storage,
+    isUnpublished: Bool
+  ) throws(TransactionError) -> UInt64 {
     let session = turn.session
     try checkContent(base)
     do throws(SessionError) { try session.lockFile.checkIsInPlace() } catch { throw TransactionError(error) }
@@ -122,7 +135,7 @@ final class SharedWriter: CommitPlace {
     // version. We are about to overwrite that version, so the header must lead back first.
     var header = try selected(storage)
     try check(header.topRef, base, session)
-    if header.topRef != base.top.ref, unpublished?.topRef != base.top.ref {
+    if header.topRef != base.top.ref, !isUnpublished {
       try publish(Self.result(base), storage, replacing: header.slot)
       header.slot = 1 - header.slot
     }
@@ -206,17 +219,19 @@ final class SharedWriter: CommitPlace {
     guard hasUnpublished, let storage = participant.storage, let session = state.withLock({ $0.turn?.session }) else {
       return
     }
-    let header: (slot: Int, topRef: Int)
-    do throws(TransactionError) {
-      try checkContent(newest, mayBeElsewhere: true)
-      header = try selected(storage)
-      try check(header.topRef, newest, session)
-    } catch {
-      throw abandonIfMoved(error)
+    try session.whereLocked { () throws(TransactionError) in
+      let header: (slot: Int, topRef: Int)
+      do throws(TransactionError) {
+        try checkContent(newest, mayBeElsewhere: true)
+        header = try selected(storage)
+        try check(header.topRef, newest, session)
+      } catch {
+        throw abandonIfMoved(error)
+      }
+      // Somebody else may have committed, and thereby published ours.
+      if header.topRef == newest.top.ref { return allIsPublished() }
+      try publish(Self.result(newest), storage, replacing: header.slot)
     }
-    // Somebody else may have committed, and thereby published ours.
-    if header.topRef == newest.top.ref { return allIsPublished() }
-    try publish(Self.result(newest), storage, replacing: header.slot)
   }
 
   // MARK: the header
