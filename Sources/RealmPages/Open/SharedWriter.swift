@@ -137,7 +137,7 @@ final class SharedWriter: CommitPlace {
     try check(header.topRef, base, session)
     if header.topRef != base.top.ref, !isUnpublished {
       try publish(Self.result(base), storage, replacing: header.slot)
-      header.slot = 1 - header.slot
+      header = (1 - header.slot, base.top.ref)
     }
     let result = try write(group, storage, base, reachable, session)
     switch durability {
