@@ -56,7 +56,7 @@ final class PageCipher {
   private static let statesSize = 2 * MemoryLayout<SHA256_CTX>.stride
 
   /// Whether libcrypto puts the round keys, which are as good as the key, into the vault. Not if another part of the
-  /// program used libcrypto first: then they are in ordinary memory. Has libcrypto allocate what all ciphers share, too.
+  /// program used libcrypto first: then they are in ordinary memory. Has libcrypto allocate what ciphers share, too.
   private static let hasVault: Bool = {
     let isHeeded = realmfs_allocate_by(clinux_vault_malloc, clinux_vault_realloc, clinux_vault_free) == 1
     let context = EVP_CIPHER_CTX_new()
