@@ -211,6 +211,13 @@ final class LockFile: @unchecked Sendable {
     }
   }
 
+  /// Throws if it belongs to a user with whom this process does not share memory.
+  func checkOwner(_ configuration: Configuration) throws(SessionError) {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
+    try Trust.check(owner: status.st_uid, of: path, configuration)
+  }
+
   /// Stops taking part, as far as others can see. The memory stays until the last user lets go.
   func letGo() { flock(descriptor, LOCK_UN) }
 

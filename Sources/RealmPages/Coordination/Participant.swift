@@ -523,6 +523,8 @@ final class Participant: VersionReader {
         // Whoever opens the file by its new name must not have to wait for us.
         return leave(&state)
       }
+      // A file that was given away is left at once; whoever accesses it next is told why.
+      if let file = state.file, !session.isTrusted(file, configuration), !isAnythingHeld(state) { return leave(&state) }
       let lastUse = MonotonicTime(nanoseconds: lastUse.load(ordering: .relaxed))
       let pin = state.snapshot?.pin
       if let pin, pin.isValid, !pin.isHeld, pin.listed.slot != session.versions.newestSlot,

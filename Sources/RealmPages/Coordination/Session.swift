@@ -126,6 +126,16 @@ final class Session: @unchecked Sendable {
     self.isInMemory = isInMemory
   }
 
+  /// Whether the realm's `file` and the lock file are still such that this process may take part; also if nothing can
+  /// be found out.
+  func isTrusted(_ file: FileHandle, _ configuration: Configuration) -> Bool {
+    do throws(SessionError) {
+      try Trust.check(file, configuration)
+      try lockFile.checkOwner(configuration)
+    } catch { return error.reason != .untrusted }
+    return true
+  }
+
   deinit {
     leave()
     locks.stop()
