@@ -2,6 +2,7 @@
 import CLinux
 import Glibc
 import RealmPages
+import Threads
 
 /// Operations on mount points.
 enum MountPoint {
@@ -50,7 +51,13 @@ enum MountPoint {
 
   /// Unmounts by the system call, or through fusermount3 where only root may.
   static func unmount(_ path: String, isLazy: Bool) throws(CommandFailure) {
-    let code = clinux_unmount(path, isLazy ? 1 : 0)
+    var code = clinux_unmount(path, isLazy ? 1 : 0)
+    // Who only looks, such as a desktop or `df`, is gone in a moment.
+    let deadline = MonotonicTime.now.advanced(by: .milliseconds(500))
+    while code == EBUSY, MonotonicTime.now < deadline {
+      usleep(10_000)
+      code = clinux_unmount(path, isLazy ? 1 : 0)
+    }
     switch code {
     case 0: return
     case EBUSY:
