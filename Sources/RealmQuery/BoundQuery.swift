@@ -31,6 +31,24 @@ struct BoundPredicate {
   var candidates: (() throws -> [ObjKey]?)?
   /// A test of one property that all objects pass that can.
   var scan: PropertyScan?
+
+  /// What passes all of `parts`.
+  static func all(_ parts: [BoundPredicate]) -> BoundPredicate {
+    BoundPredicate(
+      holds: { (cursor) throws in
+        for part in parts where try !part.holds(cursor) { return false }
+        return true
+      },
+      candidates: parts.first { $0.candidates != nil }?.candidates,
+      scan: quickest(parts.compactMap(\.scan))
+        .map { PropertyScan(property: $0.property, test: $0.test, isAll: false) }
+    )
+  }
+
+  /// The test that passes over objects in the shortest time.
+  private static func quickest(_ scans: [PropertyScan]) -> PropertyScan? {
+    scans.first { if case .values = $0.test { false } else { true } } ?? scans.first
+  }
 }
 
 /// A test of one property.
@@ -72,16 +90,7 @@ struct QueryBinder {
     case .and(let parts):
       var bound: [BoundPredicate] = []
       for part in parts { bound.append(try bind(part)) }
-      let all = bound
-      return BoundPredicate(
-        holds: { (cursor) throws in
-          for part in all where try !part.holds(cursor) { return false }
-          return true
-        },
-        candidates: bound.first { $0.candidates != nil }?.candidates,
-        scan: Self.quickest(bound.compactMap(\.scan))
-          .map { PropertyScan(property: $0.property, test: $0.test, isAll: false) }
-      )
+      return .all(bound)
     case .or(let parts):
       var bound: [BoundPredicate] = []
       for part in parts { bound.append(try bind(part)) }
@@ -96,11 +105,6 @@ struct QueryBinder {
     case .compare(let left, let comparison, let right, let ignoresCase, let column):
       return try compare(left, comparison, right, ignoresCase, column)
     }
-  }
-
-  /// The test that passes over objects in the shortest time.
-  private static func quickest(_ scans: [PropertyScan]) -> PropertyScan? {
-    scans.first { if case .values = $0.test { false } else { true } } ?? scans.first
   }
 
   private static func union(

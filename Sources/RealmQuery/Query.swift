@@ -33,29 +33,19 @@ public final class Query {
   public init(_ conditions: [QueryCondition], of table: Table, in snapshot: Snapshot) throws(QueryError) {
     self.snapshot = snapshot
     self.table = table
-    var parsed: [(predicate: [PredicateSyntax], ordering: [OrderingSyntax])] = []
+    let binder = QueryBinder(snapshot: snapshot, table: table, variable: nil)
     var stages: [Stage] = []
     for (index, condition) in conditions.enumerated() {
       do throws(QueryError) {
-        let (predicate, ordering) = try condition.syntax()
-        // Bound by itself first, so that an error is this one's.
-        _ = try QueryBinder(snapshot: snapshot, table: table, variable: nil).bind(predicate)
-        _ = try Self.bound(ordering, table, snapshot)
-        if let last = parsed.last, last.ordering.isEmpty {
-          parsed[parsed.count - 1] = (last.predicate + [predicate], ordering)
-        } else {
-          parsed.append(([predicate], ordering))
+        let (syntax, orderingSyntax) = try condition.syntax()
+        var predicate = try binder.bind(syntax)
+        // Conditions without an order between them are one.
+        if let last = stages.last, last.ordering.isEmpty {
+          predicate = .all([last.predicate, predicate])
+          stages.removeLast()
         }
+        stages.append(Stage(predicate: predicate, ordering: try Self.bound(orderingSyntax, table, snapshot)))
       } catch { throw error.of(condition: index) }
-    }
-    for (predicates, ordering) in parsed {
-      let predicate = predicates.count == 1 ? predicates[0] : .and(predicates)
-      stages.append(
-        Stage(
-          predicate: try QueryBinder(snapshot: snapshot, table: table, variable: nil).bind(predicate),
-          ordering: try Self.bound(ordering, table, snapshot)
-        )
-      )
     }
     self.stages = stages
   }
