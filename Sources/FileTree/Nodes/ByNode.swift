@@ -68,11 +68,10 @@ struct ValuesNode: DirectoryNode {
   }
 
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
-    let keys = selection.conditions.isEmpty ? nil : try selection.keys(tree)
-    let names = try tree.holding(selection.ordinal) { snapshot, table, _ throws(FileTreeError) in
+    let names = try tree.holding(selection.ordinal) { snapshot, table, name throws(FileTreeError) in
       let column = try ObjectSelection.property(property, table, snapshot)
-      let deadline = ContinuousClock.now.advanced(by: tree.options.queryTimeout)
-      return try PropertyValues(column, table, snapshot).names(of: keys, until: deadline)
+      let keys = try selection.keys(table, snapshot, name, tree.options)
+      return try PropertyValues(column, table, snapshot).names(of: keys, until: tree.options.queryDeadline)
     }
     return DirectoryStream(self, found: .names(names))
   }

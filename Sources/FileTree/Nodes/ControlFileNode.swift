@@ -103,12 +103,15 @@ extension TreeContext {
 }
 
 extension VersionView {
+  /// The control text of `inode`, if it was made.
+  func knownControlText(_ inode: InodeNumber) -> [UInt8]? { controlTexts.withLock { $0[inode] } }
+
   /// The control text of `inode`, made at the first call.
   func controlText(
     _ inode: InodeNumber,
     _ make: () throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> [UInt8] {
-    if let text = controlTexts.withLock({ $0[inode] }) { return text }
+    if let text = knownControlText(inode) { return text }
     let text = try make()
     controlTexts.withLock { $0[inode] = text }
     return text

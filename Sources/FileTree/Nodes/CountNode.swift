@@ -7,23 +7,30 @@ struct CountNode: FileNode {
   let inode: InodeNumber
   let selection: ObjectSelection
 
-  private func text(_ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
-    try view.controlText(inode) { () throws(FileTreeError) in
-      Array("\(try selection.count(try view.existing(selection.ordinal), view, tree))\n".utf8)
+  /// The text for the newest version. What a query finds is counted outside of a read, which would begin anew with each
+  /// commit meanwhile.
+  private func text(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
+    let (view, known) = try tree.read { view throws(FileTreeError) in
+      let count = try view.existing(selection.ordinal).table.objectCount
+      return (view, selection.conditions.isEmpty ? Self.text(count) : view.knownControlText(inode))
     }
+    if let known { return known }
+    let count = try selection.keys(tree).count
+    return try view.controlText(inode) { Self.text(count) }
   }
 
+  private static func text(_ count: Int) -> [UInt8] { Array("\(count)\n".utf8) }
+
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.read { view throws(FileTreeError) in
-      let modified = try view.existing(selection.ordinal).stamp.touched
-      return view.rules.file(inode, size: try text(view, tree).count, modified).readOnly.uncached
+    let size = try text(tree).count
+    return try tree.read { view throws(FileTreeError) in
+      view.rules.file(inode, size: size, try view.existing(selection.ordinal).stamp.touched).readOnly.uncached
     }
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    try tree.openComputed(self, access, by: caller, nil, because: "it is computed") { view throws(FileTreeError) in
-      try text(view, tree)
-    }
+    let text = try text(tree)
+    return try tree.openComputed(self, access, by: caller, nil, because: "it is computed") { _ in text }
   }
 }
 

@@ -37,7 +37,7 @@ struct FieldsNode: DirectoryNode {
     into sink: inout Sink,
     _ tree: TreeContext
   ) throws(FileTreeError) {
-    try tree.listObjects(stream, ordinal, inode, from: position, into: &sink) { name, key in
+    try tree.listObjects(stream, ordinal, inode, from: position, into: &sink) { name, _, key in
       name.truncate(to: name.count - NameEscaping.suffix.utf8.count)
       return (tree.nodes.number(of: FieldPlace(ordinal, key).identity(of: ObjectFieldsNode.self)), .directory)
     }

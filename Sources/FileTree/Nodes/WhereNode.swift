@@ -77,8 +77,9 @@ struct SelectionNode: DirectoryNode {
   ) throws(FileTreeError) {
     try tree.listObjects(stream, selection.ordinal, inode, from: position, into: &sink, dotNames: selection) {
       _,
-      key throws(FileTreeError) in
-      (try tree.number(selection.ordinal, key), .file)
+      directory,
+      key in
+      (tree.number(directory, key), .file)
     }
   }
 
@@ -95,11 +96,6 @@ struct SelectionNode: DirectoryNode {
 }
 
 extension TreeContext {
-  /// The number of an object of the newest version, without counting a reference.
-  fileprivate func number(_ ordinal: TableOrdinal, _ key: ObjKey) throws(FileTreeError) -> InodeNumber {
-    InodeNumber(object: ordinal, key) ?? objectInodes.number(of: ordinal, key)
-  }
-
   /// Lists the objects that were found when a directory was opened. `entry` may change the name of each, and says its
   /// number and kind.
   func listObjects<Sink: DirectorySink>(
@@ -109,7 +105,7 @@ extension TreeContext {
     from position: UInt64,
     into sink: inout Sink,
     dotNames selection: ObjectSelection? = nil,
-    _ entry: (OutputBuffer, ObjKey) throws(FileTreeError) -> (InodeNumber, NodeKind)
+    _ entry: (OutputBuffer, TableDirectory, ObjKey) throws(FileTreeError) -> (InodeNumber, NodeKind)
   ) throws(FileTreeError) {
     guard case .objects(let keys) = stream.found else { return }
     do throws(FileTreeError) {
@@ -127,7 +123,7 @@ extension TreeContext {
             } catch { throw .damaged(directory.shownName, error) }
             // An object that was deleted since has no name any more.
             if exists {
-              let (number, kind) = try entry(context.name, keys[index])
+              let (number, kind) = try entry(context.name, directory, keys[index])
               listing.add(context.name.bytes, number, kind, index: index, to: &sink)
             }
             index += 1

@@ -127,15 +127,25 @@ struct ObjectSelection: Hashable, Sendable {
 
   // MARK: finding
 
-  /// The keys of the objects, in the order of the query or of their keys.
+  /// The keys of the objects in the newest version, in the order of the query or of their keys.
   func keys(_ tree: TreeContext) throws(FileTreeError) -> [ObjKey] {
     try tree.holding(ordinal) { snapshot, table, name throws(FileTreeError) in
-      if conditions.isEmpty { return try table.allKeys(name) }
-      let query = try self.query(table, snapshot, name)
-      let deadline = ContinuousClock.now.advanced(by: tree.options.queryTimeout)
-      do throws(QueryFailure) { return try query.keys(until: deadline) } catch {
-        throw FileTreeError(error, place: name, tree.options)
-      }
+      if let found = try keys(table, snapshot, name, tree.options) { return found }
+      return try table.allKeys(name)
+    }
+  }
+
+  /// The keys of the objects in one version, in the order of the query; nil for all of the class.
+  func keys(
+    _ table: Table,
+    _ snapshot: Snapshot,
+    _ className: String,
+    _ options: TreeOptions
+  ) throws(FileTreeError) -> [ObjKey]? {
+    if conditions.isEmpty { return nil }
+    let query = try query(table, snapshot, className)
+    do throws(QueryFailure) { return try query.keys(until: options.queryDeadline) } catch {
+      throw FileTreeError(error, place: className, options)
     }
   }
 
@@ -156,15 +166,9 @@ struct ObjectSelection: Hashable, Sendable {
       }
       // What DISTINCT and LIMIT leave depends on the other objects.
       return try view.selections.contains(key, of: self) { () throws(QueryFailure) in
-        try query.keys(until: ContinuousClock.now.advanced(by: tree.options.queryTimeout))
+        try query.keys(until: tree.options.queryDeadline)
       }
     } catch { throw FileTreeError(error, place: directory.shownName, tree.options) }
-  }
-
-  /// The number of objects in the newest version.
-  func count(_ directory: TableDirectory, _ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> Int {
-    if conditions.isEmpty { return directory.table.objectCount }
-    return try keys(tree).count
   }
 }
 

@@ -29,6 +29,8 @@ public struct TreeOptions: Sendable {
   public var lockTimeout = RealmWriter.patience
   /// How long a query may take.
   public var queryTimeout = Duration.seconds(30)
+  /// When a query that begins now has taken too long.
+  var queryDeadline: ContinuousClock.Instant { .now.advanced(by: queryTimeout) }
   /// The bytes that files in memory may take together.
   public var memoryLimit = 256 << 20
   /// What `.realm/README` and `.realm/info.json` say of this program.
