@@ -39,7 +39,7 @@ let package = Package(
     .target(name: "RealmNames", dependencies: ["RealmPages", "RealmJSON", "COpenSSL"], swiftSettings: strict),
     .target(
       name: "FileTree",
-      dependencies: ["RealmPages", "RealmJSON", "RealmNames", "RealmQuery", "Threads", "CLinux"],
+      dependencies: ["RealmPages", "RealmJSON", "RealmNames", "RealmQuery", "RealmTransfer", "Threads", "CLinux"],
       swiftSettings: strict
     ),
     .target(

@@ -73,7 +73,7 @@ enum MountManPage {
     %2F and '%' as %25; .by/PROPERTY/VALUE/ those with a value; both go on below what they find. .fields/KEY/ is an \
     object as a directory: strings and binary data as they are, links as symbolic links, .backlinks, all else as JSON; \
     writing a file sets that property, removing it makes the property null. .all.jsonl holds all objects, one a line, \
-    and .count their number.
+    .all.csv the same as CSV, and .count their number.
     """,
     """
     mkdir .realm/snapshots/NAME keeps the whole tree as it is at that moment, read-only, until rmdir or unmount; the \

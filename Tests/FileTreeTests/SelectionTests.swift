@@ -113,6 +113,56 @@ struct SelectionTests {
     #expect(checked > 0)
   }
 
+  @Test("a search index gives the same values as asking all objects", arguments: Fixture.own.map(\.name))
+  func indexedValues(file: String) throws {
+    let snapshot = try Fixture.named(file).snapshot()
+    for key in try snapshot.tableKeys() {
+      guard let table = try snapshot.table(key) else { continue }
+      for (index, column) in table.columns.enumerated() where ValueNaming.hasNames(column) {
+        guard let some = table.objectsOfDistinctValues(of: index) else { continue }
+        var all: [ObjKey] = []
+        let cursor = ObjectCursor(table)
+        while try cursor.next() { all.append(cursor.key) }
+        #expect(some.count <= 64 + all.count / 8)
+        let values = try PropertyValues(column, table, snapshot), never = ContinuousClock.now.advanced(by: .seconds(60))
+        #expect(try values.names(of: some, until: never) == values.names(of: all, until: never), "\(column.name)")
+      }
+    }
+  }
+
+  @Test("few values of many objects are found through the index, and stay in the order of their values")
+  func valuesThroughIndex() throws {
+    let tree = try WritableTree("people"), long = String(repeating: "long", count: 60)
+    let schema = #"""
+      {"name": "Few", "primaryKey": "_id", "properties": {"_id": "int", "i": {"type": "int", "indexed": true},
+       "n": {"type": "int", "optional": true, "indexed": true}, "s": {"type": "string", "indexed": true},
+       "d": {"type": "date", "indexed": true}, "b": {"type": "bool", "indexed": true}}}
+      """#
+    #expect(tree.put(".realm/schema/Few.json", schema) == nil)
+    var lines = ""
+    for key in 0..<2000 {
+      // Texts that differ beyond what an index compares, and some that begin alike.
+      let text = key < 12 ? [long, long + "1", long + "2"][key % 3] : ["", "a", "ab", "abcd", "abcde"][key % 5]
+      let number = [-1, 0, 1, 256, -(1 << 62)][key % 5]
+      lines += "{\"_id\":\(key),\"i\":\(number),\"n\":\(key % 3 == 0 ? "null" : "\(number)"),\"s\":\"\(text)\","
+      lines += "\"d\":\"2024-05-0\(1 + key % 9)T00:00:00Z\",\"b\":\(key % 2 == 0)}\n"
+    }
+    #expect(tree.put("Few/.all.jsonl", lines) == nil)
+    let latest = try tree.writer.realm.latest()
+    let table = try #require(try latest.table(named: "class_Few"))
+    for (index, column) in table.columns.enumerated() where column.index != nil {
+      let some = try #require(table.objectsOfDistinctValues(of: index), "\(column.name)")
+      // Of those whose texts an index cannot tell apart, all are asked.
+      #expect(some.count <= (column.name == "s" ? 5 + 12 : 9))
+    }
+    func values(_ property: String) throws -> [String] { try names(tree.tree, ["Few", ".by", property]) }
+    #expect(try values("i") == ["-4611686018427387904", "-1", "0", "1", "256"])
+    #expect(try values("n") == ["%null", "-4611686018427387904", "-1", "0", "1", "256"])
+    #expect(try values("s").count == 8)
+    #expect(try values("d").count == 9)
+    #expect(try values("b") == ["false", "true"])
+  }
+
   @Test("conditions hold one after another")
   func narrowed() throws {
     let tree = try FileTree.of("people")

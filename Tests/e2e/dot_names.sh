@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The names with a dot in the directory of a class, by the tools that people have: .where, .by, .fields, .all.jsonl,
-# .count.
+# .all.csv, .count.
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
@@ -60,6 +60,19 @@ import sys
 with open("Person/.all.jsonl", "rb") as file:
     whole = file.read(); file.seek(100); part = file.read(50)
 sys.exit(part != whole[100:150])'
+"$realmfs" export --class Person "$file" "$scratch/person.csv" >"$scratch/exported.txt"
+equal ".all.csv is what realmfs export writes" "$(sha256sum <"$scratch/person.csv")" "$(sha256sum <Person/.all.csv)"
+equal "also of a query, in its order" "$("$realmfs" query "$file" Person 'age > 30 SORT(age DESC)' --format csv)" \
+  "$(cat 'Person/.where/age > 30 SORT(age DESC)/.all.csv')"
+equal "dd by single bytes" "$(cat Person/.all.csv)" "$(dd if=Person/.all.csv bs=1 status=none)"
+check "Python reads it" python3 -c '
+import csv, sys
+with open("Person/.all.csv", newline="") as file:
+    rows = list(csv.DictReader(file))
+    file.seek(0)
+    again = list(csv.DictReader(file))
+sys.exit(len(rows) != 19 or rows != again)'
+check_status "it is only read" 1 'Permission denied|Operation not permitted' bash -c 'echo a >Person/.all.csv'
 version() { cat .realm/version; }
 before=$(version)
 check "lines are saved" bash -c 'jq -c ".age = (.age // 0) + 100" Person/.all.jsonl >"$1" && cp "$1" Person/.all.jsonl' - \
@@ -142,7 +155,7 @@ equal "a read-only mount has queries" "$(ls "$point/$class" | wc -l)" "$(ls "$po
 check_status "but writes nothing" 1 'Read-only file system' bash -c 'echo 1 >"$1"' - "$point/$class/.fields/${object%.json}/$data"
 stop_server "$point"
 serve "$file" "$point" -o show_control || exit
-equal "-o show_control lists the names" ".all.jsonl .by .count .fields .where" \
+equal "-o show_control lists the names" ".all.csv .all.jsonl .by .count .fields .where" \
   "$(ls -A "$point/$class" | grep '^\.' | tr '\n' ' ' | sed 's/ $//')"
 stop_server "$point"
 

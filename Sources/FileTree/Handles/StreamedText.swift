@@ -4,27 +4,54 @@
 
 import RealmJSON
 import RealmPages
+import RealmTransfer
 import Synchronization
 
 /// Lines of objects, one after another.
 final class ObjectLines {
+  /// What the lines are.
+  enum Form {
+    /// The objects as JSON.
+    case jsonl
+    /// The names of the properties, then the objects as records.
+    case csv
+  }
+
   let snapshot: Snapshot
   private let hold: VersionHold
   private let cursor: ObjectCursor
   private let renderer: ObjectRenderer
+  /// Renders the lines of CSV.
+  private let records: CSVRenderer?
   /// The objects to show; nil for all.
   private let keys: [ObjKey]?
-  /// How many of `keys` were shown, or the key that was shown last.
+  /// How many of `keys` were shown, or the key that was shown last; `beforeHeader` before the names of the properties.
   private(set) var place: Int64
 
+  private static let beforeHeader = Int64.min
+
   /// The lines of the objects `keys`, or of all, in a version that is held.
-  init(_ hold: VersionHold, _ table: Table, _ keys: [ObjKey]?, _ style: JSONStyle) {
+  init(
+    _ hold: VersionHold,
+    _ table: Table,
+    _ keys: [ObjKey]?,
+    _ form: Form,
+    _ style: JSONStyle
+  ) throws(FileTreeError) {
     self.hold = hold
     self.keys = keys
     snapshot = hold.snapshot
     cursor = ObjectCursor(table)
     renderer = ObjectRenderer(hold.snapshot, style: style)
-    place = keys == nil ? ObjKey.none.value : 0
+    switch form {
+    case .jsonl: records = nil
+    case .csv:
+      do throws(TransferError) { try CSVRenderer.check([table]) } catch {
+        throw .refused(.invalid, "\(table.className ?? table.name)/.all.csv: \(error)")
+      }
+      records = CSVRenderer(table)
+    }
+    place = form == .csv ? Self.beforeHeader : keys == nil ? ObjKey.none.value : 0
   }
 
   /// Goes on behind a place that was noted.
@@ -40,6 +67,11 @@ final class ObjectLines {
 
   /// Appends the next line.
   func next(into out: OutputBuffer) -> Step {
+    if let records, place == Self.beforeHeader {
+      records.appendHeader(to: out)
+      place = keys == nil ? ObjKey.none.value : 0
+      return .line
+    }
     while true {
       do throws(FormatError) {
         if let keys {
@@ -54,9 +86,13 @@ final class ObjectLines {
           place = cursor.key.value
         }
       } catch { return .damage(error.description) }
-      do throws(RenderError) { try renderer.render(cursor, layout: .compact, into: out) } catch {
-        return .damage(error.description)
-      }
+      do throws(RenderError) {
+        if let records {
+          try records.append(cursor, renderer, to: out)
+        } else {
+          try renderer.render(cursor, layout: .compact, into: out)
+        }
+      } catch { return .damage(error.description) }
       return .line
     }
   }

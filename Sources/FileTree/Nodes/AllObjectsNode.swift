@@ -1,33 +1,35 @@
-// `.all.jsonl`: the objects of a directory in one file, an object a line, as `realmfs cat` prints them. It is made
-// while it is read, so its size is not known: stat shows 0, as for the files of /proc, and programs read to the end.
+// `.all.jsonl` and `.all.csv`: the objects of a directory in one file, as `realmfs cat` and `realmfs export` print them.
+// It is made while it is read, so its size is not known: stat shows 0, as for the files of /proc, and programs read to
+// the end.
 //
-// Writing it, from the start or behind its end, saves the lines that are written, each by the primary key in it, in one
-// commit. Objects that no line names stay as they are.
+// Writing `.all.jsonl`, from the start or behind its end, saves the lines that are written, each by the primary key in
+// it, in one commit. Objects that no line names stay as they are.
 
 import RealmJSON
 import RealmPages
 import RealmQuery
 
-/// The file `.all.jsonl`.
+/// The file `.all.jsonl` or `.all.csv`.
 struct AllObjectsNode: FileNode {
   let inode: InodeNumber
   let selection: ObjectSelection
+  let form: ObjectLines.Form
+
+  /// Whether writing it saves objects.
+  private var takesText: Bool { form == .jsonl && selection.conditions.isEmpty }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.read { view throws(FileTreeError) in
       let attributes = view.rules.file(inode, size: 0, try view.existing(selection.ordinal).stamp.touched).uncached
-      return selection.conditions.isEmpty ? attributes : attributes.readOnly
+      return takesText ? attributes : attributes.readOnly
     }
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates {
       guard tree.saver != nil else { throw .readOnly }
-      guard selection.conditions.isEmpty else {
-        throw .refused(
-          .forbidden,
-          "what a query finds is read from here; objects are written in the directory of their class"
-        )
+      guard takesText else {
+        throw .refused(.forbidden, "this file is only read; objects are written in .all.jsonl of their class")
       }
       try tree.read { view throws(FileTreeError) in try view.existing(selection.ordinal).checkIsWritable() }
       // Whatever the file shows, the lines that are written are all there is to save.
@@ -35,14 +37,8 @@ struct AllObjectsNode: FileNode {
     }
     // The objects are found in the version that is then read.
     let (hold, table, name) = try tree.held(selection.ordinal)
-    var keys: [ObjKey]?
-    if !selection.conditions.isEmpty {
-      let query = try selection.query(table, hold.snapshot, name)
-      do throws(QueryFailure) {
-        keys = try query.keys(until: ContinuousClock.now.advanced(by: tree.options.queryTimeout))
-      } catch { throw FileTreeError(error, place: name, tree.options) }
-    }
-    let lines = ObjectLines(hold, table, keys, tree.options.json)
+    let keys = try selection.keys(table, hold.snapshot, name, tree.options)
+    let lines = try ObjectLines(hold, table, keys, form, tree.options.json)
     let stream = StreamedText(lines, place: name, tree.realm, log: tree.damageLog)
     return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
   }

@@ -39,7 +39,8 @@ enum ControlTexts {
         .where/QUERY/       the objects that a query in Realm Query Language finds; / is written as %2F, % as %25
         .by/PROPERTY/VALUE/ the objects whose property has this value
         .fields/KEY/        an object as a directory of its properties
-        .all.jsonl          all objects, one a line
+        .all.jsonl          all objects, one a line; lines that are written are saved in one commit
+        .all.csv            all objects as CSV
         .count              their number
 
       .where and .by are in the directories that they lead to, too, and narrow these down.

@@ -12,26 +12,19 @@ enum DotNames {
     /// Whether only the directory of a whole class has it.
     var isOfClass = false
     let make: @Sendable (InodeNumber, ObjectSelection) -> any Node
-    let identity: any Node.Type
+
+    func identity(in selection: ObjectSelection) -> NodeIdentity {
+      selection.identity(of: SelectionNode.self, Array(name.description.utf8))
+    }
   }
 
   private static let entries: [Entry] = [
-    Entry(name: ".where", kind: .directory, make: { WhereNode(inode: $0, selection: $1) }, identity: WhereNode.self),
-    Entry(name: ".by", kind: .directory, make: { ByNode(inode: $0, selection: $1) }, identity: ByNode.self),
-    Entry(name: ".count", kind: .file, make: { CountNode(inode: $0, selection: $1) }, identity: CountNode.self),
-    Entry(
-      name: ".all.jsonl",
-      kind: .file,
-      make: { AllObjectsNode(inode: $0, selection: $1) },
-      identity: AllObjectsNode.self
-    ),
-    Entry(
-      name: ".fields",
-      kind: .directory,
-      isOfClass: true,
-      make: { FieldsNode(inode: $0, ordinal: $1.ordinal) },
-      identity: FieldsNode.self
-    ),
+    Entry(name: ".where", kind: .directory) { WhereNode(inode: $0, selection: $1) },
+    Entry(name: ".by", kind: .directory) { ByNode(inode: $0, selection: $1) },
+    Entry(name: ".count", kind: .file) { CountNode(inode: $0, selection: $1) },
+    Entry(name: ".all.jsonl", kind: .file) { AllObjectsNode(inode: $0, selection: $1, form: .jsonl) },
+    Entry(name: ".all.csv", kind: .file) { AllObjectsNode(inode: $0, selection: $1, form: .csv) },
+    Entry(name: ".fields", kind: .directory, isOfClass: true) { FieldsNode(inode: $0, ordinal: $1.ordinal) },
   ]
 
   /// The attributes of the entry called `name`, which the kernel then knows; nil if there is none.
@@ -44,7 +37,7 @@ enum DotNames {
       let entry = entries.first(where: { $0.name.description.utf8.elementsEqual(name) }),
       !entry.isOfClass || selection.conditions.isEmpty
     else { return nil }
-    return try tree.enter(selection.identity(of: entry.identity)) { entry.make($0, selection) }
+    return try tree.enter(entry.identity(in: selection)) { entry.make($0, selection) }
   }
 
   /// Adds the entries to a listing, behind all others.
@@ -57,7 +50,7 @@ enum DotNames {
     guard tree.options.showControl else { return }
     // In what a query finds, only files: .by in .by in .by would never end for programs that walk through all of it.
     for (index, entry) in entries.enumerated() where entry.kind == .file || selection.conditions.isEmpty {
-      let inode = tree.nodes.number(of: selection.identity(of: entry.identity))
+      let inode = tree.nodes.number(of: entry.identity(in: selection))
       listing.addLast(entry.name.description.utf8, inode, entry.kind, index: index, to: &sink)
     }
   }

@@ -1,4 +1,4 @@
-// The distinct values of a property, by one scan of the objects.
+// The distinct values of a property, by its search index or by one scan of the objects.
 
 import RealmJSON
 import RealmNames
@@ -28,7 +28,7 @@ struct PropertyValues {
   func names(of keys: [ObjKey]?, until deadline: ContinuousClock.Instant) throws(FileTreeError) -> [[UInt8]] {
     var values: [[UInt8]: ValueView] = [:]
     let name = OutputBuffer()
-    try scan(keys, until: deadline) { value throws(FormatError) in
+    try scan(keys ?? table.objectsOfDistinctValues(of: index), until: deadline) { value throws(FormatError) in
       guard try self.name(value, into: name) else { return true }
       let bytes = name.bytes
       if values[bytes] == nil { values[bytes] = value }

@@ -106,6 +106,9 @@ struct IndexData {
     return Int32(bitPattern: key)
   }
 
+  /// Whether these are its index keys: all of them, or all that an index has.
+  func hasKeys(_ keys: [Int32]) -> Bool { keys.indices.allSatisfy { keys[$0] == key(4 * $0) } }
+
   /// Whether both stand for the same bytes; null equals only null.
   func isEqual(_ other: IndexData) -> Bool {
     switch (form, other.form) {

@@ -58,6 +58,68 @@ struct SearchIndex {
     return found.sorted()
   }
 
+  /// An object for each value that the index tells apart: the first one of its entry that `isMatch` confirms for the
+  /// index keys on the way there. Nil if there are more entries than `limit`, each of which costs O(1) here.
+  func representatives(
+    limit: Int,
+    where isMatch: (ObjKey, [Int32]) throws(FormatError) -> Bool
+  ) throws(FormatError) -> [ObjKey]? {
+    var found: [ObjKey] = [], path: [Int32] = [], left = limit
+    let isWhole = try collect(rootRef, depth: 0, &path, &left) { (key, path) throws(FormatError) in
+      let isConfirmed = try isMatch(key, path)
+      if isConfirmed { found.append(key) }
+      return isConfirmed
+    }
+    return isWhole ? found : nil
+  }
+
+  /// Goes through the entries below the index node at `ref`; false once `left` is used up. `take` says whether no other
+  /// object of the entry is wanted.
+  private func collect(
+    _ ref: Int,
+    depth: Int,
+    _ path: inout [Int32],
+    _ left: inout Int,
+    _ take: (ObjKey, [Int32]) throws(FormatError) -> Bool
+  ) throws(FormatError) -> Bool {
+    if depth > Self.maximumDepth || 4 * path.count > Self.maximumOffset + 4 {
+      throw FormatError("the index is too deep", ref: ref)
+    }
+    let node = try arena.refs(ref, slots: 1)
+    let keys = try arena.integers(node.child(0))
+    if !node.hasContext || keys.count != node.count - 1 { throw FormatError("expected an index node", ref: ref) }
+    for i in 0..<keys.count {
+      left -= 1
+      if left < 0 { return false }
+      if node.isInner {
+        if try !collect(node.child(i + 1), depth: depth + 1, &path, &left, take) { return false }
+        continue
+      }
+      let entry = try node.int(i + 1)
+      path.append(Int32(truncatingIfNeeded: try keys.int(i)))
+      defer { path.removeLast() }
+      if entry & 1 != 0 {
+        _ = try take(ObjKey(Int64(bitPattern: UInt64(bitPattern: entry) >> 1)), path)
+        continue
+      }
+      let below = try arena.node(Int(entry))
+      if below.hasContext {
+        if try !collect(below.ref, depth: 0, &path, &left, take) { return false }
+        continue
+      }
+      let objects = try ElementReader(arena, below.ref, ElementType(.int, isNullable: false))
+      // Behind the last offset, values that differ share an entry.
+      let isShared = 4 * path.count > Self.maximumOffset
+      for j in 0..<objects.count {
+        guard case .int(let key) = try objects.value(at: j) else { continue }
+        if j > 0 { left -= 1 }
+        if left < 0 { return false }
+        if try take(ObjKey(key), path), !isShared { break }
+      }
+    }
+    return true
+  }
+
   /// The entry for `word` below the index node at `ref`; nil if there is none.
   func entry(_ ref: Int, _ word: Int32) throws(FormatError) -> Int64? {
     var node = try arena.refs(ref, slots: 1)

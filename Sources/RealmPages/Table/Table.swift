@@ -200,6 +200,29 @@ public final class Table: Sendable {
       .value(row, arena)
   }
 
+  /// An object for each value of the property at `index`, by its search index; several objects where values look the
+  /// same to an index. Nil if there is no index that tells, or if asking all objects takes less than going through it.
+  ///
+  /// Cost: O(number of values), each O(log n).
+  package func objectsOfDistinctValues(of index: Int) -> [ObjKey]? {
+    let column = columns[index]
+    // An index does not tell decimals apart by their fraction.
+    guard column.indexRef != 0, fileFormat == 24, column.collection == nil, column.index != .fullText,
+      column.type != .decimal128, column.type != .mixed
+    else { return nil }
+    let cursor = ObjectCursor(self)
+    do throws(FormatError) {
+      return try SearchIndex(arena: arena, rootRef: column.indexRef).representatives(limit: 64 + objectCount / 8) {
+        (key, path) throws(FormatError) in
+        guard key.value >= 0, try cursor.seek(key) else { return false }
+        return IndexData(try cursor.value(index)).hasKeys(path)
+      }
+    } catch {
+      // A damaged index is only a lost shortcut.
+      return nil
+    }
+  }
+
   /// The objects whose property at `index` has this value, in ascending order, found through its search index; nil if
   /// that cannot be used. Cost O(log n) and the number of hits.
   public func objectKeys(where index: Int, is value: ValueView) throws(FormatError) -> [ObjKey]? {
