@@ -2,6 +2,7 @@
 complete -c realmfs -f
 complete -c realmfs -n __fish_use_subcommand -a mount -d 'show a Realm file as a directory tree'
 complete -c realmfs -n __fish_use_subcommand -a umount -d 'end a mount'
+complete -c realmfs -n __fish_use_subcommand -a status -d 'list the mounts of realms on this machine'
 complete -c realmfs -n __fish_use_subcommand -a info -d 'say what a file is, how large, which classes it has and who uses it'
 complete -c realmfs -n __fish_use_subcommand -a schema -d 'print the schema as JSON, as source of model classes or as a drawing'
 complete -c realmfs -n __fish_use_subcommand -a cat -d 'print objects as JSON, without a mount'
@@ -54,6 +55,8 @@ complete -c realmfs -n '__fish_seen_subcommand_from mount' -s h -l help -d 'expl
 complete -c realmfs -n '__fish_seen_subcommand_from umount' -xa '(__fish_complete_directories)'
 complete -c realmfs -n '__fish_seen_subcommand_from umount' -s l -l lazy -d 'detach now, even if busy; the last user ends the mount'
 complete -c realmfs -n '__fish_seen_subcommand_from umount' -s h -l help -d 'explain the command'
+complete -c realmfs -n '__fish_seen_subcommand_from status' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__fish_seen_subcommand_from status' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from info' -F
 complete -c realmfs -n '__fish_seen_subcommand_from info' -l long -d 'also the size and the properties of each class, which reads all of it'
 complete -c realmfs -n '__fish_seen_subcommand_from info' -l key-file -rF -d 'read the encryption key from this file, or - for standard input'
@@ -280,6 +283,6 @@ complete -c realmfs -n '__fish_seen_subcommand_from recover' -s v -l verbose -d 
 complete -c realmfs -n '__fish_seen_subcommand_from recover' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from version' -l json -d 'print JSON for programs to read'
 complete -c realmfs -n '__fish_seen_subcommand_from version' -s h -l help -d 'explain the command'
-complete -c realmfs -n '__fish_seen_subcommand_from help' -xa 'mount umount info schema cat export import query set insert delete diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help'
+complete -c realmfs -n '__fish_seen_subcommand_from help' -xa 'mount umount status info schema cat export import query set insert delete diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help'
 complete -c realmfs -n '__fish_seen_subcommand_from help' -l completions -xa 'bash zsh fish' -d 'print the completions for bash, zsh or fish'
 complete -c realmfs -n '__fish_seen_subcommand_from help' -s h -l help -d 'explain the command'

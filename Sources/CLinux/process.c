@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <syslog.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -63,6 +65,44 @@ int clinux_unmount(const char *path, int lazy) {
 int clinux_process_descriptor(pid_t process) {
   long descriptor = syscall(SYS_pidfd_open, process, 0);
   return descriptor >= 0 ? (int)descriptor : -errno;
+}
+
+// The child alone waits for the file system, and nothing can end it while that does not answer: it is left behind then.
+ssize_t clinux_ask_attribute(const char *path, const char *name, void *value, size_t size, int milliseconds) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) < 0) return -errno;
+  pid_t child = fork();
+  if (child < 0) {
+    int error = errno;
+    close(ends[0]);
+    close(ends[1]);
+    return -error;
+  }
+  if (child == 0) {
+    ssize_t length = getxattr(path, name, value, size);
+    if (length < 0) length = -errno;
+    ssize_t written = write(ends[1], &length, sizeof length);
+    if (length > 0 && written == sizeof length) written = write(ends[1], value, (size_t)length);
+    _exit(written < 0);
+  }
+  close(ends[1]);
+  ssize_t length = -ETIMEDOUT, result = 0;
+  struct pollfd request = {.fd = ends[0], .events = POLLIN};
+  // The child writes the length and the value without waiting in between.
+  if (poll(&request, 1, milliseconds) > 0 && read(ends[0], &length, sizeof length) == sizeof length) {
+    while (result < length) {
+      ssize_t count = read(ends[0], (char *)value + result, (size_t)(length - result));
+      if (count <= 0 && errno != EINTR) break;
+      if (count > 0) result += count;
+    }
+    if (length < 0 || result < length) result = length < 0 ? length : -EIO;
+    close(ends[0]);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+    return result;
+  }
+  close(ends[0]);
+  kill(child, SIGKILL);
+  return -ETIMEDOUT;
 }
 
 void clinux_log_to_system(int priority, const char *text) {

@@ -15,6 +15,44 @@ package indirect enum JSONValue: Sendable {
   /// On one line, with a final newline.
   package var line: String { flat + "\n" }
 
+  /// Reads such a report; nil if the text is none.
+  package init?(report text: [UInt8]) {
+    // Why it is none does not matter to those who ask for one.
+    guard let text = try? JSONText(text) else { return nil }
+    self.init(text, JSONText.root)
+  }
+
+  private init(_ text: JSONText, _ node: Int) {
+    let content = String(decoding: text.content(node), as: UTF8.self)
+    self =
+      switch text.kind(node) {
+      case .null: .null
+      case .true: .bool(true)
+      case .false: .bool(false)
+      case .number: Int(content).map { .number($0) } ?? .null
+      case .plainString, .decodedString: .string(content)
+      case .array: .array(text.elements(node).map { JSONValue(text, $0) })
+      case .object:
+        .object(
+          text.members(node).map { member in
+            (String(decoding: text.content(member.name), as: UTF8.self), JSONValue(text, member.value))
+          }
+        )
+      }
+  }
+
+  /// The member of an object with this name.
+  package subscript(name: String) -> JSONValue? {
+    guard case .object(let members) = self else { return nil }
+    return members.first { $0.0 == name }?.1
+  }
+
+  /// The text of a string.
+  package var string: String? { if case .string(let text) = self { text } else { nil } }
+
+  /// The value of a number.
+  package var number: Int? { if case .number(let value) = self { value } else { nil } }
+
   private var flat: String {
     switch self {
     case .array(let elements): "[" + elements.map(\.flat).joined(separator: ", ") + "]"

@@ -28,6 +28,13 @@ struct Arguments: Sendable {
     mountOptions.last { $0.spec.kind == .own(name) }.map { $0.value ?? "" }
   }
 
+  /// The operands that are files.
+  var files: [String] {
+    zip(Options.command(command)?.arguments ?? [], operands).compactMap { spec, operand in
+      if case .file = spec.completion { operand } else { nil }
+    }
+  }
+
   /// A usage error of this command.
   func usage(_ message: String) -> CommandFailure { .usage(message, command: command) }
 }

@@ -62,9 +62,16 @@ struct CommandFailure: Error {
 
   /// For what needs a realm that no other program has open. `reason` is what there is to say if no program is found.
   init(inUse path: String, _ reason: String) {
-    let holders = LockHolders.ofRealm(at: path).map(\.description)
-    let names = holders.joined(separator: ", ")
-    self.init(.inUse, holders.isEmpty ? reason : "\(path) is in use by \(names); it must be closed there first")
+    let names = LockHolders.names(of: LockHolders.ofRealm(at: path)).joined(separator: ", ")
+    self.init(.inUse, names.isEmpty ? reason : "\(path) is in use by \(names); it must be closed there first")
+  }
+
+  /// The same failure with the processes that have one of the realms open, if it says that one is in use.
+  func naming(holdersOf paths: [String]) -> CommandFailure {
+    guard code == .inUse, !message.contains("in use by process ") else { return self }
+    let others = paths.flatMap { LockHolders.ofRealm(at: System.absolute($0)) }.filter { $0.processID != getpid() }
+    let names = LockHolders.names(of: others).joined(separator: ", ")
+    return names.isEmpty ? self : CommandFailure(code, "\(message) (in use by \(names))", more: more)
   }
 
   init(_ error: FuseError) {

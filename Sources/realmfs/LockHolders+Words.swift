@@ -1,12 +1,27 @@
 // Who has a realm open, as the commands print it.
+import FileTree
 import RealmJSON
 import RealmPages
 
 extension LockHolders {
   /// Who has a realm open, for people.
   static func inWords(_ holders: [LockHolder]) -> String {
-    if !holders.isEmpty { return holders.map(\.description).joined(separator: ", ") }
+    if !holders.isEmpty { return names(of: holders).joined(separator: ", ") }
     return System.hasProcesses ? "nobody" : "unknown, because /proc is missing"
+  }
+
+  /// The processes as a message names them; those that serve a mount with how to end it.
+  static func names(of holders: [LockHolder]) -> [String] {
+    var mounts: [RealmMount]?
+    return holders.map { holder in
+      guard holder.processID > 0, holder.name == commandName(of: "self") else {
+        return holder.description
+      }
+      let all = mounts ?? RealmMount.all()
+      mounts = all
+      guard let mount = all.first(where: { $0.report?.process == holder.processID }) else { return holder.description }
+      return "process \(holder.processID) (realmfs mounted at \(mount.point); 'realmfs umount \(mount.point)')"
+    }
   }
 
   /// The same for programs; null where it is not known.

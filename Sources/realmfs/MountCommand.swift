@@ -98,12 +98,7 @@ private struct Mount {
       Log.notice("\(path) is on a read-only file system, so it is mounted as with --immutable")
       configuration.mode = .immutable
     }
-    do throws(CommandFailure) { return try makeTree(configuration) } catch {
-      guard error.code == .inUse else { throw error }
-      let holders = LockHolders.ofRealm(at: path).map(\.description)
-      if holders.isEmpty { throw error }
-      throw CommandFailure(.inUse, "\(error.message) (in use by \(holders.joined(separator: ", ")))")
-    }
+    do throws(CommandFailure) { return try makeTree(configuration) } catch { throw error.naming(holdersOf: [path]) }
   }
 
   private func makeTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {

@@ -12,9 +12,9 @@ final class MountServer {
 
   /// The server of a live mount of ours; nil if it is not known, such as in another container.
   init?(of mountPoint: String) {
-    var text = [UInt8](repeating: 0, count: 20)
-    let count = getxattr(mountPoint, FileTree.processAttribute, &text, text.count)
-    guard count > 0, let process = pid_t(String(decoding: text.prefix(count), as: UTF8.self)) else { return nil }
+    guard case .success(let text) = RealmMount.attribute(FileTree.processAttribute, of: mountPoint),
+      let process = pid_t(String(decoding: text, as: UTF8.self))
+    else { return nil }
     let name = KernelText.of("/proc/\(process)/comm")
     guard name == KernelText.of("/proc/self/comm") else { return nil }
     let descriptor = clinux_process_descriptor(process)

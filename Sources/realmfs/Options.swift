@@ -78,6 +78,24 @@ enum Options {
       examples: ["realmfs umount people"]
     ),
     CommandSpec(
+      name: .status,
+      arguments: [],
+      summary: "list the mounts of realms on this machine",
+      description: [
+        """
+        A line for each mount that this process can see: the realm file, the mount point, the process that serves it, \
+        read-write, read-only or immutable, how long ago it last looked at the realm, and how many versions \
+        .realm/snapshots holds. A mount that was idle for some seconds leaves the realm to other programs, and asking \
+        does not end that.
+        """,
+        """
+        A mount that does not answer within two seconds, or that belongs to another user and lets no others in, is \
+        listed with what the mount table says. The exit code is 0 without mounts, too.
+        """,
+      ],
+      examples: ["realmfs status", "realmfs status --json"]
+    ),
+    CommandSpec(
       name: .info,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
       summary: "say what a file is, how large, which classes it has and who uses it",
@@ -834,7 +852,7 @@ enum Options {
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
     OptionSpec(
       .json,
-      on: [.info, .import, .set, .insert, .delete, .diff, .watch, .check, .version] + copiers,
+      on: [.status, .info, .import, .set, .insert, .delete, .diff, .watch, .check, .version] + copiers,
       "print JSON for programs to read"
     ),
     OptionSpec(

@@ -39,9 +39,16 @@ enum Program {
     }
     let arguments = try Arguments(command, Array(words.dropFirst()))
     if arguments.has(.help) { return try HelpCommand.explain(command) }
-    return switch command {
+    do throws(CommandFailure) { return try run(arguments) } catch {
+      throw error.naming(holdersOf: arguments.files)
+    }
+  }
+
+  private static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    switch arguments.command {
     case .mount: try MountCommand.run(arguments)
     case .umount: try UmountCommand.run(arguments)
+    case .status: try StatusCommand.run(arguments)
     case .info: try InfoCommand.run(arguments)
     case .schema: try SchemaCommand.run(arguments)
     case .cat: try CatCommand.run(arguments)

@@ -1,6 +1,7 @@
 // Owner, mode, links, times, statfs and extended attributes.
 
 import Foundation
+import RealmJSON
 import RealmPages
 import TestSupport
 import Testing
@@ -89,6 +90,26 @@ struct AttributeTests {
     #expect(try tree.extendedAttributeNames(directory) == ["user.realm.class", "user.realm.version"])
     #expect(try tree.extendedAttribute(directory, "user.realm.class") == "Dog")
     #expect(try tree.extendedAttributeNames(.root) == ["user.realm.version", "user.realmfs.pid"])
+  }
+
+  @Test("a mount tells what it is, without reading the realm; what is no such report is none")
+  func reportOfAMount() throws {
+    let scratch = try ScratchRealm("people")
+    let tree = try scratch.tree()
+    let text = Array(try tree.extendedAttribute(.root, MountReport.attribute).utf8)
+    let report = try #require(MountReport(text))
+    #expect(report.process == getpid() && report.file == scratch.file.path && report.snapshots == 0)
+    #expect(report.mode == .readOnly && report.idleSeconds.map { $0 < 60 } == true)
+    for mode in [MountReport.Mode.readOnly, .readWrite] {
+      let other = MountReport(process: 7, file: "/a\n\"ä\u{1B}", mode: mode, idleSeconds: 70, snapshots: 3)
+      #expect(MountReport(Array(JSONValue.object(other.facts).line.utf8)) == other)
+    }
+    for end in 0..<text.count - 2 { #expect(MountReport(Array(text.prefix(end))) == nil) }
+    for other in ["[]", "{\"pid\": 0}", "{\"pid\": 1e99, \"file\": \"x\", \"mode\": \"immutable\", \"snapshots\": 0}"] {
+      #expect(MountReport(Array(other.utf8)) == nil)
+    }
+    let object = try tree.find("Person/4.json").inode
+    #expect(failure { try tree.extendedAttribute(object, MountReport.attribute) }?.kind == "unsupportedAttribute")
   }
 
   @Test("an unknown attribute of namespace user does not exist, and other namespaces are not supported")

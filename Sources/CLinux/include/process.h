@@ -24,6 +24,10 @@ int clinux_unmount(const char *path, int lazy);
 /// A descriptor of a process that becomes readable when the process has ended, or -errno.
 int clinux_process_descriptor(pid_t process);
 
+/// The value of an extended attribute of a path whose file system may not answer, asked for by a child process: its
+/// length, or -errno; -ETIMEDOUT without an answer within so many milliseconds.
+ssize_t clinux_ask_attribute(const char *path, const char *name, void *value, size_t size, int milliseconds);
+
 /// Writes one line to the system log, tagged `realmfs`. The priority is one of syslog(3)'s.
 void clinux_log_to_system(int priority, const char *text);
 

@@ -1,5 +1,7 @@
 // Extended attributes: what an object is in Realm's terms.
 
+import RealmJSON
+
 extension FileTree {
   /// The process that serves the mount; `realmfs umount` waits for its end.
   package static let processAttribute = "user.realmfs.pid"
@@ -8,6 +10,7 @@ extension FileTree {
   ///
   /// - Throws: `unsupportedAttribute` outside of namespace `user`, without looking at the file; `noSuchAttribute`.
   public func extendedAttribute(_ inode: InodeNumber, _ name: String) throws(FileTreeError) -> String {
+    if inode == .root && name == MountReport.attribute { return JSONValue.object(MountReport(tree).facts).line }
     guard name.hasPrefix("user.") else { throw .unsupportedAttribute }
     guard let value = try extendedAttributes(inode).first(where: { $0.name == name })?.value else {
       throw .noSuchAttribute

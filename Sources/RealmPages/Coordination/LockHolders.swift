@@ -41,9 +41,13 @@ package enum LockHolders {
     }
     let files = Set(devices.map { "\($0):\(status.st_ino)" })
     return processes(holding: files, locks: KernelText.of("/proc/locks") ?? "").map { process in
-      let name = KernelText.of("/proc/\(process)/comm") ?? ""
-      return LockHolder(processID: process, name: String(name.prefix { $0 != "\n" }))
+      LockHolder(processID: process, name: commandName(of: "\(process)"))
     }
+  }
+
+  /// The name of the command that a process runs, or `self`; empty if unknown.
+  package static func commandName(of process: String) -> String {
+    String((KernelText.of("/proc/\(process)/comm") ?? "").prefix { $0 != "\n" })
   }
 
   /// The process ids of flock entries for one of `files` (`major:minor:inode`).

@@ -22,7 +22,7 @@ package enum MountTable {
   /// All mounts, later ones over earlier ones.
   ///
   /// Empty without /proc.
-  static func entries() -> [MountEntry] { parse(KernelText.of("/proc/self/mountinfo") ?? "") }
+  package static func entries() -> [MountEntry] { parse(KernelText.of("/proc/self/mountinfo") ?? "") }
 
   /// The uppermost mount at exactly this real path.
   package static func entry(at path: String) -> MountEntry? { entries().last { $0.mountPoint == path } }

@@ -25,7 +25,7 @@ final class Participant: VersionReader {
   private let state: Mutex<State>
   private let packedStanding = Atomic<Int>(0)
   /// Nanoseconds of the monotonic clock.
-  private let lastUse = Atomic<Int64>(0)
+  private let timeOfUse = Atomic<Int64>(0)
   private let listener = Mutex<PipeListener?>(nil)
 
   private struct State {
@@ -103,7 +103,11 @@ final class Participant: VersionReader {
     }
   }
 
-  private func touch() { lastUse.store(MonotonicTime.coarse.nanoseconds, ordering: .relaxed) }
+  private var timeOfLastUse: MonotonicTime { MonotonicTime(nanoseconds: timeOfUse.load(ordering: .relaxed)) }
+
+  var lastUse: MonotonicTime? { timeOfLastUse }
+
+  private func touch() { timeOfUse.store(MonotonicTime.coarse.nanoseconds, ordering: .relaxed) }
 
   // MARK: reading
 
@@ -525,7 +529,7 @@ final class Participant: VersionReader {
       }
       // A file that was given away is left at once; whoever accesses it next is told why.
       if let file = state.file, !session.isTrusted(file, configuration), !isAnythingHeld(state) { return leave(&state) }
-      let lastUse = MonotonicTime(nanoseconds: lastUse.load(ordering: .relaxed))
+      let lastUse = timeOfLastUse
       let pin = state.snapshot?.pin
       if let pin, pin.isValid, !pin.isHeld, pin.listed.slot != session.versions.newestSlot,
         now >= lastUse.advanced(by: Self.grace)

@@ -1,6 +1,6 @@
 // An open realm and the way to its newest version.
 
-import Threads
+package import Threads
 
 /// An open realm.
 ///
@@ -68,6 +68,9 @@ public final class Realm: Sendable {
 
   /// What became of the file at the last call of `latest()`.
   package var standing: Standing { reader.standing }
+
+  /// When the newest version was last asked for; nil if that is not known, as of a realm that is opened immutable.
+  package var lastUse: MonotonicTime? { reader.lastUse }
 
   /// Size, times, mode and owner of the realm file itself.
   public func fileStatus() throws(OpenError) -> FileStatus { try reader.fileStatus() }

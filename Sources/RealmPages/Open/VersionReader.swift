@@ -15,11 +15,15 @@ protocol VersionReader: AnyObject, Sendable {
   func waitForChange(since snapshot: Snapshot, until deadline: MonotonicTime) -> Bool
   /// What became of the file.
   var standing: Standing { get }
+  /// When the newest version was last asked for; nil if that is not known.
+  var lastUse: MonotonicTime? { get }
   /// What the system says of the file.
   func fileStatus() throws(OpenError) -> FileStatus
 }
 
 extension VersionReader {
+  var lastUse: MonotonicTime? { nil }
+
   /// How long a change stays unnoticed that nobody tells us of.
   static var lookInterval: Duration { .milliseconds(250) }
 

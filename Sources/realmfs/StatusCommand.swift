@@ -1,0 +1,69 @@
+// `realmfs status`: the mounts of realms on this machine.
+import FileTree
+import RealmJSON
+import RealmPages
+
+/// The command `status`.
+enum StatusCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    guard System.hasProcesses else {
+      throw CommandFailure(
+        .mountPoint,
+        "what is mounted cannot be seen, because /proc is missing: mount it ('mount -t proc proc /proc')"
+      )
+    }
+    let mounts = RealmMount.all(), output = StandardOutput()
+    if arguments.has(.json) {
+      output.print(JSONValue.array(mounts.map(\.json)).text)
+    } else if mounts.isEmpty {
+      output.line("no realm is mounted")
+    } else {
+      print(mounts, on: output)
+    }
+    try output.flush()
+    return .done
+  }
+
+  private static func print(_ mounts: [RealmMount], on output: StandardOutput) {
+    let titles = ["FILE", "MOUNT POINT", "PROCESS", "MODE", "IDLE", "SNAPSHOTS"]
+    let rows = [titles] + mounts.map { $0.cells.map(\.printable) }
+    let widths = titles.indices.map { column in
+      rows.map { column < $0.count - 1 ? $0[column].displayWidth : 0 }.max() ?? 0
+    }
+    for row in rows {
+      var line = ""
+      for (column, cell) in row.enumerated() {
+        let isLast = column == row.count - 1
+        line += cell + (isLast ? "" : String(repeating: " ", count: widths[column] - cell.displayWidth + 2))
+      }
+      output.line(line)
+    }
+  }
+}
+
+extension RealmMount {
+  /// The cells of a row; the last one says why, where nothing more is known.
+  fileprivate var cells: [String] {
+    guard let report else { return [source, point, problem ?? ""] }
+    let idle = report.idleSeconds.map(Self.duration) ?? "-"
+    return [report.file, point, "\(report.process)", report.mode.rawValue, idle, "\(report.snapshots)"]
+  }
+
+  fileprivate var json: JSONValue {
+    let place: [(String, JSONValue)] = [("mountPoint", .string(point))]
+    guard let report else {
+      return .object([("file", .string(source))] + place + [("problem", problem.map { .string($0) } ?? .null)])
+    }
+    return .object(report.facts.prefix(1) + place + report.facts.dropFirst())
+  }
+
+  /// As `5 s`, `12 min`, `3 h` or `2 d`.
+  private static func duration(_ seconds: Int) -> String {
+    switch seconds {
+    case ..<60: "\(seconds) s"
+    case ..<3600: "\(seconds / 60) min"
+    case ..<86400: "\(seconds / 3600) h"
+    default: "\(seconds / 86400) d"
+    }
+  }
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# `realmfs status` lists the mounts with what each tells about itself, also those that answer nothing; and a command
+# that finds a realm in use names the mount that uses it.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture people)
+point=$(new_directory mnt)
+# of POINT FILTER: the entry of a mount in `status --json`.
+of() { "$realmfs" status --json | jq -c --arg point "$1" ".[] | select(.mountPoint == \$point) | $2"; }
+# holds_lock: the mount takes part in the realm.
+holds_lock() { "$realmfs" info "$file" | grep -q "^in use by  *process"; }
+holds_no_lock() { ! holds_lock; }
+
+equal "a mount point without a mount is not listed" "" "$(of "$point" .)"
+serve "$file" "$point"
+mkdir "$point/.realm/snapshots/before"
+equal "file, mount point, process, mode and snapshots" \
+  "{\"file\":\"$file\",\"mountPoint\":\"$point\",\"pid\":$server,\"mode\":\"read-write\",\"snapshots\":1}" \
+  "$(of "$point" 'del(.idleSeconds)')"
+equal "the time since the last use is a number" "true" "$(of "$point" '.idleSeconds >= 0 and .idleSeconds < 60')"
+check_status "people read a line" 0 "^$file +$point +$server +read-write +[0-9]+ s +1$" "$realmfs" status
+check_status "below titles" 0 "^FILE +MOUNT POINT +PROCESS +MODE +IDLE +SNAPSHOTS$" "$realmfs" status
+equal "it is an attribute of the root" "$server" \
+  "$(getfattr --only-values -n system.realmfs.status "$point" 2>/dev/null | jq .pid)"
+rmdir "$point/.realm/snapshots/before"
+
+# A command that needs the realm for itself names the mount, and how to end it.
+holder="process $server \(realmfs mounted at $point; 'realmfs umount $point'\)"
+ls "$point/Person" >/dev/null
+check_status "compact names the mount" 8 "$holder; it must be closed there first" "$realmfs" compact "$file"
+ls "$point/Person" >/dev/null
+check_status "encrypt too" 8 "$holder" "$realmfs" encrypt --key-file "$key_file" "$file"
+ls "$point/Person" >/dev/null
+check_status "info too" 0 "^in use by +$holder" "$realmfs" info "$file"
+
+# Asking is no use of the realm: the mount leaves it after five seconds although it is asked all the time.
+asked_and_left() { "$realmfs" status >/dev/null && holds_no_lock; }
+check "asking does not keep the mount at the realm" wait_until 30 asked_and_left
+check "nor does the answer need the realm" [ "$(of "$point" .idleSeconds)" -ge 4 ]
+stop_server "$point"
+
+serve "$file" "$point" --read-only
+equal "a read-only mount" '"read-only"' "$(of "$point" .mode)"
+stop_server "$point"
+serve "$file" "$point" --immutable
+equal "an immutable mount, which takes no part in the realm" '"immutable" null' "$(of "$point" '.mode, .idleSeconds' | paste -sd' ')"
+
+# A mount that does not answer is listed all the same, and can be ended.
+kill -STOP "$server"
+check_status "a server that is stopped" 0 "^$file +$point +does not answer$" timeout 20 "$realmfs" status
+equal "in JSON" '"does not answer"' "$(of "$point" .problem)"
+kill -CONT "$server"
+stop_server "$point"
+serve "$file" "$point"
+crash_server
+check_status "a server that is gone" 0 "^$file +$point +its process is gone: 'realmfs umount $point'$" "$realmfs" status
+check "which works" "$realmfs" umount "$point"
+equal "after that it is not listed" "" "$(of "$point" .)"
+
+spaces=$(new_directory "a b")
+check "a mount point with a space" "$realmfs" mount "$file" "$spaces"
+equal "is listed as it is" '"read-write"' "$(of "$spaces" .mode)"
+check "umount" "$realmfs" umount "$spaces"
+
+# A realm that one program has for itself: the refusal of the engine, with the process behind it.
+: >"$file.lock"
+exec 5>>"$file.lock"
+flock 5
+check_status "another program has the realm for itself: it is named" 8 "in use by process [0-9]+" \
+  "$realmfs" set "$file" Person/4 age=1
+check_status "and by mount" 8 "in use by process [0-9]+" "$realmfs" mount "$file" "$point"
+exec 5>&-
+check_status "one argument too many" 2 "unexpected argument 'x'" "$realmfs" status x
