@@ -33,15 +33,16 @@ public enum SchemaRenderer {
     }
   }
 
-  /// Appends the schema of one class to `out`, laid out as `jq .` does.
+  /// Appends the schema of one class to `out`.
   public static func render(
     _ table: Table,
     of snapshot: Snapshot,
+    layout: JSONLayout = .pretty,
     into out: OutputBuffer
   ) throws(RenderError) {
     let start = out.count
     do throws(FormatError) {
-      var writer = JSONWriter(out, .pretty)
+      var writer = JSONWriter(out, layout)
       try objectSchema(table, snapshot, &writer)
       writer.finish()
     } catch {

@@ -76,8 +76,9 @@ enum MountManPage {
     .all.csv the same as CSV, and .count their number.
     """,
     """
-    mkdir .realm/snapshots/NAME keeps the whole tree as it is at that moment, read-only, until rmdir or unmount; the \
-    file grows meanwhile with each commit.
+    mkdir .realm/snapshots/NAME keeps the whole tree as it is at that moment, read-only, until rmdir or unmount; \
+    .changes in it has what changed since, one JSON object a line. The file grows meanwhile with each \
+    commit.
     """,
     """
     Refusals: EINVAL for a text that is not JSON, has a wrong type, an unknown property, another key than the name, or \

@@ -22,7 +22,21 @@ equal "the snapshot has what was there" "$before" "$(tree "$snapshots/before")"
 check_status "diff shows what changed" 1 'Only in .*: 11.json' diff -r "$snapshots/before/Person" "$point/Person"
 equal "an object that is gone is copied out" "$(jq -c .name "$snapshots/before/Person/11.json")" \
   "$(cp "$snapshots/before/Person/11.json" "$point/Person/11.json" && jq -c .name "$point/Person/11.json")"
+# What changed since then, one line an object.
+changes=$snapshots/before/.changes
+equal "the lines of an object that changed" '{"age":21} {"age":77}' \
+  "$(jq -rc 'select(.class == "Person" and .op == "update") | "\(.before) \(.after)"' "$changes")"
+equal "of one that came, by another program" '{"name":"Snoopy","weight":3}' \
+  "$(jq -c 'select(.class == "Dog" and .op == "insert").after | {name, weight}' "$changes")"
+equal "and of a class whose schema changed" 'false true' \
+  "$(jq -r 'select(.op == "schema" and .class == "Dog") | "\(.before.properties | has("color")) \(.after.properties | has("color"))"' "$changes")"
+equal "they have the newest version" "$(cat "$point/.realm/version")" "$(jq -s 'map(.version) | unique[]' "$changes")"
+equal "an object that went and came again with all it had did not change" "" \
+  "$(jq -r 'select(.class == "Person" and .key == 11).op' "$changes" | sort | tr '\n' ' ' | sed 's/ $//')"
+equal "blocks of any size read the same" "$(sha256sum <"$changes")" "$(dd if="$changes" bs=7 status=none | sha256sum)"
+check_status "it is not written" 1 'Operation not permitted|Permission denied' bash -c 'echo >"$1"' - "$changes"
 check "a second one" mkdir "$snapshots/after"
+equal "right away nothing differs" "" "$(cat "$snapshots/after/.changes")"
 equal "they are listed" "after before" "$(ls "$snapshots" | tr '\n' ' ' | sed 's/ $//')"
 equal "also with their versions" "before after" "$(jq -r '[.snapshots[].name] | join(" ")' "$point/.realm/info.json")"
 check_status "a name is taken once" 1 'File exists' mkdir "$snapshots/after"

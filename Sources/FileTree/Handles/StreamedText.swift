@@ -1,4 +1,4 @@
-// A text of any length that is made while it is read: lines of objects of one version, which is held until the handle
+// A text of any length that is made while it is read: lines about one or two versions, which are held until the handle
 // is closed. Readers go forward as a rule; one that goes back starts again from the last place that was noted before
 // it, so memory does not grow with the text but by one place for each megabyte.
 
@@ -7,8 +7,35 @@ import RealmPages
 import RealmTransfer
 import Synchronization
 
-/// Lines of objects, one after another.
-final class ObjectLines {
+/// Lines that are made one after another, from any place on where they were before.
+protocol LineSource: AnyObject {
+  /// The versions that the lines are made from.
+  var snapshots: [Snapshot] { get }
+  /// Behind the last line.
+  var place: LinePlace { get }
+  /// Goes to a place that was noted.
+  func go(to place: LinePlace)
+  /// Appends the next line.
+  func next(into out: OutputBuffer) -> LineStep
+}
+
+/// A place between two lines.
+enum LinePlace: Hashable {
+  /// How many of certain objects were shown, or the key of the last one of a class.
+  case object(Int64)
+  case change(ChangeLines.Place)
+}
+
+/// What came of the next line.
+enum LineStep {
+  case line
+  /// Something cannot be shown.
+  case damage(String)
+  case end
+}
+
+/// Lines of objects.
+final class ObjectLines: LineSource {
   /// What the lines are.
   enum Form {
     /// The objects as JSON.
@@ -17,7 +44,7 @@ final class ObjectLines {
     case csv
   }
 
-  let snapshot: Snapshot
+  let snapshots: [Snapshot]
   private let hold: VersionHold
   private let cursor: ObjectCursor
   private let renderer: ObjectRenderer
@@ -26,7 +53,9 @@ final class ObjectLines {
   /// The objects to show; nil for all.
   private let keys: [ObjKey]?
   /// How many of `keys` were shown, or the key that was shown last; `beforeHeader` before the names of the properties.
-  private(set) var place: Int64
+  private var last: Int64
+
+  var place: LinePlace { .object(last) }
 
   private static let beforeHeader = Int64.min
 
@@ -40,7 +69,7 @@ final class ObjectLines {
   ) throws(FileTreeError) {
     self.hold = hold
     self.keys = keys
-    snapshot = hold.snapshot
+    snapshots = [hold.snapshot]
     cursor = ObjectCursor(table)
     renderer = ObjectRenderer(hold.snapshot, style: style)
     switch form {
@@ -51,39 +80,29 @@ final class ObjectLines {
       }
       records = CSVRenderer(table)
     }
-    place = form == .csv ? Self.beforeHeader : keys == nil ? ObjKey.none.value : 0
+    last = form == .csv ? Self.beforeHeader : keys == nil ? ObjKey.none.value : 0
   }
 
-  /// Goes on behind a place that was noted.
-  func go(to place: Int64) { self.place = place }
+  func go(to place: LinePlace) { if case .object(let last) = place { self.last = last } }
 
-  /// What came of the next object.
-  enum Step {
-    case line
-    /// It cannot be shown.
-    case damage(String)
-    case end
-  }
-
-  /// Appends the next line.
-  func next(into out: OutputBuffer) -> Step {
-    if let records, place == Self.beforeHeader {
+  func next(into out: OutputBuffer) -> LineStep {
+    if let records, last == Self.beforeHeader {
       records.appendHeader(to: out)
-      place = keys == nil ? ObjKey.none.value : 0
+      last = keys == nil ? ObjKey.none.value : 0
       return .line
     }
     while true {
       do throws(FormatError) {
         if let keys {
-          guard place < keys.count else { return .end }
-          place += 1
-          guard try cursor.seek(keys[Int(place) - 1]) else { continue }
+          guard last < keys.count else { return .end }
+          last += 1
+          guard try cursor.seek(keys[Int(last) - 1]) else { continue }
         } else {
           // Where reading goes on in order, the cursor stands on the last object already.
           let exists =
-            cursor.key.value == place && place >= 0 ? try cursor.next() : try cursor.seek(after: ObjKey(place))
+            cursor.key.value == last && last >= 0 ? try cursor.next() : try cursor.seek(after: ObjKey(last))
           guard exists else { return .end }
-          place = cursor.key.value
+          last = cursor.key.value
         }
       } catch { return .damage(error.description) }
       do throws(RenderError) {
@@ -98,16 +117,42 @@ final class ObjectLines {
   }
 }
 
+/// Lines of what differs between two versions.
+final class DifferenceLines: LineSource {
+  let snapshots: [Snapshot]
+  private let holds: [VersionHold]
+  private let lines: ChangeLines
+
+  var place: LinePlace { .change(lines.place) }
+
+  /// The lines between two versions that are held.
+  init(_ old: VersionHold, _ new: VersionHold, _ lines: ChangeLines) {
+    holds = [old, new]
+    snapshots = [old.snapshot, new.snapshot]
+    self.lines = lines
+  }
+
+  func go(to place: LinePlace) { if case .change(let place) = place { lines.go(to: place) } }
+
+  func next(into out: OutputBuffer) -> LineStep {
+    switch lines.next(into: out) {
+    case .line: .line
+    case .damage(let problem): .damage(problem)
+    case .end: .end
+    }
+  }
+}
+
 /// A text that is made while it is read. Any number of threads may read; they take turns.
 public final class StreamedText: @unchecked Sendable {
   // Unchecked: `state` guards the lines and the buffer.
   private struct State {
-    let lines: ObjectLines
+    let lines: any LineSource
     let buffer = OutputBuffer()
     /// Where the buffer begins in the text.
     var start = 0
     /// Places of the text, by offset, ascending.
-    var marks: [(offset: Int, place: Int64)]
+    var marks: [(offset: Int, place: LinePlace)]
     var hasEnded = false
     /// Why the text is not whole.
     var damage: String?
@@ -124,7 +169,7 @@ public final class StreamedText: @unchecked Sendable {
   private static let batch = 256 << 10
   private static let mostDamage = 100
 
-  init(_ lines: sending ObjectLines, place: String, _ realm: Realm, log: DamageLog) {
+  init(_ lines: sending any LineSource, place: String, _ realm: Realm, log: DamageLog) {
     self.realm = realm
     self.log = log
     name = place
@@ -183,7 +228,7 @@ public final class StreamedText: @unchecked Sendable {
         if state.lines.place == before || damaged > Self.mostDamage { state.hasEnded = true }
       }
     }
-    guard realm.isCurrent(state.lines.snapshot) else { throw .stale }
+    for snapshot in state.lines.snapshots where !realm.isCurrent(snapshot) { throw .stale }
   }
 
   private func goBack(_ state: inout State, to offset: Int) {

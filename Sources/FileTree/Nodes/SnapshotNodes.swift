@@ -10,21 +10,21 @@ final class HeldTree: Sendable {
   /// Tells it from others of the mount, also of the same name.
   let number: UInt64
   let version: UInt64
-  private let tree: Mutex<TreeContext?>
+  private let held: Mutex<(hold: VersionHold, tree: TreeContext)?>
 
   init(_ number: UInt64, _ hold: VersionHold, _ tree: TreeContext) {
     (self.number, version) = (number, hold.snapshot.version)
-    self.tree = Mutex(tree)
+    held = Mutex((hold, tree))
   }
 
-  /// The tree; `stale` after `release`.
-  func context() throws(FileTreeError) -> TreeContext {
-    guard let tree = tree.withLock({ $0 }) else { throw .stale }
-    return tree
+  /// The version and its tree; `stale` after `release`.
+  func content() throws(FileTreeError) -> (hold: VersionHold, tree: TreeContext) {
+    guard let held = held.withLock({ $0 }) else { throw .stale }
+    return held
   }
 
   /// Lets go of the version. Handles that are open keep their texts.
-  func release() { tree.withLock { $0 = nil } }
+  func release() { held.withLock { $0 = nil } }
 }
 
 /// The snapshots of a mount, by name.
@@ -131,7 +131,7 @@ struct SnapshotNode: DirectoryNode {
   }
 
   private func node() throws(FileTreeError) -> (any Node, TreeContext) {
-    let tree = try held.context()
+    let tree = try held.content().tree
     return (try tree.node(inner), tree)
   }
 
@@ -149,6 +149,7 @@ struct SnapshotNode: DirectoryNode {
 
   /// The kernel's lookup is counted here. The one that the tree inside counts lasts as long as the snapshot does.
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    if inner == .root, let own = try SnapshotFiles.lookUp(name, held, tree) { return own }
     let (node, inside) = try node()
     return try Self.enter(held, try inside.lookUp(name, in: node).inode, tree)
   }

@@ -9,7 +9,7 @@ public struct FormatError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Where in the model: a table, object or property; empty when unknown.
   public internal(set) var place: String
 
-  init(_ problem: String, ref: Int? = nil, place: String = "") {
+  package init(_ problem: String, ref: Int? = nil, place: String = "") {
     self.problem = problem
     self.ref = ref
     self.place = place

@@ -1,0 +1,56 @@
+// What the directory of a snapshot has besides the tree of its version: names that begin with a dot, which no class
+// has. `.changes` tells what differs between that version and the newest.
+
+import RealmJSON
+import RealmPages
+
+/// The names with a dot of a snapshot.
+enum SnapshotFiles {
+  /// The attributes of the file called `name`, which the kernel then knows; nil if there is none.
+  static func lookUp(
+    _ name: [UInt8],
+    _ held: HeldTree,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> FileAttributes? {
+    switch String(decoding: name, as: UTF8.self) {
+    case ".changes":
+      return try tree.enter(NodeIdentity(ChangesSinceNode.self, held.number, [])) {
+        ChangesSinceNode(inode: $0, held: held)
+      }
+    default: return nil
+    }
+  }
+}
+
+/// The file `.changes`: a line for each object that differs in the newest version. It is made while it is read, so stat
+/// shows the size 0, as for the files of /proc.
+struct ChangesSinceNode: FileNode {
+  let inode: InodeNumber
+  let held: HeldTree
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    _ = try held.content()
+    return try tree.read { view in view.rules.file(inode, size: 0, view.modified).readOnly.uncached }
+  }
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    if access.writes || access.truncates { throw .refused(.forbidden, "what changed is computed") }
+    let old = try held.content().hold
+    let time = try tree.read { view in view.modified }
+    let new: VersionHold
+    do throws(OpenError) { new = try tree.realm.hold() } catch { throw .unavailable(error) }
+    let lines: ChangeLines
+    do throws(FormatError) {
+      lines = try ChangeLines(
+        from: old.snapshot,
+        to: new.snapshot,
+        time: time,
+        classes: tree.options.classes,
+        style: tree.options.json
+      )
+    } catch { throw .damaged("the realm", error) }
+    let source = DifferenceLines(old, new, lines)
+    let stream = StreamedText(source, place: ".changes", tree.realm, log: tree.damageLog)
+    return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
+  }
+}
