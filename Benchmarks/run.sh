@@ -20,7 +20,9 @@ large=${BENCH_LIST:-1000000}
 small=${BENCH_OBJECTS:-100000}
 commands=${BENCH_COMMANDS:-300000}
 rounds=${BENCH_ROUNDS:-3}
-only=${BENCH_ONLY:-list list-find cat stat grep class live memory insert small differ share open import import-csv export backup}
+only=${BENCH_ONLY:-list list-find cat stat grep class live memory lines where by upsert blob insert small differ share open
+  import import-csv export backup}
+only=${only//$'\n'/ }
 engine=$(dirname "$realmfs")/WriteBench
 
 say() { echo "bench: $*" >&2; }
@@ -181,6 +183,125 @@ measure_memory() {
     "resident set after reading $large objects / 40 MB (peak $(field VmHWM), anonymous $(field RssAnon))"
 }
 
+# --- names with a dot ------------------------------------------------------------------------------------------------
+
+cat_lines() { cat "$ours/Item/.all.jsonl" >/dev/null; }
+list_values() { ls -U "$ours/Item/.by/quantity" | wc -l; }
+save_lines() { cat "$work/some-jsonl/Item.jsonl" >"$ours/Item/.all.jsonl"; }
+copy_blob() { cp "$work/blob" "$ours/Photo/.fields/1/data"; }
+copy_blob_peer() { cp "$work/blob" "$peer/data"; }
+# The time until the first entry of a query's directory is there, in microseconds.
+first_name() {
+  python3 -c '
+import os, sys, time
+begin = time.monotonic()
+entry = next(os.scandir(sys.argv[1]))
+print(entry.name, round((time.monotonic() - begin) * 1e6))' "$ours/Item/.where/$1"
+}
+
+measure_lines() {
+  local round our_times=() direct_times=() peer_times=() process status
+  say "lines: a class as one file, $large objects"
+  for ((round = 0; round <= rounds; round++)); do
+    mount_ours "$large_realm"
+    timed cat_lines
+    ((round == 0)) || our_times+=("$elapsed")
+    process=$(pgrep -nf "mount $large_realm")
+    status=$(<"/proc/$process/status")
+    unmount_ours
+    timed print_class
+    ((round == 0)) || direct_times+=("$elapsed")
+    [[ ! -x ${REALM2JSON:-} ]] || timed print_class_peer
+    ((round == 0)) || peer_times+=("$elapsed")
+  done
+  report lines "$(median "${our_times[@]}")" "$(median "${direct_times[@]}")" ms 1.15 \
+    "cat .all.jsonl of $large objects / realmfs cat"
+  [[ ! -x ${REALM2JSON:-} ]] || report lines-2 "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms 0.4 \
+    "cat .all.jsonl of $large objects / realm2json"
+  report lines-mem "$(awk '$1 == "VmHWM:" { print $2 }' <<<"$status")" 60000 kB 1.0 "peak of the resident set meanwhile / 60 MB"
+}
+
+measure_where() {
+  local round times=() line
+  say "where: the first name of a query by an index, of $large objects"
+  mount_ours "$large_realm"
+  for ((round = 0; round <= 3 * rounds; round++)); do
+    line=$(first_name "_id == $((large / 2 + round))")
+    [[ ${line% *} == $((large / 2 + round)).json ]] || fail "where: found $line"
+    ((round == 0)) || times+=("${line#* }")
+  done
+  unmount_ours
+  report where "$(median "${times[@]}")" 2000 us 1.0 "first name of a query by an index, $large objects / 2 ms"
+}
+
+measure_by() {
+  local round our_times=() peer_times=() expected
+  say "by: the values of a property with a search index and without, $large objects"
+  cp "$large_realm" "$work/indexed.realm"
+  mount_ours "$work/indexed.realm"
+  jq '.properties.quantity = {"type": "int", "indexed": true}' "$ours/.realm/schema/Item.json" >"$work/Item.json"
+  cp "$work/Item.json" "$ours/.realm/schema/Item.json"
+  unmount_ours
+  for ((round = 0; round <= rounds; round++)); do
+    mount_ours "$large_realm"
+    timed list_values
+    expected=$output
+    ((round == 0)) || peer_times+=("$elapsed")
+    unmount_ours
+    mount_ours "$work/indexed.realm"
+    timed list_values
+    [[ $output == "$expected" ]] || fail "by: $output values where $expected were expected"
+    ((round == 0)) || our_times+=("$elapsed")
+    unmount_ours
+  done
+  rm "$work/indexed.realm"
+  report by "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms 0.5 \
+    "$expected values of $large objects by an index / by asking all"
+}
+
+measure_upsert() {
+  local round our_times=() peer_times=()
+  make_command_files
+  say "upsert: $commands lines written to .all.jsonl"
+  for ((round = 0; round <= rounds; round++)); do
+    before_command
+    mount_ours "$work/new.realm"
+    timed save_lines
+    [[ $(<"$ours/Item/.count") == "$commands" ]] || fail "upsert: not all objects are there"
+    unmount_ours
+    ((round == 0)) || our_times+=("$elapsed")
+    before_command
+    timed import_lines
+    ((round == 0)) || peer_times+=("$elapsed")
+  done
+  report upsert "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms 1.1 \
+    "$commands lines into .all.jsonl / realmfs import"
+}
+
+measure_blob() {
+  local round our_times=() peer_times=()
+  say "blob: a file of 16 MB into a Data property"
+  head -c 16000000 /dev/urandom >"$work/blob"
+  printf '[{"name": "Photo", "primaryKey": "_id", "properties": {"_id": "int", "data": "data?"}}]' >"$work/photo.json"
+  mkdir "$work/blobs"
+  for ((round = 0; round <= rounds; round++)); do
+    rm -f "$work/photo.realm"
+    "$realmfs" create --schema "$work/photo.json" "$work/photo.realm"
+    mount_ours "$work/photo.realm"
+    echo '{}' >"$ours/Photo/1.json"
+    timed copy_blob
+    cmp "$work/blob" "$ours/Photo/.fields/1/data" || fail "blob: the property is not the file"
+    unmount_ours
+    ((round == 0)) || our_times+=("$elapsed")
+    mount_peer "$work/blobs"
+    timed copy_blob_peer
+    sync "$work/blobs/data"
+    unmount_peer
+    ((round == 0)) || peer_times+=("$elapsed")
+  done
+  report blob "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms 3.0 "cp of 16 MB into a property / bindfs"
+}
+
 # Measures of the engine without a mount; a realm of its own, which commits change.
 measure_engine() {
   local line
@@ -312,7 +433,7 @@ small_files=$work/small
 say "making realms in $work"
 python3 "$here/make_realm.py" 10 "$tiny_realm" 2>/dev/null
 for measure in cat stat grep; do wanted $measure && small_wanted=1; done
-for measure in list list-find class live memory; do wanted $measure && large_wanted=1; done
+for measure in list list-find class live memory lines where by; do wanted $measure && large_wanted=1; done
 [[ -z ${small_wanted:-} ]] || python3 "$here/make_realm.py" "$small" "$small_realm" 2>/dev/null
 [[ -z ${large_wanted:-} ]] || python3 "$here/make_realm.py" "$large" "$large_realm" 2>/dev/null
 
@@ -352,6 +473,8 @@ compare grep 0.35 "$small_realm" "$small_files" "$hits" "grep -r over $small obj
 compare_class
 compare_live
 measure_memory
+for measure in lines where by upsert; do ! wanted $measure || "measure_$measure"; done
+! wanted blob || ! command -v bindfs >/dev/null || measure_blob
 measure_engine
 compare_all_commands
 

@@ -177,7 +177,8 @@ enum Callbacks {
     if let stream = file.stream {
       do throws(FileTreeError) {
         let bytes = try stream.read(from: Int(offset), count: size)
-        return request.reply(bytes: bytes)
+        request.reply(bytes: bytes)
+        return stream.readAhead(from: Int(offset) + bytes.count)
       } catch {
         return request.reply(error)
       }

@@ -248,6 +248,24 @@ struct SelectionTests {
     }
   }
 
+  @Test("a text whose version cannot be held ends with an error once that is overwritten, and stays so")
+  func overtaken() throws {
+    let writable = try WritableTree("items-10k")
+    let tree = try writable.scratch.tree(TreeOptions(), .immutable)
+    let className = try #require(try names(tree, []).first { try text(tree, [$0, ".count"]) == "10000\n" })
+    let file = try tree.open(child(tree, [className, ".all.jsonl"]).inode)
+    defer { tree.release(file) }
+    let stream = try #require(file.stream)
+    #expect(try stream.read(from: 0, count: 1000).count == 1000)
+    let some = try #require(try names(writable.tree, [className]).first)
+    #expect(writable.put("\(className)/\(some)", "{}") == nil)
+    for price in 1...3 { #expect(writable.put("\(className)/\(some)", #"{"qty": \#(price)}"#) == nil) }
+    stream.readAhead(from: 1000)
+    for offset in [1 << 19, 1 << 20, 0, 1000] {
+      #expect(failure { try stream.read(from: offset, count: 1000) }?.kind == "stale", "\(offset)")
+    }
+  }
+
   @Test("names of values are bijective", arguments: [1, 2, 3] as [UInt64])
   func valueNames(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)

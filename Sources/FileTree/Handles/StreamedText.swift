@@ -154,8 +154,10 @@ public final class StreamedText: @unchecked Sendable {
     /// Places of the text, by offset, ascending.
     var marks: [(offset: Int, place: LinePlace)]
     var hasEnded = false
-    /// Why the text is not whole.
-    var damage: String?
+    /// What is thrown at the end of a text that is not whole.
+    var failure: FileTreeError?
+    /// Whether the version was overwritten, so that no more can be made.
+    var isStale = false
   }
 
   private let state: Mutex<State>
@@ -183,6 +185,7 @@ public final class StreamedText: @unchecked Sendable {
   ///   happens where it cannot be held.
   public func read(from offset: Int, count: Int) throws(FileTreeError) -> [UInt8] {
     try state.withLock { state throws(FileTreeError) in
+      if state.isStale { throw .stale }
       var result: [UInt8] = []
       let offset = max(0, offset)
       if offset < state.start || offset > state.start + state.buffer.count + Self.markDistance {
@@ -197,18 +200,23 @@ public final class StreamedText: @unchecked Sendable {
         } else if state.hasEnded {
           break
         } else {
-          try fill(&state)
+          fill(&state)
         }
       }
-      if result.isEmpty, count > 0, state.hasEnded, let damage = state.damage {
-        throw .damaged(place: name, problem: damage)
-      }
+      if result.isEmpty, count > 0, let failure = state.failure, state.hasEnded { throw failure }
       return result
     }
   }
 
+  /// Makes what comes next if all that was made is before `offset`: while a reader who goes on is busy with the rest.
+  public func readAhead(from offset: Int) {
+    state.withLock { state in
+      if !state.hasEnded, offset == state.start + state.buffer.count { fill(&state) }
+    }
+  }
+
   /// Makes the lines behind those in the buffer, in place of them.
-  private func fill(_ state: inout State) throws(FileTreeError) {
+  private func fill(_ state: inout State) {
     state.start += state.buffer.count
     state.buffer.reset()
     if let last = state.marks.last, state.start - last.offset >= Self.markDistance {
@@ -221,14 +229,20 @@ public final class StreamedText: @unchecked Sendable {
       case .line: break
       case .end: state.hasEnded = true
       case .damage(let problem):
-        if state.damage == nil { state.damage = problem }
-        log.note(.damaged(place: name, problem: problem))
+        let failure = FileTreeError.damaged(place: name, problem: problem)
+        if state.failure == nil { state.failure = failure }
+        log.note(failure)
         damaged += 1
         // Behind damage of the tree itself there is no next object.
         if state.lines.place == before || damaged > Self.mostDamage { state.hasEnded = true }
       }
     }
-    for snapshot in state.lines.snapshots where !realm.isCurrent(snapshot) { throw .stale }
+    for snapshot in state.lines.snapshots {
+      snapshot.limitResidentPages()
+      if realm.isCurrent(snapshot) { continue }
+      state.buffer.reset()
+      (state.failure, state.isStale, state.hasEnded) = (.stale, true, true)
+    }
   }
 
   private func goBack(_ state: inout State, to offset: Int) {

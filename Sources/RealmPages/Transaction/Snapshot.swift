@@ -138,6 +138,9 @@ public final class Snapshot: Sendable {
     return newest
   }
 
+  /// Keeps what is mapped of the file below some 24 MiB of memory; for loops that read much of it.
+  package func limitResidentPages() { HeaderReader.limitResidentPages(arena.space) }
+
   /// The schema version that the SDK stores in table `metadata`; nil if not versioned.
   /// Source: docs/format/2-model.md M11.
   public func schemaVersion() throws(FormatError) -> UInt64? {
