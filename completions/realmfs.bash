@@ -12,6 +12,7 @@ _realmfs() {
     mount:--in-memory) :; return ;;
     mount:--seed) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     mount:--schema) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    mount:--trash) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     mount:--migrate) :; return ;;
     mount:--max-versions) :; return ;;
     mount:--fifo-dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
@@ -145,7 +146,7 @@ _realmfs() {
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in
-    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread --trust-owner -v --verbose -h --help" -- "$cur")); return ;;
+    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --trash --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread --trust-owner -v --verbose -h --help" -- "$cur")); return ;;
     umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
     status:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     info:-*) COMPREPLY=($(compgen -W "--long --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;

@@ -41,9 +41,14 @@ private struct Mount {
     path = try arguments.mountedPath()
     // Before the process goes into the background, where it has no standard input.
     schema = try arguments.schema(.schemaFile)
-    options = try arguments.treeOptions()
+    var options = try arguments.treeOptions()
     let point = arguments.operands.last ?? ""
     mountPoint = try MountPoint.prepare(point, verbose: arguments.has(.verbose))
+    if let folder = arguments.value(.trash) {
+      let folder = try TrashFolder(folder, mountPoint: mountPoint)
+      options.keepFormerText = { folder.keep($0, $1, $2) }
+    }
+    self.options = options
     if let file = RealmLinks.real(path), MountTable.isPath(file, atOrBelow: mountPoint) {
       throw CommandFailure(
         .mountPoint,

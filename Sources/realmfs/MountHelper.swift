@@ -38,7 +38,7 @@ enum MountHelper: String {
   /// The long options of `realmfs mount` that fstab may name, with `-` or `_` between their words.
   static let longOptions: [OptionName] = [
     .readOnly, .immutable, .upgrade, .compactOnLaunch, .keyFile, .keyCommand, .jsonStyle, .singleThread,
-    .trustOwner,
+    .trustOwner, .trash,
   ]
 
   /// Options of fstab that mount(8), systemd or the kernel's other file systems obey, or that are always so here.

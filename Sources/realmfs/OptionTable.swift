@@ -41,7 +41,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case average = "avg"
   case least = "min"
   case greatest = "max"
-  case yes, quiet
+  case yes, quiet, trash
   case migrate
   case deleteIfMigrationNeeded = "delete-if-migration-needed"
   case maxVersions = "max-versions"

@@ -713,6 +713,14 @@ enum Options {
       "the classes that the realm shall have: a file in the form that 'realmfs schema' prints, or -"
     ),
     OptionSpec(
+      .trash,
+      value: "DIR",
+      on: [.mount],
+      completion: .directory,
+      "keep the text of each object that the mount changes or deletes in DIR, too, as plain text; without it, the last "
+        + "ones are in .realm/trash, and gone with the mount"
+    ),
+    OptionSpec(
       .migrate,
       value: "CMD",
       on: [.mount],

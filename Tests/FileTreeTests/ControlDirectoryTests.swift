@@ -46,7 +46,7 @@ struct ControlDirectoryTests {
     #expect(
       try tree.tree.list(".realm").map(\.name) == [
         ".", "..", "README", "version", "info.json", "stats.json", "schema.json", "schema", "tables", "snapshots",
-        "errors", "unsaved", "rejected", "compact",
+        "errors", "unsaved", "rejected", "trash", "compact",
       ]
     )
   }

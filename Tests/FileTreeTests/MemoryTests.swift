@@ -116,7 +116,7 @@ struct MemoryTests {
     let identity = NodeIdentity(TablesDirectoryNode.self)
     let number = table.inode(of: identity) { TablesDirectoryNode(inode: $0) }
     #expect(table.inode(of: identity) { TablesDirectoryNode(inode: $0) } == number)
-    #expect(table.inode(of: NodeIdentity(RejectedDirectoryNode.self)) { RejectedDirectoryNode(inode: $0) } != number)
+    #expect(table.inode(of: NodeIdentity(SnapshotsDirectoryNode.self)) { SnapshotsDirectoryNode(inode: $0) } != number)
     table.retain(number)
     table.forget(number, lookups: 1)
     #expect(table.node(number) != nil, "something in the tree leads to it")

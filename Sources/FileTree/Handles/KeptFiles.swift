@@ -102,7 +102,7 @@ extension TreeContext {
     let name = String(decoding: place.name, as: UTF8.self)
     // Without a directory the name is all there is to say.
     guard let directory = nodes.node(place.directory), let path = try? directory.shownPath(self) else { return name }
-    let isRefused = directory is RejectedClassNode
-    return (isRefused ? ".realm/rejected/" : "") + path + "/" + name
+    let kind = (directory as? KeptTextsOfClassNode)?.kind
+    return (kind.map { ".realm/\($0.name)/" } ?? "") + path + "/" + name
   }
 }

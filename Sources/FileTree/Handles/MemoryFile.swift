@@ -41,6 +41,8 @@ final class MemoryFile: Sendable {
     case file
     /// A text that was refused, to be read and removed.
     case refusedText
+    /// A text that an object had, likewise.
+    case formerText
     /// What one handle writes over another file.
     case edit
   }

@@ -56,7 +56,7 @@ struct AllObjectsTarget: SaveTarget {
       try directory.checkIsWritable()
       return directory.table.key
     }
-    try saver.save { transaction throws(FileTreeError) in
+    try tree.saveObjects(saver) { transaction throws(FileTreeError) in
       try Self.apply(request.bytes, to: table, tree.options.write, transaction)
     }
     return .computed
@@ -113,15 +113,19 @@ struct AllObjectsTarget: SaveTarget {
         hasChanged = hasChanged || outcome.hasChanged
       }
     } catch { throw FileTreeError(error) }
+    if !hasChanged { return .none }
+    // Of lines with links to later lines, the objects are there twice.
+    var known: Set<ObjectReference> = []
+    let replaced = touched.suffix(Trash.mostTexts).filter { known.insert($0).inserted }
     // Times of that many objects would take more memory than they are worth.
-    return hasChanged ? Effect(touched: touched.count > 100_000 ? nil : touched) : .none
+    return Effect(touched: touched.count > 100_000 ? nil : touched, replaced: replaced)
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
     ShownPlace(
       path: tree.shownName(of: ordinal) + "/.all.jsonl",
       rejected: Overlay.Place(
-        directory: RejectedDirectoryNode.inode(of: ordinal, tree),
+        directory: KeptTexts.rejected.directory(of: ordinal, tree),
         name: Array(".all.jsonl".utf8)
       )
     )

@@ -37,7 +37,10 @@ struct ControlDirectoryNode: DirectoryNode {
     Entry(name: "unsaved", needsWriter: true) {
       ControlFileNode($0, "unsaved", ControlTexts.unsaved, isSteady: false, needsRealm: false)
     },
-    Entry(name: "rejected", kind: .directory, needsWriter: true) { RejectedDirectoryNode(inode: $0) },
+    Entry(name: "rejected", kind: .directory, needsWriter: true) {
+      KeptTextsNode(inode: $0, kind: .rejected)
+    },
+    Entry(name: "trash", kind: .directory, needsWriter: true) { KeptTextsNode(inode: $0, kind: .trash) },
     Entry(name: "compact", needsWriter: true) {
       ControlFileNode($0, "compact", ControlTexts.compact, target: CompactTarget())
     },

@@ -78,7 +78,7 @@ struct FieldTarget: SaveTarget {
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
     let (table, column) = try tree.read { view throws(FileTreeError) in try facts(view) }
-    try saver.save { transaction throws(FileTreeError) in
+    try tree.saveObjects(saver) { transaction throws(FileTreeError) in
       try set(request.bytes, table, column, tree.options.write, transaction)
     }
     return .computed
@@ -120,7 +120,7 @@ struct FieldTarget: SaveTarget {
         if error.reason == .notFound { throw .stale }
         throw FileTreeError(error)
       }
-      return Effect(touched: [object])
+      return Effect(touched: [object], replaced: [object])
     }
     // The text of an object that has this property alone, with the place of errors within the property.
     let name = OutputBuffer()
@@ -135,7 +135,7 @@ struct FieldTarget: SaveTarget {
           of: table.key,
           in: transaction
         )
-      return outcome.hasChanged ? Effect(touched: [object]) : .none
+      return outcome.hasChanged ? Effect(touched: [object], replaced: [object]) : .none
     } catch { throw FileTreeError(error) }
   }
 
@@ -151,7 +151,7 @@ struct FieldTarget: SaveTarget {
     return ShownPlace(
       path: String(decoding: Array(path), as: UTF8.self),
       rejected: Overlay.Place(
-        directory: RejectedDirectoryNode.inode(of: place.ordinal, tree),
+        directory: KeptTexts.rejected.directory(of: place.ordinal, tree),
         name: Array((object + [0x2E] + property).prefix(NameEscaping.longestName))
       )
     )

@@ -233,11 +233,12 @@ struct ObjectFieldsNode: DirectoryNode {
       throw .refused(.forbidden, "\(column.name) is a collection, which is never null; write [] or {} to empty it")
     }
     if !column.isNullable { throw .refused(.forbidden, "\(column.name) is required, so it cannot be null") }
-    try saver.save { transaction throws(FileTreeError) in
+    try tree.saveObjects(saver) { transaction throws(FileTreeError) in
       do throws(TransactionError) { try transaction.set(table, object.key, column.key, .null) } catch {
         throw FileTreeError(error)
       }
-      return Effect(touched: [ObjectReference(table: table, key: object.key)])
+      let object = ObjectReference(table: table, key: object.key)
+      return Effect(touched: [object], replaced: [object])
     }
   }
 

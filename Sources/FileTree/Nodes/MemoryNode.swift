@@ -30,8 +30,8 @@ struct MemoryNode: FileNode {
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { file.update { $0.modified = time } }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    if access.writes || access.truncates, file.role == .refusedText {
-      throw .refused(.forbidden, "a refused text can be read and removed; save it under its own name")
+    if access.writes || access.truncates, file.role == .refusedText || file.role == .formerText {
+      throw .refused(.forbidden, "a text that is kept can be read and removed; save it under its own name")
     }
     if access.truncates { file.truncate(to: 0) }
     let isObject = try tree.target(nil, of: file) != nil

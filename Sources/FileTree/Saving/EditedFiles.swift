@@ -77,7 +77,7 @@ extension TreeContext {
   /// What saving a file changes: what its handle names, or what it is by its name. Nil if it is a scratch file, or is
   /// in no directory any more.
   func target(_ given: (any SaveTarget)?, of memory: MemoryFile) throws(FileTreeError) -> (any SaveTarget)? {
-    if memory.role == .refusedText { return nil }
+    if memory.role == .refusedText || memory.role == .formerText { return nil }
     if let target = given ?? memory.object { return target }
     guard let place = overlay.place(of: memory.inode) else { return nil }
     return try saveTarget(of: place)

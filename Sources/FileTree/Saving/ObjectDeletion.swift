@@ -16,14 +16,15 @@ extension TreeContext {
     let table = try read { view throws(FileTreeError) in try view.existing(home.ordinal).table.key }
     var content = RecentDeletions.Content(text: nil, links: nil)
     do throws(FileTreeError) {
-      try saver.save { transaction throws(FileTreeError) in
+      try saveObjects(saver) { transaction throws(FileTreeError) in
         let text = try self.read { view in self.knownText(of: ObjectReference(table: table, key: key), view) }
         do throws(TransactionError) {
           let origins = try transaction.origins(of: table, key)
           let links = try transaction.incomingLinks(of: table, key, limit: self.deletions.mostLinks)
           content = RecentDeletions.Content(text: text, links: links)
           try transaction.delete(table, key)
-          return Effect(touched: origins + [ObjectReference(table: table, key: key)])
+          let object = ObjectReference(table: table, key: key)
+          return Effect(touched: origins + [object], replaced: [object])
         } catch {
           if error.reason == .notFound { throw .notFound }
           throw FileTreeError(error)
@@ -42,7 +43,7 @@ extension TreeContext {
   }
 
   /// The text of an object, from the cache where that has it; nil if it is gone or damaged.
-  private func knownText(of object: ObjectReference, _ view: VersionView) -> [UInt8]? {
+  func knownText(of object: ObjectReference, _ view: VersionView) -> [UInt8]? {
     guard let directory = view.directory(of: object.table) else { return nil }
     return texts.find(number(directory, object.key), directory.stamp.generation)?.text
       ?? (try? text(of: object.key, directory, view))  // what cannot be read cannot be brought back

@@ -80,7 +80,7 @@ extension TreeContext {
   fileprivate func shownPlace(_ name: [UInt8], in ordinal: TableOrdinal) -> ShownPlace {
     ShownPlace(
       path: shownName(of: ordinal) + "/" + String(decoding: name, as: UTF8.self),
-      rejected: Overlay.Place(directory: RejectedDirectoryNode.inode(of: ordinal, self), name: name)
+      rejected: Overlay.Place(directory: KeptTexts.rejected.directory(of: ordinal, self), name: name)
     )
   }
 
@@ -101,7 +101,7 @@ extension TreeContext {
     }
     if table.1 == bytes { return .object(ordinal, key) }
     let mode = options.write
-    try saver.save { transaction throws(FileTreeError) in
+    try saveObjects(saver) { transaction throws(FileTreeError) in
       try Self.patch(bytes, ObjectReference(table: table.0, key: key), mode, transaction)
     }
     return .object(ordinal, key)
@@ -120,7 +120,7 @@ extension TreeContext {
     let place = Overlay.Place(directory: home.inode, name: name)
     if !mustBeNew, let key = try object(named: name, in: ordinal, withText: bytes) { return .object(ordinal, key) }
     var object = ObjKey.none, isNew = false
-    try saver.save { transaction throws(FileTreeError) in
+    try saveObjects(saver) { transaction throws(FileTreeError) in
       let (table, existing) = try self.read { view throws(FileTreeError) in
         let directory = try view.existing(ordinal)
         try directory.checkIsWritable()
@@ -191,7 +191,7 @@ extension TreeContext {
     do throws(JSONInputError) {
       let outcome = try ObjectPatcher(mode: mode)
         .apply(JSONText(bytes), to: .object(object.key), of: object.table, in: transaction)
-      return outcome.hasChanged ? Effect(touched: [object]) : .none
+      return outcome.hasChanged ? Effect(touched: [object], replaced: [object]) : .none
     } catch {
       throw FileTreeError(error)
     }

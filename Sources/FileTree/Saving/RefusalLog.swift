@@ -1,7 +1,6 @@
 // What was refused and why, for those who cannot see an errno's reason: the last hundred lines, and the last one of
 // each file.
 
-import Glibc
 import RealmJSON
 import RealmPages
 import Synchronization
@@ -37,7 +36,7 @@ final class RefusalLog: Sendable {
   func report(_ text: String) { add([("operation", .string("realm")), ("reason", .string(text.printable))]) }
 
   private func add(_ facts: [(String, JSONValue)]) {
-    let text = JSONValue.object([("time", .string(Self.timestamp()))] + facts).line
+    let text = JSONValue.object([("time", .string(Clock.text(Clock.time().seconds)))] + facts).line
     state.withLock { state in
       if state.lines.count == Self.limit { state.lines.removeFirst() }
       state.lines.append(text)
@@ -58,16 +57,4 @@ final class RefusalLog: Sendable {
 
   /// All lines, the oldest first.
   var text: [UInt8] { state.withLock { Array($0.lines.joined().utf8) } }
-
-  private static func timestamp() -> String {
-    var seconds = time_t(Clock.time().seconds)
-    var parts = tm()
-    gmtime_r(&seconds, &parts)
-    func digits(_ value: Int32, _ count: Int = 2) -> String {
-      let text = String(value)
-      return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
-    }
-    return "\(digits(parts.tm_year + 1900, 4))-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday))"
-      + "T\(digits(parts.tm_hour)):\(digits(parts.tm_min)):\(digits(parts.tm_sec))Z"
-  }
 }

@@ -11,6 +11,8 @@ struct Effect: Sendable {
   var isChange = true
   /// All objects whose texts may differ from before; nil if that is not known.
   var touched: [ObjectReference]? = []
+  /// The objects that were there before and that the change itself is about: their texts are worth keeping.
+  var replaced: [ObjectReference] = []
 
   /// Nothing was changed.
   static let none = Effect(isChange: false)

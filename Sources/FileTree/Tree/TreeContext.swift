@@ -22,6 +22,8 @@ final class TreeContext: Sendable {
   let saver: Saver?
   let refusals = RefusalLog()
   let deletions: RecentDeletions
+  /// The texts that objects had.
+  let trash = Trash()
   /// Files that stay in memory.
   let keptFiles: KeptFiles
   /// Classes that `mkdir` made and that have nothing yet.

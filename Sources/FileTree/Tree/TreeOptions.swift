@@ -35,6 +35,9 @@ public struct TreeOptions: Sendable {
   public var memoryLimit = 256 << 20
   /// What `.realm/README` and `.realm/info.json` say of this program.
   public var productVersion = ""
+  /// Called with the class, the file name and the text of an object before a commit changes or deletes it; returns why
+  /// the text cannot be kept, or nil.
+  public var keepFormerText: (@Sendable (_ className: String, _ name: String, _ text: [UInt8]) -> String?)?
   /// Called with one line for each damaged thing that was met; at most 100 different lines.
   public var log: (@Sendable (String) -> Void)?
 

@@ -1,28 +1,50 @@
-// `.realm/rejected`: the texts that were refused, by class and name. They are files in memory that can be read and
-// removed.
+// `.realm/rejected`, the texts that were refused, and `.realm/trash`, the texts that objects had before they were
+// changed or deleted: both by class and name. They are files in memory that can be read and removed.
 
 import RealmPages
 
-/// The directory of the refused texts.
-struct RejectedDirectoryNode: DirectoryNode {
-  let inode: InodeNumber
+/// What texts are kept for.
+enum KeptTexts: UInt8, Sendable {
+  case rejected, trash
 
-  /// The number of the directory.
-  static func inode(_ tree: TreeContext) -> InodeNumber { ControlDirectoryNode.inode(of: "rejected", tree) }
-
-  /// The directory of the refused texts of a class.
-  static func inode(of ordinal: TableOrdinal, _ tree: TreeContext) -> InodeNumber {
-    tree.nodes.inode(of: NodeIdentity(RejectedClassNode.self, UInt64(ordinal))) {
-      RejectedClassNode(inode: $0, ordinal: ordinal)
+  /// The name of their directory in `.realm`.
+  var name: StaticString {
+    switch self {
+    case .rejected: "rejected"
+    case .trash: "trash"
     }
   }
 
-  /// The classes of which a text was refused, in the order in which they were met. A class may be gone; its texts are
-  /// there all the same.
-  private func classes(_ tree: TreeContext) -> [(name: [UInt8], node: RejectedClassNode)] {
+  /// The number of their directory.
+  func directory(_ tree: TreeContext) -> InodeNumber { ControlDirectoryNode.inode(of: name, tree) }
+
+  /// The number of the directory of a class in there.
+  func directory(of ordinal: TableOrdinal, _ tree: TreeContext) -> InodeNumber {
+    tree.nodes.inode(of: NodeIdentity(KeptTextsOfClassNode.self, UInt64(ordinal), [rawValue])) {
+      KeptTextsOfClassNode(inode: $0, kind: self, ordinal: ordinal)
+    }
+  }
+
+  fileprivate var takesNoFiles: FileTreeError {
+    switch self {
+    case .rejected: .refused(.forbidden, "this directory holds refused texts; it takes no files")
+    case .trash: .refused(.forbidden, "this directory holds former texts of objects; it takes no files")
+    }
+  }
+}
+
+/// The directory of all kept texts of a kind.
+struct KeptTextsNode: DirectoryNode {
+  let inode: InodeNumber
+  let kind: KeptTexts
+
+  /// The classes of which a text is kept, in the order in which they were met. A class may be gone; its texts are there
+  /// all the same.
+  private func classes(_ tree: TreeContext) -> [(name: [UInt8], node: KeptTextsOfClassNode)] {
     var names: Set<[UInt8]> = []
     return tree.overlay.directoriesWithFiles
-      .compactMap { tree.nodes.node($0) as? RejectedClassNode }
+      .compactMap { tree.nodes.node($0) as? KeptTextsOfClassNode }
+      .filter { $0.kind == kind }
       .sorted { $0.ordinal < $1.ordinal }
       .map { node in
         let name = tree.views.registry.name(node.ordinal) ?? []
@@ -56,23 +78,21 @@ struct RejectedDirectoryNode: DirectoryNode {
   }
 
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
-    throw Self.takesNoFiles
+    throw kind.takesNoFiles
   }
-
-  static let takesNoFiles = FileTreeError.refused(
-    .forbidden,
-    "this directory holds refused texts; it takes no files"
-  )
 }
 
-/// The refused texts of a class.
-struct RejectedClassNode: DirectoryNode {
+/// The kept texts of a class.
+struct KeptTextsOfClassNode: DirectoryNode {
   let inode: InodeNumber
+  let kind: KeptTexts
   let ordinal: TableOrdinal
 
-  /// Whoever may write here removes only texts of their own.
+  /// Refused texts belong to who wrote them, and may be removed by that user alone.
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.readable { view in view.rules.directory(inode, subdirectories: 0, view.modified, isSticky: true) }
+    try tree.readable { view in
+      view.rules.directory(inode, subdirectories: 0, view.modified, isSticky: kind == .rejected)
+    }
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownName(of: ordinal) }
@@ -86,16 +106,11 @@ struct RejectedClassNode: DirectoryNode {
     into sink: inout Sink,
     _ tree: TreeContext
   ) throws(FileTreeError) {
-    var listing = ShortListing(
-      of: inode,
-      in: RejectedDirectoryNode.inode(tree),
-      from: position,
-      into: &sink
-    )
+    var listing = ShortListing(of: inode, in: kind.directory(tree), from: position, into: &sink)
     listing.addFiles(tree.overlay, to: &sink)
   }
 
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
-    throw RejectedDirectoryNode.takesNoFiles
+    throw kind.takesNoFiles
   }
 }

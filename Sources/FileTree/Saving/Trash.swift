@@ -1,0 +1,119 @@
+// The texts that objects had before this mount changed or deleted them: `.realm/trash/CLASS/NAME.json` is the newest
+// one, earlier ones have the time at which they were put there behind their name. With `--trash DIR` the command writes
+// each text to a folder, too, before the change is committed.
+//
+// Invariant: the texts in memory are `mostTexts` and `room` bytes at most. The oldest goes first.
+
+import RealmNames
+import RealmPages
+import Synchronization
+
+/// A text that an object had.
+struct FormerText: Sendable {
+  let ordinal: TableOrdinal
+  let name: [UInt8]
+  let text: [UInt8]
+}
+
+/// The former texts of objects, over the files of an overlay.
+package final class Trash: Sendable {
+  /// The bytes that all texts take together.
+  static let room = 8 << 20
+  static let mostTexts = 10_000
+
+  private struct Entry {
+    let inode: InodeNumber
+    let cost: Int
+  }
+
+  private struct State {
+    var entries: [Entry] = []
+    /// The first of the entries that is not forgotten.
+    var first = 0
+    var cost = 0
+  }
+
+  private let state = Mutex(State())
+
+  /// Adds a text as the newest one of its place.
+  fileprivate func add(_ text: [UInt8], at place: Overlay.Place, _ metadata: MemoryFile.Metadata, to overlay: Overlay) {
+    if text.count > Self.room { return }
+    if let former = overlay.file(at: place) {
+      let time = former.metadata.modified
+      let name = Self.earlierName(place.name, seconds: time.seconds, nanoseconds: Int(time.nanoseconds))
+      overlay.move(former.inode, to: Overlay.Place(directory: place.directory, name: name))
+    }
+    // Where memory is short, there is no text.
+    guard let file = overlay.makeFile(at: place, text, metadata, role: .formerText, isKnown: false) else { return }
+    state.withLock { state in
+      state.entries.append(Entry(inode: file.inode, cost: text.count))
+      state.cost += text.count
+      while state.cost > Self.room || state.entries.count - state.first > Self.mostTexts {
+        let oldest = state.entries[state.first]
+        state.first += 1
+        state.cost -= oldest.cost
+        _ = overlay.place(of: oldest.inode).flatMap { overlay.unlink($0) }
+      }
+      if state.first * 2 > state.entries.count {
+        state.entries.removeFirst(state.first)
+        state.first = 0
+      }
+    }
+  }
+}
+
+extension Trash {
+  /// What the text that was kept under `name` at a time is called once there is a newer one.
+  package static func earlierName(_ name: [UInt8], seconds: Int64, nanoseconds: Int) -> [UInt8] {
+    let stamp = Array(Clock.nameStamp(seconds: seconds, nanoseconds: nanoseconds).utf8)
+    let full = name + [UInt8(ascii: ".")] + stamp
+    return full.count <= NameEscaping.longestName ? full : stamp + Array(NameEscaping.suffix.utf8)
+  }
+}
+
+extension TreeContext {
+  /// Makes a change as `Saver.save` does, and keeps the texts of the objects that it changes or deletes.
+  func saveObjects(_ saver: Saver, _ change: Saver.Change) throws(FileTreeError) {
+    var former: [FormerText] = []
+    try saver.save { transaction throws(FileTreeError) in
+      let effect = try change(transaction)
+      // No other program can commit meanwhile, so the newest version is the one that is changed.
+      if effect.isChange { former = try self.read { view in self.texts(of: effect.replaced, view) } }
+      for text in former { self.keepOutside(text) }
+      return effect
+    }
+    if former.isEmpty { return }
+    let rules = try readable { view in view.rules }
+    for text in former {
+      let place = Overlay.Place(directory: KeptTexts.trash.directory(of: text.ordinal, self), name: text.name)
+      let metadata = MemoryFile.Metadata(
+        permissions: rules.filePermissions & 0o444,
+        owner: rules.owner,
+        group: rules.group,
+        modified: Clock.time()
+      )
+      trash.add(text.text, at: place, metadata, to: overlay)
+    }
+  }
+
+  /// The names and texts of objects. What cannot be read, or is not there, is left out.
+  private func texts(of objects: [ObjectReference], _ view: VersionView) -> [FormerText] {
+    objects.suffix(Trash.mostTexts).compactMap { object in
+      guard let directory = view.directory(of: object.table), let text = knownText(of: object, view),
+        // An object without a name is damaged.
+        let name = try? name(of: object.key, in: directory)
+      else { return nil }
+      return FormerText(ordinal: directory.ordinal, name: name, text: text)
+    }
+  }
+
+  /// Writes a text to the folder of `--trash`. A problem is reported, and the change goes on.
+  private func keepOutside(_ text: FormerText) {
+    guard let keep = options.keepFormerText else { return }
+    let name = String(decoding: text.name, as: UTF8.self)
+    guard let problem = keep(shownName(of: text.ordinal), name, text.text) else { return }
+    let path = shownName(of: text.ordinal) + "/" + name
+    refusals.remark(path, "trash", "its former text was not kept: \(problem)")
+    options.log?("\(path): its former text was not kept: \(problem)")
+  }
+}
