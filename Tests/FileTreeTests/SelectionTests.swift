@@ -1,5 +1,6 @@
 // `.where`, `.by`, `.count` and `.all.jsonl`: which objects they show, under which names and numbers.
 
+import Foundation
 import RealmJSON
 import RealmNames
 import RealmPages
@@ -264,6 +265,61 @@ struct SelectionTests {
     for offset in [1 << 19, 1 << 20, 0, 1000] {
       #expect(failure { try stream.read(from: offset, count: 1000) }?.kind == "stale", "\(offset)")
     }
+  }
+
+  @Test("any names of classes, properties, objects and values lead to what has them", arguments: [1, 2, 3] as [UInt64])
+  func anyNames(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    /// Up to `limit` bytes of what paths, escapes and JSON could trip over.
+    func name(_ limit: Int) -> String {
+      let parts = [
+        "/", "%", "%2F", "\n", ".", "..", ".json", "\\", "\"", " ", "é", "犬", "a", "B", "%null", "-1", "~", "\u{1}",
+      ]
+      var name = ""
+      for _ in 0...random.below(12) {
+        let part = parts[random.below(parts.count)]
+        if name.utf8.count + part.utf8.count <= limit { name += part }
+      }
+      return name.isEmpty ? "x" : name
+    }
+    func json(_ value: Any) throws -> String {
+      String(decoding: try JSONSerialization.data(withJSONObject: value, options: .fragmentsAllowed), as: UTF8.self)
+    }
+    let tree = try WritableTree("empty")
+    var classes: [String: [String]] = [:]
+    for _ in 0..<3 { classes[name(57)] = Array(Set((0..<4).map { _ in name(63) }.filter { $0 != "_id" })) }
+    let schema = classes.map { className, properties in
+      [
+        "name": className, "primaryKey": "_id",
+        "properties": Dictionary(uniqueKeysWithValues: (properties + ["_id"]).map { ($0, "string") }),
+      ] as [String: Any]
+    }
+    #expect(tree.put(".realm/schema.json", try json(["schemaVersion": 1, "schema": schema] as [String: Any])) == nil)
+    for (className, properties) in classes {
+      let home = NameEscaping.directory(of: className)
+      var objects: [String: [String: String]] = [:], lines = ""
+      for _ in 0..<15 {
+        let key = name(300)
+        objects[key] = Dictionary(uniqueKeysWithValues: properties.map { ($0, name(300)) })
+      }
+      for (key, values) in objects { lines += try json(values.merging(["_id": key]) { $1 }) + "\n" }
+      #expect(tree.put(home + "/.all.jsonl", lines) == nil)
+      #expect(try text(tree.tree, [home, ".count"]) == "\(objects.count)\n")
+      for property in properties {
+        let directory = NameEscaping.directory(of: property)
+        var found = 0
+        for value in try names(tree.tree, [home, ".by", directory]) {
+          for object in try names(tree.tree, [home, ".by", directory, value]) {
+            found += 1
+            let field = [home, ".fields", String(object.dropLast(5)), directory]
+            let key = try text(tree.tree, [home, ".fields", String(object.dropLast(5)), "_id"])
+            #expect(try text(tree.tree, field) == objects[key]?[property])
+          }
+        }
+        #expect(found == objects.count, "\(property)")
+      }
+    }
+    #expect(try tree.problems().isEmpty)
   }
 
   @Test("names of values are bijective", arguments: [1, 2, 3] as [UInt64])
