@@ -77,8 +77,8 @@ enum MountManPage {
     """,
     """
     mkdir .realm/snapshots/NAME keeps the whole tree as it is at that moment, read-only, until rmdir or unmount; \
-    .changes in it has what changed since, one JSON object a line. The file grows meanwhile with each \
-    commit.
+    .changes in it has what changed since, one JSON object a line; writing 1 to \
+    .restore in it brings everything back in one commit. The file grows meanwhile with each commit.
     """,
     """
     Refusals: EINVAL for a text that is not JSON, has a wrong type, an unknown property, another key than the name, or \

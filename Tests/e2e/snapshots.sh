@@ -49,6 +49,21 @@ for change in 'echo "{}" >"$1/before/Person/4.json"' 'rm "$1/before/Person/4.jso
   'mkdir "$1/before/Cat"' 'mv "$1/before/Person/4.json" "$1/before/Person/x"' 'rmdir "$1/before/Dog"'; do
   check_status "nothing is changed in it: ${change%% *}" 1 'Read-only file system' bash -c "$change" - "$snapshots"
 done
+# All of it comes back, in one commit, which the other snapshot undoes.
+pid_version() { cat "$point/.realm/version"; }
+now=$(tree "$point")
+version=$(pid_version)
+check "a snapshot is brought back" bash -c 'echo 1 >"$1"' - "$snapshots/before/.restore"
+equal "the whole tree is what it was" "$before" "$(tree "$point")"
+equal "and nothing differs" "" "$(cat "$snapshots/before/.changes")"
+equal "in one commit" $((version + 1)) "$(pid_version)"
+check "again, it changes nothing" bash -c 'echo 1 >"$1"' - "$snapshots/before/.restore"
+equal "and commits nothing" $((version + 1)) "$(pid_version)"
+check "another snapshot undoes that" bash -c 'echo 1 >"$1"' - "$snapshots/after/.restore"
+equal "all is as it was before" "$now" "$(tree "$point")"
+check_status "anything but 1 is refused" 1 'Invalid argument' bash -c 'echo yes >"$1"' - "$snapshots/after/.restore"
+check "and says why" grep -q 'snapshots/after/.restore.*write 1' "$point/.realm/errors"
+check_status "the realm is sound" 0 sound "$realmfs" check "$file"
 exec 3<"$snapshots/before/Person/74.json"
 check "rmdir lets go of it" rmdir "$snapshots/before"
 equal "a file that is open is read on" '{' "$(head -1 <&3)"

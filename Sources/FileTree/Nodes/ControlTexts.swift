@@ -21,7 +21,8 @@ enum ControlTexts {
       \(tree.saver != nil
       ? """
         snapshots/          mkdir holds the newest version under a name, rmdir lets go of it;
-                            snapshots/NAME/.changes has what changed since, one JSON object a line
+                            snapshots/NAME/.changes has what changed since, one JSON object a line;
+                            write 1 to snapshots/NAME/.restore to bring everything back in one commit
         errors              the last refused changes, one JSON object a line
         unsaved             the files that are in memory only and gone when the mount ends, one path a line
         rejected/           the refused texts, to be mended and saved again

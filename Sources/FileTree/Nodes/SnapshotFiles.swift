@@ -1,5 +1,5 @@
 // What the directory of a snapshot has besides the tree of its version: names that begin with a dot, which no class
-// has. `.changes` tells what differs between that version and the newest.
+// has. `.changes` tells what differs between that version and the newest; writing `.restore` brings that version back.
 
 import RealmJSON
 import RealmPages
@@ -16,6 +16,10 @@ enum SnapshotFiles {
     case ".changes":
       return try tree.enter(NodeIdentity(ChangesSinceNode.self, held.number, [])) {
         ChangesSinceNode(inode: $0, held: held)
+      }
+    case ".restore":
+      return try tree.enter(NodeIdentity(ControlFileNode.self, held.number, Array(".restore".utf8))) {
+        ControlFileNode($0, ".restore", ControlTexts.compact, target: RestoreTarget(held: held))
       }
     default: return nil
     }
@@ -52,5 +56,41 @@ struct ChangesSinceNode: FileNode {
     let source = DifferenceLines(old, new, lines)
     let stream = StreamedText(source, place: ".changes", tree.realm, log: tree.damageLog)
     return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
+  }
+}
+
+/// The wish to bring all classes back to what they were in a snapshot.
+struct RestoreTarget: SaveTarget {
+  let held: HeldTree
+
+  var operation: String { "restore" }
+  var savesInWrite: Bool { true }
+
+  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
+    switch String(decoding: request.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {
+    case "1": break
+    case "0": return .nothing
+    default: throw .refused(.invalid, "write 1 to bring all classes back to this snapshot")
+    }
+    let wanted = try held.content().hold
+    try saver.save(mayWait: false) { transaction throws(FileTreeError) in
+      do throws(TransactionError) {
+        let touched = try transaction.restore(wanted.snapshot)
+        return transaction.hasChanges ? Effect(touched: touched) : .none
+      } catch { throw FileTreeError(error) }
+    }
+    return .nothing
+  }
+
+  func rehearse(
+    _ bytes: [UInt8],
+    _ view: VersionView,
+    _ transaction: borrowing WriteTransaction,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {}
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? {
+    guard let name = tree.snapshots.name(of: held) else { return nil }
+    return ShownPlace(path: ".realm/snapshots/\(String(decoding: name, as: UTF8.self))/.restore", rejected: nil)
   }
 }

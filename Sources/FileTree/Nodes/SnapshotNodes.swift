@@ -44,6 +44,9 @@ final class SnapshotTable: Sendable {
   /// The snapshot called `name`.
   func find(_ name: [UInt8]) -> HeldTree? { state.withLock { $0.held.first { $0.name == name }?.tree } }
 
+  /// What a snapshot is called; nil if it was let go of.
+  func name(of tree: HeldTree) -> [UInt8]? { state.withLock { $0.held.first { $0.tree === tree }?.name } }
+
   /// Adds what `make` makes of a number; `exists` if the name is taken.
   func add(_ name: [UInt8], _ make: (UInt64) throws(FileTreeError) -> HeldTree) throws(FileTreeError) {
     try state.withLock { state throws(FileTreeError) in

@@ -167,8 +167,8 @@ extension GroupEditor {
 
   // MARK: columns
 
-  /// Adds a property; objects that exist take its default.
-  func addColumn(_ table: TableEditor, _ spec: ColumnSpec) throws(TransactionError) -> ColKey {
+  /// Adds a property, before property `index` or last; objects that exist take its default.
+  func addColumn(_ table: TableEditor, _ spec: ColumnSpec, at index: Int? = nil) throws(TransactionError) -> ColKey {
     try check(spec, table)
     let isNullable: Bool
     switch (spec.type, spec.collection) {
@@ -181,7 +181,8 @@ extension GroupEditor {
       typeCode: Spec.typeCode(spec.type),
       attributes: Spec.attributes(spec.collection, isNullable: isNullable),
       name: spec.name,
-      dictionaryKey: spec.collection == .dictionary ? Spec.TypeCode.string : 0
+      dictionaryKey: spec.collection == .dictionary ? Spec.TypeCode.string : 0,
+      at: index
     )
     if let target = spec.target, spec.type == .link {
       let targetTable = try self.table(target)

@@ -1,0 +1,527 @@
+// Brings all classes back to what they were in an older version, by ordinary changes of a transaction, so that other
+// programs see them like any others. What differs is found by what both versions share; only that is changed.
+//
+// The order follows from what needs what: objects go, then properties and classes; classes come, then properties; then
+// objects with their plain values, so that links find them; then links, collections and embedded objects; indexes and
+// primary keys last.
+
+extension WriteTransaction {
+  /// Changes all classes to what they are in `wanted`, an older version of this realm that is held: the schema, the
+  /// objects with their keys, and their values. Embedded objects that differ are made anew.
+  ///
+  /// It is refused where it cannot be done in full; the transaction must be rolled back then. Returns the objects that
+  /// were changed; nil if there are too many to tell, or if the schema differed.
+  ///
+  /// Cost: proportional to what differs. A class with properties that were removed meanwhile is read whole.
+  public func restore(_ wanted: Snapshot) throws(TransactionError) -> [ObjectReference]? {
+    guard base.arena.space.isOfSameFile(as: wanted.arena.space) else {
+      throw TransactionError(.moved, "the version is one of another file, which was here before")
+    }
+    let restoration: VersionRestoration
+    do throws(FormatError) { restoration = try VersionRestoration(of: wanted, over: base) } catch {
+      throw TransactionError(error)
+    }
+    return try restoration.run(self)
+  }
+
+  /// Adds a property before property `index`.
+  fileprivate func addColumn(_ table: TableKey, _ spec: ColumnSpec, at index: Int) throws(TransactionError) -> ColKey {
+    try group.change { () throws(TransactionError) in try group.addColumn(group.table(table), spec, at: index) }
+  }
+
+  /// Whether a collection has no elements.
+  fileprivate func isEmpty(_ table: TableKey, _ object: ObjKey, _ column: ColKey) throws(TransactionError) -> Bool {
+    try count(table, object, column) == 0
+  }
+}
+
+/// One way back.
+private final class VersionRestoration {
+  /// A class in the wanted version and in the transaction.
+  private final class Class {
+    let wanted: Table
+    let difference: TableDifference?
+    /// Its key in the transaction.
+    var key = TableKey.none
+    /// By property of the wanted version: its key in the transaction.
+    var columns: [ColKey] = []
+    /// Properties that were not there any more, by position: they get their values in all objects.
+    var added: [Int] = []
+    /// Other properties that get their values in all objects, because embedded objects in them have such properties.
+    var rebuilt: [Int] = []
+    /// Whether the primary key is taken away while objects change.
+    var keyIsLoose = false
+
+    init(_ wanted: Table, _ difference: TableDifference?) { (self.wanted, self.difference) = (wanted, difference) }
+  }
+
+  private let wanted: Snapshot
+  private let base: Snapshot
+  private let difference: VersionDifference
+  /// The classes of the wanted version, by slot.
+  private var classes: [Class] = []
+  /// By key in the wanted version.
+  private var classOf: [TableKey: Class] = [:]
+  /// Tables of the older version's differences that only the newer has.
+  private var removed: [Table] = []
+  private var changesSchema = false
+  private var touched: [ObjectReference]? = []
+  /// Embedded objects that may still be made: more than there are come from damage.
+  private var embeddedLeft = 0
+  private var spareCursors: [TableKey: [ObjectCursor]] = [:]
+
+  private static let mostTouched = 100_000
+  private static let maximumDepth = 200
+
+  init(of wanted: Snapshot, over base: Snapshot) throws(FormatError) {
+    (self.wanted, self.base) = (wanted, base)
+    difference = try VersionDifference(from: base, to: wanted)
+    let differences = Dictionary(difference.tables.map { ($0.key, $0) }) { first, _ in first }
+    for key in try wanted.tableKeys() {
+      guard let table = try wanted.table(key), table.className != nil else { continue }
+      if let damage = table.damage { throw damage }
+      let known = Class(table, differences[key])
+      classes.append(known)
+      classOf[key] = known
+      if table.kind == .embedded { embeddedLeft += table.objectCount }
+    }
+    removed = difference.tables.compactMap { $0.new == nil && $0.old?.className != nil ? $0.old : nil }
+  }
+
+  private func format<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
+    do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
+  }
+
+  func run(_ transaction: borrowing WriteTransaction) throws(TransactionError) -> [ObjectReference]? {
+    try check()
+    try removeObjects(transaction)
+    try restoreSchema(transaction)
+    for known in classes where known.wanted.kind == .topLevel { try makeObjects(known, transaction) }
+    for known in classes where known.wanted.kind == .topLevel { try fillObjects(known, transaction) }
+    for known in classes where known.wanted.kind == .topLevel { try fillProperties(known, transaction) }
+    for known in classes { try finish(known, transaction) }
+    if !changesSchema { try checkResult(transaction) }
+    return changesSchema ? nil : touched
+  }
+
+  private func note(_ known: Class, _ key: ObjKey) {
+    touched?.append(ObjectReference(table: known.key, key: key))
+    if touched?.count ?? 0 > Self.mostTouched { touched = nil }
+  }
+
+  /// Calls `body` with what leads from the newer version back to the wanted one.
+  private func forEachChange(
+    _ table: TableDifference,
+    _ body: (ObjectChange) throws(TransactionError) -> Void
+  ) throws(TransactionError) {
+    let changes = difference.changes(in: table)
+    while let change = try format({ () throws(FormatError) in try changes.next() }) { try body(change) }
+  }
+
+  /// Refuses what cannot be done, and finds out which primary keys differ.
+  private func check() throws(TransactionError) {
+    for known in classes {
+      guard let table = known.difference else { continue }
+      let name = known.wanted.className ?? ""
+      if let old = table.old, old.kind != known.wanted.kind {
+        throw TransactionError(
+          .badSchema,
+          "class \(name) was \(known.wanted.kind.name) in that version and is \(old.kind.name) now, "
+            + "which cannot be brought back: copy the objects out of the snapshot"
+        )
+      }
+      if table.old?.primaryKey?.key != known.wanted.primaryKey?.key { known.keyIsLoose = true }
+      if known.wanted.kind == .embedded { continue }
+      try forEachChange(table) { (change) throws(TransactionError) in
+        if known.wanted.kind == .asymmetric {
+          throw TransactionError(.forbidden, "class \(name) is asymmetric: its objects cannot be brought back")
+        }
+        if case .updated(_, let properties) = change, let index = known.wanted.primaryKeyIndex {
+          if properties.contains(index) { known.keyIsLoose = true }
+        }
+      }
+    }
+  }
+
+  private func removeObjects(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
+    for known in classes where known.wanted.kind == .topLevel {
+      guard let table = known.difference, let old = table.old else { continue }
+      known.key = old.key
+      try forEachChange(table) { (change) throws(TransactionError) in
+        guard case .deleted(let key) = change else { return }
+        note(known, key)
+        try transaction.delete(old.key, key)
+      }
+    }
+  }
+
+  // MARK: schema
+
+  private func restoreSchema(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
+    for known in classes where known.difference.map({ $0.old != nil }) ?? true { known.key = known.wanted.key }
+    // Properties of classes that go, so that classes that link to each other can go together; then the classes.
+    for table in removed {
+      for column in table.columns where column.type == .link && column.targetTable != table.key {
+        try transaction.removeColumn(table.key, column.key)
+      }
+    }
+    for known in classes {
+      guard let old = known.difference?.old else { continue }
+      if known.keyIsLoose, old.primaryKeyIndex != nil { try transaction.setPrimaryKey(old.key, nil) }
+      let kept = Set(known.wanted.columns.map(\.key))
+      for column in old.columns where !kept.contains(column.key) {
+        changesSchema = true
+        try transaction.removeColumn(old.key, column.key)
+      }
+    }
+    for table in removed {
+      changesSchema = true
+      try transaction.removeTable(table.key)
+    }
+    try renameTables(transaction)
+    for known in classes where known.key == .none {
+      changesSchema = true
+      known.key = try transaction.addTable(known.wanted.name, kind: known.wanted.kind)
+    }
+    for known in classes { try restoreColumns(known, transaction) }
+    findRebuilt()
+    let version = try format { () throws(FormatError) in (try wanted.schemaVersion(), try base.schemaVersion()) }
+    // All ones stand for no version.
+    if version.0 != version.1 { try transaction.setSchemaVersion(version.0 ?? .max) }
+  }
+
+  /// Gives classes their names back, by way of other names where they are taken.
+  private func renameTables(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
+    let renamed = classes.filter { known in known.difference?.old.map { $0.name != known.wanted.name } ?? false }
+    if !renamed.isEmpty { changesSchema = true }
+    for (index, known) in renamed.enumerated() {
+      try transaction.renameTable(known.key, to: "\(Table.classPrefix)realmfs restores \(index)")
+    }
+    for known in renamed { try transaction.renameTable(known.key, to: known.wanted.name) }
+  }
+
+  private func restoreColumns(_ known: Class, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+    let columns = known.wanted.columns
+    guard let table = known.difference else {
+      known.columns = columns.map(\.key)
+      return
+    }
+    let old = table.old?.columns ?? []
+    let renamed = columns.filter { column in old.contains { $0.key == column.key && $0.name != column.name } }
+    for (index, column) in renamed.enumerated() {
+      changesSchema = true
+      try transaction.renameColumn(known.key, column.key, to: "realmfs restores \(index)")
+    }
+    for column in renamed { try transaction.renameColumn(known.key, column.key, to: column.name) }
+    for (index, column) in columns.enumerated() {
+      if let before = old.first(where: { $0.key == column.key }) {
+        known.columns.append(column.key)
+        if before.index != nil, before.index != column.index {
+          changesSchema = true
+          try transaction.removeIndex(known.key, column.key)
+        }
+        continue
+      }
+      changesSchema = true
+      let target = column.targetTable.flatMap { classOf[$0]?.key }
+      let spec = ColumnSpec(
+        column.name,
+        column.type,
+        collection: column.collection,
+        isNullable: column.isNullable,
+        target: target
+      )
+      known.columns.append(try transaction.addColumn(known.key, spec, at: index))
+      known.added.append(index)
+    }
+  }
+
+  /// Finds the properties with embedded objects, at any depth, in which properties came back. An embedded object with
+  /// the key of one in the wanted version need not be that one, so all of them are made anew.
+  private func findRebuilt() {
+    var hasGrown = true
+    while hasGrown {
+      hasGrown = false
+      for known in classes {
+        for (index, column) in known.wanted.columns.enumerated() {
+          guard let target = column.targetTable.flatMap({ classOf[$0] }), target.wanted.kind == .embedded,
+            !target.added.isEmpty || !target.rebuilt.isEmpty,
+            !known.added.contains(index), !known.rebuilt.contains(index)
+          else { continue }
+          known.rebuilt.append(index)
+          hasGrown = true
+        }
+      }
+    }
+  }
+
+  /// Indexes, and the primary key.
+  private func finish(_ known: Class, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+    guard let table = known.difference else { return }
+    for (index, column) in known.wanted.columns.enumerated() {
+      guard let kind = column.index else { continue }
+      if table.old?.columns.first(where: { $0.key == column.key })?.index == kind { continue }
+      changesSchema = true
+      try transaction.addIndex(known.key, known.columns[index], kind)
+    }
+    if known.keyIsLoose, let index = known.wanted.primaryKeyIndex {
+      try transaction.setPrimaryKey(known.key, known.columns[index])
+    }
+    if known.keyIsLoose { changesSchema = true }
+  }
+
+  // MARK: objects
+
+  /// Makes the objects that are gone, with the values that mean nothing elsewhere.
+  private func makeObjects(_ known: Class, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+    guard let table = known.difference else { return }
+    let cursor = ObjectCursor(known.wanted), keyIndex = known.keyIsLoose ? nil : known.wanted.primaryKeyIndex
+    try forEachChange(table) { (change) throws(TransactionError) in
+      guard case .inserted(let key) = change else { return }
+      try find(key, cursor)
+      var values: [(ColKey, Value)] = [], primaryKey = Value.null
+      for (index, column) in known.columns.enumerated() where known.wanted.columns[index].isPlain {
+        let value = try format { () throws(FormatError) in try Value(copying: cursor.value(index)) }
+        if index == keyIndex { primaryKey = value } else { values.append((column, value)) }
+      }
+      note(known, key)
+      if keyIndex == nil {
+        _ = try transaction.create(known.key, key: key, values: values)
+      } else {
+        _ = try transaction.create(known.key, primaryKey: primaryKey, key: key, values: values)
+      }
+    }
+  }
+
+  /// Gives objects that came back what else they had, and those that differ what they had.
+  private func fillObjects(_ known: Class, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+    guard let table = known.difference else { return }
+    let cursor = ObjectCursor(known.wanted)
+    try forEachChange(table) { (change) throws(TransactionError) in
+      switch change {
+      case .deleted: break
+      case .inserted(let key):
+        try find(key, cursor)
+        for (index, column) in known.wanted.columns.enumerated() where !column.isPlain {
+          try put(index, of: cursor, known, into: key, isNew: true, transaction)
+        }
+      case .updated(let key, let properties):
+        try find(key, cursor)
+        note(known, key)
+        for index in properties where !known.added.contains(index) && !known.rebuilt.contains(index) {
+          try put(index, of: cursor, known, into: key, isNew: false, transaction)
+        }
+      }
+    }
+  }
+
+  /// Gives properties their values in all objects that were there all the time.
+  private func fillProperties(_ known: Class, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+    if known.added.isEmpty && known.rebuilt.isEmpty { return }
+    let old = known.difference == nil ? known.wanted : known.difference?.old
+    guard let old else { return }
+    let cursor = ObjectCursor(known.wanted), before = ObjectCursor(old)
+    while try format({ () throws(FormatError) in try cursor.next() }) {
+      let key = cursor.key
+      guard try format({ () throws(FormatError) in try before.seek(key) }) else { continue }
+      for index in known.added { try put(index, of: cursor, known, into: key, isNew: true, transaction) }
+      for index in known.rebuilt { try put(index, of: cursor, known, into: key, isNew: false, transaction) }
+    }
+  }
+
+  private func find(_ key: ObjKey, _ cursor: ObjectCursor) throws(TransactionError) {
+    if try !format({ () throws(FormatError) in try cursor.seek(key) }) {
+      throw TransactionError(FormatError("object \(key) cannot be found", place: "table \(cursor.table.name)"))
+    }
+  }
+
+  // MARK: values
+
+  /// Gives a property of an object the value that `cursor` shows. One that `isNew` has its default so far.
+  private func put(
+    _ index: Int,
+    of cursor: ObjectCursor,
+    _ known: Class,
+    into object: ObjKey,
+    isNew: Bool,
+    depth: Int = 0,
+    _ transaction: borrowing WriteTransaction
+  ) throws(TransactionError) {
+    let column = known.wanted.columns[index], key = known.columns[index], table = known.key
+    let value = try format { () throws(FormatError) in try Value(copying: cursor.value(index)) }
+    if column.type == .link, let target = column.targetTable.flatMap({ classOf[$0] }), target.wanted.kind == .embedded {
+      return try putEmbedded(value, target, into: (table, object, key), column, isNew: isNew, depth, transaction)
+    }
+    let wanted = try mapped(value, known, column)
+    switch (column.collection, wanted) {
+    case (nil, _):
+      if isNew, ContentComparison.scalarsAreEqual(wanted, column.element.defaultValue) { return }
+      try transaction.set(table, object, key, wanted)
+    case (.list, .list(let values)):
+      var present: [Value] = []
+      if !isNew, case .list(let found) = try transaction.value(table, object, key) { present = found }
+      try putList(values, over: present, (table, object, key), transaction)
+    case (.set, .list(let values)):
+      if try !transaction.isEmpty(table, object, key) { try transaction.clear(table, object, key) }
+      for value in values { _ = try transaction.add(table, object, key, value) }
+    case (.dictionary, .dictionary(let entries)):
+      var present: [[UInt8]: Value] = [:]
+      if !isNew, case .dictionary(let found) = try transaction.value(table, object, key) {
+        present = Dictionary(found.map { ($0.key, $0.value) }) { first, _ in first }
+      }
+      for entry in entries {
+        let former = present.removeValue(forKey: entry.key)
+        if let former, ContentComparison.scalarsAreEqual(former, entry.value) { continue }
+        try transaction.set(table, object, key, entry: entry.key, entry.value)
+      }
+      for key in present.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+        _ = try transaction.remove(table, object, known.columns[index], entry: key)
+      }
+    default:
+      throw TransactionError(FormatError("a collection of another kind", place: "\(known.wanted.name).\(column.name)"))
+    }
+  }
+
+  private typealias Place = (table: TableKey, object: ObjKey, column: ColKey)
+
+  /// Changes a list between the elements that it begins and ends with in both versions.
+  private func putList(
+    _ values: [Value],
+    over present: [Value],
+    _ place: Place,
+    _ transaction: borrowing WriteTransaction
+  ) throws(TransactionError) {
+    var start = 0, end = 0
+    let shorter = min(values.count, present.count)
+    while start < shorter, ContentComparison.scalarsAreEqual(values[start], present[start]) { start += 1 }
+    while end < shorter - start,
+      ContentComparison.scalarsAreEqual(values[values.count - 1 - end], present[present.count - 1 - end])
+    {
+      end += 1
+    }
+    let common = shorter - end
+    for index in start..<common {
+      if ContentComparison.scalarsAreEqual(values[index], present[index]) { continue }
+      try transaction.set(place.table, place.object, place.column, at: index, values[index])
+    }
+    for index in stride(from: present.count - end - 1, through: common, by: -1) {
+      try transaction.remove(place.table, place.object, place.column, at: index)
+    }
+    for index in common..<max(common, values.count - end) {
+      try transaction.insert(place.table, place.object, place.column, at: index, values[index])
+    }
+  }
+
+  /// A value with the keys that tables have in the transaction.
+  private func mapped(_ value: Value, _ known: Class, _ column: Column) throws(TransactionError) -> Value {
+    switch value {
+    case .link(let table, let key):
+      guard let target = classOf[table], !key.isUnresolved else {
+        throw TransactionError(
+          .forbidden,
+          "\(known.wanted.className ?? "").\(column.name): links to an object that did not exist in that version "
+            + "either, which cannot be brought back: copy the objects out of the snapshot"
+        )
+      }
+      return .link(target.key, key)
+    case .list(let values):
+      var all: [Value] = []
+      for value in values { all.append(try mapped(value, known, column)) }
+      return .list(all)
+    case .dictionary(let entries):
+      var all: [Value.Entry] = []
+      for entry in entries { all.append(Value.Entry(key: entry.key, value: try mapped(entry.value, known, column))) }
+      return .dictionary(all)
+    default: return value
+    }
+  }
+
+  // MARK: embedded objects
+
+  /// Makes the embedded objects of a property anew.
+  private func putEmbedded(
+    _ value: Value,
+    _ target: Class,
+    into place: Place,
+    _ column: Column,
+    isNew: Bool,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(TransactionError) {
+    let (table, object, key) = place
+    switch (column.collection, value) {
+    case (nil, .null):
+      if !isNew, try transaction.value(table, object, key) != .null { try transaction.set(table, object, key, .null) }
+    case (nil, .link(_, let from)):
+      try fill(target, from, try transaction.setEmbedded(table, object, key), depth, transaction)
+    case (.list, .list(let values)):
+      if !isNew, try !transaction.isEmpty(table, object, key) { try transaction.clear(table, object, key) }
+      for (index, value) in values.enumerated() {
+        guard case .link(_, let from) = value else { continue }
+        try fill(target, from, try transaction.insertEmbedded(table, object, key, at: index), depth, transaction)
+      }
+    case (.dictionary, .dictionary(let entries)):
+      if !isNew, try !transaction.isEmpty(table, object, key) { try transaction.clear(table, object, key) }
+      for entry in entries {
+        guard case .link(_, let from) = entry.value else {
+          try transaction.set(table, object, key, entry: entry.key, .null)
+          continue
+        }
+        let made = try transaction.setEmbedded(table, object, key, entry: entry.key)
+        try fill(target, from, made, depth, transaction)
+      }
+    default: throw TransactionError(FormatError("embedded objects of another kind", place: column.name))
+    }
+  }
+
+  /// Gives a new embedded object the values of one of the wanted version.
+  private func fill(
+    _ known: Class,
+    _ from: ObjKey,
+    _ made: ObjKey,
+    _ depth: Int,
+    _ transaction: borrowing WriteTransaction
+  ) throws(TransactionError) {
+    embeddedLeft -= 1
+    if depth > Self.maximumDepth || embeddedLeft < 0 {
+      throw TransactionError(FormatError("embedded objects that contain each other", place: known.wanted.name))
+    }
+    let cursor = spareCursors[known.wanted.key]?.popLast() ?? ObjectCursor(known.wanted)
+    defer { spareCursors[known.wanted.key, default: []].append(cursor) }
+    try find(from, cursor)
+    for index in known.wanted.columns.indices {
+      try put(index, of: cursor, known, into: made, isNew: true, depth: depth + 1, transaction)
+    }
+  }
+
+  // MARK: check
+
+  /// Refuses to go on if anything differs from the wanted version after all.
+  private func checkResult(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
+    let result = try transaction.changed()
+    try format { () throws(FormatError) in
+      let left = try VersionDifference(from: result, to: wanted, sharing: true)
+      for table in left.tables where (table.new ?? table.old)?.className != nil {
+        let change = try left.changes(in: table).next()
+        if !table.schema.isEmpty || change != nil {
+          throw FormatError(
+            "cannot be brought back: object \(change?.key.description ?? "?") differs",
+            place: table.name
+          )
+        }
+      }
+    }
+  }
+}
+
+extension Column {
+  /// Whether its values mean nothing elsewhere and hold nothing else.
+  fileprivate var isPlain: Bool { collection == nil && type != .link && type != .mixed }
+}
+
+extension ContentComparison {
+  /// Whether two values are the same; collections do not count as the same.
+  fileprivate static func scalarsAreEqual(_ value: Value, _ other: Value) -> Bool {
+    value.withView { view in other.withView { scalarsAreEqual(view, $0) } }
+  }
+}
