@@ -152,7 +152,7 @@ _realmfs() {
     info:-*) COMPREPLY=($(compgen -W "--long --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     schema:-*) COMPREPLY=($(compgen -W "--class --format --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     cat:-*) COMPREPLY=($(compgen -W "-o --options --format --columns --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
-    export:-*) COMPREPLY=($(compgen -W "--class --format --delimiter --decimal --where --json-style --key-file --key-fd --key-command --key-env -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    export:-*) COMPREPLY=($(compgen -W "--class --format --delimiter --decimal --where --verify --json-style --key-file --key-fd --key-command --key-env --json -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     import:-*) COMPREPLY=($(compgen -W "--class --format --encoding --delimiter --decimal --batch --skip-bad --key-file --key-fd --key-command --key-env --json --trust-owner -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     query:-*) COMPREPLY=($(compgen -W "--format --columns --count --sum --avg --min --max --group-by --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     set:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;

@@ -27,12 +27,16 @@ protocol ExportSink: AnyObject {
   /// Forgets the batch; its objects come again, perhaps changed.
   func dropBatch() throws(TransferError)
 
+  /// What a comparison of the result with what was added found; nil where there is none.
+  var verification: ExportVerification? { get }
+
   /// No objects will come any more.
   func finish() throws(TransferError)
 }
 
 extension ExportSink {
   var wantsEmbeddedClasses: Bool { false }
+  var verification: ExportVerification? { nil }
   func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {}
   func finish() throws(TransferError) {}
 }

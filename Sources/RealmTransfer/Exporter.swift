@@ -40,6 +40,8 @@ public struct ExportSummary: Sendable {
   public let objects: Int
   /// Things that were damaged and left out.
   public let damaged: Int
+  /// What reading the result back found; nil unless it was asked for.
+  public let verification: ExportVerification?
 }
 
 /// An export of a realm.
@@ -69,7 +71,8 @@ public struct Exporter {
     format: ExportFormat,
     to target: ExportTarget,
     style: JSONStyle = .plain,
-    csv: CSVDialect = CSVDialect()
+    csv: CSVDialect = CSVDialect(),
+    verifies: Bool = false
   ) {
     self.realm = realm
     self.classes = classes
@@ -80,7 +83,7 @@ public struct Exporter {
       case .json: if case .path = target { TreeSink(target) } else { LineSink(target, isArray: true) }
       case .csv: CSVSink(target, csv, suffix: ".csv")
       case .tsv: CSVSink(target, CSVDialect(delimiter: 0x09, decimalMark: csv.decimalMark), suffix: ".tsv")
-      case .sqlite: SQLiteSink(target)
+      case .sqlite: SQLiteSink(target, verifies: verifies)
       }
   }
 
@@ -98,7 +101,12 @@ public struct Exporter {
     var snapshot = begun.0
     for name in begun.1 { try export(name, &snapshot, &progress) }
     try sink.finish()
-    return ExportSummary(classes: begun.1.count, objects: progress.exported, damaged: progress.complaints)
+    return ExportSummary(
+      classes: begun.1.count,
+      objects: progress.exported,
+      damaged: progress.complaints,
+      verification: sink.verification
+    )
   }
 
   private struct Progress {

@@ -5,13 +5,14 @@ import RealmPages
 
 /// A new database.
 final class SQLiteDatabase {
-  private let path: String
+  let path: String
   fileprivate var handle: OpaquePointer?
 
-  /// Opens a file that does not exist yet.
-  init(path: String) throws(TransferError) {
+  /// Opens a file that does not exist yet, or one that does, for reading.
+  init(path: String, isNew: Bool = true) throws(TransferError) {
     self.path = path
-    if sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil) != SQLITE_OK { throw failure() }
+    let flags = isNew ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
+    if sqlite3_open_v2(path, &handle, flags, nil) != SQLITE_OK { throw failure() }
   }
 
   deinit { sqlite3_close_v2(handle) }
@@ -36,6 +37,8 @@ final class SQLiteDatabase {
 final class SQLiteStatement {
   private let database: SQLiteDatabase
   private var handle: OpaquePointer?
+  /// What is bound is added to this.
+  var digest: RowDigest?
 
   /// Prepares a statement.
   init(_ database: SQLiteDatabase, _ sql: String) throws(TransferError) {
@@ -45,9 +48,20 @@ final class SQLiteStatement {
 
   deinit { sqlite3_finalize(handle) }
 
-  func bind(_ index: Int, _ value: Int64) { sqlite3_bind_int64(handle, Int32(index), value) }
-  func bind(_ index: Int, _ value: Double) { sqlite3_bind_double(handle, Int32(index), value) }
-  func bindNull(_ index: Int) { sqlite3_bind_null(handle, Int32(index)) }
+  func bind(_ index: Int, _ value: Int64) {
+    digest?.add(column: index, value)
+    sqlite3_bind_int64(handle, Int32(index), value)
+  }
+
+  func bind(_ index: Int, _ value: Double) {
+    digest?.add(column: index, value)
+    sqlite3_bind_double(handle, Int32(index), value)
+  }
+
+  func bindNull(_ index: Int) {
+    digest?.add(column: index, null: ())
+    sqlite3_bind_null(handle, Int32(index))
+  }
 
   /// Binds a text that stays where it is until `run()` returns.
   func bind(text view: ByteView, _ index: Int) { bind(text: view.unsafeBytes, in: 0..<view.count, index) }
@@ -55,12 +69,14 @@ final class SQLiteStatement {
   /// Binds a part of bytes that stay where they are until `run()` returns.
   func bind(text bytes: UnsafeRawBufferPointer, in range: Range<Int>, _ index: Int) {
     let part = UnsafeRawBufferPointer(rebasing: bytes[range])
+    digest?.add(column: index, text: part)
     let base = part.baseAddress?.assumingMemoryBound(to: CChar.self)
     sqlite3_bind_text64(handle, Int32(index), base, UInt64(part.count), nil, UInt8(SQLITE_UTF8))
   }
 
   /// Binds bytes that stay where they are until `run()` returns.
   func bind(blob view: ByteView, _ index: Int) {
+    digest?.add(column: index, blob: view.unsafeBytes)
     if view.count == 0 {
       sqlite3_bind_zeroblob(handle, Int32(index), 0)
     } else {
@@ -79,6 +95,48 @@ final class SQLiteStatement {
       guard case .unsuitable(let text) = database.failure() else { return }
       throw .damaged(text)
     default: throw database.failure()
+    }
+  }
+  /// Runs the statement and calls `body` with each row of its result.
+  func forEachRow(_ body: (SQLiteRow) -> Void) throws(TransferError) {
+    defer { sqlite3_reset(handle) }
+    while true {
+      switch sqlite3_step(handle) {
+      case SQLITE_ROW: body(SQLiteRow(handle))
+      case SQLITE_DONE: return
+      default: throw database.failure()
+      }
+    }
+  }
+}
+
+/// The current row of a statement's result.
+struct SQLiteRow {
+  private let handle: OpaquePointer?
+
+  fileprivate init(_ handle: OpaquePointer?) { self.handle = handle }
+
+  /// The text of a column.
+  func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
+
+  /// The bytes of a text or blob, which stay until the next row.
+  private func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
+    // The pointer comes before the count, as SQLite wants it.
+    let start = sqlite3_column_blob(handle, column)
+    return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))
+  }
+
+  /// Adds all columns to a digest, by their positions from 1.
+  func add(to digest: inout RowDigest) {
+    for column in 0..<sqlite3_column_count(handle) {
+      let position = Int(column) + 1
+      switch sqlite3_column_type(handle, column) {
+      case SQLITE_INTEGER: digest.add(column: position, sqlite3_column_int64(handle, column))
+      case SQLITE_FLOAT: digest.add(column: position, sqlite3_column_double(handle, column))
+      case SQLITE_TEXT: digest.add(column: position, text: bytes(column))
+      case SQLITE_BLOB: digest.add(column: position, blob: bytes(column))
+      default: digest.add(column: position, null: ())
+      }
     }
   }
 }

@@ -14,6 +14,8 @@ final class SQLiteSink: ExportSink {
   private var database: SQLiteDatabase?
   private var plans: [TableKey: Plan] = [:]
   private var plan: Plan?
+  /// The classes in the order in which they come.
+  private var order: [(name: String, key: TableKey)] = []
   private var indexes: [String] = []
   private var count = 0
   private let scratch = OutputBuffer()
@@ -25,13 +27,39 @@ final class SQLiteSink: ExportSink {
     let insert: SQLiteStatement
     /// By the position of the property; nil where it is a column of the class's own table.
     let children: [SQLiteStatement?]
+    /// The tables in SQL: that of the class, then those of its collections.
+    let tables: [String]
+    /// The digests at the end of the last batch that was kept.
+    private var kept: [RowDigest?] = []
 
-    init(_ insert: SQLiteStatement, _ children: [SQLiteStatement?]) {
-      (self.insert, self.children) = (insert, children)
+    init(_ insert: SQLiteStatement, _ children: [SQLiteStatement?], tables: [String], verifies: Bool) {
+      (self.insert, self.children, self.tables) = (insert, children, tables)
+      if !verifies { return }
+      insert.digest = RowDigest(keyColumns: 1)
+      for child in children { child?.digest = RowDigest(keyColumns: 2) }
+      keepDigests()
     }
+
+    /// What was written to each table.
+    var digests: [RowDigest?] {
+      get { ([insert] + children.compactMap(\.self)).map(\.digest) }
+      set {
+        for (statement, digest) in zip([insert] + children.compactMap(\.self), newValue) { statement.digest = digest }
+      }
+    }
+
+    func keepDigests() { kept = digests }
+    func dropDigests() { digests = kept }
   }
 
-  init(_ target: ExportTarget) { self.target = target }
+  /// Writes to `target`, and reads the result back if it `verifies`.
+  init(_ target: ExportTarget, verifies: Bool) {
+    self.target = target
+    self.verifies = verifies
+  }
+
+  private let verifies: Bool
+  private(set) var verification: ExportVerification?
 
   var wantsEmbeddedClasses: Bool { true }
 
@@ -56,6 +84,7 @@ final class SQLiteSink: ExportSink {
     savepoint = try SQLiteStatement(database, "SAVEPOINT object")
     release = try SQLiteStatement(database, "RELEASE object")
     plans = [:]
+    order = []
     indexes = []
     var used = Names(reserved: [])
     var names: [TableKey: String] = [:]
@@ -73,7 +102,7 @@ final class SQLiteSink: ExportSink {
     guard let name = names[table.key] else { return }
     var columns = ["\"_key\" INTEGER PRIMARY KEY"]
     var columnNames = Names(reserved: ["_key"])
-    var children: [SQLiteStatement?] = []
+    var children: [SQLiteStatement?] = [], tables = [quoted(name)]
     var count = 1
     for column in table.columns {
       let reference = column.targetTable.flatMap { names[$0] }.map { " REFERENCES \(quoted($0)) (\"_key\")" } ?? ""
@@ -99,11 +128,14 @@ final class SQLiteSink: ExportSink {
         "value"\(value)\(reference), PRIMARY KEY ("_owner", "\(place)")) WITHOUT ROWID
         """
       )
+      tables.append(quoted(child))
       children.append(try SQLiteStatement(database, "INSERT INTO \(quoted(child)) VALUES (?, ?, ?)"))
     }
     try database.execute("CREATE TABLE \(quoted(name)) (\(columns.joined(separator: ", ")))")
     let marks = Array(repeating: "?", count: count).joined(separator: ", ")
-    plans[table.key] = Plan(try SQLiteStatement(database, "INSERT INTO \(quoted(name)) VALUES (\(marks))"), children)
+    let insert = try SQLiteStatement(database, "INSERT INTO \(quoted(name)) VALUES (\(marks))")
+    plans[table.key] = Plan(insert, children, tables: tables, verifies: verifies)
+    order.append((table.className ?? table.name, table.key))
   }
 
   private static func affinity(_ type: ValueType) -> String {
@@ -124,15 +156,16 @@ final class SQLiteSink: ExportSink {
     guard let plan, let database else { return }
     count += 1
     // One row needs no savepoint.
-    guard plan.children.contains(where: { $0 != nil }) else { return try insert(cursor, plan, renderer) }
-    try savepoint?.run()
+    let hasChildren = plan.tables.count > 1, digests = verifies ? plan.digests : []
+    if hasChildren { try savepoint?.run() }
     do throws(TransferError) {
       try insert(cursor, plan, renderer)
     } catch {
-      try database.execute("ROLLBACK TO object; RELEASE object")
+      if hasChildren { try database.execute("ROLLBACK TO object; RELEASE object") }
+      plan.digests = digests
       throw error
     }
-    try release?.run()
+    if hasChildren { try release?.run() }
   }
 
   private func insert(_ cursor: ObjectCursor, _ plan: Plan, _ renderer: ObjectRenderer) throws(TransferError) {
@@ -165,6 +198,7 @@ final class SQLiteSink: ExportSink {
           let element = try read { () throws(FormatError) in try list.value(at: position) }
           // Links to objects that do not exist yet do not show.
           if columns[index].type == .link, case .link(_, let key) = element, key.value < 0 { continue }
+          child.bind(1, cursor.key.value)
           child.bind(2, Int64(position))
           try insert(element, index, cursor, child, renderer)
         }
@@ -172,6 +206,7 @@ final class SQLiteSink: ExportSink {
         try renderer.sparing { () throws(RenderError) in try renderer.enter(value) }
         for position in 0..<entries.count {
           let name = try read { () throws(FormatError) in try entries.key(at: position) }
+          child.bind(1, cursor.key.value)
           child.bind(text: name, 2)
           let value = try read { () throws(FormatError) in try entries.value(at: position) }
           try insert(value, index, cursor, child, renderer)
@@ -188,7 +223,6 @@ final class SQLiteSink: ExportSink {
     _ child: SQLiteStatement,
     _ renderer: ObjectRenderer
   ) throws(TransferError) {
-    child.bind(1, cursor.key.value)
     scratch.reset()
     if try !bind(element, 3, child, property, cursor, renderer) {
       scratch.withUnsafeBytes { child.bind(text: $0, in: 0..<$0.count, 3) }
@@ -256,18 +290,35 @@ final class SQLiteSink: ExportSink {
 
   func keepBatch() throws(TransferError) {
     count = 0
+    plan?.keepDigests()
     try database?.execute("RELEASE batch; SAVEPOINT batch")
   }
 
   func dropBatch() throws(TransferError) {
     count = 0
+    plan?.dropDigests()
     try database?.execute("ROLLBACK TO batch")
   }
 
   func finish() throws(TransferError) {
     for index in indexes { try database?.execute(index) }
     try database?.execute("COMMIT")
+    let written = order.map {
+      (name: $0.name, tables: plans[$0.key]?.tables ?? [], digests: plans[$0.key]?.digests ?? [])
+    }
+    let path = database?.path
     (plans, plan, savepoint, release, database) = ([:], nil, nil, nil, nil)
+    guard verifies, let path else { return }
+    let file = try SQLiteDatabase(path: path, isNew: false)
+    var classes: [ClassVerification] = []
+    for entry in written {
+      var stored: [RowDigest] = []
+      for (index, table) in entry.tables.enumerated() {
+        stored.append(try file.digest(table, keyColumns: index == 0 ? 1 : 2))
+      }
+      classes.append(ClassVerification(entry.name, exported: entry.digests.compactMap(\.self), stored: stored))
+    }
+    verification = ExportVerification(classes: classes, danglingLinks: try file.danglingLinks())
   }
 }
 

@@ -13,6 +13,8 @@ enum ExportCommand {
     let format = arguments.value(.format).flatMap { ExportFormat(rawValue: $0) } ?? suffix ?? .jsonl
     let style = try arguments.jsonStyle()
     let csv = try dialect(arguments, format)
+    if format != .sqlite, arguments.has(.verify) { throw arguments.usage("--verify is for SQLite databases") }
+    if arguments.has(.json), !arguments.has(.verify) { throw arguments.usage("--json prints the report of --verify") }
     let source = try RealmSource.pinned(arguments)
     if target == "-" {
       if format == .sqlite { throw arguments.usage("--format sqlite needs a name for the result") }
@@ -38,10 +40,22 @@ enum ExportCommand {
       format: format,
       to: isFile ? .file(staging.path) : .path(staging.path),
       style: style,
-      csv: csv
+      csv: csv,
+      verifies: arguments.has(.verify)
     )
     let summary: ExportSummary
     do throws(CommandFailure) { summary = try export(source, arguments, exporter) } catch { throw staging.named(error) }
+    if let verification = summary.verification {
+      try VerificationReport(verification).print(asJSON: arguments.has(.json))
+      if !verification.isSame {
+        let names = verification.classes.filter { !$0.isSame }.map(\.name).joined(separator: ", ")
+        throw CommandFailure(
+          .failure,
+          "\(target): the database does not hold what was exported of \(names), so it was removed; check the disk, and "
+            + "export again"
+        )
+      }
+    }
     if isFile { try staging.publishFile() } else { try staging.publishDirectory() }
     if !arguments.has(.quiet) {
       let objects = summary.objects == 1 ? "1 object" : "\(summary.objects) objects"

@@ -41,7 +41,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case average = "avg"
   case least = "min"
   case greatest = "max"
-  case yes, quiet, trash
+  case yes, quiet, trash, verify
   case migrate
   case deleteIfMigrationNeeded = "delete-if-migration-needed"
   case maxVersions = "max-versions"

@@ -173,7 +173,10 @@ enum Options {
         """,
         """
         A database has a table for each class, embedded ones too, with the object key as _key, a foreign key for each \
-        link, and a child table CLASS.PROPERTY for each collection.
+        link, and a child table CLASS.PROPERTY for each collection. With --verify, the finished file is read back and \
+        compared with what was read from the realm, class by class, and its links and pages are checked; the report \
+        goes to standard output. What is not the same is removed, and the exit code is 1. SQLite has no -0.0, which \
+        counts as 0.0.
         """,
         "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
       ],
@@ -181,7 +184,7 @@ enum Options {
         "realmfs export people.realm people-jsonl",
         "realmfs export --class Dog people.realm Dog.csv",
         "realmfs export --class Person --where 'age > 30' people.realm | jq -r .name",
-        "realmfs export people.realm people.sqlite",
+        "realmfs export --verify people.realm people.sqlite",
       ]
     ),
     CommandSpec(
@@ -706,6 +709,12 @@ enum Options {
       "if FILE does not exist, copy the realm SEED to it first, which has the same key"
     ),
     OptionSpec(
+      .verify,
+      on: [.export],
+      "read a SQLite database back before it gets its name, and print the objects, elements and hashes of each class on "
+        + "both sides"
+    ),
+    OptionSpec(
       .schemaFile,
       value: "SCHEMA",
       on: [.mount],
@@ -860,7 +869,7 @@ enum Options {
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
     OptionSpec(
       .json,
-      on: [.status, .info, .import, .set, .insert, .delete, .diff, .watch, .check, .version] + copiers,
+      on: [.status, .info, .export, .import, .set, .insert, .delete, .diff, .watch, .check, .version] + copiers,
       "print JSON for programs to read"
     ),
     OptionSpec(

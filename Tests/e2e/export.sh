@@ -32,7 +32,7 @@ for path in glob.glob(sys.argv[1] + "/csv/*.csv"):
     assert len(records) == lines + 1, (path, len(records), lines)
     assert all(len(record) == len(records[0]) for record in records), path
 PY
-  check "$name: sqlite" "$realmfs" export "${options[@]}" --format sqlite "$file" "$out/db"
+  check "$name: sqlite" "$realmfs" export "${options[@]}" --format sqlite --verify "$file" "$out/db"
   check "$name: the database is sound, its links lead to objects, its tables are full" python3 - "$out" <<'PY'
 import glob, os, sqlite3, sys
 db = sqlite3.connect(sys.argv[1] + "/db")
@@ -64,6 +64,24 @@ equal "links of a database can be joined" "Fido" "$("$realmfs" export --format s
 import sqlite3
 print(sqlite3.connect("people.db").execute(
     "select Dog.name from Person join Dog on Person.dog = Dog._key where Person._id = 4").fetchone()[0])')"
+equal "--verify counts and hashes both sides" "Dog 5 0 5 true Person 19 39 19 true 0" \
+  "$("$realmfs" export --verify --json "$file" verified.db 2>/dev/null |
+    jq -r '[(.classes[] | .name, .realm.objects, .realm.elements, .database.objects, .same), .danglingLinks] | join(" ")')"
+check_status "in words" 0 '^Person +19 objects, 39 elements of collections, hash [0-9a-f]{16}; in the database the same$' \
+  "$realmfs" export --verify "$file" words.db
+check_status "links to what was not exported are counted" 0 '^links +1[0-9]* lead to objects that were not exported' \
+  "$realmfs" export --verify --class Person --where '_id == 4' "$file" few.db
+check_status "--verify needs a database" 2 'for SQLite databases' "$realmfs" export --verify "$file" other.csv
+for damaged in "$fixtures"/damaged/*.realm; do
+  name=$(basename "$damaged" .realm)
+  timeout 60 "$realmfs" export --quiet --verify --json "$damaged" "damaged-$name.db" >report.json 2>/dev/null
+  status=$?
+  case $status in
+    0 | 4 | 5 | 6 | 7) ok "--verify of damaged/$name ends with $status" ;;
+    *) not_ok "--verify of damaged/$name: status $status" ;;
+  esac
+  [ ! -s report.json ] || equal "what could be read of damaged/$name is in the database" "true" "$(jq '[.classes[].same] | all' report.json)"
+done
 check_status "a database that exists is refused" 1 'people.db exists' "$realmfs" export --format sqlite "$file" people.db
 check_status "a line says what was done" 0 '^realmfs: counted: 24 objects of 2 classes$' "$realmfs" export "$file" counted
 check_status "and of what" 0 '^realmfs: few: 1 object of 1 class$' \
