@@ -80,4 +80,37 @@ struct ChunkedBytesTests {
     #expect(overwrites, "what is there can be overwritten")
     #expect(ChunkedBytes([UInt8](repeating: 0, count: 1 << 19), budget) == nil && budget.usage == usage)
   }
+
+  @Test("lines are found across chunks, and a copy shares what it does not change")
+  func linesAndCopies() throws {
+    var random = SplitMix64(seed: 5)
+    let budget = MemoryBudget(8 << 20)
+    var bytes = ChunkedBytes(budget), text: [UInt8] = []
+    for _ in 0..<400 {
+      text += [UInt8](repeating: UInt8(ascii: "a"), count: random.below(2000))
+      if random.below(3) > 0 { text.append(UInt8(ascii: "\n")) }
+    }
+    let isWritten = bytes.write(text, at: 0)
+    #expect(isWritten)
+    var lines: [[UInt8]] = [], start = 0
+    while let range = bytes.line(at: start) {
+      lines.append(Array(bytes.slice(range)))
+      start = range.upperBound + 1
+    }
+    var expected = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
+    if expected.last?.isEmpty ?? false { expected.removeLast() }
+    #expect(lines == expected)
+    let cost = budget.usage
+    var copy = try #require(ChunkedBytes(bytes, budget))
+    #expect(budget.usage == 2 * cost)
+    let isChanged = copy.write([1, 2, 3], at: 70_000)
+    #expect(isChanged)
+    #expect(bytes.whole == text && copy.whole != text)
+    var part = bytes
+    part.hide(from: 100)
+    copy.resize(to: 0)
+    let short = try #require(ChunkedBytes(part, budget))
+    #expect(short.whole == Array(text[..<100]))
+    #expect(ChunkedBytes(bytes, MemoryBudget(1000)) == nil)
+  }
 }

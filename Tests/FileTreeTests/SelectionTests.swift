@@ -267,6 +267,26 @@ struct SelectionTests {
     }
   }
 
+  @Test("lines that fill most of the memory are saved in one commit, and kept if they are refused")
+  func manyLines() throws {
+    let tree = try WritableTree("people") { $0.memoryLimit = 1 << 20 }
+    var lines = ""
+    for key in 1000..<8000 { lines += "{\"_id\":\(key),\"name\":\"\(String(repeating: "n", count: key % 150))\"}\n\n" }
+    #expect(lines.utf8.count > 600_000)
+    #expect(tree.put("Person/.all.jsonl", lines, piece: 4096) == nil)
+    #expect(try text(tree.tree, ["Person", ".count"]) == "7019\n")
+    let version = try tree.tree.text(".realm/version")
+    #expect(
+      tree.put("Person/.all.jsonl", lines + "{\"_id\":1000,\"age\":\"x\"}", piece: 4096) == "close: refused invalid"
+    )
+    #expect(try tree.errors().last?.contains("line 14001") == true)
+    #expect(try tree.tree.text(".realm/version") == version)
+    // There is no room for the text twice.
+    let half = String(lines.prefix(400_000)) + "{"
+    #expect(tree.put("Person/.all.jsonl", half, piece: 4096) == "close: refused invalid")
+    #expect(try tree.tree.text(".realm/rejected/Person/.all.jsonl") == half)
+  }
+
   @Test("any names of classes, properties, objects and values lead to what has them", arguments: [1, 2, 3] as [UInt64])
   func anyNames(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)

@@ -59,6 +59,15 @@ struct ChunkedBytes: Sendable {
     count = bytes.count
   }
 
+  /// The same bytes once more, which share their memory until one side changes; nil if there is no room for them.
+  init?(_ other: ChunkedBytes, _ budget: MemoryBudget) {
+    self.init(budget)
+    if other.count == 0 { return }
+    guard take(other.cost) else { return nil }
+    (chunks, count) = (other.chunks, other.count)
+    cut(to: count)
+  }
+
   private mutating func take(_ bytes: Int) -> Bool {
     guard budget.take(bytes) else { return false }
     cost += bytes
@@ -88,6 +97,25 @@ struct ChunkedBytes: Sendable {
       result.append(contentsOf: repeatElement(0, count: part.upperBound - max(part.lowerBound, end)))
     }
     return result
+  }
+
+  /// All bytes as one array.
+  var whole: [UInt8] { copy(0..<count) }
+
+  /// Has no more than `size` bytes, for one who only reads; what the budget knows stays.
+  mutating func hide(from size: Int) { count = min(count, size) }
+
+  /// The range of the line that begins at `start`, without its end; nil behind the last line.
+  func line(at start: Int) -> Range<Int>? {
+    if start >= count { return nil }
+    var position = start
+    while position < count {
+      let end = min(count, (position / Self.chunkSize + 1) * Self.chunkSize)
+      let part = slice(position..<end)
+      if let found = part.firstIndex(of: UInt8(ascii: "\n")) { return start..<position + found - part.startIndex }
+      position = end
+    }
+    return start..<count
   }
 
   /// Whether all bytes as one array share the memory of the only chunk.
@@ -162,6 +190,11 @@ struct ChunkedBytes: Sendable {
       (cost, chunks) = (0, [])
       return
     }
+    cut(to: size)
+  }
+
+  /// Drops what lies beyond `size`, which is not 0.
+  private mutating func cut(to size: Int) {
     let kept = (size + Self.chunkSize - 1) / Self.chunkSize
     while chunks.count > kept {
       let freed = chunks.removeLast().capacity

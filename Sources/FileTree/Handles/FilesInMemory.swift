@@ -109,7 +109,7 @@ extension TreeContext {
     // A file that nothing was written to yet stays so under its new name.
     if file.size == 0 && goalAttributes == nil { return overlay.move(file.inode, to: goal) }
     try file.withContents { contents throws(FileTreeError) in
-      let request = SaveRequest(contents.bytes, by: caller, mustBeNew: rule == .keep)
+      let request = SaveRequest(contents, by: caller, mustBeNew: rule == .keep)
       let saved: SavedAs
       do throws(FileTreeError) { saved = try save(request, as: target) } catch {
         takeBack(goal)

@@ -87,8 +87,11 @@ final class MemoryFile: Sendable {
 
   /// The bytes and the change that they are from.
   struct Contents {
-    let bytes: [UInt8]
+    /// Shares the memory of the file.
+    let text: ChunkedBytes
     fileprivate let generation: UInt64
+    /// All bytes as one array, a copy if they are many.
+    var bytes: [UInt8] { text.whole }
   }
 
   /// What a file takes besides its bytes.
@@ -102,17 +105,17 @@ final class MemoryFile: Sendable {
   private let budget: MemoryBudget
   private let state: Mutex<State>
 
-  /// A file with `bytes`; nil if the budget has no room for them.
+  /// A file with the bytes that `bytes` makes; nil if the budget has no room for them.
   init?(
     _ inode: InodeNumber,
     _ role: Role,
     _ name: [UInt8],
-    _ bytes: [UInt8],
     _ metadata: Metadata,
-    _ budget: MemoryBudget
+    _ budget: MemoryBudget,
+    _ bytes: (MemoryBudget) -> ChunkedBytes?
   ) {
     guard budget.take(Self.overhead) else { return nil }
-    guard let bytes = ChunkedBytes(bytes, budget) else {
+    guard let bytes = bytes(budget) else {
       budget.giveBack(Self.overhead)
       return nil
     }
@@ -161,16 +164,22 @@ final class MemoryFile: Sendable {
     return body(found.span.bytes)
   }
 
-  /// Calls `body` with all bytes, for which there must be room in the budget a second time if they are many.
-  func withContents<R>(_ body: (Contents) throws(FileTreeError) -> R) throws(FileTreeError) -> R {
+  /// Calls `body` with all bytes. If it takes them `asOne` array, there must be room in the budget for a second copy
+  /// where they are many.
+  func withContents<R>(
+    asOne: Bool = true,
+    _ body: (Contents) throws(FileTreeError) -> R
+  ) throws(FileTreeError) -> R {
     let (size, isOneChunk) = state.withLock { ($0.bytes.count, $0.bytes.isOneChunk) }
-    let room = isOneChunk ? 0 : size
+    let room = isOneChunk || !asOne ? 0 : size
     guard budget.take(room) else { throw .memoryIsShort }
     defer { budget.giveBack(room) }
     return try body(
       state.withLock { state in
+        var text = state.bytes
         // What another thread adds meanwhile is left to the next save.
-        Contents(bytes: state.bytes.copy(0..<min(size, state.bytes.count)), generation: state.generation)
+        text.hide(from: size)
+        return Contents(text: text, generation: state.generation)
       }
     )
   }

@@ -54,8 +54,24 @@ final class Overlay: Sendable {
     role: MemoryFile.Role = .file,
     isKnown: Bool
   ) -> MemoryFile? {
+    makeFile(at: place, metadata, role, isKnown) { ChunkedBytes(bytes, $0) }
+  }
+
+  /// Keeps a text that was refused, in the memory of the file that it came from as long as that is there.
+  func keepRefused(_ text: ChunkedBytes, at place: Place, _ metadata: MemoryFile.Metadata) {
+    // Without room for the text there is still the line that says so.
+    _ = makeFile(at: place, metadata, .refusedText, false) { ChunkedBytes(text, $0) }
+  }
+
+  private func makeFile(
+    at place: Place,
+    _ metadata: MemoryFile.Metadata,
+    _ role: MemoryFile.Role,
+    _ isKnown: Bool,
+    _ bytes: (MemoryBudget) -> ChunkedBytes?
+  ) -> MemoryFile? {
     let inode = nodes.newInode()
-    guard let file = MemoryFile(inode, role, place.name, bytes, metadata, budget) else { return nil }
+    guard let file = MemoryFile(inode, role, place.name, metadata, budget, bytes) else { return nil }
     isUsed.store(true, ordering: .releasing)
     nodes.insert(MemoryNode(file: file))
     if isKnown { nodes.retain(inode) }
@@ -74,7 +90,7 @@ final class Overlay: Sendable {
     _ bytes: [UInt8],
     _ metadata: MemoryFile.Metadata
   ) -> MemoryFile? {
-    MemoryFile(inode, .edit, name, bytes, metadata, budget)
+    MemoryFile(inode, .edit, name, metadata, budget) { ChunkedBytes(bytes, $0) }
   }
 
   /// The file at a place.

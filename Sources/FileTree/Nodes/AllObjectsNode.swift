@@ -57,7 +57,7 @@ struct AllObjectsTarget: SaveTarget {
       return directory.table.key
     }
     try tree.saveObjects(saver) { transaction throws(FileTreeError) in
-      try Self.apply(request.bytes, to: table, tree.options.write, transaction)
+      try Self.apply(request.text, to: table, tree.options.write, transaction)
     }
     return .computed
   }
@@ -69,8 +69,9 @@ struct AllObjectsTarget: SaveTarget {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     // The objects that links lead to may be in lines that are still to come.
+    guard let text = ChunkedBytes(bytes, MemoryBudget(.max)) else { throw .memoryIsShort }
     _ = try Self.apply(
-      bytes,
+      text,
       to: try view.existing(ordinal).table.key,
       tree.options.write,
       transaction,
@@ -78,9 +79,12 @@ struct AllObjectsTarget: SaveTarget {
     )
   }
 
+  /// Times of more objects would take more memory than they are worth.
+  private static let mostTimes = 100_000
+
   /// Applies the lines in their order; links may lead to objects of later lines, so lines with such links come twice.
   private static func apply(
-    _ bytes: [UInt8],
+    _ lines: ChunkedBytes,
     to table: TableKey,
     _ mode: WriteMode,
     _ transaction: borrowing WriteTransaction,
@@ -92,22 +96,22 @@ struct AllObjectsTarget: SaveTarget {
     var hasChanged = false
     do throws(JSONInputError) {
       var start = 0, number = 1
-      while start < bytes.count {
-        let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
-        if bytes[start..<end].contains(where: { !$0.isJSONSpace }) {
-          let text = try JSONText(Array(bytes[start..<end]), firstLine: number)
+      while let range = lines.line(at: start) {
+        let line = lines.slice(range)
+        if line.contains(where: { !$0.isJSONSpace }) {
+          let text = try JSONText(Array(line), firstLine: number)
           let outcome = try patcher.apply(text, to: .upsert, of: table, in: transaction)
-          if outcome.missingLinks > 0 { waiting.append((number, start..<end, outcome.object)) }
+          if outcome.missingLinks > 0 { waiting.append((number, range, outcome.object)) }
           if outcome.hasChanged || outcome.wasCreated {
             hasChanged = true
-            touched.append(ObjectReference(table: table, key: outcome.object))
+            if touched.count <= mostTimes { touched.append(ObjectReference(table: table, key: outcome.object)) }
           }
         }
-        (start, number) = (end + 1, number + 1)
+        (start, number) = (range.upperBound + 1, number + 1)
       }
       let strict = ObjectPatcher(mode: mode)
       for line in waiting where checksLinks {
-        let text = try JSONText(Array(bytes[line.range]), firstLine: line.line)
+        let text = try JSONText(lines.copy(line.range), firstLine: line.line)
         let outcome = try strict.apply(text, to: .object(line.object), of: table, in: transaction)
         if outcome.hasChanged { touched.append(ObjectReference(table: table, key: line.object)) }
         hasChanged = hasChanged || outcome.hasChanged
@@ -117,8 +121,7 @@ struct AllObjectsTarget: SaveTarget {
     // Of lines with links to later lines, the objects are there twice.
     var known: Set<ObjectReference> = []
     let replaced = touched.suffix(Trash.mostTexts).filter { known.insert($0).inserted }
-    // Times of that many objects would take more memory than they are worth.
-    return Effect(touched: touched.count > 100_000 ? nil : touched, replaced: replaced)
+    return Effect(touched: touched.count > mostTimes ? nil : touched, replaced: replaced)
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {

@@ -89,7 +89,7 @@ struct ClassNode: DirectoryNode {
       try tree.text(of: key, try view.existing(ordinal), view)
     }
     try file.withContents { contents throws(FileTreeError) in
-      let request = SaveRequest(contents.bytes, by: caller, name: name)
+      let request = SaveRequest(contents, by: caller, name: name)
       _ = try tree.save(request, as: ObjectTarget(ordinal, key))
     }
     try file.replace(former)

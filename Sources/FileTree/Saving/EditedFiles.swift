@@ -63,7 +63,7 @@ extension TreeContext {
           refusal = error
           memory.undo(writing, refused: error)
           if memory.isNewRefusal(contents.bytes) {
-            refused(error, target, SaveRequest(contents.bytes, by: caller, name: memory.name))
+            refused(error, target, SaveRequest(contents, by: caller, name: memory.name))
           }
         }
       }
@@ -174,9 +174,9 @@ extension TreeContext {
     by caller: Caller?
   ) throws(FileTreeError) {
     guard let target = try self.target(target, of: memory) else { return keep(memory) }
-    try memory.withContents { (contents) throws(FileTreeError) -> Void in
+    try memory.withContents(asOne: !target.takesLines) { (contents) throws(FileTreeError) -> Void in
       do throws(FileTreeError) {
-        let request = SaveRequest(contents.bytes, by: caller ?? memory.owner, name: memory.name)
+        let request = SaveRequest(contents, by: caller ?? memory.owner, name: memory.name)
         became(try save(request, as: target), memory)
         memory.noteSaved(contents)
       } catch {

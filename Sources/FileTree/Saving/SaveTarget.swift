@@ -33,7 +33,7 @@ protocol SaveTarget: Sendable {
 
 /// What is to be saved, and for whom.
 struct SaveRequest {
-  let bytes: [UInt8]
+  let text: ChunkedBytes
   /// Who owns the text if it is refused.
   let caller: Caller
   /// The name that the target went by, for when it is gone.
@@ -41,8 +41,11 @@ struct SaveRequest {
   /// Whether something that exists is not replaced.
   let mustBeNew: Bool
 
-  init(_ bytes: [UInt8], by caller: Caller, name: [UInt8]? = nil, mustBeNew: Bool = false) {
-    self.bytes = bytes
+  /// All bytes as one array, a copy if they are many.
+  var bytes: [UInt8] { text.whole }
+
+  init(_ contents: MemoryFile.Contents, by caller: Caller, name: [UInt8]? = nil, mustBeNew: Bool = false) {
+    text = contents.text
     self.caller = caller
     self.name = name
     self.mustBeNew = mustBeNew
@@ -124,8 +127,7 @@ extension TreeContext {
     refusals.note(place.path, target.operation, error.description)
     options.log?("\(place.path): \(error)")
     guard let rejected = place.rejected else { return }
-    // Without room for the text there is still the line that says so.
-    _ = overlay.makeFile(at: rejected, request.bytes, .of(request.caller), role: .refusedText, isKnown: false)
+    overlay.keepRefused(request.text, at: rejected, .of(request.caller))
   }
 
   /// Changes the schema, and notes why if that is refused.
