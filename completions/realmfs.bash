@@ -3,7 +3,7 @@ _realmfs() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount status info schema cat export import query set insert delete diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help --help --version" -- "$cur"))
     return
   fi
   case $command:$prev in
@@ -85,6 +85,10 @@ _realmfs() {
     delete:--key-fd) :; return ;;
     delete:--key-command) :; return ;;
     delete:--key-env) :; return ;;
+    undo:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    undo:--key-fd) :; return ;;
+    undo:--key-command) :; return ;;
+    undo:--key-env) :; return ;;
     diff:--class) :; return ;;
     diff:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     diff:--key-fd) :; return ;;
@@ -158,6 +162,7 @@ _realmfs() {
     set:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     insert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     delete:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -y --yes -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    undo:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     diff:-*) COMPREPLY=($(compgen -W "--class --previous --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     watch:-*) COMPREPLY=($(compgen -W "--exec --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
@@ -185,6 +190,7 @@ _realmfs() {
     set) COMPREPLY=($(compgen -f -- "$cur")) ;;
     insert) COMPREPLY=($(compgen -f -- "$cur")) ;;
     delete) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    undo) COMPREPLY=($(compgen -f -- "$cur")) ;;
     diff) COMPREPLY=($(compgen -f -- "$cur")) ;;
     watch) COMPREPLY=($(compgen -f -- "$cur")) ;;
     create) COMPREPLY=($(compgen -f -- "$cur")) ;;
@@ -197,7 +203,7 @@ _realmfs() {
     upgrade) COMPREPLY=($(compgen -f -- "$cur")) ;;
     convert) COMPREPLY=($(compgen -f -- "$cur")) ;;
     recover) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "mount umount status info schema cat export import query set insert delete diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "mount umount status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")) ;;
   esac
 }
 complete -o filenames -F _realmfs realmfs

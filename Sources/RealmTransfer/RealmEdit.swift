@@ -108,4 +108,42 @@ public struct RealmEdit {
     try transaction.end(preview, concerned)
     return objects.count
   }
+
+  // MARK: undoing
+
+  /// What `undo` takes back: the changes that lead from `previous` to `newest`.
+  public struct Undone: Sendable {
+    /// The number of the version that is there again.
+    public let previous: UInt64
+    /// The number of the version that was the newest.
+    public let newest: UInt64
+  }
+
+  /// Brings back the version before the last commit, in a commit of its own; nil if the file does not have it any more.
+  /// With `show`, shows the newest version and the one before it, and changes nothing.
+  ///
+  /// Cost: proportional to what the last commit changed.
+  public func undo(
+    showing show: ((Snapshot, Snapshot) throws(TransferError) -> Void)?
+  ) throws(TransferError) -> Undone? {
+    let transaction = try begin()
+    let newest = transaction.former
+    // No other program can commit meanwhile, so both versions stay as they are until the commit.
+    let previous: Snapshot?
+    do throws(FormatError) { previous = try newest.previous() } catch { throw .damaged(error.description) }
+    guard let previous else {
+      transaction.rollback()
+      return nil
+    }
+    do throws(TransactionError) { _ = try transaction.restore(previous) } catch { throw .transaction(error) }
+    if let show {
+      try show(newest, previous)
+      transaction.rollback()
+    } else if transaction.hasChanges {
+      do throws(TransactionError) { _ = try transaction.commit() } catch { throw .transaction(error) }
+    } else {
+      transaction.rollback()
+    }
+    return Undone(previous: previous.version, newest: newest.version)
+  }
 }

@@ -39,6 +39,25 @@ struct EditedRealm {
     }
   }
 
+  /// Prints what differs between two versions of the realm.
+  func show(_ before: Snapshot, _ after: Snapshot) throws(TransferError) {
+    let comparison = RealmComparison(before, after, classes: nil, areVersions: true)
+    try show(comparison) { (add) throws(TransferError) in try comparison.run(add) }
+  }
+
+  private func show(
+    _ comparison: RealmComparison,
+    _ run: (_ add: (Difference) throws(TransferError) -> Void) throws(TransferError) -> Void
+  ) throws(TransferError) {
+    let printer = DifferencePrinter(isJSON: arguments.has(.json))
+    comparison.onComplaint = { Log.error("\(path): \($0)") }
+    try run { (difference) throws(TransferError) in
+      printer.add(difference)
+      if printer.isFull { try printer.flush() }
+    }
+    try printer.flush()
+  }
+
   /// The newest version.
   func newest() throws(CommandFailure) -> Snapshot {
     do throws(OpenError) { return try writer.realm.latest() } catch { throw CommandFailure(error) }
@@ -47,16 +66,9 @@ struct EditedRealm {
   /// The preview that prints differences; nil without --dry-run.
   var preview: Preview? {
     guard arguments.has(.dryRun) else { return nil }
-    let isJSON = arguments.has(.json), path = path
     return { (before, after, objects) throws(TransferError) in
-      let printer = DifferencePrinter(isJSON: isJSON)
       let comparison = RealmComparison(before, after, classes: nil)
-      comparison.onComplaint = { Log.error("\(path): \($0)") }
-      try comparison.run(objects: objects) { (difference) throws(TransferError) in
-        printer.add(difference)
-        if printer.isFull { try printer.flush() }
-      }
-      try printer.flush()
+      try show(comparison) { (add) throws(TransferError) in try comparison.run(objects: objects, add) }
     }
   }
 

@@ -342,6 +342,23 @@ enum Options {
       ]
     ),
     CommandSpec(
+      name: .undo,
+      arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
+      summary: "take back the last commit",
+      description: [
+        """
+        Brings objects, their keys and links, and the schema back to the version before the last commit, which \
+        'realmfs diff --previous' compares with the newest one, whoever made that commit. It is a commit like any \
+        other: apps and mounts that have the realm open see it, and a second undo takes the first one back.
+        """,
+        """
+        A file that was just made, compacted or copied holds one version alone, and the exit code is 3. What cannot \
+        be brought back in full is refused, and nothing is changed.
+        """,
+      ],
+      examples: ["realmfs undo --dry-run people.realm", "realmfs undo people.realm"]
+    ),
+    CommandSpec(
       name: .diff,
       arguments: [
         ArgumentSpec("OLD", "a Realm file; the only one with --previous", completion: .file),
@@ -569,7 +586,7 @@ enum Options {
     begins with " is a JSON string: name='"null"' is the text null. Numbers, true and false, lists, sets, \
     dictionaries, embedded objects and mixed values are JSON, as in the files of a mounted tree.
     """
-  private static let editors: [CommandName] = [.set, .insert, .delete]
+  private static let editors: [CommandName] = [.set, .insert, .delete, .undo]
   private static let rewriting = """
     Writes the newest version anew and puts it in the place of FILE when it is on disk: a crash leaves the old or \
     the new file. Refused while another program has the realm open, unless OUT is given, which leaves FILE as it is.
@@ -869,7 +886,7 @@ enum Options {
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
     OptionSpec(
       .json,
-      on: [.status, .info, .export, .import, .set, .insert, .delete, .diff, .watch, .check, .version] + copiers,
+      on: [.status, .info, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check, .version] + copiers,
       "print JSON for programs to read"
     ),
     OptionSpec(

@@ -58,6 +58,7 @@ enum Program {
     case .set: try SetCommand.run(arguments)
     case .insert: try InsertCommand.run(arguments)
     case .delete: try DeleteCommand.run(arguments)
+    case .undo: try UndoCommand.run(arguments)
     case .diff: try DiffCommand.run(arguments)
     case .watch: try WatchCommand.run(arguments)
     case .create: try CreateCommand.run(arguments)
