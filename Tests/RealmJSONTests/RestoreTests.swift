@@ -1,5 +1,6 @@
 // Bringing a version back: afterwards all classes are as they were in it, whatever transactions did meanwhile. SEED=n
-// makes one history, RESTORE_HISTORIES=n as many (6); RESTORE_FOLDER=path keeps the files for other programs to compare.
+// makes one history, RESTORE_HISTORIES=n as many (6); RESTORE_FOLDER=path keeps the files for other programs to
+// compare.
 
 import Foundation
 import TestSupport

@@ -73,14 +73,65 @@ equal "the other one is there" 1 "$(ls "$snapshots" | wc -l)"
 check "the name can be given again" mkdir "$snapshots/before"
 equal "to the version of now" 77 "$(jq .age "$snapshots/before/Person/4.json")"
 
+# Another name.
+check "mv gives a snapshot another name" mv "$snapshots/after" "$snapshots/later"
+equal "it has it, and its tree" "77 before later" \
+  "$(jq .age "$snapshots/later/Person/4.json") $(ls "$snapshots" | tr '\n' ' ' | sed 's/ $//')"
+check_status "the other one is gone" 2 'No such file' ls "$snapshots/after"
+check_status "not one that is taken" 1 'not empty|File exists' mv -T "$snapshots/later" "$snapshots/before"
+check_status "it stays where it is" 1 'Operation not permitted' mv "$snapshots/later" "$point/later"
+check "the name is free again" mkdir "$snapshots/after"
+rmdir "$snapshots/after"
+mv "$snapshots/later" "$snapshots/after"
+
 # While a version is held its space is not used again; afterwards it is.
 size() { stat -c %s "$file"; }
 churn() { for i in $(seq 150); do echo "{\"age\": $i, \"name\": \"$(printf '%01000d' "$i")\"}" >"$point/Person/18.json" || return; done; }
 check "many commits while it is held" churn
+cost() { jq --arg name "$1" '.snapshots[] | select(.name == $name).heldBytes' "$point/.realm/info.json"; }
+check "a new one costs nothing" bash -c 'mkdir "$1/new"' - "$snapshots"
+equal "info.json tells what each one costs" "more 0" \
+  "$([ "$(cost before)" -gt 100000 ] && [ "$(cost after)" -ge "$(cost before)" ] && echo more) $(cost new)"
+rmdir "$snapshots/new"
 check "it still has its version" test "$(jq .age "$snapshots/before/Person/18.json")" != 150
 rmdir "$snapshots/before" "$snapshots/after"
 stop_server "$point"
 check_status "the file is sound" 0 sound "$realmfs" check "$file"
 serve "$file" "$point" || exit
 equal "snapshots end with the mount" "" "$(ls "$snapshots")"
+stop_server "$point"
+
+# Another program has the realm open, so the versions in use outlive the mount.
+"$realmfs" watch "$file" >"$scratch/watched" &
+background+=($!)
+serve "$file" "$point" || exit
+mkdir "$snapshots/held"
+churn
+first=$(size)
+churn
+check "the file grows while a snapshot is held" test "$(size)" -gt "$first"
+stop_server "$point"
+serve "$file" "$point" || exit
+churn
+first=$(size)
+churn
+equal "unmounting lets go of it" "$first" "$(size)"
+stop_server "$point"
+
+# --max-versions counts them.
+serve "$file" "$point" --max-versions 4 || exit
+# Whether there is room is known at close, which cp looks at.
+save() { echo "{\"age\": $1}" >"$scratch/18.json" && cp "$scratch/18.json" "$point/Person/18.json"; }
+hold_some() {
+  for i in 1 2 3 4; do
+    mkdir "$snapshots/s$i" || return 2
+    save "$i" 2>"$scratch/refusal" || return 0
+  done
+  return 1
+}
+check "so many versions are too many" hold_some
+check "which is told" grep -q 'temporarily unavailable' "$scratch/refusal"
+check "and why" grep -q 'versions are in use' "$point/.realm/errors"
+rmdir "$snapshots"/s*
+check "without them there is room again" wait_until 10 save 9
 stop_server "$point"

@@ -88,6 +88,7 @@ extension TreeContext {
     _ rule: RenameRule,
     by caller: Caller
   ) throws(FileTreeError) {
+    if try node(source.directory).renameDirectory(source.name, to: goal, rule, self) { return }
     _ = try saveTarget(of: source)
     let target = try saveTarget(of: goal)
     try Self.checkLength(goal.name)

@@ -79,7 +79,7 @@ enum ControlTexts {
     return out.bytes
   }
 
-  static func info(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
+  static func info(_ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     let snapshot = view.snapshot, realm = tree.realm
     let path = realm.configuration.path
     let classes = view.directories.compactMap { directory -> (String, JSONValue)? in
@@ -90,9 +90,15 @@ enum ControlTexts {
       ]
       return (name, .object(facts))
     }
-    let snapshots = tree.snapshots.all.map { name, held in
+    let held = tree.snapshots.all
+    let released: [Int]
+    do { released = try snapshot.bytesReleased(since: held.map(\.tree.version)) } catch {
+      throw .damaged("free list", error)
+    }
+    let snapshots = zip(held, released).map { held, bytes in
       JSONValue.object([
-        ("name", .string(String(decoding: name, as: UTF8.self))), ("version", .number(Int(held.version))),
+        ("name", .string(String(decoding: held.name, as: UTF8.self))), ("version", .number(Int(held.tree.version))),
+        ("heldBytes", .number(bytes)),
       ])
     }
     let facts: [(String, JSONValue)] = [

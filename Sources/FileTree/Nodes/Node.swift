@@ -47,6 +47,13 @@ protocol Node: Sendable {
   func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError)
   /// Gives an entry that is no file in memory another name, in a directory that takes files.
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError)
+  /// Gives a directory in it another name; false where entries get other names in other ways.
+  func renameDirectory(
+    _ name: [UInt8],
+    to goal: Overlay.Place,
+    _ rule: RenameRule,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> Bool
   /// Exchanges an entry of a directory with a file in memory.
   func exchange(
     _ name: [UInt8],
@@ -127,6 +134,13 @@ extension Node {
   ) throws(FileTreeError) {
     throw .notADirectory
   }
+
+  func renameDirectory(
+    _ name: [UInt8],
+    to goal: Overlay.Place,
+    _ rule: RenameRule,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> Bool { false }
 
   func takeBack(_ name: [UInt8], _ tree: TreeContext) {}
 

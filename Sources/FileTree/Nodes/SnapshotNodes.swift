@@ -59,6 +59,33 @@ final class SnapshotTable: Sendable {
     }
   }
 
+  /// Gives a snapshot another name.
+  func rename(_ name: [UInt8], to newName: [UInt8], _ rule: RenameRule) throws(FileTreeError) {
+    try state.withLock { state throws(FileTreeError) in
+      guard let index = state.held.firstIndex(where: { $0.name == name }) else { throw .notFound }
+      let other = state.held.firstIndex { $0.name == newName }
+      switch (rule, other) {
+      case (_, index): return
+      case (.exchange, let other?): state.held[other].name = name
+      case (.exchange, nil): throw .notFound
+      case (.keep, _?): throw .refused(.exists, "exists already")
+      // As of any directory that is not empty.
+      case (.replace, _?): throw .refused(.notEmpty, "there is a snapshot of this name; remove it with rmdir")
+      case (_, nil): break
+      }
+      state.held[index].name = newName
+    }
+  }
+
+  /// Lets go of all of them.
+  func removeAll() {
+    let all = state.withLock { state in
+      defer { state.held = [] }
+      return state.held
+    }
+    for (_, tree) in all { tree.release() }
+  }
+
   /// Takes a snapshot out and lets go of its version; false if there is none of this name.
   func remove(_ name: [UInt8]) -> Bool {
     let tree = state.withLock { state in
@@ -105,6 +132,18 @@ struct SnapshotsDirectoryNode: DirectoryNode {
       do throws(OpenError) { hold = try tree.realm.hold() } catch { throw .unavailable(error) }
       return HeldTree(number, hold, TreeContext(tree.realm, showing: hold, tree.options))
     }
+  }
+
+  func renameDirectory(
+    _ name: [UInt8],
+    to goal: Overlay.Place,
+    _ rule: RenameRule,
+    _ tree: TreeContext
+  ) throws(FileTreeError) -> Bool {
+    try TreeContext.checkLength(goal.name)
+    if goal.directory != inode { throw .refused(.forbidden, "a snapshot stays in .realm/snapshots") }
+    try tree.snapshots.rename(name, to: goal.name, rule)
+    return true
   }
 
   func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {

@@ -220,6 +220,7 @@ extension TreeContext {
       }
     }
     takeBackKept()
+    snapshots.removeAll()
     do throws(FileTreeError) { try saver?.finish() } catch {
       options.log?("what was saved last is not on disk: \(error)")
     }

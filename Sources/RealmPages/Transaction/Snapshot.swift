@@ -163,6 +163,20 @@ public final class Snapshot: Sendable {
     return sum
   }
 
+  /// For each of these older versions, the bytes that commits have released since, which cannot be used again while it
+  /// is in use. Cost: one pass over the free list.
+  public func bytesReleased(since versions: [UInt64]) throws(FormatError) -> [Int] {
+    var sums = Array(repeating: 0, count: versions.count)
+    if versions.isEmpty || top.freeRefs[1] == 0 || top.freeRefs[2] == 0 { return sums }
+    let sizes = try arena.integers(top.freeRefs[1]), released = try arena.integers(top.freeRefs[2])
+    for i in 0..<min(sizes.count, released.count) {
+      let size = Int(truncatingIfNeeded: try sizes.int(i))
+      let release = UInt64(truncatingIfNeeded: try released.int(i))
+      for (index, version) in versions.enumerated() where release > version { sums[index] &+= size }
+    }
+    return sums
+  }
+
   /// The bytes of all nodes below a table, found by walking it. O(size of the table).
   public func storedBytes(of key: TableKey) throws(FormatError) -> Int {
     try storedBytes(of: key, sweep: Effort(arena))
