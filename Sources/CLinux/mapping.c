@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -132,6 +133,8 @@ void clinux_secret_free(void *base, size_t length) {
 
 
 int clinux_o_noatime(void) { return O_NOATIME; }
+
+void clinux_trim_heap(void) { malloc_trim(0); }
 
 size_t clinux_resident_file_bytes(void) {
   int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);

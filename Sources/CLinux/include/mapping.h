@@ -38,5 +38,8 @@ void clinux_secret_free(void *base, size_t length);
 /// O_NOATIME, which Glibc's module does not show.
 int clinux_o_noatime(void);
 
+/// Gives memory that was freed back to the system.
+void clinux_trim_heap(void);
+
 /// Bytes of mapped files that are resident in this process; 0 if unknown.
 size_t clinux_resident_file_bytes(void);

@@ -4,6 +4,7 @@
 // A text that is written from the start on is watched, so that it can be checked when it is complete: see
 // FileTree.write. A write that is refused then leaves the bytes as they were.
 
+import CLinux
 import RealmJSON
 import RealmPages
 import Synchronization
@@ -94,6 +95,8 @@ final class MemoryFile: Sendable {
     var bytes: [UInt8] { text.whole }
   }
 
+  /// From this size on, the memory of a file is given back to the system at once.
+  private static let largeSize = 16 << 20
   /// What a file takes besides its bytes.
   private static let overhead = 512
 
@@ -126,7 +129,18 @@ final class MemoryFile: Sendable {
     state = Mutex(State(bytes: bytes, metadata: metadata))
   }
 
-  deinit { budget.giveBack(state.withLock { $0.bytes.cost } + Self.overhead) }
+  deinit {
+    let cost = state.withLock { state in
+      // The chunks of a large file leave holes that the allocator keeps unless asked.
+      let cost = state.bytes.cost
+      if cost >= Self.largeSize {
+        state.bytes = ChunkedBytes(budget)
+        clinux_trim_heap()
+      }
+      return cost
+    }
+    budget.giveBack(cost + Self.overhead)
+  }
 
   /// The number of bytes.
   var size: Int { state.withLock { $0.bytes.count } }
