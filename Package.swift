@@ -23,6 +23,7 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CIntelDecimal", providers: [.apt(["libintelrdfpmath-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CXLSXWriter", pkgConfig: "xlsxwriter", providers: [.apt(["libxlsxwriter-dev"])]),
     .target(name: "CLinux"),
     .target(name: "Threads", swiftSettings: strict),
     .target(
@@ -44,7 +45,7 @@ let package = Package(
     ),
     .target(
       name: "RealmTransfer",
-      dependencies: ["RealmPages", "RealmJSON", "RealmNames", "Threads", "CLinux", "CSQLite"],
+      dependencies: ["RealmPages", "RealmJSON", "RealmNames", "Threads", "CLinux", "CSQLite", "CXLSXWriter"],
       swiftSettings: strict
     ),
     .target(name: "RealmQuery", dependencies: ["RealmPages"], swiftSettings: strict),

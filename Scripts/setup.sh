@@ -8,6 +8,7 @@ packages=(
   libssl-dev             # encrypted realms
   libintelrdfpmath-dev   # Decimal128
   libsqlite3-dev         # exports into SQLite databases
+  libxlsxwriter-dev      # exports into spreadsheets
   pkg-config binutils
   jq python3 attr acl e2fsprogs rsync strace procps util-linux # tests
   vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way

@@ -100,6 +100,7 @@ declare -A unsafe_places=(
   [Sources/FuseBridge/]="libfuse's interface is made of pointers"
   [Sources/RealmQuery/TextMatch.swift]="texts of the snapshot, compared byte by byte"
   [Sources/RealmTransfer/SQLiteDatabase.swift]="the interface of libsqlite3"
+  [Sources/RealmTransfer/Spreadsheet.swift]="the interface of libxlsxwriter"
   [Sources/RealmTransfer/FileOutput.swift]="write(2)"
   [Sources/realmfs/Interruption.swift]="the address of a signal handler"
   [Sources/realmfs/System.swift]="system calls with C strings"

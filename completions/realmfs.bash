@@ -41,7 +41,7 @@ _realmfs() {
     cat:--key-command) :; return ;;
     cat:--key-env) :; return ;;
     export:--class) :; return ;;
-    export:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv sqlite" -- "$cur")); return ;;
+    export:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv sqlite xlsx" -- "$cur")); return ;;
     export:--delimiter) :; return ;;
     export:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
     export:--where) :; return ;;

@@ -6,7 +6,7 @@ complete -c realmfs -n __fish_use_subcommand -a status -d 'list the mounts of re
 complete -c realmfs -n __fish_use_subcommand -a info -d 'say what a file is, how large, which classes it has and who uses it'
 complete -c realmfs -n __fish_use_subcommand -a schema -d 'print the schema as JSON, as source of model classes or as a drawing'
 complete -c realmfs -n __fish_use_subcommand -a cat -d 'print objects as JSON, without a mount'
-complete -c realmfs -n __fish_use_subcommand -a export -d 'write objects as JSON Lines, JSON, CSV, TSV or a SQLite database'
+complete -c realmfs -n __fish_use_subcommand -a export -d 'write objects as JSON Lines, JSON, CSV, TSV, a SQLite database or a spreadsheet'
 complete -c realmfs -n __fish_use_subcommand -a import -d 'make and change objects from JSON Lines, JSON, CSV or TSV'
 complete -c realmfs -n __fish_use_subcommand -a query -d 'print the objects of a class that a query finds, or sums and averages of them'
 complete -c realmfs -n __fish_use_subcommand -a set -d 'set properties of an object'
@@ -90,7 +90,7 @@ complete -c realmfs -n '__fish_seen_subcommand_from cat' -s v -l verbose -d 'say
 complete -c realmfs -n '__fish_seen_subcommand_from cat' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from export' -F
 complete -c realmfs -n '__fish_seen_subcommand_from export' -l class -x -d 'only these classes; for import the class of records that do not tell theirs'
-complete -c realmfs -n '__fish_seen_subcommand_from export' -l format -xa 'jsonl json csv tsv sqlite' -d 'jsonl, json, csv, tsv or sqlite; by default what OUT ends in, else jsonl'
+complete -c realmfs -n '__fish_seen_subcommand_from export' -l format -xa 'jsonl json csv tsv sqlite xlsx' -d 'jsonl, json, csv, tsv, sqlite or xlsx; by default what OUT ends in, else jsonl'
 complete -c realmfs -n '__fish_seen_subcommand_from export' -l delimiter -x -d 'the separator of fields in CSV: a character, or tab, comma or semicolon; import detects , ; | and tab'
 complete -c realmfs -n '__fish_seen_subcommand_from export' -l decimal -xa 'point comma' -d 'point or comma: the decimal mark in CSV; by default a point; import takes both where ; | or tab separates fields'
 complete -c realmfs -n '__fish_seen_subcommand_from export' -l where -x -d 'only objects that pass, in the language of '\''realmfs query'\''; needs --class with one class'

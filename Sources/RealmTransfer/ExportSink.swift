@@ -30,6 +30,15 @@ protocol ExportSink: AnyObject {
   /// What a comparison of the result with what was added found; nil where there is none.
   var verification: ExportVerification? { get }
 
+  /// Throws if there are too many objects, where all of these classes are exported.
+  func check(counts tables: [Table]) throws(TransferError)
+
+  /// What the format could not keep as it is.
+  var remarks: [String] { get }
+
+  /// How many values did not fit the format at all.
+  var leftOut: Int { get }
+
   /// No objects will come any more.
   func finish() throws(TransferError)
 }
@@ -37,6 +46,9 @@ protocol ExportSink: AnyObject {
 extension ExportSink {
   var wantsEmbeddedClasses: Bool { false }
   var verification: ExportVerification? { nil }
+  var remarks: [String] { [] }
+  var leftOut: Int { 0 }
+  func check(counts tables: [Table]) throws(TransferError) {}
   func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError) {}
   func finish() throws(TransferError) {}
 }

@@ -8,11 +8,11 @@ public import RealmPages
 
 /// The formats of export.
 public enum ExportFormat: String, CaseIterable, Sendable {
-  case jsonl, json, csv, tsv, sqlite
+  case jsonl, json, csv, tsv, sqlite, xlsx
 
   private static let suffixes: [(String, Self)] = [
     (".jsonl", .jsonl), (".ndjson", .jsonl), (".json", .json), (".csv", .csv), (".tsv", .tsv), (".sqlite", .sqlite),
-    (".sqlite3", .sqlite), (".db", .sqlite),
+    (".sqlite3", .sqlite), (".db", .sqlite), (".xlsx", .xlsx),
   ]
 
   /// The format of the file that a name ends like; nil for any other name.
@@ -42,6 +42,10 @@ public struct ExportSummary: Sendable {
   public let damaged: Int
   /// What reading the result back found; nil unless it was asked for.
   public let verification: ExportVerification?
+  /// What the format could not keep as it is, in words.
+  public let remarks: [String]
+  /// How many values did not fit the format.
+  public let leftOut: Int
 }
 
 /// An export of a realm.
@@ -83,6 +87,7 @@ public struct Exporter {
       case .json: if case .path = target { TreeSink(target) } else { LineSink(target, isArray: true) }
       case .csv: CSVSink(target, csv, suffix: ".csv")
       case .tsv: CSVSink(target, CSVDialect(delimiter: 0x09, decimalMark: csv.decimalMark), suffix: ".tsv")
+      case .xlsx: XLSXSink(target)
       case .sqlite: SQLiteSink(target, verifies: verifies)
       }
   }
@@ -94,6 +99,7 @@ public struct Exporter {
     let begun = try stable { (snapshot) throws(TransferError) in
       let tables = try chosen(snapshot)
       try sink.begin(tables, of: snapshot)
+      if filter == nil { try sink.check(counts: tables) }
       return (snapshot, tables.map(\.name), tables.reduce(0) { $0 + $1.objectCount })
     }
     var progress = Progress(total: begun.2)
@@ -105,7 +111,9 @@ public struct Exporter {
       classes: begun.1.count,
       objects: progress.exported,
       damaged: progress.complaints,
-      verification: sink.verification
+      verification: sink.verification,
+      remarks: sink.remarks,
+      leftOut: sink.leftOut
     )
   }
 

@@ -7,6 +7,9 @@ import RealmTransfer
 
 /// The command `export`.
 enum ExportCommand {
+  /// Remarks that are printed one by one.
+  private static let mostRemarks = 20
+
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let target = arguments.operands.count > 1 ? arguments.operands[1] : "-"
     let suffix = ExportFormat(suffixOf: target)
@@ -17,7 +20,9 @@ enum ExportCommand {
     if arguments.has(.json), !arguments.has(.verify) { throw arguments.usage("--json prints the report of --verify") }
     let source = try RealmSource.pinned(arguments)
     if target == "-" {
-      if format == .sqlite { throw arguments.usage("--format sqlite needs a name for the result") }
+      if format == .sqlite || format == .xlsx {
+        throw arguments.usage("--format \(format.rawValue) needs a name for the result")
+      }
       let summary = try export(
         source,
         arguments,
@@ -32,7 +37,7 @@ enum ExportCommand {
       )
       return code(summary)
     }
-    let isFile = format == .sqlite || format == suffix
+    let isFile = format == .sqlite || format == .xlsx || format == suffix
     let staging = try Staging(for: target, isFile ? .absent : .absentOrEmptyDirectory)
     let exporter = Exporter(
       source.realm,
@@ -45,6 +50,10 @@ enum ExportCommand {
     )
     let summary: ExportSummary
     do throws(CommandFailure) { summary = try export(source, arguments, exporter) } catch { throw staging.named(error) }
+    for remark in summary.remarks.prefix(mostRemarks) { Log.notice("\(target): \(remark)") }
+    if summary.remarks.count > mostRemarks {
+      Log.notice("\(target): \(summary.remarks.count - mostRemarks) more remarks like these")
+    }
     if let verification = summary.verification {
       try VerificationReport(verification).print(asJSON: arguments.has(.json))
       if !verification.isSame {
@@ -61,12 +70,15 @@ enum ExportCommand {
       let objects = summary.objects == 1 ? "1 object" : "\(summary.objects) objects"
       let classes = summary.classes == 1 ? "1 class" : "\(summary.classes) classes"
       let damaged = summary.damaged == 0 ? "" : ", \(summary.damaged) damaged left out"
-      Log.notice("\(target): \(objects) of \(classes)\(damaged)")
+      let leftOut = summary.leftOut == 0 ? "" : ", \(summary.leftOut) values left out"
+      Log.notice("\(target): \(objects) of \(classes)\(damaged)\(leftOut)")
     }
     return code(summary)
   }
 
-  private static func code(_ summary: ExportSummary) -> ExitCode { summary.damaged == 0 ? .done : .damaged }
+  private static func code(_ summary: ExportSummary) -> ExitCode {
+    summary.damaged > 0 ? .damaged : summary.leftOut > 0 ? .failure : .done
+  }
 
   private static func dialect(_ arguments: Arguments, _ format: ExportFormat) throws(CommandFailure) -> CSVDialect {
     let options = [OptionName.delimiter] + (format == .tsv ? [] : [.decimal])

@@ -143,6 +143,12 @@ enum Options {
         files below .realm/.
         """,
         rows,
+        """
+        A spreadsheet (.xlsx) has a sheet for each class. Whole numbers beyond 2^53, doubles of 17 digits, decimals, and \
+        dates before March 1900 or finer than milliseconds are text there, so that nothing is rounded; dates are in \
+        UTC. A class of more than 1048575 objects is refused. A text of more than 32767 characters is left out and \
+        named, and the exit code is 1; an empty string is an empty cell, as null is.
+        """,
         "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
       ],
       examples: [
@@ -157,10 +163,10 @@ enum Options {
         ArgumentSpec("FILE", "the Realm file", completion: .file),
         ArgumentSpec("OUT", "what to make; - or nothing for standard output", completion: .file, isOptional: true),
       ],
-      summary: "write objects as JSON Lines, JSON, CSV, TSV or a SQLite database",
+      summary: "write objects as JSON Lines, JSON, CSV, TSV, a SQLite database or a spreadsheet",
       description: [
         """
-        A name OUT that ends in .jsonl, .json, .csv, .tsv, .sqlite or .db is a file of that format; one of CSV or TSV \
+        A name OUT that ends in .jsonl, .json, .csv, .tsv, .sqlite, .db or .xlsx is a file of that format; one of CSV or TSV \
         has one class, one of JSON is an array. Any other name is a directory with a file for each class, as JSON \
         Lines if --format does not say csv or tsv; json makes the files of the mounted tree there. OUT appears \
         complete or not at all; only an empty directory is replaced.
@@ -185,6 +191,7 @@ enum Options {
         "realmfs export --class Dog people.realm Dog.csv",
         "realmfs export --class Person --where 'age > 30' people.realm | jq -r .name",
         "realmfs export --verify people.realm people.sqlite",
+        "realmfs export people.realm people.xlsx",
       ]
     ),
     CommandSpec(
@@ -634,7 +641,7 @@ enum Options {
       value: "FORMAT",
       on: [.export],
       completion: .words(ExportFormat.allCases.map(\.rawValue)),
-      "jsonl, json, csv, tsv or sqlite; by default what OUT ends in, else jsonl"
+      "jsonl, json, csv, tsv, sqlite or xlsx; by default what OUT ends in, else jsonl"
     ),
     OptionSpec(
       .format,

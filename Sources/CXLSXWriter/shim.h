@@ -1,0 +1,4 @@
+// libxlsxwriter, for exports into spreadsheets.
+#pragma once
+
+#include <xlsxwriter.h>

@@ -1,0 +1,84 @@
+# Compares a spreadsheet with what `realmfs cat` prints, cell by cell: xlsx.py REALMFS REALM SPREADSHEET [OPTION]...
+import datetime, json, re, struct, subprocess, sys, zipfile
+import xml.etree.ElementTree as xml
+
+realmfs, realm, path, *options = sys.argv[1:]
+N = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+archive = zipfile.ZipFile(path)
+assert archive.testzip() is None
+names = [sheet.get("name") for sheet in xml.fromstring(archive.read("xl/workbook.xml")).iter(N + "sheet")]
+
+
+def text(element):
+    value = "".join(t.text or "" for t in element.iter(N + "t"))
+    return re.sub("_x([0-9A-Fa-f]{4})_", lambda m: chr(int(m[1], 16)), value)
+
+
+def column(reference):
+    number = 0
+    for letter in re.match("[A-Z]+", reference)[0]:
+        number = number * 26 + ord(letter) - 64
+    return number - 1
+
+
+def rows(index):
+    for row in xml.fromstring(archive.read(f"xl/worksheets/sheet{index}.xml")).iter(N + "row"):
+        cells = {}
+        for cell in row.iter(N + "c"):
+            kind, value = cell.get("t"), cell.find(N + "v")
+            cells[column(cell.get("r"))] = (
+                text(cell) if kind == "inlineStr" else value.text == "1" if kind == "b"
+                else (float(value.text), cell.get("s") is not None))
+        yield cells
+
+
+def is_same(cell, value, is_mixed, is_float):
+    if isinstance(value, dict) and list(value) == ["$numberLong"] and not is_mixed:
+        value = int(value["$numberLong"])
+    if is_mixed:
+        return cell is None if value is None else json.loads(cell) == value
+    if value is None or value == "":
+        return cell is None
+    if isinstance(value, bool):
+        return cell is value
+    if isinstance(cell, str):
+        # A number is text only where a double, or its 16 digits, would not do.
+        if isinstance(value, int):
+            return int(cell) == value and abs(value) > 2**53
+        if isinstance(value, float):
+            return float(cell) == value and (float("%.16G" % value) != value or str(value) == "-0.0")
+        if isinstance(value, str):
+            return cell == value
+        return json.loads(cell) == value
+    if cell is None or isinstance(cell, bool):
+        return False
+    number, is_date = cell
+    if is_date:
+        moment = datetime.datetime(1899, 12, 30) + datetime.timedelta(milliseconds=round(number * 86400000))
+        wanted = datetime.datetime.fromisoformat(value.rstrip("Z"))
+        return moment == wanted
+    if isinstance(value, int):
+        return number == value
+    return isinstance(value, float) and (
+        number == value or is_float and struct.pack("f", number) == struct.pack("f", value))
+
+
+info = json.loads(subprocess.check_output([realmfs, "info", "--long", "--json", *options, realm]))
+classes = [c["name"] for c in info["classes"] if c["kind"] != "embedded"]
+cells = 0
+assert len(names) == len(classes) or not classes, (names, classes)
+for index, name in enumerate(classes):
+    lines = subprocess.check_output([realmfs, "cat", "--format", "jsonl", *options, realm, name]).split(b"\n")[:-1]
+    sheet = rows(index + 1)
+    types = {p["name"]: p["type"] for c in info["classes"] if c["name"] == name for p in c["properties"]}
+    head = next(sheet)
+    properties = [head.get(i, "") for i in range(len(head))]
+    for line, row in zip(lines, sheet, strict=True):
+        found = json.loads(line, parse_constant=lambda _: None)
+        for position, name in enumerate(properties):
+            if name == "$key" and name not in found:
+                continue
+            cells += 1
+            if not is_same(row.get(position), found[name], types.get(name) == "mixed", "float" in types.get(name, "")):
+                sys.exit(f"{names[index]} {properties[0]} {row.get(0)}: {name}: {row.get(position)!r} for {found[name]!r}")
+print(cells)
