@@ -46,6 +46,8 @@ final class BoundPath {
   private var repeated = 0
   /// As many as a walk takes: their values fit the memory of any machine, and are there within a second.
   private static let repeatLimit = 1_000_000
+  /// The names of the properties along the path.
+  let names: [String]
   /// Where the path stands in the query.
   private let place: Int
   /// Whether the sizes of the elements are asked for, not their number.
@@ -59,6 +61,7 @@ final class BoundPath {
     table = start
     ending = path.ending
     place = path.column
+    names = path.elements.compactMap { if case .name(let name) = $0.element { name } else { nil } }
     try bind(path, variable)
     var hasFannedOut = false
     for hop in hops {

@@ -172,6 +172,15 @@ struct QueryBinder {
     return bound
   }
 
+  /// What to write instead of a link that is compared with a value: a property of what it leads to.
+  private func linkHint(_ side: BoundExpression) -> String? {
+    guard side.type == .link, let target = side.target, let path = side.path else { return nil }
+    let column = target.primaryKey ?? target.columns.first { $0.collection == nil && $0.type == .string }
+    guard let column = column ?? target.columns.first else { return nil }
+    let names = (path.names + [column.name]).joined(separator: ".")
+    return "; compare a property of what it leads to, such as \(names)"
+  }
+
   private func check(
     _ left: BoundExpression,
     _ comparison: Comparison,
@@ -198,7 +207,9 @@ struct QueryBinder {
     if !Self.areComparable(a, b) {
       let isDate = (a == .date || b == .date) && (left.isConstant || right.isConstant)
       let hint = isDate ? "; write it as 2024-05-01T10:00:00Z or 2024-05-01" : ""
-      throw refuse("\(Self.name(a)) cannot be compared with \(Self.name(b))\(hint)")
+      throw refuse(
+        "\(Self.name(a)) cannot be compared with \(Self.name(b))\(hint)\(linkHint(left) ?? linkHint(right) ?? "")"
+      )
     }
     if comparison.isOfTexts && !Self.isText(b) {
       throw refuse("\(comparison.rawValue) compares texts, not \(Self.name(b))")

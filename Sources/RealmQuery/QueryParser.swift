@@ -140,7 +140,7 @@ struct QueryParser {
     let left = try sum()
     let column = token.column
     if takeKeyword("BETWEEN") {
-      guard case .list(let bounds, nil, _) = try sum(), bounds.count == 2 else {
+      guard case .list(let bounds, nil, _) = try collection(), bounds.count == 2 else {
         throw QueryError(column: column, problem: "BETWEEN needs two bounds: {1, 10}")
       }
       return .and([
@@ -164,7 +164,8 @@ struct QueryParser {
       ignoresCase = true
       advance()
     }
-    return .compare(left, comparison, try sum(), ignoresCase: ignoresCase, column: column)
+    let right = comparison == .isIn ? try collection() : try sum()
+    return .compare(left, comparison, right, ignoresCase: ignoresCase, column: column)
   }
 
   private mutating func takeComparison() -> Comparison? {
@@ -268,24 +269,59 @@ struct QueryParser {
         }
       if quantifier != nil { advance() }
     }
-    if take("{") {
-      var constants: [ConstantSyntax] = []
-      if !take("}") {
-        repeat {
-          if let day = day() {
-            for _ in 0..<5 { advance() }
-            constants.append(day)
-            continue
-          }
-          guard let constant = try constant() else { throw unexpected("a value; lists hold no properties") }
-          constants.append(constant)
-        } while take(",")
-        try expect("}")
-      }
-      return .list(constants, quantifier, column: column)
-    }
+    if take("{") { return try list(until: "}", quantifier, column) }
     if quantifier == nil, let constant = try constant() { return .constant(constant) }
     return .path(try path(quantifier, column))
+  }
+
+  /// The values of a list, whose bracket was read, and the bracket that ends it.
+  private mutating func list(
+    until end: String,
+    _ quantifier: Quantifier?,
+    _ column: Int
+  ) throws(QueryError) -> ExpressionSyntax {
+    var constants: [ConstantSyntax] = []
+    if !take(end) {
+      repeat {
+        if let day = day() {
+          for _ in 0..<5 { advance() }
+          constants.append(day)
+          continue
+        }
+        guard let constant = try constant() else { throw unexpected("a value; lists hold no properties") }
+        constants.append(constant)
+      } while take(",")
+      try expect(end)
+    }
+    return .list(constants, quantifier, column: column)
+  }
+
+  /// What stands behind IN and BETWEEN. A list of values there may have the brackets of SQL or of JSON.
+  private mutating func collection() throws(QueryError) -> ExpressionSyntax {
+    let column = token.column
+    if token.kind == .symbol("["), take("[") { return try list(until: "]", nil, column) }
+    if token.kind == .symbol("("), parenthesisHoldsList, take("(") { return try list(until: ")", nil, column) }
+    return try sum()
+  }
+
+  /// Whether the parenthesis here holds values with commas between them, or one value alone.
+  private var parenthesisHoldsList: Bool {
+    var level = 0
+    for position in index..<tokens.count {
+      switch tokens[position].kind {
+      case .symbol("("), .symbol("{"), .symbol("["): level += 1
+      case .symbol(")"), .symbol("}"), .symbol("]"): level -= 1
+      case .symbol(",") where level == 1: return true
+      default: break
+      }
+      if level > 0 { continue }
+      guard position == index + 2 else { return position == index + 1 }
+      switch tokens[index + 1].kind {
+      case .integer, .real, .string, .value: return true
+      default: return false
+      }
+    }
+    return false
   }
 
   private func canBeginOperand(_ kind: QueryToken.Kind) -> Bool {

@@ -22,7 +22,10 @@ struct QueryErrorTests {
       ("age > 3 AND", 12, "expected a property"), ("age > 'x", 7, "no end"), ("age == 3 3", 10, "expected AND"),
       ("(age > 3", 9, "expected ')'"), ("age > true", 5, "cannot be compared"), ("1 == 2", 3, "two constants"),
       ("name > 3", 6, "a string cannot be compared with an integer"), ("age BEGINSWITH 'x'", 5, "cannot be compared"),
-      ("age IN 3", 5, "IN needs a list"), ("age BETWEEN {1}", 5, "two bounds"), ("ALL age == 3", 9, "need a list"),
+      ("age IN 3", 5, "IN needs a list"), ("age IN (1, 2", 13, "expected ')'"), ("age IN [1, 2", 13, "expected ']'"),
+      ("age IN (1, dog)", 12, "lists hold no properties"), ("age IN (dog)", 5, "IN needs a list"),
+      ("dog == 'Rex'", 5, "a link cannot be compared with a string; compare a property of what it leads to, such as dog.name"),
+      ("3 < dog", 3, "such as dog.name"), ("age BETWEEN {1}", 5, "two bounds"), ("ALL age == 3", 9, "need a list"),
       ("dog > obj('Dog', 'Rex')", 5, "links can only be compared"), ("dog == obj('Cat', 'Rex')", 8, "no class Cat"),
       ("name.x == 3", 6, "is no link"), ("age.@count == 3", 1, "has no size"),
       ("friends.@sum.name == 1", 1, "no numbers"),
@@ -47,6 +50,22 @@ struct QueryErrorTests {
       #expect(error.column == column, "\(error)")
       #expect(error.problem.contains(problem), "\(error)")
     }
+  }
+
+  @Test(
+    "lists behind IN and BETWEEN may have the brackets of SQL and of JSON",
+    arguments: [
+      ("age IN {20, 21}", "age IN (20, 21)"), ("age IN {20, 21}", "age IN [20,21]"), ("age IN {20}", "age IN (20)"),
+      ("age IN {}", "age IN ()"), ("age IN {}", "age IN []"), ("name IN {'Person 1'}", "name IN ('Person 1')"),
+      ("age IN {-1, 20}", "age IN (-1, 20)"), ("age BETWEEN {20, 22}", "age BETWEEN (20, 22)"),
+      ("age BETWEEN {20, 22}", "age BETWEEN [20, 22]"), ("age IN {20} AND (name != null)", "age IN (20) AND (name != null)"),
+      ("21 IN friends.age", "21 IN (friends.age)"), ("NOT age IN {20, 21}", "NOT age IN (20, 21)"),
+      ("age IN {20, 21} SORT(age ASC)", "(age IN (20,21)) SORT(age)"),
+    ]
+  )
+  func brackets(_ braces: String, _ other: String) throws {
+    let keys = try query(braces).keys()
+    #expect(try query(other).keys() == keys)
   }
 
   @Test("deep nesting is refused, not a crash")
