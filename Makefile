@@ -18,7 +18,7 @@ PROGRAM = .build/release/realmfs
 export REALMFS = $(CURDIR)/$(PROGRAM)
 
 .PHONY: all help setup demo check build release test e2e asan fuzz bench soak lint tidy format docs man completions \
-	install uninstall deb package-check clean
+	install uninstall deb dist package-check clean
 
 all: release
 
@@ -92,7 +92,7 @@ INSTALLED = \
   completions/realmfs.fish:$(PREFIX)/share/fish/vendor_completions.d/realmfs.fish \
   Packaging/realmfs@.service:$(PREFIX)/lib/systemd/user/realmfs@.service \
   $(foreach text,README.md LICENSE CHANGELOG.md,$(text):$(DOCDIR)/$(text)) \
-  $(foreach text,SEMANTICS DURABILITY COOKBOOK TROUBLESHOOTING,docs/$(text).md:$(DOCDIR)/$(text).md) \
+  $(foreach text,SEMANTICS DURABILITY COOKBOOK TOUR TROUBLESHOOTING,docs/$(text).md:$(DOCDIR)/$(text).md) \
   $(foreach text,$(notdir $(wildcard docs/format/*.md)),docs/format/$(text):$(DOCDIR)/format/$(text))
 # The names by which mount(8) and umount(8) find the program, and the page that tells of them.
 HELPERS = mount.fuse.realmfs umount.fuse.realmfs
@@ -118,6 +118,9 @@ uninstall: ## remove what install put there
 
 deb: release ## a Debian package, .build/realmfs_VERSION_ARCH.deb
 	@Scripts/deb.sh
+
+dist: release ## the Debian package, a tarball and their checksums, in .build/dist
+	@Scripts/dist.sh
 
 package-check: release ## install, mount by fstab and remove the package in a fresh Debian; downloads it, some minutes
 	@Scripts/package-check.sh

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 umask 022
 
 program=${REALMFS:-$PWD/.build/release/realmfs}
-maintainer="${DEBFULLNAME:-The realmfs authors} <${DEBEMAIL:-maintainers@realmfs.org}>"
+maintainer="${DEBFULLNAME:-The realmfs authors} <${DEBEMAIL:-realmfs@example.org}>"
 version=$("$program" version | awk 'NR == 1 {print $2}')
 architecture=$(dpkg --print-architecture)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}

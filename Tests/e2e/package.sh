@@ -23,6 +23,15 @@ ok "make deb"
 mkdir "$scratch/again"
 REALMFS=$realmfs DEB_OUT=$scratch/again "$repository/Scripts/deb.sh" >/dev/null
 check "the same sources give the same package" cmp "$deb" "$scratch/again/$(basename "$deb")"
+check "make dist" env REALMFS="$realmfs" DIST_OUT="$scratch/dist" "$repository/Scripts/dist.sh"
+check "the checksums fit" bash -c 'cd "$1" && sha256sum --check --strict SHA256SUMS' - "$scratch/dist"
+equal "of the package and the tarball" "2" "$(wc -l <"$scratch/dist/SHA256SUMS")"
+check "the package is the same" cmp "$deb" "$scratch/dist/$(basename "$deb")"
+mkdir "$scratch/unpacked"
+tar -C "$scratch/unpacked" --strip-components=1 -xf "$scratch"/dist/realmfs-*.tar.xz
+equal "the program in the tarball runs" "$("$realmfs" version)" "$("$scratch/unpacked/bin/realmfs" version)"
+check "and so does the helper of mount(8)" test -x "$scratch/unpacked/sbin/mount.fuse.realmfs"
+check "and its manual is there" test -s "$scratch/unpacked/share/man/man1/realmfs.1"
 if ldd "$realmfs" | grep -q libswiftCore; then
   skip "lintian: this is not a build for release"
 elif command -v lintian >/dev/null; then
