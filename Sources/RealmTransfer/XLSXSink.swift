@@ -51,8 +51,8 @@ final class XLSXSink: ExportSink {
 
   private static func tooManyRows(_ table: Table) -> TransferError {
     .unsuitable(
-      "\(table.className ?? table.name): a sheet has \(Spreadsheet.mostRows) rows, the first one for names, and the class "
-        + "has \(table.objectCount) objects: choose some with --where, or export CSV"
+      "\(table.className ?? table.name): a sheet has \(Spreadsheet.mostRows) rows, the first one for names, and "
+        + "the class has \(table.objectCount) objects: choose some with --where, or export CSV"
     )
   }
 
@@ -189,8 +189,8 @@ final class XLSXSink: ExportSink {
     return .text(Array("[left out: \(units) characters]".utf8))
   }
 
-  /// A text as the format writes it: what XML cannot hold is `_xHHHH_`, and so is the beginning of what would be read as
-  /// that.
+  /// A text as the format writes it: what XML cannot hold is `_xHHHH_`, and so is the beginning of what would be read
+  /// as that.
   static func escaped(_ text: [UInt8]) -> [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(text.count)

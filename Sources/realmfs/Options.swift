@@ -144,9 +144,9 @@ enum Options {
         """,
         rows,
         """
-        A spreadsheet (.xlsx) has a sheet for each class. Whole numbers beyond 2^53, doubles of 17 digits, decimals, and \
-        dates before March 1900 or finer than milliseconds are text there, so that nothing is rounded; dates are in \
-        UTC. A class of more than 1048575 objects is refused. A text of more than 32767 characters is left out and \
+        A spreadsheet (.xlsx) has a sheet for each class. Whole numbers beyond 2^53, doubles of 17 digits, decimals, \
+        and dates before March 1900 or finer than milliseconds are text there, so that nothing is rounded; dates are \
+        in UTC. A class of more than 1048575 objects is refused. A text of more than 32767 characters is left out and \
         named, and the exit code is 1; an empty string is an empty cell, as null is.
         """,
         "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
@@ -166,9 +166,9 @@ enum Options {
       summary: "write objects as JSON Lines, JSON, CSV, TSV, a SQLite database or a spreadsheet",
       description: [
         """
-        A name OUT that ends in .jsonl, .json, .csv, .tsv, .sqlite, .db or .xlsx is a file of that format; one of CSV or TSV \
-        has one class, one of JSON is an array. Any other name is a directory with a file for each class, as JSON \
-        Lines if --format does not say csv or tsv; json makes the files of the mounted tree there. OUT appears \
+        A name OUT that ends in .jsonl, .json, .csv, .tsv, .sqlite, .db or .xlsx is a file of that format; one of CSV \
+        or TSV has one class, one of JSON is an array. Any other name is a directory with a file for each class, as \
+        JSON Lines if --format does not say csv or tsv; json makes the files of the mounted tree there. OUT appears \
         complete or not at all; only an empty directory is replaced.
         """,
         """
@@ -400,8 +400,8 @@ enum Options {
       summary: "print a line for each new version of a realm",
       description: [
         """
-        The line tells which classes changed and how many objects they have. It goes on until it is interrupted. \
-        Versions that come in quick succession can share a line.
+        The first line tells the version that is there, each other one which classes changed and how many objects they \
+        have. It goes on until it is interrupted. Versions that come in quick succession can share a line.
         """,
         """
         --exec runs a command with /bin/sh after each line and waits for it; REALMFS_VERSION is the version, \
@@ -735,8 +735,8 @@ enum Options {
     OptionSpec(
       .verify,
       on: [.export],
-      "read a SQLite database back before it gets its name, and print the objects, elements and hashes of each class on "
-        + "both sides"
+      "read a SQLite database back before it gets its name, and print the objects, elements and hashes of each class "
+        + "on both sides"
     ),
     OptionSpec(
       .schemaFile,

@@ -10,6 +10,10 @@ enum WatchCommand {
     Interruption.watch()
     let output = StandardOutput()
     var known = try state(source)
+    if !arguments.has(.json) {
+      output.line("watching version \(known.snapshot.version)")
+      try output.flush()
+    }
     while true {
       if !source.realm.waitForChange(since: known.snapshot, timeout: .milliseconds(500)) { continue }
       let next = try state(source)

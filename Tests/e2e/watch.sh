@@ -11,6 +11,7 @@ sleep 1
 echo '{"name": "Ace"}' >Dog.jsonl && "$realmfs" import "$file" Dog.jsonl
 has_line() { grep -q "$1" lines; }
 check "a line tells what changed" wait_until 10 has_line '^version [0-9]*: Dog 5 -> 6 objects$'
+equal "the first line tells where it begins" "watching version 5" "$(head -1 lines)"
 check "the command runs, and knows the classes" wait_until 10 has_line '^ran for Dog$'
 echo '{"name": "Ace", "weight": 2}' >Dog.jsonl && "$realmfs" import "$file" Dog.jsonl
 check "a change without a new object" wait_until 10 has_line ': Dog changed$'
