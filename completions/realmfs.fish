@@ -194,6 +194,8 @@ complete -c realmfs -n '__fish_seen_subcommand_from diff' -s v -l verbose -d 'sa
 complete -c realmfs -n '__fish_seen_subcommand_from diff' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from watch' -F
 complete -c realmfs -n '__fish_seen_subcommand_from watch' -l exec -x -d 'run CMD with /bin/sh after each new version'
+complete -c realmfs -n '__fish_seen_subcommand_from watch' -l changes -d 'print a line of JSON for each object that changes'
+complete -c realmfs -n '__fish_seen_subcommand_from watch' -l since -x -d 'with --changes: begin with what changed since VERSION'
 complete -c realmfs -n '__fish_seen_subcommand_from watch' -l key-file -rF -d 'read the encryption key from this file, or - for standard input'
 complete -c realmfs -n '__fish_seen_subcommand_from watch' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__fish_seen_subcommand_from watch' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'

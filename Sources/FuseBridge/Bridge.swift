@@ -3,6 +3,7 @@
 import CFuse
 import FileTree
 import Glibc
+import Synchronization
 
 /// One mount.
 final class Bridge: Sendable {
@@ -20,6 +21,11 @@ final class Bridge: Sendable {
     self.tree = tree
     notifier = try Notifier(tree, kernel)
   }
+
+  private let lastRead = Atomic<UInt64>(0)
+
+  /// A number for a read that may have to wait; never 0.
+  func nextRead() -> UInt64 { lastRead.wrappingAdd(1, ordering: .relaxed).newValue }
 
   /// The mount that a request belongs to.
   static func of(_ request: fuse_req_t) -> Unmanaged<Bridge> {

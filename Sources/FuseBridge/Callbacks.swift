@@ -1,5 +1,5 @@
 // The operations table: each callback turns a request into a call of the tree. What is missing here libfuse answers
-// with ENOSYS, after which the kernel does not ask again: access, poll, seek, copies within the tree, and for a tree
+// with ENOSYS, after which the kernel does not ask again: access, seek, copies within the tree, and for a tree
 // that only shows, flush and fsync.
 //
 // The closures must be made outside of the main actor, or they trap on libfuse's threads.
@@ -62,8 +62,10 @@ enum Callbacks {
       }
       request.replyNothing()
     }
-    operations.getattr = { raw, inode, _ in
+    operations.getattr = { raw, inode, info in
       let request = FuseRequest(raw)
+      // With a handle the kernel asks for the size alone: the program looks for the end of the file.
+      Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue().changes?.follow()
       do throws(FileTreeError) {
         let attributes = try request.tree.attributes(InodeNumber(inode), for: request.caller.process)
         request.reply(attributes: attributes)
@@ -161,8 +163,10 @@ enum Callbacks {
       guard let file = Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
         return request.reply(errno: EBADF)
       }
-      Callbacks.answer(request, file, offset, size)
+      guard let changes = file.changes else { return Callbacks.answer(request, file, offset, size) }
+      Callbacks.park(raw, request, changes, size, waits: (info?.pointee.flags ?? 0) & O_NONBLOCK == 0)
     }
+    operations.poll = { raw, _, info, handle in Callbacks.answerPoll(raw, info, PollWakeUp(handle)) }
     operations.release = { raw, _, info in
       let request = FuseRequest(raw)
       if let file = Callbacks.handle(info, OpenFile.self) {
@@ -171,6 +175,43 @@ enum Callbacks {
       }
       request.reply()
     }
+  }
+
+  /// Answers what a program can do with a file without waiting; if nothing, it is woken when that changes.
+  private static func answerPoll(
+    _ raw: fuse_req_t?,
+    _ info: UnsafeMutablePointer<fuse_file_info>?,
+    _ wakeUp: PollWakeUp?
+  ) {
+    let request = FuseRequest(raw)
+    let reading = POLLIN | Int32(POLLRDNORM), writing = POLLOUT | Int32(POLLWRNORM)
+    guard let changes = handle(info, OpenFile.self)?.takeUnretainedValue().changes else {
+      return request.reply(events: reading | writing)
+    }
+    var send: (@Sendable () -> Void)?
+    if let wakeUp { send = { wakeUp.send() } }
+    request.reply(events: changes.isReadable(orElse: send) ? reading : 0)
+  }
+
+  /// Reads what may have to wait, without keeping the thread. Interrupts are announced for the number of the read.
+  private static func park(
+    _ raw: fuse_req_t?,
+    _ request: consuming FuseRequest,
+    _ changes: ChangeStream,
+    _ size: Int,
+    waits: Bool
+  ) {
+    let id = request.bridge.nextRead()
+    fuse_req_interrupt_func(
+      raw,
+      { raw, id in
+        guard let raw else { return }
+        Bridge.of(raw).takeUnretainedValue().tree.interruptRead(UInt64(UInt(bitPattern: id)))
+      },
+      UnsafeMutableRawPointer(bitPattern: UInt(id))
+    )
+    let parked = ParkedRequest(request)
+    changes.read(size, waits: waits, id: id) { parked.answer($0) }
   }
 
   private static func answer(_ request: consuming FuseRequest, _ file: OpenFile, _ offset: off_t, _ size: Int) {

@@ -48,6 +48,7 @@ extension Refusal {
     case .inputOutput: EIO
     case .unsupported: EOPNOTSUPP
     case .timedOut: ETIMEDOUT
+    case .interrupted: EINTR
     }
   }
 }

@@ -3,6 +3,7 @@
 public import FileTree
 import CFuse
 import Glibc
+import Threads
 
 /// A tree on its way to the kernel. Make it after the process has forked; `mount`, then `run`, from one thread.
 public final class FuseSession {
@@ -77,7 +78,9 @@ public final class FuseSession {
     onReady = nil
     guard bridge.notifier.start() else { return 1 }
     let result = loop.run(session) { settings.singleThread ? fuse_session_loop($0) : serveWithThreads($0) }
+    let hadReaders = bridge.tree.endWaiting()
     endNotifier(session)
+    if hadReaders { serveLastReads(session) }
     bridge.tree.finish()
     // A failure is -errno.
     return result >= 0 ? 0 : 1
@@ -126,6 +129,16 @@ public final class FuseSession {
     }
     bridge.notifier.join()
   }
+
+  /// Serves programs that were reading what commits change and ask for more: they read the end of the file, not an
+  /// error.
+  private func serveLastReads(_ session: OpaquePointer) {
+    var device = pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
+    let deadline = MonotonicTime.now.advanced(by: Self.lastReads)
+    while MonotonicTime.now < deadline, poll(&device, 1, 20) > 0, serveOne(session) {}
+  }
+
+  private static let lastReads = Duration.milliseconds(500)
 
   private func destroy() {
     guard let session else { return }

@@ -7,9 +7,10 @@ public import RealmPages
 /// The lines of the changes that lead from one version to another.
 ///
 /// A line of an object is
-/// `{"version":17,"time":"..","op":"update","class":"Person","key":4,"before":{..},"after":{..}}`, where `op` is `insert`, `update` or `delete`. An insert has `after`, a delete `before`, each with the whole object;
-/// an update has both, with the properties that differ. A line of a class has the op `schema`, with the class as in
-/// schema files. It comes before the lines of its objects, that of a class that was removed behind them.
+/// `{"version":17,"time":"..","op":"update","class":"Person","key":4,"before":{..},"after":{..}}`, where `op` is
+/// `insert`, `update` or `delete`. An insert has `after`, a delete `before`, each with the whole object; an update has
+/// both, with the properties that differ. A line of a class has the op `schema`, with the class as in schema files. It
+/// comes before the lines of its objects, that of a class that was removed behind them.
 ///
 /// The precondition is that of `VersionDifference`. One thread at a time.
 public final class ChangeLines {

@@ -81,6 +81,10 @@ enum MountManPage {
     .restore in it brings everything back in one commit. The file grows meanwhile with each commit.
     """,
     """
+    .realm/changes has a line of JSON for each object that a commit changes, whoever commits; reading it waits for the \
+    next commit. tail -f and poll(2) work. A reader that is too slow finds {"version":17,"time":"..","gap":true}.
+    """,
+    """
     Refusals: EINVAL for a text that is not JSON, has a wrong type, an unknown property, another key than the name, or \
     a link to nothing; ERANGE for a number that the type cannot hold; EFBIG and ENAMETOOLONG beyond limits; EEXIST \
     for a \

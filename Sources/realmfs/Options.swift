@@ -407,10 +407,18 @@ enum Options {
         --exec runs a command with /bin/sh after each line and waits for it; REALMFS_VERSION is the version, \
         REALMFS_CLASSES the classes that changed, separated by commas.
         """,
+        """
+        --changes prints one line of JSON for each object that a commit changed, whoever committed: its class and key, \
+        whether it was inserted, updated or deleted, and what differs, before and after. Commits in quick succession \
+        come together. A reader that is too slow, and one that begins with --since at a version that is not there any \
+        more, gets {"version":17,"time":"..","gap":true}: what changed up to that version is not known. The newest \
+        version is always there, the one before it until the next commit.
+        """,
       ],
       examples: [
         "realmfs watch people.realm",
         "realmfs watch --exec 'echo \"$REALMFS_CLASSES changed\"' people.realm",
+        "realmfs watch --changes people.realm | jq -c 'select(.class == \"Person\")'",
       ]
     ),
     CommandSpec(
@@ -686,6 +694,8 @@ enum Options {
     OptionSpec(.long, on: [.info], "also the size and the properties of each class, which reads all of it"),
     OptionSpec(.previous, on: [.diff], "compare the version before the last commit with the newest one"),
     OptionSpec(.execute, value: "CMD", on: [.watch], "run CMD with /bin/sh after each new version"),
+    OptionSpec(.changes, on: [.watch], excludes: [.execute], "print a line of JSON for each object that changes"),
+    OptionSpec(.since, value: "VERSION", on: [.watch], "with --changes: begin with what changed since VERSION"),
     OptionSpec(
       .format,
       value: "FORMAT",

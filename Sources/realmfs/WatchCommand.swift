@@ -6,6 +6,8 @@ import RealmPages
 /// The command `watch`.
 enum WatchCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    if arguments.has(.changes) { return try WatchChanges.run(arguments) }
+    if arguments.has(.since) { throw CommandFailure(.usage, "--since goes with --changes") }
     let source = try RealmSource(arguments)
     Interruption.watch()
     let output = StandardOutput()

@@ -25,3 +25,53 @@ echo '{"name": "Bo"}' >Dog.jsonl && "$realmfs" import "$file" Dog.jsonl
 has_json() { jq -e '.classes[0] | .name == "Dog" and .before == 6 and .after == 7' json; }
 check "as JSON Lines" wait_until 10 has_json
 equal "no errors" "" "$(cat errors)"
+
+# --changes: a line an object.
+"$realmfs" watch --changes "$file" >changes 2>>errors &
+watcher=$!
+background+=("$watcher")
+sleep 1
+echo '{"name": "Cy"}' >Dog.jsonl && "$realmfs" import "$file" Dog.jsonl
+has_change() { jq -e '.op == "insert" and .class == "Dog" and .key == "Cy" and .after.name == "Cy"' changes; }
+check "a change has its class, key and object" wait_until 10 has_change
+kill -TERM $watcher
+wait $watcher
+equal "SIGTERM ends it" 143 $?
+version=$(jq .version changes)
+since() { timeout 5 "$realmfs" watch --changes --since "$1" "$file" 2>since_errors | head -n 1; }
+equal "since the version before: the last change again" "$(jq -c 'del(.time)' changes)" \
+  "$(since $((version - 1)) | jq -c 'del(.time)')"
+equal "since one that is gone: a gap" "$version true" "$(since 1 | jq -r '"\(.version) \(.gap)"')"
+check "which is told" grep -q 'version 1 is not there any more' since_errors
+check_status "--since is for changes" 2 'goes with --changes' "$realmfs" watch --since 1 "$file"
+"$realmfs" watch --changes "$file" 2>>errors | head -n 1 >first &
+reader=$!
+sleep 1
+"$realmfs" insert --quiet "$file" Dog '{"name": "Di", "weight": 1}'
+check "it ends with its reader" wait_until 10 is_dead $reader
+check "which has the line" grep -q '"key":"Di"' first
+
+# One whose output is not read keeps no version: space is used again.
+mkfifo slow
+exec 5<>slow
+"$realmfs" watch --changes "$file" >slow 2>>errors &
+watcher=$!
+background+=("$watcher")
+sleep 1
+churn() {
+  for i in $(seq 40); do
+    "$realmfs" set --quiet "$file" Person/18 "name=$(printf '%08000d' "$i")" >>set_out 2>&1 || return
+  done
+}
+# More than is kept for it; then it has two seconds.
+churn
+churn
+sleep 2.5
+churn
+grown=$(stat -c %s "$file")
+churn
+churn
+equal "the file does not grow because of one that is slow" "$grown" "$(stat -c %s "$file")"
+kill -TERM $watcher
+exec 5<&-
+equal "no errors of these" "" "$(cat errors)"

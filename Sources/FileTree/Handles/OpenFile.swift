@@ -41,6 +41,8 @@ public final class OpenFile: Sendable {
     case memory(MemoryFile, target: (any SaveTarget)?)
     /// A text that is made while it is read.
     case stream(StreamedText)
+    /// What commits change, as they come.
+    case changes(ChangeStream)
   }
 
   /// The file that is open.
@@ -100,6 +102,20 @@ public final class OpenFile: Sendable {
     isWatched = false
   }
 
+  init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, changes: ChangeStream) {
+    self.inode = inode
+    caching = .bypass
+    maySeedPageCache = false
+    hasNewSize = false
+    number = decision.number
+    content = .changes(changes)
+    access = OpenAccess()
+    isWatched = false
+  }
+
+  /// What the handle reads, if it waits for commits. Then `read` gives nothing.
+  public var changes: ChangeStream? { if case .changes(let changes) = content { changes } else { nil } }
+
   /// The text, if it is made while it is read. Then `read` gives nothing.
   public var stream: StreamedText? { if case .stream(let stream) = content { stream } else { nil } }
 
@@ -111,7 +127,7 @@ public final class OpenFile: Sendable {
     switch content {
     case .text(let text): text.count
     case .memory(let memory, _): memory.size
-    case .stream: 0
+    case .stream, .changes: 0
     }
   }
 
@@ -123,7 +139,7 @@ public final class OpenFile: Sendable {
       let end = start + min(max(count, 0), text.count - start)
       return body(text.span.bytes.extracting(start..<end))
     case .memory(let memory, _): return memory.read(from: offset, count: count, body)
-    case .stream: return body([UInt8]().span.bytes)
+    case .stream, .changes: return body([UInt8]().span.bytes)
     }
   }
 }

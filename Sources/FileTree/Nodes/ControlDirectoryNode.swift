@@ -15,6 +15,8 @@ struct ControlDirectoryNode: DirectoryNode {
     var kind = NodeKind.file
     /// Whether only a tree that can be changed has it.
     var needsWriter = false
+    /// Whether listings have it: not what programs that read all files would wait in for ever.
+    var isListed = true
     let make: @Sendable (InodeNumber) -> any Node
   }
 
@@ -30,6 +32,7 @@ struct ControlDirectoryNode: DirectoryNode {
     },
     Entry(name: "schema", kind: .directory) { SchemaDirectoryNode(inode: $0) },
     Entry(name: "tables", kind: .directory) { TablesDirectoryNode(inode: $0) },
+    Entry(name: "changes", isListed: false) { ChangesNode(inode: $0) },
     Entry(name: "snapshots", kind: .directory, needsWriter: true) { SnapshotsDirectoryNode(inode: $0) },
     Entry(name: "errors", needsWriter: true) {
       ControlFileNode($0, "errors", ControlTexts.errors, isSteady: false, needsRealm: false)
@@ -80,7 +83,7 @@ struct ControlDirectoryNode: DirectoryNode {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     var listing = ShortListing(of: inode, in: .root, from: position, into: &sink)
-    for (index, entry) in entries(tree).enumerated() {
+    for (index, entry) in entries(tree).enumerated() where entry.isListed {
       let inode = Self.inode(of: entry, tree)
       let node = try tree.node(inode)
       try listing.add(entry.name.description.utf8, inode, entry.kind, index: index, to: &sink) {

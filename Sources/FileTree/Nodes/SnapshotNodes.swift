@@ -224,7 +224,7 @@ struct SnapshotNode: DirectoryNode {
     case .stream(let stream): return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
     case .text(let text):
       return OpenFile(inode, tree.openFiles.open(inode, text, .unchanged, for: caller.process), text: text)
-    case .memory: throw .readOnly
+    case .memory, .changes: throw .readOnly
     }
   }
 

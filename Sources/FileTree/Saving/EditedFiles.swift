@@ -151,6 +151,7 @@ extension TreeContext {
       }
     }
     openFiles.close(file)
+    if case .changes(let stream) = file.content { changeStreams.close(stream) }
     // A file that was refused as an object has its text among the refused ones; its name is free again.
     if case .memory(let memory, nil) = file.content, memory.isRefused, !openFiles.isOpen(memory.inode),
       let place = overlay.place(of: memory.inode)
@@ -220,6 +221,7 @@ extension TreeContext {
       }
     }
     takeBackKept()
+    changeStreams.stop()
     snapshots.removeAll()
     do throws(FileTreeError) { try saver?.finish() } catch {
       options.log?("what was saved last is not on disk: \(error)")

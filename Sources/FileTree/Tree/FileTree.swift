@@ -57,6 +57,9 @@ public final class FileTree: Sendable {
   /// Looks whether there is a new version.
   public func refresh() throws(FileTreeError) { try tree.read { _ in } }
 
+  /// Ends the reads that wait for commits, as at the end of a file. Whether there were handles for such reads.
+  public func endWaiting() -> Bool { tree.changeStreams.stop() }
+
   /// Saves what handles have written and could not be closed, before the tree goes away.
   public func finish() { tree.finish() }
 
@@ -239,6 +242,9 @@ public final class FileTree: Sendable {
 
   /// Waits until all that was saved is on disk.
   public func synchronize() throws(FileTreeError) { try tree.saver?.synchronize() }
+
+  /// Has the read of `.realm/changes` with this number answered: the program that waits for it got a signal.
+  public func interruptRead(_ id: UInt64) { tree.changeStreams.interrupt(id) }
 
   /// Lets go of a handle. What it wrote and never saved, because no close was seen, is saved now.
   public func release(_ file: OpenFile) { tree.release(file) }

@@ -35,6 +35,8 @@ public enum Refusal: Sendable, Hashable {
   case unsupported
   /// More work than one call may be.
   case timedOut
+  /// The program that waits got a signal.
+  case interrupted
 }
 
 /// Why an operation on the tree failed.

@@ -30,6 +30,8 @@ final class TreeContext: Sendable {
   let newClasses = NewClasses()
   /// The versions that are held under a name.
   let snapshots = SnapshotTable()
+  /// The open handles of `.realm/changes`.
+  let changeStreams = ChangeStreams()
   /// Names that the kernel must look up again.
   let staleNames = StaleNames()
   let damageLog: DamageLog

@@ -51,6 +51,9 @@ final class Views: Sendable {
     registry = TableRegistry(nodes)
   }
 
+  /// Whether the newest version is shown, and not one for good.
+  var isFollowing: Bool { held == nil }
+
   /// Runs `body` on the newest view, again while commits come in between. Results and errors count only if the view was
   /// still the newest when `body` ended; `body` must not keep anything by itself.
   func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {

@@ -1,0 +1,88 @@
+// `realmfs watch --changes`: a line for each object that a commit changes, until the reader goes away or a signal
+// comes.
+import CLinux
+import Glibc
+import RealmJSON
+import RealmPages
+
+/// The command `watch --changes`.
+enum WatchChanges {
+  /// How much a pipe takes at once when it says that it takes something.
+  private static let pieceSize = 4096
+  private static let pause = Duration.milliseconds(250)
+
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    var configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .shared)
+    // The place among other programs is kept, so that no version goes by unseen.
+    configuration.idleTime = nil
+    let source = try RealmSource(configuration) { code in
+      Log.notice(
+        "\(configuration.path): read without its lock file (\(System.message(code))), so changes may be missed"
+      )
+    }
+    Interruption.watch()
+    signal(SIGPIPE, SIG_IGN)
+    let feed: ChangeFeed
+    do throws(OpenError) { feed = try ChangeFeed(source.realm, classes: arguments.chosenClasses()) } catch {
+      throw CommandFailure(error)
+    }
+    if let since = arguments.value(.since) { try begin(feed, since: since, configuration) }
+    while true {
+      do throws(OpenError) { try feed.advance() } catch { throw CommandFailure(error) }
+      if feed.count > 0 {
+        try write(feed)
+      } else {
+        if hasLostReader(waiting: 0) { endQuietly() }
+        feed.waitForChange(timeout: pause)
+      }
+    }
+  }
+
+  /// Begins at an older version: the newest but one is in the file as long as nobody commits.
+  private static func begin(
+    _ feed: ChangeFeed,
+    since text: String,
+    _ configuration: Configuration
+  ) throws(CommandFailure) {
+    guard let since = UInt64(text) else { throw CommandFailure(.usage, "--since \(text): expected a version number") }
+    guard let newest = feed.version, since != newest else { return }
+    var isThere = false
+    if since + 1 == newest, let writer = try? RealmWriter(configuration) {
+      // Without a turn as writer the version may be overwritten any moment: then it counts as gone.
+      isThere =
+        (try? writer.whileNobodyCommits { snapshot in
+          guard snapshot.version == newest, let previous = try? snapshot.previous(), previous.version == since else {
+            return false
+          }
+          return (try? feed.begin(from: previous)) ?? false
+        }) ?? false
+    }
+    if isThere { return }
+    Log.notice("\(configuration.path): version \(since) is not there any more; the changes begin at version \(newest)")
+    feed.addGap()
+  }
+
+  /// Writes what is there, or a piece of it that the reader takes without making us wait.
+  private static func write(_ feed: ChangeFeed) throws(CommandFailure) {
+    if hasLostReader(waiting: 200) { endQuietly() }
+    var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
+    guard poll(&output, 1, 0) > 0 else { return }
+    let failure = StandardOutput.write(feed.take(pieceSize), to: STDOUT_FILENO)
+    if failure == EPIPE { endQuietly() }
+    if failure != 0 { throw CommandFailure(.failure, "cannot write the output: \(System.message(failure))") }
+  }
+
+  /// Waits until the reader takes something, up to some milliseconds; whether there is no reader any more.
+  private static func hasLostReader(waiting milliseconds: Int32) -> Bool {
+    var output = pollfd(fd: STDOUT_FILENO, events: milliseconds > 0 ? Int16(POLLOUT) : 0, revents: 0)
+    return poll(&output, 1, milliseconds) > 0 && output.revents & Int16(POLLERR) != 0
+  }
+
+  /// Ends as a program does whose output nobody reads, and leaves no version pinned.
+  private static func endQuietly() -> Never {
+    Realm.leaveSessions()
+    signal(SIGPIPE, SIG_DFL)
+    raise(SIGPIPE)
+    exit(128 + SIGPIPE)
+  }
+}

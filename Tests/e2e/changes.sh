@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# .realm/changes: what commits change, as they come.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture people)
+point=$(new_directory mnt)
+serve "$file" "$point" || exit
+changes=$point/.realm/changes
+has() { grep -q "$2" "$scratch/$1"; }
+# readers N: so many handles of the file are open; its name may have been looked up again since.
+readers() { [ "$(find /proc/[0-9]*/fd -lname "$changes*" 2>/dev/null | wc -l)" -ge "$1" ]; }
+
+cat "$changes" >"$scratch/cat" 2>"$scratch/cat_errors" &
+cat=$!
+tail -f "$changes" >"$scratch/tail" 2>/dev/null &
+tail=$!
+background+=("$cat" "$tail")
+check "two readers wait" wait_until 10 readers 2
+# tail reads once more before it waits for what comes.
+sleep 1
+check "an object changes" bash -c 'echo "{\"age\": 77}" >"$1/Person/4.json"' - "$point"
+check "one comes by another program" "$realmfs" insert --quiet "$file" Dog '{"name": "Snoopy", "weight": 3}'
+check "and one goes" rm "$point/Person/11.json"
+for reader in cat tail; do
+  check "$reader has the last change" wait_until 20 has $reader '"op":"delete"'
+  equal "$reader has each change once" "insert Dog Snoopy|delete Person 11|" \
+    "$(jq -r 'select(.op != "update") | "\(.op) \(.class) \(.key)"' "$scratch/$reader" | tr '\n' '|')"
+done
+equal "with what it was before and after" '{"age":21} {"age":77}' \
+  "$(jq -r 'select(.op == "update" and .key == 4) | "\(.before) \(.after)"' "$scratch/cat")"
+
+# Readers that wait keep no thread: with more of them than there are threads, the mount still answers.
+for _ in $(seq 40); do
+  cat "$changes" >/dev/null 2>>"$scratch/cat_errors" &
+  background+=($!)
+done
+check "40 more readers wait" wait_until 10 readers 42
+check "the mount answers all the same" timeout 20 cat "$point/Person/4.json"
+
+timeout -s INT 1 cat "$changes" >/dev/null
+equal "a signal ends a read" 124 $?
+cat >"$scratch/poll.py" <<'EOF'
+import os, select, subprocess, sys
+point = sys.argv[1]
+handle = os.open(point + "/.realm/changes", os.O_RDONLY | os.O_NONBLOCK)
+try:
+    os.read(handle, 100)
+    sys.exit("nothing changed, but something was read")
+except BlockingIOError:
+    pass
+poll = select.poll()
+poll.register(handle, select.POLLIN)
+assert poll.poll(100) == [], "nothing changed, but poll says so"
+writer = subprocess.Popen(["sh", "-c", "echo '{\"age\": 78}' > " + point + "/Person/4.json"])
+assert poll.poll(20000) == [(handle, select.POLLIN)], "poll does not end"
+assert b'"after":{"age":78}' in os.read(handle, 4096)
+writer.wait()
+EOF
+check "without waiting: EAGAIN; poll ends when there is something" timeout 30 python3 "$scratch/poll.py" "$point"
+check_status "it is not written" 1 'Operation not permitted|Permission denied' bash -c 'echo >"$1"' - "$changes"
+
+# A reader that does not read keeps no version: space is used again.
+exec 4<"$changes"
+churn() { for i in $(seq 150); do echo "{\"age\": $i, \"name\": \"$(printf '%01000d' "$i")\"}" >"$point/Person/18.json" || return; done; }
+# More than is kept for it; then it has two seconds.
+for _ in 1 2 3 4; do churn; done
+sleep 2.5
+churn
+first=$(stat -c %s "$file")
+churn
+churn
+equal "the file does not grow because of one that sleeps" "$first" "$(stat -c %s "$file")"
+exec 4<&-
+
+# The end of the mount is the end of the file.
+kill -TERM "$server"
+wait "$server"
+check "its end ends the readers" wait_until 20 is_dead "$cat"
+wait "$cat"
+equal "as the end of a file" 0 $?
+kill "$tail" 2>/dev/null
+wait
+equal "of all of them" "" "$(cat "$scratch/cat_errors")"
+check_status "the realm is sound" 0 sound "$realmfs" check "$file"
