@@ -191,6 +191,8 @@ def visitor(edits):
     """A program that reads what a mount shows, and changes it in every way there is."""
 
     def visit(point):
+        snapshot = os.path.join(point, ".realm/snapshots/s")
+        attempt(os.mkdir, snapshot)
         for name in (".realm/info.json", ".realm/schema.json", ".realm/version"):
             attempt(text_of, os.path.join(point, name))
         attempt(os.statvfs, point)
@@ -201,6 +203,21 @@ def visitor(edits):
                 continue
             for entry in objects[:50]:
                 attempt(text_of, os.path.join(folder, entry))
+            for entry in (".all.csv", ".count", ".where/TRUEPREDICATE LIMIT(9)/.all.jsonl"):
+                attempt(text_of, os.path.join(folder, entry))
+            for entry in attempt(os.listdir, os.path.join(folder, ".by")) or []:
+                attempt(os.listdir, os.path.join(folder, ".by", entry))
+            fields = [os.path.join(folder, ".fields", entry.removesuffix(".json")) for entry in objects[:2]]
+            for path in fields:
+                for entry in attempt(os.listdir, path) or []:
+                    text = attempt(text_of, os.path.join(path, entry))
+                    if text:
+                        attempt(save, os.path.join(path, entry), text)
+                for source in attempt(os.listdir, os.path.join(path, ".backlinks")) or []:
+                    attempt(os.listdir, os.path.join(path, ".backlinks", source))
+            lines = attempt(text_of, os.path.join(folder, ".all.jsonl"))
+            if lines:
+                attempt(save, os.path.join(folder, ".all.jsonl"), lines)
             paths = [os.path.join(folder, entry) for entry in objects]
             for path in paths[:3]:
                 for edit in edits.get(name, []):
@@ -215,6 +232,9 @@ def visitor(edits):
         grown = attempt(grow, attempt(text_of, schema) or b"")
         if grown:
             attempt(save, schema, grown)
+        attempt(text_of, os.path.join(snapshot, ".changes"))
+        attempt(save, os.path.join(snapshot, ".restore"), b"1")
+        attempt(os.rmdir, snapshot)
         attempt(text_of, os.path.join(point, ".realm/errors"))
         attempt(save, os.path.join(point, ".realm/compact"), b"1")
 
@@ -305,6 +325,7 @@ class Plan:
         yield ["compact"], ["compact", *self.key, copy()]
         yield ["compact", "--no-verify"], ["compact", *self.key, "--no-verify", copy()]
         yield ["upgrade"], ["upgrade", *self.key, copy()]
+        yield ["undo"], ["undo", *self.key, copy()]
         # A plain file is not decrypted, nor an encrypted one encrypted again; finding that out must end, too.
         some_key = self.key or ["--key-file", self.new_key]
         yield ["encrypt"], ["encrypt", *some_key, copy()]
@@ -385,7 +406,7 @@ def commands_of(program):
     """The commands that the program has and that read a realm file."""
     text = subprocess.run([program, "help"], stdout=subprocess.PIPE, check=False, timeout=60).stdout.decode()
     usage = [line.split()[1] for line in text.splitlines() if line.startswith("  realmfs ") and "[OPTION]" in line]
-    return set(usage) - {"umount", "create", "version", "help"}
+    return set(usage) - {"umount", "create", "version", "help", "status"}
 
 
 def main():

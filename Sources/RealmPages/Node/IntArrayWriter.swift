@@ -254,7 +254,10 @@ extension Slab {
   /// The dirty child at `index` of a dirty has-refs node; the slot then holds its ref. `ref` there must not be 0.
   @inline(__always)
   func child(_ parent: Int, _ index: Int, _ arena: Arena) throws(FormatError) -> Int {
-    let ref = try node(parent).child(index)
+    let node = node(parent)
+    // The elements of other nodes of the file were not checked when they were copied.
+    if !node.hasRefs { throw FormatError("slot \(index) of a node without refs", ref: parent) }
+    let ref = try node.child(index)
     if owns(ref) && ref != 0 { return ref }
     if ref == 0 { throw FormatError("slot \(index) is empty", ref: parent) }
     let copy = try dirty(ref, arena)

@@ -83,6 +83,10 @@ final class TableEditor {
     indexes = columns.indices.filter { columns[$0].indexRef != 0 }.map { IndexedColumn($0, columns[$0]) }
     columnsByLeaf = Array(repeating: -1, count: (columns.map(\.key.leafPosition).max() ?? -1) + 1)
     for (i, column) in columns.enumerated() { columnsByLeaf[column.key.leafPosition] = i }
+    var positions: Set<Int> = []
+    for key in columns.map(\.key) + backlinks.map(\.key) where !positions.insert(key.leafPosition).inserted {
+      throw FormatError("table \(name): two columns at position \(key.leafPosition)", ref: top)
+    }
     layout = RowLayout(
       columns.map { column in
         ClusterColumn(
