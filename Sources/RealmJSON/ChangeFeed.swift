@@ -58,6 +58,9 @@ public final class ChangeFeed {
   /// The version up to which lines were made; nil after a loss.
   public var version: UInt64? { from?.snapshot.version }
 
+  /// The bytes that are kept.
+  var size: Int { buffer.count }
+
   /// The bytes that can be taken.
   public var count: Int { buffer.count - start }
 
@@ -74,8 +77,11 @@ public final class ChangeFeed {
     let end = min(start + count, buffer.count)
     let bytes = Array(buffer.unsafeBytes[start..<end])
     start = end
-    if start == buffer.count {
+    // A reader that never takes all of it must not make it grow.
+    if start == buffer.count || start >= Self.room {
+      let rest = Array(buffer.unsafeBytes[start...])
       buffer.reset()
+      rest.withUnsafeBytes { buffer.append($0) }
       start = 0
     }
     return bytes

@@ -102,6 +102,26 @@ struct ChangeFeedTests {
     }
   }
 
+  @Test("a reader that never takes all of it makes nothing grow")
+  func laggingReaders() throws {
+    try withTemporaryPath { path in
+      let items = try Items(path)
+      let feed = try ChangeFeed(items.writer.realm)
+      _ = try items.add(100, textOf: 1000)
+      try feed.advance()
+      let start = feed.count
+      var largest = 0
+      for _ in 0..<40 {
+        _ = try items.add(30, textOf: 1000)
+        try feed.advance()
+        _ = feed.take(feed.count - start)
+        #expect(feed.count == start)
+        largest = max(largest, feed.size)
+      }
+      #expect(largest < 1 << 20)
+    }
+  }
+
   @Test("a reader that keeps up gets all of a commit of any size")
   func largeCommits() throws {
     try withTemporaryPath { path in
