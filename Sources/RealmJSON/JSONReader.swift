@@ -83,7 +83,7 @@ struct JSONReader {
     }
     if count > 0 {
       if byte != UInt8(ascii: ",") {
-        throw error(at: index, "\(found()) where a comma or \(isObject ? "}" : "]") belongs")
+        throw error(at: index, "expected a comma or \(isObject ? "}" : "]"), found \(found())")
       }
       index += 1
       skipSpace()
@@ -104,13 +104,13 @@ struct JSONReader {
   private mutating func name() throws(JSONInputError) {
     if index < bytes.count {
       guard bytes[index] == UInt8(ascii: "\"") else {
-        throw error(at: index, "\(found()) where a name in double quotes belongs")
+        throw error(at: index, "expected a name in double quotes, found \(found())")
       }
       try string()
       skipSpace()
     }
     if index < bytes.count {
-      guard bytes[index] == UInt8(ascii: ":") else { throw error(at: index, "\(found()) where a colon belongs") }
+      guard bytes[index] == UInt8(ascii: ":") else { throw error(at: index, "expected a colon, found \(found())") }
       index += 1
       skipSpace()
     }
@@ -163,7 +163,7 @@ struct JSONReader {
     case UInt8(ascii: "t") where isWord("true"): word(.true, 4)
     case UInt8(ascii: "f") where isWord("false"): word(.false, 5)
     case UInt8(ascii: "n") where isWord("null"): word(.null, 4)
-    default: throw error(at: index, "\(found()) where a value belongs\(hint())")
+    default: throw error(at: index, "expected a value, found \(found())\(hint())")
     }
   }
 

@@ -167,7 +167,7 @@ public struct SchemaChange: Sendable {
 
   private static func name(of kind: TableKind) -> String {
     switch kind {
-    case .topLevel: "a class of its own"
+    case .topLevel: "a top-level class"
     case .embedded: "embedded"
     case .asymmetric: "asymmetric"
     }

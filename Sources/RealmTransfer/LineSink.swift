@@ -106,7 +106,7 @@ enum Member {
     for table in tables {
       for column in table.columns where column.name == Self.class || column.name == key {
         throw .unsuitable(
-          "\(table.className ?? table.name) has a property \"\(column.name)\", a name with a meaning of its own in this"
+          "\(table.className ?? table.name) has a property \"\(column.name)\", a reserved name in this"
             + " format; export it with --format json"
         )
       }

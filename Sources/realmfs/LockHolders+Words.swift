@@ -7,7 +7,7 @@ extension LockHolders {
   /// Who has a realm open, for people.
   static func inWords(_ holders: [LockHolder]) -> String {
     if !holders.isEmpty { return names(of: holders).joined(separator: ", ") }
-    return System.hasProcesses ? "nobody" : "unknown, because /proc is missing"
+    return System.hasProcesses ? "no program" : "unknown, because /proc is missing"
   }
 
   /// The processes as a message names them; those that serve a mount with how to end it.

@@ -89,7 +89,7 @@ enum MountManPage {
     a link to nothing; ERANGE for a number that the type cannot hold; EFBIG and ENAMETOOLONG beyond limits; EEXIST \
     for a \
     key that is taken; EPERM for what is computed or never changes, such as the name of an object; EROFS; EAGAIN while \
-    somebody else writes; ENOSPC without space, after which the former version is intact and the mount goes on.
+    another program writes; ENOSPC without space, after which the former version is intact and the mount goes on.
     """,
   ]
 
@@ -138,7 +138,7 @@ enum MountManPage {
   ]
 
   private static let otherUsers = """
-    Nobody but the user who mounted sees what is in a mount, not even root. The mount option allow_other lets others \
+    Only the user who mounted sees what is in a mount, not even root does. The mount option allow_other lets others \
     in, as far as modes and owners allow; for mounts by ordinary users it needs the line user_allow_other in \
     /etc/fuse.conf, which root can add. Mounts of fstab belong to root, so they nearly always want allow_other, and \
     uid and gid.

@@ -41,8 +41,8 @@ enum Options {
         mount refuse and name it; --immutable mounts all the same, read-only.
         """,
         """
-        Programs that have a realm open together share the memory of FILE.lock, and whoever owns the realm can write \
-        anything into it: he can hold up a program of root's, or show it versions that are none. So root reads a realm \
+        Programs that have a realm open together share the memory of FILE.lock, and the owner of the realm can write \
+        anything into it, and so hold up a program of root's or show it false versions. So root reads a realm \
         that belongs to another user, or has a lock file of another user's, as with --immutable, and says so; with \
         --trust-owner root takes part and can save. The commands that change a realm need --trust-owner only while \
         another program has the realm open.
@@ -61,8 +61,8 @@ enum Options {
         """
         The command of --migrate finds the realm as it is in the directory $REALMFS_OLD and as it will be, with the \
         new schema, in $REALMFS_NEW, where it can change everything. It is run if the schema version grows. When it \
-        ends with 0, the new realm takes the place of the old in one step; otherwise nothing is changed. Nobody else \
-        can have the realm open meanwhile.
+        ends with 0, the new realm takes the place of the old in one step; otherwise nothing is changed. No other \
+        program can have the realm open meanwhile.
         """,
       ],
       examples: [
@@ -753,7 +753,7 @@ enum Options {
       value: "SCHEMA",
       on: [.mount],
       completion: .file,
-      "the classes that the realm shall have: a file in the form that 'realmfs schema' prints, or -"
+      "the classes of the realm: a file in the form that 'realmfs schema' prints, or -"
     ),
     OptionSpec(
       .trash,
@@ -871,7 +871,7 @@ enum Options {
       .compactOnLaunch,
       value: "COND",
       on: [.mount],
-      "compact the file before it is mounted, if COND holds as in 'compact --if' and nobody else has the realm open"
+      "compact the file before it is mounted, if COND holds as in 'compact --if' and no other program has the realm open"
     ),
     OptionSpec(.upgrade, on: [.mount], "bring a file of an older format to format 24 first, as 'realmfs upgrade' does"),
     OptionSpec(

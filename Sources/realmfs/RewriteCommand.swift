@@ -4,7 +4,7 @@ import RealmPages
 /// The commands that change how a file is encrypted.
 enum RewriteCommand {
   static func encrypt(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    let key = try key(arguments, isNew: false, "encrypt needs the key that the file shall have")
+    let key = try key(arguments, isNew: false, "encrypt needs a key for the file")
     do throws(CommandFailure) { return try run(arguments, from: nil, to: key, "encrypting") } catch {
       guard error.code == .keyNeeded else { throw error }
       let path = arguments.operands[0]

@@ -206,7 +206,7 @@ final class LockFile: @unchecked Sendable {
     if !isThere || clinux_mapping_was_cut(info) {
       throw SessionError(
         .inUse,
-        "\(path): somebody removed or cut the lock file while the realm is open: close all programs that have it open"
+        "\(path): the lock file was removed or cut while the realm is open: close all programs that have it open"
       )
     }
   }

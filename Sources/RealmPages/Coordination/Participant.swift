@@ -562,7 +562,7 @@ final class Participant: VersionReader {
           throw CopyError(.inUse, "\(path): another program has the realm open; close it there first")
         }
         if isAnythingHeld(state) {
-          throw CopyError(.inUse, "\(path): somebody holds a version of the realm, such as a snapshot or a copy")
+          throw CopyError(.inUse, "\(path): a snapshot or a copy holds a version of the realm; remove it or wait")
         }
         leave(&state)
       }

@@ -41,7 +41,7 @@ public struct CompactCondition: Sendable {
   public init(_ text: String) throws(SyntaxError) {
     var parser = Parser(tokens: try Parser.tokens(of: text)[...], end: text.count + 1)
     root = try parser.expression()
-    if let rest = parser.tokens.first { throw parser.error(at: rest, "the end, 'and' or 'or' was expected") }
+    if let rest = parser.tokens.first { throw parser.error(at: rest, "the end, 'and' or 'or'") }
   }
 
   /// Whether the condition holds for a realm of `total` bytes of which `used` are in use.
@@ -109,9 +109,8 @@ public struct CompactCondition: Sendable {
     }
 
     func error(at token: Token?, _ reason: String) -> SyntaxError {
-      SyntaxError(
-        description: "column \(token?.column ?? end): \(reason), not \(token.map { "'\($0.text)'" } ?? "the end")"
-      )
+      let found = token.map { "'\($0.text)'" } ?? "the end"
+      return SyntaxError(description: "column \(token?.column ?? end): expected \(reason), found \(found)")
     }
 
     private mutating func take(_ words: String...) -> Bool {
@@ -135,16 +134,16 @@ public struct CompactCondition: Sendable {
     private mutating func primary() throws(SyntaxError) -> Node {
       depth += 1
       defer { depth -= 1 }
-      if depth > 100 { throw error(at: tokens.first, "fewer levels of parentheses were expected") }
+      if depth > 100 { throw error(at: tokens.first, "fewer levels of parentheses") }
       if take("not", "!") { return .not(try primary()) }
       if take("(") {
         let node = try expression()
-        if !take(")") { throw error(at: tokens.first, "')' was expected") }
+        if !take(")") { throw error(at: tokens.first, "')'") }
         return node
       }
       let left = try operand()
       let sign = tokens.first
-      if !take("<", "<=", ">", ">=", "=", "==", "!=") { throw error(at: sign, "a comparison was expected") }
+      if !take("<", "<=", ">", ">=", "=", "==", "!=") { throw error(at: sign, "a comparison such as <") }
       return .comparison(left, sign?.text ?? "", try operand())
     }
 
@@ -157,7 +156,7 @@ public struct CompactCondition: Sendable {
       default: break
       }
       guard let token, let operand = Self.number(token.text) else {
-        throw error(at: token, "total, used, free, a size such as 100MB or a part such as 50% was expected")
+        throw error(at: token, "total, used, free, a size such as 100MB or a part such as 50%")
       }
       return operand
     }

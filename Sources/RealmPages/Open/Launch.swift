@@ -71,7 +71,7 @@ extension RealmWriter {
     let transaction = try beginOnThisThread()
     let change = try schema.change(in: transaction), former = change.formerVersion
     if configuration.deletesIfMigrationNeeded, let former, let version = schema.version, version != former {
-      throw TransactionError(.needsMigration, "\(path): the schema version was \(former) and shall be \(version)")
+      throw TransactionError(.needsMigration, "\(path): schema version \(former) -> \(version)")
     }
     if change.isEmpty { return transaction.rollback() }
     if !change.losses.isEmpty && configuration.migration == nil {
