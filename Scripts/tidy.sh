@@ -50,7 +50,7 @@ may_import RealmNames "$system|RealmPages|RealmJSON|COpenSSL"
 may_import FileTree "$system|RealmPages|RealmJSON|RealmNames|RealmQuery|RealmTransfer"
 may_import FuseBridge "$system|FileTree|CFuse"
 may_import RealmQuery "$system|RealmPages"
-may_import RealmTransfer "$system|RealmPages|RealmJSON|RealmNames|CSQLite"
+may_import RealmTransfer "$system|RealmPages|RealmJSON|RealmNames|CSQLite|CXLSXWriter"
 may_import realmfs "$system|RealmPages|RealmJSON|RealmNames|FileTree|FuseBridge|RealmTransfer|RealmQuery"
 code Sources/RealmPages/Node Sources/RealmPages/File | grep -wE 'Table|TableKey|Column|ColKey|ObjKey|Snapshot|Spec' |
   breach "Node/ and File/ know nothing of tables and versions"

@@ -46,20 +46,24 @@ enum WatchChanges {
   ) throws(CommandFailure) {
     guard let since = UInt64(text) else { throw CommandFailure(.usage, "--since \(text): expected a version number") }
     guard let newest = feed.version, since != newest else { return }
-    var isThere = false
-    if since + 1 == newest, let writer = try? RealmWriter(configuration) {
-      // Without a turn as writer the version may be overwritten any moment: then it counts as gone.
-      isThere =
-        (try? writer.whileNobodyCommits { snapshot in
-          guard snapshot.version == newest, let previous = try? snapshot.previous(), previous.version == since else {
-            return false
-          }
-          return (try? feed.begin(from: previous)) ?? false
-        }) ?? false
-    }
-    if isThere { return }
+    if newest > 0, since == newest - 1, begins(feed, before: newest, configuration) { return }
     Log.notice("\(configuration.path): version \(since) is not there any more; the changes begin at version \(newest)")
     feed.addGap()
+  }
+
+  /// Whether the feed begins at the version before the newest one. What cannot be read counts as gone, and so does
+  /// what may be overwritten any moment because there is no turn as writer to be had.
+  private static func begins(_ feed: ChangeFeed, before newest: UInt64, _ configuration: Configuration) -> Bool {
+    do {
+      return try RealmWriter(configuration).whileNobodyCommits { snapshot in
+        do throws(FormatError) {
+          guard snapshot.version == newest, let previous = try snapshot.previous(),
+            previous.version == newest - 1
+          else { return false }
+          return try feed.begin(from: previous)
+        } catch { return false }
+      }
+    } catch { return false }
   }
 
   /// Writes what is there, or a piece of it that the reader takes without making us wait.

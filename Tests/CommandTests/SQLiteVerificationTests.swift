@@ -57,7 +57,8 @@ struct SQLiteVerificationTests {
       let database = try SQLiteDatabase(path: folder.path + "/" + name)
       try database.execute(
         "CREATE TABLE t (k INTEGER PRIMARY KEY, i INTEGER, r REAL, s TEXT, b BLOB);"
-          + "INSERT INTO t VALUES (1, 5, 1.5, 'x', x'00ff'), (2, null, 2, '', x''), (3, -1, -0.0, 'é', null);" + changes
+          + "INSERT INTO t VALUES (1, 5, 1.5, 'x', x'00ff'), (2, null, 2, '', x''), (3, -1, -0.0, 'é', null);"
+          + changes
       )
       return try SQLiteDatabase(path: folder.path + "/" + name, isNew: false).digest("t", keyColumns: 1)
     }

@@ -42,6 +42,9 @@ since() { timeout 5 "$realmfs" watch --changes --since "$1" "$file" 2>since_erro
 equal "since the version before: the last change again" "$(jq -c 'del(.time)' changes)" \
   "$(since $((version - 1)) | jq -c 'del(.time)')"
 equal "since one that is gone: a gap" "$version true" "$(since 1 | jq -r '"\(.version) \(.gap)"')"
+equal "and since the largest number" "$version true" \
+  "$(since 18446744073709551615 | jq -r '"\(.version) \(.gap)"')"
+since 1 >/dev/null
 check "which is told" grep -q 'version 1 is not there any more' since_errors
 check_status "--since is for changes" 2 'goes with --changes' "$realmfs" watch --since 1 "$file"
 "$realmfs" watch --changes "$file" 2>>errors | head -n 1 >first &

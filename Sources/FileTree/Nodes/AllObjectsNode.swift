@@ -1,6 +1,6 @@
-// `.all.jsonl` and `.all.csv`: the objects of a directory in one file, as `realmfs cat` and `realmfs export` print them.
-// It is made while it is read, so its size is not known: stat shows 0, as for the files of /proc, and programs read to
-// the end.
+// `.all.jsonl` and `.all.csv`: the objects of a directory in one file, as `realmfs cat` and `export` print them. It is
+// made while it is read, so its size is not known: stat shows 0, as for the files of /proc, and programs read to the
+// end.
 //
 // Writing `.all.jsonl`, from the start or behind its end, saves the lines that are written, each by the primary key in
 // it, in one commit. Objects that no line names stay as they are.
