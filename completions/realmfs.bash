@@ -3,7 +3,7 @@ _realmfs() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help --help --version" -- "$cur"))
     return
   fi
   case $command:$prev in
@@ -153,6 +153,7 @@ _realmfs() {
   case $command:$cur in
     mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --trash --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread --trust-owner -v --verbose -h --help" -- "$cur")); return ;;
     umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
+    tx:-*) COMPREPLY=($(compgen -W "-h --help" -- "$cur")); return ;;
     status:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     info:-*) COMPREPLY=($(compgen -W "--long --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     schema:-*) COMPREPLY=($(compgen -W "--class --format --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
@@ -182,6 +183,7 @@ _realmfs() {
   case $command in
     mount) COMPREPLY=($(compgen -d -- "$cur")) ;;
     umount) COMPREPLY=($(compgen -d -- "$cur")) ;;
+    tx) COMPREPLY=($(compgen -f -- "$cur")) ;;
     info) COMPREPLY=($(compgen -f -- "$cur")) ;;
     schema) COMPREPLY=($(compgen -f -- "$cur")) ;;
     cat) COMPREPLY=($(compgen -f -- "$cur")) ;;
@@ -204,7 +206,7 @@ _realmfs() {
     upgrade) COMPREPLY=($(compgen -f -- "$cur")) ;;
     convert) COMPREPLY=($(compgen -f -- "$cur")) ;;
     recover) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "mount umount status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")) ;;
   esac
 }
 complete -o filenames -F _realmfs realmfs

@@ -2,6 +2,7 @@
 complete -c realmfs -f
 complete -c realmfs -n __fish_use_subcommand -a mount -d 'show a Realm file as a directory tree'
 complete -c realmfs -n __fish_use_subcommand -a umount -d 'end a mount'
+complete -c realmfs -n __fish_use_subcommand -a tx -d 'run a command whose changes are made in one commit, or not at all'
 complete -c realmfs -n __fish_use_subcommand -a status -d 'list the mounts of realms on this machine'
 complete -c realmfs -n __fish_use_subcommand -a info -d 'say what a file is, how large, which classes it has and who uses it'
 complete -c realmfs -n __fish_use_subcommand -a schema -d 'print the schema as JSON, as source of model classes or as a drawing'
@@ -57,6 +58,8 @@ complete -c realmfs -n '__fish_seen_subcommand_from mount' -s h -l help -d 'expl
 complete -c realmfs -n '__fish_seen_subcommand_from umount' -xa '(__fish_complete_directories)'
 complete -c realmfs -n '__fish_seen_subcommand_from umount' -s l -l lazy -d 'detach now, even if busy; the last user ends the mount'
 complete -c realmfs -n '__fish_seen_subcommand_from umount' -s h -l help -d 'explain the command'
+complete -c realmfs -n '__fish_seen_subcommand_from tx' -xa '(__fish_complete_directories)'
+complete -c realmfs -n '__fish_seen_subcommand_from tx' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from status' -l json -d 'print JSON for programs to read'
 complete -c realmfs -n '__fish_seen_subcommand_from status' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from info' -F
@@ -300,6 +303,6 @@ complete -c realmfs -n '__fish_seen_subcommand_from recover' -s v -l verbose -d 
 complete -c realmfs -n '__fish_seen_subcommand_from recover' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__fish_seen_subcommand_from version' -l json -d 'print JSON for programs to read'
 complete -c realmfs -n '__fish_seen_subcommand_from version' -s h -l help -d 'explain the command'
-complete -c realmfs -n '__fish_seen_subcommand_from help' -xa 'mount umount status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help'
+complete -c realmfs -n '__fish_seen_subcommand_from help' -xa 'mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help'
 complete -c realmfs -n '__fish_seen_subcommand_from help' -l completions -xa 'bash zsh fish' -d 'print the completions for bash, zsh or fish'
 complete -c realmfs -n '__fish_seen_subcommand_from help' -s h -l help -d 'explain the command'

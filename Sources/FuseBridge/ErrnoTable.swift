@@ -42,7 +42,8 @@ extension Refusal {
     case .notEmpty: ENOTEMPTY
     case .noSpace: ENOSPC
     case .busy: EAGAIN
-    case .moved: ESTALE
+    case .moved, .conflict: ESTALE
+    case .otherTree: EXDEV
     case .inUse: EBUSY
     case .noAccess: EACCES
     case .inputOutput: EIO

@@ -34,6 +34,9 @@ public enum MissingLinks: Sendable {
   /// They are counted and left out: null, or no element. Applying the same text again, when the targets exist, sets
   /// them and changes nothing else. That is how an import, where objects name later ones, goes over such texts twice.
   case leaveOut
+  /// They lead to the targets as soon as these are made, and show their primary keys until then. For versions that are
+  /// in memory only. Targets without a primary key must be there.
+  case expect
 }
 
 /// What a text did.

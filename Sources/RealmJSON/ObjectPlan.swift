@@ -228,7 +228,11 @@ struct ObjectPlan {
     _ stored: ValueView?
   ) throws(JSONInputError) {
     if let stored {
-      if try format(node, { () throws(FormatError) in try value.isStored(as: stored) }) { return }
+      // A link that shows is cleared, though it leads to no object yet.
+      let isHidden = if case .link(_, let key) = stored { isHidden(key) || !key.isUnresolved } else { true }
+      if isHidden || value != .null, try format(node, { () throws(FormatError) in try value.isStored(as: stored) }) {
+        return
+      }
     } else if case .null = value {
       return
     }
@@ -337,8 +341,13 @@ struct ObjectPlan {
     if target.kind == .embedded {
       throw text.error(.wrongType, at: node, "class \(target.name) is embedded: nothing can link to its objects")
     }
-    var isOwnName = false
-    if let object = try targetKey(id, target, isReference, transaction, &isOwnName) { return .link(target.key, object) }
+    var isOwnName = false, primaryKey: Value?
+    if let object = try targetKey(id, target, transaction, &primaryKey, &isOwnName) { return .link(target.key, object) }
+    if missingLinks == .expect, !isOwnName, let primaryKey {
+      do throws(TransactionError) {
+        return .link(target.key, try transaction.expectedObject(target.key, primaryKey: primaryKey))
+      } catch { throw text.error(error, at: node) }
+    }
     if missingLinks == .leaveOut, !isOwnName {
       missing += 1
       return nil
@@ -355,8 +364,8 @@ struct ObjectPlan {
   private func targetKey(
     _ id: Int,
     _ target: ClassFacts,
-    _ isReference: Bool,
     _ transaction: borrowing WriteTransaction,
+    _ primaryKey: inout Value?,
     _ isOwnName: inout Bool
   ) throws(JSONInputError) -> ObjKey? {
     guard let column = target.primaryKey else {
@@ -372,6 +381,7 @@ struct ObjectPlan {
       key = try text.scalar(id, as: column.type)
     }
     if let ownName { isOwnName = ownName.table == target.key && ownName.key == key }
+    primaryKey = key
     do throws(TransactionError) { return try transaction.objectKey(target.key, primaryKey: key) } catch {
       throw text.error(error, at: id)
     }
@@ -444,6 +454,9 @@ struct ObjectPlan {
     for index in difference.removed.reversed() { add(.remove, place.at(.index(index)), node) }
   }
 
+  /// Whether a link with this key leads to an object that does not exist, and so does not show.
+  private func isHidden(_ key: ObjKey) -> Bool { key.isUnresolved && !(missingLinks == .expect && key.isExpected) }
+
   /// Whether a list of links shows these elements: links to objects that do not exist yet do not show.
   private func showsOnly(
     _ values: [Value],
@@ -457,7 +470,7 @@ struct ObjectPlan {
       var next = 0
       for index in 0..<list.count {
         let element = try list.value(at: index)
-        if case .link(_, let key) = element, key.isUnresolved { continue }
+        if case .link(_, let key) = element, isHidden(key) { continue }
         guard next < values.count, try values[next].isStored(as: element) else { return false }
         next += 1
       }
@@ -472,12 +485,12 @@ struct ObjectPlan {
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) {
-    var known = StoredSet()
+    var known = StoredSet(showsExpected: missingLinks == .expect)
     if var set = stored {
       for index in 0..<set.count {
         let value = try format(node) { () throws(FormatError) in try Value(copying: set.value(at: index)) }
         // Links to objects that do not exist yet do not show in a set of links.
-        if place.column.type == .link, case .link(_, let key) = value, key.isUnresolved { continue }
+        if place.column.type == .link, case .link(_, let key) = value, isHidden(key) { continue }
         known.add(value)
       }
     }

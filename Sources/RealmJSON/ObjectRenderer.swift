@@ -247,7 +247,7 @@ public final class ObjectRenderer {
     writer.beginArray()
     for index in 0..<list.count {
       let element = try list.read(index)
-      if !isMixed, case .link(_, let key) = element, key.isUnresolved {
+      if !isMixed, case .link(_, let key) = element, key.isUnresolved, !isShown(key) {
         // Links to tombstones are left out.
         writer.limit -= 1
         if writer.isOverLimit { throw RenderError(.tooLarge) }
@@ -344,6 +344,9 @@ public final class ObjectRenderer {
 
   // MARK: links
 
+  /// Whether a link to an object that does not exist shows: one that a branch expects.
+  private func isShown(_ key: ObjKey) -> Bool { key.isExpected && snapshot.showsExpectedObjects }
+
   private func link(
     to tableKey: TableKey,
     _ key: ObjKey,
@@ -351,7 +354,7 @@ public final class ObjectRenderer {
     depth: Int,
     _ writer: inout JSONWriter
   ) throws(RenderError) {
-    if key.value < 0 {
+    if key.value < 0, !isShown(key) {
       writer.null()
       return
     }

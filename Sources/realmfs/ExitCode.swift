@@ -13,6 +13,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
   case inUse = 8
   case mountPoint = 9
   case fuse = 10
+  case notCommitted = 11
 
   /// One line for the man page and `--help`.
   var meaning: String {
@@ -28,6 +29,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case .inUse: "the realm is in use by another program"
     case .mountPoint: "the mount point is missing, busy or not a mount of realmfs"
     case .fuse: "FUSE is missing or refused"
+    case .notCommitted: "what the command of tx changed was not committed"
     }
   }
 }

@@ -3,7 +3,8 @@
 
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
-  case mount, umount, status, info, schema, cat, export, `import`, query, set, insert, delete, undo, diff, watch, create
+  case mount, umount, tx, status, info, schema, cat, export, `import`, query, set, insert, delete, undo, diff, watch,
+    create
   case check, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover
   case version, help
 }

@@ -78,6 +78,33 @@ enum Options {
       examples: ["realmfs umount people"]
     ),
     CommandSpec(
+      name: .tx,
+      arguments: [
+        ArgumentSpec("MOUNTPOINT", "where a realm is mounted, read-write", completion: .directory),
+        ArgumentSpec("CMD", "the command and its arguments, best behind --", mayRepeat: true),
+      ],
+      summary: "run a command whose changes are made in one commit, or not at all",
+      description: [
+        """
+        The command runs in a directory that shows the realm as it is now, like the mount point itself. What it \
+        changes there, nobody else sees. If it ends with 0, all of that is committed at once; otherwise nothing is \
+        changed. Objects that it makes may link to each other in any order. $REALMFS_TX is the directory.
+        """,
+        """
+        Nothing is committed if a text was refused and not mended, or if another program has changed an object that \
+        the command has changed, too: all reasons are printed, and the exit code is 11. Otherwise the exit code is that \
+        of the command, 128 and the signal if one ended it, 127 if it was not found and 126 if it could not be run. \
+        Signals are passed on to the command.
+        """,
+        """
+        The same by hand: mkdir MOUNTPOINT/.realm/tx/NAME, work in there, then touch .commit in it, or remove it.
+        """,
+      ],
+      examples: [
+        "realmfs tx people -- ./fix-everything.sh", "realmfs tx people -- sh -c 'rm Person/4.json Dog/Rex.json'",
+      ]
+    ),
+    CommandSpec(
       name: .status,
       arguments: [],
       summary: "list the mounts of realms on this machine",

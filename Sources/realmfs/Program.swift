@@ -48,6 +48,7 @@ enum Program {
     switch arguments.command {
     case .mount: try MountCommand.run(arguments)
     case .umount: try UmountCommand.run(arguments)
+    case .tx: try TransactionCommand.run(arguments)
     case .status: try StatusCommand.run(arguments)
     case .info: try InfoCommand.run(arguments)
     case .schema: try SchemaCommand.run(arguments)

@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 import RealmPages
+import Threads
 
 /// Calls on the operating system.
 enum System {
@@ -107,6 +108,44 @@ enum System {
     let status = wait(for: child)
     Interruption.awaitEnd()
     return status
+  }
+
+  /// Runs a program, found like a shell would, in a directory, and passes signals on to it: its exit status, 128 +
+  /// signal, 127 if there is no such program, or 126 if it cannot be run.
+  static func run(_ words: [String], in directory: String) -> Int32 {
+    // The thread that takes the signals must be the only one that can.
+    var signals = sigset_t(), former = sigset_t()
+    sigemptyset(&signals)
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] { sigaddset(&signals, signal) }
+    pthread_sigmask(SIG_BLOCK, &signals, &former)
+    guard chdir(directory) == 0 else { return 126 }
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
+    defer { for argument in arguments { free(argument) } }
+    arguments.append(nil)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    posix_spawnattr_setsigmask(&attributes, &former)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    var child: pid_t = 0
+    let problem = posix_spawnp(&child, words[0], nil, &attributes, arguments, environ)
+    posix_spawnattr_destroy(&attributes)
+    // The directory may be gone when the command has ended.
+    _ = chdir("/")
+    if problem != 0 { return problem == ENOENT ? 127 : 126 }
+    let started = child
+    let thread = Thread {
+      var signals = sigset_t(), information = siginfo_t()
+      sigemptyset(&signals)
+      for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] { sigaddset(&signals, signal) }
+      while true {
+        let signal = sigwaitinfo(&signals, &information)
+        // The terminal sends its signals to both.
+        let isFromTerminal = information.si_code == 0x80
+        if signal > 0, !isFromTerminal { kill(started, signal) }
+      }
+    }
+    thread?.detach()
+    return wait(for: child) ?? 126
   }
 
   /// Waits for a child: its exit status, 128 + signal, or nil if there is no such child.

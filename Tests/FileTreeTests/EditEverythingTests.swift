@@ -31,7 +31,7 @@ struct EditEverythingTests {
       let path = folder.appendingPathComponent("a.realm").path
       let key = fixture.isEncrypted ? try Fixture.key() : nil
       do {
-        try prepare(fixture, path, key)
+        try Self.prepare(fixture, path, key)
         let writer = try RealmWriter(Configuration(path: path, encryptionKey: key)), tree = try LibraryTree(writer)
         var settings = RandomEdits.Settings()
         settings.objects = 60
@@ -52,7 +52,7 @@ struct EditEverythingTests {
   }
 
   /// Puts a copy of a fixture that can be written at `path`: of the newest format, and without another's history.
-  private func prepare(_ fixture: Fixture, _ path: String, _ key: EncryptionKey?) throws {
+  static func prepare(_ fixture: Fixture, _ path: String, _ key: EncryptionKey?) throws {
     let original = Configuration(path: fixture.url.path, encryptionKey: key, mode: .immutable)
     if try Realm(original).latest().historyType > 2 {
       _ = try RealmCopy.write(original, to: path, key: key, keepsHistory: false, isForWriting: true)
@@ -71,7 +71,7 @@ struct EditEverythingTests {
     let refusal = try refusal(path)
     if refusal == nil { return }
     let original = path + ".original"
-    try prepare(fixture, original, nil)
+    try Self.prepare(fixture, original, nil)
     if try self.refusal(original) == nil { throw TreeModel.Disagreement("realmcheck.py: \(refusal ?? "")") }
   }
 

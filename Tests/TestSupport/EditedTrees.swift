@@ -6,8 +6,10 @@ import Foundation
 public import RealmPages
 
 /// The tree of a realm, called as the kernel would call it.
-public struct LibraryTree: EditedTree {
+public final class LibraryTree: EditedTree {
   private let tree: FileTree
+  /// The directory that paths begin in.
+  public var root = ""
   private let caller = Caller(user: getuid(), group: getgid())
 
   public init(_ writer: RealmWriter) throws { tree = try FileTree(writer, options: TreeOptions()) }
@@ -17,7 +19,7 @@ public struct LibraryTree: EditedTree {
 
   private func find(_ path: String) throws -> InodeNumber {
     var inode = InodeNumber.root
-    for name in path.split(separator: "/") { inode = try tree.lookup(inode, Array(name.utf8)).inode }
+    for name in (root + "/" + path).split(separator: "/") { inode = try tree.lookup(inode, Array(name.utf8)).inode }
     return inode
   }
 

@@ -61,6 +61,8 @@ public final class OpenFile: Sendable {
   fileprivate let number: UInt64
   /// Whether what is written is checked when it is a whole text: not in scratch files.
   let isWatched: Bool
+  /// The tree that it is open in, if that is a transaction's.
+  let home = Mutex<TreeContext?>(nil)
 
   init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, text: [UInt8]) {
     self.inode = inode
@@ -206,6 +208,10 @@ final class OpenFiles: Sendable {
   private static let largestSeed = 32 << 10
 
   private let records = Mutex<[InodeNumber: Record]>([:])
+  private let seedsPageCache: Bool
+
+  /// Handles of a tree whose texts may be put into the page cache.
+  init(seedsPageCache: Bool = true) { self.seedsPageCache = seedsPageCache }
 
   /// Notes a new handle and decides on its use of the page cache. Waits while another handle is seeding the page cache,
   /// which takes microseconds.
@@ -249,7 +255,7 @@ final class OpenFiles: Sendable {
       if liveliness == .live || !record.edits.isEmpty { return Decision(caching: .bypass, number: number) }
       record.cachedHandles += 1
       if liveliness == .quiet { return Decision(caching: .refresh, hasNewSize: hasNewSize, number: number) }
-      record.isSeeding = record.handles == 1 && !text.isEmpty && text.count <= Self.largestSeed
+      record.isSeeding = seedsPageCache && record.handles == 1 && !text.isEmpty && text.count <= Self.largestSeed
       return Decision(caching: .keep, maySeed: record.isSeeding, hasNewSize: hasNewSize, number: number)
     }
   }

@@ -57,7 +57,7 @@ struct AllObjectsTarget: SaveTarget {
       return directory.table.key
     }
     try tree.saveObjects(saver) { transaction throws(FileTreeError) in
-      try Self.apply(request.text, to: table, tree.options.write, transaction)
+      try Self.apply(request.text, to: table, tree.options.write, transaction, links: tree.missingLinks)
     }
     return .computed
   }
@@ -75,7 +75,7 @@ struct AllObjectsTarget: SaveTarget {
       to: try view.existing(ordinal).table.key,
       tree.options.write,
       transaction,
-      checksLinks: false
+      links: nil
     )
   }
 
@@ -83,12 +83,13 @@ struct AllObjectsTarget: SaveTarget {
   private static let mostTimes = 100_000
 
   /// Applies the lines in their order; links may lead to objects of later lines, so lines with such links come twice.
+  /// `links` says what those are that lead to nothing then; nil does not look at them.
   private static func apply(
     _ lines: ChunkedBytes,
     to table: TableKey,
     _ mode: WriteMode,
     _ transaction: borrowing WriteTransaction,
-    checksLinks: Bool = true
+    links: MissingLinks?
   ) throws(FileTreeError) -> Effect {
     let patcher = ObjectPatcher(mode: mode, missingLinks: .leaveOut)
     var touched: [ObjectReference] = []
@@ -109,8 +110,8 @@ struct AllObjectsTarget: SaveTarget {
         }
         (start, number) = (range.upperBound + 1, number + 1)
       }
-      let strict = ObjectPatcher(mode: mode)
-      for line in waiting where checksLinks {
+      let strict = ObjectPatcher(mode: mode, missingLinks: links ?? .leaveOut)
+      for line in waiting where links != nil {
         let text = try JSONText(lines.copy(line.range), firstLine: line.line)
         let outcome = try strict.apply(text, to: .object(line.object), of: table, in: transaction)
         if outcome.hasChanged { touched.append(ObjectReference(table: table, key: line.object)) }

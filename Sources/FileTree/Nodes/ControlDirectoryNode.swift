@@ -17,30 +17,33 @@ struct ControlDirectoryNode: DirectoryNode {
     var needsWriter = false
     /// Whether listings have it: not what programs that read all files would wait in for ever.
     var isListed = true
+    /// Whether the tree of a transaction has it, too.
+    var isStaged = false
     let make: @Sendable (InodeNumber) -> any Node
   }
 
   /// The entries, in the order in which they are listed.
   private static let entries: [Entry] = [
     Entry(name: "README") { ControlFileNode($0, "README", ControlTexts.readme, needsRealm: false) },
-    Entry(name: "version") { ControlFileNode($0, "version", ControlTexts.version) },
+    Entry(name: "version", isStaged: true) { ControlFileNode($0, "version", ControlTexts.version) },
     Entry(name: "info.json") { ControlFileNode($0, "info.json", ControlTexts.info, isSteady: false) },
     // Statistics cost a walk through the file, which a listing does not need.
     Entry(name: "stats.json") { ControlFileNode($0, "stats.json", ControlTexts.statistics, isCheap: false) },
-    Entry(name: "schema.json") {
+    Entry(name: "schema.json", isStaged: true) {
       ControlFileNode($0, "schema.json", ControlTexts.schema, target: SchemaTarget())
     },
-    Entry(name: "schema", kind: .directory) { SchemaDirectoryNode(inode: $0) },
-    Entry(name: "tables", kind: .directory) { TablesDirectoryNode(inode: $0) },
+    Entry(name: "schema", kind: .directory, isStaged: true) { SchemaDirectoryNode(inode: $0) },
+    Entry(name: "tables", kind: .directory, isStaged: true) { TablesDirectoryNode(inode: $0) },
     Entry(name: "changes", isListed: false) { ChangesNode(inode: $0) },
     Entry(name: "snapshots", kind: .directory, needsWriter: true) { SnapshotsDirectoryNode(inode: $0) },
-    Entry(name: "errors", needsWriter: true) {
+    Entry(name: "tx", kind: .directory, needsWriter: true) { TransactionsDirectoryNode(inode: $0) },
+    Entry(name: "errors", needsWriter: true, isStaged: true) {
       ControlFileNode($0, "errors", ControlTexts.errors, isSteady: false, needsRealm: false)
     },
-    Entry(name: "unsaved", needsWriter: true) {
+    Entry(name: "unsaved", needsWriter: true, isStaged: true) {
       ControlFileNode($0, "unsaved", ControlTexts.unsaved, isSteady: false, needsRealm: false)
     },
-    Entry(name: "rejected", kind: .directory, needsWriter: true) {
+    Entry(name: "rejected", kind: .directory, needsWriter: true, isStaged: true) {
       KeptTextsNode(inode: $0, kind: .rejected)
     },
     Entry(name: "trash", kind: .directory, needsWriter: true) { KeptTextsNode(inode: $0, kind: .trash) },
@@ -60,7 +63,7 @@ struct ControlDirectoryNode: DirectoryNode {
   }
 
   private func entries(_ tree: TreeContext) -> [Entry] {
-    Self.entries.filter { !$0.needsWriter || tree.saver != nil }
+    Self.entries.filter { (!$0.needsWriter || tree.saver != nil) && ($0.isStaged || tree.staged == nil) }
   }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {

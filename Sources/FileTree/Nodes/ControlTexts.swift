@@ -24,6 +24,9 @@ enum ControlTexts {
         snapshots/          mkdir holds the newest version under a name, rmdir lets go of it;
                             snapshots/NAME/.changes has what changed since, one JSON object a line;
                             write 1 to snapshots/NAME/.restore to bring everything back in one commit
+        tx/                 mkdir opens a transaction, a tree whose changes are made in one commit: touch
+                            tx/NAME/.commit; .diff tells what would change, .test finds out what would keep it from
+                            that, .log says so, .abort or rmdir drops it
         errors              the last refused changes, one JSON object a line
         unsaved             the files that are in memory only and gone when the mount ends, one path a line
         rejected/           the refused texts, to be mended and saved again

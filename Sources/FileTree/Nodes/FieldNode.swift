@@ -79,7 +79,7 @@ struct FieldTarget: SaveTarget {
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
     let (table, column) = try tree.read { view throws(FileTreeError) in try facts(view) }
     try tree.saveObjects(saver) { transaction throws(FileTreeError) in
-      try set(request.bytes, table, column, tree.options.write, transaction)
+      try set(request.bytes, table, column, tree.missingLinks, transaction)
     }
     return .computed
   }
@@ -91,7 +91,7 @@ struct FieldTarget: SaveTarget {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     let (table, column) = try facts(view)
-    _ = try set(bytes, table, column, tree.options.write, transaction)
+    _ = try set(bytes, table, column, tree.missingLinks, transaction)
   }
 
   private func facts(_ view: VersionView) throws(FileTreeError) -> (Table, Column) {
@@ -105,7 +105,7 @@ struct FieldTarget: SaveTarget {
     _ bytes: [UInt8],
     _ table: Table,
     _ column: Column,
-    _ mode: WriteMode,
+    _ links: MissingLinks,
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> Effect {
     let object = ObjectReference(table: table.key, key: place.key)
@@ -128,7 +128,7 @@ struct FieldTarget: SaveTarget {
     name.append(string: Array(column.name.utf8))
     name.append(":\n")
     do throws(JSONInputError) {
-      let outcome = try ObjectPatcher(mode: .patch)
+      let outcome = try ObjectPatcher(mode: .patch, missingLinks: links)
         .apply(
           JSONText(name.bytes + bytes + [0x7D], firstLine: 0),
           to: .object(place.key),

@@ -21,6 +21,7 @@ struct RootNode: DirectoryNode {
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let control = tree.control
     if name == control.name { return try control.attributes(tree) }
+    if let entry = try TransactionFiles.lookUp(name, tree) { return entry }
     return try tree.read { view throws(FileTreeError) in
       guard let directory = view.rootDirectory(name) else { throw .notFound }
       return view.attributes(of: directory)
@@ -48,6 +49,7 @@ struct RootNode: DirectoryNode {
         }
       }
       listing.addFiles(tree.overlay, to: &sink)
+      TransactionFiles.list(tree, into: &listing, &sink)
     }
   }
 
@@ -56,6 +58,9 @@ struct RootNode: DirectoryNode {
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? { nil }
 
   func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    if try TransactionFiles.lookUp(name, tree) != nil {
+      throw .refused(.forbidden, "it belongs to the transaction; remove its directory to drop it")
+    }
     throw try tree.hasEntry(name, self) ? .isADirectory : .notFound
   }
 

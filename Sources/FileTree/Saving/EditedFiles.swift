@@ -215,6 +215,7 @@ extension TreeContext {
   /// Saves what handles have written and could not be closed, before the tree goes away. The log names what cannot be
   /// saved.
   func finish() {
+    transactions.endAll(options.log)
     for edit in openFiles.unsaved {
       do throws(FileTreeError) { try save(edit.memory, edit.target, by: nil) } catch {
         options.log?("a file that was still being written could not be saved: \(error)")

@@ -109,7 +109,7 @@ extension TreeContext {
           table: table,
           formerKey: deletion.key,
           mode: .patch,
-          missingLinks: .leaveOut
+          missingLinks: self.staged == nil ? .leaveOut : .expect
         )
         let object = ObjectReference(table: table.key, key: try draft.create(in: transaction))
         made = object.key

@@ -25,7 +25,7 @@ struct ObjectTarget: SaveTarget {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     let object = ObjectReference(table: try view.existing(ordinal).table.key, key: key)
-    _ = try TreeContext.patch(bytes, object, tree.options.write, transaction)
+    _ = try tree.patch(bytes, object, transaction)
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? { shownPlace(tree, known: nil) }
@@ -63,9 +63,16 @@ struct NamedObjectTarget: SaveTarget {
     let mode = tree.options.write
     try directory.checkIsWritable()
     if let key = try tree.object(named: name, in: directory) {
-      _ = try TreeContext.patch(bytes, ObjectReference(table: table.key, key: key), mode, transaction)
+      _ = try tree.patch(bytes, ObjectReference(table: table.key, key: key), transaction)
     } else {
-      let draft = NewObject(bytes: bytes, name: name, table: table, formerKey: nil, mode: mode)
+      let draft = NewObject(
+        bytes: bytes,
+        name: name,
+        table: table,
+        formerKey: nil,
+        mode: mode,
+        missingLinks: tree.missingLinks
+      )
       _ = try draft.create(in: transaction)
     }
   }
@@ -100,9 +107,8 @@ extension TreeContext {
       return (directory.table.key, try? self.text(of: key, directory, view))  // a damaged object can be written anew
     }
     if table.1 == bytes { return .object(ordinal, key) }
-    let mode = options.write
     try saveObjects(saver) { transaction throws(FileTreeError) in
-      try Self.patch(bytes, ObjectReference(table: table.0, key: key), mode, transaction)
+      try self.patch(bytes, ObjectReference(table: table.0, key: key), transaction)
     }
     return .object(ordinal, key)
   }
@@ -130,10 +136,17 @@ extension TreeContext {
         // One whose name is set aside does not count: the program that did that puts a new text in its place.
         if mustBeNew, !self.overlay.isAside(existing, in: place.directory) { throw .refused(.exists, "exists already") }
         object = existing
-        return try Self.patch(bytes, ObjectReference(table: table.key, key: existing), mode, transaction)
+        return try self.patch(bytes, ObjectReference(table: table.key, key: existing), transaction)
       }
       let deletion = self.recentDeletion(place)
-      let draft = NewObject(bytes: bytes, name: name, table: table, formerKey: deletion?.key, mode: mode)
+      let draft = NewObject(
+        bytes: bytes,
+        name: name,
+        table: table,
+        formerKey: deletion?.key,
+        mode: mode,
+        missingLinks: missingLinks
+      )
       let made = ObjectReference(table: table.key, key: try draft.create(in: transaction))
       (object, isNew) = (made.key, true)
       // Links that led to no object may have waited for this one.
@@ -182,14 +195,13 @@ extension TreeContext {
   }
 
   /// Writes what differs; what is touched is the object alone, because links to it stay.
-  fileprivate static func patch(
+  fileprivate func patch(
     _ bytes: [UInt8],
     _ object: ObjectReference,
-    _ mode: WriteMode,
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> Effect {
     do throws(JSONInputError) {
-      let outcome = try ObjectPatcher(mode: mode)
+      let outcome = try ObjectPatcher(mode: options.write, missingLinks: missingLinks)
         .apply(JSONText(bytes), to: .object(object.key), of: object.table, in: transaction)
       return outcome.hasChanged ? Effect(touched: [object], replaced: [object]) : .none
     } catch {
@@ -234,7 +246,7 @@ struct NewObject: Sendable {
   /// The key of an object of that name that was deleted a moment ago.
   let formerKey: ObjKey?
   let mode: WriteMode
-  var missingLinks = MissingLinks.refuse
+  let missingLinks: MissingLinks
 
   /// Makes the object with the key that its name says.
   func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> ObjKey {

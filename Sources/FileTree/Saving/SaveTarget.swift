@@ -81,6 +81,7 @@ extension TreeContext {
   /// Saves bytes and says what they became. What is refused is kept where the user finds it.
   func save(_ request: SaveRequest, as target: any SaveTarget) throws(FileTreeError) -> SavedAs {
     guard let saver else { throw .readOnly }
+    if let staged, staged.hasEnded { throw .stale }
     do throws(FileTreeError) {
       let result = try target.save(request, saver, self)
       accepted(target)

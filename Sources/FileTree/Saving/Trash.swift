@@ -74,6 +74,8 @@ extension Trash {
 extension TreeContext {
   /// Makes a change as `Saver.save` does, and keeps the texts of the objects that it changes or deletes.
   func saveObjects(_ saver: Saver, _ change: Saver.Change) throws(FileTreeError) {
+    // In a transaction nothing is gone yet.
+    if staged != nil { return try saver.save(change) }
     var former: [FormerText] = []
     try saver.save { transaction throws(FileTreeError) in
       let effect = try change(transaction)

@@ -36,8 +36,10 @@ extension FileTree {
 
   /// What changed since the last call; nil if nothing did.
   public func nextChange(_ reader: ChangeReader) throws(FileTreeError) -> TreeChange? {
-    tree.forgetOldDeletions()
-    tree.reportKeptFiles()
+    for tree in [tree] + tree.transactions.all.compactMap({ try? $0.context() }) {  // one that has ended has none
+      tree.forgetOldDeletions()
+      tree.reportKeptFiles()
+    }
     let new = try tree.read { view in Self.seen(view) }
     let old = reader.state.withLock { state in
       let old = state

@@ -24,7 +24,8 @@ extension FileTree {
   }
 
   private func extendedAttributes(_ inode: InodeNumber) throws(FileTreeError) -> [ExtendedAttribute] {
-    let node = try tree.node(inode)
+    let place = try place(inode), tree = place.tree
+    let node = try tree.node(place.inode)
     let path = tree.refusals.isEmpty ? nil : try node.shownPath(tree)
     let reason = path.flatMap { tree.refusals.reason(of: $0) }
     let attributes = try node.extendedAttributes(tree)

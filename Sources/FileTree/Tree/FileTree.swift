@@ -1,6 +1,7 @@
 // The tree: finds the node that a request is for, and passes the request on. What nodes do is in `Nodes/`.
 
 public import RealmPages
+import Synchronization
 
 /// A realm as a tree of directories and files. All operations may be called from any number of threads.
 public final class FileTree: Sendable {
@@ -76,7 +77,9 @@ public final class FileTree: Sendable {
     _ name: [UInt8],
     for process: Int32? = nil
   ) throws(FileTreeError) -> FileAttributes {
-    tree.withShownSize(try tree.lookUp(name, in: try tree.node(parent)), for: process)
+    let place = try place(parent)
+    let found = try place.tree.lookUp(name, in: try place.tree.node(place.inode))
+    return place.known(place.tree.withShownSize(found, for: process), tree)
   }
 
   /// Takes back `lookups` references that the kernel held on an inode: one for each lookup and each entry of a listing
@@ -87,8 +90,16 @@ public final class FileTree: Sendable {
   ///
   /// - Throws: `stale` if the object or class is gone and no handle on it is open.
   public func attributes(_ inode: InodeNumber, for process: Int32? = nil) throws(FileTreeError) -> FileAttributes {
+    let place = try place(inode)
+    return try attributes(place, for: process)
+  }
+
+  private func attributes(_ place: TreePlace, for process: Int32?) throws(FileTreeError) -> FileAttributes {
+    let tree = place.tree, inode = place.inode
     let attributes = tree.withShownSize(try tree.node(inode).attributes(tree), for: process)
-    return attributes.inode == inode ? attributes : tree.withShownSize(attributes, for: process, of: inode)
+    return place.shown(
+      attributes.inode == inode ? attributes : tree.withShownSize(attributes, for: process, of: inode)
+    )
   }
 
   /// Changes attributes and returns what they are then. `file` is the handle that a truncation came by, if any.
@@ -99,7 +110,8 @@ public final class FileTree: Sendable {
     by caller: Caller
   ) throws(FileTreeError) -> FileAttributes {
     guard isWritable else { throw .readOnly }
-    let node = try tree.node(inode)
+    let place = try place(inode), tree = place.tree
+    let node = try tree.node(place.inode)
     try node.change(change, tree)
     if let size = change.size {
       if size < 0 { throw .refused(.invalid, "a negative size") }
@@ -110,7 +122,7 @@ public final class FileTree: Sendable {
       }
     }
     if let modified = change.modified { try node.setTime(modified.timestamp, tree) }
-    return try attributes(inode, for: caller.process)
+    return try attributes(place, for: caller.process)
   }
 
   // MARK: directories
@@ -148,8 +160,15 @@ public final class FileTree: Sendable {
     isExclusive: Bool,
     by caller: Caller
   ) throws(FileTreeError) -> CreatedFile {
-    let place = Overlay.Place(directory: parent, name: name)
-    return try tree.create(place, permissions: permissions, access, isExclusive: isExclusive, by: caller)
+    let home = try place(parent), place = Overlay.Place(directory: home.inode, name: name)
+    let created = try home.tree.create(
+      place,
+      permissions: permissions,
+      access,
+      isExclusive: isExclusive,
+      by: caller
+    )
+    return CreatedFile(attributes: home.known(created.attributes, tree), file: home.owning(created.file))
   }
 
   /// Makes a file without opening it.
@@ -166,7 +185,8 @@ public final class FileTree: Sendable {
 
   /// Removes a name: a file in memory, or an object with all that hangs from it.
   public func unlink(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) {
-    try tree.unlink(Overlay.Place(directory: parent, name: name))
+    let home = try place(parent)
+    try home.tree.unlink(Overlay.Place(directory: home.inode, name: name))
   }
 
   /// Gives a file another name. A file in memory that gets an object's name is saved as that object. An object that
@@ -179,21 +199,31 @@ public final class FileTree: Sendable {
     _ rule: RenameRule,
     by caller: Caller
   ) throws(FileTreeError) {
-    let goal = Overlay.Place(directory: newParent, name: newName)
-    try tree.rename(Overlay.Place(directory: parent, name: name), to: goal, rule, by: caller)
+    let source = try place(parent), goal = try place(newParent)
+    guard source.tree === goal.tree else {
+      throw .refused(.otherTree, "a transaction is a tree of its own: copy the file and remove it")
+    }
+    try source.tree.rename(
+      Overlay.Place(directory: source.inode, name: name),
+      to: Overlay.Place(directory: goal.inode, name: newName),
+      rule,
+      by: caller
+    )
   }
 
   /// Adds a class.
   public func makeDirectory(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) -> FileAttributes {
     guard isWritable else { throw .readOnly }
-    try tree.node(parent).makeDirectory(name, tree)
+    let home = try place(parent)
+    try home.tree.node(home.inode).makeDirectory(name, home.tree)
     return try lookup(parent, name)
   }
 
   /// Removes a class that has no objects.
   public func removeDirectory(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) {
     guard isWritable else { throw .readOnly }
-    try tree.node(parent).removeDirectory(name, tree)
+    let home = try place(parent)
+    try home.tree.node(home.inode).removeDirectory(name, home.tree)
   }
 
   // MARK: files
@@ -207,7 +237,8 @@ public final class FileTree: Sendable {
     _ access: OpenAccess = OpenAccess(),
     by caller: Caller = Caller(user: 0, group: 0)
   ) throws(FileTreeError) -> OpenFile {
-    try tree.node(inode).open(access, by: caller, tree)
+    let home = try place(inode)
+    return home.owning(try home.tree.node(home.inode).open(access, by: caller, home.tree))
   }
 
   /// Must be called soon after `open` returned a handle that may seed the page cache.
@@ -221,23 +252,23 @@ public final class FileTree: Sendable {
     at offset: Int,
     by caller: Caller? = nil
   ) throws(FileTreeError) {
-    try tree.write(file, bytes, at: offset, by: caller)
+    try home(of: file).write(file, bytes, at: offset, by: caller)
   }
 
   /// Makes room for `count` bytes from `offset` on, by growing the file if `growing`.
   public func allocate(_ file: OpenFile, offset: Int, count: Int, growing: Bool) throws(FileTreeError) {
-    try tree.allocate(file, offset: offset, count: count, growing: growing)
+    try home(of: file).allocate(file, offset: offset, count: count, growing: growing)
   }
 
   /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved.
   public func flush(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
-    try tree.flush(file, by: caller)
+    try home(of: file).flush(file, by: caller)
   }
 
   /// Saves what a handle has written, and waits until all that was ever saved is on disk. An empty file is refused like
   /// any other text that is none.
   public func synchronize(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
-    try tree.synchronize(file, by: caller)
+    try home(of: file).synchronize(file, by: caller)
   }
 
   /// Waits until all that was saved is on disk.
@@ -247,10 +278,52 @@ public final class FileTree: Sendable {
   public func interruptRead(_ id: UInt64) { tree.changeStreams.interrupt(id) }
 
   /// Lets go of a handle. What it wrote and never saved, because no close was seen, is saved now.
-  public func release(_ file: OpenFile) { tree.release(file) }
+  public func release(_ file: OpenFile) { home(of: file).release(file) }
 
   /// Where a symbolic link leads.
   public func destination(_ inode: InodeNumber) throws(FileTreeError) -> [UInt8] {
-    try tree.node(inode).destination(tree)
+    let home = try place(inode)
+    return try home.tree.node(home.inode).destination(home.tree)
+  }
+
+  // MARK: trees
+
+  /// Where an inode is: in the realm's tree, or in that of a transaction.
+  func place(_ inode: InodeNumber) throws(FileTreeError) -> TreePlace {
+    if tree.transactions.wereAny, let node = tree.nodes.node(inode) as? StagedNode {
+      return TreePlace(tree: try node.transaction.context(), inode: node.inner, outside: node)
+    }
+    return TreePlace(tree: tree, inode: inode, outside: nil)
+  }
+
+  /// The tree that a handle is open in.
+  private func home(of file: OpenFile) -> TreeContext { file.home.withLock { $0 } ?? tree }
+}
+
+/// A node in the tree that it belongs to.
+struct TreePlace {
+  let tree: TreeContext
+  let inode: InodeNumber
+  /// What the kernel knows, if the tree is that of a transaction.
+  fileprivate let outside: StagedNode?
+
+  /// Attributes of this node, as the kernel knows it.
+  fileprivate func shown(_ attributes: FileAttributes) -> FileAttributes {
+    guard let outside else { return attributes }
+    var attributes = attributes.uncached
+    attributes.inode = outside.inode
+    return attributes
+  }
+
+  /// Attributes of an entry of this node, which the kernel then knows.
+  fileprivate func known(_ attributes: FileAttributes, _ main: TreeContext) -> FileAttributes {
+    guard let outside else { return attributes }
+    return StagedNode.enter(attributes, outside.transaction, main)
+  }
+
+  /// A handle that was opened in the tree.
+  fileprivate func owning(_ file: OpenFile) -> OpenFile {
+    if outside != nil { file.home.withLock { $0 = tree } }
+    return file
   }
 }

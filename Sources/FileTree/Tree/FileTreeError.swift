@@ -25,6 +25,10 @@ public enum Refusal: Sendable, Hashable {
   case busy
   /// The realm file is not where it was, or is another one now.
   case moved
+  /// Another program changed it since.
+  case conflict
+  /// A rename from one tree into another.
+  case otherTree
   /// Other programs have the realm open.
   case inUse
   /// The system does not let this process do it.

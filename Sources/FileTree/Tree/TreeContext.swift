@@ -15,8 +15,10 @@ final class TreeContext: Sendable {
   /// The inodes of objects whose keys are too large to be packed into a number.
   let objectInodes = InodeTable()
   let texts: TextCache
-  let openFiles = OpenFiles()
+  let openFiles: OpenFiles
   let overlay: Overlay
+  /// What files in memory may take, those of all trees of the mount together.
+  let memory: MemoryBudget
   let statistics = StatisticsMemory()
   /// Nil for a tree that only shows.
   let saver: Saver?
@@ -32,6 +34,10 @@ final class TreeContext: Sendable {
   let snapshots = SnapshotTable()
   /// The open handles of `.realm/changes`.
   let changeStreams = ChangeStreams()
+  /// The transactions over several files.
+  let transactions: TransactionTable
+  /// The transaction whose tree this is; nil for the realm's.
+  let staged: StagedTransaction?
   /// Names that the kernel must look up again.
   let staleNames = StaleNames()
   let damageLog: DamageLog
@@ -48,9 +54,17 @@ final class TreeContext: Sendable {
     texts: TextCache,
     deletions: RecentDeletions,
     keptFiles: KeptFiles,
-    showing hold: VersionHold? = nil
+    showing hold: VersionHold? = nil,
+    staged: StagedTransaction? = nil,
+    budget: MemoryBudget? = nil
   ) {
     self.realm = realm
+    self.staged = staged
+    let budget = budget ?? MemoryBudget(options.memoryLimit)
+    memory = budget
+    transactions = TransactionTable(memory: options.memoryLimit)
+    // The numbers of a transaction's tree are not those that the kernel knows.
+    openFiles = OpenFiles(seedsPageCache: staged == nil)
     self.deletions = deletions
     self.keptFiles = keptFiles
     self.options = options
@@ -61,7 +75,7 @@ final class TreeContext: Sendable {
       refusals.report(text)
     }
     views = Views(realm, writer, options, objectInodes, nodes, condition, showing: hold)
-    overlay = Overlay(MemoryBudget(options.memoryLimit), nodes)
+    overlay = Overlay(budget, nodes)
     saver = writer.map { [views] in Saver($0, options, views.ownChanges) }
     damageLog = DamageLog(options.log)
     nodes.insert(RootNode())
@@ -84,6 +98,21 @@ final class TreeContext: Sendable {
     )
   }
 
+  /// The state of the tree of a transaction in `main`.
+  convenience init(_ main: TreeContext, over writer: RealmWriter, _ options: TreeOptions, staged: StagedTransaction) {
+    self.init(
+      writer.realm,
+      writer,
+      options,
+      listingBudget: 0,
+      texts: TextCache(),
+      deletions: RecentDeletions(),
+      keptFiles: KeptFiles(),
+      staged: staged,
+      budget: main.memory
+    )
+  }
+
   /// Runs `body` on the newest view: see `Views.read`.
   @inline(__always)
   func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T { try views.read(body) }
@@ -92,6 +121,9 @@ final class TreeContext: Sendable {
   func readable<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
     try views.readable(body)
   }
+
+  /// What a link to an object that does not exist is. In a transaction, files may come in any order.
+  var missingLinks: MissingLinks { staged == nil ? .refuse : .expect }
 
   // MARK: nodes
 

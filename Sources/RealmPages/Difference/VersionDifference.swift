@@ -36,7 +36,8 @@ public final class VersionDifference {
   ///
   /// Cost: the schemas of the tables that differ.
   public convenience init(from old: Snapshot, to new: Snapshot) throws(FormatError) {
-    let isOneFile = old.arena.space.isOfSameFile(as: new.arena.space)
+    let (before, after) = (old.arena.space, new.arena.space)
+    let isOneFile = before.isOfSameFile(as: after) || after.isOfSameFile(as: before)
     try self.init(from: old, to: new, sharing: isOneFile && old.fileFormat == 24 && new.fileFormat == 24)
   }
 

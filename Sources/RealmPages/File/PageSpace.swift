@@ -24,6 +24,9 @@ class PageSpace: @unchecked Sendable {
     self.fillsOnDemand = fillsOnDemand
   }
 
+  /// What a branch has beyond `size`; nil for the bytes of a file.
+  var annex: Annex? { nil }
+
   /// Makes `count` bytes at `offset` valid; both lie within `size`.
   func require(_ offset: Int, _ count: Int) throws(FormatError) {}
 

@@ -10,7 +10,12 @@ final class Arena: Sendable {
   let format: Int
   /// The nodes that a write transaction has made or changed; nil outside of one.
   let slab: Slab?
+  /// The nodes that a branch has beyond those of the file; nil outside of one.
+  private let annex: Annex?
   private let base: UnsafeRawPointerBox
+
+  /// Whether it is a branch's.
+  var isBranch: Bool { annex != nil }
 
   /// Wraps the pointer so that the class can be Sendable: the memory is immutable.
   private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
@@ -19,20 +24,26 @@ final class Arena: Sendable {
   init(_ space: PageSpace, limit: Int, format: Int, slab: Slab? = nil) {
     self.space = space
     self.slab = slab
+    annex = space.annex
     self.limit = min(limit, space.size)
     self.format = format
     base = UnsafeRawPointerBox(pointer: space.base)
   }
 
   /// The most nodes that the version can consist of, as a bound on what its nodes claim.
-  var maximumNodes: Int { limit / Node.headerSize + (slab?.maximumNodes ?? 0) }
+  var maximumNodes: Int { (limit + (annex?.count ?? 0)) / Node.headerSize + (slab?.maximumNodes ?? 0) }
 
   /// The most bytes that its nodes can have together.
-  var maximumBytes: Int { limit + (slab?.bytes ?? 0) }
+  var maximumBytes: Int { limit + (annex?.count ?? 0) + (slab?.bytes ?? 0) }
+
+  /// Where the space for its nodes ends.
+  var end: Int { annex.map { Annex.start + $0.count } ?? limit }
 
   /// As many of them as are no zeros in a hole of the file. Costs some system calls.
   func storedBytes() -> Int {
-    space.dataRanges.reduce(slab?.bytes ?? 0) { $0 + max(0, min($1.upperBound, limit) - $1.lowerBound) }
+    space.dataRanges.reduce((annex?.count ?? 0) + (slab?.bytes ?? 0)) {
+      $0 + max(0, min($1.upperBound, limit) - $1.lowerBound)
+    }
   }
 
   /// The bytes of the file before the first node.
@@ -43,6 +54,7 @@ final class Arena: Sendable {
   func node(_ ref: Int) throws(FormatError) -> Node {
     if ref & (Node.alignment - 1) != 0 || ref < Self.fileHeaderSize || ref > limit - Node.headerSize {
       if let node = slab?.nodeIfPresent(ref) { return node }
+      if let annex, ref >= Annex.start { return try annex.node(ref) }
       throw FormatError("a ref that is not aligned or lies outside of the file of \(limit) bytes", ref: ref)
     }
     if space.fillsOnDemand { try space.require(ref, Node.headerSize) }

@@ -59,6 +59,12 @@ public final class RealmWriter: Sendable {
     realm = Realm(writer.reader.configuration, writer.reader)
   }
 
+  /// Opens a branch of another realm.
+  init(_ branch: Branch, name: String) {
+    place = branch
+    realm = Realm(Configuration(path: name), branch)
+  }
+
   deinit {
     // Who needs to know whether grouped commits reached the disk has called sync().
     try? sync()

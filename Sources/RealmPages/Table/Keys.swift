@@ -55,6 +55,9 @@ public struct ObjKey: Hashable, Comparable, Sendable, CustomStringConvertible {
 
   /// True for the key of a tombstone: an object that is linked to but does not exist (yet).
   public var isUnresolved: Bool { value <= -2 }
+  /// Whether it is a key by which a branch expects an object; see `WriteTransaction.expectedObject`.
+  package var isExpected: Bool { value <= Self.firstExpected }
+  static let firstExpected: Int64 = -2 - 1 << 62
 
   /// The key of a live object that a backlink leaf or an index holds as a tagged number. That is an unsigned one: keys
   /// from 2^62 on use its top bit.

@@ -204,6 +204,16 @@ final class TableEditor {
     if waiting.count >= Cluster.maximumCount || waiting.byteCount >= Self.maximumWaitingBytes { try writeRows() }
   }
 
+  /// Adds an unresolved object, which no index lists.
+  func insertUnresolved(_ key: ObjKey, _ primaryKey: (column: ColKey, value: Value)) throws(FormatError) {
+    if editor.slab.int(top, Slots.tombstones) == 0 {
+      editor.slab.setChild(top, Slots.tombstones, ClusterTreeEditor.make(editor, layout))
+    }
+    var rows = NewRows(layout)
+    rows.append(key, primaryKey: primaryKey)
+    try tombstones?.insert(rows, 0)
+  }
+
   /// So many bytes of strings and binaries are not held twice.
   private static let maximumWaitingBytes = 1 << 18
 

@@ -18,6 +18,8 @@ struct Committer {
   let base: TopArray
   /// The oldest version that somebody reads, or that the header of the file shows.
   let oldest: UInt64
+  /// What lies below is never written to: the file, in a branch of it.
+  var floor = 0
 
   /// What a commit made.
   struct Result {
@@ -60,7 +62,7 @@ struct Committer {
       if let error = writer.error { throw error }
       let version = base.version + 1
       let freed = FreeRange.joined(
-        slab.freed.map { FreeRange(position: $0.key, size: $0.value, version: version) }
+        slab.freed.filter { $0.key >= floor }.map { FreeRange(position: $0.key, size: $0.value, version: version) }
           .sorted { $0.position < $1.position }
       )
       // One chunk takes the three lists, the state of an evacuation and the top array; their widths are chosen so that

@@ -411,7 +411,7 @@ final class GroupEditor {
         "\(place): \(targetTable.className) is embedded: its objects are written nested, not linked"
       )
     }
-    if try !has(targetTable, key) {
+    if try key.isExpected ? find(targetTable, key) == nil : !has(targetTable, key) {
       throw TransactionError(.notFound, "\(place): no object \(key) in \(targetTable.className)")
     }
   }

@@ -12,6 +12,8 @@ public final class Snapshot: Sendable {
   public var logicalSize: Int { top.logicalSize }
   /// 0 none, 2 in-Realm, 3 sync client, 4 sync server. Source: docs/format/6-history.md 6.1.
   public var historyType: Int { top.historyType }
+  /// Whether links to objects that are still to be made show: in the versions of a branch.
+  package var showsExpectedObjects: Bool { arena.isBranch }
   /// Whether the file is in the form that copies and compactions have, with its top ref at the end.
   public let isStreamingForm: Bool
 

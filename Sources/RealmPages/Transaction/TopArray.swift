@@ -43,8 +43,8 @@ struct TopArray: Sendable, Equatable {
     namesRef = try node.child(0)
     tablesRef = try node.child(1)
     let size = try node.tagged(2)
-    if size < Int64(ref + node.byteSize) || size > Int64(arena.limit) {
-      throw FormatError("a logical size of \(size) bytes, but the file has \(arena.limit)", ref: ref)
+    if size < Int64(ref + node.byteSize) || size > Int64(arena.end) {
+      throw FormatError("a logical size of \(size) bytes, but the file has \(arena.end)", ref: ref)
     }
     logicalSize = Int(size)
     freeRefs = [try node.childIfPresent(3), try node.childIfPresent(4), try node.childIfPresent(5)]

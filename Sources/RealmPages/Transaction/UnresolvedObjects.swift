@@ -1,7 +1,40 @@
 // The object that an unresolved one, a "tombstone", stands for is made: the links to that lead to it from then on. How
 // unresolved objects go with the last link to them is in GroupEditor. Source: docs/format/2-model.md M5.
 
+extension WriteTransaction {
+  /// The key by which a link leads to the object with this primary key as soon as that is made. For branches only: a
+  /// program that reads such a link shows nothing.
+  package func expectedObject(_ table: TableKey, primaryKey: Value) throws(TransactionError) -> ObjKey {
+    try group.change { () throws(TransactionError) in try group.expect(group.table(table), primaryKey: primaryKey) }
+  }
+}
+
 extension GroupEditor {
+  /// The unresolved object with a primary key that no object has; made if it is not there.
+  func expect(_ table: TableEditor, primaryKey: Value) throws(TransactionError) -> ObjKey {
+    guard let index = table.primaryKeyIndex, let key = PrimaryKey(primaryKey), let local = key.localKey else {
+      throw TransactionError(.wrongType, "\(table.className): no primary key to expect an object by")
+    }
+    // Apart from those that files have, which stay hidden.
+    let unresolved = ObjKey(ObjKey.firstExpected - local.value), column = table.columns[index]
+    if let place = try find(table, unresolved) {
+      let isSame: Bool
+      do throws(FormatError) { isSame = try key.equals(table.value(place, column)) } catch {
+        throw TransactionError(error)
+      }
+      if isSame { return unresolved }
+      throw TransactionError(
+        .forbidden,
+        "\(table.className): a link to another object that is still to be made has the same hash; make this one first"
+      )
+    }
+    do throws(FormatError) { try table.insertUnresolved(unresolved, (column.key, primaryKey)) } catch {
+      throw TransactionError(error)
+    }
+    table.bump()
+    return unresolved
+  }
+
   /// Leads the links to the unresolved object with this primary key to `object`, which was just made with it.
   func resolve(
     _ table: TableEditor,
@@ -11,17 +44,19 @@ extension GroupEditor {
     guard table.tombstones != nil, let index = table.columnIndex(primaryKey.column),
       let key = PrimaryKey(primaryKey.value), let local = key.localKey
     else { return }
-    let unresolved = ObjKey(-2 - local.value), column = table.columns[index]
-    guard let place = try find(table, unresolved) else { return }
-    do throws(FormatError) {
-      // Another primary key can have the same hash.
-      if try !key.equals(table.value(place, column)) { return }
-    } catch { throw TransactionError(error) }
-    for link in try incomingLinks(of: table, unresolved) ?? [] {
-      try redirect(link, from: .link(table.key, unresolved), to: .link(table.key, object))
+    let column = table.columns[index]
+    for unresolved in [ObjKey(-2 - local.value), ObjKey(ObjKey.firstExpected - local.value)] {
+      guard let place = try find(table, unresolved) else { continue }
+      do throws(FormatError) {
+        // Another primary key can have the same hash.
+        if try !key.equals(table.value(place, column)) { continue }
+      } catch { throw TransactionError(error) }
+      for link in try incomingLinks(of: table, unresolved) ?? [] {
+        try redirect(link, from: .link(table.key, unresolved), to: .link(table.key, object))
+      }
+      // It goes with the last link; one without links is left over.
+      if try find(table, unresolved) != nil { try deleteObject(table, unresolved) }
     }
-    // It goes with the last link; one without links is left over.
-    if try find(table, unresolved) != nil { try deleteObject(table, unresolved) }
   }
 
   private func redirect(_ link: IncomingLink, from old: Value, to new: Value) throws(TransactionError) {

@@ -1,0 +1,261 @@
+// `.realm/tx`: transactions over several files. `.realm/tx/NAME` is the root of a tree of its own, in which everything is
+// read and saved as in the main tree; see StagedTransaction. FileTree passes what concerns it on to that tree, so a
+// node here has only what listings need. Besides the classes its root has the files that end the transaction or tell
+// about it.
+
+import RealmJSON
+import RealmPages
+
+/// The directory `.realm/tx`.
+struct TransactionsDirectoryNode: DirectoryNode {
+  let inode: InodeNumber
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let count = tree.transactions.all.count
+    return try tree.readable { view in view.rules.directory(inode, subdirectories: count, view.modified).uncached }
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    guard let transaction = tree.transactions.find(name) else { throw .notFound }
+    let attributes = try RootNode().attributes(try transaction.context())
+    return StagedNode.enter(attributes, transaction, tree)
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    var listing = ShortListing(of: inode, in: tree.control.inode, from: position, into: &sink)
+    for transaction in tree.transactions.all {
+      let number = tree.nodes.number(of: StagedNode.identity(transaction, .root))
+      listing.add(transaction.name, number, .directory, index: Int(transaction.number), to: &sink)
+    }
+  }
+
+  /// Begins a transaction.
+  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    try TreeContext.checkLength(name)
+    try tree.transactions.begin(name, in: tree)
+  }
+
+  /// Drops a transaction, with all that was changed in it.
+  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    guard let transaction = tree.transactions.find(name) else { throw .notFound }
+    tree.transactions.end(transaction)
+  }
+}
+
+/// A node of the tree of a transaction, under the number that the kernel knows.
+struct StagedNode: DirectoryNode {
+  let inode: InodeNumber
+  let transaction: StagedTransaction
+  /// What it is there.
+  let inner: InodeNumber
+
+  static func identity(_ transaction: StagedTransaction, _ inner: InodeNumber) -> NodeIdentity {
+    NodeIdentity(StagedNode.self, transaction.number, Array(String(inner.value).utf8))
+  }
+
+  /// The attributes of a node of a transaction, which the kernel then knows. Everything there changes unannounced.
+  ///
+  /// The kernel's lookups are counted here. The one that the tree inside counts lasts as long as the transaction does.
+  static func enter(
+    _ attributes: FileAttributes,
+    _ transaction: StagedTransaction,
+    _ tree: TreeContext
+  ) -> FileAttributes {
+    let inner = attributes.inode
+    var attributes = attributes.uncached
+    attributes.inode = tree.nodes.enter(identity(transaction, inner)) {
+      StagedNode(inode: $0, transaction: transaction, inner: inner)
+    }
+    return attributes
+  }
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let inside = try transaction.context()
+    var attributes = try inside.node(inner).attributes(inside).uncached
+    attributes.inode = inode
+    return attributes
+  }
+
+  func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let inside = try transaction.context()
+    return Self.enter(try inside.lookUp(name, in: try inside.node(inner)), transaction, tree)
+  }
+
+  func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
+    let inside = try transaction.context()
+    return DirectoryStream(self, found: try inside.node(inner).openDirectory(inside).found)
+  }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    let inside = try transaction.context()
+    var renumbering = StagedSink(sink: sink, transaction: transaction, tree: tree)
+    defer { sink = renumbering.sink }
+    try inside.node(inner).list(stream, from: position, attributes: false, into: &renumbering, inside)
+  }
+}
+
+/// Gives the entries of a transaction's tree the numbers that they have here.
+private struct StagedSink<Sink: DirectorySink>: DirectorySink {
+  var sink: Sink
+  let transaction: StagedTransaction
+  let tree: TreeContext
+
+  mutating func add(
+    _ name: RawSpan,
+    _ inode: InodeNumber,
+    _ kind: NodeKind,
+    _ attributes: FileAttributes?,
+    next: UInt64
+  ) -> Bool {
+    sink.add(name, tree.nodes.number(of: StagedNode.identity(transaction, inode)), kind, nil, next: next)
+  }
+
+  mutating func reset() { sink.reset() }
+}
+
+// MARK: the files that belong to a transaction
+
+/// The files in the root of a transaction's tree. No class has a name that begins with a dot.
+enum TransactionFiles {
+  private static let entries: [(name: StaticString, make: @Sendable (InodeNumber) -> any Node)] = [
+    (".commit", { TransactionCommandNode(inode: $0, action: .commit) }),
+    (".test", { TransactionCommandNode(inode: $0, action: .test) }),
+    (".abort", { TransactionCommandNode(inode: $0, action: .abort) }),
+    (".log", { TransactionLogNode(inode: $0) }),
+    (".diff", { TransactionDifferenceNode(inode: $0) }),
+  ]
+
+  /// The attributes of the file called `name`; nil if there is none.
+  static func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes? {
+    guard tree.staged != nil, let entry = entries.first(where: { $0.name.description.utf8.elementsEqual(name) }) else {
+      return nil
+    }
+    let identity = NodeIdentity(TransactionCommandNode.self, 0, name)
+    return try tree.node(tree.nodes.inode(of: identity, entry.make)).attributes(tree)
+  }
+
+  /// Adds the files to a listing, behind all others.
+  static func list<Sink: DirectorySink>(
+    _ tree: TreeContext,
+    into listing: inout ShortListing<Sink>,
+    _ sink: inout Sink
+  ) {
+    guard tree.staged != nil, tree.options.showControl else { return }
+    for (index, entry) in entries.enumerated() {
+      let name = Array(entry.name.description.utf8)
+      let number = tree.nodes.inode(of: NodeIdentity(TransactionCommandNode.self, 0, name), entry.make)
+      listing.addLast(name, number, .file, index: index, to: &sink)
+    }
+  }
+}
+
+/// A file that does something when it is touched, or something is written to it.
+struct TransactionCommandNode: FileNode {
+  let inode: InodeNumber
+  let action: StagedTransaction.Action
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.readable { view in view.rules.file(inode, size: 0, view.modified) }
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".\(action.rawValue)" }
+
+  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { try tree.perform(action) }
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    try tree.openComputed(self, access, by: caller, TransactionTarget(action: action), because: "") { _ in [] }
+  }
+
+  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
+    // Emptying it, as programs do before they write, does nothing.
+  }
+}
+
+/// `.log`: what keeps the transaction from being committed.
+struct TransactionLogNode: FileNode {
+  let inode: InodeNumber
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let size = tree.staged?.log.count ?? 0
+    return try tree.readable { view in view.rules.file(inode, size: size, view.modified).readOnly }
+  }
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    if access.writes || access.truncates { throw .refused(.forbidden, "it tells what was found and is computed") }
+    let text = tree.staged?.log ?? []
+    return OpenFile(inode, tree.openFiles.open(inode, text, .live, for: caller.process), text: text)
+  }
+}
+
+/// `.diff`: what the transaction changes, a line for each object. It is made while it is read, so stat shows the size 0.
+struct TransactionDifferenceNode: FileNode {
+  let inode: InodeNumber
+
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    try tree.readable { view in view.rules.file(inode, size: 0, view.modified).readOnly }
+  }
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    if access.writes || access.truncates { throw .refused(.forbidden, "what would change is computed") }
+    guard let transaction = tree.staged else { throw .stale }
+    let base = try transaction.content().base
+    let staged: VersionHold
+    do throws(OpenError) { staged = try tree.realm.hold() } catch { throw .unavailable(error) }
+    let lines: ChangeLines
+    let time = try tree.read { view in view.modified }
+    do throws(FormatError) {
+      lines = try ChangeLines(
+        from: base.snapshot,
+        to: staged.snapshot,
+        time: time,
+        classes: tree.options.classes,
+        style: tree.options.json
+      )
+    } catch { throw .damaged("the transaction", error) }
+    let source = DifferenceLines(base, staged, lines)
+    let stream = StreamedText(source, place: ".diff", tree.realm, log: tree.damageLog)
+    return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
+  }
+}
+
+/// What is done with a transaction when something is written to one of its files.
+struct TransactionTarget: SaveTarget {
+  let action: StagedTransaction.Action
+
+  var operation: String { action.rawValue }
+  var savesInWrite: Bool { true }
+
+  func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
+    try tree.perform(action)
+    return .nothing
+  }
+
+  func rehearse(
+    _ bytes: [UInt8],
+    _ view: VersionView,
+    _ transaction: borrowing WriteTransaction,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {}
+
+  func shownPlace(_ tree: TreeContext) -> ShownPlace? { ShownPlace(path: ".\(action.rawValue)", rejected: nil) }
+}
+
+extension TreeContext {
+  /// Does something with the transaction whose tree this is.
+  fileprivate func perform(_ action: StagedTransaction.Action) throws(FileTreeError) {
+    guard let staged else { throw .stale }
+    try staged.perform(action)
+  }
+}

@@ -1,0 +1,29 @@
+// The bytes of a branch: those of the file that it builds on, at the same place, and beyond them its own.
+
+/// The bytes of the version that a branch builds on, and what the branch has beyond them.
+final class BranchSpace: PageSpace, @unchecked Sendable {
+  // Unchecked: immutable after init; the space below synchronises what it changes.
+  private let below: PageSpace
+  private let memory: Annex
+
+  init(_ arena: Arena, _ memory: Annex) {
+    below = arena.space
+    self.memory = memory
+    super.init(base: below.base, size: arena.limit, fillsOnDemand: below.fillsOnDemand)
+  }
+
+  override var annex: Annex? { memory }
+
+  override func require(_ offset: Int, _ count: Int) throws(FormatError) { try below.require(offset, count) }
+
+  override var filledBytes: Int { below.filledBytes }
+
+  override var dataRanges: [Range<Int>] {
+    below.dataRanges.map { $0.clamped(to: 0..<size) }.filter { !$0.isEmpty }
+  }
+
+  override func isOfSameFile(as other: PageSpace) -> Bool {
+    if let other = other as? BranchSpace { return other.memory === memory }
+    return below === other || below.isOfSameFile(as: other)
+  }
+}

@@ -1,0 +1,113 @@
+// The memory of branches: nodes that are in no file. Refs to them lie beyond those of any file, so nodes of the file and
+// of the branch refer to each other like those of one file. See Open/Branch.swift.
+
+import CLinux
+import Glibc
+import Synchronization
+
+/// The memory that branches share.
+public final class BranchRoom: Sendable {
+  /// The bytes that all of them take at most.
+  public let capacity: Int
+  private let taken = Mutex(0)
+
+  /// Room for `capacity` bytes.
+  public init(capacity: Int) { self.capacity = capacity }
+
+  /// The bytes in use.
+  public var used: Int { taken.withLock { $0 } }
+
+  /// Takes some of it; false if there is not as much left.
+  fileprivate func take(_ bytes: Int) -> Bool {
+    taken.withLock { taken in
+      if bytes > capacity - taken { return false }
+      taken += bytes
+      return true
+    }
+  }
+
+  fileprivate func give(_ bytes: Int) { taken.withLock { $0 -= bytes } }
+}
+
+/// The nodes of a branch that are in no file. Its bytes have offsets beyond those of any file.
+final class Annex: Storage, @unchecked Sendable {
+  // Unchecked: a commit writes only what no version in use refers to.
+
+  /// The offset of the first byte.
+  static let start = 1 << 46
+
+  let name: String
+  private let room: BranchRoom
+  private let base: UnsafeMutableRawPointer
+  private let reserved: Int
+  private let used = Atomic<Int>(0)
+
+  init(name: String, room: BranchRoom) throws(FileError) {
+    self.name = name
+    self.room = room
+    reserved = (room.capacity + 2 << 20) & ~(PageCipher.pageSize - 1)
+    guard let base = clinux_reserve(reserved) else { throw FileError("mmap", name, errno) }
+    self.base = base
+  }
+
+  deinit {
+    clinux_unreserve(base, reserved)
+    room.give(used.load(ordering: .relaxed))
+  }
+
+  /// The bytes that there is room for.
+  var count: Int { used.load(ordering: .acquiring) }
+
+  /// The node at `ref`.
+  func node(_ ref: Int) throws(FormatError) -> Node {
+    let offset = ref - Self.start, count = count
+    if offset < 0 || ref & (Node.alignment - 1) != 0 || offset > count - Node.headerSize {
+      throw FormatError("a ref that leads neither into the file nor to a change of it", ref: ref)
+    }
+    guard let node = Node(header: UnsafeRawPointer(base + offset), ref: ref), node.byteSize <= count - offset else {
+      throw FormatError("no node is there", ref: ref)
+    }
+    return node
+  }
+
+  func size() throws(FileError) -> Int { Self.start + count }
+
+  func grow(to size: Int) throws(FileError) {
+    let wanted = size - Self.start, former = count
+    if wanted <= former { return }
+    guard wanted <= reserved, room.take(wanted - former) else {
+      throw FileError(
+        "grow",
+        name,
+        ENOSPC,
+        problem: "what open transactions hold may take \(room.capacity >> 20) MiB of memory, and that is used up"
+      )
+    }
+    used.store(wanted, ordering: .releasing)
+  }
+
+  func shrink(to size: Int) throws(FileError) {
+    let wanted = max(0, size - Self.start), former = count, page = PageCipher.pageSize
+    if wanted >= former { return }
+    used.store(wanted, ordering: .releasing)
+    room.give(former - wanted)
+    let first = (wanted + page - 1) / page * page
+    if first < former { clinux_drop_pages(base + first, former - first) }
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+    let start = offset - Self.start
+    guard start >= 0 else { throw FileError("read", name, EFAULT) }
+    let bytes = max(0, min(buffer.count, count - start))
+    buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + start, count: bytes))
+    return bytes
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+    let start = offset - Self.start
+    guard start >= 0, bytes.count <= count - start else { throw FileError("write", name, EFAULT) }
+    if let source = bytes.baseAddress { (base + start).copyMemory(from: source, byteCount: bytes.count) }
+  }
+
+  func sync() throws(FileError) {}
+}

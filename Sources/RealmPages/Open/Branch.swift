@@ -1,0 +1,164 @@
+// A branch: versions that build on one version of a realm and are in memory only. What commits to it change lies beyond
+// all refs of the file, in memory; all else is read from the file. So a branch costs what it changes.
+//
+// Invariants: the version that it builds on is held, so nothing of it is overwritten; and nothing is written where that
+// version has nodes. Equal refs are therefore equal nodes, in the branch and in the version that it builds on, and
+// `VersionDifference` finds what the branch changes.
+
+import Synchronization
+import Threads
+
+/// Versions in memory that build on a version of a realm.
+final class Branch: CommitPlace, VersionReader {
+  /// Tells its versions from those of others.
+  private let name: String
+  private let base: VersionHold
+  private let status: FileStatus
+  private let memory: Annex
+  private let space: BranchSpace
+  /// The newest version; nil once the branch is closed.
+  private let newest: Mutex<Snapshot?>
+
+  init(
+    _ base: VersionHold,
+    name: String,
+    status: FileStatus,
+    room: BranchRoom
+  ) throws(TransactionError) {
+    (self.base, self.name, self.status) = (base, name, status)
+    if let refusal = RealmWriter.refusal(base.snapshot) { throw refusal }
+    let topRef: Int
+    do throws(FileError) {
+      memory = try Annex(name: name, room: room)
+      topRef = try Self.writeFirst(base.snapshot, memory)
+    } catch { throw TransactionError(error) }
+    space = BranchSpace(base.snapshot.arena, memory)
+    do throws(FormatError) {
+      newest = Mutex(try Snapshot(space, Header(topRef: topRef, format: 24), path: name))
+    } catch { throw TransactionError(error) }
+  }
+
+  /// Writes a top array that leads to the tables of `base` and knows of no free space and no history.
+  private static func writeFirst(_ base: Snapshot, _ memory: Annex) throws(FileError) -> Int {
+    let start = Annex.start
+    try memory.grow(to: start + PageCipher.pageSize)
+    func put(_ elements: [Int64], _ flags: NodeFlags, at ref: Int) throws(FileError) -> Int {
+      var bytes = [UInt8](repeating: 0, count: Node.size(elements.count, 64))
+      bytes.withUnsafeMutableBytes { bytes in
+        guard let memory = bytes.baseAddress else { return }
+        Node.write(elements, width: 64, flags, to: memory)
+      }
+      try memory.write(bytes, at: ref)
+      return ref + bytes.count
+    }
+    var names = base.top.namesRef, tables = base.top.tablesRef, end = start
+    if base.top.ref == 0 {
+      names = end
+      var header = [UInt8](repeating: 0, count: Node.headerSize)
+      header.withUnsafeMutableBytes { bytes in
+        guard let memory = bytes.baseAddress else { return }
+        Node.writeHeader(memory, [], .multiply, width: 0, count: 0)
+      }
+      try memory.write(header, at: names)
+      tables = names + header.count
+      end = try put([], .hasRefs, at: tables)
+    }
+    let size = Int64(start + PageCipher.pageSize) << 1 | 1
+    let version = Int64(bitPattern: base.version) << 1 | 1
+    _ = try put([Int64(names), Int64(tables), size, 0, 0, 0, version, 1, 0, 1, 1], .hasRefs, at: end)
+    return end
+  }
+
+  /// Ends the branch: nothing can be read or committed any more.
+  func close() { newest.withLock { $0 = nil } }
+
+  private func newestVersion() throws(OpenError) -> Snapshot {
+    guard let snapshot = newest.withLock({ $0 }) else { throw OpenError(.moved, "\(name): it has ended") }
+    guard base.snapshot.pin?.isValid ?? true else {
+      throw OpenError(.moved, "\(name): the version that it builds on is gone, with its file")
+    }
+    return snapshot
+  }
+
+  // MARK: reading
+
+  func latest() throws(OpenError) -> Snapshot { try newestVersion() }
+
+  /// Its versions stay as long as they are in use.
+  func isCurrent(_ snapshot: Snapshot) -> Bool { base.snapshot.pin?.isValid ?? true }
+
+  func hasChanged(since snapshot: Snapshot) -> Bool { newest.withLock { $0 !== snapshot } }
+
+  var standing: Standing { Standing() }
+
+  func fileStatus() throws(OpenError) -> FileStatus { status }
+
+  // MARK: writing
+
+  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot {
+    do throws(OpenError) { return try newestVersion() } catch { throw TransactionError(error) }
+  }
+
+  func beginPublishing(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot {
+    try begin(until: deadline, staysOnThread: true)
+  }
+
+  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
+    let oldest = min(base.version, VersionRegistry.shared.oldest(of: name) ?? base.version)
+    do throws(TransactionError) {
+      let committer = Committer(group: group, storage: memory, base: base.top, oldest: oldest, floor: Annex.start)
+      let result = try committer.write(), header = Header(topRef: result.topRef, format: 24)
+      let snapshot: Snapshot
+      do throws(FormatError) { snapshot = try Snapshot(space, header, path: name) } catch {
+        throw TransactionError(error)
+      }
+      newest.withLock { $0 = $0 == nil ? nil : snapshot }
+      return result.version
+    } catch {
+      // What cannot be given back is used by the next commit.
+      try? memory.shrink(to: base.logicalSize)
+      throw error
+    }
+  }
+
+  func end() {}
+
+  var hasUnpublished: Bool { false }
+
+  func activeVersions() throws(TransactionError) -> Int { 1 }
+
+  func rewrite() throws(CopyError) -> RealmCopy.Sizes? {
+    throw CopyError(.notApplicable, "\(name): what is in memory only is not compacted")
+  }
+
+  func publishNewest(_ newest: Snapshot) throws(TransactionError) {}
+}
+
+/// A realm in memory that begins as a version of another one. Committing to it changes the other one in no way.
+package struct RealmBranch: Sendable {
+  /// Reads and writes it.
+  package let writer: RealmWriter
+  /// The version that it builds on.
+  package let base: Snapshot
+  private let place: Branch
+
+  /// Begins a branch on a version that is held. `name` is what messages call it, and must be its alone; `status` is what
+  /// the realm's file is like; what it changes takes of `room`.
+  ///
+  /// Cost: that of reading the top array.
+  ///
+  /// - Throws: `readOnly` where the version cannot be written on; `file` without room.
+  package init(
+    on base: VersionHold,
+    name: String,
+    status: FileStatus,
+    room: BranchRoom
+  ) throws(TransactionError) {
+    place = try Branch(base, name: name, status: status, room: room)
+    self.base = base.snapshot
+    writer = RealmWriter(place, name: name)
+  }
+
+  /// Ends it. Versions that are in use stay.
+  package func close() { place.close() }
+}

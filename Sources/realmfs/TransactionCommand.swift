@@ -1,0 +1,75 @@
+// `realmfs tx`: a command whose changes in a mount are made in one commit, or not at all.
+
+import Glibc
+import RealmPages
+
+/// The command `tx`.
+enum TransactionCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let given = arguments.operands[0], command = Array(arguments.operands.dropFirst())
+    let path = System.realMountPoint(given)
+    guard let entry = MountTable.entry(at: path) else {
+      throw CommandFailure(.mountPoint, "\(given): nothing is mounted here; mount a realm first")
+    }
+    guard entry.isOurs else {
+      throw CommandFailure(.mountPoint, "\(given): a mount of type \(entry.type), not of realmfs")
+    }
+    let directory = try begin(in: entry.mountPoint)
+    setenv("REALMFS_TX", directory, 1)
+    setenv("PWD", directory, 1)
+    let status = System.run(command, in: directory)
+    if status == 127 || status == 126, !isThere(directory) { exit(status) }
+    guard status == 0 else {
+      if status == 127 { Log.notice("\(command[0]): not found; nothing was changed") }
+      drop(directory)
+      exit(status)
+    }
+    return try commit(directory, of: given)
+  }
+
+  /// Makes a transaction with a name of its own.
+  private static func begin(in mountPoint: String) throws(CommandFailure) -> String {
+    let folder = mountPoint + "/.realm/tx"
+    for number in 0..<1000 {
+      let directory = "\(folder)/tx-\(getpid())-\(number)"
+      if mkdir(directory, 0o700) == 0 { return directory }
+      let code = errno
+      switch code {
+      case EEXIST: continue
+      case EROFS, ENOENT:
+        throw CommandFailure(
+          .failure,
+          "\(mountPoint): the mount is read-only; a transaction needs one that can be changed"
+        )
+      default: throw CommandFailure(.failure, "\(directory): mkdir: \(System.message(code))")
+      }
+    }
+    throw CommandFailure(.failure, "\(folder): too many transactions are open")
+  }
+
+  private static func isThere(_ directory: String) -> Bool { access(directory, F_OK) == 0 }
+
+  private static func drop(_ directory: String) {
+    if rmdir(directory) != 0, errno != ENOENT, errno != ESTALE {
+      Log.notice("\(directory): rmdir: \(System.message(errno)); remove it to drop the transaction")
+    }
+  }
+
+  /// Commits, or says why not.
+  private static func commit(_ directory: String, of mountPoint: String) throws(CommandFailure) -> ExitCode {
+    // The command may have ended the transaction itself.
+    if !isThere(directory) { return .done }
+    let descriptor = open(directory + "/.commit", O_WRONLY | O_CLOEXEC)
+    var code = descriptor < 0 ? errno : 0
+    if descriptor >= 0 {
+      if write(descriptor, "1\n", 2) != 2 { code = errno }
+      close(descriptor)
+    }
+    if code == 0 { return .done }
+    // Without its log there is still the errno.
+    let log = (try? System.bytes(ofFile: directory + "/.log")) ?? []
+    for line in String(decoding: log, as: UTF8.self).split(separator: "\n") { Log.notice(String(line)) }
+    drop(directory)
+    throw CommandFailure(.notCommitted, "\(mountPoint): nothing was committed: \(System.message(code))")
+  }
+}

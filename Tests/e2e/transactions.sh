@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# .realm/tx and `realmfs tx`: changes of several files in one commit, or none.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture people)
+point=$(new_directory mnt)
+serve "$file" "$point" || exit
+tx=$point/.realm/tx
+tree() { (cd "$1" && find . -path ./.realm -prune -o -type f -print0 | sort -z | xargs -0 sha256sum); }
+version() { cat "$point/.realm/version"; }
+
+equal "there are none at first" "" "$(ls "$tx")"
+check "mkdir begins one" mkdir "$tx/fix"
+before=$(tree "$point")
+equal "it shows the whole tree" "$before" "$(tree "$tx/fix")"
+check "objects change in it" bash -c 'echo "{\"age\": 77}" >"$1/Person/4.json"' - "$tx/fix"
+check "and go" rm "$tx/fix/Person/11.json"
+check "and come, before what they link to" bash -c \
+  'echo "{\"name\": \"Zoe\", \"dog\": \"Snoopy\"}" >"$1/Person/900.json" && echo "{}" >"$1/Dog/Snoopy.json"' - "$tx/fix"
+check "sed -i works in it" sed -i 's/"age": 77/"age": 78/' "$tx/fix/Person/4.json"
+check "mv over an object works in it" bash -c \
+  'jq ".age = 79" "$1/Person/4.json" >"$1/Person/4.json.tmp" && mv "$1/Person/4.json.tmp" "$1/Person/4.json"' - "$tx/fix"
+equal "all of that shows in it" "79 Snoopy" "$(jq .age "$tx/fix/Person/4.json") $(jq -r .dog "$tx/fix/Person/900.json")"
+equal "queries, counts and whole classes are its own" "900.json 1 1" \
+  "$(ls "$tx/fix/Person/.where/name == \"Zoe\"") $(cat "$tx/fix/Person/.where/name == \"Zoe\"/.count") $(grep -c Zoe "$tx/fix/Person/.all.jsonl")"
+equal "nothing of it shows outside" "$before" "$(tree "$point")"
+equal "what would change is told" "delete insert insert update update" \
+  "$(jq -r .op "$tx/fix/.diff" | sort | tr '\n' ' ' | sed 's/ $//')"
+check "it can be tested" touch "$tx/fix/.test"
+was=$(version)
+inside=$(tree "$tx/fix")
+check "touch .commit commits" touch "$tx/fix/.commit"
+equal "in one version" $((was + 1)) "$(version)"
+equal "which shows what it showed" "$inside" "$(tree "$point")"
+equal "the directory is gone" "" "$(ls "$tx")"
+
+mkdir "$tx/a" "$tx/b"
+echo '{"age": 1}' >"$tx/a/Person/4.json"
+echo '{"age": 2}' >"$tx/b/Person/4.json"
+echo '{"age": 3}' >"$tx/b/Person/18.json"
+check "of two that change one object the first commits" bash -c 'echo 1 >"$1/a/.commit"' - "$tx"
+check_status "the other does not" 1 'Stale file handle' bash -c 'echo 1 >"$1/b/.commit"' - "$tx"
+check_status "and says which object it is" 0 'Person/4.json".*"conflict": true' cat "$tx/b/.log"
+equal "nothing of it was made" "1 null" "$(jq .age "$point/Person/4.json") $(jq 'select(.age == 3)' "$point/Person/18.json")null"
+check "rmdir drops it" rmdir "$tx/b"
+mkdir "$tx/c"
+check_status "a text that is refused is seen at once" 1 'Invalid argument' bash -c 'echo "{\"age\": \"x\"}" >"$1/Person/4.json"' - "$tx/c"
+check_status "and keeps all from being committed" 1 'Invalid argument' bash -c 'echo 1 >"$1/.commit"' - "$tx/c"
+check "until it is mended" bash -c 'echo "{\"age\": 5}" >"$1/Person/4.json" && echo 1 >"$1/.commit"' - "$tx/c"
+equal "it is there then" 5 "$(jq .age "$point/Person/4.json")"
+
+# The command.
+was=$(version)
+check "tx runs a command in a transaction" "$realmfs" tx "$point" -- bash -c \
+  'for i in 1 2 3; do echo "{\"name\": \"t$i\"}" >"Person/95$i.json" || exit; done; test "$PWD" = "$REALMFS_TX"'
+equal "and commits once" "$((was + 1)) t2" "$(version) $(jq -r .name "$point/Person/952.json")"
+check_status "a command that fails changes nothing" 3 '' "$realmfs" tx "$point" -- bash -c 'rm Person/95*.json; exit 3'
+equal "its objects are there" 3 "$(ls "$point/Person" | grep -c '^95[123]\.')"
+check_status "the exit code tells of a signal" 143 '' "$realmfs" tx "$point" -- bash -c 'rm Person/951.json; kill -TERM $$'
+check_status "and that there is no such command" 127 'not found' "$realmfs" tx "$point" -- no-such-command
+check_status "a conflict has a code of its own, and its reasons" 11 'Person/4.json' \
+  "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 6}" >Person/4.json; echo "{\"age\": 7}" >../../../Person/4.json'
+check_status "outside of a mount there is none" 9 'nothing is mounted' "$realmfs" tx "$scratch" -- true
+"$realmfs" tx "$point" -- bash -c 'trap "exit 42" TERM; touch "$1"; rm Person/951.json; while :; do sleep 0.05; done' - "$scratch/up" &
+command=$!
+wait_until 20 test -e "$scratch/up"
+kill -TERM $command
+wait $command
+equal "a signal goes to the command, whose exit code counts" 42 $?
+equal "nothing is left" "" "$(ls "$tx")"
+equal "nothing was removed" 3 "$(ls "$point/Person" | grep -c '^95[123]\.')"
+
+# All or none, whenever the mount is killed.
+lines() { for i in $(seq 2000); do printf '{"_id":%d,"name":"%s"}\n' $((1000 + i)) "$1"; done; }
+stop_server "$point"
+check_status "the file is sound" 0 sound "$realmfs" check "$file"
+killed=${TRANSACTION_KILLS:-30} none=0 all=0
+for i in $(seq "$killed"); do
+  serve "$file" "$point" >/dev/null || exit
+  check "run $i begins" mkdir "$tx/k"
+  lines "run$i" >"$scratch/lines"
+  cp "$scratch/lines" "$tx/k/Person/.all.jsonl" || exit
+  (echo 1 >"$tx/k/.commit") 2>/dev/null &
+  writer=$!
+  # Sooner or later within the commit, or after it.
+  sleep "0.$(printf %03d $((RANDOM % ${TRANSACTION_KILL_WITHIN:-700})))"
+  crash_server
+  wait $writer 2>/dev/null
+  umount -l "$point" 2>/dev/null || fusermount3 -uz "$point"
+  made=$("$realmfs" cat "$file" Person | grep -c "\"run$i\"")
+  case $made in 0) none=$((none + 1)) ;; 2000) all=$((all + 1)) ;; *) equal "all or none of run $i" "0 or 2000" "$made" ;; esac
+done
+check_status "after $killed kills the file is sound" 0 sound "$realmfs" check "$file"
+equal "each commit was made whole or not at all" "$killed" $((none + all))
+echo "killed $killed times: $all commits were made, $none were not"
