@@ -78,9 +78,9 @@ public final class FuseSession {
     onReady = nil
     guard bridge.notifier.start() else { return 1 }
     let result = loop.run(session) { settings.singleThread ? fuse_session_loop($0) : serveWithThreads($0) }
-    let hadReaders = bridge.tree.endWaiting()
+    bridge.tree.endWaiting()
     endNotifier(session)
-    if hadReaders { serveLastReads(session) }
+    serveLastReads(session)
     bridge.tree.finish()
     // A failure is -errno.
     return result >= 0 ? 0 : 1
@@ -131,14 +131,16 @@ public final class FuseSession {
   }
 
   /// Serves programs that were reading what commits change and ask for more: they read the end of the file, not an
-  /// error.
+  /// error, and close it.
   private func serveLastReads(_ session: OpaquePointer) {
     var device = pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
     let deadline = MonotonicTime.now.advanced(by: Self.lastReads)
-    while MonotonicTime.now < deadline, poll(&device, 1, 20) > 0, serveOne(session) {}
+    while bridge.tree.hasWaitingHandles, MonotonicTime.now < deadline {
+      if poll(&device, 1, 20) > 0, !serveOne(session) { return }
+    }
   }
 
-  private static let lastReads = Duration.milliseconds(500)
+  private static let lastReads = Duration.milliseconds(1000)
 
   private func destroy() {
     guard let session else { return }

@@ -139,6 +139,9 @@ final class ChangeStreams: @unchecked Sendable {
 
   var isStopped: Bool { monitor.locked { isEnding } }
 
+  /// Whether there are open handles.
+  var areOpen: Bool { monitor.locked { !open.isEmpty } }
+
   /// The size of the file for programs that follow it.
   var size: Int { monitor.locked { Array(open.values) }.map(\.followedSize).max() ?? 0 }
 
@@ -161,9 +164,8 @@ final class ChangeStreams: @unchecked Sendable {
   /// Notes that reads were answered.
   func forget(_ ids: [UInt64]) { monitor.locked { interrupted.subtract(ids) } }
 
-  /// Answers everything that waits, with the end of the file, and ends the thread. Whether handles are open.
-  @discardableResult
-  func stop() -> Bool {
+  /// Answers everything that waits, with the end of the file, and ends the thread.
+  func stop() {
     let (thread, streams) = monitor.locked {
       isEnding = true
       monitor.wakeAll()
@@ -171,7 +173,6 @@ final class ChangeStreams: @unchecked Sendable {
     }
     thread?.join()
     for stream in streams { stream.serve(interrupted: [], isEnding: true) }
-    return !streams.isEmpty
   }
 
   private func run() {

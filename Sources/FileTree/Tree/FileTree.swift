@@ -58,8 +58,11 @@ public final class FileTree: Sendable {
   /// Looks whether there is a new version.
   public func refresh() throws(FileTreeError) { try tree.read { _ in } }
 
-  /// Ends the reads that wait for commits, as at the end of a file. Whether there were handles for such reads.
-  public func endWaiting() -> Bool { tree.changeStreams.stop() }
+  /// Ends the reads that wait for commits, as at the end of a file.
+  public func endWaiting() { tree.changeStreams.stop() }
+
+  /// Whether handles are open that can wait for commits.
+  public var hasWaitingHandles: Bool { tree.changeStreams.areOpen }
 
   /// Saves what handles have written and could not be closed, before the tree goes away.
   public func finish() { tree.finish() }
