@@ -47,7 +47,7 @@ struct ControlDirectoryTests {
     #expect(
       try tree.tree.list(".realm").map(\.name) == [
         ".", "..", "README", "version", "info.json", "stats.json", "schema.json", "schema", "tables", "snapshots",
-        "errors", "unsaved", "rejected", "trash", "compact",
+        "tx", "errors", "unsaved", "rejected", "trash", "compact",
       ]
     )
   }
