@@ -898,7 +898,8 @@ enum Options {
       .compactOnLaunch,
       value: "COND",
       on: [.mount],
-      "compact the file before it is mounted, if COND holds as in 'compact --if' and no other program has the realm open"
+      "compact the file before it is mounted, if COND holds as in 'compact --if' and no other "
+        + "program has the realm open"
     ),
     OptionSpec(.upgrade, on: [.mount], "bring a file of an older format to format 24 first, as 'realmfs upgrade' does"),
     OptionSpec(

@@ -45,7 +45,8 @@ enum Roff {
       + "\\fIMOUNTPOINT\\fR/.realm holds the schema, the version and figures; it is hidden unless \\fBshow_control\\fR "
       + "is given.",
     "\\fIFILE\\fR.lock, \\fIFILE\\fR.management and \\fIFILE\\fR.note are what the programs that have the realm open "
-      + "share: who is there, which versions are read, whose turn it is to write. They may stay when no program has it open.",
+      + "share: who is there, which versions are read, whose turn it is to write. They may stay when no program has it "
+      + "open.",
   ]
 
   /// A section with its paragraphs.
