@@ -23,6 +23,23 @@ struct ControlDirectoryTests {
     #expect(try FileTree.of("people", options).list("").contains { $0.name == ".realm" && $0.kind == .directory })
   }
 
+  @Test("a snapshot of a file that was not written to yet outlives the first write")
+  func snapshotBeforeFirstWrite() throws {
+    let tree = try WritableTree("streaming-form")
+    let name = try #require(try tree.tree.list("").first { !$0.isDot }?.name)
+    _ = try tree.tree.makeDirectory(tree.tree.find(".realm/snapshots").inode, Array("s".utf8))
+    let before = try tree.tree.list(".realm/snapshots/s/\(name)").map(\.name)
+    let file = try #require(before.first { $0.hasSuffix(".json") })
+    let text = try tree.tree.text("\(name)/\(file)")
+    for _ in 0..<5 {
+      try tree.tree.unlink(tree.tree.find(name).inode, Array(file.utf8))
+      #expect(try tree.tree.text(".realm/snapshots/s/\(name)/\(file)") == text)
+      #expect(tree.put(".realm/snapshots/s/.restore", "1\n") == nil)
+      #expect(try tree.tree.text("\(name)/\(file)") == text)
+    }
+    #expect(try tree.tree.list(".realm/snapshots/s/\(name)").map(\.name) == before)
+  }
+
   @Test("it holds these files and directories")
   func entries() throws {
     let tree = try FileTree.of("people")

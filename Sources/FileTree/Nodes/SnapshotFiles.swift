@@ -76,6 +76,10 @@ struct RestoreTarget: SaveTarget {
     try saver.save(mayWait: false) { transaction throws(FileTreeError) in
       do throws(TransactionError) {
         let touched = try transaction.restore(wanted.snapshot)
+        // What was read from reused space must not be committed.
+        guard tree.realm.isCurrent(wanted.snapshot) else {
+          throw TransactionError(.moved, "the version of the snapshot was overwritten; nothing was changed")
+        }
         return transaction.hasChanges ? Effect(touched: touched) : .none
       } catch { throw FileTreeError(error) }
     }

@@ -64,6 +64,13 @@ final class Saver: Sendable {
     }
   }
 
+  /// Makes the file one that is written to, without changing what it holds.
+  func takePart() throws(FileTreeError) {
+    do throws(TransactionError) {
+      try writer.beginOnThisThread(timeout: options.lockTimeout).rollback()
+    } catch { throw FileTreeError(error) }
+  }
+
   /// Makes a change of `snapshot` in memory and forgets it, to find out whether it would be refused. Waits for nobody.
   func rehearse(on snapshot: Snapshot, _ change: Change) throws(FileTreeError) {
     let transaction: WriteTransaction

@@ -44,6 +44,9 @@ public final class VersionHold: Sendable {
   }
 
   deinit { snapshot.pin?.removeHolder() }
+
+  /// Whether writers know that the version is in use. If not, ask `Realm.isCurrent`.
+  package var isKnownToWriters: Bool { snapshot.pin != nil }
 }
 
 extension Realm {
