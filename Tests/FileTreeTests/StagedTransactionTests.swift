@@ -62,6 +62,28 @@ struct StagedTransactionTests {
     #expect(try tree.problems().isEmpty)
   }
 
+  @Test("what begins on a file that was not written to yet, such as a copy, keeps what it began with")
+  func beforeFirstWrite() throws {
+    let tree = try WritableTree("streaming-form")
+    let name = try #require(try tree.tree.list("").first { !$0.isDot }?.name)
+    try begin(tree)
+    let files = try tree.tree.list("\(staged)/\(name)").map(\.name).filter { $0.hasSuffix(".json") }
+    let texts = try files.map { try tree.tree.text("\(staged)/\(name)/\($0)") }
+    #expect(!files.isEmpty)
+    for number in 0..<5 {
+      #expect(tree.put("\(name)/new.json", "{}") == nil)
+      for file in try tree.tree.list(name).map(\.name) where file.hasSuffix(".json") {
+        try tree.unlink("\(name)/\(file)")
+      }
+      #expect(try files.map { try tree.tree.text("\(staged)/\(name)/\($0)") } == texts, "\(number)")
+    }
+    #expect(tree.put("\(staged)/\(name)/other.json", "{}") == nil)
+    let count = try tree.texts().count
+    #expect(commit(tree) == nil)
+    #expect(try tree.texts().count == count + 1)
+    #expect(try tree.problems().isEmpty)
+  }
+
   @Test("touching .commit commits, .test only looks, .abort and rmdir drop")
   func commands() throws {
     let tree = try items(), version = try tree.version

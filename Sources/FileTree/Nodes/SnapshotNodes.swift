@@ -128,13 +128,7 @@ struct SnapshotsDirectoryNode: DirectoryNode {
   func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
     try TreeContext.checkLength(name)
     try tree.snapshots.add(name) { number throws(FileTreeError) in
-      var hold: VersionHold
-      do throws(OpenError) { hold = try tree.realm.hold() } catch { throw .unavailable(error) }
-      if !hold.isKnownToWriters, let saver = tree.saver {
-        // A file that was not written to yet, such as a copy, has no place where versions in use are listed.
-        try saver.takePart()
-        do throws(OpenError) { hold = try tree.realm.hold() } catch { throw .unavailable(error) }
-      }
+      let hold = try tree.holdAmongWriters()
       return HeldTree(number, hold, TreeContext(tree.realm, showing: hold, tree.options))
     }
   }

@@ -227,6 +227,17 @@ extension TreeContext {
     throw .busy
   }
 
+  /// Holds the newest version for as long as it takes, whatever is written meanwhile.
+  func holdAmongWriters() throws(FileTreeError) -> VersionHold {
+    do throws(OpenError) {
+      let hold = try realm.hold()
+      if hold.isKnownToWriters { return hold }
+    } catch { throw .unavailable(error) }
+    // A file that was not written to yet, such as a copy, has no place where versions in use are listed.
+    try saver?.takePart()
+    do throws(OpenError) { return try realm.hold() } catch { throw .unavailable(error) }
+  }
+
   /// Holds the newest version; with the table of `ordinal` in it and its name.
   func held(_ ordinal: TableOrdinal) throws(FileTreeError) -> (VersionHold, Table, String) {
     let (key, name) = try read { view throws(FileTreeError) in

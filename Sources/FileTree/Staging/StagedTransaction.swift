@@ -44,11 +44,9 @@ final class StagedTransaction: Sendable {
   init(_ number: UInt64, _ name: [UInt8], in main: TreeContext) throws(FileTreeError) {
     (self.number, self.name, self.main) = (number, name, main)
     let shown = String(decoding: name, as: UTF8.self)
-    let base: VersionHold, branch: RealmBranch, status: FileStatus
-    do throws(OpenError) {
-      base = try main.realm.hold()
-      status = try main.realm.fileStatus()
-    } catch { throw .unavailable(error) }
+    let base = try main.holdAmongWriters()
+    let branch: RealmBranch, status: FileStatus
+    do throws(OpenError) { status = try main.realm.fileStatus() } catch { throw .unavailable(error) }
     file = main.realm.standing.file
     do throws(TransactionError) {
       branch = try RealmBranch(
@@ -159,7 +157,12 @@ final class StagedTransaction: Sendable {
       } else if !merge.isEmpty {
         try main.saveObjects(saver) { transaction throws(FileTreeError) in
           try checkFile()
-          return try merge.apply(to: transaction)
+          let effect = try merge.apply(to: transaction)
+          // What was read from reused space must not be committed.
+          guard main.realm.isCurrent(base) else {
+            throw .refused(.moved, "the version that the transaction began with was overwritten; begin a new one")
+          }
+          return effect
         }
       }
     } catch {
