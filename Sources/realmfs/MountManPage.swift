@@ -85,10 +85,10 @@ enum MountManPage {
     next commit. tail -f and poll(2) work. A reader that is too slow finds {"version":17,"time":"..","gap":true}.
     """,
     """
-    mkdir .realm/tx/NAME opens a transaction: a tree in which everything can be changed, and where nobody else sees it. \
-    touch .commit in it makes all of that in one commit, or nothing, with the reasons in .log: a text that was refused, \
-    or an object that another program changed meanwhile (ESTALE). .test looks without committing, .diff has what would \
-    change, .abort or rmdir drops it. 'realmfs tx' runs a command in one.
+    mkdir .realm/tx/NAME opens a transaction: a tree in which everything can be changed, unseen by others. \
+    touch .commit in it makes all of that in one commit, or nothing, with the reasons in .log: a text that was \
+    refused, or an object that another program changed meanwhile (ESTALE). .test looks without committing, .diff has \
+    what would change, .abort or rmdir drops it. 'realmfs tx' runs a command in one.
     """,
     """
     Refusals: EINVAL for a text that is not JSON, has a wrong type, an unknown property, another key than the name, or \

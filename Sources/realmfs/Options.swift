@@ -92,8 +92,9 @@ enum Options {
         """,
         """
         Nothing is committed if a text was refused and not mended, or if another program has changed an object that \
-        the command has changed, too: all reasons are printed, and the exit code is 11. Otherwise the exit code is that \
-        of the command, 128 and the signal if one ended it, 127 if it was not found and 126 if it could not be run. \
+        the command has changed, too: all reasons are printed, and the exit code is 11. Otherwise the exit code is \
+        that of the command, 128 and the signal if one ended it, 127 if it was not found and 126 if it could not be \
+        run. \
         Signals are passed on to the command.
         """,
         """

@@ -1,4 +1,4 @@
-// `.realm/tx`: transactions over several files. `.realm/tx/NAME` is the root of a tree of its own, in which everything is
+// `.realm/tx`: transactions over several files. `.realm/tx/NAME` is the root of another tree, in which everything is
 // read and saved as in the main tree; see StagedTransaction. FileTree passes what concerns it on to that tree, so a
 // node here has only what listings need. Besides the classes its root has the files that end the transaction or tell
 // about it.
@@ -199,7 +199,7 @@ struct TransactionLogNode: FileNode {
   }
 }
 
-/// `.diff`: what the transaction changes, a line for each object. It is made while it is read, so stat shows the size 0.
+/// `.diff`: what the transaction changes, a line for each object. It is made while it is read, so its size is 0.
 struct TransactionDifferenceNode: FileNode {
   let inode: InodeNumber
 

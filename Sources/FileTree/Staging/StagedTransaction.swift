@@ -123,8 +123,8 @@ final class StagedTransaction: Sendable {
       let first = "\(refused[0].path): \(refused[0].reason)"
       throw .refused(
         .invalid,
-        "\(refused.count == 1 ? "a text was refused" : "\(refused.count) texts were refused, the first of them") and is "
-          + "not mended: \(first); save it again, or remove it from .realm/rejected"
+        "\(refused.count == 1 ? "a text was refused" : "\(refused.count) texts were refused, the first of them") and "
+          + "is not mended: \(first); save it again, or remove it from .realm/rejected"
       )
     }
     // Nothing is saved into the branch from here on until it is known what becomes of it.

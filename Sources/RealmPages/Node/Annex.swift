@@ -1,5 +1,5 @@
-// The memory of branches: nodes that are in no file. Refs to them lie beyond those of any file, so nodes of the file and
-// of the branch refer to each other like those of one file. See Open/Branch.swift.
+// The memory of branches: nodes that are in no file. Refs to them lie beyond those of any file, so nodes of file and
+// branch refer to each other like those of one file. See Open/Branch.swift.
 
 import CLinux
 import Glibc

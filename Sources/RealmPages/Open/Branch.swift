@@ -142,8 +142,8 @@ package struct RealmBranch: Sendable {
   package let base: Snapshot
   private let place: Branch
 
-  /// Begins a branch on a version that is held. `name` is what messages call it, and must be its alone; `status` is what
-  /// the realm's file is like; what it changes takes of `room`.
+  /// Begins a branch on a version that is held. `name` is what messages call it, and no other branch's; `status` is
+  /// what the realm's file is like; what it changes takes of `room`.
   ///
   /// Cost: that of reading the top array.
   ///
