@@ -6,7 +6,10 @@ import RealmPages
 /// The command `tx`.
 enum TransactionCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    let given = arguments.operands[0], command = Array(arguments.operands.dropFirst())
+    let given = arguments.operands[0]
+    var command = Array(arguments.operands.dropFirst())
+    // A program that is given by its path is where the caller is, not in the transaction.
+    if command[0].contains("/") { command[0] = System.absolute(command[0]) }
     let path = System.realMountPoint(given)
     guard let entry = MountTable.entry(at: path) else {
       throw CommandFailure(.mountPoint, "\(given): nothing is mounted here; mount a realm first")

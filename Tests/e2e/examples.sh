@@ -11,6 +11,11 @@ prepare() {
   case $1 in
     mount) mkdir people secret ;;
     umount) mkdir people && realmfs mount people.realm people ;;
+    tx)
+      mkdir people && realmfs mount people.realm people
+      printf '#!/bin/sh\nsed -i s/Person/Friend/ Person/4.json Person/11.json\n' >fix-everything.sh
+      chmod +x fix-everything.sh
+      ;;
     import)
       printf 'name,weight\nLaika,5\n' >Dog.csv
       printf '_id;name\n4;J\xf6rg\n' >Person.csv
@@ -48,7 +53,7 @@ for command in $("$realmfs" --help | sed -n 's/^  realmfs \([a-z]*\).*/\1/p' | s
   done <lines
 done
 cd "$scratch" || exit 1
-for mount in work-mount/people work-mount/secret; do
+for mount in work-mount/people work-mount/secret work-tx/people; do
   check "$mount is mounted" is_mounted "$scratch/$mount"
   check "umount $mount" realmfs umount "$mount"
 done

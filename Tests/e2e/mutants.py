@@ -406,7 +406,7 @@ def commands_of(program):
     """The commands that the program has and that read a realm file."""
     text = subprocess.run([program, "help"], stdout=subprocess.PIPE, check=False, timeout=60).stdout.decode()
     usage = [line.split()[1] for line in text.splitlines() if line.startswith("  realmfs ") and "[OPTION]" in line]
-    return set(usage) - {"umount", "create", "version", "help", "status"}
+    return set(usage) - {"umount", "create", "version", "help", "status", "tx"}
 
 
 def main():
