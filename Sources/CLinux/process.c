@@ -92,7 +92,7 @@ ssize_t clinux_ask_attribute(const char *path, const char *name, void *value, si
   if (poll(&request, 1, milliseconds) > 0 && read(ends[0], &length, sizeof length) == sizeof length) {
     while (result < length) {
       ssize_t count = read(ends[0], (char *)value + result, (size_t)(length - result));
-      if (count <= 0 && errno != EINTR) break;
+      if (count == 0 || (count < 0 && errno != EINTR)) break;
       if (count > 0) result += count;
     }
     if (length < 0 || result < length) result = length < 0 ? length : -EIO;
