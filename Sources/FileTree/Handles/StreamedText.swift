@@ -4,7 +4,6 @@
 
 import RealmJSON
 import RealmPages
-import RealmTransfer
 import Synchronization
 
 /// Lines that are made one after another, from any place on where they were before.
@@ -32,115 +31,6 @@ enum LineStep {
   /// Something cannot be shown.
   case damage(String)
   case end
-}
-
-/// Lines of objects.
-final class ObjectLines: LineSource {
-  /// What the lines are.
-  enum Form {
-    /// The objects as JSON.
-    case jsonl
-    /// The names of the properties, then the objects as records.
-    case csv
-  }
-
-  let snapshots: [Snapshot]
-  private let hold: VersionHold
-  private let cursor: ObjectCursor
-  private let renderer: ObjectRenderer
-  /// Renders the lines of CSV.
-  private let records: CSVRenderer?
-  /// The objects to show; nil for all.
-  private let keys: [ObjKey]?
-  /// How many of `keys` were shown, or the key that was shown last; `beforeHeader` before the names of the properties.
-  private var last: Int64
-
-  var place: LinePlace { .object(last) }
-
-  private static let beforeHeader = Int64.min
-
-  /// The lines of the objects `keys`, or of all, in a version that is held.
-  init(
-    _ hold: VersionHold,
-    _ table: Table,
-    _ keys: [ObjKey]?,
-    _ form: Form,
-    _ style: JSONStyle
-  ) throws(FileTreeError) {
-    self.hold = hold
-    self.keys = keys
-    snapshots = [hold.snapshot]
-    cursor = ObjectCursor(table)
-    renderer = ObjectRenderer(hold.snapshot, style: style)
-    switch form {
-    case .jsonl: records = nil
-    case .csv:
-      do throws(TransferError) { try CSVRenderer.check([table]) } catch {
-        throw .refused(.invalid, "\(table.className ?? table.name)/.all.csv: \(error)")
-      }
-      records = CSVRenderer(table)
-    }
-    last = form == .csv ? Self.beforeHeader : keys == nil ? ObjKey.none.value : 0
-  }
-
-  func go(to place: LinePlace) { if case .object(let last) = place { self.last = last } }
-
-  func next(into out: OutputBuffer) -> LineStep {
-    if let records, last == Self.beforeHeader {
-      records.appendHeader(to: out)
-      last = keys == nil ? ObjKey.none.value : 0
-      return .line
-    }
-    while true {
-      do throws(FormatError) {
-        if let keys {
-          guard last < keys.count else { return .end }
-          last += 1
-          guard try cursor.seek(keys[Int(last) - 1]) else { continue }
-        } else {
-          // Where reading goes on in order, the cursor stands on the last object already.
-          let exists =
-            cursor.key.value == last && last >= 0 ? try cursor.next() : try cursor.seek(after: ObjKey(last))
-          guard exists else { return .end }
-          last = cursor.key.value
-        }
-      } catch { return .damage(error.description) }
-      do throws(RenderError) {
-        if let records {
-          try records.append(cursor, renderer, to: out)
-        } else {
-          try renderer.render(cursor, layout: .compact, into: out)
-        }
-      } catch { return .damage(error.description) }
-      return .line
-    }
-  }
-}
-
-/// Lines of what differs between two versions.
-final class DifferenceLines: LineSource {
-  let snapshots: [Snapshot]
-  private let holds: [VersionHold]
-  private let lines: ChangeLines
-
-  var place: LinePlace { .change(lines.place) }
-
-  /// The lines between two versions that are held.
-  init(_ old: VersionHold, _ new: VersionHold, _ lines: ChangeLines) {
-    holds = [old, new]
-    snapshots = [old.snapshot, new.snapshot]
-    self.lines = lines
-  }
-
-  func go(to place: LinePlace) { if case .change(let place) = place { lines.go(to: place) } }
-
-  func next(into out: OutputBuffer) -> LineStep {
-    switch lines.next(into: out) {
-    case .line: .line
-    case .damage(let problem): .damage(problem)
-    case .end: .end
-    }
-  }
 }
 
 /// A text that is made while it is read. Any number of threads may read; they take turns.

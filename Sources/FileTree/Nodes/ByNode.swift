@@ -6,7 +6,7 @@ import RealmNames
 import RealmPages
 
 /// The directory `.by`: the properties whose values have names.
-struct ByNode: DirectoryNode {
+struct ByNode: ShortDirectoryNode {
   let inode: InodeNumber
   let selection: ObjectSelection
 
@@ -23,16 +23,10 @@ struct ByNode: DirectoryNode {
     }
   }
 
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry] {
     try tree.read { view throws(FileTreeError) in
       let table = try view.existing(selection.ordinal).table
-      var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
+      var entries: [ListedEntry] = []
       for (index, column) in table.columns.enumerated() {
         let name = Array(NameEscaping.directory(of: column.name).utf8)
         do throws(FileTreeError) { _ = try ObjectSelection.property(name, table, view.snapshot) } catch {
@@ -40,8 +34,9 @@ struct ByNode: DirectoryNode {
           continue
         }
         let number = tree.nodes.number(of: selection.identity(of: ValuesNode.self, name))
-        listing.add(name, number, .directory, index: index, to: &sink)
+        entries.append(ListedEntry(name: name, inode: number, kind: .directory, index: index))
       }
+      return entries
     }
   }
 }

@@ -93,7 +93,7 @@ struct FieldLinksNode: DirectoryNode {
 // MARK: backlinks
 
 /// `.backlinks`: the properties of classes that link to objects of this one.
-struct BacklinksNode: DirectoryNode {
+struct BacklinksNode: ShortDirectoryNode {
   let inode: InodeNumber
   let object: FieldPlace
 
@@ -133,18 +133,11 @@ struct BacklinksNode: DirectoryNode {
     }
   }
 
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry] {
     try tree.read { view throws(FileTreeError) in
-      var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
-      for (index, source) in Self.sources(try view.existing(object.ordinal), view).enumerated() {
+      Self.sources(try view.existing(object.ordinal), view).enumerated().map { index, source in
         let number = tree.nodes.number(of: object.identity(of: BacklinkSourceNode.self, source.name))
-        listing.add(source.name, number, .directory, index: index, to: &sink)
+        return ListedEntry(name: source.name, inode: number, kind: .directory, index: index)
       }
     }
   }
@@ -152,7 +145,7 @@ struct BacklinksNode: DirectoryNode {
 
 /// The objects that link here through one property, each once, by the names of their files. An embedded object stands
 /// for the one that it belongs to.
-struct BacklinkSourceNode: DirectoryNode {
+struct BacklinkSourceNode: ShortDirectoryNode {
   let inode: InodeNumber
   let object: FieldPlace
   let source: [UInt8]
@@ -206,18 +199,11 @@ struct BacklinkSourceNode: DirectoryNode {
     }
   }
 
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
+  func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry] {
     try tree.read { view throws(FileTreeError) in
-      var listing = ShortListing(of: inode, in: inode, from: position, into: &sink)
-      for (index, origin) in try origins(view, tree).enumerated() {
+      try origins(view, tree).enumerated().map { index, origin in
         let number = tree.nodes.number(of: object.identity(of: BacklinkNode.self, source + [0] + origin.name))
-        listing.add(origin.name, number, .symbolicLink, index: index, to: &sink)
+        return ListedEntry(name: origin.name, inode: number, kind: .symbolicLink, index: index)
       }
     }
   }

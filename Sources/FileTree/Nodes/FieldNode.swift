@@ -120,7 +120,7 @@ struct FieldTarget: SaveTarget {
         if error.reason == .notFound { throw .stale }
         throw FileTreeError(error)
       }
-      return Effect(touched: [object], replaced: [object])
+      return .changed(object)
     }
     // The text of an object that has this property alone, with the place of errors within the property.
     let name = OutputBuffer()
@@ -135,7 +135,7 @@ struct FieldTarget: SaveTarget {
           of: table.key,
           in: transaction
         )
-      return outcome.hasChanged ? Effect(touched: [object], replaced: [object]) : .none
+      return outcome.hasChanged ? .changed(object) : .none
     } catch { throw FileTreeError(error) }
   }
 

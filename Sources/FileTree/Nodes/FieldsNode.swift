@@ -238,7 +238,7 @@ struct ObjectFieldsNode: DirectoryNode {
         throw FileTreeError(error)
       }
       let object = ObjectReference(table: table, key: object.key)
-      return Effect(touched: [object], replaced: [object])
+      return .changed(object)
     }
   }
 

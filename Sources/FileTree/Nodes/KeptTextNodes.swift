@@ -34,7 +34,7 @@ enum KeptTexts: UInt8, Sendable {
 }
 
 /// The directory of all kept texts of a kind.
-struct KeptTextsNode: DirectoryNode {
+struct KeptTextsNode: ShortDirectoryNode {
   let inode: InodeNumber
   let kind: KeptTexts
 
@@ -63,18 +63,12 @@ struct KeptTextsNode: DirectoryNode {
     return try found.node.attributes(tree)
   }
 
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
-    var listing = ShortListing(of: inode, in: tree.control.inode, from: position, into: &sink)
-    for (name, node) in classes(tree) {
-      try listing.add(name, node.inode, .directory, index: Int(node.ordinal), to: &sink) { nil }
+  func parent(_ tree: TreeContext) -> InodeNumber { tree.control.inode }
+
+  func entries(_ tree: TreeContext) -> [ListedEntry] {
+    classes(tree).map { name, node in
+      ListedEntry(name: name, inode: node.inode, kind: .directory, index: Int(node.ordinal))
     }
-    listing.addFiles(tree.overlay, to: &sink)
   }
 
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
@@ -83,7 +77,7 @@ struct KeptTextsNode: DirectoryNode {
 }
 
 /// The kept texts of a class.
-struct KeptTextsOfClassNode: DirectoryNode {
+struct KeptTextsOfClassNode: ShortDirectoryNode {
   let inode: InodeNumber
   let kind: KeptTexts
   let ordinal: TableOrdinal
@@ -99,16 +93,9 @@ struct KeptTextsOfClassNode: DirectoryNode {
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes { throw .notFound }
 
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
-    var listing = ShortListing(of: inode, in: kind.directory(tree), from: position, into: &sink)
-    listing.addFiles(tree.overlay, to: &sink)
-  }
+  func parent(_ tree: TreeContext) -> InodeNumber { kind.directory(tree) }
+
+  func entries(_ tree: TreeContext) -> [ListedEntry] { [] }
 
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
     throw kind.takesNoFiles

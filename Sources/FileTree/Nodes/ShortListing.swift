@@ -3,6 +3,42 @@
 
 import RealmPages
 
+/// An entry of a short directory.
+struct ListedEntry {
+  let name: [UInt8]
+  let inode: InodeNumber
+  let kind: NodeKind
+  /// Its place among the entries, which it keeps when others come or go.
+  let index: Int
+}
+
+/// A directory of a few entries whose attributes the kernel asks for itself. They are found anew for each part of a
+/// listing.
+protocol ShortDirectoryNode: DirectoryNode {
+  /// What `..` leads to; by default the directory itself, where only the kernel knows the directory above.
+  func parent(_ tree: TreeContext) -> InodeNumber
+  /// The entries but files in memory, by ascending index.
+  func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry]
+}
+
+extension ShortDirectoryNode {
+  func parent(_ tree: TreeContext) -> InodeNumber { inode }
+
+  func list<Sink: DirectorySink>(
+    _ stream: DirectoryStream,
+    from position: UInt64,
+    attributes: Bool,
+    into sink: inout Sink,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    var listing = ShortListing(of: inode, in: parent(tree), from: position, into: &sink)
+    for entry in try entries(tree) {
+      listing.add(entry.name, entry.inode, entry.kind, index: entry.index, to: &sink)
+    }
+    listing.addFiles(tree.overlay, to: &sink)
+  }
+}
+
 /// Adds the entries of a directory to a sink, from a position on, until one does not fit.
 struct ShortListing<Sink: DirectorySink> {
   private let position: UInt64

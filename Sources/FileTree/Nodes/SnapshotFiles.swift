@@ -39,23 +39,7 @@ struct ChangesSinceNode: FileNode {
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates { throw .refused(.forbidden, "what changed is computed") }
-    let old = try held.content().hold
-    let time = try tree.read { view in view.modified }
-    let new: VersionHold
-    do throws(OpenError) { new = try tree.realm.hold() } catch { throw .unavailable(error) }
-    let lines: ChangeLines
-    do throws(FormatError) {
-      lines = try ChangeLines(
-        from: old.snapshot,
-        to: new.snapshot,
-        time: time,
-        classes: tree.options.classes,
-        style: tree.options.json
-      )
-    } catch { throw .damaged("the realm", error) }
-    let source = DifferenceLines(old, new, lines)
-    let stream = StreamedText(source, place: ".changes", tree.realm, log: tree.damageLog)
-    return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
+    return try tree.openDifference(inode, ".changes", since: held.content().hold, of: "the realm")
   }
 }
 

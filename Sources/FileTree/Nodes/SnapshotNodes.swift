@@ -97,7 +97,7 @@ final class SnapshotTable: Sendable {
 }
 
 /// The directory `.realm/snapshots`.
-struct SnapshotsDirectoryNode: DirectoryNode {
+struct SnapshotsDirectoryNode: ShortDirectoryNode {
   let inode: InodeNumber
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
@@ -110,17 +110,12 @@ struct SnapshotsDirectoryNode: DirectoryNode {
     return try SnapshotNode.enter(held, .root, tree)
   }
 
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
-    var listing = ShortListing(of: inode, in: tree.control.inode, from: position, into: &sink)
-    for (name, held) in tree.snapshots.all {
+  func parent(_ tree: TreeContext) -> InodeNumber { tree.control.inode }
+
+  func entries(_ tree: TreeContext) -> [ListedEntry] {
+    tree.snapshots.all.map { name, held in
       let number = tree.nodes.number(of: SnapshotNode.identity(held, .root))
-      listing.add(name, number, .directory, index: Int(held.number), to: &sink)
+      return ListedEntry(name: name, inode: number, kind: .directory, index: Int(held.number))
     }
   }
 
@@ -208,7 +203,7 @@ struct SnapshotNode: DirectoryNode {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     let (node, inside) = try node()
-    var renumbering = RenumberingSink(sink: sink, held: held, tree: tree)
+    var renumbering = RenumberingSink(sink) { tree.nodes.number(of: Self.identity(held, $0)) }
     defer { sink = renumbering.sink }
     try node.list(stream, from: position, attributes: false, into: &renumbering, inside)
   }
@@ -242,23 +237,4 @@ struct SnapshotNode: DirectoryNode {
   func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
   func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-}
-
-/// Gives the entries of a snapshot's tree the numbers that they have here.
-private struct RenumberingSink<Sink: DirectorySink>: DirectorySink {
-  var sink: Sink
-  let held: HeldTree
-  let tree: TreeContext
-
-  mutating func add(
-    _ name: RawSpan,
-    _ inode: InodeNumber,
-    _ kind: NodeKind,
-    _ attributes: FileAttributes?,
-    next: UInt64
-  ) -> Bool {
-    sink.add(name, tree.nodes.number(of: SnapshotNode.identity(held, inode)), kind, nil, next: next)
-  }
-
-  mutating func reset() { sink.reset() }
 }

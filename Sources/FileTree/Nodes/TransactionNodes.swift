@@ -7,7 +7,7 @@ import RealmJSON
 import RealmPages
 
 /// The directory `.realm/tx`.
-struct TransactionsDirectoryNode: DirectoryNode {
+struct TransactionsDirectoryNode: ShortDirectoryNode {
   let inode: InodeNumber
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
@@ -21,17 +21,12 @@ struct TransactionsDirectoryNode: DirectoryNode {
     return StagedNode.enter(attributes, transaction, tree)
   }
 
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
-    var listing = ShortListing(of: inode, in: tree.control.inode, from: position, into: &sink)
-    for transaction in tree.transactions.all {
+  func parent(_ tree: TreeContext) -> InodeNumber { tree.control.inode }
+
+  func entries(_ tree: TreeContext) -> [ListedEntry] {
+    tree.transactions.all.map { transaction in
       let number = tree.nodes.number(of: StagedNode.identity(transaction, .root))
-      listing.add(transaction.name, number, .directory, index: Int(transaction.number), to: &sink)
+      return ListedEntry(name: transaction.name, inode: number, kind: .directory, index: Int(transaction.number))
     }
   }
 
@@ -100,29 +95,10 @@ struct StagedNode: DirectoryNode {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     let inside = try transaction.context()
-    var renumbering = StagedSink(sink: sink, transaction: transaction, tree: tree)
+    var renumbering = RenumberingSink(sink) { tree.nodes.number(of: Self.identity(transaction, $0)) }
     defer { sink = renumbering.sink }
     try inside.node(inner).list(stream, from: position, attributes: false, into: &renumbering, inside)
   }
-}
-
-/// Gives the entries of a transaction's tree the numbers that they have here.
-private struct StagedSink<Sink: DirectorySink>: DirectorySink {
-  var sink: Sink
-  let transaction: StagedTransaction
-  let tree: TreeContext
-
-  mutating func add(
-    _ name: RawSpan,
-    _ inode: InodeNumber,
-    _ kind: NodeKind,
-    _ attributes: FileAttributes?,
-    next: UInt64
-  ) -> Bool {
-    sink.add(name, tree.nodes.number(of: StagedNode.identity(transaction, inode)), kind, nil, next: next)
-  }
-
-  mutating func reset() { sink.reset() }
 }
 
 // MARK: the files that belong to a transaction
@@ -210,23 +186,7 @@ struct TransactionDifferenceNode: FileNode {
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates { throw .refused(.forbidden, "what would change is computed") }
     guard let transaction = tree.staged else { throw .stale }
-    let base = try transaction.content().base
-    let staged: VersionHold
-    do throws(OpenError) { staged = try tree.realm.hold() } catch { throw .unavailable(error) }
-    let lines: ChangeLines
-    let time = try tree.read { view in view.modified }
-    do throws(FormatError) {
-      lines = try ChangeLines(
-        from: base.snapshot,
-        to: staged.snapshot,
-        time: time,
-        classes: tree.options.classes,
-        style: tree.options.json
-      )
-    } catch { throw .damaged("the transaction", error) }
-    let source = DifferenceLines(base, staged, lines)
-    let stream = StreamedText(source, place: ".diff", tree.realm, log: tree.damageLog)
-    return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
+    return try tree.openDifference(inode, ".diff", since: transaction.content().base, of: "the transaction")
   }
 }
 

@@ -6,7 +6,7 @@ import RealmNames
 import RealmPages
 
 /// The directory `.where`, whose entries are all queries that there can be.
-struct WhereNode: DirectoryNode {
+struct WhereNode: ShortDirectoryNode {
   let inode: InodeNumber
   let selection: ObjectSelection
 
@@ -20,15 +20,7 @@ struct WhereNode: DirectoryNode {
     return try tree.enter(found.identity(of: SelectionNode.self)) { SelectionNode(inode: $0, selection: found) }
   }
 
-  func list<Sink: DirectorySink>(
-    _ stream: DirectoryStream,
-    from position: UInt64,
-    attributes: Bool,
-    into sink: inout Sink,
-    _ tree: TreeContext
-  ) throws(FileTreeError) {
-    _ = ShortListing(of: inode, in: inode, from: position, into: &sink)
-  }
+  func entries(_ tree: TreeContext) -> [ListedEntry] { [] }
 }
 
 /// The directory of the objects of a selection.

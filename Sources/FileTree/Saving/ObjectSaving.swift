@@ -203,7 +203,7 @@ extension TreeContext {
     do throws(JSONInputError) {
       let outcome = try ObjectPatcher(mode: options.write, missingLinks: missingLinks)
         .apply(JSONText(bytes), to: .object(object.key), of: object.table, in: transaction)
-      return outcome.hasChanged ? Effect(touched: [object], replaced: [object]) : .none
+      return outcome.hasChanged ? .changed(object) : .none
     } catch {
       throw FileTreeError(error)
     }

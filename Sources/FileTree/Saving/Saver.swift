@@ -16,6 +16,12 @@ struct Effect: Sendable {
 
   /// Nothing was changed.
   static let none = Effect(isChange: false)
+
+  /// The times of so many objects are kept at most: those of more would take more memory than they are worth.
+  static let mostTouched = 100_000
+
+  /// An object that was there before has changed.
+  static func changed(_ object: ObjectReference) -> Effect { Effect(touched: [object], replaced: [object]) }
 }
 
 /// The one place where a mount writes.

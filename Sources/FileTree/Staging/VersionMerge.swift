@@ -171,12 +171,11 @@ final class VersionMerge {
     var waiting: [Waiting] = []
     for changes in classes { try make(changes, transaction, &touched, &waiting) }
     for item in waiting { try finish(item, transaction) }
-    // Times of that many objects would take more memory than they are worth.
     let replaced = classes.flatMap { changes -> [ObjectReference] in
       guard let table = changes.old?.key else { return [] }
       return (changes.deleted + changes.updated.map(\.key)).map { ObjectReference(table: table, key: $0) }
     }
-    return Effect(touched: hasNewSchema || touched.count > 100_000 ? nil : touched, replaced: replaced)
+    return Effect(touched: hasNewSchema || touched.count > Effect.mostTouched ? nil : touched, replaced: replaced)
   }
 
   private func delete(
