@@ -41,7 +41,7 @@ final class Notifier: @unchecked Sendable {
   /// Starts announcing. False if there is no thread to be had.
   func start() -> Bool {
     tree.observeVersions { [weak self] in self?.wake { $0.mayHaveChanged = true } }
-    tree.staleNames.observe { [weak self] in self?.wake { $0.mayHaveChanged = true } }
+    tree.dentryInvalidations.observe { [weak self] in self?.wake { $0.mayHaveChanged = true } }
     thread = Thread { [self] in run() }
     return thread != nil
   }
@@ -84,7 +84,7 @@ final class Notifier: @unchecked Sendable {
         announce(due.change)
         echo = nil
       }
-      for (directory, name) in tree.staleNames.take() { kernel.forgetName(name, in: directory) }
+      for (directory, name) in tree.dentryInvalidations.take() { kernel.forgetName(name, in: directory) }
       // An error says only that nothing can be read now; the next look may be luckier.
       if let change = try? tree.nextChange(changes) {
         announce(change)

@@ -62,7 +62,7 @@ public final class ObjectPatcher {
   /// Names of members of a text that are no properties and are passed over, with a `$` at the beginning.
   public let ignoredMembers: [String]
 
-  let schema = SchemaFacts()
+  let schemas = SchemaCache()
 
   /// A patcher that has met no class yet.
   public init(mode: WriteMode = .patch, missingLinks: MissingLinks = .refuse, ignoredMembers: [String] = []) {
@@ -88,19 +88,19 @@ public final class ObjectPatcher {
     of table: TableKey,
     in transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> PatchOutcome {
-    schema.forgetObjects()
-    let facts = try schema.facts(table, transaction)
+    schemas.forgetObjects()
+    let schema = try schemas.schema(table, transaction)
     guard text.kind(JSONText.root) == .object else {
-      throw text.mismatch(JSONText.root, "an object with the properties of \(facts.name)")
+      throw text.mismatch(JSONText.root, "an object with the properties of \(schema.name)")
     }
-    if facts.kind != .topLevel {
+    if schema.kind != .topLevel {
       let kind =
-        facts.kind == .embedded ? "embedded: its objects are written inside of others" : "asymmetric: read-only"
-      throw JSONInputError(.forbidden, "class \(facts.name) is \(kind)")
+        schema.kind == .embedded ? "embedded: its objects are written inside of others" : "asymmetric: read-only"
+      throw JSONInputError(.forbidden, "class \(schema.name) is \(kind)")
     }
-    switch try resolve(target, text, facts, transaction) {
-    case .existing(let object): return try change(object, isNew: false, text, facts, transaction)
-    case .new(let new): return try make(new, text, facts, transaction)
+    switch try resolve(target, text, schema, transaction) {
+    case .existing(let object): return try change(object, isNew: false, text, schema, transaction)
+    case .new(let new): return try make(new, text, schema, transaction)
     }
   }
 
@@ -128,11 +128,11 @@ public final class ObjectPatcher {
     _ object: ObjKey,
     isNew: Bool,
     _ text: JSONText,
-    _ facts: ClassFacts,
+    _ schema: ClassSchema,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> PatchOutcome {
     var plan = ObjectPlan(text, self, missingLinks)
-    try plan.addObject(JSONText.root, facts, object, isNew: isNew, mode: mode, depth: 0, transaction)
+    try plan.addObject(JSONText.root, schema, object, isNew: isNew, mode: mode, depth: 0, transaction)
     let hasChanged = isNew || !plan.steps.isEmpty
     let missing = try plan.apply(transaction)
     return PatchOutcome(object: object, wasCreated: isNew, hasChanged: hasChanged, missingLinks: missing)
@@ -142,22 +142,22 @@ public final class ObjectPatcher {
   private func make(
     _ new: NewObject,
     _ text: JSONText,
-    _ facts: ClassFacts,
+    _ schema: ClassSchema,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> PatchOutcome {
     var plan = ObjectPlan(text, self, missingLinks)
-    plan.ownName = (new.primaryKey ?? new.key.map { .int($0.value) }).map { (facts.key, $0) }
+    plan.ownName = (new.primaryKey ?? new.key.map { .int($0.value) }).map { (schema.key, $0) }
     do throws(JSONInputError) {
-      try plan.addObject(JSONText.root, facts, ObjectPlan.unmade, isNew: true, mode: mode, depth: 0, transaction)
+      try plan.addObject(JSONText.root, schema, ObjectPlan.unmade, isNew: true, mode: mode, depth: 0, transaction)
     } catch {
       // The link may lead to the object itself.
       guard case .linkTargetMissing = error.kind else { throw error }
-      return try makeInSteps(new, text, facts, transaction)
+      return try makeInSteps(new, text, schema, transaction)
     }
     let object: ObjKey
-    do throws(TransactionError) { object = try create(new, facts, plan.values, transaction) } catch {
+    do throws(TransactionError) { object = try create(new, schema, plan.values, transaction) } catch {
       // Nothing was changed. Step by step the refusal is about one value, whose place can be told.
-      return try makeInSteps(new, text, facts, transaction)
+      return try makeInSteps(new, text, schema, transaction)
     }
     expectsNew = true
     let missing = try plan.apply(to: object, transaction)
@@ -168,59 +168,59 @@ public final class ObjectPatcher {
   private func makeInSteps(
     _ new: NewObject,
     _ text: JSONText,
-    _ facts: ClassFacts,
+    _ schema: ClassSchema,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> PatchOutcome {
-    schema.forgetObjects()
+    schemas.forgetObjects()
     let object: ObjKey, isNew: Bool
     do throws(TransactionError) {
-      if new.mayExist, let key = new.primaryKey, let known = try transaction.objectKey(facts.key, primaryKey: key) {
+      if new.mayExist, let key = new.primaryKey, let known = try transaction.objectKey(schema.key, primaryKey: key) {
         (object, isNew) = (known, false)
       } else {
-        (object, isNew) = (try create(new, facts, [], transaction), true)
+        (object, isNew) = (try create(new, schema, [], transaction), true)
       }
     } catch {
       throw text.error(error, at: new.node)
     }
     expectsNew = isNew
-    return try change(object, isNew: isNew, text, facts, transaction)
+    return try change(object, isNew: isNew, text, schema, transaction)
   }
 
   private func create(
     _ new: NewObject,
-    _ facts: ClassFacts,
+    _ schema: ClassSchema,
     _ values: [(ColKey, Value)],
     _ transaction: borrowing WriteTransaction
   ) throws(TransactionError) -> ObjKey {
     if let primaryKey = new.primaryKey {
-      return try transaction.create(facts.key, primaryKey: primaryKey, values: values)
+      return try transaction.create(schema.key, primaryKey: primaryKey, values: values)
     }
-    return try transaction.create(facts.key, key: new.key, values: values)
+    return try transaction.create(schema.key, key: new.key, values: values)
   }
 
   private func resolve(
     _ target: PatchTarget,
     _ text: JSONText,
-    _ facts: ClassFacts,
+    _ schema: ClassSchema,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> Resolution {
     switch target {
     case .object(let key):
-      guard try schema.contains(facts, key, transaction) else {
-        throw JSONInputError(.missingObject, "\(facts.name) object \(key) does not exist any more")
+      guard try schemas.contains(schema, key, transaction) else {
+        throw JSONInputError(.missingObject, "\(schema.name) object \(key) does not exist any more")
       }
-      try checkPrimaryKey(text, facts, key, transaction)
+      try checkPrimaryKey(text, schema, key, transaction)
       return .existing(key)
     case .keyed(let key):
-      if facts.primaryKey != nil {
-        throw JSONInputError(.keyMismatch, "class \(facts.name) has a primary key; name the object by that")
+      if schema.primaryKey != nil {
+        throw JSONInputError(.keyMismatch, "class \(schema.name) has a primary key; name the object by that")
       }
       return .new(NewObject(key: key))
     case .new, .named, .upsert: break
     }
-    guard let column = facts.primaryKey else {
+    guard let column = schema.primaryKey else {
       if case .named = target {
-        throw JSONInputError(.keyMismatch, "class \(facts.name) has no primary key; name the object by a number")
+        throw JSONInputError(.keyMismatch, "class \(schema.name) has no primary key; name the object by a number")
       }
       return .new(NewObject())
     }
@@ -247,7 +247,7 @@ public final class ObjectPatcher {
       return .new(new)
     }
     do throws(TransactionError) {
-      if let key = try transaction.objectKey(facts.key, primaryKey: wanted) { return .existing(key) }
+      if let key = try transaction.objectKey(schema.key, primaryKey: wanted) { return .existing(key) }
     } catch {
       throw text.error(error, at: new.node)
     }
@@ -256,14 +256,15 @@ public final class ObjectPatcher {
 
   private func checkPrimaryKey(
     _ text: JSONText,
-    _ facts: ClassFacts,
+    _ schema: ClassSchema,
     _ key: ObjKey,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) {
-    guard let column = facts.primaryKey, let index = facts.primaryKeyIndex, let told = try text.primaryKey(of: column),
+    guard let column = schema.primaryKey, let index = schema.primaryKeyIndex,
+      let told = try text.primaryKey(of: column),
       let node = text.member(column.name, of: JSONText.root)
     else { return }
-    let stored = try schema.value(facts, key, index, transaction)
+    let stored = try schemas.value(schema, key, index, transaction)
     let isSame: Bool
     do throws(FormatError) { isSame = try told.isStored(as: stored) } catch {
       throw text.error(TransactionError(error), at: node)

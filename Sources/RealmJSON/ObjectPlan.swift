@@ -53,7 +53,7 @@ struct ObjectPlan {
   /// In place of the key of an object that is still to be made.
   static let unmade = ObjKey.none
 
-  private var schema: SchemaFacts { patcher.schema }
+  private var schemas: SchemaCache { patcher.schemas }
 
   init(_ text: JSONText, _ patcher: ObjectPatcher, _ missingLinks: MissingLinks) {
     self.text = text
@@ -63,7 +63,7 @@ struct ObjectPlan {
 
   /// A property of an object, and the way into it.
   private struct Place {
-    let facts: ClassFacts
+    let schema: ClassSchema
     let object: ObjKey
     let column: Column
     var path: [PathStep] = []
@@ -72,14 +72,14 @@ struct ObjectPlan {
     var isUnmade: Bool { object == ObjectPlan.unmade && path.isEmpty }
 
     func at(_ step: PathStep) -> Place {
-      Place(facts: facts, object: object, column: column, path: path + [step])
+      Place(schema: schema, object: object, column: column, path: path + [step])
     }
   }
 
   private mutating func add(_ change: PatchStep.Change, _ place: Place, _ node: Int, depth: Int = 0) {
     steps.append(
       PatchStep(
-        table: place.facts.key,
+        table: place.schema.key,
         object: place.object,
         column: place.column,
         path: place.path,
@@ -99,7 +99,7 @@ struct ObjectPlan {
   /// Plans an object. One that `isNew` holds its defaults and is not read; so does one that is `unmade`.
   mutating func addObject(
     _ node: Int,
-    _ facts: ClassFacts,
+    _ schema: ClassSchema,
     _ object: ObjKey,
     isNew: Bool,
     mode: WriteMode,
@@ -107,8 +107,8 @@ struct ObjectPlan {
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) {
     try checkDepth(depth, node)
-    if object == Self.unmade { values.reserveCapacity(facts.columns.count) }
-    var isNamed = [Bool](repeating: false, count: facts.columns.count)
+    if object == Self.unmade { values.reserveCapacity(schema.columns.count) }
+    var isNamed = [Bool](repeating: false, count: schema.columns.count)
     var expected = 0
     for (name, value) in text.members(node) {
       if depth == 0, !patcher.ignoredMembers.isEmpty, isTypeName(name),
@@ -116,23 +116,23 @@ struct ObjectPlan {
       {
         continue
       }
-      let index = try propertyIndex(name, facts, expected)
+      let index = try propertyIndex(name, schema, expected)
       expected = index + 1
       isNamed[index] = true
       // The primary key was compared already.
-      if index == facts.primaryKeyIndex { continue }
-      if object == Self.unmade, facts.isScalar[index], text.kind(value) != .null {
-        values.append((facts.columns[index].key, try text.scalar(value, as: facts.columns[index].type)))
+      if index == schema.primaryKeyIndex { continue }
+      if object == Self.unmade, schema.isScalar[index], text.kind(value) != .null {
+        values.append((schema.columns[index].key, try text.scalar(value, as: schema.columns[index].type)))
         continue
       }
-      let stored = isNew ? nil : try schema.value(facts, object, index, transaction)
-      let place = Place(facts: facts, object: object, column: facts.columns[index])
+      let stored = isNew ? nil : try schemas.value(schema, object, index, transaction)
+      let place = Place(schema: schema, object: object, column: schema.columns[index])
       try addProperty(value, place, stored, depth, transaction)
     }
     if isNew || mode == .patch { return }
-    for index in facts.columns.indices where !isNamed[index] && index != facts.primaryKeyIndex {
-      let place = Place(facts: facts, object: object, column: facts.columns[index])
-      try addDefault(node, place, schema.value(facts, object, index, transaction))
+    for index in schema.columns.indices where !isNamed[index] && index != schema.primaryKeyIndex {
+      let place = Place(schema: schema, object: object, column: schema.columns[index])
+      try addDefault(node, place, schemas.value(schema, object, index, transaction))
     }
   }
 
@@ -143,15 +143,15 @@ struct ObjectPlan {
   }
 
   /// The property with the name in the text; most texts name them in the order of the schema.
-  private func propertyIndex(_ name: Int, _ facts: ClassFacts, _ expected: Int) throws(JSONInputError) -> Int {
+  private func propertyIndex(_ name: Int, _ schema: ClassSchema, _ expected: Int) throws(JSONInputError) -> Int {
     let bytes = text.content(name)
-    if expected < facts.names.count, isEqual(facts.names[expected], bytes) { return expected }
-    if let index = facts.names.firstIndex(where: { isEqual($0, bytes) }) { return index }
-    let known = KnownNames(facts.columns.map(\.name)).hint(for: String(decoding: bytes, as: UTF8.self))
+    if expected < schema.names.count, isEqual(schema.names[expected], bytes) { return expected }
+    if let index = schema.names.firstIndex(where: { isEqual($0, bytes) }) { return index }
+    let known = KnownNames(schema.columns.map(\.name)).hint(for: String(decoding: bytes, as: UTF8.self))
     throw text.error(
       .unknownProperty,
       at: name,
-      "class \(facts.name) has no property \"\(text.shown(name))\"; \(known)"
+      "class \(schema.name) has no property \"\(text.shown(name))\"; \(known)"
     )
   }
 
@@ -242,10 +242,10 @@ struct ObjectPlan {
   private func embeddedClass(
     _ column: Column,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> ClassFacts? {
+  ) throws(JSONInputError) -> ClassSchema? {
     guard column.type == .link, let key = column.targetTable else { return nil }
-    let facts = try schema.facts(key, transaction)
-    return facts.kind == .embedded ? facts : nil
+    let schema = try schemas.schema(key, transaction)
+    return schema.kind == .embedded ? schema : nil
   }
 
   // MARK: values
@@ -265,14 +265,14 @@ struct ObjectPlan {
     case .mixed: return try mixed(node, 0, transaction)
     case .link:
       guard let key = column.targetTable else { throw text.mismatch(node, "null") }
-      return try link(node, schema.facts(key, transaction), transaction)
+      return try link(node, schemas.schema(key, transaction), transaction)
     default: return try text.scalar(node, as: column.type)
     }
   }
 
   private func example(_ column: Column, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> String {
     guard column.type == .link, let key = column.targetTable else { return JSONText.example(of: column.type) }
-    return "the primary key of a \(try schema.facts(key, transaction).name)"
+    return "the primary key of a \(try schemas.schema(key, transaction).name)"
   }
 
   /// The value of a Mixed, with all that is in it.
@@ -290,7 +290,7 @@ struct ObjectPlan {
       return .list(values)
     }
     if let reference = reference(node) {
-      guard let target = try schema.facts(named: text.fullString(reference.type), transaction) else {
+      guard let target = try schemas.schema(named: text.fullString(reference.type), transaction) else {
         throw text.error(.linkTargetMissing, at: reference.type, "there is no class \"\(text.shown(reference.type))\"")
       }
       return try link(reference.id, target, transaction, isReference: true) ?? .null
@@ -323,7 +323,7 @@ struct ObjectPlan {
   /// The link that a node names; nil if its target does not exist and such links are left out.
   private mutating func link(
     _ node: Int,
-    _ target: ClassFacts,
+    _ target: ClassSchema,
     _ transaction: borrowing WriteTransaction,
     isReference: Bool = false
   ) throws(JSONInputError) -> Value? {
@@ -363,7 +363,7 @@ struct ObjectPlan {
 
   private func targetKey(
     _ id: Int,
-    _ target: ClassFacts,
+    _ target: ClassSchema,
     _ transaction: borrowing WriteTransaction,
     _ primaryKey: inout Value?,
     _ isOwnName: inout Bool
@@ -371,7 +371,7 @@ struct ObjectPlan {
     guard let column = target.primaryKey else {
       guard case .int(let key) = try text.scalar(id, as: .int) else { return nil }
       if let ownName { isOwnName = ownName.table == target.key && ownName.key == .int(key) }
-      return try schema.contains(target, ObjKey(key), transaction) ? ObjKey(key) : nil
+      return try schemas.contains(target, ObjKey(key), transaction) ? ObjKey(key) : nil
     }
     let key: Value
     if text.kind(id) == .null {
@@ -620,7 +620,7 @@ struct ObjectPlan {
   private mutating func addEmbedded(
     _ node: Int,
     _ place: Place,
-    _ target: ClassFacts,
+    _ target: ClassSchema,
     _ stored: ValueView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
@@ -637,14 +637,14 @@ struct ObjectPlan {
     }
   }
 
-  private func checkIsObject(_ node: Int, _ target: ClassFacts) throws(JSONInputError) {
+  private func checkIsObject(_ node: Int, _ target: ClassSchema) throws(JSONInputError) {
     if text.kind(node) != .object { throw text.mismatch(node, "an object with the properties of \(target.name)") }
   }
 
   private mutating func addEmbeddedList(
     _ node: Int,
     _ place: Place,
-    _ target: ClassFacts,
+    _ target: ClassSchema,
     _ stored: ListView?,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
@@ -701,7 +701,7 @@ struct ObjectPlan {
   ) throws(JSONInputError) -> Int {
     var missing = missing
     for step in steps {
-      schema.forgetObjects()
+      schemas.forgetObjects()
       let embedded: ObjKey?
       let object = step.object == Self.unmade ? made : step.object
       do throws(TransactionError) { embedded = try Self.apply(step, to: object, transaction) } catch {
@@ -751,7 +751,7 @@ struct ObjectPlan {
     var plan = ObjectPlan(text, patcher, missingLinks)
     try plan.addObject(
       step.node,
-      schema.facts(target, transaction),
+      schemas.schema(target, transaction),
       made,
       isNew: true,
       mode: .replace,

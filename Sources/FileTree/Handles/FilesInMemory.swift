@@ -151,7 +151,7 @@ extension TreeContext {
     case (nil, let file?): try node(first.directory).exchange(first.name, with: file, by: caller, self)
     case (nil, nil): throw .refused(.forbidden, "an object is named by its key, which never changes")
     }
-    staleNames.add(first)
-    staleNames.add(second)
+    dentryInvalidations.add(first)
+    dentryInvalidations.add(second)
   }
 }

@@ -74,7 +74,7 @@ struct ClassNode: DirectoryNode {
     )
     guard let file = tree.overlay.makeFile(at: goal, text, metadata, isKnown: false) else { throw .memoryIsShort }
     tree.overlay.setAside(key, in: inode, as: file.inode)
-    tree.staleNames.add(goal)
+    tree.dentryInvalidations.add(goal)
   }
 
   /// The object takes the text of the file, and the file that of the object.

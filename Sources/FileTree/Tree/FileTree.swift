@@ -50,7 +50,7 @@ public final class FileTree: Sendable {
   /// Whether files can be made, written and removed.
   public var isWritable: Bool { tree.saver != nil }
   /// Names that the kernel must look up again.
-  public var staleNames: StaleNames { tree.staleNames }
+  public var dentryInvalidations: DentryInvalidations { tree.dentryInvalidations }
 
   /// Sets what is called, on whichever thread, when a version is seen that was not seen before.
   public func observeVersions(_ body: @escaping @Sendable () -> Void) { tree.views.observer.set(body) }

@@ -39,7 +39,7 @@ final class TreeContext: Sendable {
   /// The transaction whose tree this is; nil for the realm's.
   let staged: StagedTransaction?
   /// Names that the kernel must look up again.
-  let staleNames = StaleNames()
+  let dentryInvalidations = DentryInvalidations()
   let damageLog: DamageLog
   /// `.realm`.
   let control: ControlDirectoryNode

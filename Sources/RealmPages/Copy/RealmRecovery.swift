@@ -68,7 +68,7 @@ public enum RealmRecovery {
     let (tables, problems) = realm.tables(of: root)
     let work = try WorkRealm(beside: target, key: configuration.encryptionKey)
     let expected = min(realm.size, root.logicalSize)
-    let transfer = try ObjectTransfer(
+    let rebuilder = try ObjectRebuilder(
       tables,
       of: realm.arena(root.format),
       path: path,
@@ -77,7 +77,7 @@ public enum RealmRecovery {
       expected: expected,
       observer: observer
     )
-    try transfer.run(without: root.format < 10 ? ["pk"] : [])
+    try rebuilder.run(without: root.format < 10 ? ["pk"] : [])
     let sizes = try RealmCopy.write(
       VersionWriter(work.snapshot, keepsHistory: false),
       of: path,
@@ -92,7 +92,7 @@ public enum RealmRecovery {
       origin: root.origin,
       version: root.version,
       format: root.format,
-      parts: zip(tables, transfer.tallies).compactMap { root.format < 10 && $0.name == "pk" ? nil : Part($0, $1) },
+      parts: zip(tables, rebuilder.tallies).compactMap { root.format < 10 && $0.name == "pk" ? nil : Part($0, $1) },
       problems: problems,
       isOutdated: realm.newestRef.map { $0 != root.ref } ?? false,
       sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)

@@ -85,7 +85,7 @@ public enum RealmUpgrade {
         }
         return tables
       }
-      let transfer = try ObjectTransfer(
+      let rebuilder = try ObjectRebuilder(
         tables,
         of: old.arena,
         path: path,
@@ -95,8 +95,8 @@ public enum RealmUpgrade {
         observer: observer
       )
       // The table of primary keys of that time.
-      try transfer.run(without: ["pk"])
-      notes = transfer.tallies.flatMap(\.notes)
+      try rebuilder.run(without: ["pk"])
+      notes = rebuilder.tallies.flatMap(\.notes)
       version = VersionWriter(work.snapshot, keepsHistory: false)
     }
     let sizes = try RealmCopy.write(

@@ -9,7 +9,7 @@ import Synchronization
 import Threads
 
 /// Versions in memory that build on a version of a realm.
-final class Branch: CommitPlace, VersionReader {
+final class Branch: CommitTarget, VersionReader {
   /// Tells its versions from those of others.
   private let name: String
   private let base: VersionHold

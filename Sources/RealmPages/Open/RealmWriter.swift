@@ -8,12 +8,25 @@ import Threads
 /// A commit that fails leaves the file at the former version, and the next transaction can try again: after space
 /// was made on a full disk, for example. Only when the system fails to bring data to disk, nobody knows what is
 /// there; then every later transaction is refused, until the file is opened again.
+///
+/// It lets one transaction of this process at a time in and hands what it commits to a `CommitTarget`. Each type
+/// around it has one job:
+///
+/// - `SharedWriter`: commits to a file that other programs may have open. It takes turns with their writers.
+/// - `ExclusiveWriter`: commits to a file or memory that only this process has open.
+/// - `Branch`: commits to memory, over a version of another realm.
+/// - `Participant`: reads a shared realm. It joins and leaves sessions, pins versions and follows the file. A
+///   `SharedWriter` has one, and so has a shared `Realm`.
+/// - `Session`: one stay of a participant among the programs that have the realm open: the lock file, its mutexes and
+///   the version list, from joining to leaving.
+///
+/// A mount writes through `FileTree`'s `Saver`: a transaction for each save, and what the commit means for the tree.
 public final class RealmWriter: Sendable {
   /// The realm for reading; it sees each commit at once.
   public let realm: Realm
 
   private let gate = WriterGate()
-  private let place: any CommitPlace
+  private let target: any CommitTarget
   /// The failed sync after which nothing is certain.
   private let failure = Mutex<TransactionError?>(nil)
 
@@ -41,11 +54,11 @@ public final class RealmWriter: Sendable {
     switch configuration.mode {
     case .shared:
       let writer = try SharedWriter(configuration, create: create, over: wrap)
-      place = writer
+      target = writer
       realm = Realm(configuration, writer.participant)
     case .exclusive:
-      let writer = try AloneWriter(configuration, create: create, over: wrap)
-      place = writer
+      let writer = try ExclusiveWriter(configuration, create: create, over: wrap)
+      target = writer
       realm = Realm(configuration, writer.reader)
     case .immutable:
       throw TransactionError(.readOnly, "\(configuration.path): the realm was to be opened without changing it")
@@ -54,14 +67,14 @@ public final class RealmWriter: Sendable {
 
   /// Opens a realm in memory, which holds nothing if the memory is new.
   package init(memory: MemoryStorage) throws(TransactionError) {
-    let writer = try AloneWriter(memory: memory)
-    place = writer
+    let writer = try ExclusiveWriter(memory: memory)
+    target = writer
     realm = Realm(writer.reader.configuration, writer.reader)
   }
 
   /// Opens a branch of another realm.
   init(_ branch: Branch, name: String) {
-    place = branch
+    target = branch
     realm = Realm(Configuration(path: name), branch)
   }
 
@@ -134,7 +147,7 @@ public final class RealmWriter: Sendable {
   /// Throws if one version more would be one too many.
   private func checkVersions() throws(TransactionError) {
     guard let limit = realm.configuration.maximumActiveVersions else { return }
-    let count = try place.activeVersions()
+    let count = try target.activeVersions()
     if count >= limit {
       throw TransactionError(
         .tooManyVersions,
@@ -145,14 +158,14 @@ public final class RealmWriter: Sendable {
   }
 
   /// Whether there are grouped commits that `sync` would bring to disk.
-  package var hasUnsynced: Bool { place.hasUnpublished }
+  package var hasUnsynced: Bool { target.hasUnpublished }
 
   /// Returns when every commit so far is on disk, the grouped ones too; waits like `begin`.
   public func sync(timeout: Duration = RealmWriter.patience) throws(TransactionError) {
-    guard place.hasUnpublished else { return }
+    guard target.hasUnpublished else { return }
     let newest = try enter(until: .now.advanced(by: timeout), staysOnThread: true, onlyPublishing: true)
     defer { end() }
-    try noting { () throws(TransactionError) in try place.publishNewest(newest) }
+    try noting { () throws(TransactionError) in try target.publishNewest(newest) }
   }
 
   /// Runs `body` on the newest version while nobody can commit, in this program or another; waits like `begin`. Throws
@@ -175,23 +188,23 @@ public final class RealmWriter: Sendable {
     do throws(TransactionError) {
       try sync(timeout: timeout)
       let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
-      place.end()
+      target.end()
       if let refusal = Self.refusal(snapshot) {
         gate.leave()
         throw refusal
       }
     } catch { throw CopyError(error, path: path) }
     defer { gate.leave() }
-    return try place.rewrite()
+    return try target.rewrite()
   }
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
-    try noting { () throws(TransactionError) in try place.commit(group, base: base, durability) }
+    try noting { () throws(TransactionError) in try target.commit(group, base: base, durability) }
   }
 
   /// Ends a transaction, committed or not.
   func end() {
-    place.end()
+    target.end()
     gate.leave()
   }
 
@@ -211,8 +224,8 @@ public final class RealmWriter: Sendable {
         )
       }
       return try noting { () throws(TransactionError) in
-        if onlyPublishing { return try place.beginPublishing(until: deadline) }
-        return try place.begin(until: deadline, staysOnThread: staysOnThread)
+        if onlyPublishing { return try target.beginPublishing(until: deadline) }
+        return try target.begin(until: deadline, staysOnThread: staysOnThread)
       }
     } catch {
       gate.leave()

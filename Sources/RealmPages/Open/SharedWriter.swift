@@ -7,7 +7,7 @@ import Threads
 
 /// A realm that this process shares with others. The version list says what the newest version is; the header may lag
 /// behind, or show a version of a writer that died before it could announce it.
-final class SharedWriter: CommitPlace {
+final class SharedWriter: CommitTarget {
   let participant: Participant
   private let state = Mutex(State())
 

@@ -6,7 +6,7 @@ final class GroupEditor {
   let editor: NodeEditor
   /// The dirty top array.
   let top: Int
-  var log = InstructionLog()
+  var log = ChangesetEncoder()
   /// The keys of what is nested in the collection that was nested in last, and some that were there.
   var nestedKeys: (path: CollectionPath, taken: Set<Int64>)?
   /// By slot; shorter than the group where no table was asked for.

@@ -3,7 +3,7 @@
 import Threads
 
 /// Where commits go. One transaction at a time, which the caller sees to.
-protocol CommitPlace: AnyObject, Sendable {
+protocol CommitTarget: AnyObject, Sendable {
   /// Excludes other writers and returns the newest version, which stays readable until `end`. Throws `busy` when that
   /// is not to be had by `deadline`. Without an error, `end` must follow, on the same thread if it `staysOnThread`.
   func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot

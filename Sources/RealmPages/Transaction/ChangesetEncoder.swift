@@ -2,7 +2,7 @@
 // docs/format/6-history.md 6.4 to 6.6.
 
 /// Instructions in the order in which changes were made.
-struct InstructionLog {
+struct ChangesetEncoder {
   var bytes: [UInt8] = []
   private var selectedTable: TableKey?
   private var selectedCollection: [Int64]?

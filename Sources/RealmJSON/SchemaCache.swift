@@ -3,7 +3,7 @@
 import RealmPages
 
 /// One class, as long as its schema stays.
-final class ClassFacts {
+final class ClassSchema {
   let key: TableKey
   /// The name that `$ref` bears.
   let name: String
@@ -29,10 +29,10 @@ final class ClassFacts {
 }
 
 /// The classes of a transaction, each looked at once.
-final class SchemaFacts {
-  private var classes: [TableKey: ClassFacts] = [:]
+final class SchemaCache {
+  private var classes: [TableKey: ClassSchema] = [:]
   /// The class that was asked for last.
-  private var last: ClassFacts?
+  private var last: ClassSchema?
   private var names: [String: TableKey] = [:]
   /// Valid until the next change of the transaction.
   private var cursors: [TableKey: ObjectCursor] = [:]
@@ -40,23 +40,23 @@ final class SchemaFacts {
   /// Must be called after each change of the transaction.
   func forgetObjects() { if !cursors.isEmpty { cursors = [:] } }
 
-  func facts(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassFacts {
+  func schema(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassSchema {
     if let last, last.key == key { return last }
     if let known = classes[key] {
       last = known
       return known
     }
     do throws(TransactionError) {
-      let facts = ClassFacts(try transaction.table(key))
-      classes[key] = facts
-      last = facts
-      return facts
+      let schema = ClassSchema(try transaction.table(key))
+      classes[key] = schema
+      last = schema
+      return schema
     } catch { throw JSONInputError(.transaction(error), error.description) }
   }
 
   /// The class that `$ref` names; nil if there is none.
-  func facts(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassFacts? {
-    if let key = names[name] { return try facts(key, transaction) }
+  func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassSchema? {
+    if let key = names[name] { return try schema(key, transaction) }
     var key: TableKey?
     do throws(TransactionError) {
       key = try transaction.tableKey(named: Table.classPrefix + name)
@@ -64,7 +64,7 @@ final class SchemaFacts {
     } catch { throw JSONInputError(.transaction(error), error.description) }
     guard let key else { return nil }
     names[name] = key
-    return try facts(key, transaction)
+    return try schema(key, transaction)
   }
 
   private func cursor(
@@ -81,23 +81,23 @@ final class SchemaFacts {
 
   /// Whether a live object with this key exists.
   func contains(
-    _ facts: ClassFacts,
+    _ schema: ClassSchema,
     _ object: ObjKey,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> Bool {
     if object.value < 0 { return false }
-    let cursor = try cursor(facts.key, transaction)
+    let cursor = try cursor(schema.key, transaction)
     do throws(FormatError) { return try cursor.seek(object) } catch { throw damaged(error) }
   }
 
   /// A stored value, as it is before the changes that are planned.
   func value(
-    _ facts: ClassFacts,
+    _ schema: ClassSchema,
     _ object: ObjKey,
     _ index: Int,
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> ValueView {
-    let cursor = try cursor(facts.key, transaction)
+    let cursor = try cursor(schema.key, transaction)
     do throws(FormatError) {
       // The cursor may stand on another object of the class.
       _ = try cursor.seek(object)

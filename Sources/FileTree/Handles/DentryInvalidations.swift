@@ -4,7 +4,7 @@
 import Synchronization
 
 /// Names that the kernel must look up again.
-public final class StaleNames: Sendable {
+public final class DentryInvalidations: Sendable {
   private let places = Mutex<[Overlay.Place]>([])
   private let observer = Observer()
 

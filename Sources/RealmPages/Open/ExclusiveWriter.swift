@@ -4,7 +4,7 @@ import Synchronization
 import Threads
 
 /// A file or memory that this process has for itself. The header says what the newest version is.
-final class AloneWriter: CommitPlace {
+final class ExclusiveWriter: CommitTarget {
   let reader: HeaderReader
   /// Nil for a realm in memory.
   private let file: FileHandle?

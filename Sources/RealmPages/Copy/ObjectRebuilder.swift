@@ -16,7 +16,7 @@ struct TransferTally: Sendable, Hashable {
 }
 
 /// Moves objects into a new realm.
-final class ObjectTransfer {
+final class ObjectRebuilder {
   private let path: String
   private let work: WorkRealm
   private let observer: CopyObserver?
@@ -592,7 +592,7 @@ final class ObjectTransfer {
     done += weight
     weight = 0
     // Nobody will ask what changed.
-    group.log = InstructionLog()
+    group.log = ChangesetEncoder()
     try work.keep(group)
     group = try work.begin()
     if let observer, !observer(done, max(expected, done)) {
