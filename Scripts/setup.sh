@@ -11,6 +11,7 @@ packages=(
   libxlsxwriter-dev      # exports into spreadsheets
   pkg-config binutils
   jq python3 attr acl e2fsprogs rsync strace procps util-linux # tests
+  zsh fish # completions run in the shells that have them
   vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way
   bindfs                 # benchmarks compare with it
   dpkg-dev lintian groff sqlite3 # the package, its manual pages, recipes

@@ -1,153 +1,26 @@
 # Written by 'realmfs help --completions bash' from the program's option table; do not edit.
 _realmfs() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
+  local cur=$2 prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} kind
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help --help --version" -- "$cur"))
     return
   fi
+  [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
   case $command:$prev in
     mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= nonempty ro rw write= group_commit= lock_timeout= query_timeout= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
-    mount:--class) :; return ;;
-    mount:--in-memory) :; return ;;
-    mount:--seed) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    mount:--schema) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    mount:--trash) COMPREPLY=($(compgen -d -- "$cur")); return ;;
-    mount:--migrate) :; return ;;
-    mount:--max-versions) :; return ;;
-    mount:--fifo-dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     mount:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
-    mount:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    mount:--key-fd) :; return ;;
-    mount:--key-command) :; return ;;
-    mount:--key-env) :; return ;;
-    mount:--compact-on-launch) :; return ;;
-    info:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    info:--key-fd) :; return ;;
-    info:--key-command) :; return ;;
-    info:--key-env) :; return ;;
-    schema:--class) :; return ;;
     schema:--format) COMPREPLY=($(compgen -W "json swift kotlin csharp typescript dot mermaid svg" -- "$cur")); return ;;
-    schema:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    schema:--key-fd) :; return ;;
-    schema:--key-command) :; return ;;
-    schema:--key-env) :; return ;;
     cat:-o|cat:--options) COMPREPLY=($(compgen -W "json=" -- "$cur")); return ;;
     cat:--format) COMPREPLY=($(compgen -W "jsonl json table csv tsv" -- "$cur")); return ;;
-    cat:--columns) :; return ;;
     cat:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
-    cat:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    cat:--key-fd) :; return ;;
-    cat:--key-command) :; return ;;
-    cat:--key-env) :; return ;;
-    export:--class) :; return ;;
     export:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv sqlite xlsx" -- "$cur")); return ;;
-    export:--delimiter) :; return ;;
     export:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
-    export:--where) :; return ;;
     export:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
-    export:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    export:--key-fd) :; return ;;
-    export:--key-command) :; return ;;
-    export:--key-env) :; return ;;
-    import:--class) :; return ;;
     import:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv" -- "$cur")); return ;;
-    import:--encoding) :; return ;;
-    import:--delimiter) :; return ;;
     import:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
-    import:--batch) :; return ;;
-    import:--skip-bad) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    import:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    import:--key-fd) :; return ;;
-    import:--key-command) :; return ;;
-    import:--key-env) :; return ;;
     query:--format) COMPREPLY=($(compgen -W "jsonl json table csv tsv" -- "$cur")); return ;;
-    query:--columns) :; return ;;
-    query:--sum) :; return ;;
-    query:--avg) :; return ;;
-    query:--min) :; return ;;
-    query:--max) :; return ;;
-    query:--group-by) :; return ;;
     query:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
-    query:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    query:--key-fd) :; return ;;
-    query:--key-command) :; return ;;
-    query:--key-env) :; return ;;
-    set:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    set:--key-fd) :; return ;;
-    set:--key-command) :; return ;;
-    set:--key-env) :; return ;;
-    insert:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    insert:--key-fd) :; return ;;
-    insert:--key-command) :; return ;;
-    insert:--key-env) :; return ;;
-    delete:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    delete:--key-fd) :; return ;;
-    delete:--key-command) :; return ;;
-    delete:--key-env) :; return ;;
-    undo:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    undo:--key-fd) :; return ;;
-    undo:--key-command) :; return ;;
-    undo:--key-env) :; return ;;
-    diff:--class) :; return ;;
-    diff:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    diff:--key-fd) :; return ;;
-    diff:--key-command) :; return ;;
-    diff:--key-env) :; return ;;
-    watch:--exec) :; return ;;
-    watch:--since) :; return ;;
-    watch:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    watch:--key-fd) :; return ;;
-    watch:--key-command) :; return ;;
-    watch:--key-env) :; return ;;
-    create:--schema) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    create:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    create:--key-fd) :; return ;;
-    create:--key-command) :; return ;;
-    create:--key-env) :; return ;;
-    check:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    check:--key-fd) :; return ;;
-    check:--key-command) :; return ;;
-    check:--key-env) :; return ;;
-    check:--limit) :; return ;;
-    backup:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    backup:--key-fd) :; return ;;
-    backup:--key-command) :; return ;;
-    backup:--key-env) :; return ;;
-    compact:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    compact:--key-fd) :; return ;;
-    compact:--key-command) :; return ;;
-    compact:--key-env) :; return ;;
-    compact:--if) :; return ;;
-    encrypt:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    encrypt:--key-fd) :; return ;;
-    encrypt:--key-command) :; return ;;
-    encrypt:--key-env) :; return ;;
-    decrypt:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    decrypt:--key-fd) :; return ;;
-    decrypt:--key-command) :; return ;;
-    decrypt:--key-env) :; return ;;
-    rekey:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    rekey:--key-fd) :; return ;;
-    rekey:--key-command) :; return ;;
-    rekey:--key-env) :; return ;;
-    rekey:--new-key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    rekey:--new-key-fd) :; return ;;
-    rekey:--new-key-command) :; return ;;
-    rekey:--new-key-env) :; return ;;
-    upgrade:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    upgrade:--key-fd) :; return ;;
-    upgrade:--key-command) :; return ;;
-    upgrade:--key-env) :; return ;;
-    upgrade:--backup-dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
-    convert:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    convert:--key-fd) :; return ;;
-    convert:--key-command) :; return ;;
-    convert:--key-env) :; return ;;
-    recover:--key-file) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    recover:--key-fd) :; return ;;
-    recover:--key-command) :; return ;;
-    recover:--key-env) :; return ;;
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in
@@ -179,34 +52,16 @@ _realmfs() {
     recover:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
+    help:*) COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")); return ;;
   esac
-  case $command in
-    mount) COMPREPLY=($(compgen -d -- "$cur")) ;;
-    umount) COMPREPLY=($(compgen -d -- "$cur")) ;;
-    tx) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    info) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    schema) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    cat) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    export) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    import) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    query) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    set) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    insert) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    delete) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    undo) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    diff) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    watch) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    create) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    check) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    backup) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    compact) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    encrypt) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    decrypt) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    rekey) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    upgrade) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    convert) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    recover) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")) ;;
+  {
+    IFS= read -r -d '' kind && mapfile -d '' -t COMPREPLY
+  } < <(command realmfs __complete bash "$cur" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+  case $kind in
+    files) compopt -o default ;;
+    directories) compopt -o dirnames ;;
+    names) [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=/] ]] && compopt -o nospace ;;
   esac
+  return 0
 }
-complete -o filenames -F _realmfs realmfs
+complete -F _realmfs realmfs

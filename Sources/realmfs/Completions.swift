@@ -29,19 +29,21 @@ enum Completions {
   private static func bash() -> String {
     var script = """
       _realmfs() {
-        local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
+        local cur=$2 prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} kind
         COMPREPLY=()
         if [ "$COMP_CWORD" -eq 1 ]; then
           COMPREPLY=($(compgen -W "\(commandWords) --help --version" -- "$cur"))
           return
         fi
+        [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
         case $command:$prev in
 
       """
     for command in Options.commands {
       for option in Options.options(of: command.name) where option.value != nil {
+        guard let words = bashWords(option, command.name) else { continue }
         let pattern = flags(option).map { "\(command.name.rawValue):\($0)" }.joined(separator: "|")
-        script += "    \(pattern)) \(bashWords(option, command.name)); return ;;\n"
+        script += "    \(pattern)) COMPREPLY=($(compgen -W \"\(words)\" -- \"$cur\")); return ;;\n"
       }
     }
     script += "  esac\n  case $command:$cur in\n"
@@ -49,43 +51,56 @@ enum Completions {
       let words = Options.options(of: command.name).flatMap(flags).joined(separator: " ")
       script += "    \(command.name.rawValue):-*) COMPREPLY=($(compgen -W \"\(words)\" -- \"$cur\")); return ;;\n"
     }
-    script += "  esac\n  case $command in\n"
-    for command in Options.commands {
-      guard let argument = command.arguments.last else { continue }
-      let action =
-        switch argument.completion {
-        case .directory: "compgen -d -- \"$cur\""
-        case .command: "compgen -W \"\(commandWords)\" -- \"$cur\""
-        default: "compgen -f -- \"$cur\""
-        }
-      script += "    \(command.name.rawValue)) COMPREPLY=($(\(action))) ;;\n"
-    }
-    script += """
+    script += "    help:*) COMPREPLY=($(compgen -W \"\(commandWords)\" -- \"$cur\")); return ;;\n"
+    // What the program answers is quoted for where it stands, and bash does not quote it again.
+    return script + """
         esac
+        {
+          IFS= read -r -d '' kind && mapfile -d '' -t COMPREPLY
+        } < <(command realmfs \(Completer.command) bash "$cur" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+        case $kind in
+          files) compopt -o default ;;
+          directories) compopt -o dirnames ;;
+          names) [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=/] ]] && compopt -o nospace ;;
+        esac
+        return 0
       }
-      complete -o filenames -F _realmfs realmfs
+      complete -F _realmfs realmfs
 
       """
-    return script
   }
 
-  private static func bashWords(_ option: OptionSpec, _ command: CommandName) -> String {
-    if option.name == .options {
-      return "COMPREPLY=($(compgen -W \"\(mountOptionWords(command).joined(separator: " "))\" -- \"$cur\"))"
-    }
-    return switch option.completion {
-    case .file: "COMPREPLY=($(compgen -f -- \"$cur\"))"
-    case .directory: "COMPREPLY=($(compgen -d -- \"$cur\"))"
-    case .words(let words): "COMPREPLY=($(compgen -W \"\(words.joined(separator: " "))\" -- \"$cur\"))"
-    case .command, .nothing: ":"
-    }
+  /// The words that bash offers for the value of an option; nil where it asks the program.
+  private static func bashWords(_ option: OptionSpec, _ command: CommandName) -> String? {
+    if option.name == .options { return mountOptionWords(command).joined(separator: " ") }
+    guard case .words(let words) = option.completion else { return nil }
+    return words.joined(separator: " ")
   }
 
   // MARK: zsh
 
   private static func zsh() -> String {
+    // The words are kept as they stand, for _arguments sees those behind the command alone.
     var script = """
-      local -a commands
+      _realmfs_names() {
+        local kind current=$PREFIX
+        [[ -n $compstate[quote] ]] || current=${(Q)PREFIX}
+        local -a answer
+        answer=("${(@0)$(command realmfs \(Completer.command) words "${(@Q)typed}" "$IPREFIX$current" 2>/dev/null)}")
+        kind=$answer[1]
+        shift answer
+        answer=(${answer:#})
+        case $kind in
+          files) _files ;;
+          names)
+            local -a open=(${(M)answer:#*[=/]})
+            local -a whole=(${answer:#*[=/]})
+            compadd -S '' -a open
+            compadd -a whole
+            ;;
+        esac
+      }
+      local -a commands typed=("${(@)words[2,CURRENT-1]}")
       commands=(
 
       """
@@ -106,7 +121,8 @@ enum Completions {
       script += "  \(command.name.rawValue))\n    _arguments -s"
       for option in Options.options(of: command.name) { script += " \\\n      \(zshOption(option, command.name))" }
       for (position, argument) in command.arguments.enumerated() {
-        let spec = "\(position + 1):\(argument.name):\(zshAction(argument.completion))"
+        let place = argument.mayRepeat ? "*" : "\(position + 1)"
+        let spec = "\(place):\(argument.name):\(zshAction(argument.completion))"
         script += " \\\n      \(quoted(spec))"
       }
       script += "\n    ;;\n"
@@ -138,20 +154,44 @@ enum Completions {
     case .directory: "_files -/"
     case .command: "(\(commandWords))"
     case .words(let words): "(\(words.joined(separator: " ")))"
+    case .names: "_realmfs_names"
     }
   }
 
   // MARK: fish
 
   private static func fish() -> String {
-    var script = "complete -c realmfs -f\n"
+    var script = """
+      function __realmfs_is
+        set -l words (commandline -opc)
+        test "$words[2]" = $argv[1]
+      end
+      function __realmfs_ask
+        set -l words (commandline -opc)
+        set -l current (commandline -ct)
+        # The quotation mark that is open is closed for this.
+        set -l value (string unescape -- $current; or string unescape -- "$current'";
+          or string unescape -- "$current\\"")
+        command realmfs \(Completer.command) words $words[2..-1] "$value" 2>/dev/null | string split0
+      end
+      function __realmfs_names
+        set -l answer (__realmfs_ask)
+        test "$answer[1]" = names; and printf '%s\\0' $answer[2..-1] | string split0
+      end
+      function __realmfs_files
+        set -l answer (__realmfs_ask)
+        test "$answer[1]" = files
+      end
+      complete -c realmfs -f
+
+      """
     for command in Options.commands {
       script += "complete -c realmfs -n __fish_use_subcommand -a \(command.name.rawValue)"
       script += " -d \(quoted(command.summary))\n"
     }
     for command in Options.commands {
-      let line = "complete -c realmfs -n '__fish_seen_subcommand_from \(command.name.rawValue)'"
-      if let argument = command.arguments.first { script += line + fishArgument(argument) + "\n" }
+      let line = "complete -c realmfs -n '__realmfs_is \(command.name.rawValue)'"
+      for argument in fishArguments(command) { script += line + argument + "\n" }
       for option in Options.options(of: command.name) {
         script += line + (option.short.map { " -s \($0)" } ?? "") + " -l \(option.name.rawValue)"
         script += fishValue(option, command.name) + " -d \(quoted(option.help))\n"
@@ -160,11 +200,12 @@ enum Completions {
     return script
   }
 
-  private static func fishArgument(_ argument: ArgumentSpec) -> String {
-    switch argument.completion {
-    case .directory: " -xa '(__fish_complete_directories)'"
-    case .command: " -xa '\(commandWords)'"
-    default: " -F"
+  private static func fishArguments(_ command: CommandSpec) -> [String] {
+    guard let first = command.arguments.first else { return [] }
+    switch first.completion {
+    case .directory: return [" -xa '(__fish_complete_directories)'"]
+    case .command: return [" -xa '\(commandWords)'"]
+    default: return [" -n __realmfs_files -F", " -a '(__realmfs_names)'"]
     }
   }
 
@@ -173,8 +214,10 @@ enum Completions {
     if option.name == .options { return " -xa '\(mountOptionWords(command).joined(separator: " "))'" }
     return switch option.completion {
     case .file: " -rF"
+    case .directory: " -xa '(__fish_complete_directories)'"
     case .words(let words): " -xa '\(words.joined(separator: " "))'"
-    default: " -x"
+    case .names: " -xa '(__realmfs_names)'"
+    case .nothing, .command: " -x"
     }
   }
 

@@ -74,6 +74,21 @@ enum MountOptionName: String, CaseIterable, Sendable {
 enum Completion: Sendable {
   case nothing, file, directory, command
   case words([String])
+  /// Names out of the realm, which `realmfs __complete` finds.
+  case names(RealmNameKind)
+}
+
+/// Which names of a realm can stand at a place.
+enum RealmNameKind: Sendable {
+  /// A list of classes, or one.
+  case classes, oneClass
+  /// An object as CLASS/NAME; or the class alone; or also a query behind it.
+  case object, classOrObject, objectsOrQuery
+  /// PROPERTY=VALUE.
+  case assignment
+  /// A list of properties and of paths to them.
+  case paths
+  case query
 }
 
 /// Options of which at most one may be given.

@@ -161,6 +161,7 @@ enum Options {
         ArgumentSpec(
           "CLASS[/NAME]",
           "a class, or one object of it as the mount names it; without it the classes are listed",
+          completion: .names(.classOrObject),
           isOptional: true
         ),
       ],
@@ -267,10 +268,12 @@ enum Options {
     CommandSpec(
       name: .query,
       arguments: [
-        ArgumentSpec("FILE", "the Realm file", completion: .file), ArgumentSpec("CLASS", "the class that is asked"),
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("CLASS", "the class that is asked", completion: .names(.oneClass)),
         ArgumentSpec(
           "QUERY",
           "Realm Query Language, such as 'age > 30 SORT(name ASC) LIMIT(10)'; without it all objects",
+          completion: .names(.query),
           isOptional: true
         ),
       ],
@@ -309,8 +312,8 @@ enum Options {
       name: .set,
       arguments: [
         ArgumentSpec("FILE", "the Realm file", completion: .file),
-        ArgumentSpec("CLASS/NAME", "an object, named as in the mounted tree"),
-        ArgumentSpec("PROPERTY=VALUE...", "what to set", mayRepeat: true),
+        ArgumentSpec("CLASS/NAME", "an object, named as in the mounted tree", completion: .names(.object)),
+        ArgumentSpec("PROPERTY=VALUE...", "what to set", completion: .names(.assignment), mayRepeat: true),
       ],
       summary: "set properties of an object",
       description: [
@@ -330,10 +333,11 @@ enum Options {
       name: .insert,
       arguments: [
         ArgumentSpec("FILE", "the Realm file", completion: .file),
-        ArgumentSpec("CLASS", "the class of the objects"),
+        ArgumentSpec("CLASS", "the class of the objects", completion: .names(.oneClass)),
         ArgumentSpec(
           "OBJECT|PROPERTY=VALUE...",
           "JSON objects, or arrays of them; or the properties of one object; without it standard input is read",
+          completion: .names(.assignment),
           isOptional: true,
           mayRepeat: true
         ),
@@ -360,6 +364,7 @@ enum Options {
         ArgumentSpec(
           "CLASS QUERY|CLASS/NAME...",
           "a class and which of its objects, or objects named as in the mounted tree",
+          completion: .names(.objectsOrQuery),
           mayRepeat: true
         ),
       ],
@@ -671,6 +676,7 @@ enum Options {
       value: "CLASS,...",
       on: [.mount, .schema, .export, .import, .diff],
       mayRepeat: true,
+      completion: .names(.classes),
       "only these classes; for import the class of records that do not tell theirs"
     ),
     OptionSpec(
@@ -711,6 +717,7 @@ enum Options {
       .filter,
       value: "QUERY",
       on: [.export],
+      completion: .names(.query),
       "only objects that pass, in the language of 'realmfs query'; needs --class with one class"
     ),
     OptionSpec(
@@ -732,13 +739,55 @@ enum Options {
       completion: .words(RowFormat.allCases.map(\.rawValue)),
       "jsonl, json (one array), table, csv or tsv; a table on a terminal, else jsonl"
     ),
-    OptionSpec(.columns, value: "PATH,...", on: [.cat, .query], mayRepeat: true, "what to show of an object"),
+    OptionSpec(
+      .columns,
+      value: "PATH,...",
+      on: [.cat, .query],
+      mayRepeat: true,
+      completion: .names(.paths),
+      "what to show of an object"
+    ),
     OptionSpec(.count, on: [.query], "print the number of objects"),
-    OptionSpec(.sum, value: "PATH,...", on: [.query], mayRepeat: true, "print the sum of these numbers"),
-    OptionSpec(.average, value: "PATH,...", on: [.query], mayRepeat: true, "print their average"),
-    OptionSpec(.least, value: "PATH,...", on: [.query], mayRepeat: true, "print the least number or first date"),
-    OptionSpec(.greatest, value: "PATH,...", on: [.query], mayRepeat: true, "print the greatest number or last date"),
-    OptionSpec(.groupBy, value: "PATH,...", on: [.query], mayRepeat: true, "print these for each value of a property"),
+    OptionSpec(
+      .sum,
+      value: "PATH,...",
+      on: [.query],
+      mayRepeat: true,
+      completion: .names(.paths),
+      "print the sum of these numbers"
+    ),
+    OptionSpec(
+      .average,
+      value: "PATH,...",
+      on: [.query],
+      mayRepeat: true,
+      completion: .names(.paths),
+      "print their average"
+    ),
+    OptionSpec(
+      .least,
+      value: "PATH,...",
+      on: [.query],
+      mayRepeat: true,
+      completion: .names(.paths),
+      "print the least number or first date"
+    ),
+    OptionSpec(
+      .greatest,
+      value: "PATH,...",
+      on: [.query],
+      mayRepeat: true,
+      completion: .names(.paths),
+      "print the greatest number or last date"
+    ),
+    OptionSpec(
+      .groupBy,
+      value: "PATH,...",
+      on: [.query],
+      mayRepeat: true,
+      completion: .names(.paths),
+      "print these for each value of a property"
+    ),
     OptionSpec(.batch, value: "N", on: [.import], "commit every N records; without it everything is one transaction"),
     OptionSpec(
       .skipBad,

@@ -12,6 +12,7 @@ enum Program {
     System.occupyStandardDescriptors()
     clinux_survive(SIGXFSZ)
     if let helper = words.first.flatMap(MountHelper.init(program:)) { return helper.run(words.dropFirst()) }
+    if words.dropFirst().first == Completer.command { return Completer.run(words.dropFirst(2)) }
     do throws(CommandFailure) {
       return try dispatch(words.dropFirst()).rawValue
     } catch {

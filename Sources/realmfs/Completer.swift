@@ -1,0 +1,282 @@
+// `realmfs __complete`, which the completion scripts ask: what can stand at the place of the word that is being typed.
+//
+// It answers with the kind of the place (files, directories or names) and the names, each behind a NUL. The realm is
+// opened as `realmfs cat` opens it, without a trace. Whatever goes wrong, the answer has fewer names, and no words.
+import Glibc
+import RealmJSON
+import RealmNames
+import RealmPages
+import Threads
+
+/// The words of a command line, and what its last one can become.
+struct Completer {
+  /// The hidden command.
+  static let command = "__complete"
+
+  private let spec: CommandSpec
+  private var operands: [String] = []
+  private var values: [OptionName: [String]] = [:]
+  /// What the last word is the value of.
+  private var option: OptionSpec?
+  /// The last word, without the name of its option.
+  private let typed: String
+  /// `--columns=`, if the last word begins with it.
+  private let optionPrefix: String
+
+  /// Answers `words WORD...`, the words behind the program's name, or `bash WORD LINE`: the part of the line that bash
+  /// replaces, and the line up to the cursor.
+  static func run(_ words: ArraySlice<String>) -> Int32 {
+    // A shell waits for the answer. Nothing is written before all of it is there.
+    Thread {
+      sleep(secondsAtMost)
+      _exit(0)
+    }?
+    .detach()
+    guard let (kind, names) = answer(Array(words)) else { return 0 }
+    let output = ([kind] + names).map { $0 + "\0" }.joined()
+    _ = StandardOutput.write(Array(output.utf8), to: STDOUT_FILENO)
+    return 0
+  }
+
+  private static let secondsAtMost: UInt32 = 2
+
+  private static func answer(_ words: [String]) -> (kind: String, names: [String])? {
+    if words.first == "words", let completer = Completer(Array(words.dropFirst())) {
+      return completer.answer(keepingOption: false)
+    }
+    guard words.first == "bash", words.count == 3 else { return nil }
+    let (text, line) = (words[1], words[2])
+    var typed = ShellWords(line).words
+    // The program's name may come behind variables, or be a path.
+    let program = typed.firstIndex { $0 == "realmfs" || $0.hasSuffix("/realmfs") } ?? 0
+    typed.removeFirst(min(program + 1, typed.count))
+    let head = ShellWords(line.hasSuffix(text) ? String(line.dropLast(text.count)) : line)
+    guard let (kind, names) = Completer(typed)?.answer(keepingOption: true) else { return nil }
+    let start = head.words.last ?? ""
+    let rest = names.filter { $0.hasPrefix(start) }.map { head.quoted(String($0.dropFirst(start.count))) }
+    return (kind, rest)
+  }
+
+  /// Takes the words behind the program's name; nil if they are not those of a command with more words.
+  private init?(_ words: [String]) {
+    guard words.count > 1, let name = CommandName(rawValue: words[0]), let spec = Options.command(name),
+      let last = words.last
+    else { return nil }
+    self.spec = spec
+    let all = Options.options(of: name)
+    var rest = words[1..<(words.count - 1)], onlyOperands = false
+    while let word = rest.popFirst() {
+      if onlyOperands || !word.hasPrefix("-") || word == "-" {
+        operands.append(word)
+      } else if word == "--" {
+        onlyOperands = true
+      } else if let (found, value) = Self.option(word, among: all) {
+        if let value = value ?? (found.value == nil ? "" : rest.popFirst()) {
+          values[found.name, default: []].append(value)
+        } else {
+          option = found
+        }
+      }
+    }
+    if option == nil, !onlyOperands, last.hasPrefix("--"), let equals = last.firstIndex(of: "="),
+      let (found, value) = Self.option(last, among: all), found.value != nil
+    {
+      option = found
+      (typed, optionPrefix) = (value ?? "", String(last[...equals]))
+    } else {
+      (typed, optionPrefix) = (last, "")
+    }
+  }
+
+  /// The option that a word names, and its value if the word has one.
+  private static func option(_ word: String, among all: [OptionSpec]) -> (OptionSpec, String?)? {
+    if word.hasPrefix("--") {
+      let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let found = all.first(where: { $0.name.rawValue == parts[0] }) else { return nil }
+      return (found, parts.count > 1 ? String(parts[1]) : nil)
+    }
+    // A cluster of short flags: the first that takes a value takes the rest.
+    for (index, letter) in word.dropFirst().enumerated() {
+      guard let found = all.first(where: { $0.short == letter }), found.value != nil else { continue }
+      let value = word.dropFirst(index + 2)
+      return (found, value.isEmpty ? nil : String(value))
+    }
+    return nil
+  }
+
+  private func answer(keepingOption: Bool) -> (kind: String, names: [String]) {
+    var place = option?.completion
+    if option == nil {
+      let argument = operands.count < spec.arguments.count ? spec.arguments[operands.count] : spec.arguments.last
+      if operands.count < spec.arguments.count || argument?.mayRepeat == true { place = argument?.completion }
+    }
+    switch place {
+    case .file: return ("files", [])
+    case .directory: return ("directories", [])
+    case .names(let kind):
+      let all = names(kind), same = all.filter { $0.hasPrefix(typed) }
+      let found = same.isEmpty ? all.filter { $0.lowercased().hasPrefix(typed.lowercased()) } : same
+      return ("names", keepingOption ? found.map { optionPrefix + $0 } : found)
+    case .nothing, .command, .words, nil: return ("nothing", [])
+    }
+  }
+
+  // MARK: names of the realm
+
+  /// The names for a place, without regard to what is typed of them, or nothing if the realm cannot be read.
+  private func names(_ kind: RealmNameKind) -> [String] {
+    guard let configuration = configuration() else { return [] }
+    do throws(CommandFailure) {
+      let source = try RealmSource(configuration)
+      return try source.onNewest(attempts: 10) { (snapshot) throws(CommandFailure) in
+        do throws(FormatError) { return try names(kind, snapshot) } catch {
+          throw CommandFailure(error, reading: source.path)
+        }
+      }
+    } catch { return [] }
+  }
+
+  /// How to open the realm. Its key is read from a file or a variable; to run a command or to read from a descriptor
+  /// would take away what the command that is being typed needs.
+  private func configuration() -> Configuration? {
+    guard let file = operands.first.flatMap(Self.regularFile) else { return nil }
+    let source: KeySource
+    if let path = values[.keyFile]?.last {
+      guard let keyFile = Self.regularFile(path) else { return nil }
+      source = .file(keyFile)
+    } else if let variable = values[.keyVariable]?.last {
+      source = .environment(variable)
+    } else {
+      return Configuration(path: file, mode: .immutable)
+    }
+    do throws(CommandFailure) {
+      return Configuration(path: file, encryptionKey: try source.read(verbose: false), mode: .immutable)
+    } catch { return nil }
+  }
+
+  /// The file that a word means: as it is, or with ~ and variables at its beginning replaced. Nothing that can block.
+  private static func regularFile(_ word: String) -> String? {
+    var candidates = [word]
+    if word.hasPrefix("~/") { candidates.append("$HOME" + word.dropFirst()) }
+    for path in candidates.map(ShellWords.withVariable) + candidates {
+      if case .success(let status) = System.status(path), status.st_mode & S_IFMT == S_IFREG { return path }
+    }
+    return nil
+  }
+
+  private func names(_ kind: RealmNameKind, _ snapshot: Snapshot) throws(FormatError) -> [String] {
+    let classes = try snapshot.classes().filter { $0.kind != .embedded }
+    switch kind {
+    case .classes:
+      return try listed { _ in classes.compactMap(\.className).map { $0.replacing(",", with: "\\,") } }
+    case .oneClass: return classes.compactMap { $0.className.map(NameEscaping.directory(of:)) }
+    case .object: return try objects(classes, afterClass: "/")
+    case .classOrObject: return try objects(classes, afterClass: "")
+    case .objectsOrQuery:
+      if operands.count > 1, !operands[1].contains("/") { return try query(asked(classes), snapshot) }
+      return try objects(classes, afterClass: "")
+    case .assignment:
+      guard !typed.contains("="), let table = asked(classes) else { return [] }
+      let given = operands.dropFirst(2).compactMap { $0.split(separator: "=").first.map(String.init) }
+      return table.columns.map(\.name).filter { !given.contains($0) }.map { $0 + "=" }
+    case .paths:
+      return try listed { (part) throws(FormatError) in
+        guard let table = asked(classes) else { return [] }
+        return try paths(from: table, typed: part, isAlone: true, snapshot).map { $0.replacing(",", with: "\\,") }
+      }
+    case .query: return try query(asked(classes), snapshot)
+    }
+  }
+
+  /// The class that the command is about: the second operand, or what --class says.
+  private func asked(_ classes: [Table]) -> Table? {
+    guard let word = spec.name == .export ? values[.classes]?.last : operands.dropFirst().first else { return nil }
+    let name = String(word.prefix { $0 != "/" })
+    let decoded = NameEscaping.className(ofDirectory: name.utf8.span.bytes)
+    return classes.first { $0.className == name } ?? classes.first { $0.className == decoded }
+  }
+
+  /// The list that is typed, with its last part replaced by names that are not in it yet.
+  private func listed(_ names: (String) throws(FormatError) -> [String]) throws(FormatError) -> [String] {
+    var parts = typed.parts(unescaped: ",")
+    let last = parts.removeLast()
+    let head = String(typed.dropLast(last.replacing(",", with: "\\,").count))
+    return try names(last).filter { name in !parts.contains { $0.replacing(",", with: "\\,") == name } }
+      .map { head + $0 }
+  }
+
+  /// The classes, or behind CLASS/ its objects.
+  private func objects(_ classes: [Table], afterClass end: String) throws(FormatError) -> [String] {
+    guard let slash = typed.firstIndex(of: "/") else {
+      return classes.compactMap { $0.className.map { NameEscaping.directory(of: $0) + end } }
+    }
+    let directory = typed[..<slash]
+    let table = classes.first { $0.className.map(NameEscaping.directory(of:)) ?? "" == directory }
+    guard let table, table.objectCount <= Self.mostObjects else { return [] }
+    let cursor = ObjectCursor(table), name = OutputBuffer()
+    var names: [String] = []
+    while try cursor.next() {
+      name.reset()
+      try NameEscaping.append(fileOf: cursor, column: table.primaryKeyIndex, to: name)
+      let stem = name.string.dropLast(NameEscaping.suffix.count)
+      // Without the suffix, a name that ends so itself would be another one.
+      names.append("\(directory)/\(stem.hasSuffix(NameEscaping.suffix) ? name.string[...] : stem)")
+    }
+    return names
+  }
+
+  /// Of larger classes no object is offered: some of the names would look like all of them.
+  private static let mostObjects = 50_000
+
+  /// Queries that begin as the one that is typed and end in a property.
+  private func query(_ table: Table?, _ snapshot: Snapshot) throws(FormatError) -> [String] {
+    guard let table else { return [] }
+    var start = typed.endIndex
+    while start > typed.startIndex {
+      let before = typed.index(before: start), character = typed[before]
+      let isEscaped = before > typed.startIndex && typed[typed.index(before: before)] == "\\"
+      guard character == "." || character == "\\" || isEscaped || Self.isNameCharacter(character) else { break }
+      start = before
+    }
+    let head = typed[..<start]
+    return try paths(from: table, typed: String(typed[start...]), isAlone: false, snapshot).map { head + $0 }
+  }
+
+  /// The paths that begin with the links of the one that is typed. One that is a whole name may hold any character,
+  /// others are written as in a query.
+  private func paths(
+    from table: Table,
+    typed: String,
+    isAlone: Bool,
+    _ snapshot: Snapshot
+  ) throws(FormatError) -> [String] {
+    var table = table, head = ""
+    var steps = typed.split(separator: ".", omittingEmptySubsequences: false)
+    // A name with a point in it is no path.
+    let isName = isAlone && table.columns.contains { $0.name.hasPrefix(typed) }
+    if isName || steps.count < 2 {
+      return table.columns.map(\.name).compactMap { isAlone ? $0 : Self.inQuery($0) }
+    }
+    steps.removeLast()
+    for step in steps {
+      let column = table.columns.first { Self.inQuery($0.name).map { $0 == step } ?? false }
+      guard let target = column?.targetTable, let next = try snapshot.table(target) else { return [] }
+      table = next
+      head += step + "."
+    }
+    return table.columns.compactMap { Self.inQuery($0.name) }.map { head + $0 }
+  }
+
+  /// The name of a property as a query has it; nil if none can.
+  private static func inQuery(_ name: String) -> String? {
+    guard let first = name.first, isNameCharacter(first), !first.isNumber, first != "-",
+      name.allSatisfy({ isNameCharacter($0) || " \n\r\t".contains($0) })
+    else { return nil }
+    let lines = name.replacing("\n", with: "\\n").replacing("\r", with: "\\r").replacing("\t", with: "\\t")
+    return lines.replacing(" ", with: "\\ ")
+  }
+
+  private static func isNameCharacter(_ character: Character) -> Bool {
+    !character.isASCII || character.isLetter || character.isNumber || "_$-".contains(character)
+  }
+}
