@@ -230,6 +230,7 @@ complete -c realmfs -n '__realmfs_is diff' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is watch' -n __realmfs_files -F
 complete -c realmfs -n '__realmfs_is watch' -a '(__realmfs_names)'
 complete -c realmfs -n '__realmfs_is watch' -l exec -x -d 'run CMD with /bin/sh after each new version'
+complete -c realmfs -n '__realmfs_is watch' -l diff -d 'show which objects changed, as '\''realmfs diff'\'' does'
 complete -c realmfs -n '__realmfs_is watch' -l changes -d 'print a line of JSON for each object that changes'
 complete -c realmfs -n '__realmfs_is watch' -l since -x -d 'with --changes: begin with what changed since VERSION'
 complete -c realmfs -n '__realmfs_is watch' -l key-file -rF -d 'read the encryption key from this file, or - for standard input'

@@ -21,7 +21,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case skipBad = "skip-bad"
   case filter = "where"
   case execute = "exec"
-  case changes, since
+  case changes, diff, since
   case jsonStyle = "json-style"
   case keyFile = "key-file"
   case keyDescriptor = "key-fd"

@@ -442,6 +442,10 @@ enum Options {
         REALMFS_CLASSES the classes that changed, separated by commas.
         """,
         """
+        --diff shows below each line the objects that were made (+), changed (~) or deleted (-), as 'realmfs diff' \
+        does. The version that was shown last is kept in the file meanwhile, so read what is printed.
+        """,
+        """
         --changes prints one line of JSON for each object that a commit changed, whoever committed: its class and key, \
         whether it was inserted, updated or deleted, and what differs, before and after. Commits in quick succession \
         come together. A reader that is too slow, and one that begins with --since at a version that is not there any \
@@ -451,6 +455,7 @@ enum Options {
       ],
       examples: [
         "realmfs watch people.realm",
+        "realmfs watch --diff people.realm",
         "realmfs watch --exec 'echo \"$REALMFS_CLASSES changed\"' people.realm",
         "realmfs watch --changes people.realm | jq -c 'select(.class == \"Person\")'",
       ]
@@ -730,6 +735,7 @@ enum Options {
     OptionSpec(.long, on: [.info], "also the size and the properties of each class, which reads all of it"),
     OptionSpec(.previous, on: [.diff], "compare the version before the last commit with the newest one"),
     OptionSpec(.execute, value: "CMD", on: [.watch], "run CMD with /bin/sh after each new version"),
+    OptionSpec(.diff, on: [.watch], excludes: [.changes], "show which objects changed, as 'realmfs diff' does"),
     OptionSpec(.changes, on: [.watch], excludes: [.execute], "print a line of JSON for each object that changes"),
     OptionSpec(.since, value: "VERSION", on: [.watch], "with --changes: begin with what changed since VERSION"),
     OptionSpec(

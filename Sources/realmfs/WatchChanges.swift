@@ -12,21 +12,14 @@ enum WatchChanges {
   private static let pause = Duration.milliseconds(250)
 
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    var configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .shared)
-    // The place among other programs is kept, so that no version goes by unseen.
-    configuration.idleTime = nil
-    let source = try RealmSource(configuration) { code in
-      Log.notice(
-        "\(configuration.path): read without its lock file (\(System.message(code))), so changes may be missed"
-      )
-    }
+    let source = try source(arguments)
     Interruption.watch()
     signal(SIGPIPE, SIG_IGN)
     let feed: ChangeFeed
     do throws(OpenError) { feed = try ChangeFeed(source.realm, classes: arguments.chosenClasses()) } catch {
       throw CommandFailure(error)
     }
-    if let since = arguments.value(.since) { try begin(feed, since: since, configuration) }
+    if let since = arguments.value(.since) { try begin(feed, since: since, source.realm.configuration) }
     while true {
       do throws(OpenError) { try feed.advance() } catch { throw CommandFailure(error) }
       if feed.count > 0 {
@@ -35,6 +28,16 @@ enum WatchChanges {
         if hasLostReader(waiting: 0) { endQuietly() }
         feed.waitForChange(timeout: pause)
       }
+    }
+  }
+
+  /// The realm, with a place among the programs that have it open, which is kept so that no version goes by unseen.
+  static func source(_ arguments: Arguments) throws(CommandFailure) -> RealmSource {
+    var configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .shared)
+    configuration.idleTime = nil
+    let path = configuration.path
+    return try RealmSource(configuration) { code in
+      Log.notice("\(path): read without its lock file (\(System.message(code))), so changes may be missed")
     }
   }
 
@@ -83,7 +86,7 @@ enum WatchChanges {
   }
 
   /// Ends as a program does whose output nobody reads, and leaves no version pinned.
-  private static func endQuietly() -> Never {
+  static func endQuietly() -> Never {
     Realm.leaveSessions()
     signal(SIGPIPE, SIG_DFL)
     raise(SIGPIPE)

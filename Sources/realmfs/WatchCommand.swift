@@ -2,29 +2,42 @@
 import Glibc
 import RealmJSON
 import RealmPages
+import RealmTransfer
 
 /// The command `watch`.
 enum WatchCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     if arguments.has(.changes) { return try WatchChanges.run(arguments) }
     if arguments.has(.since) { throw CommandFailure(.usage, "--since goes with --changes") }
-    let source = try RealmSource(arguments)
+    let showsObjects = arguments.has(.diff)
+    let source = showsObjects ? try WatchChanges.source(arguments) : try RealmSource(arguments)
     Interruption.watch()
+    if showsObjects { signal(SIGPIPE, SIG_IGN) }
     let output = StandardOutput()
-    var known = try state(source)
+    var known = try state(source, holds: showsObjects)
     if !arguments.has(.json) {
       output.line("watching version \(known.snapshot.version)")
       try output.flush()
     }
     while true {
-      if !source.realm.waitForChange(since: known.snapshot, timeout: .milliseconds(500)) { continue }
-      let next = try state(source)
+      if !source.realm.waitForChange(since: known.snapshot, timeout: .milliseconds(500)) {
+        // A realm that we share shows only then that another file has taken its place.
+        guard showsObjects, try source.latest() !== known.snapshot else { continue }
+      }
+      let next = try state(source, holds: showsObjects)
       // A version that came between is not seen; what it changed is.
-      if next.snapshot.version == known.snapshot.version { continue }
+      if next.snapshot.version == known.snapshot.version && next.file == known.file { continue }
       let changes = next.changes(since: known)
+      let former = known
       known = next
       if arguments.has(.json) { output.print(next.json(changes)) } else { output.line(next.text(changes)) }
-      try output.flush()
+      do throws(CommandFailure) {
+        try output.flush()
+        if showsObjects { try show(from: former, to: next, source, isJSON: arguments.has(.json)) }
+      } catch {
+        if showsObjects, hasNoReader { WatchChanges.endQuietly() }
+        throw error
+      }
       if let command = arguments.value(.execute) {
         setenv("REALMFS_VERSION", "\(next.snapshot.version)", 1)
         setenv("REALMFS_CLASSES", changes.map(\.name).joined(separator: ","), 1)
@@ -34,12 +47,61 @@ enum WatchCommand {
     }
   }
 
-  private static func state(_ source: RealmSource) throws(CommandFailure) -> WatchedState {
-    try source.onNewest { (snapshot) throws(CommandFailure) in
-      do throws(FormatError) { return try WatchedState(snapshot) } catch {
-        throw CommandFailure(error, reading: source.path)
+  private static func state(_ source: RealmSource, holds: Bool) throws(CommandFailure) -> WatchedState {
+    for _ in 0..<RealmSource.attempts {
+      let hold: VersionHold?
+      do throws(OpenError) { hold = holds ? try source.realm.hold() : nil } catch { throw CommandFailure(error) }
+      let file = source.realm.standing.file
+      var state = try source.onNewest { (snapshot) throws(CommandFailure) in
+        do throws(FormatError) { return try WatchedState(snapshot, file) } catch {
+          throw CommandFailure(error, reading: source.path)
+        }
       }
+      state.hold = hold
+      if hold == nil || hold?.snapshot === state.snapshot { return state }
     }
+    throw source.tooBusy
+  }
+
+  /// Prints the objects that differ.
+  private static func show(
+    from old: WatchedState,
+    to new: WatchedState,
+    _ source: RealmSource,
+    isJSON: Bool
+  ) throws(CommandFailure) {
+    // Keys of another file mean something else, so objects are found by what their files are named.
+    let areVersions = old.file == new.file && old.snapshot.version < new.snapshot.version
+    let comparison = RealmComparison(old.snapshot, new.snapshot, classes: nil, areVersions: areVersions)
+    let printer = DifferencePrinter(isJSON: isJSON)
+    var complaints: [String] = []
+    comparison.onComplaint = { complaints.append($0) }
+    func areCurrent() -> Bool {
+      source.realm.isCurrent(new.snapshot) && (!areVersions || source.realm.isCurrent(old.snapshot))
+    }
+    do throws(TransferError) {
+      try comparison.run { (difference) throws(TransferError) in
+        printer.add(difference)
+        if printer.isFull {
+          if !areCurrent() { throw .busy }
+          try printer.flush()
+        }
+      }
+      if !areCurrent() { throw .busy }
+      for complaint in complaints { Log.error("\(source.path): \(complaint)") }
+      try printer.flush()
+    } catch .busy {
+      Log.notice(
+        "\(source.path): which objects changed up to version \(new.snapshot.version) is not known: the version before "
+          + "was overwritten"
+      )
+    } catch { throw CommandFailure(error, path: source.path) }
+  }
+
+  /// Whether nobody can read what is written any more.
+  private static var hasNoReader: Bool {
+    var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+    return poll(&output, 1, 0) > 0 && output.revents & Int16(POLLERR) != 0
   }
 }
 
@@ -58,10 +120,13 @@ private struct WatchedState {
   }
 
   let snapshot: Snapshot
+  let file: Int
+  /// What keeps the version readable while it is compared with the next one.
+  var hold: VersionHold?
   private var classes: [String: Class] = [:]
 
-  init(_ snapshot: Snapshot) throws(FormatError) {
-    self.snapshot = snapshot
+  init(_ snapshot: Snapshot, _ file: Int) throws(FormatError) {
+    (self.snapshot, self.file) = (snapshot, file)
     for table in try snapshot.classes() {
       classes[table.className ?? ""] = Class(count: table.objectCount, contentVersion: table.contentVersion)
     }

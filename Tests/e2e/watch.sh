@@ -26,6 +26,39 @@ has_json() { jq -e '.classes[0] | .name == "Dog" and .before == 6 and .after == 
 check "as JSON Lines" wait_until 10 has_json
 equal "no errors" "" "$(cat errors)"
 
+# --diff: the objects, in words and as JSON.
+"$realmfs" watch --diff "$file" >objects 2>>errors &
+watcher=$!
+"$realmfs" watch --diff --json "$file" >objects.json 2>>errors &
+other=$!
+background+=("$watcher" "$other")
+has_begun() { grep -q '^watching version' objects; }
+check "--diff begins with the version" wait_until 10 has_begun
+"$realmfs" set --quiet "$file" Dog/Bo weight=3
+has_object() { grep -qx -- "$1" objects; }
+check "--diff names what changed" wait_until 10 has_object '~ Dog/Bo.json weight: 0.0 -> 3.0'
+"$realmfs" insert --quiet "$file" Dog name=Cleo
+check "--diff names what was made" wait_until 10 has_object '+ Dog/Cleo.json {"name":"Cleo".*}'
+"$realmfs" delete --quiet --yes "$file" Dog/Cleo
+check "--diff names what was deleted" wait_until 10 has_object '- Dog/Cleo.json {"name":"Cleo".*}'
+has_json_object() {
+  "$realmfs" insert --quiet "$file" Dog name=Cleo && "$realmfs" delete --quiet --yes "$file" Dog/Cleo
+  jq -es 'map(select(.change == "removed" and .name == "Cleo.json")) != []' objects.json
+}
+check "--diff as JSON Lines" wait_until 10 has_json_object
+# Programs that share a file go on with it; one alone follows the path.
+kill -TERM $other && wait $other
+cp "$fixtures/people.realm" other.realm && "$realmfs" set --quiet other.realm Dog/Fido weight=77 && mv other.realm "$file"
+check "--diff with the file that takes its place" wait_until 10 has_object '~ Dog/Fido.json weight: .* -> 77.0'
+kill -TERM $watcher
+wait $watcher
+equal "SIGTERM ends --diff" 143 $?
+"$realmfs" watch --diff "$file" 2>>errors | head -n 1 >first &
+reader=$!
+wait_until 10 test -s first
+"$realmfs" set --quiet "$file" Dog/Fido weight=3
+check "--diff ends with its reader" wait_until 10 is_dead $reader
+
 # --changes: a line an object.
 "$realmfs" watch --changes "$file" >changes 2>>errors &
 watcher=$!
