@@ -162,10 +162,12 @@ struct ObjectRows {
     private let reader: RescuingCursor
     private let keyCursor: ObjectCursor
     private let scratch = OutputBuffer()
+    private let isTable: Bool
 
     init(_ rows: ObjectRows, _ snapshot: Snapshot, after last: ObjKey) throws(CommandFailure) {
       let path = rows.source.path
       self.snapshot = snapshot
+      isTable = rows.format == .table
       table = try snapshot.table(ofClass: rows.className, in: path)
       if table.kind == .embedded, rows.arguments.command == .cat {
         throw CommandFailure(
@@ -306,14 +308,20 @@ struct ObjectRows {
       return finished(asText: asText && !isMixed)
     }
 
-    /// What was rendered last. A string without escapes is a text, as `CSVSink` has it.
+    /// What was rendered last.
     private func finished(asText: Bool) -> RowCell {
       let bytes = scratch.bytes
       if bytes.elementsEqual("null".utf8) { return .null }
-      guard asText, bytes.count >= 2, bytes.first == UInt8(ascii: "\""), !bytes.contains(UInt8(ascii: "\\")),
-        bytes[1] != UInt8(ascii: "{")
-      else { return .json(bytes) }
-      return .text(Array(bytes[1..<bytes.count - 1]))
+      guard asText, !bytes.starts(with: "\"{".utf8) else { return .json(bytes) }
+      return text(.json(bytes))
+    }
+
+    /// A JSON string as its text: in a table any, otherwise one without escapes, as `CSVSink` has it.
+    fileprivate func text(_ cell: RowCell) -> RowCell {
+      guard case .json(let bytes) = cell, bytes.count >= 2, bytes.first == UInt8(ascii: "\"") else { return cell }
+      if !bytes.contains(UInt8(ascii: "\\")) { return .text(Array(bytes[1..<bytes.count - 1])) }
+      guard isTable, let text = JSONValue(report: bytes)?.string else { return cell }
+      return .text(Array(text.utf8))
     }
   }
 }
@@ -383,7 +391,7 @@ private struct RowGroups {
       return false
     }
     for group in ordered {
-      var row = group.key.map { asTexts ? $0.asText : $0 }
+      var row = group.key.map { asTexts ? view.text($0) : $0 }
       if counts { row.append(.json(Array(String(group.count).utf8))) }
       for (name, value) in zip(names, group.values) {
         guard let result = value.result else {
@@ -426,14 +434,6 @@ extension RowCell {
       }
       return a.lexicographicallyPrecedes(b)
     }
-  }
-
-  /// A JSON string without escapes as a text.
-  fileprivate var asText: RowCell {
-    guard case .json(let bytes) = self, bytes.count >= 2, bytes.first == UInt8(ascii: "\""),
-      !bytes.contains(UInt8(ascii: "\\"))
-    else { return self }
-    return .text(Array(bytes[1..<bytes.count - 1]))
   }
 }
 

@@ -31,6 +31,11 @@ equal "columns in their order" '{"age":21,"name":"Person 1","dog.name":"Fido","f
 equal "a path over several objects is an array" '{"friends.name":["Person 3"]}' "$(q --columns friends.name "$file" Person '_id == 4')"
 equal "backwards" '{"@links.Person.dog.@count":2}' "$(q --columns '@links.Person.dog.@count' "$file" Dog 'name == "Fido"')"
 equal "a link to nothing is null" '{"dog.name":null}' "$(q --columns dog.name "$file" Person '_id == -3')"
+bella="Bella \"B\" O'Hara/Jr."
+for words in "--columns dog" "--columns dog.name" "--group-by dog" "--group-by dog.name"; do
+  # shellcheck disable=SC2086
+  check_status "a table has names as they are: $words" 0 "^$bella( +2)?$" q --format table $words "$file" Person
+done
 check_status "2: an unknown column" 2 '--columns dog.nam: Dog has no property nam; did you mean name' q --columns dog.nam "$file" Person
 check_status "2: twice" 2 'age is given twice' q --columns age,age "$file" Person
 
