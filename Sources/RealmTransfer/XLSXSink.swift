@@ -20,12 +20,16 @@ final class XLSXSink: ExportSink {
   /// The rows that were kept of the class.
   private var count = 0
   private let scratch = OutputBuffer()
-  private var notes: [String] = []
-  private var keptNotes = 0
-  private var emptyTexts = 0
-  private var keptEmptyTexts = 0
-  private(set) var leftOut = 0
-  private var keptLeftOut = 0
+
+  /// What there is to say about the cells.
+  private struct Tally {
+    var notes: [String] = []
+    var emptyTexts = 0
+    var leftOut = 0
+  }
+  private var tally = Tally()
+  /// That of the rows that were kept.
+  private var kept = Tally()
 
   init(_ target: ExportTarget) { self.target = target }
 
@@ -59,8 +63,8 @@ final class XLSXSink: ExportSink {
   func beginClass(_ table: Table) throws(TransferError) {
     try makeFile()
     let name = table.className ?? table.name, sheet = sheets[table.key] ?? name
-    if sheet != name { notes.append("the sheet of class \(name) is called \(sheet)") }
-    keptNotes = notes.count
+    if sheet != name { tally.notes.append("the sheet of class \(name) is called \(sheet)") }
+    kept = tally
     try spreadsheet?.beginSheet(sheet)
     let names = (table.primaryKey == nil ? ["$key"] : []) + table.columns.map(\.name)
     try spreadsheet?.append(names.map { .text(Self.escaped(Array($0.utf8))) })
@@ -120,7 +124,7 @@ final class XLSXSink: ExportSink {
       case .date(let value): if let days = Self.days(value) { return .date(days) }
       case .string(let value):
         let text = value.withUnsafeBytes { Array($0) }
-        if text.isEmpty, column.isNullable { emptyTexts += 1 }
+        if text.isEmpty, column.isNullable { tally.emptyTexts += 1 }
         if String(validating: text, as: UTF8.self) != nil { return fitted(text, column, cursor) }
       default: break
       }
@@ -181,8 +185,8 @@ final class XLSXSink: ExportSink {
       bytes += escaped.count
       return .text(escaped)
     }
-    leftOut += 1
-    notes.append(
+    tally.leftOut += 1
+    tally.notes.append(
       "\(cursor.table.className ?? "") object \(cursor.key.value): \(column.name) has \(units) characters, a cell "
         + "\(Spreadsheet.mostUnits) at most; it was left out"
     )
@@ -223,13 +227,12 @@ final class XLSXSink: ExportSink {
     if let table, count + rows.count > Spreadsheet.mostRows { throw Self.tooManyRows(table) }
     for row in rows { try spreadsheet?.append(row) }
     count += rows.count
-    (keptNotes, keptEmptyTexts, keptLeftOut) = (notes.count, emptyTexts, leftOut)
+    kept = tally
     (rows, bytes) = ([], 0)
   }
 
   func dropBatch() {
-    notes.removeLast(notes.count - keptNotes)
-    (emptyTexts, leftOut) = (keptEmptyTexts, keptLeftOut)
+    tally = kept
     (rows, bytes) = ([], 0)
   }
 
@@ -245,8 +248,10 @@ final class XLSXSink: ExportSink {
     try makeFile()
     try spreadsheet?.finish()
     spreadsheet = nil
-    if emptyTexts > 0 { notes.append("\(emptyTexts) empty strings are empty cells, as null is") }
+    if tally.emptyTexts > 0 { tally.notes.append("\(tally.emptyTexts) empty strings are empty cells, as null is") }
   }
 
-  var remarks: [String] { notes }
+  var remarks: [String] { tally.notes }
+
+  var leftOut: Int { tally.leftOut }
 }

@@ -45,12 +45,18 @@ final class RowPrinter {
   /// The widths of a table are those of so many rows, or of so many bytes of them.
   private static let sampleRows = 400, sampleBytes = 1 << 18
 
-  init(_ format: RowFormat, _ columns: [(name: String, isNumber: Bool)], _ output: StandardOutput) {
+  /// `cuts` tells whether a table is cut to the width of a terminal.
+  init(
+    _ format: RowFormat,
+    _ columns: [(name: String, isNumber: Bool)],
+    _ output: StandardOutput,
+    cuts: Bool = true
+  ) {
     self.format = format
     names = columns.map(\.name)
     areNumbers = columns.map(\.isNumber)
     self.output = output
-    lineWidth = isatty(STDOUT_FILENO) == 0 ? nil : Self.terminalWidth
+    lineWidth = isatty(STDOUT_FILENO) == 0 || !cuts ? nil : Self.terminalWidth
   }
 
   private static var terminalWidth: Int {
@@ -73,7 +79,8 @@ final class RowPrinter {
     state.rowCount += 1
   }
 
-  /// Adds a row with a cell for each column.
+  /// Adds a row with a cell for each column. A table also takes rows that end before; their last cell has the rest of
+  /// the line.
   func add(_ cells: [RowCell]) {
     switch format {
     case .jsonl, .json: addJSON(cells)
@@ -150,7 +157,9 @@ final class RowPrinter {
   private func printSample() {
     var widths = names.map { $0.printable.displayWidth }
     for row in state.sample {
-      for (index, cell) in row.enumerated() { widths[index] = max(widths[index], cell.displayWidth) }
+      for (index, cell) in row.enumerated() where index < row.count - 1 || row.count == names.count {
+        widths[index] = max(widths[index], cell.displayWidth)
+      }
     }
     if let lineWidth { widths = Self.fitted(widths, to: lineWidth) }
     state.widths = widths
@@ -162,7 +171,7 @@ final class RowPrinter {
 
   private func printRow(_ row: [String], _ widths: [Int]) {
     var line = ""
-    for (index, width) in widths.enumerated() {
+    for (index, width) in widths.enumerated() where index < row.count {
       let cell = lineWidth == nil ? row[index] : row[index].fitted(to: width)
       let padding = String(repeating: " ", count: max(0, width - cell.displayWidth))
       if index > 0 { line += "  " }

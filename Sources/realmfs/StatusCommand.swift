@@ -18,26 +18,14 @@ enum StatusCommand {
     } else if mounts.isEmpty {
       output.line("no realm is mounted")
     } else {
-      print(mounts, on: output)
+      // Not cut: what is listed is typed again.
+      let titles = ["FILE", "MOUNT POINT", "PROCESS", "MODE", "IDLE", "SNAPSHOTS"]
+      let table = RowPrinter(.table, titles.map { ($0, false) }, output, cuts: false)
+      for mount in mounts { table.add(mount.cells.map { $0.isEmpty ? .null : .text(Array($0.utf8)) }) }
+      try table.finish()
     }
     try output.flush()
     return .done
-  }
-
-  private static func print(_ mounts: [RealmMount], on output: StandardOutput) {
-    let titles = ["FILE", "MOUNT POINT", "PROCESS", "MODE", "IDLE", "SNAPSHOTS"]
-    let rows = [titles] + mounts.map { $0.cells.map(\.printable) }
-    let widths = titles.indices.map { column in
-      rows.map { column < $0.count - 1 ? $0[column].displayWidth : 0 }.max() ?? 0
-    }
-    for row in rows {
-      var line = ""
-      for (column, cell) in row.enumerated() {
-        let isLast = column == row.count - 1
-        line += cell + (isLast ? "" : String(repeating: " ", count: widths[column] - cell.displayWidth + 2))
-      }
-      output.line(line)
-    }
   }
 }
 

@@ -114,9 +114,7 @@ enum System {
   /// signal, 127 if there is no such program, or 126 if it cannot be run.
   static func run(_ words: [String], in directory: String) -> Int32 {
     // The thread that takes the signals must be the only one that can.
-    var signals = sigset_t(), former = sigset_t()
-    sigemptyset(&signals)
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] { sigaddset(&signals, signal) }
+    var signals = passedOn, former = sigset_t()
     pthread_sigmask(SIG_BLOCK, &signals, &former)
     guard chdir(directory) == 0 else { return 126 }
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
@@ -134,9 +132,7 @@ enum System {
     if problem != 0 { return problem == ENOENT ? 127 : 126 }
     let started = child
     let thread = Thread {
-      var signals = sigset_t(), information = siginfo_t()
-      sigemptyset(&signals)
-      for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] { sigaddset(&signals, signal) }
+      var signals = passedOn, information = siginfo_t()
       while true {
         let signal = sigwaitinfo(&signals, &information)
         // The terminal sends its signals to both.
@@ -146,6 +142,14 @@ enum System {
     }
     thread?.detach()
     return wait(for: child) ?? 126
+  }
+
+  /// The signals that a command gets from us.
+  private static var passedOn: sigset_t {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] { sigaddset(&signals, signal) }
+    return signals
   }
 
   /// Waits for a child: its exit status, 128 + signal, or nil if there is no such child.
