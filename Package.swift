@@ -59,8 +59,14 @@ let package = Package(
     ),
     .target(
       name: "TestSupport",
-      dependencies: ["RealmPages", "RealmJSON", "FileTree"],
+      dependencies: ["RealmPages", "RealmJSON"],
       path: "Tests/TestSupport",
+      swiftSettings: strict
+    ),
+    .target(
+      name: "TreeSupport",
+      dependencies: ["TestSupport", "FileTree"],
+      path: "Tests/TreeSupport",
       swiftSettings: strict
     ),
     // Commits until it is killed; a test does that.
@@ -73,7 +79,7 @@ let package = Package(
     // Edits a tree at random; a test runs it on a mount.
     .executableTarget(
       name: "EditLoop",
-      dependencies: ["RealmPages", "TestSupport"],
+      dependencies: ["RealmPages", "TestSupport", "TreeSupport"],
       path: "Tests/EditLoop",
       swiftSettings: strict
     ),
@@ -97,7 +103,11 @@ let package = Package(
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "RealmNamesTests", dependencies: ["RealmNames", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "RealmQueryTests", dependencies: ["RealmQuery", "TestSupport"], swiftSettings: strict),
-    .testTarget(name: "FileTreeTests", dependencies: ["FileTree", "RealmNames", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "FileTreeTests",
+      dependencies: ["FileTree", "RealmNames", "TestSupport", "TreeSupport"],
+      swiftSettings: strict
+    ),
     .testTarget(
       name: "CommandTests",
       dependencies: ["TestSupport", "RealmTransfer", "realmfs"],
@@ -117,4 +127,18 @@ if Context.environment["REALMFS_BENCHMARKS"] != nil {
       swiftSettings: strict
     )
   )
+}
+
+// The tests that a sanitizer runs, and nothing that they do not need:
+// REALMFS_TESTS="RealmPagesTests RealmQueryTests" swift build --build-tests.
+if let tests = Context.environment["REALMFS_TESTS"] {
+  var needed = Set(tests.split(separator: " ").map(String.init)), last: Set<String> = []
+  while needed != last {
+    last = needed
+    for target in package.targets where needed.contains(target.name) {
+      for case .byNameItem(let name, _) in target.dependencies { needed.insert(name) }
+    }
+  }
+  package.products = []
+  package.targets.removeAll { !needed.contains($0.name) }
 }

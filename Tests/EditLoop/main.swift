@@ -11,6 +11,7 @@
 import Foundation
 import RealmPages
 import TestSupport
+import TreeSupport
 
 let words = CommandLine.arguments
 guard words.count >= 5, let seed = UInt64(words[3]), let count = Int(words[4]) else {

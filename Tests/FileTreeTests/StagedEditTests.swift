@@ -8,6 +8,7 @@ import Foundation
 import RealmPages
 import TestSupport
 import Testing
+import TreeSupport
 
 @testable import FileTree
 

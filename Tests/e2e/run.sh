@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Runs the end-to-end tests: all scripts beside it, or those named (`run.sh keys xattr`). Prints their lines, then
 # `N passed, N failed`, and exits 1 if anything failed. REALMFS names the program to test.
+#
+# E2E_JOBS (2) scripts run at the same time, because most of them wait most of the time; the lines of each come when it
+# ends. Scripts with a line `# alone: WHY` run one after another behind all others.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 
@@ -18,24 +21,47 @@ if [ ! -e /dev/fuse ]; then
   exit
 fi
 
-passed=0 failed=0 skipped=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-for script in "${scripts[@]}"; do
+jobs=${E2E_JOBS:-2}
+[ ${#scripts[@]} -gt 1 ] || jobs=1
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+# run SCRIPT: its lines, then what came of it.
+run() {
+  local start status
   start=$(date +%s%N)
-  echo "# $script"
-  timeout --kill-after=10 "${E2E_TIMEOUT:-300}" bash "./$script.sh" </dev/null 2>&1 | tee "$log"
-  status=${PIPESTATUS[0]}
-  [ "$status" -eq 0 ] || echo "not ok - $script.sh ended with status $status" | tee -a "$log"
-  passed=$((passed + $(grep -c '^ok - ' "$log")))
-  failed=$((failed + $(grep -c '^not ok - ' "$log")))
-  skipped=$((skipped + $(grep -c '^skip - ' "$log")))
-  if ! grep -qE '^(ok|not ok|skip) - ' "$log"; then
+  echo "# $1"
+  timeout --kill-after=10 "${E2E_TIMEOUT:-300}" bash "./$1.sh" </dev/null 2>&1
+  status=$?
+  [ $status -eq 0 ] || echo "not ok - $1.sh ended with status $status"
+  echo "# $1: $((($(date +%s%N) - start) / 1000000)) ms"
+}
+
+# run_beside SCRIPT: the same beside others, so that its lines come together.
+run_beside() {
+  run "$1" >"$logs/$1"
+  flock "$logs" cat "$logs/$1"
+}
+
+together=() alone=()
+for script in "${scripts[@]}"; do
+  if [ "$jobs" -gt 1 ] && ! grep -qs '^# alone: ' "$script.sh"; then together+=("$script"); else alone+=("$script"); fi
+done
+for script in "${together[@]}"; do
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+  run_beside "$script" &
+done
+wait
+for script in "${alone[@]}"; do run "$script" | tee "$logs/$script"; done
+
+count() { cat "$logs"/* | grep -c "^$1 - "; }
+passed=$(count ok) failed=$(count "not ok") skipped=$(count skip)
+for script in "${scripts[@]}"; do
+  if ! grep -qE '^(ok|not ok|skip) - ' "$logs/$script"; then
     echo "not ok - $script.sh tested nothing"
     failed=$((failed + 1))
   fi
-  echo "# $script: $((($(date +%s%N) - start) / 1000000)) ms"
 done
-[ $skipped -eq 0 ] || echo "$skipped skipped"
+[ "$skipped" -eq 0 ] || echo "$skipped skipped"
 echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+[ "$failed" -eq 0 ]

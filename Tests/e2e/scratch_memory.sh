@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # Files in memory take little more than their bytes, never more than the mount may use, and go when they are removed.
+# alone: it measures memory, which others make scarce
+
 source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)

@@ -4,6 +4,7 @@
 import FileTree
 import Foundation
 public import RealmPages
+public import TestSupport
 
 /// The tree of a realm, called as the kernel would call it.
 public final class LibraryTree: EditedTree {
