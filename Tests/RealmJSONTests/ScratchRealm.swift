@@ -94,8 +94,8 @@ final class ScratchRealm {
     let transaction = try writer.begin()
     let text = try JSONText(Array(text.utf8)), patcher = ObjectPatcher(mode: mode)
     var plan = ObjectPlan(text, patcher, .refuse)
-    let facts = try patcher.schema.facts(key, transaction)
-    try plan.addObject(JSONText.root, facts, object, isNew: false, mode: mode, depth: 0, transaction)
+    let schema = try patcher.schemas.schema(key, transaction)
+    try plan.addObject(JSONText.root, schema, object, isNew: false, mode: mode, depth: 0, transaction)
     return plan.steps.map { step in
       let path = step.path.map {
         switch $0 {
