@@ -37,7 +37,7 @@ struct ModelTests {
       if let difference = try after.difference(from: snapshot) {
         throw RandomHistory.Disagreement(description: difference)
       }
-      let changeset = try ChangesetReader(Self.changeset(of: snapshot))
+      let changeset = try ChangesetDecoder(Self.changeset(of: snapshot))
       if let omission = changeset.omission(before: before, after: after) {
         throw RandomHistory.Disagreement(description: "the changeset \(omission)")
       }

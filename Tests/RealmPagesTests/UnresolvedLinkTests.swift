@@ -201,6 +201,22 @@ struct UnresolvedLinkTests {
     #expect(entries.first { $0.key == Array("link".utf8) }?.value == made["nested"])
     #expect(entries.first { $0.key == Array("list".utf8) }?.value.elements[1] == made["nested"])
   }
+
+  @Test("primary keys whose bits are all set have an unresolved object too", arguments: [-1, -2, .max, .min] as [Int64])
+  func extremeKeys(id: Int64) throws {
+    let bytes = try Fixture.named("rare-states").bytes(), memory = try MemoryStorage(name: "rare-states")
+    try memory.grow(to: (bytes.count + 4095) & ~4095)
+    try memory.write(bytes, at: 0)
+    let writer = try RealmWriter(memory: memory)
+    let target = try #require(try writer.realm.latest().table(named: "class_Target")).key
+    let expecting = try writer.begin()
+    #expect(try expecting.expectedObject(target, primaryKey: .int(id)).isExpected)
+    let made = try expecting.create(target, primaryKey: .int(id))
+    _ = try expecting.commit()
+    let snapshot = try writer.realm.latest(), table = try #require(try snapshot.table(target))
+    #expect(try table.objectKey(primaryKey: .int(id)) == made)
+    #expect(Verifier(snapshot).problems() == [])
+  }
 }
 
 extension Value {

@@ -102,7 +102,9 @@ struct WholeTransactionTests {
     var changeset: [UInt8] = []
     while changeset.count < size { changeset += pattern }
     changeset.removeLast(changeset.count - size)
-    first.group.log.bytes = changeset
+    var encoder = ChangesetEncoder()
+    encoder.bytes = changeset
+    first.group.replication = encoder
     _ = try first.commit()
     let snapshot = try writer.realm.latest()
     #expect(Verifier(snapshot).problems().isEmpty)

@@ -591,8 +591,6 @@ final class ObjectRebuilder {
   private func nextBatch() throws(CopyError) {
     done += weight
     weight = 0
-    // Nobody will ask what changed.
-    group.log = ChangesetEncoder()
     try work.keep(group)
     group = try work.begin()
     if let observer, !observer(done, max(expected, done)) {

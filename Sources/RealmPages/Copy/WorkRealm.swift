@@ -36,7 +36,7 @@ final class WorkRealm {
 
   /// The tables as they are now, to be changed.
   func begin() throws(CopyError) -> GroupEditor {
-    try CopyError.onNodes(of: path) { () throws(FormatError) in try GroupEditor(on: snapshot) }
+    try CopyError.onNodes(of: path) { () throws(FormatError) in try GroupEditor(on: snapshot, NoReplication()) }
   }
 
   /// Writes what was changed, and forgets `group`'s memory.

@@ -59,6 +59,11 @@ public struct ObjKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   package var isExpected: Bool { value <= Self.firstExpected }
   static let firstExpected: Int64 = -2 - 1 << 62
 
+  /// The key by which a branch expects an object whose own key would be `local`, from 0 to 2^62 - 1. There is one key
+  /// less than that from `firstExpected` downwards, so the last two objects share theirs.
+  init(expecting local: ObjKey) { self.init(Self.firstExpected - min(local.value, Self.firstExpected - .min)) }
+
+
   /// The key of a live object that a backlink leaf or an index holds as a tagged number. That is an unsigned one: keys
   /// from 2^62 on use its top bit.
   init(tagged element: Int64) { self.init(Int64(bitPattern: UInt64(bitPattern: element) >> 1)) }

@@ -150,7 +150,7 @@ extension GroupEditor {
       }
     }
     table.bump()
-    log.createObject(table.key, key, isEmbedded: table.kind == .embedded)
+    replication.createObject(table.key, key, isEmbedded: table.kind == .embedded)
     return .made(key)
   }
 

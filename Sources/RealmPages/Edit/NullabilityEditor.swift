@@ -26,9 +26,9 @@ extension GroupEditor {
       at: index
     )
     // Nobody is told of the single values: the column is new.
-    let told = log
+    let told = replication
     try copyValues(table, from: old, to: table.columns[index])
-    log = told
+    replication = told
     if isPrimaryKey {
       slab.setInt(table.top, TableEditor.Slots.primaryKey, 0)
       try format { () throws(FormatError) in try table.reloadSchema() }
@@ -36,8 +36,8 @@ extension GroupEditor {
     try eraseColumn(table, key)
     if isPrimaryKey { try setPrimaryKey(table, new) }
     if let kind = old.index { try addIndex(table, new, kind) }
-    log.insertColumn(table.key, new)
-    log.eraseColumn(table.key, key)
+    replication.insertColumn(table.key, new)
+    replication.eraseColumn(table.key, key)
     return new
   }
 

@@ -16,7 +16,7 @@ extension GroupEditor {
       throw TransactionError(.wrongType, "\(table.className): no primary key to expect an object by")
     }
     // Apart from those that files have, which stay hidden.
-    let unresolved = ObjKey(ObjKey.firstExpected - local.value), column = table.columns[index]
+    let unresolved = ObjKey(expecting: local), column = table.columns[index]
     if let place = try find(table, unresolved) {
       let isSame: Bool
       do throws(FormatError) { isSame = try key.equals(table.value(place, column)) } catch {
@@ -45,7 +45,7 @@ extension GroupEditor {
       let key = PrimaryKey(primaryKey.value), let local = key.localKey
     else { return }
     let column = table.columns[index]
-    for unresolved in [ObjKey(-2 - local.value), ObjKey(ObjKey.firstExpected - local.value)] {
+    for unresolved in [ObjKey(-2 - local.value), ObjKey(expecting: local)] {
       guard let place = try find(table, unresolved) else { continue }
       do throws(FormatError) {
         // Another primary key can have the same hash.

@@ -6,7 +6,8 @@ final class GroupEditor {
   let editor: NodeEditor
   /// The dirty top array.
   let top: Int
-  var log = ChangesetEncoder()
+  /// Hears of each change.
+  var replication: any Replication
   /// The keys of what is nested in the collection that was nested in last, and some that were there.
   var nestedKeys: (path: CollectionPath, taken: Set<Int64>)?
   /// By slot; shorter than the group where no table was asked for.
@@ -20,13 +21,14 @@ final class GroupEditor {
   /// What ended a change in the middle; nothing but a rollback is left then.
   private(set) var failure: TransactionError?
 
-  init(_ editor: NodeEditor, top: Int) {
+  init(_ editor: NodeEditor, top: Int, _ replication: any Replication) {
     self.editor = editor
     self.top = top
+    self.replication = replication
   }
 
   /// The tables of a version as something to change, in memory of its own.
-  convenience init(on base: Snapshot) throws(FormatError) {
+  convenience init(on base: Snapshot, _ replication: any Replication = ChangesetEncoder()) throws(FormatError) {
     let slab = Slab(space: base.arena.space, limit: base.logicalSize)
     let arena = Arena(base.arena.space, limit: base.logicalSize, format: 24, slab: slab)
     let top: Int
@@ -39,20 +41,20 @@ final class GroupEditor {
       top = try slab.dirty(base.top.ref, arena)
       try slab.pad(top, to: Slots.evacuation)
     }
-    self.init(NodeEditor(arena: arena, slab: slab), top: top)
+    self.init(NodeEditor(arena: arena, slab: slab), top: top, replication)
   }
 
   /// Runs a change as a whole. A refusal comes before anything is touched; what fails later, and any damage, leaves
   /// the change half done.
   func change<R>(_ body: () throws(TransactionError) -> R) throws(TransactionError) -> R {
     try checkIsWhole()
-    let bumps = slab.bumps, logged = log.bytes.count
+    let bumps = slab.bumps, told = replication.size
     do throws(TransactionError) {
       let result = try body()
       if let damage = slab.damage { throw TransactionError(damage) }
       return result
     } catch {
-      if error.reason == .format || slab.bumps != bumps || log.bytes.count != logged { failure = failure ?? error }
+      if error.reason == .format || slab.bumps != bumps || replication.size != told { failure = failure ?? error }
       throw error
     }
   }
@@ -135,7 +137,7 @@ final class GroupEditor {
       throw TransactionError(.format, "\(target.className): no backlinks for \(origin.className).\(column.name)")
     }
     let key = try addBacklinkColumn(to: target, origin: origin.key, column: column.key)
-    log.typedLinkChange(origin.key, column.key, target.key)
+    replication.typedLinkChange(origin.key, column.key, target.key)
     return key
   }
 
@@ -276,7 +278,7 @@ final class GroupEditor {
       if !key.isUnresolved { for column in table.columns { try removeFromIndex(table, column, key) } }
       do throws(FormatError) { try table.removeRow(key) } catch { throw TransactionError(error) }
       table.bump()
-      if !key.isUnresolved { log.removeObject(table.key, key) }
+      if !key.isUnresolved { replication.removeObject(table.key, key) }
     }
   }
 
@@ -300,7 +302,7 @@ final class GroupEditor {
       }
     } catch { throw TransactionError(error) }
     table.bump()
-    log.set(table.key, column.key, object)
+    replication.set(table.key, column.key, object)
     if case .link(let target, let key) = value { try addBacklink(target, key, from: table, column, object) }
   }
 
@@ -450,7 +452,7 @@ final class GroupEditor {
           guard table == target && key == targetKey else { return }
           try replaceInIndex(origin, column, originKey, by: .null)
           try origin.store(place, column, .null)
-          log.set(origin.key, column.key, originKey)
+          replication.set(origin.key, column.key, originKey)
           return
         }
       } catch { throw TransactionError(error) }

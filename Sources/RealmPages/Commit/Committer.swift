@@ -36,7 +36,7 @@ struct Committer {
     let slab = group.slab, arena = group.editor.arena
     do {
       try group.finishChanges()
-      try HistoryEditor(group: group).append(group.log.bytes, base: base.version, oldest: oldest)
+      try group.replication.writeHistory(of: group, base: base.version, oldest: oldest)
       var ranges = try Self.ranges(arena, base)
       var evacuation = try Evacuation(group, freeListRef: base.freeRefs[0])
       let replaced = slab.freed.values.reduce(0, +)

@@ -43,7 +43,7 @@ public struct WriteTransaction: ~Copyable {
   public consuming func rollback() {}
 
   /// Whether anything was changed that other programs are told of.
-  public var hasChanges: Bool { !group.log.bytes.isEmpty }
+  public var hasChanges: Bool { group.replication.size != 0 }
 
   /// The number of the version that a commit makes.
   public var nextVersion: UInt64 { base.version + 1 }

@@ -72,7 +72,7 @@ extension GroupEditor {
       } else {
         try insertName(names, slot, name)
       }
-      log.insertTable(key)
+      replication.insertTable(key)
       return key
     }
   }
@@ -104,7 +104,7 @@ extension GroupEditor {
       try setName(names, key.slot, "")
       forget(slot: key.slot)
     }
-    log.eraseTable(key)
+    replication.eraseTable(key)
   }
 
   /// Gives a table another name.
@@ -115,7 +115,7 @@ extension GroupEditor {
     try format { () throws(FormatError) in try setName(tableNames(), key.slot, name) }
     table.name = name
     table.bump()
-    log.renameTable(key)
+    replication.renameTable(key)
   }
 
   private func checkTableName(_ name: String) throws(TransactionError) {
@@ -189,7 +189,7 @@ extension GroupEditor {
       let backlink = try addBacklinkColumn(to: targetTable, origin: table.key, column: key)
       try setOpposite(table, key, target, backlink)
     }
-    log.insertColumn(table.key, key)
+    replication.insertColumn(table.key, key)
     return key
   }
 
@@ -328,7 +328,7 @@ extension GroupEditor {
       }
     }
     try eraseColumn(table, key)
-    if logged { log.eraseColumn(table.key, key) }
+    if logged { replication.eraseColumn(table.key, key) }
   }
 
   /// Takes a column out of the spec, the arrays beside it and every cluster.
@@ -390,7 +390,7 @@ extension GroupEditor {
       try table.reloadSchema()
       table.bump()
     }
-    log.renameColumn(table.key, key)
+    replication.renameColumn(table.key, key)
   }
 
   // MARK: indexes and primary keys

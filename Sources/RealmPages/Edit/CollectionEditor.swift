@@ -203,7 +203,7 @@ struct CollectionEditor {
       try checkIndex(index, below: count + 1)
       try insertRaw(found, index, value)
       try addWord(found, value)
-      group.log.collectionInsert(found.logPath, index)
+      group.replication.collectionInsert(found.logPath, index)
     }
     try link(value)
     try fill(.index(index), value)
@@ -250,7 +250,7 @@ struct CollectionEditor {
       let count = try format { () throws(FormatError) in try tree(found).count() }
       try checkIndex(index, below: count + 1)
       try insertRaw(found, index, .link(target, key))
-      group.log.collectionInsert(found.logPath, index)
+      group.replication.collectionInsert(found.logPath, index)
     }
     try link(.link(target, key))
   }
@@ -272,7 +272,7 @@ struct CollectionEditor {
       }
       try removeWord(found, word)
       try addWord(found, value)
-      group.log.collectionSet(found.logPath, index)
+      group.replication.collectionSet(found.logPath, index)
     }
     try link(value)
     try fill(.index(index), value)
@@ -289,7 +289,7 @@ struct CollectionEditor {
     try change { (found) throws(TransactionError) in
       try format { () throws(FormatError) in try tree(found).remove(index) }
       try removeWord(found, word)
-      group.log.collectionErase(found.logPath, index)
+      group.replication.collectionErase(found.logPath, index)
     }
   }
 
@@ -324,7 +324,7 @@ struct CollectionEditor {
           try copy.withView { (view) throws(FormatError) in try tree.insert(to, view) }
         }
       }
-      group.log.collectionMove(found.logPath, from: from, to: to)
+      group.replication.collectionMove(found.logPath, from: from, to: to)
     }
   }
 
@@ -342,7 +342,7 @@ struct CollectionEditor {
     try unlink(old)
     try change { (found) throws(TransactionError) in
       try format { () throws(FormatError) in try editor.clear(found.slot) }
-      group.log.collectionClear(found.logPath, oldCount: count)
+      group.replication.collectionClear(found.logPath, oldCount: count)
     }
   }
 
@@ -391,7 +391,7 @@ struct CollectionEditor {
       }
       if isThere { return false }
       try insertRaw(found, index, value)
-      group.log.collectionInsert(found.logPath, index)
+      group.replication.collectionInsert(found.logPath, index)
       return true
     }
     if isNew { try link(value) }
@@ -411,7 +411,7 @@ struct CollectionEditor {
     }
     try change { (found) throws(TransactionError) in
       try format { () throws(FormatError) in try tree(found).remove(index) }
-      group.log.collectionErase(found.logPath, index)
+      group.replication.collectionErase(found.logPath, index)
     }
     return true
   }
@@ -478,9 +478,9 @@ struct CollectionEditor {
         }
       }
       if isThere {
-        group.log.collectionSet(found.logPath, index)
+        group.replication.collectionSet(found.logPath, index)
       } else {
-        group.log.collectionInsert(found.logPath, index)
+        group.replication.collectionInsert(found.logPath, index)
       }
     }
     try link(value)
@@ -518,7 +518,7 @@ struct CollectionEditor {
         try BPlusTreeEditor(editor, Slot(parent: root, index: 0), .string).remove(index)
         try BPlusTreeEditor(editor, Slot(parent: root, index: 1), Self.valueElement).remove(index)
       }
-      group.log.collectionErase(found.logPath, index)
+      group.replication.collectionErase(found.logPath, index)
     }
     return true
   }
@@ -544,7 +544,7 @@ struct CollectionEditor {
         switch try format({ () throws(FormatError) in try list?.value(at: index) ?? .null }) {
         case .link(let table, let other) where table == target && other == key:
           try format { () throws(FormatError) in try tree(found).remove(index) }
-          group.log.collectionErase(found.logPath, index)
+          group.replication.collectionErase(found.logPath, index)
           done += 1
           found = try find()
           list = try elements(found, nil)
@@ -566,7 +566,7 @@ struct CollectionEditor {
             let root = try editor.dirty(found.slot)
             try BPlusTreeEditor(editor, Slot(parent: root, index: 1), Self.valueElement).set(i, .null)
           }
-          group.log.collectionSet(found.logPath, i)
+          group.replication.collectionSet(found.logPath, i)
           done += 1
           found = try find()
           guard case .dictionary(let changed) = try format({ () throws(FormatError) in try view(found) }) else {

@@ -1,0 +1,113 @@
+// Reading a changeset strictly: what a program that shares the file learns of a commit.
+// Source: docs/format/6-history.md 6.4, 6.5.
+
+/// What the instructions of one changeset say. `Changeset.Code` names those that local realms have.
+package struct ChangesetDecoder: Sendable {
+  /// A property of an object.
+  package struct Place: Hashable, Sendable {
+    package let table: Int64
+    package let object: Int64
+    package let column: Int64
+
+    package init(table: Int64, object: Int64, column: Int64) {
+      (self.table, self.object, self.column) = (table, object, column)
+    }
+  }
+
+  /// Tables that were added, removed, renamed.
+  package private(set) var tables: (added: Set<Int64>, removed: Set<Int64>, renamed: Set<Int64>) = ([], [], [])
+  /// Columns by table: added, removed, renamed.
+  package private(set) var columns: (added: Set<[Int64]>, removed: Set<[Int64]>, renamed: Set<[Int64]>) = ([], [], [])
+  /// Objects by table and key.
+  package private(set) var created: Set<[Int64]> = []
+  package private(set) var removed: Set<[Int64]> = []
+  /// Properties that were set, or whose collection was changed.
+  package private(set) var touched: Set<Place> = []
+  /// Tables that were selected.
+  package private(set) var selected: Set<Int64> = []
+
+  private var rest: ArraySlice<UInt8>
+  private var table: Int64?
+  private var collection: Place?
+
+  /// Reads `bytes` from the first to the last.
+  package init(_ bytes: [UInt8]) throws(FormatError) {
+    rest = bytes[...]
+    while let code = rest.popFirst() {
+      guard let known = Changeset.Code(rawValue: code) else { throw FormatError("instruction \(code)") }
+      try read(known)
+    }
+  }
+
+  private mutating func read(_ code: Changeset.Code) throws(FormatError) {
+    switch code {
+    case .insertTable, .eraseTable, .renameTable:
+      let key = try index("table key")
+      if code == .insertTable { tables.added.insert(key) }
+      if code == .eraseTable { tables.removed.insert(key) }
+      if code == .renameTable { tables.renamed.insert(key) }
+      (table, collection) = (nil, nil)
+    case .selectTable:
+      if try operand("levels") != 0 { throw FormatError("levels") }
+      let key = try index("table key")
+      (table, collection) = (key, nil)
+      selected.insert(key)
+    case .createObject: created.insert([try here(), try index("object key")])
+    case .removeObject: removed.insert([try here(), try operand("object key")])
+    case .set:
+      let column = try index("column key")
+      touched.insert(Place(table: try here(), object: try operand("object key"), column: column))
+    case .insertColumn: columns.added.insert([try here(), try index("column key")])
+    case .eraseColumn: columns.removed.insert([try here(), try index("column key")])
+    case .renameColumn: columns.renamed.insert([try here(), try index("column key")])
+    case .selectCollection, .selectByPath:
+      let column = try index("column key"), object = try operand("object key")
+      let place = Place(table: try here(), object: object, column: column)
+      touched.insert(place)
+      collection = place
+      if code == .selectByPath { try readSteps() }
+    case .collectionInsert, .collectionSet, .collectionErase, .collectionClear, .collectionMove:
+      guard collection != nil else { throw FormatError("no collection is selected") }
+      let first = try index("position")
+      if code == .collectionMove, try index("position") == first { throw FormatError("a move to the same place") }
+    case .typedLinkChange:
+      _ = (try here(), try index("column key"), try index("table key"))
+    }
+  }
+
+  private mutating func readSteps() throws(FormatError) {
+    let steps = try index("steps")
+    if steps == 0 { throw FormatError("a path without steps") }
+    for _ in 0..<steps {
+      let key = try operand("step")
+      if key == 0 || key != Int64(Int32(truncatingIfNeeded: key)) { throw FormatError("step \(key)") }
+    }
+  }
+
+  private func here() throws(FormatError) -> Int64 {
+    guard let table else { throw FormatError("no table is selected") }
+    return table
+  }
+
+  private mutating func index(_ what: String) throws(FormatError) -> Int64 {
+    let value = try operand(what)
+    if value < 0 { throw FormatError("\(what): \(value)") }
+    return value
+  }
+
+  private mutating func operand(_ what: String) throws(FormatError) -> Int64 {
+    var value: UInt64 = 0, shift: UInt64 = 0
+    while let byte = rest.popFirst() {
+      if byte & 0x80 != 0 {
+        if shift > 56 { throw FormatError("\(what): more than 64 bits") }
+        value |= UInt64(byte & 0x7f) << shift
+        shift += 7
+        continue
+      }
+      if byte & 0x3f == 0 && shift > 7 && value < 64 << (shift - 7) { throw FormatError("\(what): too long") }
+      value |= UInt64(byte & 0x3f) << shift
+      return byte & 0x40 == 0 ? Int64(bitPattern: value) : ~Int64(bitPattern: value)
+    }
+    throw FormatError("\(what): the changeset ends")
+  }
+}

@@ -1,0 +1,66 @@
+// What a transaction tells others of its changes: the seam between the editors and the kinds of history.
+// Source: docs/format/6-history.md 6.1.
+
+/// Hears of each change of a transaction, in the order in which they are made, and writes down in the realm's history
+/// what others need of them; realm-core's `Replication`.
+///
+/// The editors know only this protocol. `ChangesetEncoder` writes the in-Realm history, which local realms have;
+/// `NoReplication` is for realms that are not shown to others before they are copied. Another kind of history, such as
+/// that of a sync client, is another type that `GroupEditor` starts with.
+protocol Replication {
+  /// Grows with each change that others need to know of; 0 without any.
+  var size: Int { get }
+
+  mutating func insertTable(_ key: TableKey)
+  mutating func eraseTable(_ key: TableKey)
+  mutating func renameTable(_ key: TableKey)
+  mutating func insertColumn(_ table: TableKey, _ column: ColKey)
+  mutating func eraseColumn(_ table: TableKey, _ column: ColKey)
+  mutating func renameColumn(_ table: TableKey, _ column: ColKey)
+  /// The first link of a Mixed column to objects of `target`.
+  mutating func typedLinkChange(_ table: TableKey, _ column: ColKey, _ target: TableKey)
+
+  mutating func createObject(_ table: TableKey, _ key: ObjKey, isEmbedded: Bool)
+  mutating func removeObject(_ table: TableKey, _ key: ObjKey)
+  mutating func set(_ table: TableKey, _ column: ColKey, _ key: ObjKey)
+
+  mutating func collectionInsert(_ collection: CollectionPath, _ index: Int)
+  mutating func collectionSet(_ collection: CollectionPath, _ index: Int)
+  mutating func collectionErase(_ collection: CollectionPath, _ index: Int)
+  mutating func collectionMove(_ collection: CollectionPath, from: Int, to: Int)
+  mutating func collectionClear(_ collection: CollectionPath, oldCount: Int)
+
+  /// Makes the history of `group` that of the next version. `base` is the version that the transaction builds on;
+  /// entries that lead to versions up to `oldest` are needed no more.
+  func writeHistory(of group: GroupEditor, base: UInt64, oldest: UInt64) throws(FormatError)
+}
+
+/// Which collection a change is about: a property of an object, and the keys of the collections nested in it.
+struct CollectionPath: Hashable {
+  let table: TableKey
+  let column: ColKey
+  let object: ObjKey
+  var steps: [Int64] = []
+}
+
+/// Of a realm in the making: nobody asks what changed, and it has no history.
+struct NoReplication: Replication {
+  private(set) var size = 0
+
+  mutating func insertTable(_ key: TableKey) { size += 1 }
+  mutating func eraseTable(_ key: TableKey) { size += 1 }
+  mutating func renameTable(_ key: TableKey) { size += 1 }
+  mutating func insertColumn(_ table: TableKey, _ column: ColKey) { size += 1 }
+  mutating func eraseColumn(_ table: TableKey, _ column: ColKey) { size += 1 }
+  mutating func renameColumn(_ table: TableKey, _ column: ColKey) { size += 1 }
+  mutating func typedLinkChange(_ table: TableKey, _ column: ColKey, _ target: TableKey) { size += 1 }
+  mutating func createObject(_ table: TableKey, _ key: ObjKey, isEmbedded: Bool) { size += 1 }
+  mutating func removeObject(_ table: TableKey, _ key: ObjKey) { size += 1 }
+  mutating func set(_ table: TableKey, _ column: ColKey, _ key: ObjKey) { size += 1 }
+  mutating func collectionInsert(_ collection: CollectionPath, _ index: Int) { size += 1 }
+  mutating func collectionSet(_ collection: CollectionPath, _ index: Int) { size += 1 }
+  mutating func collectionErase(_ collection: CollectionPath, _ index: Int) { size += 1 }
+  mutating func collectionMove(_ collection: CollectionPath, from: Int, to: Int) { size += 1 }
+  mutating func collectionClear(_ collection: CollectionPath, oldCount: Int) { size += 1 }
+  func writeHistory(of group: GroupEditor, base: UInt64, oldest: UInt64) {}
+}
