@@ -202,7 +202,7 @@ struct UnresolvedLinkTests {
     #expect(entries.first { $0.key == Array("list".utf8) }?.value.elements[1] == made["nested"])
   }
 
-  @Test("primary keys whose bits are all set have an unresolved object too", arguments: [-1, -2, .max, .min] as [Int64])
+  @Test("primary keys whose bits are all set have unresolved objects", arguments: [-1, -2, .max, .min] as [Int64])
   func extremeKeys(id: Int64) throws {
     let bytes = try Fixture.named("rare-states").bytes(), memory = try MemoryStorage(name: "rare-states")
     try memory.grow(to: (bytes.count + 4095) & ~4095)

@@ -63,7 +63,6 @@ public struct ObjKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// less than that from `firstExpected` downwards, so the last two objects share theirs.
   init(expecting local: ObjKey) { self.init(Self.firstExpected - min(local.value, Self.firstExpected - .min)) }
 
-
   /// The key of a live object that a backlink leaf or an index holds as a tagged number. That is an unsigned one: keys
   /// from 2^62 on use its top bit.
   init(tagged element: Int64) { self.init(Int64(bitPattern: UInt64(bitPattern: element) >> 1)) }
