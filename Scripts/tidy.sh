@@ -162,6 +162,8 @@ if [ -f docs/TROUBLESHOOTING.md ]; then
     done | breach "a message that the program does not have"
 fi
 
+python3 Scripts/messages.py | breach "differs from the messages in the sources; run 'Scripts/messages.py --write'"
+
 # ---- generated files ----
 
 if [ -x "$program" ]; then

@@ -259,7 +259,7 @@ struct ObjectPlan {
     if text.kind(node) == .null {
       if column.isNullable || column.type == .mixed { return .null }
       let example = try example(column, transaction)
-      throw text.error(.wrongType, at: node, "expected \(example), found null, which this cannot be")
+      throw text.error(.wrongType, at: node, "expected \(example), found null, but \(column.name) is required")
     }
     switch column.type {
     case .mixed: return try mixed(node, 0, transaction)

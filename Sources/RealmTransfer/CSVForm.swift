@@ -38,7 +38,7 @@ struct CSVForm {
     var targets: [Target] = [], seen: Set<String> = []
     for (index, name) in header.names.enumerated() {
       if !name.isEmpty, !seen.insert(name).inserted {
-        throw CSVProblem(header.name(of: index), "the header has this name twice")
+        throw CSVProblem(header.name(of: index), "the header has this name twice; rename one of the columns")
       }
       let out = OutputBuffer()
       out.append(quoted: name)
@@ -130,7 +130,10 @@ struct CSVForm {
   ) throws(CSVProblem) -> Bool {
     guard let column = target.column else {
       if bytes.isEmpty { return false }
-      if header.names[index].isEmpty { throw CSVProblem(header.name(of: index), "a value, but the header has no name") }
+      if header.names[index].isEmpty {
+        let problem = "a value, but the header has no name for this column; name it, or empty the column"
+        throw CSVProblem(header.name(of: index), problem)
+      }
       append(raw: try integer(bytes, index), out)
       return true
     }

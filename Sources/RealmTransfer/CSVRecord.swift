@@ -38,7 +38,8 @@ struct CSVRecord {
         }
         fields.append(Field(range: start..<text.count, isQuoted: true))
         if index < end, span[index] != delimiter {
-          throw CSVProblem("field \(fields.count)", "text after the closing quote")
+          let problem = "text after the closing quote; a quote within a field is written twice"
+          throw CSVProblem("field \(fields.count)", problem)
         }
         copied = index
       } else {

@@ -135,7 +135,11 @@ public struct RealmEdit {
       transaction.rollback()
       return nil
     }
-    do throws(TransactionError) { _ = try transaction.restore(previous) } catch { throw .transaction(error) }
+    do throws(TransactionError) { _ = try transaction.restore(previous) } catch {
+      guard [.badSchema, .forbidden].contains(error.reason) else { throw .transaction(error) }
+      let hint = "'realmfs diff --previous' shows what the commit changed, to be changed by hand"
+      throw .transaction(TransactionError(error.reason, "\(error); \(hint)"))
+    }
     if let show {
       try show(newest, previous)
       transaction.rollback()

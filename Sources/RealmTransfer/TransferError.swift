@@ -28,7 +28,7 @@ public enum TransferError: Error, Sendable, CustomStringConvertible {
     case .transaction(let error): error.description
     case .damaged(let text), .missingClass(let text), .missingObject(let text), .unsuitable(let text): text
     case .file(let path, let code): "\(path): \(ErrnoText.of(code))"
-    case .busy: "other programs commit faster than it can be read; copy the file and read the copy"
+    case .busy: "other programs commit faster than it can be read; 'realmfs backup' makes a copy to read"
     }
   }
 }

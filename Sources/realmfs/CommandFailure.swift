@@ -12,11 +12,20 @@ struct CommandFailure: Error {
   let message: String
   /// Lines that follow the message on a terminal.
   let more: [String]
+  /// Whether the message says which processes have the realm open.
+  private(set) var namesHolders = false
 
   init(_ code: ExitCode, _ message: String, more: [String] = []) {
     self.code = code
     self.message = message
     self.more = more
+  }
+
+  /// The same failure with another message.
+  func saying(_ message: String) -> CommandFailure {
+    var failure = CommandFailure(code, message, more: more)
+    failure.namesHolders = namesHolders
+    return failure
   }
 
   init(_ error: OpenError) {
@@ -64,14 +73,15 @@ struct CommandFailure: Error {
   init(inUse path: String, _ reason: String) {
     let names = LockHolders.names(of: LockHolders.ofRealm(at: path)).joined(separator: ", ")
     self.init(.inUse, names.isEmpty ? reason : "\(path) is in use by \(names); it must be closed there first")
+    namesHolders = !names.isEmpty
   }
 
   /// The same failure with the processes that have one of the realms open, if it says that one is in use.
   func naming(holdersOf paths: [String]) -> CommandFailure {
-    guard code == .inUse, !message.contains("in use by process ") else { return self }
+    guard code == .inUse, !namesHolders else { return self }
     let others = paths.flatMap { LockHolders.ofRealm(at: System.absolute($0)) }.filter { $0.processID != getpid() }
     let names = LockHolders.names(of: others).joined(separator: ", ")
-    return names.isEmpty ? self : CommandFailure(code, "\(message) (in use by \(names))", more: more)
+    return names.isEmpty ? self : saying("\(message) (in use by \(names))")
   }
 
   init(_ error: FuseError) {

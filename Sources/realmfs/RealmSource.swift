@@ -112,7 +112,10 @@ struct RealmSource {
 
   /// What to say when `attempts` were not enough.
   var tooBusy: CommandFailure {
-    CommandFailure(.inUse, "\(path): other programs commit faster than it can be read; copy the file and read the copy")
+    CommandFailure(
+      .inUse,
+      "\(path): other programs commit faster than it can be read; 'realmfs backup' makes a copy to read"
+    )
   }
 }
 

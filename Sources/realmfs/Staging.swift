@@ -60,7 +60,7 @@ struct Staging: ~Copyable {
 
   /// A failure of what is made there, as one of the target, which is the name that the user knows.
   func named(_ failure: CommandFailure) -> CommandFailure {
-    CommandFailure(failure.code, failure.message.replacing(path, with: target), more: failure.more)
+    failure.saying(failure.message.replacing(path, with: target))
   }
 
   private static func check(_ target: String, _ requirement: Requirement) throws(CommandFailure) {

@@ -66,7 +66,7 @@ refused "no UUID" 'uuid: expected a UUID' uuid=1
 refused "no object id" 'objectId: expected 24 hex' objectId=xyz
 refused "no base64" 'data: expected base64' 'data=*'
 refused "no decimal" 'decimal: expected a decimal' decimal=ten
-refused "null where it cannot be" "string: expected a string, found null, which this cannot be; the text null is written '\"null\"'" string=null
+refused "null where it cannot be" "string: expected a string, found null, but string is required; the text null is written '\"null\"'" string=null
 refused "no array" 'intList: expected an array, found the number 1' intList=1
 refused "an element of another type" 'intList\[1\]: expected a whole number, found the string "x"' 'intList=[1, "x"]'
 refused "broken JSON" 'intList=\[1: not JSON, at character' 'intList=[1'

@@ -62,7 +62,7 @@ public enum RealmCopy {
         if error.reason != .damaged || realm.isCurrent(snapshot) { throw error }
       }
     }
-    throw CopyError(.inUse, "\(path): other programs commit faster than it can be copied")
+    throw CopyError(.inUse, "\(path): other programs commit faster than it can be copied; try again when they rest")
   }
 
   private static let attempts = 100

@@ -127,7 +127,7 @@ private final class VersionRestoration {
         throw TransactionError(
           .badSchema,
           "class \(name) was \(known.wanted.kind.name) in that version and is \(old.kind.name) now, "
-            + "which cannot be brought back: copy the objects out of the snapshot"
+            + "which cannot be brought back"
         )
       }
       if table.old?.primaryKey?.key != known.wanted.primaryKey?.key { known.keyIsLoose = true }
@@ -420,7 +420,7 @@ private final class VersionRestoration {
         throw TransactionError(
           .forbidden,
           "\(known.wanted.className ?? "").\(column.name): links to an object that did not exist in that version "
-            + "either, which cannot be brought back: copy the objects out of the snapshot"
+            + "either, which cannot be brought back"
         )
       }
       return .link(target.key, key)
