@@ -28,7 +28,7 @@ struct Committer {
     let version: UInt64
   }
 
-  private typealias Slots = GroupEditor.Slots
+  private typealias Slots = Layout.Top
 
   /// Writes everything but the header, to no byte that a version in use refers to. On failure the file shows what it
   /// showed before.
@@ -131,11 +131,11 @@ struct Committer {
     let other = 1 - slot
     // What the top ref will lead to.
     try storage.sync()
-    try write(storage, UInt8(24), at: 20 + other)
-    try write(storage, UInt64(result.topRef).littleEndian, at: 8 * other)
+    try write(storage, UInt8(24), at: Layout.Header.format(other))
+    try write(storage, UInt64(result.topRef).littleEndian, at: Layout.Header.topRef(other))
     // Both slots lead to whole versions.
     try storage.sync()
-    try write(storage, UInt8(other), at: 23)
+    try write(storage, UInt8(other), at: Layout.Header.flags)
     try storage.sync()
   }
 

@@ -13,7 +13,7 @@ struct Evacuation {
   private var nextLimit: Int?
   private let group: GroupEditor
 
-  private typealias Slots = GroupEditor.Slots
+  private typealias Slots = Layout.Top
 
   /// Smaller files stay as they are.
   private static let smallestFile = 1 << 20

@@ -37,15 +37,18 @@ struct FormatUpgrade {
   /// A link list was a type of its own, in keys that name columns too.
   private func renewColumnKeys(_ slot: Int) throws(FormatError) {
     let top = try editor.dirty(Slot(parent: group.tableRefs(), index: slot))
-    let spec = try slab.child(top, TableEditor.Slots.spec, editor.arena)
-    if slab.node(spec).count < 6 { throw FormatError("a spec of \(slab.node(spec).count) slots", ref: spec) }
-    let types = try slab.child(spec, 0, editor.arena), keys = try slab.child(spec, 5, editor.arena)
+    let spec = try slab.child(top, Layout.Table.spec, editor.arena)
+    if slab.node(spec).count < Layout.Spec.count {
+      throw FormatError("a spec of \(slab.node(spec).count) slots", ref: spec)
+    }
+    let types = try slab.child(spec, Layout.Spec.types, editor.arena)
+    let keys = try slab.child(spec, Layout.Spec.keys, editor.arena)
     for i in 0..<slab.node(keys).count { renewKey(keys, i) }
     for i in 0..<slab.node(types).count where slab.int(types, i) & 0xFFFF == Int64(Spec.TypeCode.linkList) {
       slab.setInt(types, i, slab.int(types, i) & ~0xFFFF | Int64(Spec.TypeCode.link))
     }
-    if try slab.node(top).childIfPresent(TableEditor.Slots.oppositeColumns) != 0 {
-      let opposites = try slab.child(top, TableEditor.Slots.oppositeColumns, editor.arena)
+    if try slab.node(top).childIfPresent(Layout.Table.oppositeColumns) != 0 {
+      let opposites = try slab.child(top, Layout.Table.oppositeColumns, editor.arena)
       for i in 0..<slab.node(opposites).count { renewKey(opposites, i) }
     }
   }
@@ -62,8 +65,8 @@ struct FormatUpgrade {
     guard let index = table.primaryKeyIndex else { return }
     let column = table.columns[index]
     if try table.index(column) != nil { return }
-    if try slab.node(table.top).child(TableEditor.Slots.indexes) == 0 {
-      slab.setChild(table.top, TableEditor.Slots.indexes, slab.makeInts(.hasRefs))
+    if try slab.node(table.top).child(Layout.Table.indexes) == 0 {
+      slab.setChild(table.top, Layout.Table.indexes, slab.makeInts(.hasRefs))
     }
     let indexes = try table.indexRefs()
     try slab.pad(indexes, to: column.key.leafPosition + 1)
@@ -80,8 +83,8 @@ struct FormatUpgrade {
       if dictionary.count == 0 { return }
       let root = slab.makeInts(.hasRefs, [0, 0])
       editor.set(slot, root)
-      let keys = BPlusTreeEditor(editor, Slot(parent: root, index: 0), .string)
-      let values = BPlusTreeEditor(editor, Slot(parent: root, index: 1), .mixed)
+      let keys = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.keys), .string)
+      let values = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), .mixed)
       for i in 0..<dictionary.count {
         try keys.insert(i, .string(dictionary.key(at: i)))
         try values.insert(i, dictionary.value(at: i))

@@ -379,8 +379,8 @@ final class ObjectRebuilder {
       try CopyError.onNodes(of: path) { () throws(FormatError) in
         let root = editor.slab.makeInts(.hasRefs, [0, 0])
         editor.set(try table.collectionSlot(place, column), root)
-        let keyTree = BPlusTreeEditor(editor, Slot(parent: root, index: 0), .string)
-        let valueTree = BPlusTreeEditor(editor, Slot(parent: root, index: 1), .mixed)
+        let keyTree = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.keys), .string)
+        let valueTree = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), .mixed)
         for (i, key) in keys.enumerated() {
           try key.withView { (view) throws(FormatError) in try keyTree.insert(i, .string(view)) }
           try (entries[key] ?? .null).withView { (view) throws(FormatError) in try valueTree.insert(i, view) }
@@ -524,8 +524,8 @@ final class ObjectRebuilder {
     let doomed = try change { (group) throws(TransactionError) in
       let table = try group.table(items[item].key)
       var doomed: [ObjKey] = []
-      let cursor = try Self.format { () throws(FormatError) in try group.reader(table) }
-      while try Self.format({ () throws(FormatError) in try cursor.next() }) {
+      let cursor = try onNodes { () throws(FormatError) in try group.reader(table) }
+      while try onNodes({ () throws(FormatError) in try cursor.next() }) {
         if try !Self.hasOwner(group, table, cursor.key) { doomed.append(cursor.key) }
       }
       return doomed
@@ -560,7 +560,7 @@ final class ObjectRebuilder {
     }
     try change { (group) throws(TransactionError) in
       let table = try group.table(items[item].key)
-      group.slab.setTagged(table.top, TableEditor.Slots.sequence, source.nextSequence)
+      group.slab.setTagged(table.top, Layout.Table.sequence, source.nextSequence)
     }
   }
 
@@ -582,10 +582,6 @@ final class ObjectRebuilder {
 
   private func change<R>(_ body: (GroupEditor) throws(TransactionError) -> R) throws(CopyError) -> R {
     try CopyError.onChanges(of: path) { () throws(TransactionError) in try body(group) }
-  }
-
-  private static func format<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
-    do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
   }
 
   private func nextBatch() throws(CopyError) {

@@ -84,7 +84,8 @@ final class RescuedRealm {
       for (candidate, origin) in [(slot, "the header"), (1 - slot, "the header's other slot")] {
         let (ref, byte) = Header.slot(candidate, of: space)
         if candidate == slot,
-          space.base.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == Header.signature
+          space.base.loadUnaligned(fromByteOffset: Layout.Header.signature, as: UInt32.self).littleEndian
+            == Header.signature
         {
           newestRef = Int(truncatingIfNeeded: ref)
         }
@@ -125,17 +126,21 @@ final class RescuedRealm {
   /// The top array at `ref`, if it can be one.
   private func root(_ ref: Int, _ format: Int, _ origin: String) -> Root? {
     ifReadable { () throws(FormatError) -> Root? in
-      let arena = arena(format), node = try arena.refs(ref, slots: 3), size = try node.tagged(2)
+      let arena = arena(format), node = try arena.refs(ref, slots: Layout.Top.minimum)
+      let size = try node.tagged(Layout.Top.logicalSize)
       guard TopArray.acceptedCounts.contains(node.count), size >= ref + node.byteSize, size <= 1 << 56 else {
         return nil
       }
-      let names = try node.child(0), tables = try node.child(1)
+      let names = try node.child(Layout.Top.names), tables = try node.child(Layout.Top.tables)
       if names == 0 || tables == 0 { return nil }
       // One of the two may be damaged.
       let areTables = ifReadable { () throws(FormatError) in try arena.integers(tables) } != nil
       let areNames = ifReadable { () throws(FormatError) in try arena.node(names) } != nil
       if !areTables && !areNames { return nil }
-      let version = ifReadable { () throws(FormatError) in node.count > 6 ? try node.tagged(6) : 0 } ?? 0
+      let version =
+        ifReadable { () throws(FormatError) in
+          node.count > Layout.Top.version ? try node.tagged(Layout.Top.version) : 0
+        } ?? 0
       let bits = max(1, UInt64(bitPattern: version))
       return Root(origin: origin, ref: ref, format: format, version: bits, logicalSize: Int(size))
     } ?? nil
@@ -148,8 +153,9 @@ final class RescuedRealm {
     let arena = arena(root.format)
     var problems: [String] = []
     do throws(FormatError) {
-      let top = try arena.refs(root.ref, slots: 3), refs = try arena.integers(top.child(1))
-      let names = try? arena.node(top.child(0))  // then the classes have other names
+      let top = try arena.refs(root.ref, slots: Layout.Top.minimum)
+      let refs = try arena.integers(top.child(Layout.Top.tables))
+      let names = try? arena.node(top.child(Layout.Top.names))  // then the classes have other names
       if names == nil { problems.append("the names of the classes cannot be read") }
       if root.format < 10 { return (legacyTables(arena, root, names, refs, &problems), problems) }
       var tables: [RescuedTable] = []

@@ -17,8 +17,8 @@ struct RescuedTable: SourceTable {
 
   /// Reads the table whose top array is at `ref`.
   init(_ arena: Arena, name: String, slot: Int?, ref: Int) throws(FormatError) {
-    typealias Slots = TableEditor.Slots
-    let top = try arena.refs(ref, slots: 4)
+    typealias Slots = Layout.Table
+    let top = try arena.refs(ref, slots: Layout.Table.key + 1)
     self.arena = arena
     self.name = name
     clustersRef = try top.child(Slots.clusters)
@@ -47,12 +47,15 @@ struct RescuedTable: SourceTable {
       return (spec.columns, spec.backlinks)
     } catch {
       // Some array beside the column keys is damaged: they alone say most.
-      let node = try arena.refs(top.child(0), slots: 6), keys = try arena.integers(node.child(5))
+      let node = try arena.refs(top.child(Layout.Table.spec), slots: Layout.Spec.count)
+      let keys = try arena.integers(node.child(Layout.Spec.keys))
       // What cannot be read is made up, or left out.
-      let names = ifReadable { () throws(FormatError) in try arena.node(node.child(1)) }
-      let attributes = ifReadable { () throws(FormatError) in try arena.integers(node.child(2)) }
-      let enumRefs = ifReadable { () throws(FormatError) in try arena.integers(node.child(4)) }
-      let opposites = ifReadable { () throws(FormatError) in try arena.integers(top.childIfPresent(7)) }
+      let names = ifReadable { () throws(FormatError) in try arena.node(node.child(Layout.Spec.names)) }
+      let attributes = ifReadable { () throws(FormatError) in try arena.integers(node.child(Layout.Spec.attributes)) }
+      let enumRefs = ifReadable { () throws(FormatError) in try arena.integers(node.child(Layout.Spec.enumerations)) }
+      let opposites = ifReadable { () throws(FormatError) in
+        try arena.integers(top.childIfPresent(Layout.Table.oppositeTables))
+      }
       var columns: [Column] = []
       for i in 0..<min(keys.count, 0xFFFF) {
         let key = ColKey(try keys.int(i))
@@ -134,13 +137,13 @@ struct RescuedTable: SourceTable {
     var offsets: Node?
     var isCompact = false
     do throws(FormatError) {
-      let starts = try node.child(0)
+      let starts = try node.child(Layout.InnerCluster.starts)
       isCompact = starts == 0
       if !isCompact { offsets = try arena.integers(starts) }
     } catch { try onDamage(error) }
     // Damage in the number costs the keys, not the objects.
-    let level = node.count > 1 ? (try? node.tagged(1)) ?? 0 : 0
-    for i in 0..<max(0, node.count - 3) {
+    let level = node.count > 1 ? (try? node.tagged(Layout.InnerCluster.level)) ?? 0 : 0
+    for i in 0..<max(0, node.count - Layout.InnerCluster.firstChild) {
       if walk.effort.isSpent { return }
       var start = offset
       if isCompact, (1...8).contains(level) {

@@ -11,22 +11,18 @@ public enum UnsentChanges: Sendable, Hashable {
 }
 
 extension Snapshot {
-  private enum SyncSlots {
-    static let uploaded = 7, changesets = 13, origins = 16, count = 21
-  }
-
   /// The changesets that wait to be sent. Cost O(changesets).
   public func unsentChanges() throws(FormatError) -> UnsentChanges {
     if historyType < 3 { return .none }
     guard historyType == 3 else { return .unknown }
     if top.historyRef == 0 { return .none }
     let root = try arena.refs(top.historyRef)
-    guard root.count == SyncSlots.count else { return .unknown }
-    let changesets = try root.child(SyncSlots.changesets), origins = try root.child(SyncSlots.origins)
+    guard root.count == Layout.SyncHistory.count else { return .unknown }
+    let changesets = try root.child(Layout.SyncHistory.changesets), origins = try root.child(Layout.SyncHistory.origins)
     if changesets == 0 || origins == 0 { return .none }
     let entries = try ElementReader(arena, changesets, ElementType(.data, isNullable: true))
     let idents = try ElementReader(arena, origins, ElementType(.int, isNullable: false))
-    let sent = try root.tagged(SyncSlots.uploaded)
+    let sent = try root.tagged(Layout.SyncHistory.uploaded)
     guard entries.count == idents.count else { return .unknown }
     var count = 0
     for i in 0..<entries.count {

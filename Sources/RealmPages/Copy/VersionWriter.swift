@@ -11,7 +11,7 @@ struct VersionWriter {
   /// Whether the history goes with it. Without it the copy is a local realm that nobody has written to yet.
   var keepsHistory = true
 
-  private typealias Slots = GroupEditor.Slots
+  private typealias Slots = Layout.Top
 
   /// The version as `snapshot` shows it.
   init(_ snapshot: Snapshot, keepsHistory: Bool = true) {

@@ -13,11 +13,6 @@ final class GroupEditor {
   /// By slot; shorter than the group where no table was asked for.
   @exclusivity(unchecked) private var tables: [TableEditor?] = []
 
-  enum Slots {
-    static let names = 0, tables = 1, logicalSize = 2, freePositions = 3, freeSizes = 4, freeVersions = 5, version = 6
-    static let historyType = 7, history = 8, historySchema = 9, fileIdent = 10, evacuation = 11
-  }
-
   /// What ended a change in the middle; nothing but a rollback is left then.
   private(set) var failure: TransactionError?
 
@@ -35,11 +30,11 @@ final class GroupEditor {
     if base.top.ref == 0 {
       let names = slab.make([], .multiply, width: 0, count: 0, payload: 16)
       top = slab.makeInts(.hasRefs, repeating: 0, count: 11)
-      slab.setChild(top, Slots.names, names)
-      slab.setChild(top, Slots.tables, slab.makeInts(.hasRefs))
+      slab.setChild(top, Layout.Top.names, names)
+      slab.setChild(top, Layout.Top.tables, slab.makeInts(.hasRefs))
     } else {
       top = try slab.dirty(base.top.ref, arena)
-      try slab.pad(top, to: Slots.evacuation)
+      try slab.pad(top, to: Layout.Top.evacuation)
     }
     self.init(NodeEditor(arena: arena, slab: slab), top: top, replication)
   }
@@ -72,13 +67,13 @@ final class GroupEditor {
   // MARK: tables
 
   /// The dirty node of table refs.
-  func tableRefs() throws(FormatError) -> Int { try slab.child(top, Slots.tables, arena) }
+  func tableRefs() throws(FormatError) -> Int { try slab.child(top, Layout.Top.tables, arena) }
 
   /// The dirty node of table names.
-  func tableNames() throws(FormatError) -> Int { try slab.child(top, Slots.names, arena) }
+  func tableNames() throws(FormatError) -> Int { try slab.child(top, Layout.Top.names, arena) }
 
   private func tableName(_ slot: Int) throws(FormatError) -> String? {
-    try StringLeaf.short(arena.node(slab.node(top).child(Slots.names)), slot)?.string
+    try StringLeaf.short(arena.node(slab.node(top).child(Layout.Top.names)), slot)?.string
   }
 
   /// The table in `slot`; nil if the slot is free.
@@ -462,12 +457,12 @@ final class GroupEditor {
   }
 
   func has(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) -> Bool {
-    do throws(FormatError) { return try table.contains(key) } catch { throw TransactionError(error) }
+    try onNodes { () throws(FormatError) in try table.contains(key) }
   }
 
   /// Where an object is, an unresolved one too; nil if it does not exist.
   func find(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) -> ClusterTreeEditor.Place? {
-    do throws(FormatError) { return try table.find(key) } catch { throw TransactionError(error) }
+    try onNodes { () throws(FormatError) in try table.find(key) }
   }
 
   // MARK: indexes

@@ -87,7 +87,7 @@ extension WriteTransaction {
     _ object: ObjKey,
     _ column: Column
   ) throws(TransactionError) -> ValueView? {
-    do throws(FormatError) { return try table.read(object, column) } catch { throw TransactionError(error) }
+    try onNodes { () throws(FormatError) in try table.read(object, column) }
   }
 
   /// Sets a link again, to `target`, which exists. A list takes it at its former position, or at the end if it has

@@ -30,8 +30,8 @@ extension GroupEditor {
     try copyValues(table, from: old, to: table.columns[index])
     replication = told
     if isPrimaryKey {
-      slab.setInt(table.top, TableEditor.Slots.primaryKey, 0)
-      try format { () throws(FormatError) in try table.reloadSchema() }
+      slab.setInt(table.top, Layout.Table.primaryKey, 0)
+      try onNodes { () throws(FormatError) in try table.reloadSchema() }
     }
     try eraseColumn(table, key)
     if isPrimaryKey { try setPrimaryKey(table, new) }
@@ -43,7 +43,7 @@ extension GroupEditor {
 
   /// Refuses to turn a null into a primary key that another object has.
   private func checkDefaultIsUnused(_ table: TableEditor, _ column: Column) throws(TransactionError) {
-    let other = try format { () throws(FormatError) -> ObjKey? in
+    let other = try onNodes { () throws(FormatError) -> ObjKey? in
       if try table.find(primaryKey: .null) == nil { return nil }
       return try ElementType(column.type, isNullable: false).defaultValue.withView { (value) throws(FormatError) in
         try table.find(primaryKey: value)
@@ -58,7 +58,7 @@ extension GroupEditor {
   }
 
   private func copyValues(_ table: TableEditor, from old: Column, to new: Column) throws(TransactionError) {
-    let keys = try format { () throws(FormatError) in
+    let keys = try onNodes { () throws(FormatError) in
       let cursor = try reader(table)
       var keys: [ObjKey] = []
       while try cursor.next() { keys.append(cursor.key) }
@@ -67,11 +67,11 @@ extension GroupEditor {
     }
     for key in keys {
       let place = try table.place(key)
-      switch try format({ () throws(FormatError) in try table.value(place, old) }) {
+      switch try onNodes({ () throws(FormatError) in try table.value(place, old) }) {
       case .list(let list), .set(let list):
         if list.count == 0 { continue }
         let collection = try CollectionEditor(self, table, key, new)
-        let values = try format { () throws(FormatError) in try elements(list, new) }
+        let values = try onNodes { () throws(FormatError) in try elements(list, new) }
         if new.collection == .set {
           // Null is the first. What stands for it comes last, so that it gives way to an equal value that is there.
           for value in values.reversed() { _ = try collection.add(value) }
@@ -81,11 +81,11 @@ extension GroupEditor {
       case .dictionary(let dictionary):
         if dictionary.count == 0 { continue }
         let collection = try CollectionEditor(self, table, key, new)
-        for entry in try format({ () throws(FormatError) in try entries(dictionary, new) }) {
+        for entry in try onNodes({ () throws(FormatError) in try entries(dictionary, new) }) {
           try collection.set(key: entry.key, entry.value)
         }
       case let value:
-        try format { () throws(FormatError) in
+        try onNodes { () throws(FormatError) in
           guard case .null = value else { return try table.store(place, new, value) }
           try new.element.defaultValue.withView { (value) throws(FormatError) in try table.store(place, new, value) }
         }
@@ -114,7 +114,4 @@ extension GroupEditor {
     return try Value(copying: value)
   }
 
-  private func format<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
-    do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
-  }
 }

@@ -62,3 +62,8 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
   package init(_ error: FormatError) { self.init(.format, error.description) }
   init(_ error: FileError) { self.init(.file(error.code), error.description, isFailedSync: error.isFailedSync) }
 }
+
+/// Runs what reads or changes nodes. Damage there is why the change is refused.
+func onNodes<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
+  do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
+}

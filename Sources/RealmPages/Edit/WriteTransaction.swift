@@ -48,10 +48,6 @@ public struct WriteTransaction: ~Copyable {
   /// The number of the version that a commit makes.
   public var nextVersion: UInt64 { base.version + 1 }
 
-  private func format<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
-    do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
-  }
-
   private func column(_ table: TableEditor, _ key: ColKey) throws(TransactionError) -> Column {
     guard let index = table.columnIndex(key) else {
       throw TransactionError(.notFound, "\(table.className): no property with key \(key)")
@@ -63,7 +59,7 @@ public struct WriteTransaction: ~Copyable {
 
   /// The keys of all tables in slot order.
   public func tableKeys() throws(TransactionError) -> [TableKey] {
-    try format { () throws(FormatError) in
+    try onNodes { () throws(FormatError) in
       var keys: [TableKey] = []
       for slot in 0..<group.slab.node(try group.tableRefs()).count {
         if let table = try group.table(slot: slot) { keys.append(table.key) }
@@ -75,12 +71,12 @@ public struct WriteTransaction: ~Copyable {
   /// The table as it is now, changes included. Valid until the next change of the transaction.
   public func table(_ key: TableKey) throws(TransactionError) -> Table {
     let table = try group.table(key)
-    return try format { () throws(FormatError) in try table.view() }
+    return try onNodes { () throws(FormatError) in try table.view() }
   }
 
   /// The key of the table with this stored name; nil if there is none.
   public func tableKey(named name: String) throws(TransactionError) -> TableKey? {
-    try format { () throws(FormatError) in try group.table(named: name)?.key }
+    try onNodes { () throws(FormatError) in try group.table(named: name)?.key }
   }
 
   /// The properties of a class as they are now.
@@ -89,7 +85,7 @@ public struct WriteTransaction: ~Copyable {
   /// The key of the object with this primary key; nil if there is none. O(log n).
   public func objectKey(_ table: TableKey, primaryKey: Value) throws(TransactionError) -> ObjKey? {
     let table = try group.table(table)
-    return try format { () throws(FormatError) in
+    return try onNodes { () throws(FormatError) in
       try primaryKey.withView { (view) throws(FormatError) in try table.find(primaryKey: view) }
     }
   }
@@ -97,7 +93,7 @@ public struct WriteTransaction: ~Copyable {
   /// A copy of a property's value.
   public func value(_ table: TableKey, _ object: ObjKey, _ column: ColKey) throws(TransactionError) -> Value {
     let table = try group.table(table), column = try self.column(table, column)
-    let value = try format { () throws(FormatError) in try table.read(object, column).map(Value.init(copying:)) }
+    let value = try onNodes { () throws(FormatError) in try table.read(object, column).map(Value.init(copying:)) }
     guard let value else { throw TransactionError(.notFound, "\(table.className): no object \(object)") }
     return value
   }

@@ -10,7 +10,7 @@ struct HistoryEditor {
   /// `base` is the version that the transaction builds on.
   func append(_ changeset: [UInt8], base: UInt64, oldest: UInt64) throws(FormatError) {
     let slab = group.slab, top = group.top
-    typealias Slots = GroupEditor.Slots
+    typealias Slots = Layout.Top
     if slab.int(top, Slots.historyType) >> 1 == 0 {
       slab.setTagged(top, Slots.historyType, 2)
       slab.setInt(top, Slots.history, 0)

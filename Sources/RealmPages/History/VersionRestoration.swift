@@ -88,10 +88,6 @@ private final class VersionRestoration {
     removed = difference.tables.compactMap { $0.new == nil && $0.old?.className != nil ? $0.old : nil }
   }
 
-  private func format<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
-    do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
-  }
-
   func run(_ transaction: borrowing WriteTransaction) throws(TransactionError) -> [ObjectReference]? {
     try check()
     try removeObjects(transaction)
@@ -115,7 +111,7 @@ private final class VersionRestoration {
     _ body: (ObjectChange) throws(TransactionError) -> Void
   ) throws(TransactionError) {
     let changes = difference.changes(in: table)
-    while let change = try format({ () throws(FormatError) in try changes.next() }) { try body(change) }
+    while let change = try onNodes({ () throws(FormatError) in try changes.next() }) { try body(change) }
   }
 
   /// Refuses what cannot be done, and finds out which primary keys differ.
@@ -185,7 +181,7 @@ private final class VersionRestoration {
     }
     for known in classes { try restoreColumns(known, transaction) }
     findRebuilt()
-    let version = try format { () throws(FormatError) in (try wanted.schemaVersion(), try base.schemaVersion()) }
+    let version = try onNodes { () throws(FormatError) in (try wanted.schemaVersion(), try base.schemaVersion()) }
     // All ones stand for no version.
     if version.0 != version.1 { try transaction.setSchemaVersion(version.0 ?? .max) }
   }
@@ -281,7 +277,7 @@ private final class VersionRestoration {
       try find(key, cursor)
       var values: [(ColKey, Value)] = [], primaryKey = Value.null
       for (index, column) in known.columns.enumerated() where known.wanted.columns[index].isPlain {
-        let value = try format { () throws(FormatError) in try Value(copying: cursor.value(index)) }
+        let value = try onNodes { () throws(FormatError) in try Value(copying: cursor.value(index)) }
         if index == keyIndex { primaryKey = value } else { values.append((column, value)) }
       }
       note(known, key)
@@ -321,16 +317,16 @@ private final class VersionRestoration {
     let old = known.difference == nil ? known.wanted : known.difference?.old
     guard let old else { return }
     let cursor = ObjectCursor(known.wanted), before = ObjectCursor(old)
-    while try format({ () throws(FormatError) in try cursor.next() }) {
+    while try onNodes({ () throws(FormatError) in try cursor.next() }) {
       let key = cursor.key
-      guard try format({ () throws(FormatError) in try before.seek(key) }) else { continue }
+      guard try onNodes({ () throws(FormatError) in try before.seek(key) }) else { continue }
       for index in known.added { try put(index, of: cursor, known, into: key, isNew: true, transaction) }
       for index in known.rebuilt { try put(index, of: cursor, known, into: key, isNew: false, transaction) }
     }
   }
 
   private func find(_ key: ObjKey, _ cursor: ObjectCursor) throws(TransactionError) {
-    if try !format({ () throws(FormatError) in try cursor.seek(key) }) {
+    if try !onNodes({ () throws(FormatError) in try cursor.seek(key) }) {
       throw TransactionError(FormatError("object \(key) cannot be found", place: "table \(cursor.table.name)"))
     }
   }
@@ -348,7 +344,7 @@ private final class VersionRestoration {
     _ transaction: borrowing WriteTransaction
   ) throws(TransactionError) {
     let column = known.wanted.columns[index], key = known.columns[index], table = known.key
-    let value = try format { () throws(FormatError) in try Value(copying: cursor.value(index)) }
+    let value = try onNodes { () throws(FormatError) in try Value(copying: cursor.value(index)) }
     if column.type == .link, let target = column.targetTable.flatMap({ classOf[$0] }), target.wanted.kind == .embedded {
       return try putEmbedded(value, target, into: (table, object, key), column, isNew: isNew, depth, transaction)
     }
@@ -499,7 +495,7 @@ private final class VersionRestoration {
   /// Refuses to go on if anything differs from the wanted version after all.
   private func checkResult(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
     let result = try transaction.changed()
-    try format { () throws(FormatError) in
+    try onNodes { () throws(FormatError) in
       let left = try VersionDifference(from: result, to: wanted, sharing: true)
       for table in left.tables where (table.new ?? table.old)?.className != nil {
         let change = try left.changes(in: table).next()

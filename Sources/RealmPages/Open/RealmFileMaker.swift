@@ -73,10 +73,10 @@ struct RealmFileMaker {
 
   /// Makes the header of a copy, which cannot be updated, one that can.
   private static func convert(_ storage: any Storage, _ header: Header) throws(FileError) {
-    try Committer.write(storage, UInt64(header.topRef).littleEndian, at: 8)
-    try Committer.write(storage, UInt8(header.format), at: 21)
+    try Committer.write(storage, UInt64(header.topRef).littleEndian, at: Layout.Header.topRef(1))
+    try Committer.write(storage, UInt8(header.format), at: Layout.Header.format(1))
     try storage.sync()
-    try Committer.write(storage, UInt8(1), at: 23)
+    try Committer.write(storage, UInt8(1), at: Layout.Header.flags)
     try storage.sync()
   }
 

@@ -243,8 +243,9 @@ final class SharedWriter: CommitTarget {
       storage.begin { [] }
       let bytes = try storage.read(Header.size, at: 0)
       guard bytes.count == Header.size else { throw FileError("read", storage.name, EIO) }
-      let slot = Int(bytes[23] & 1)
-      let ref = bytes[8 * slot..<8 * slot + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+      let slot = Int(bytes[Layout.Header.flags] & 1)
+      let place = Layout.Header.topRef(slot)
+      let ref = bytes[place..<place + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
       return (slot, Int(truncatingIfNeeded: ref))
     } catch { throw TransactionError(error) }
   }

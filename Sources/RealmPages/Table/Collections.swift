@@ -184,9 +184,9 @@ public struct DictionaryView {
       count = dictionary.entries.count
       return
     }
-    let root = try arena.refs(ref, slots: 2)
-    let keys = try ElementReader(arena, root.child(0), .string)
-    let values = try ElementReader(arena, root.child(1), .mixed)
+    let root = try arena.refs(ref, slots: Layout.Dictionary.count)
+    let keys = try ElementReader(arena, root.child(Layout.Dictionary.keys), .string)
+    let values = try ElementReader(arena, root.child(Layout.Dictionary.values), .mixed)
     if keys.count != values.count {
       throw FormatError("\(keys.count) dictionary keys for \(values.count) values", ref: ref)
     }

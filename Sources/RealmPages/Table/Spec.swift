@@ -25,20 +25,22 @@ struct Spec {
     static let indexed = 1, nullable = 16, list = 32, dictionary = 64, set = 128, fullText = 256
   }
 
-  /// Reads the spec at slot 0 of a table's top array.
+  /// Reads the spec of a table whose top array is `top`.
   init(_ arena: Arena, tableTop top: Node, place: String) throws(FormatError) {
     do throws(FormatError) {
-      let spec = try arena.refs(top.child(0), slots: 6)
-      let types = try arena.integers(spec.child(0)), names = try arena.node(spec.child(1))
-      let attributes = try arena.integers(spec.child(2)), keys = try arena.integers(spec.child(5))
+      let spec = try arena.refs(top.child(Layout.Table.spec), slots: Layout.Spec.count)
+      let types = try arena.integers(spec.child(Layout.Spec.types))
+      let names = try arena.node(spec.child(Layout.Spec.names))
+      let attributes = try arena.integers(spec.child(Layout.Spec.attributes))
+      let keys = try arena.integers(spec.child(Layout.Spec.keys))
       if types.count != attributes.count || types.count != keys.count || names.count > types.count {
         throw FormatError("the arrays of the spec differ in size", ref: spec.ref)
       }
       if types.count > 0xFFFF { throw FormatError("\(types.count) columns", ref: spec.ref) }
-      let enumRefs = try Self.optionalNode(arena, spec.child(4))
-      let indexes = try Self.optionalNode(arena, top.childIfPresent(4))
-      let oppositeTables = try Self.optionalNode(arena, top.childIfPresent(7))
-      let oppositeColumns = try Self.optionalNode(arena, top.childIfPresent(8))
+      let enumRefs = try Self.optionalNode(arena, spec.child(Layout.Spec.enumerations))
+      let indexes = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.indexes))
+      let oppositeTables = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.oppositeTables))
+      let oppositeColumns = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.oppositeColumns))
       var columns: [Column] = []
       var backlinks: [BacklinkColumn] = []
       for i in 0..<types.count {

@@ -65,36 +65,31 @@ public final class Table: Sendable {
   /// The primary key column, or nil.
   public var primaryKey: Column? { primaryKeyIndex.map { columns[$0] } }
 
-  /// Slots of the table's top array.
-  private enum Slot {
-    static let clusters = 2, key = 3, contentVersion = 6, primaryKey = 11, flags = 12, tombstones = 13
-  }
-
   /// Reads the table whose top array is at `ref`. Cost O(columns).
   init(_ arena: Arena, name: String, slot: Int, ref: Int) throws(FormatError) {
     do throws(FormatError) {
-      let top = try arena.refs(ref, slots: 10)
+      let top = try arena.refs(ref, slots: Layout.Table.minimum)
       damage = nil
       self.arena = arena
       self.ref = ref
       self.name = name
-      key = TableKey(UInt32(truncatingIfNeeded: try top.tagged(Slot.key)))
+      key = TableKey(UInt32(truncatingIfNeeded: try top.tagged(Layout.Table.key)))
       if key.slot != slot { throw FormatError("table key \(key) in slot \(slot)", ref: ref) }
-      contentVersion = UInt64(bitPattern: try top.tagged(Slot.contentVersion))
-      let flags = top.count > Slot.flags ? try top.tagged(Slot.flags) : 0
+      contentVersion = UInt64(bitPattern: try top.tagged(Layout.Table.contentVersion))
+      let flags = top.count > Layout.Table.flags ? try top.tagged(Layout.Table.flags) : 0
       kind = flags & 3 == 1 ? .embedded : flags & 3 == 2 ? .asymmetric : .topLevel
       let spec = try Spec(arena, tableTop: top, place: "")
       columns = spec.columns
       backlinks = spec.backlinks
       // The column key itself can be 0, so only the tag says whether there is one.
-      let primaryKey = top.count > Slot.primaryKey ? try top.int(Slot.primaryKey) : 0
+      let primaryKey = top.count > Layout.Table.primaryKey ? try top.int(Layout.Table.primaryKey) : 0
       primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
       if primaryKey & 1 != 0 && primaryKeyIndex == nil {
         throw FormatError("the primary key column does not exist", ref: ref)
       }
-      objects = ClusterTree(arena: arena, rootRef: try top.child(Slot.clusters))
+      objects = ClusterTree(arena: arena, rootRef: try top.child(Layout.Table.clusters))
       objectCount = try objects.count()
-      let tombstones = try top.childIfPresent(Slot.tombstones)
+      let tombstones = try top.childIfPresent(Layout.Table.tombstones)
       self.tombstones = tombstones == 0 ? nil : ClusterTree(arena: arena, rootRef: tombstones)
       legacyRows = nil
     } catch {
@@ -138,8 +133,8 @@ public final class Table: Sendable {
     self.ref = ref
     self.name = name
     self.damage = damage
-    // The key as far as it can be told: the slot is its lower half.
-    let stored = try? arena.refs(ref, slots: 10).tagged(Slot.key)  // what is wrong is known already
+    // The key as far as it can be told: the slot is its lower half. What is wrong is known already.
+    let stored = try? arena.refs(ref, slots: Layout.Table.minimum).tagged(Layout.Table.key)
     let key = TableKey(UInt32(truncatingIfNeeded: stored ?? Int64(slot)))
     self.key = key.slot == slot ? key : TableKey(UInt32(slot))
     kind = .topLevel

@@ -50,19 +50,13 @@ final class TableEditor {
   /// No key is larger; nil before anybody asked.
   @exclusivity(unchecked) private var keyBound: Int64?
 
-  enum Slots {
-    static let spec = 0, clusters = 2, key = 3, indexes = 4, columnCounter = 5, contentVersion = 6, oppositeTables = 7
-    static let oppositeColumns = 8, sequence = 9, collisions = 10, primaryKey = 11, flags = 12, tombstones = 13
-    static let count = 14
-  }
-
   /// Takes the table whose top array `slot` refers to.
   init(_ editor: NodeEditor, _ slot: Slot, name: String) throws(FormatError) {
     self.editor = editor
     self.name = name
     top = try editor.dirty(slot)
-    try editor.slab.pad(top, to: Slots.count)
-    key = TableKey(UInt32(truncatingIfNeeded: try editor.slab.node(top).tagged(Slots.key)))
+    try editor.slab.pad(top, to: Layout.Table.count)
+    key = TableKey(UInt32(truncatingIfNeeded: try editor.slab.node(top).tagged(Layout.Table.key)))
     try reloadSchema()
   }
 
@@ -73,9 +67,9 @@ final class TableEditor {
     let spec = try Spec(editor.arena, tableTop: node, place: "table \(name)")
     columns = spec.columns
     backlinks = spec.backlinks
-    let flags = editor.slab.int(top, Slots.flags) >> 1 & 3
+    let flags = editor.slab.int(top, Layout.Table.flags) >> 1 & 3
     kind = flags == 1 ? .embedded : flags == 2 ? .asymmetric : .topLevel
-    let primaryKey = try node.int(Slots.primaryKey)
+    let primaryKey = try node.int(Layout.Table.primaryKey)
     primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
     elements = columns.map(\.element)
     columnKeys = columns.map(\.key)
@@ -118,7 +112,7 @@ final class TableEditor {
 
   /// The objects that do not wait.
   private var tree: ClusterTreeEditor {
-    ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Slots.clusters), layout: layout)
+    ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Layout.Table.clusters), layout: layout)
   }
 
   /// The table as readers see it, with all its objects. Valid until the next change.
@@ -129,8 +123,8 @@ final class TableEditor {
 
   /// The unresolved objects; nil if the table never had any. They have the same columns.
   var tombstones: ClusterTreeEditor? {
-    if editor.slab.int(top, Slots.tombstones) == 0 { return nil }
-    return ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Slots.tombstones), layout: layout)
+    if editor.slab.int(top, Layout.Table.tombstones) == 0 { return nil }
+    return ClusterTreeEditor(editor: editor, root: Slot(parent: top, index: Layout.Table.tombstones), layout: layout)
   }
 
   /// Counts the transaction as one that changed the table.
@@ -138,7 +132,7 @@ final class TableEditor {
     editor.slab.bumps &+= 1
     if isBumped { return }
     isBumped = true
-    editor.slab.setTagged(top, Slots.contentVersion, editor.slab.int(top, Slots.contentVersion) >> 1 + 1)
+    editor.slab.setTagged(top, Layout.Table.contentVersion, editor.slab.int(top, Layout.Table.contentVersion) >> 1 + 1)
   }
 
   // MARK: rows
@@ -163,7 +157,7 @@ final class TableEditor {
   private func row(_ key: ObjKey) throws(FormatError) -> (cluster: Cluster, row: Int)? {
     if key.value < 0 { return nil }
     try writeRows(upTo: key)
-    let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
+    let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Layout.Table.clusters))
     guard let place = try tree.place(of: UInt64(key.value)) else { return nil }
     seen = key
     return place
@@ -179,7 +173,7 @@ final class TableEditor {
   /// A key that none is larger than; -1 without objects.
   private func largestKey() throws(FormatError) -> Int64 {
     if let keyBound { return keyBound }
-    let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Slots.clusters))
+    let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Layout.Table.clusters))
     // The order is that of unsigned numbers.
     let bound = try tree.lastKey().map { Int64(clamping: $0) } ?? -1
     keyBound = bound
@@ -206,8 +200,8 @@ final class TableEditor {
 
   /// Adds an unresolved object, which no index lists.
   func insertUnresolved(_ key: ObjKey, _ primaryKey: (column: ColKey, value: Value)) throws(FormatError) {
-    if editor.slab.int(top, Slots.tombstones) == 0 {
-      editor.slab.setChild(top, Slots.tombstones, ClusterTreeEditor.make(editor, layout))
+    if editor.slab.int(top, Layout.Table.tombstones) == 0 {
+      editor.slab.setChild(top, Layout.Table.tombstones, ClusterTreeEditor.make(editor, layout))
     }
     var rows = NewRows(layout)
     rows.append(key, primaryKey: primaryKey)
@@ -300,15 +294,15 @@ final class TableEditor {
 
   /// Takes back the last `nextKey()`, whose key was not used.
   func returnKey() {
-    editor.slab.setTagged(top, Slots.sequence, editor.slab.int(top, Slots.sequence) >> 1 - 1)
+    editor.slab.setTagged(top, Layout.Table.sequence, editor.slab.int(top, Layout.Table.sequence) >> 1 - 1)
   }
 
   /// The next free object key. Source: docs/format/2-model.md M5.
   func nextKey() throws(FormatError) -> ObjKey {
     while true {
-      let element = editor.slab.int(top, Slots.sequence)
+      let element = editor.slab.int(top, Layout.Table.sequence)
       let sequence = UInt64(bitPattern: element & 1 == 0 ? 0 : element >> 1)
-      editor.slab.setTagged(top, Slots.sequence, Int64(sequence + 1))
+      editor.slab.setTagged(top, Layout.Table.sequence, Int64(sequence + 1))
       let key: UInt64 =
         primaryKeyIndex != nil ? sequence : sequence & 0xFF | (sequence & 0xFFFF_FF00) << 8
       let found = ObjKey(Int64(key & 0x7FFF_FFFF_FFFF_FFFF))
@@ -330,7 +324,7 @@ final class TableEditor {
   }
 
   private func indexEditor(_ position: Int, _ isFullWord: Bool) throws(FormatError) -> SearchIndexEditor {
-    let root = Slot(parent: try editor.slab.child(top, Slots.indexes, editor.arena), index: position)
+    let root = Slot(parent: try editor.slab.child(top, Layout.Table.indexes, editor.arena), index: position)
     let column = position < columnsByLeaf.count ? columnsByLeaf[position] : -1
     let isMixed = column >= 0 && elements[column].type == .mixed
     return SearchIndexEditor(editor: editor, root: root, isFullWord: isFullWord, isMixed: isMixed)
@@ -339,12 +333,12 @@ final class TableEditor {
   /// The dirty node of the roots of all indexes, by leaf position.
   func indexRefs() throws(FormatError) -> Int {
     for position in newEntries.indices { try writeEntries(position) }
-    return try editor.slab.child(top, Slots.indexes, editor.arena)
+    return try editor.slab.child(top, Layout.Table.indexes, editor.arena)
   }
 
   /// The root of the index of the column at `position`, as far as it is written; 0 if there is none.
   private func indexRoot(_ position: Int) throws(FormatError) -> Int {
-    let refs = try editor.slab.node(top).child(Slots.indexes)
+    let refs = try editor.slab.node(top).child(Layout.Table.indexes)
     if refs == 0 { return 0 }
     let node = try editor.arena.integers(refs)
     return position < node.count ? try node.child(position) : 0

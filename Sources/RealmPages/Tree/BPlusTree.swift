@@ -1,6 +1,8 @@
 // The B+tree of lists, sets, dictionary parts, backlinks and index entries: position to leaf. Source:
 // docs/format/1-storage.md S16.
 
+private typealias Inner = Layout.InnerTree
+
 /// A B+tree seen from its root. Knows positions, not values: what a leaf holds is for its reader to say.
 struct BPlusTree {
   /// A leaf and the positions of its elements in the whole tree.
@@ -31,7 +33,7 @@ struct BPlusTree {
     var node = root, start = 0, end = innerCount ?? Int.max
     for _ in 0..<Self.maximumDepth {
       guard node.isInner else { return Place(leaf: node.ref, start: start, end: end) }
-      let children = node.count - 2, head = try node.int(0)
+      let children = node.count - Inner.others, head = try node.int(Inner.head)
       let local = index - start
       var child: Int, childStart: Int, childEnd = end
       if head & 1 != 0 {
@@ -54,7 +56,7 @@ struct BPlusTree {
         throw FormatError("position \(index) is in no child", ref: node.ref)
       }
       end = childEnd
-      let ref = try node.child(child + 1)
+      let ref = try node.child(child + Inner.firstChild)
       node = try arena.node(ref)
     }
     throw FormatError("the tree is deeper than \(Self.maximumDepth) levels", ref: root.ref)

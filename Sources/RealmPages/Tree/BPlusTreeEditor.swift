@@ -1,6 +1,8 @@
 // Changing B+trees: lists, sets, the parts of dictionaries, backlinks, index entries, history. Inner nodes that change
 // take the general form. Source: docs/format/1-storage.md S16.
 
+private typealias Inner = Layout.InnerTree
+
 /// Changes the B+tree that a slot refers to.
 struct BPlusTreeEditor {
   let editor: NodeEditor
@@ -80,9 +82,9 @@ struct BPlusTreeEditor {
     // A root with one child is that child.
     while true {
       let ref = try editor.ref(root), node = try arena.node(ref)
-      guard node.isInner, node.count == 3 else { return }
-      let child = try node.child(1), isMarked = try isMarked()
-      let head = try node.int(0)
+      guard node.isInner, node.count == Inner.others + 1 else { return }
+      let child = try node.child(Inner.firstChild), isMarked = try isMarked()
+      let head = try node.int(Inner.head)
       if head & 1 == 0 && head != 0 { try slab.dropTree(Int(head), arena) }
       editor.set(root, child)
       try mark(isMarked)
@@ -98,7 +100,7 @@ struct BPlusTreeEditor {
       if !slab.node(ref).isInner { return (slot, local) }
       let (child, start) = try position(ref, local)
       local -= start
-      slot = Slot(parent: ref, index: child + 1)
+      slot = Slot(parent: ref, index: child + Inner.firstChild)
     }
   }
 
@@ -124,7 +126,7 @@ struct BPlusTreeEditor {
 
   /// The child of a dirty inner node that holds `index`, and the position of its first element.
   private func position(_ ref: Int, _ index: Int) throws(FormatError) -> (child: Int, start: Int) {
-    let node = slab.node(ref), children = node.count - 2, head = try node.int(0)
+    let node = slab.node(ref), children = node.count - Inner.others, head = try node.int(Inner.head)
     if head & 1 != 0 {
       let perChild = max(1, Int(head >> 1)), child = min(index / perChild, children - 1)
       return (child, child * perChild)
@@ -136,11 +138,11 @@ struct BPlusTreeEditor {
 
   /// The offsets node of a dirty inner node, which takes the general form.
   private func offsets(_ ref: Int) throws(FormatError) -> Int {
-    let head = slab.int(ref, 0)
-    if head & 1 == 0 { return try slab.child(ref, 0, arena) }
-    let children = slab.node(ref).count - 2
+    let head = slab.int(ref, Inner.head)
+    if head & 1 == 0 { return try slab.child(ref, Inner.head, arena) }
+    let children = slab.node(ref).count - Inner.others
     let made = slab.makeUnsigned((1..<max(1, children)).map { UInt64($0) * UInt64(head >> 1) })
-    slab.setChild(ref, 0, made)
+    slab.setChild(ref, Inner.head, made)
     return made
   }
 
@@ -161,13 +163,13 @@ struct BPlusTreeEditor {
     let total = total(ref)
     let (child, start) = try position(ref, index == total ? max(0, index - 1) : index)
     let offsets = try offsets(ref)
-    let split = try insert(Slot(parent: ref, index: child + 1), index - start, value)
+    let split = try insert(Slot(parent: ref, index: child + Inner.firstChild), index - start, value)
     slab.addUnsigned(offsets, from: child, 1)
     setTotal(ref, total + 1)
     guard let split else { return nil }
     slab.insertInt(ref, child + 2, Int64(split.right))
     slab.insertUnsigned(offsets, child, UInt64(start + split.leftCount))
-    let children = slab.node(ref).count - 2
+    let children = slab.node(ref).count - Inner.others
     if children <= Self.maximumCount { return nil }
     return try splitInner(ref, at: child + 2 == children ? children - 1 : children / 2)
   }
@@ -206,16 +208,16 @@ struct BPlusTreeEditor {
 
   /// Moves the children from `middle` on of an inner node to a new one.
   private func splitInner(_ ref: Int, at middle: Int) throws(FormatError) -> Split {
-    let offsets = try offsets(ref), children = slab.node(ref).count - 2, all = total(ref)
+    let offsets = try offsets(ref), children = slab.node(ref).count - Inner.others, all = total(ref)
     let leftCount = Int(truncatingIfNeeded: try slab.node(offsets).unsigned(middle - 1))
     var moved: [Int64] = [0]
-    for i in middle..<children { moved.append(slab.int(ref, i + 1)) }
+    for i in middle..<children { moved.append(slab.int(ref, i + Inner.firstChild)) }
     moved.append(Int64(all - leftCount) << 1 | 1)
     var rightOffsets: [UInt64] = []
     for i in middle..<children - 1 { rightOffsets.append(try slab.node(offsets).unsigned(i) - UInt64(leftCount)) }
     moved[0] = Int64(slab.makeUnsigned(rightOffsets))
     let right = slab.makeInts([.inner, .hasRefs], moved)
-    slab.truncateInts(ref, middle + 1)
+    slab.truncateInts(ref, middle + Inner.firstChild)
     slab.insertInt(ref, middle + 1, Int64(leftCount) << 1 | 1)
     slab.truncateInts(offsets, middle - 1)
     return Split(right: right, leftCount: leftCount, rightCount: all - leftCount)
@@ -231,12 +233,12 @@ struct BPlusTreeEditor {
     let (child, _) = try position(ref, index)
     let start = try position(ref, index).start
     let offsets = try offsets(ref)
-    let isEmpty = try remove(Slot(parent: ref, index: child + 1), index - start)
+    let isEmpty = try remove(Slot(parent: ref, index: child + Inner.firstChild), index - start)
     slab.addUnsigned(offsets, from: child, -1)
     setTotal(ref, total(ref) - 1)
     if isEmpty && slab.node(ref).count > 3 {
-      try editor.clear(Slot(parent: ref, index: child + 1))
-      slab.removeInt(ref, child + 1)
+      try editor.clear(Slot(parent: ref, index: child + Inner.firstChild))
+      slab.removeInt(ref, child + Inner.firstChild)
       let offsetCount = slab.node(offsets).count
       slab.removeInt(offsets, min(child, offsetCount - 1))
       return false
@@ -247,22 +249,23 @@ struct BPlusTreeEditor {
 
   /// Joins a leaf that has become small with its right or left neighbour.
   private func mergeIfSmall(_ ref: Int, _ child: Int) throws(FormatError) {
-    let offsets = try offsets(ref), children = slab.node(ref).count - 2
+    let offsets = try offsets(ref), children = slab.node(ref).count - Inner.others
     func size(_ i: Int) throws(FormatError) -> Int {
       let start = i == 0 ? 0 : Int(truncatingIfNeeded: try slab.node(offsets).unsigned(i - 1))
       let end = i == children - 1 ? total(ref) : Int(truncatingIfNeeded: try slab.node(offsets).unsigned(i))
       return end - start
     }
     guard children > 1, try size(child) < Self.maximumCount / 4 else { return }
-    guard try !arena.node(slab.node(ref).child(child + 1)).isInner else { return }
+    guard try !arena.node(slab.node(ref).child(child + Inner.firstChild)).isInner else { return }
     let left = child + 1 < children ? child : child - 1
     guard try size(left) + size(left + 1) <= Self.maximumCount * 3 / 4 else { return }
-    let from = Slot(parent: ref, index: left + 2), to = Slot(parent: ref, index: left + 1)
+    let from = Slot(parent: ref, index: left + 1 + Inner.firstChild)
+    let to = Slot(parent: ref, index: left + Inner.firstChild)
     _ = try editor.dirty(from)
     _ = try editor.dirty(to)
     try editor.move(from, from: 0, to: to, element, inTree: true)
     try editor.clear(from)
-    slab.removeInt(ref, left + 2)
+    slab.removeInt(ref, left + 1 + Inner.firstChild)
     slab.removeInt(offsets, left)
   }
 }

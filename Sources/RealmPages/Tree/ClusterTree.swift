@@ -1,5 +1,8 @@
 // The tree from object keys to clusters of up to 256 objects. Source: docs/format/2-model.md M6.
 
+private typealias Inner = Layout.InnerCluster
+private typealias Leaf = Layout.Cluster
+
 /// A leaf of the tree: the columns of up to 256 objects.
 struct Cluster {
   /// Slot 0: count or keys; slot p + 1: the leaf of the column at position p.
@@ -16,7 +19,7 @@ struct Cluster {
   init(_ arena: Arena, _ node: Node, offset: UInt64) throws(FormatError) {
     slots = node
     self.offset = offset
-    let head = try node.int(0)
+    let head = try node.int(Leaf.head)
     if head & 1 != 0 {
       keys = nil
       count = Int(truncatingIfNeeded: head >> 1)
@@ -50,7 +53,7 @@ struct Cluster {
   /// The ref of the leaf of the column at `position`.
   @inline(__always)
   func leafRef(_ position: Int) throws(FormatError) -> Int {
-    let ref = try slots.childIfPresent(position + 1)
+    let ref = try slots.childIfPresent(position + Leaf.firstColumn)
     if ref == 0 { throw FormatError("has no leaf for column position \(position)", ref: slots.ref) }
     return ref
   }
@@ -70,7 +73,7 @@ struct ClusterTree {
   func count() throws(FormatError) -> Int {
     let root = try arena.refs(rootRef, slots: 1)
     if !root.isInner { return try Cluster(arena, root, offset: 0).count }
-    let count = try root.tagged(2)
+    let count = try root.tagged(Inner.count)
     if count < 0 { throw FormatError("an inner node that counts \(count) objects", ref: rootRef) }
     return Int(count)
   }
@@ -180,14 +183,14 @@ struct InnerClusterNode {
 
   /// Checks a node that is `depth` levels above the clusters, as far as that is known.
   init(_ arena: Arena, _ node: Node, depth: Int?) throws(FormatError) {
-    level = Int(truncatingIfNeeded: try node.tagged(1))
-    childCount = node.count - 3
+    level = Int(truncatingIfNeeded: try node.tagged(Inner.level))
+    childCount = node.count - Inner.firstChild
     if childCount < 1 || childCount > Cluster.maximumCount || level < 1 || level > ClusterTree.maximumDepth
       || level != depth ?? level
     {
       throw FormatError("an inner cluster node of level \(level) with \(childCount) children", ref: node.ref)
     }
-    let starts = try node.child(0)
+    let starts = try node.child(Inner.starts)
     offsets = starts == 0 ? nil : try arena.integers(starts)
     if let offsets, offsets.count != childCount {
       throw FormatError("\(offsets.count) key offsets for \(childCount) children", ref: node.ref)

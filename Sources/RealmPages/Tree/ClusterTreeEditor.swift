@@ -1,6 +1,9 @@
 // Changing cluster trees: rows come and go, clusters split at 256 objects and join when they are small. Source:
 // docs/format/2-model.md M6.
 
+private typealias Inner = Layout.InnerCluster
+private typealias Leaf = Layout.Cluster
+
 /// One column as a cluster sees it.
 struct ClusterColumn {
   enum Kind {
@@ -11,7 +14,7 @@ struct ClusterColumn {
     case backlink
   }
 
-  /// The leaf is in slot `position + 1`.
+  /// The leaf is in slot `position + Leaf.firstColumn`.
   let position: Int
   let kind: Kind
 }
@@ -27,7 +30,7 @@ final class RowLayout: Sendable {
 
   init(_ columns: [ClusterColumn]) {
     self.columns = columns
-    slotCount = (columns.map(\.position).max() ?? -1) + 2
+    slotCount = (columns.map(\.position).max() ?? -1) + 1 + Leaf.firstColumn
   }
 }
 
@@ -51,8 +54,10 @@ struct ClusterTreeEditor {
   /// A new tree without objects.
   static func make(_ editor: NodeEditor, _ layout: RowLayout) -> Int {
     let ref = editor.slab.makeInts(.hasRefs, repeating: 0, count: layout.slotCount)
-    editor.slab.setTagged(ref, 0, 0)
-    for column in layout.columns { editor.slab.setChild(ref, column.position + 1, makeColumnLeaf(editor, column)) }
+    editor.slab.setTagged(ref, Leaf.head, 0)
+    for column in layout.columns {
+      editor.slab.setChild(ref, column.position + Leaf.firstColumn, makeColumnLeaf(editor, column))
+    }
     return ref
   }
 
@@ -73,7 +78,7 @@ struct ClusterTreeEditor {
       if slab.node(ref).isInner {
         let (child, start) = try child(ref, local)
         local &-= start
-        slot = Slot(parent: ref, index: child + 3)
+        slot = Slot(parent: ref, index: child + Inner.firstChild)
         continue
       }
       let cluster = try Cluster(arena, slab.node(ref), offset: 0)
@@ -88,7 +93,7 @@ struct ClusterTreeEditor {
     if let split = try insert(root, rows.keys[row], rows, row) {
       let left = try editor.ref(root)
       let isInner = slab.node(left).isInner
-      let depth = isInner ? Int(slab.int(left, 1) >> 1) + 1 : 1
+      let depth = isInner ? Int(slab.int(left, Inner.level) >> 1) + 1 : 1
       let leftCount = try count(left), rightCount = try count(split.right)
       // Compact if the children begin where those of a full node would.
       let isCompact = split.key == 1 << (8 * UInt64(depth))
@@ -123,13 +128,13 @@ struct ClusterTreeEditor {
       let (child, start) = try child(ref, .max)
       inner.append(ref)
       offset &+= start
-      ref = try editor.dirty(Slot(parent: ref, index: child + 3))
+      ref = try editor.dirty(Slot(parent: ref, index: child + Inner.firstChild))
     }
     let count = try Cluster(arena, slab.node(ref), offset: 0).count
     let added = first..<min(rows.count, first + max(0, Cluster.maximumCount - count))
     if added.isEmpty { return 0 }
     try append(rows, added, to: ref, count: count, offset: offset)
-    for ref in inner { slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + Int64(added.count)) }
+    for ref in inner { slab.setTagged(ref, Inner.count, slab.int(ref, Inner.count) >> 1 + Int64(added.count)) }
     return added.count
   }
 
@@ -138,16 +143,16 @@ struct ClusterTreeEditor {
     _ = try remove(root, key)
     while true {
       let ref = try editor.ref(root), node = try arena.node(ref)
-      guard node.isInner, node.count == 4 else { return }
-      let offsets = try node.child(0)
+      guard node.isInner, node.count == Inner.firstChild + 1 else { return }
+      let offsets = try node.child(Inner.starts)
       if offsets != 0 {
         // Keys are relative to the offset that goes away.
         let start = try arena.integers(offsets).unsigned(0)
-        if start != 0 { try shift(Slot(parent: ref, index: 3), by: start) }
+        if start != 0 { try shift(Slot(parent: ref, index: Inner.firstChild), by: start) }
         try slab.dropTree(offsets, arena)
       }
       // Read again: the shift may have made the child dirty.
-      editor.set(root, try arena.node(ref).child(3))
+      editor.set(root, try arena.node(ref).child(Inner.firstChild))
       try slab.drop(ref, arena)
     }
   }
@@ -171,8 +176,8 @@ struct ClusterTreeEditor {
   /// Adds a column to every cluster, filled by `value` for each row.
   func addColumn(_ column: ClusterColumn) throws(FormatError) {
     try forEachCluster { (cluster, count) throws(FormatError) in
-      try slab.pad(cluster, to: column.position + 2)
-      let slot = Slot(parent: cluster, index: column.position + 1)
+      try slab.pad(cluster, to: column.position + 1 + Leaf.firstColumn)
+      let slot = Slot(parent: cluster, index: column.position + Leaf.firstColumn)
       try editor.clear(slot)
       editor.set(slot, Self.makeColumnLeaf(editor, column))
       for row in 0..<count { try insertDefault(slot, row, column) }
@@ -182,7 +187,9 @@ struct ClusterTreeEditor {
   /// Takes a column out of every cluster, with all that hangs from it.
   func removeColumn(_ position: Int) throws(FormatError) {
     try forEachCluster { (cluster, _) throws(FormatError) in
-      if position + 1 < slab.node(cluster).count { try editor.clear(Slot(parent: cluster, index: position + 1)) }
+      if position + Leaf.firstColumn < slab.node(cluster).count {
+        try editor.clear(Slot(parent: cluster, index: position + Leaf.firstColumn))
+      }
     }
   }
 
@@ -237,8 +244,8 @@ struct ClusterTreeEditor {
   }
 
   private func insertKey(_ cluster: Int, _ index: Int, count: Int, _ key: UInt64) throws(FormatError) {
-    if slab.int(cluster, 0) & 1 != 0 && key == UInt64(count) && index == count {
-      slab.setTagged(cluster, 0, Int64(count + 1))
+    if slab.int(cluster, Leaf.head) & 1 != 0 && key == UInt64(count) && index == count {
+      slab.setTagged(cluster, Leaf.head, Int64(count + 1))
     } else {
       slab.insertUnsigned(try generalKeys(cluster), index, key)
     }
@@ -251,30 +258,32 @@ struct ClusterTreeEditor {
   ) throws(FormatError) {
     try slab.pad(cluster, to: layout.slotCount)
     for column in columns {
-      let slot = Slot(parent: cluster, index: column.position + 1)
-      if slab.int(cluster, column.position + 1) == 0 { editor.set(slot, Self.makeColumnLeaf(editor, column)) }
+      let slot = Slot(parent: cluster, index: column.position + Leaf.firstColumn)
+      if slab.int(cluster, column.position + Leaf.firstColumn) == 0 {
+        editor.set(slot, Self.makeColumnLeaf(editor, column))
+      }
       if case .scalar(_, let enumRef) = column.kind { try editor.materialise(slot, enumRef: enumRef) }
       try body(slot, column)
     }
   }
 
   private func generalKeys(_ cluster: Int) throws(FormatError) -> Int {
-    let head = slab.int(cluster, 0)
-    if head & 1 == 0 { return try slab.child(cluster, 0, arena) }
+    let head = slab.int(cluster, Leaf.head)
+    if head & 1 == 0 { return try slab.child(cluster, Leaf.head, arena) }
     let made = slab.makeUnsigned((0..<max(0, head >> 1)).map { UInt64($0) })
-    slab.setChild(cluster, 0, made)
+    slab.setChild(cluster, Leaf.head, made)
     return made
   }
 
   private func removeRow(_ cluster: Int, _ row: Int) throws(FormatError) {
     let count = try Cluster(arena, slab.node(cluster), offset: 0).count
-    if slab.int(cluster, 0) & 1 != 0 && row == count - 1 {
-      slab.setTagged(cluster, 0, Int64(count - 1))
+    if slab.int(cluster, Leaf.head) & 1 != 0 && row == count - 1 {
+      slab.setTagged(cluster, Leaf.head, Int64(count - 1))
     } else {
       slab.removeInt(try generalKeys(cluster), row)
     }
     for column in columns {
-      let slot = Slot(parent: cluster, index: column.position + 1)
+      let slot = Slot(parent: cluster, index: column.position + Leaf.firstColumn)
       switch column.kind {
       case .scalar(let element, let enumRef):
         try editor.materialise(slot, enumRef: enumRef)
@@ -293,15 +302,16 @@ struct ClusterTreeEditor {
     let target = try Cluster(arena, slab.node(to), offset: 0).count
     var keys: [UInt64] = []
     for row in start..<count { keys.append(try source.key(row) &- base) }
-    let staysCompact = slab.int(to, 0) & 1 != 0 && keys.enumerated().allSatisfy { $1 == UInt64(target + $0) }
+    let staysCompact = slab.int(to, Leaf.head) & 1 != 0 && keys.enumerated().allSatisfy { $1 == UInt64(target + $0) }
     if staysCompact {
-      slab.setTagged(to, 0, Int64(target + keys.count))
+      slab.setTagged(to, Leaf.head, Int64(target + keys.count))
     } else {
       let general = try generalKeys(to)
       for (i, key) in keys.enumerated() { slab.insertUnsigned(general, target + i, key) }
     }
     for column in columns {
-      let source = Slot(parent: from, index: column.position + 1), sink = Slot(parent: to, index: column.position + 1)
+      let source = Slot(parent: from, index: column.position + Leaf.firstColumn),
+        sink = Slot(parent: to, index: column.position + Leaf.firstColumn)
       switch column.kind {
       case .scalar(let element, let enumRef):
         try editor.materialise(source, enumRef: enumRef)
@@ -315,10 +325,10 @@ struct ClusterTreeEditor {
         slab.truncateInts(old, start)
       }
     }
-    if slab.int(from, 0) & 1 != 0 {
-      slab.setTagged(from, 0, Int64(start))
+    if slab.int(from, Leaf.head) & 1 != 0 {
+      slab.setTagged(from, Leaf.head, Int64(start))
     } else {
-      slab.truncateInts(try slab.child(from, 0, arena), start)
+      slab.truncateInts(try slab.child(from, Leaf.head, arena), start)
     }
   }
 
@@ -332,14 +342,14 @@ struct ClusterTreeEditor {
 
   private func count(_ ref: Int) throws(FormatError) -> Int {
     let node = slab.node(ref)
-    return node.isInner ? Int(slab.int(ref, 2) >> 1) : try Cluster(arena, node, offset: 0).count
+    return node.isInner ? Int(slab.int(ref, Inner.count) >> 1) : try Cluster(arena, node, offset: 0).count
   }
 
   /// The child of a dirty inner node for `key`, and its offset.
   private func child(_ ref: Int, _ key: UInt64) throws(FormatError) -> (child: Int, start: UInt64) {
-    let node = slab.node(ref), children = node.count - 3, starts = try node.child(0)
+    let node = slab.node(ref), children = node.count - Inner.firstChild, starts = try node.child(Inner.starts)
     if starts == 0 {
-      let shift = 8 * UInt64(slab.int(ref, 1) >> 1)
+      let shift = 8 * UInt64(slab.int(ref, Inner.level) >> 1)
       let child = min(key >> shift, UInt64(children - 1))
       return (Int(child), child << shift)
     }
@@ -349,10 +359,10 @@ struct ClusterTreeEditor {
   }
 
   private func generalOffsets(_ ref: Int) throws(FormatError) -> Int {
-    if slab.int(ref, 0) != 0 { return try slab.child(ref, 0, arena) }
-    let shift = 8 * UInt64(slab.int(ref, 1) >> 1)
-    let made = slab.makeUnsigned((0..<UInt64(slab.node(ref).count - 3)).map { $0 << shift })
-    slab.setChild(ref, 0, made)
+    if slab.int(ref, Inner.starts) != 0 { return try slab.child(ref, Inner.starts, arena) }
+    let shift = 8 * UInt64(slab.int(ref, Inner.level) >> 1)
+    let made = slab.makeUnsigned((0..<UInt64(slab.node(ref).count - Inner.firstChild)).map { $0 << shift })
+    slab.setChild(ref, Inner.starts, made)
     return made
   }
 
@@ -363,17 +373,17 @@ struct ClusterTreeEditor {
     var start = first
     if key < start {
       // A key before all others: the first child begins earlier from now on.
-      try shift(Slot(parent: ref, index: child + 3), by: start - key)
+      try shift(Slot(parent: ref, index: child + Inner.firstChild), by: start - key)
       slab.setUnsigned(try generalOffsets(ref), child, key)
       start = key
     }
-    let split = try insert(Slot(parent: ref, index: child + 3), key &- start, rows, row)
-    slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 + 1)
+    let split = try insert(Slot(parent: ref, index: child + Inner.firstChild), key &- start, rows, row)
+    slab.setTagged(ref, Inner.count, slab.int(ref, Inner.count) >> 1 + 1)
     guard let split else { return nil }
     let begin = start &+ split.key
-    let shift = 8 * UInt64(slab.int(ref, 1) >> 1)
-    let children = slab.node(ref).count - 3
-    if !(slab.int(ref, 0) == 0 && child == children - 1 && begin == UInt64(children) << shift) {
+    let shift = 8 * UInt64(slab.int(ref, Inner.level) >> 1)
+    let children = slab.node(ref).count - Inner.firstChild
+    if !(slab.int(ref, Inner.starts) == 0 && child == children - 1 && begin == UInt64(children) << shift) {
       slab.insertUnsigned(try generalOffsets(ref), child + 1, begin)
     }
     slab.insertInt(ref, child + 4, Int64(split.right))
@@ -402,17 +412,17 @@ struct ClusterTreeEditor {
   }
 
   private func splitInner(_ ref: Int, at middle: Int) throws(FormatError) -> Split {
-    let children = slab.node(ref).count - 3, level = slab.int(ref, 1)
-    let wasCompact = slab.int(ref, 0) == 0
+    let children = slab.node(ref).count - Inner.firstChild, level = slab.int(ref, Inner.level)
+    let wasCompact = slab.int(ref, Inner.starts) == 0
     let shift = 8 * UInt64(level >> 1)
     let base = wasCompact ? UInt64(middle) << shift : try slab.node(generalOffsets(ref)).unsigned(middle)
     var elements: [Int64] = [0, level, 0]
     var rightCount = 0
     for i in middle..<children {
-      let child = slab.int(ref, i + 3)
+      let child = slab.int(ref, i + Inner.firstChild)
       elements.append(child)
       let node = try arena.node(Int(child))
-      rightCount += node.isInner ? Int(try node.tagged(2)) : try Cluster(arena, node, offset: 0).count
+      rightCount += node.isInner ? Int(try node.tagged(Inner.count)) : try Cluster(arena, node, offset: 0).count
     }
     elements[2] = Int64(rightCount) << 1 | 1
     if !wasCompact {
@@ -423,8 +433,8 @@ struct ClusterTreeEditor {
       slab.truncateInts(offsets, middle)
     }
     let right = slab.makeInts([.inner, .hasRefs], elements)
-    slab.truncateInts(ref, middle + 3)
-    slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 - Int64(rightCount))
+    slab.truncateInts(ref, middle + Inner.firstChild)
+    slab.setTagged(ref, Inner.count, slab.int(ref, Inner.count) >> 1 - Int64(rightCount))
     return Split(right: right, key: base)
   }
 
@@ -441,8 +451,8 @@ struct ClusterTreeEditor {
       return cluster.count == 1
     }
     let (child, start) = try child(ref, key)
-    let isEmpty = try remove(Slot(parent: ref, index: child + 3), key &- start)
-    slab.setTagged(ref, 2, slab.int(ref, 2) >> 1 - 1)
+    let isEmpty = try remove(Slot(parent: ref, index: child + Inner.firstChild), key &- start)
+    slab.setTagged(ref, Inner.count, slab.int(ref, Inner.count) >> 1 - 1)
     if isEmpty && slab.node(ref).count > 4 {
       try removeChild(ref, child)
       return false
@@ -452,27 +462,27 @@ struct ClusterTreeEditor {
   }
 
   private func removeChild(_ ref: Int, _ child: Int) throws(FormatError) {
-    let children = slab.node(ref).count - 3
-    if !(slab.int(ref, 0) == 0 && child == children - 1) { slab.removeInt(try generalOffsets(ref), child) }
-    try editor.clear(Slot(parent: ref, index: child + 3))
-    slab.removeInt(ref, child + 3)
+    let children = slab.node(ref).count - Inner.firstChild
+    if !(slab.int(ref, Inner.starts) == 0 && child == children - 1) { slab.removeInt(try generalOffsets(ref), child) }
+    try editor.clear(Slot(parent: ref, index: child + Inner.firstChild))
+    slab.removeInt(ref, child + Inner.firstChild)
   }
 
   /// Joins a cluster that has become small with its right or left neighbour.
   private func mergeIfSmall(_ ref: Int, _ child: Int) throws(FormatError) {
-    let children = slab.node(ref).count - 3
-    let node = try arena.node(slab.node(ref).child(child + 3))
+    let children = slab.node(ref).count - Inner.firstChild
+    let node = try arena.node(slab.node(ref).child(child + Inner.firstChild))
     guard children > 1, !node.isInner, try Cluster(arena, node, offset: 0).count < Cluster.maximumCount / 4
     else { return }
     let left = child + 1 < children ? child : child - 1
-    let leftNode = try arena.node(slab.node(ref).child(left + 3))
-    let rightNode = try arena.node(slab.node(ref).child(left + 4))
+    let leftNode = try arena.node(slab.node(ref).child(left + Inner.firstChild))
+    let rightNode = try arena.node(slab.node(ref).child(left + 1 + Inner.firstChild))
     let joined = try Cluster(arena, leftNode, offset: 0).count + Cluster(arena, rightNode, offset: 0).count
     guard joined <= Cluster.maximumCount * 3 / 4 else { return }
     let offsets = try generalOffsets(ref)
     let distance = try slab.node(offsets).unsigned(left + 1) - slab.node(offsets).unsigned(left)
-    let from = try editor.dirty(Slot(parent: ref, index: left + 4))
-    let to = try editor.dirty(Slot(parent: ref, index: left + 3))
+    let from = try editor.dirty(Slot(parent: ref, index: left + 1 + Inner.firstChild))
+    let to = try editor.dirty(Slot(parent: ref, index: left + Inner.firstChild))
     try moveRows(from, 0, to: to, keysMinus: 0 &- distance)
     try removeChild(ref, left + 1)
   }

@@ -32,7 +32,7 @@ struct ClusterCheck {
     if node.isInner { return try inner(node, offset: offset, depth: depth, last: &last, leaf) }
     if let depth, depth != 0 { throw FormatError("a cluster \(depth) levels too high", ref: ref) }
     if node.count == 0 { throw FormatError("a cluster without slots", ref: ref) }
-    let head = try node.int(0)
+    let head = try node.int(Layout.Cluster.head)
     if head & 1 == 0 { _ = try context.integers(Int(head)) }
     let cluster = try Cluster(context.arena, node, offset: offset)
     if cluster.count == 0 && depth != nil { context.report("an empty cluster below an inner node", ref: ref) }
@@ -55,18 +55,18 @@ struct ClusterCheck {
     last: inout Int64?,
     _ leaf: (Cluster) throws(FormatError) -> Void
   ) throws(FormatError) -> Int {
-    let children = node.count - 3
+    let children = node.count - Layout.InnerCluster.firstChild
     if children < 1 || children > Self.maximumChildren {
       throw FormatError("an inner cluster node of \(node.count) slots", ref: node.ref)
     }
-    let level = try node.tagged(1), total = try node.tagged(2)
+    let level = try node.tagged(Layout.InnerCluster.level), total = try node.tagged(Layout.InnerCluster.count)
     if level < 1 || level > Int64(Self.maximumDepth) || depth.map({ Int64($0) != level }) ?? false {
       throw FormatError("an inner cluster node of level \(level) where \(depth ?? 1) belongs", ref: node.ref)
     }
     if children > Cluster.maximumCount {
       context.report("\(children) children in an inner cluster node", ref: node.ref)
     }
-    let offsetsRef = try node.child(0)
+    let offsetsRef = try node.child(Layout.InnerCluster.starts)
     let offsets = offsetsRef == 0 ? nil : try context.integers(offsetsRef)
     if let offsets, offsets.count != children {
       throw FormatError("\(offsets.count) key offsets for \(children) children", ref: node.ref)

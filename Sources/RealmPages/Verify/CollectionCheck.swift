@@ -120,14 +120,14 @@ struct CollectionCheck {
     if arena.format < 23 { return try hashedDictionary(ref, element, nesting) }
     let root = try context.refs(ref, 2...2)
     var last: ByteView?
-    let keys = try sequence(root.child(0), .string, nesting) { key throws(FormatError) in
+    let keys = try sequence(root.child(Layout.Dictionary.keys), .string, nesting) { key throws(FormatError) in
       guard case .string(let key)? = key else { throw FormatError("a dictionary with a null key", ref: ref) }
       if let last, ValueOrder.compareBytes(last, key) >= 0 {
         context.report("the keys \(last.quoted) and \(key.quoted) of a dictionary are out of order", ref: ref)
       }
       last = key
     }
-    let values = try sequence(root.child(1), .mixed, nesting) { value throws(FormatError) in
+    let values = try sequence(root.child(Layout.Dictionary.values), .mixed, nesting) { value throws(FormatError) in
       checkEntry(value, element, ref)
     }
     if keys != values { throw FormatError("\(keys) dictionary keys for \(values) values", ref: ref) }

@@ -32,13 +32,6 @@ struct SchemaCheck {
   private let context: CheckContext
   private var arena: Arena { context.arena }
 
-  /// Slots of a table's top array. Source: docs/format/2-model.md M2.
-  private enum Slot {
-    static let spec = 0, unused = 1, clusters = 2, key = 3, indexes = 4, columnTag = 5, contentVersion = 6
-    static let oppositeTables = 7, oppositeColumns = 8, sequence = 9, collisions = 10, primaryKey = 11, flags = 12
-    static let tombstones = 13
-  }
-
   /// Table keys have 31 bits.
   private static let tableKeys: ClosedRange<Int64> = 0...0x7FFF_FFFF
   /// The primary key types of the object store. Source: docs/format/2-model.md M11.
@@ -52,11 +45,13 @@ struct SchemaCheck {
 
   /// Claims the schema of the table in `slot` and checks what can be told from it alone.
   func table(slot: Int, ref: Int) throws(FormatError) -> CheckedTable {
-    let top = try context.refs(ref, 10...14)
-    for number in [Slot.columnTag, Slot.contentVersion, Slot.sequence] { _ = try top.tagged(number) }
-    _ = try tableKey(top.tagged(Slot.key))
-    if try top.int(Slot.unused) != 0 { context.report("slot 1 of the table is not 0", ref: ref) }
-    let flags = top.count > Slot.flags ? try top.tagged(Slot.flags) : 0
+    let top = try context.refs(ref, Layout.Table.minimum...Layout.Table.count)
+    for number in [Layout.Table.columnCounter, Layout.Table.contentVersion, Layout.Table.sequence] {
+      _ = try top.tagged(number)
+    }
+    _ = try tableKey(top.tagged(Layout.Table.key))
+    if try top.int(Layout.Table.unused) != 0 { context.report("slot 1 of the table is not 0", ref: ref) }
+    let flags = top.count > Layout.Table.flags ? try top.tagged(Layout.Table.flags) : 0
     if flags < 0 || flags > 2 { context.report("unknown bits in the flags \(flags)", ref: ref) }
     guard let table = try context.snapshot.table(slot: slot) else { throw FormatError("no table", ref: ref) }
     if let damage = table.damage { throw damage }
@@ -73,15 +68,16 @@ struct SchemaCheck {
       table: table,
       facts: facts,
       enumCounts: enumCounts,
-      collisionRef: try top.childIfPresent(Slot.collisions)
+      collisionRef: try top.childIfPresent(Layout.Table.collisions)
     )
   }
 
   private func columns(_ top: Node) throws(FormatError) -> [ColumnFacts] {
-    let spec = try context.refs(top.child(Slot.spec), 6...6)
-    let types = try context.integers(spec.child(0)), attributes = try context.integers(spec.child(2))
-    let keys = try context.integers(spec.child(5)), names = try shortNames(spec.child(1))
-    if try spec.int(3) != 0 { context.report("slot 3 of the spec is not 0", ref: spec.ref) }
+    let spec = try context.refs(top.child(Layout.Table.spec), Layout.Spec.count...Layout.Spec.count)
+    let types = try context.integers(spec.child(Layout.Spec.types))
+    let attributes = try context.integers(spec.child(Layout.Spec.attributes))
+    let keys = try context.integers(spec.child(Layout.Spec.keys)), names = try shortNames(spec.child(Layout.Spec.names))
+    if try spec.int(Layout.Spec.unused) != 0 { context.report("slot 3 of the spec is not 0", ref: spec.ref) }
     if types.count != attributes.count || types.count != keys.count || names.count > types.count {
       throw FormatError("the arrays of the spec differ in size", ref: spec.ref)
     }
@@ -126,10 +122,10 @@ struct SchemaCheck {
     _ top: Node,
     _ size: Int
   ) throws(FormatError) -> (indexes: Node, tables: Node, columns: Node)? {
-    let ref = try top.child(Slot.indexes)
+    let ref = try top.child(Layout.Table.indexes)
     if ref == 0 { return nil }
-    let indexes = try context.refs(ref), tables = try context.integers(top.child(Slot.oppositeTables))
-    let columns = try context.integers(top.child(Slot.oppositeColumns))
+    let indexes = try context.refs(ref), tables = try context.integers(top.child(Layout.Table.oppositeTables))
+    let columns = try context.integers(top.child(Layout.Table.oppositeColumns))
     if indexes.count < size || tables.count != indexes.count || columns.count != indexes.count {
       throw FormatError("index refs or opposite columns are not as many as columns", ref: ref)
     }
@@ -146,7 +142,7 @@ struct SchemaCheck {
 
   private func enumCounts(_ top: Node, _ columnCount: Int) throws(FormatError) -> [Int?] {
     var counts: [Int?] = Array(repeating: nil, count: columnCount)
-    let ref = try arena.node(top.child(Slot.spec)).child(4)
+    let ref = try arena.node(top.child(Layout.Table.spec)).child(Layout.Spec.enumerations)
     if ref == 0 { return counts }
     let refs = try context.refs(ref)
     if refs.count > columnCount { context.report("enumerated values of \(refs.count) columns", ref: ref) }

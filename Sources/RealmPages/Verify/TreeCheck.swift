@@ -1,6 +1,8 @@
 // The shape of B+trees: every inner node's sizes and offsets agree with what lies below it.
 // Source: docs/format/1-storage.md S16.
 
+private typealias Inner = Layout.InnerTree
+
 /// Walks a B+tree from leaf to leaf.
 struct TreeCheck {
   private let context: CheckContext
@@ -82,7 +84,7 @@ struct TreeCheck {
     _ = try context.claim(node.ref)
     let mayHaveContext = position.ofLinks && position.isFirst
     try context.expect(node, .bits, hasRefs: true, inner: true, context: mayHaveContext && node.hasContext)
-    let children = node.count - 2
+    let children = node.count - Inner.others
     if children < 1 || position.depth == Self.maximumDepth {
       throw FormatError(
         "an inner node of \(children) children, \(position.depth) levels below the root",
@@ -90,14 +92,14 @@ struct TreeCheck {
       )
     }
     if children > Self.maximumCount { context.report("\(children) children in an inner node", ref: node.ref) }
-    let head = try node.int(0), total = try node.tagged(node.count - 1)
+    let head = try node.int(Inner.head), total = try node.tagged(node.count - 1)
     let offsets = head & 1 == 0 ? try context.integers(Int(head)) : nil
     if let offsets, offsets.count != children - 1 {
       context.report("\(offsets.count) offsets for \(children) children", ref: node.ref)
     }
     var extent = Extent(count: 0, height: 0, largestLeaf: 0)
     for child in 0..<children {
-      let part = try subtree(node.child(child + 1), position.child(child), leaf)
+      let part = try subtree(node.child(child + Inner.firstChild), position.child(child), leaf)
       if part.count == 0 { context.report("child \(child) is empty", ref: node.ref) }
       if child > 0 && part.height != extent.height - 1 {
         context.report("child \(child) is not as high as the others", ref: node.ref)

@@ -13,7 +13,7 @@ struct Header: Hashable {
   /// The top array, or 0 for a file without content.
   private(set) var topRef: Int
 
-  static let size = 24
+  static let size = Layout.Header.size
   static let footerSize = 16
   /// "T-DB" at offset 16.
   static let signature: UInt32 = 0x4244_2d54
@@ -23,7 +23,7 @@ struct Header: Hashable {
   init(_ space: PageSpace, path: String, isEncrypted: Bool) throws(OpenError) {
     let bytes = space.base
     guard space.size >= Self.size,
-      bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self).littleEndian == Self.signature
+      bytes.loadUnaligned(fromByteOffset: Layout.Header.signature, as: UInt32.self).littleEndian == Self.signature
     else {
       if isEncrypted {
         throw OpenError(
@@ -75,7 +75,7 @@ struct Header: Hashable {
 
   /// The slot that counts, 0 or 1. The header must be there.
   static func selectedSlot(of space: PageSpace) -> Int {
-    Int(space.base.load(fromByteOffset: 23, as: UInt8.self) & 1)
+    Int(space.base.load(fromByteOffset: Layout.Header.flags, as: UInt8.self) & 1)
   }
 
   /// The top ref in the slot that counts. The header must be there.
@@ -83,8 +83,10 @@ struct Header: Hashable {
 
   /// What a slot holds, whether it makes sense or not. The header must be there.
   static func slot(_ index: Int, of space: PageSpace) -> (topRef: UInt64, format: Int) {
-    let ref = UInt64(littleEndian: space.base.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
-    return (ref, Int(space.base.load(fromByteOffset: 20 + index, as: UInt8.self)))
+    let ref = UInt64(
+      littleEndian: space.base.loadUnaligned(fromByteOffset: Layout.Header.topRef(index), as: UInt64.self)
+    )
+    return (ref, Int(space.base.load(fromByteOffset: Layout.Header.format(index), as: UInt8.self)))
   }
 
   /// As if a header led to a version that the version list names.

@@ -15,7 +15,7 @@ struct TopArray: Sendable, Equatable {
   let historyRef: Int
   let historySchemaVersion: Int
   let syncFileIdent: Int64
-  /// The raw element of slot 11: evacuation state.
+  /// The raw element of the evacuation state.
   let evacuation: Int64
   /// The number of slots.
   let slotCount: Int
@@ -33,26 +33,29 @@ struct TopArray: Sendable, Equatable {
 
   /// Reads the top array at `ref`.
   init(_ arena: Arena, _ ref: Int) throws(FormatError) {
-    let node = try arena.refs(ref, slots: 3)
+    let node = try arena.refs(ref, slots: Layout.Top.minimum)
     if !Self.acceptedCounts.contains(node.count) {
       throw FormatError("a top array of \(node.count) slots", ref: ref)
     }
     func tagged(_ slot: Int) throws(FormatError) -> Int64 { slot < node.count ? try node.tagged(slot) : 0 }
     self.ref = ref
     slotCount = node.count
-    namesRef = try node.child(0)
-    tablesRef = try node.child(1)
-    let size = try node.tagged(2)
+    namesRef = try node.child(Layout.Top.names)
+    tablesRef = try node.child(Layout.Top.tables)
+    let size = try node.tagged(Layout.Top.logicalSize)
     if size < Int64(ref + node.byteSize) || size > Int64(arena.end) {
       throw FormatError("a logical size of \(size) bytes, but the file has \(arena.end)", ref: ref)
     }
     logicalSize = Int(size)
-    freeRefs = [try node.childIfPresent(3), try node.childIfPresent(4), try node.childIfPresent(5)]
-    version = max(1, UInt64(bitPattern: try tagged(6)))
-    historyType = Int(truncatingIfNeeded: try tagged(7))
-    historyRef = try node.childIfPresent(8)
-    historySchemaVersion = Int(truncatingIfNeeded: try tagged(9))
-    syncFileIdent = try tagged(10)
-    evacuation = node.count > 11 ? try node.int(11) : 0
+    freeRefs = [
+      try node.childIfPresent(Layout.Top.freePositions), try node.childIfPresent(Layout.Top.freeSizes),
+      try node.childIfPresent(Layout.Top.freeVersions),
+    ]
+    version = max(1, UInt64(bitPattern: try tagged(Layout.Top.version)))
+    historyType = Int(truncatingIfNeeded: try tagged(Layout.Top.historyType))
+    historyRef = try node.childIfPresent(Layout.Top.history)
+    historySchemaVersion = Int(truncatingIfNeeded: try tagged(Layout.Top.historySchema))
+    syncFileIdent = try tagged(Layout.Top.fileIdent)
+    evacuation = node.count > Layout.Top.evacuation ? try node.int(Layout.Top.evacuation) : 0
   }
 }

@@ -1,0 +1,115 @@
+// Changing a dictionary, whose entries are in the order of their keys. Source: docs/format/2-model.md M8, M9.
+
+extension CollectionEditor {
+  /// Where `key` is in a dictionary, or belongs.
+  func keyPosition(_ found: Found, _ key: ByteView) throws(FormatError) -> (Int, isThere: Bool) {
+    let ref = try editor.ref(found.slot)
+    if ref == 0 { return (0, false) }
+    let reader = try ElementReader(
+      editor.arena,
+      editor.arena.refs(ref, slots: Layout.Dictionary.count).child(Layout.Dictionary.keys),
+      .string
+    )
+    var low = 0, high = reader.count
+    while low < high {
+      let middle = (low + high) / 2
+      guard case .string(let other) = try reader.value(at: middle) else {
+        throw FormatError("a dictionary with a null key", ref: ref)
+      }
+      let order = ValueOrder.compareBytes(other, key)
+      if order == 0 { return (middle, true) }
+      if order < 0 { low = middle + 1 } else { high = middle }
+    }
+    return (low, false)
+  }
+
+  static let valueElement = ElementType.mixed
+
+  /// Puts an entry into a dictionary, new or in place of the one with this key.
+  func set(key: [UInt8], _ value: Value) throws(TransactionError) {
+    try put(key, value, allowEmbedded: false)
+    try fill(.key(key), value)
+  }
+
+  /// Puts a link to an embedded object that was made for this dictionary.
+  func setEmbedded(key: [UInt8], _ target: TableKey, _ object: ObjKey) throws(TransactionError) {
+    try put(key, .link(target, object), allowEmbedded: true)
+  }
+
+  private func put(_ key: [UInt8], _ value: Value, allowEmbedded: Bool) throws(TransactionError) {
+    let found = try find()
+    guard found.kind == .dictionary else { throw TransactionError(.wrongType, "\(place): not a dictionary") }
+    try group.checkDictionaryKey(key, table, column)
+    if !allowEmbedded { try check(value, found) }
+    let (index, isThere) = try onNodes { () throws(FormatError) in
+      try key.withView { (key) throws(FormatError) in try keyPosition(found, key) }
+    }
+    if isThere {
+      let old = try onNodes { () throws(FormatError) -> ValueView in
+        let root = try editor.arena.refs(editor.ref(found.slot), slots: Layout.Dictionary.count)
+        return try ElementReader(editor.arena, root.child(Layout.Dictionary.values), .mixed).value(at: index)
+      }
+      try unlink(old)
+    }
+    try change { (found) throws(TransactionError) in
+      try onNodes { () throws(FormatError) in
+        if try editor.ref(found.slot) == 0 { editor.set(found.slot, editor.slab.makeInts(.hasRefs, [0, 0])) }
+        let root = try editor.dirty(found.slot)
+        let values = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), Self.valueElement)
+        if !isThere {
+          let keys = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.keys), .string)
+          try key.withView { (key) throws(FormatError) in try keys.insert(index, .string(key)) }
+        }
+        try value.withView { (view) throws(FormatError) in
+          try store(view, found, values, index, isNew: !isThere)
+        }
+      }
+      if isThere {
+        group.replication.collectionSet(found.logPath, index)
+      } else {
+        group.replication.collectionInsert(found.logPath, index)
+      }
+    }
+    try link(value)
+  }
+
+  /// Whether there is an entry with this key, and it is null.
+  func hasNull(key: [UInt8]) throws(TransactionError) -> Bool {
+    let found = try find()
+    guard found.kind == .dictionary else { return false }
+    return try onNodes { () throws(FormatError) in
+      let (index, isThere) = try key.withView { (key) throws(FormatError) in try keyPosition(found, key) }
+      guard isThere else { return false }
+      let root = try editor.arena.refs(editor.ref(found.slot), slots: Layout.Dictionary.count)
+      guard case .null = try ElementReader(editor.arena, root.child(Layout.Dictionary.values), .mixed).value(at: index)
+      else { return false }
+      return true
+    }
+  }
+
+  /// Removes the entry with this key; false if there is none.
+  func remove(key: [UInt8]) throws(TransactionError) -> Bool {
+    let found = try find()
+    guard found.kind == .dictionary else { throw TransactionError(.wrongType, "\(place): not a dictionary") }
+    let (index, isThere) = try onNodes { () throws(FormatError) in
+      try key.withView { (key) throws(FormatError) in try keyPosition(found, key) }
+    }
+    if !isThere { return false }
+    let old = try onNodes { () throws(FormatError) -> ValueView in
+      let root = try editor.arena.refs(editor.ref(found.slot), slots: Layout.Dictionary.count)
+      return try ElementReader(editor.arena, root.child(Layout.Dictionary.values), .mixed).value(at: index)
+    }
+    try unlink(old)
+    try change { (found) throws(TransactionError) in
+      try onNodes { () throws(FormatError) in
+        let root = try editor.dirty(found.slot)
+        try BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.keys), .string).remove(index)
+        try BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), Self.valueElement).remove(
+          index
+        )
+      }
+      group.replication.collectionErase(found.logPath, index)
+    }
+    return true
+  }
+}

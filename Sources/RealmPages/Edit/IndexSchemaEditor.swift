@@ -1,0 +1,138 @@
+// Adding and removing search indexes and primary keys. Source: docs/format/2-model.md M3, M10.
+
+extension GroupEditor {
+  /// Adds a search index to a property and fills it.
+  func addIndex(_ table: TableEditor, _ key: ColKey, _ kind: IndexKind) throws(TransactionError) {
+    guard let column = table.columns.first(where: { $0.key == key }) else {
+      throw TransactionError(.notFound, "\(table.className): no such property")
+    }
+    let place = "\(table.className).\(column.name)"
+    let isIndexable: Bool
+    switch (column.type, column.collection, kind) {
+    case (.string, nil, _), (.string, .list, .general): isIndexable = true
+    case (.int, nil, .general), (.bool, nil, .general), (.date, nil, .general), (.objectID, nil, .general),
+      (.uuid, nil, .general), (.mixed, nil, .general):
+      isIndexable = true
+    default: isIndexable = false
+    }
+    if !isIndexable { throw TransactionError(.badSchema, "\(place): a property of this type cannot have this index") }
+    if column.index == kind { return }
+    let isPrimary = table.primaryKeyIndex.map { table.columns[$0].key == key } ?? false
+    if isPrimary && kind == .fullText {
+      throw TransactionError(.badSchema, "\(place): a primary key cannot have a full-text index")
+    }
+    if column.collection == .list { try checkWords(table, column) }
+    if column.index != nil { try removeIndex(table, key) }
+    try onNodes { () throws(FormatError) in
+      try setAttribute(table, key, kind == .general ? Spec.Attribute.indexed : Spec.Attribute.fullText, true)
+      // A primary key has its index already.
+      if !isPrimary { try makeIndex(table, key) }
+      table.bump()
+    }
+  }
+
+  /// Refuses lists with strings that are too long for an index.
+  private func checkWords(_ table: TableEditor, _ column: Column) throws(TransactionError) {
+    let limit = SearchIndexEditor.maximumWord
+    let longest = try onNodes { () throws(FormatError) -> Int in
+      let cursor = try reader(table), index = table.columns.firstIndex { $0.key == column.key } ?? 0
+      var longest = 0
+      while try cursor.next() {
+        guard case .list(var list) = try cursor.value(index) else { continue }
+        for i in 0..<list.count {
+          if case .string(let text) = try list.value(at: i) { longest = max(longest, text.count) }
+        }
+      }
+      return longest
+    }
+    if longest > limit {
+      throw TransactionError(
+        .overLimit,
+        "\(table.className).\(column.name): a string of \(longest) bytes: an indexed list holds \(limit)"
+      )
+    }
+  }
+
+  /// Removes the search index of a property. A primary key keeps its own.
+  func removeIndex(_ table: TableEditor, _ key: ColKey) throws(TransactionError) {
+    guard let column = table.columns.first(where: { $0.key == key }) else {
+      throw TransactionError(.notFound, "\(table.className): no such property")
+    }
+    if column.index == nil { return }
+    try onNodes { () throws(FormatError) in
+      try setAttribute(table, key, Spec.Attribute.indexed | Spec.Attribute.fullText, false)
+      let isPrimary = table.primaryKeyIndex.map { table.columns[$0].key == key } ?? false
+      if !isPrimary {
+        let refs = try table.indexRefs()
+        try editor.clear(Slot(parent: refs, index: key.leafPosition))
+      }
+      try table.reloadSchema()
+      table.bump()
+    }
+  }
+
+  /// Makes a property the primary key, or takes the primary key away (nil). Its values must be distinct.
+  func setPrimaryKey(_ table: TableEditor, _ key: ColKey?) throws(TransactionError) {
+    let old = table.primaryKeyIndex.map { table.columns[$0] }
+    if old?.key == key { return }
+    if let key {
+      guard let column = table.columns.first(where: { $0.key == key }) else {
+        throw TransactionError(.notFound, "\(table.className): no such property")
+      }
+      guard column.collection == nil, [.int, .string, .objectID, .uuid].contains(column.type), table.kind != .embedded
+      else {
+        throw TransactionError(.badSchema, "\(table.className).\(column.name) cannot be a primary key")
+      }
+      if column.index == .fullText {
+        throw TransactionError(
+          .badSchema,
+          "\(table.className).\(column.name): a primary key cannot have a full-text index"
+        )
+      }
+      var seen: Set<PrimaryKey> = []
+      let cursor = try onNodes { () throws(FormatError) in try reader(table) }
+      let index = table.columns.firstIndex { $0.key == key } ?? 0
+      while try onNodes({ () throws(FormatError) in try cursor.next() }) {
+        guard let value = PrimaryKey(try onNodes { () throws(FormatError) in try cursor.value(index) }) else {
+          continue
+        }
+        if !seen.insert(value).inserted {
+          throw TransactionError(.duplicateKey, "\(table.className).\(column.name): two objects have the same value")
+        }
+      }
+    }
+    try onNodes { () throws(FormatError) in
+      if let old, old.index == nil {
+        let refs = try table.indexRefs()
+        try editor.clear(Slot(parent: refs, index: old.key.leafPosition))
+      }
+      if let key {
+        slab.setTagged(table.top, Layout.Table.primaryKey, key.value)
+      } else {
+        slab.setInt(table.top, Layout.Table.primaryKey, 0)
+      }
+      try table.reloadSchema()
+      if let key, try table.index(table.columns[table.primaryKeyIndex ?? 0]) == nil { try makeIndex(table, key) }
+      table.bump()
+    }
+  }
+
+  /// Makes the search index of a property and fills it.
+  func makeIndex(_ table: TableEditor, _ key: ColKey) throws(FormatError) {
+    let refs = try table.indexRefs()
+    slab.setChild(refs, key.leafPosition, SearchIndexEditor.make(editor))
+    try table.reloadSchema()
+    guard let column = table.columns.first(where: { $0.key == key }) else { return }
+    try fillIndex(table, column)
+  }
+
+  func setAttribute(_ table: TableEditor, _ key: ColKey, _ bits: Int, _ isOn: Bool) throws(FormatError) {
+    let spec = try slab.child(table.top, Layout.Table.spec, editor.arena)
+    let keys = try slab.child(spec, Layout.Spec.keys, editor.arena)
+    let flags = try slab.child(spec, Layout.Spec.attributes, editor.arena)
+    guard let at = (0..<slab.node(keys).count).first(where: { slab.int(keys, $0) == key.value }) else { return }
+    let old = slab.int(flags, at)
+    slab.setInt(flags, at, isOn ? old | Int64(bits) : old & ~Int64(bits))
+    try table.reloadSchema()
+  }
+}

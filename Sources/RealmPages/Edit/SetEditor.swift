@@ -1,0 +1,71 @@
+// Changing a set, whose elements are in order. Source: docs/format/2-model.md M8, M9.
+
+extension CollectionEditor {
+  /// Where `value` is in a set, or belongs.
+  private func setPosition(_ found: Found, _ value: ValueView) throws(FormatError) -> (Int, isThere: Bool) {
+    let ref = try editor.ref(found.slot)
+    if ref == 0 { return (0, false) }
+    let reader = try ElementReader(editor.arena, ref, found.element)
+    if ValueOrder.isUnordered(found.element.type) {
+      // Sets of floating-point numbers with NaN are in no order: look at every element.
+      for i in 0..<reader.count {
+        let other = try reader.value(at: i)
+        if ValueOrder.compareInSet(other, value, found.element.type) == 0 { return (i, true) }
+      }
+    }
+    var low = 0, high = reader.count
+    while low < high {
+      let middle = (low + high) / 2
+      let order = ValueOrder.compareInSet(try reader.value(at: middle), value, found.element.type)
+      if order == 0 { return (middle, true) }
+      if order < 0 { low = middle + 1 } else { high = middle }
+    }
+    return (low, false)
+  }
+
+  /// Where a set has `value`; nil if it has not. NaNs of several types are in no order that a search can rely on.
+  private func elementPosition(_ found: Found, _ value: ValueView) throws(FormatError) -> Int? {
+    let ref = try editor.ref(found.slot)
+    if ref != 0, ValueOrder.isNaN(value) {
+      let reader = try ElementReader(editor.arena, ref, found.element)
+      for i in 0..<reader.count where try ValueOrder.isSameNumber(reader.value(at: i), value) { return i }
+    }
+    let (index, isThere) = try setPosition(found, value)
+    return isThere ? index : nil
+  }
+
+  /// Adds a value to a set; false if it is there already.
+  func add(_ value: Value) throws(TransactionError) -> Bool {
+    let isNew = try change { (found) throws(TransactionError) -> Bool in
+      guard found.kind == .set else { throw TransactionError(.wrongType, "\(place): not a set") }
+      try check(value, found)
+      let (index, isThere) = try onNodes { () throws(FormatError) in
+        try value.withView { (view) throws(FormatError) in try setPosition(found, view) }
+      }
+      if isThere { return false }
+      try insertRaw(found, index, value)
+      group.replication.collectionInsert(found.logPath, index)
+      return true
+    }
+    if isNew { try link(value) }
+    return isNew
+  }
+
+  /// Takes a value out of a set; false if it is not there.
+  func discard(_ value: Value) throws(TransactionError) -> Bool {
+    let found = try find()
+    guard found.kind == .set else { throw TransactionError(.wrongType, "\(place): not a set") }
+    let position = try onNodes { () throws(FormatError) in
+      try value.withView { (view) throws(FormatError) in try elementPosition(found, view) }
+    }
+    guard let index = position else { return false }
+    if case .link(let target, let key) = value {
+      try group.dropLink(target, key, from: table, column, object)
+    }
+    try change { (found) throws(TransactionError) in
+      try onNodes { () throws(FormatError) in try tree(found).remove(index) }
+      group.replication.collectionErase(found.logPath, index)
+    }
+    return true
+  }
+}
