@@ -155,10 +155,18 @@ extension Arguments {
     guard let all = Options.command(command)?.arguments else { return }
     let expected = all.filter { argument in !argument.absentWith.contains { has($0) } }
     if operands.count > expected.count, expected.last?.mayRepeat != true {
-      throw usage("unexpected argument '\(operands[expected.count])'")
+      throw usage("unexpected argument '\(operands[expected.count])'\(hint(operands[expected.count]))")
     }
     if operands.count < expected.count, !expected[operands.count].isOptional {
-      throw usage("\(expected[operands.count].name) is missing")
+      let missing = expected[operands.count]
+      let instead = missing.absentWith.map { "--\($0.rawValue)" }.joined(separator: " or ")
+      throw usage("\(missing.name) is missing" + (instead.isEmpty ? "" : ", or \(instead)"))
     }
+  }
+
+  /// What was probably meant by an argument too many.
+  private func hint(_ word: String) -> String {
+    if command == .cat { return "; did you mean '\(operands[1])/\(word)'?" }
+    return command == .schema ? "; for one class: --class \(word)" : ""
   }
 }

@@ -14,6 +14,8 @@ struct CommandFailure: Error {
   let more: [String]
   /// Whether the message says which processes have the realm open.
   private(set) var namesHolders = false
+  /// Whether a directory was given as a realm.
+  private(set) var isOfDirectory = false
 
   init(_ code: ExitCode, _ message: String, more: [String] = []) {
     self.code = code
@@ -30,6 +32,7 @@ struct CommandFailure: Error {
 
   init(_ error: OpenError) {
     self.init(ExitCode(error.reason), error.description)
+    isOfDirectory = error.reason == .unreadable(EISDIR)
   }
 
   init(_ error: FormatError, reading path: String) {
@@ -55,15 +58,23 @@ struct CommandFailure: Error {
       case .open(let reason): ExitCode(reason)
       default: .failure
       }
-    let text = error.description
+    let text = error.description + Self.rights(error.reason.systemCode, path)
     self.init(code, text.hasPrefix(path) ? text : "\(path): \(text)")
+  }
+
+  /// What the user may not do with a realm that can be read, if that is why a change failed.
+  private static func rights(_ code: Int32?, _ path: String) -> String {
+    guard let code, [EACCES, EPERM, EROFS].contains(code), access(path, R_OK) == 0 else { return "" }
+    if access(path, W_OK) != 0 { return "; you may read the file, but not write to it" }
+    let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+    return access(folder, W_OK) != 0 ? "; you may not make files in its folder, which changes need" : ""
   }
 
   init(_ error: CopyError, path: String) {
     switch error.reason {
     case .open(let reason): self.init(ExitCode(reason), error.description)
     case .damaged: self.init(.damaged, error.description)
-    case .file(let code): self.init(ExitCode(errno: code), error.description)
+    case .file(let code): self.init(ExitCode(errno: code), error.description + Self.rights(code, path))
     case .inUse: self.init(inUse: path, error.description)
     case .exists, .notApplicable, .cancelled: self.init(.failure, error.description)
     }
@@ -74,6 +85,16 @@ struct CommandFailure: Error {
     let names = LockHolders.names(of: LockHolders.ofRealm(at: path)).joined(separator: ", ")
     self.init(.inUse, names.isEmpty ? reason : "\(path) is in use by \(names); it must be closed there first")
     namesHolders = !names.isEmpty
+  }
+
+  /// The same failure with what the directory is that was given as one of the files.
+  func explaining(_ paths: [String]) -> CommandFailure {
+    guard isOfDirectory, let path = paths.first(where: { System.isDirectory($0) }) else { return self }
+    if let mount = MountTable.entry(at: System.realMountPoint(path)), mount.isOurs {
+      let text = "\(path): a mount of \(mount.source); this command takes the file itself: \(mount.source)"
+      return saying(text)
+    }
+    return saying("\(path): a directory; name a Realm file")
   }
 
   /// The same failure with the processes that have one of the realms open, if it says that one is in use.
@@ -98,6 +119,16 @@ struct CommandFailure: Error {
   static func usage(_ message: String, command: CommandName?) -> CommandFailure {
     let help = command.map { "realmfs \($0.rawValue) --help" } ?? "realmfs --help"
     return CommandFailure(.usage, "\(message)\(message.hasSuffix("?") ? " See" : "; see") '\(help)'")
+  }
+}
+
+extension TransactionError.Reason {
+  /// The errno of a system call that failed.
+  fileprivate var systemCode: Int32? {
+    switch self {
+    case .file(let code), .open(.unreadable(let code)): code
+    default: nil
+    }
   }
 }
 

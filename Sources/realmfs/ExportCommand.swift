@@ -10,9 +10,20 @@ enum ExportCommand {
   /// Remarks that are printed one by one.
   private static let mostRemarks = 20
 
+  /// What names of files end in that nobody means as the name of a directory.
+  private static let foreign = [
+    ".xls", ".ods", ".xml", ".yaml", ".yml", ".sql", ".parquet", ".txt", ".html", ".pdf", ".zip", ".gz", ".realm",
+  ]
+
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let target = arguments.operands.count > 1 ? arguments.operands[1] : "-"
     let suffix = ExportFormat(suffixOf: target)
+    if suffix == nil, !arguments.has(.format), let other = foreign.first(where: { target.lowercased().hasSuffix($0) }) {
+      throw arguments.usage(
+        "\(target): \(other) cannot be written, but .jsonl, .json, .csv, .tsv, .sqlite and .xlsx can; with --format "
+          + "the name may be any"
+      )
+    }
     let format = arguments.value(.format).flatMap { ExportFormat(rawValue: $0) } ?? suffix ?? .jsonl
     let style = try arguments.jsonStyle()
     let csv = try dialect(arguments, format)

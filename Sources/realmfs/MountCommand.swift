@@ -43,6 +43,9 @@ private struct Mount {
     schema = try arguments.schema(.schemaFile)
     var options = try arguments.treeOptions()
     let point = arguments.operands.last ?? ""
+    if arguments.operands.count == 2, System.isDirectory(path), !System.isDirectory(point) {
+      throw arguments.usage("\(arguments.operands[0]) is a directory; the file comes first, then the mount point")
+    }
     mountPoint = try MountPoint.prepare(point, verbose: arguments.has(.verbose))
     if let folder = arguments.value(.trash) {
       let folder = try TrashFolder(folder, mountPoint: mountPoint)

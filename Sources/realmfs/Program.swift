@@ -41,7 +41,7 @@ enum Program {
     let arguments = try Arguments(command, Array(words.dropFirst()))
     if arguments.has(.help) { return try HelpCommand.explain(command) }
     do throws(CommandFailure) { return try run(arguments) } catch {
-      throw error.naming(holdersOf: arguments.files)
+      throw error.explaining(arguments.files).naming(holdersOf: arguments.files)
     }
   }
 

@@ -26,7 +26,7 @@ enum RewriteCommand {
 
   static func rekey(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let old = try key(arguments, isNew: false, "rekey needs the present key of the file")
-    let new = try key(arguments, isNew: true, "rekey needs the key to come (--new-key-file)")
+    let new = try key(arguments, isNew: true, "rekey needs the key to come")
     return try run(arguments, from: old, to: new, "encrypting")
   }
 
@@ -36,7 +36,7 @@ enum RewriteCommand {
     _ complaint: String
   ) throws(CommandFailure) -> EncryptionKey {
     guard let source = try KeySource(arguments, isNew: isNew) else {
-      throw CommandFailure(.keyNeeded, "\(complaint): name its source, for example --key-file")
+      throw CommandFailure(.keyNeeded, "\(complaint), for example --\(isNew ? "new-" : "")key-file KEYFILE")
     }
     return try source.read(verbose: arguments.has(.verbose))
   }

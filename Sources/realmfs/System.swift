@@ -61,6 +61,12 @@ enum System {
     return stat(path, &status) == 0 ? .success(status) : .failure(Errno(code: errno))
   }
 
+  /// Whether a path leads to a directory.
+  static func isDirectory(_ path: String) -> Bool {
+    guard case .success(let status) = status(path) else { return false }
+    return status.st_mode & S_IFMT == S_IFDIR
+  }
+
   /// Whether nothing on the file system of `path` can be written; false if there is no such path.
   static func isReadOnly(_ path: String) -> Bool {
     var status = statvfs()

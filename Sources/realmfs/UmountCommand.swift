@@ -17,7 +17,7 @@ enum UmountCommand {
       )
     }
     guard let entry = MountTable.entry(at: path) else {
-      throw CommandFailure(.mountPoint, "\(given): nothing is mounted here")
+      throw CommandFailure(.mountPoint, "\(given): nothing is mounted here\(hint(path))")
     }
     guard entry.isOurs else {
       throw CommandFailure(.mountPoint, "\(given): a mount of type \(entry.type), not of realmfs; use umount(8)")
@@ -32,5 +32,15 @@ enum UmountCommand {
       Log.notice("\(given) is unmounted; the process that served it is still busy with \(entry.source)")
     }
     return .done
+  }
+
+  /// The mount that was probably meant: that of a realm file, or one that a path leads into.
+  private static func hint(_ path: String) -> String {
+    let mounts = MountTable.entries().filter(\.isOurs)
+    if let mount = mounts.last(where: { $0.source == path }) {
+      return "; the file is mounted at \(mount.mountPoint): 'realmfs umount \(mount.mountPoint)'"
+    }
+    guard let mount = mounts.last(where: { path.hasPrefix($0.mountPoint + "/") }) else { return "" }
+    return "; it is in a mount: 'realmfs umount \(mount.mountPoint)'"
   }
 }

@@ -29,6 +29,12 @@ for classes in "-o class=:" "-o class=Dog::Person" "--class=" "--class=Dog,"; do
 done
 check_status "2: a missing argument" 2 'MOUNTPOINT is missing' "$realmfs" mount "$file"
 check_status "2: one argument too many" 2 "unexpected argument 'x'" "$realmfs" info "$file" x
+check_status "2: an object of cat in two words" 2 "did you mean 'Person/4'" "$realmfs" cat "$file" Person 4
+check_status "2: a class where an option names it" 2 'for one class: --class Person' "$realmfs" schema "$file" Person
+check_status "2: a missing argument names the option instead of it" 2 'NEW is missing, or --previous' "$realmfs" diff "$file"
+check_status "2: the mount point before the file" 2 'the file comes first' "$realmfs" mount "$point" "$file"
+check_status "2: a format that is not written" 2 '\.xls cannot be written' "$realmfs" export "$file" "$scratch/out.xls"
+check_status "5: rekey without the new key" 5 'for example --new-key-file' "$realmfs" rekey --key-file "$key_file" "$file"
 check_status "2: exclusive options" 2 'exclude each other' "$realmfs" mount --read-only --immutable "$file" "$point"
 check_status "2: a refused mount option says why" 2 'the type is always' "$realmfs" mount -o subtype=x "$file" "$point"
 check_status "2: a bad mode" 2 'octal' "$realmfs" mount -o umask=9 "$file" "$point"
@@ -36,7 +42,25 @@ check_status "2: an unknown style" 2 'plain, ejson, canonical' "$realmfs" cat --
 for command in info schema check; do
   check_status "3: $command of a missing file" 3 'No such file' "$realmfs" $command "$scratch/absent.realm"
 done
-check_status "3: a directory" 3 'Is a directory|directory' "$realmfs" info "$scratch"
+check_status "3: a directory" 3 'a directory; name a Realm file' "$realmfs" info "$scratch"
+serve "$(copy_fixture people)" "$point"
+for command in "cat" "info" "set Person/4 age=3" "compact"; do
+  # shellcheck disable=SC2086
+  set -- $command
+  name=$1
+  shift
+  check_status "3: a mount instead of the file ($name)" 3 "a mount of $scratch/people.realm; this command takes the file" \
+    "$realmfs" "$name" "$point" "$@"
+done
+check_status "9: umount of the file" 9 "mounted at $point: 'realmfs umount $point'" "$realmfs" umount "$scratch/people.realm"
+check_status "9: umount of a class" 9 "in a mount: 'realmfs umount $point'" "$realmfs" umount "$point/Person"
+stop_server "$point"
+if [ "$(id -u)" -eq 0 ]; then
+  chmod 755 "$scratch" && cp "$realmfs" "$scratch/program"
+  cp "$file" "$scratch/locked.realm" && chmod 444 "$scratch/locked.realm"
+  check_status "3: a file that may only be read" 3 'you may read the file, but not write to it' \
+    setpriv --reuid 65534 --clear-groups "$scratch/program" set "$scratch/locked.realm" Person/4 age=3
+fi
 for command in "cat Dgo" "query Dgo x" "export --class Dgo" "schema --class Dgo" "mount --class Dgo $point" "mount -o class=Dgo $point"; do
   # shellcheck disable=SC2086
   set -- $command
