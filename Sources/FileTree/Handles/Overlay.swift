@@ -68,6 +68,7 @@ final class Overlay: Sendable {
     _ metadata: MemoryFile.Metadata,
     _ role: MemoryFile.Role,
     _ isKnown: Bool,
+    hiding object: (directory: InodeNumber, key: ObjKey)? = nil,
     _ bytes: (MemoryBudget) -> ChunkedBytes?
   ) -> MemoryFile? {
     let inode = nodes.newInode()
@@ -79,6 +80,7 @@ final class Overlay: Sendable {
       unlink(place, &state)
       state.places[inode] = place
       state.directories[place.directory, default: Directory()].files[place.name] = file
+      if let (directory, key) = object { state.directories[directory, default: Directory()].aside[key] = inode }
     }
     return file
   }
@@ -176,9 +178,16 @@ final class Overlay: Sendable {
 
   // MARK: objects
 
-  /// Hides an object's own name as long as the file `inode` stays where names are given.
-  func setAside(_ key: ObjKey, in directory: InodeNumber, as inode: InodeNumber) {
-    state.withLock { $0.directories[directory, default: Directory()].aside[key] = inode }
+  /// Makes a file at `place` with the text of an object, whose own name is hidden as long as the file stays. False if
+  /// memory is short.
+  func setAside(
+    _ key: ObjKey,
+    in directory: InodeNumber,
+    to place: Place,
+    _ text: [UInt8],
+    _ metadata: MemoryFile.Metadata
+  ) -> Bool {
+    makeFile(at: place, metadata, .file, false, hiding: (directory, key)) { ChunkedBytes(text, $0) } != nil
   }
 
   /// Shows an object under its own name again.

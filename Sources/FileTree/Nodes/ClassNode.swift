@@ -72,8 +72,7 @@ struct ClassNode: DirectoryNode {
       group: rules.group,
       modified: modified
     )
-    guard let file = tree.overlay.makeFile(at: goal, text, metadata, isKnown: false) else { throw .memoryIsShort }
-    tree.overlay.setAside(key, in: inode, as: file.inode)
+    guard tree.overlay.setAside(key, in: inode, to: goal, text, metadata) else { throw .memoryIsShort }
     tree.dentryInvalidations.add(goal)
   }
 

@@ -1,7 +1,6 @@
 // The tree: finds the node that a request is for, and passes the request on. What nodes do is in `Nodes/`.
 
 public import RealmPages
-import Synchronization
 
 /// A realm as a tree of directories and files. All operations may be called from any number of threads.
 public final class FileTree: Sendable {
@@ -93,8 +92,7 @@ public final class FileTree: Sendable {
   ///
   /// - Throws: `stale` if the object or class is gone and no handle on it is open.
   public func attributes(_ inode: InodeNumber, for process: Int32? = nil) throws(FileTreeError) -> FileAttributes {
-    let place = try place(inode)
-    return try attributes(place, for: process)
+    try attributes(place(inode), for: process)
   }
 
   private func attributes(_ place: TreePlace, for process: Int32?) throws(FileTreeError) -> FileAttributes {
@@ -229,7 +227,7 @@ public final class FileTree: Sendable {
     try home.tree.node(home.inode).removeDirectory(name, home.tree)
   }
 
-  // MARK: files
+  // MARK: files and links
 
   /// Opens a file in any way; `release` ends it.
   ///
@@ -244,89 +242,9 @@ public final class FileTree: Sendable {
     return home.owning(try home.tree.node(home.inode).open(access, by: caller, home.tree))
   }
 
-  /// Must be called soon after `open` returned a handle that may seed the page cache.
-  public func pageCacheSeeded(_ file: OpenFile) { tree.openFiles.seeded(file) }
-
-  /// Writes into a handle. Nothing is saved yet, but a command is carried out, and a text that is complete is checked:
-  /// see `TreeContext.write`.
-  public func write(
-    _ file: OpenFile,
-    _ bytes: [UInt8],
-    at offset: Int,
-    by caller: Caller? = nil
-  ) throws(FileTreeError) {
-    try home(of: file).write(file, bytes, at: offset, by: caller)
-  }
-
-  /// Makes room for `count` bytes from `offset` on, by growing the file if `growing`.
-  public func allocate(_ file: OpenFile, offset: Int, count: Int, growing: Bool) throws(FileTreeError) {
-    try home(of: file).allocate(file, offset: offset, count: count, growing: growing)
-  }
-
-  /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved.
-  public func flush(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
-    try home(of: file).flush(file, by: caller)
-  }
-
-  /// Saves what a handle has written, and waits until all that was ever saved is on disk. An empty file is refused like
-  /// any other text that is none.
-  public func synchronize(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
-    try home(of: file).synchronize(file, by: caller)
-  }
-
-  /// Waits until all that was saved is on disk.
-  public func synchronize() throws(FileTreeError) { try tree.saver?.synchronize() }
-
-  /// Has the read of `.realm/changes` with this number answered: the program that waits for it got a signal.
-  public func interruptRead(_ id: UInt64) { tree.changeStreams.interrupt(id) }
-
-  /// Lets go of a handle. What it wrote and never saved, because no close was seen, is saved now.
-  public func release(_ file: OpenFile) { home(of: file).release(file) }
-
   /// Where a symbolic link leads.
   public func destination(_ inode: InodeNumber) throws(FileTreeError) -> [UInt8] {
     let home = try place(inode)
     return try home.tree.node(home.inode).destination(home.tree)
-  }
-
-  // MARK: trees
-
-  /// Where an inode is: in the realm's tree, or in that of a transaction.
-  func place(_ inode: InodeNumber) throws(FileTreeError) -> TreePlace {
-    if tree.transactions.wereAny, let node = tree.nodes.node(inode) as? StagedNode {
-      return TreePlace(tree: try node.transaction.context(), inode: node.inner, outside: node)
-    }
-    return TreePlace(tree: tree, inode: inode, outside: nil)
-  }
-
-  /// The tree that a handle is open in.
-  private func home(of file: OpenFile) -> TreeContext { file.home.withLock { $0 } ?? tree }
-}
-
-/// A node in the tree that it belongs to.
-struct TreePlace {
-  let tree: TreeContext
-  let inode: InodeNumber
-  /// What the kernel knows, if the tree is that of a transaction.
-  fileprivate let outside: StagedNode?
-
-  /// Attributes of this node, as the kernel knows it.
-  fileprivate func shown(_ attributes: FileAttributes) -> FileAttributes {
-    guard let outside else { return attributes }
-    var attributes = attributes.uncached
-    attributes.inode = outside.inode
-    return attributes
-  }
-
-  /// Attributes of an entry of this node, which the kernel then knows.
-  fileprivate func known(_ attributes: FileAttributes, _ main: TreeContext) -> FileAttributes {
-    guard let outside else { return attributes }
-    return StagedNode.enter(attributes, outside.transaction, main)
-  }
-
-  /// A handle that was opened in the tree.
-  fileprivate func owning(_ file: OpenFile) -> OpenFile {
-    if outside != nil { file.home.withLock { $0 = tree } }
-    return file
   }
 }
