@@ -137,12 +137,8 @@ public struct Exporter {
 
   /// Runs `body` on a version that stays the newest meanwhile.
   private func stable<R>(_ body: (Snapshot) throws(TransferError) -> R) throws(TransferError) -> R {
-    for _ in 0..<Self.attempts {
-      let snapshot = try latest()
-      let result = Result { () throws(TransferError) in try body(snapshot) }
-      if realm.isCurrent(snapshot) { return try result.get() }
-    }
-    throw .busy
+    guard let result = try realm.read(attempts: Self.attempts, latest: latest, body) else { throw .busy }
+    return result
   }
 
   private func latest() throws(TransferError) -> Snapshot {

@@ -99,12 +99,8 @@ struct RealmSource {
     attempts: Int = Self.attempts,
     _ body: (Snapshot) throws(CommandFailure) -> R
   ) throws(CommandFailure) -> R {
-    for _ in 0..<attempts {
-      let snapshot = try latest()
-      let result = Result { () throws(CommandFailure) in try body(snapshot) }
-      if realm.isCurrent(snapshot) { return try result.get() }
-    }
-    throw tooBusy
+    guard let result = try realm.read(attempts: attempts, latest: latest, body) else { throw tooBusy }
+    return result
   }
 
   /// How often a read is repeated because of commits by others.

@@ -57,19 +57,11 @@ final class Views: Sendable {
   /// Runs `body` on the newest view, again while commits come in between. Results and errors count only if the view was
   /// still the newest when `body` ended; `body` must not keep anything by itself.
   func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
-    var attempt = 0
-    while true {
-      let snapshot = try newestSnapshot()
-      do throws(FileTreeError) {
-        let result = try body(try view(of: snapshot))
-        if realm.isCurrent(snapshot) { return result }
-      } catch {
-        if realm.isCurrent(snapshot) { throw error }
-      }
-      attempt += 1
-      if attempt == Self.attempts { throw .busy }
-      if attempt > 2 { usleep(useconds_t(min(100 * attempt, 2000))) }
+    let result = try realm.read(attempts: Self.attempts, pauses: true, latest: newestSnapshot) {
+      (snapshot) throws(FileTreeError) in try body(view(of: snapshot))
     }
+    guard let result else { throw .busy }
+    return result
   }
 
   /// Runs `body` like `read`; while the realm cannot be read, on the last view that there was. For what the view knows

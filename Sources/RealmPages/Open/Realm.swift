@@ -1,5 +1,6 @@
 // An open realm and the way to its newest version.
 
+import Glibc
 package import Threads
 
 /// An open realm.
@@ -54,6 +55,32 @@ public final class Realm: Sendable {
   /// Whether what was read from `snapshot` up to now is what it holds: no writer can have reused a byte of it. Ask
   /// after reading, and discard what was read when the answer is no.
   public func isCurrent(_ snapshot: Snapshot) -> Bool { reader.isCurrent(snapshot) }
+
+  /// Runs `body` on the version that `latest` finds, and again on a newer one when `isCurrent` says no afterwards: what
+  /// `body` returned or threw counts for nothing then, so it must not keep anything itself. Nil after so many
+  /// `attempts`. If it `pauses`, it waits a little longer before each attempt after the third.
+  @inlinable
+  public func read<R, E: Error>(
+    attempts: Int,
+    pauses: Bool = false,
+    latest: () throws(E) -> Snapshot,
+    _ body: (Snapshot) throws(E) -> R
+  ) throws(E) -> R? {
+    for attempt in 1...attempts {
+      let snapshot = try latest()
+      do throws(E) {
+        let result = try body(snapshot)
+        if isCurrent(snapshot) { return result }
+      } catch {
+        if isCurrent(snapshot) { throw error }
+      }
+      if pauses, attempt > 2, attempt < attempts { Self.pause(attempt) }
+    }
+    return nil
+  }
+
+  @usableFromInline
+  static func pause(_ attempt: Int) { usleep(useconds_t(min(100 * attempt, 2000))) }
 
   /// Whether there seems to be a newer version than `snapshot`. Unlike `latest()` this is no reason to stay among those
   /// who have the realm open, nor to go back there.
