@@ -11,6 +11,8 @@ final class Draft {
     case real(Double)
     case text(String)
     case list([Draft])
+    /// A list of nothing but bytes, such as Foundation's Data.
+    case bytes([UInt8])
     case object([(name: String, value: Draft)])
   }
 
@@ -23,18 +25,56 @@ final class Draft {
 
   func entry(_ name: String) -> Draft {
     let child = Draft()
-    if case .object(let entries) = content {
-      content = .object(entries + [(name, child)])
-    } else {
-      content = .object([(name, child)])
-    }
+    var entries: [(name: String, value: Draft)] = []
+    if case .object(let former) = content { entries = former }
+    // Then the array is not copied.
+    content = .null
+    entries.append((name, child))
+    content = .object(entries)
     return child
   }
 
   func element() -> Draft {
     let child = Draft()
-    if case .list(let elements) = content { content = .list(elements + [child]) } else { content = .list([child]) }
+    var elements = elements ?? []
+    // Likewise.
+    content = .null
+    elements.append(child)
+    content = .list(elements)
     return child
+  }
+
+  func append(_ byte: UInt8) {
+    switch content {
+    case .bytes(var bytes):
+      content = .null
+      bytes.append(byte)
+      content = .bytes(bytes)
+    case .list(let elements) where elements.isEmpty: content = .bytes([byte])
+    default: element().content = .int(Int64(byte))
+    }
+  }
+
+  /// The elements of a list, each as a draft.
+  var elements: [Draft]? {
+    switch content {
+    case .list(let elements): elements
+    case .bytes(let bytes):
+      bytes.map { byte in
+        let draft = Draft()
+        draft.content = .int(Int64(byte))
+        return draft
+      }
+    default: nil
+    }
+  }
+
+  var count: Int {
+    switch content {
+    case .list(let elements): elements.count
+    case .bytes(let bytes): bytes.count
+    default: 0
+    }
   }
 
   func fill<T: Encodable>(_ value: T, _ path: [any CodingKey]) throws {
@@ -52,7 +92,7 @@ private struct DraftEncoder: Encoder, SingleValueEncodingContainer {
     return KeyedEncodingContainer(Entries<Key>(draft: draft, codingPath: codingPath))
   }
   func unkeyedContainer() -> any UnkeyedEncodingContainer {
-    if case .list = draft.content {} else { draft.content = .list([]) }
+    if draft.elements == nil { draft.content = .list([]) }
     return DraftElements(draft: draft, codingPath: codingPath)
   }
   func singleValueContainer() -> any SingleValueEncodingContainer { self }
@@ -116,13 +156,14 @@ private struct DraftElements: UnkeyedEncodingContainer {
   let draft: Draft
   let codingPath: [any CodingKey]
 
-  var count: Int { if case .list(let elements) = draft.content { elements.count } else { 0 } }
+  var count: Int { draft.count }
 
   private func next() -> DraftEncoder {
     DraftEncoder(draft: draft.element(), codingPath: codingPath + [PathKey(intValue: count)])
   }
 
   func encodeNil() { next().encodeNil() }
+  func encode(_ value: UInt8) { draft.append(value) }
   func encode<T: Encodable>(_ value: T) throws { try next().encode(value) }
   func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
     next().container(keyedBy: type)

@@ -103,7 +103,9 @@ public struct ObjectTransaction: ~Copyable {
   ) throws(TransactionError) {
     for entry in entries where entry.name != primaryKey {
       let column = try column(entry.name, object.table), key = column.key
-      switch (column.collection, entry.value.content) {
+      var content = entry.value.content
+      if column.collection != nil, let elements = entry.value.elements { content = .list(elements) }
+      switch (column.collection, content) {
       case (nil, _):
         if case .object(let inner) = entry.value.content, try isEmbedded(column) {
           let made = try engine.setEmbedded(object.table, object.key, key)
@@ -195,6 +197,7 @@ extension Draft {
     case (.objectID, .text(let text)): ObjectID(text).map { .objectID($0) }
     case (.uuid, .text(let text)): UniqueID(text).map { .uuid($0) }
     case (.date, .real(let time)): Timestamp(secondsSinceReference: time).map { .date($0) }
+    case (.data, .bytes(let bytes)): .data(bytes)
     case (.data, .list(let elements)): Self.bytes(elements).map { .data($0) }
     default: nil
     }
@@ -216,6 +219,7 @@ extension Draft {
     case .real(let value): .double(value)
     case .text(let text): .text(text)
     case .list(let elements): .list(elements.map(\.mixed))
+    case .bytes(let bytes): .list(bytes.map { .int(Int64($0)) })
     case .object(let entries): .dictionary(entries.map { Value.Entry(key: Array($0.name.utf8), value: $0.value.mixed) })
     }
   }

@@ -51,65 +51,65 @@ struct CollectionEditor {
   // MARK: finding
 
   func find() throws(TransactionError) -> Found {
-    let row = try table.place(object)
-    do throws(FormatError) {
-      var found: Found
-      let logPath = CollectionPath(table: table.key, column: column.key, object: object)
-      if let kind = column.collection {
-        found = Found(
-          slot: try table.collectionSlot(row, column),
-          kind: kind,
-          element: column.element,
-          logPath: logPath
-        )
-      } else {
-        let leaf = table.leafSlot(row, column.key.leafPosition)
-        found = try nestedPlace(leaf, row.row, logPath)
-      }
-      for step in path { found = try descend(found, step) }
-      return found
-    } catch {
-      if error.ref == nil { throw TransactionError(.notFound, "\(place): \(error.problem)") }
-      throw TransactionError(error)
+    let row = try table.place(object), logPath = CollectionPath(table: table.key, column: column.key, object: object)
+    var found: Found
+    if let kind = column.collection {
+      let slot = try onNodes { () throws(FormatError) in try table.collectionSlot(row, column) }
+      found = Found(slot: slot, kind: kind, element: column.element, logPath: logPath)
+    } else {
+      found = try nestedPlace(table.leafSlot(row, column.key.leafPosition), row.row, logPath)
     }
+    for step in path { found = try descend(found, step) }
+    return found
+  }
+
+  private func missing(_ problem: String) -> TransactionError {
+    TransactionError(.notFound, "\(place): \(problem)")
   }
 
   /// The collection nested in element `index` of a Mixed leaf.
-  private func nestedPlace(_ leaf: Slot, _ index: Int, _ logPath: CollectionPath) throws(FormatError) -> Found {
-    guard column.type == .mixed else { throw FormatError("not a collection") }
-    let mixed = try MixedEditor(editor, leaf)
-    guard let slot = try mixed.nested(index) else { throw FormatError("no collection is nested here") }
-    let kind: CollectionKind
-    if case .dictionary = try MixedLeaf(editor.arena, mixed.root).value(index, editor.arena) {
-      kind = .dictionary
-    } else {
-      kind = .list
+  private func nestedPlace(_ leaf: Slot, _ index: Int, _ logPath: CollectionPath) throws(TransactionError) -> Found {
+    guard column.type == .mixed else { throw missing("not a collection") }
+    let found = try onNodes { () throws(FormatError) -> Found? in
+      let mixed = try MixedEditor(editor, leaf)
+      guard let slot = try mixed.nested(index) else { return nil }
+      let kind: CollectionKind
+      if case .dictionary = try MixedLeaf(editor.arena, mixed.root).value(index, editor.arena) {
+        kind = .dictionary
+      } else {
+        kind = .list
+      }
+      return Found(slot: slot, kind: kind, element: .mixed, logPath: logPath)
     }
-    return Found(slot: slot, kind: kind, element: .mixed, logPath: logPath)
+    guard let found else { throw missing("no collection is nested here") }
+    return found
   }
 
-  private func descend(_ found: Found, _ step: PathStep) throws(FormatError) -> Found {
+  private func descend(_ found: Found, _ step: PathStep) throws(TransactionError) -> Found {
     let tree: BPlusTreeEditor, index: Int
     switch (step, found.kind) {
     case (.index(let position), .list):
       tree = BPlusTreeEditor(editor, found.slot, found.element)
       index = position
     case (.key(let key), .dictionary):
-      guard try editor.ref(found.slot) != 0 else { throw FormatError("no entry with this key") }
-      let (position, isThere) = try key.withView { (key) throws(FormatError) in try keyPosition(found, key) }
-      guard isThere else { throw FormatError("no entry with this key") }
-      tree = BPlusTreeEditor(
-        editor,
-        Slot(parent: try editor.dirty(found.slot), index: Layout.Dictionary.values),
-        .mixed
-      )
+      let (position, isThere) = try onNodes { () throws(FormatError) in
+        try key.withView { (key) throws(FormatError) in try keyPosition(found, key) }
+      }
+      guard isThere else { throw missing("no entry with this key") }
+      let root = try onNodes { () throws(FormatError) in try editor.dirty(found.slot) }
+      tree = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), .mixed)
       index = position
-    default: throw FormatError("a path that does not fit the collection")
+    default: throw missing("a path that does not fit the collection")
     }
-    guard index >= 0, try index < tree.count() else { throw FormatError("no element \(index)") }
-    let (leaf, local) = try tree.leaf(of: index)
+    guard index >= 0, try index < onNodes({ () throws(FormatError) in try tree.count() }) else {
+      throw missing("no element \(index)")
+    }
     var logPath = found.logPath
-    logPath.steps.append(try MixedEditor(editor, leaf).key(local))
+    let (leaf, local) = try onNodes { () throws(FormatError) in
+      let (leaf, local) = try tree.leaf(of: index)
+      logPath.steps.append(try MixedEditor(editor, leaf).key(local))
+      return (leaf, local)
+    }
     return try nestedPlace(leaf, local, logPath)
   }
 
