@@ -380,7 +380,7 @@ struct DifferenceShapeTests {
     _ numbers: [Int64]?
   ) throws {
     let table = try transaction.group.table(key), editor = table.editor, slab = editor.slab
-    let spec = try editor.dirty(Slot(parent: table.top, index: TableEditor.Slots.spec))
+    let spec = try editor.dirty(Slot(parent: table.top, index: Layout.Table.spec))
     let lists = slab.makeInts(.hasRefs, [0])
     slab.setChild(lists, 0, editor.makeStrings())
     for (index, word) in words.enumerated() {
@@ -390,7 +390,7 @@ struct DifferenceShapeTests {
     }
     slab.setChild(spec, 4, lists)
     if let numbers {
-      let cluster = try editor.dirty(Slot(parent: table.top, index: TableEditor.Slots.clusters))
+      let cluster = try editor.dirty(Slot(parent: table.top, index: Layout.Table.clusters))
       slab.setChild(cluster, 1, slab.makeInts([], numbers))
     }
   }
@@ -438,7 +438,7 @@ struct DifferenceShapeTests {
     }
     try realm.commit { transaction in
       let table = try transaction.group.table(parts)
-      table.editor.slab.setTagged(table.top, TableEditor.Slots.flags, 1)
+      table.editor.slab.setTagged(table.top, Layout.Table.flags, 1)
     }
     let owners = [updated(0, 1), updated(1, 0), updated(2, 0)]
     let gone = (0..<3).map { ObjectChange.deleted(ObjKey($0)) }
