@@ -60,11 +60,8 @@ struct ClassNode: DirectoryNode {
     }
     let (text, rules, modified) = try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
-      let attributes = view.attributes(of: tree.number(directory, key), in: directory, size: 0)
-      return (
-        try tree.text(of: key, directory, view), view.rules,
-        Timestamp(seconds: attributes.modifiedSeconds, nanoseconds: attributes.modifiedNanoseconds)
-      )
+      let modified = view.modified(tree.number(directory, key), in: directory)
+      return (try tree.text(of: key, directory, view), view.rules, modified)
     }
     let metadata = MemoryFile.Metadata(
       permissions: rules.filePermissions,

@@ -267,8 +267,6 @@ extension VersionView {
     _ directory: TableDirectory,
     _ tree: TreeContext
   ) -> FileAttributes {
-    let object = attributes(of: tree.number(directory, place.key), in: directory, size: 0)
-    let time = Timestamp(seconds: object.modifiedSeconds, nanoseconds: object.modifiedNanoseconds)
-    return rules.directory(inode, subdirectories: 0, time).uncached
+    rules.directory(inode, subdirectories: 0, modified(tree.number(directory, place.key), in: directory)).uncached
   }
 }

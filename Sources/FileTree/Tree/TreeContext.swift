@@ -140,7 +140,7 @@ final class TreeContext: Sendable {
 
   /// The number of an object, without counting a reference.
   func number(_ directory: TableDirectory, _ key: ObjKey) -> InodeNumber {
-    InodeNumber(object: directory.ordinal, key) ?? objectInodes.number(of: directory.ordinal, key)
+    views.number(directory.ordinal, key)
   }
 
   /// Takes back references that the kernel held on an inode.

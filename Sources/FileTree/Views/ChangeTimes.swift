@@ -1,5 +1,5 @@
-// When the text of objects last changed, as far as commits seen tell. The granularity is the table: a commit that
-// changes a table moves the time of all its objects, unless it is the mount's own, which knows its objects.
+// When the text of objects last changed, as far as commits seen tell. A commit moves the time of the objects that it
+// changed (ChangedObjects.swift); where these are not known, of all objects of the tables that it changed.
 //
 // Invariant: a stamp changes whenever any text of the table's objects may have changed, and times never go back.
 
@@ -41,13 +41,13 @@ struct ChangeTimes: Sendable {
   ///   - tables: all tables of its version, with their ordinals
   ///   - file: distinguishes the realm file from one that replaced it
   ///   - stamp: what tables get that changed
-  ///   - areKnown: whether all objects that changed are known and have times of their own
+  ///   - changed: the objects that changed; nil if all can have
   /// - Returns: the times of the new version
   func advanced(
     to tables: [(ordinal: TableOrdinal, table: Table)],
     file: UInt64,
     stamp: ChangeStamp,
-    areKnown: Bool
+    changed: ChangedObjects?
   ) -> ChangeTimes {
     let fingerprints = Fingerprints(tables.map(\.table), file: file)
     var next = ChangeTimes()
@@ -60,6 +60,7 @@ struct ChangeTimes: Sendable {
         // Commits within one tick of the file system's clock still have different times.
         if let old = known[ordinal]?.stamp {
           if !(old.touched < new.touched) { new.touched = old.touched.nextNanosecond }
+          let areKnown = changed.map { !$0.unknown.contains(table.key) } ?? false
           (new.modified, new.version) = areKnown ? (old.modified, old.version) : (new.touched, new.version)
         }
         next.known[ordinal] = Known(fingerprint: fingerprint, stamp: new)

@@ -1,5 +1,5 @@
-// Which objects this mount's own commits changed, and the times that follow from that or that the user set. Commits of
-// others are known by table only, so times of those objects are the table's.
+// Which objects this mount's own commits changed, and the times of single objects, which follow from commits or which
+// the user set.
 
 import RealmPages
 import Synchronization
@@ -52,26 +52,50 @@ final class ObjectTimes: Sendable {
     let version: UInt64
   }
 
-  private let times = Mutex<[InodeNumber: Entry]>([:])
-  private let isUsed = Atomic<Bool>(false)
+  private struct State {
+    var times: [InodeNumber: Entry] = [:]
+    /// What objects without a time of their own have, since times were forgotten.
+    var others: Entry?
+  }
 
-  /// Beyond this many, objects have the time of their table again.
-  private static let limit = 100_000
+  private let state = Mutex(State())
+  private let isUsed = Atomic<Bool>(false)
+  private let limit: Int
+
+  /// Times of up to `limit` objects. With one more, all are forgotten: so that no time goes back, all objects have that
+  /// of the last one then.
+  init(limit: Int = 100_000) { self.limit = limit }
 
   /// Sets the time of an object.
   func set(_ time: Timestamp, of inode: InodeNumber, version: UInt64) {
     isUsed.store(true, ordering: .releasing)
-    times.withLock { times in
-      if times.count >= Self.limit { times.removeAll() }
-      times[inode] = Entry(time: time, version: version)
+    state.withLock { state in set(time, of: inode, version, &state) }
+  }
+
+  /// Sets the time of an object, or a later one if that is what it has.
+  func move(_ inode: InodeNumber, to time: Timestamp, version: UInt64) {
+    isUsed.store(true, ordering: .releasing)
+    state.withLock { state in
+      let former = (state.times[inode] ?? state.others)?.time
+      let later = former.flatMap { $0 < time ? nil : $0.nextNanosecond } ?? time
+      set(later, of: inode, version, &state)
     }
+  }
+
+  private func set(_ time: Timestamp, of inode: InodeNumber, _ version: UInt64, _ state: inout State) {
+    let entry = Entry(time: time, version: version)
+    if state.times.count >= limit, state.times[inode] == nil {
+      state.times.removeAll()
+      state.others = entry
+    }
+    state.times[inode] = entry
   }
 
   /// The time of an object, if it was set since `version`.
   func time(of inode: InodeNumber, since version: UInt64) -> Timestamp? {
     if !isUsed.load(ordering: .acquiring) { return nil }
-    return times.withLock { times in
-      guard let entry = times[inode], entry.version >= version else { return nil }
+    return state.withLock { state in
+      guard let entry = state.times[inode] ?? state.others, entry.version >= version else { return nil }
       return entry.time
     }
   }

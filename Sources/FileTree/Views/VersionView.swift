@@ -19,6 +19,8 @@ final class VersionView: Sendable {
   let modified: Timestamp
   /// The realm file's size in bytes.
   let fileSize: Int
+  /// Distinguishes the realm file from one that replaced it.
+  let fileIdentity: UInt64
   let contexts: RenderContextPool
   /// The texts of the control files of this version. A text can be kept here before it is known to be good, because the
   /// view is not used any more once it is not.
@@ -45,8 +47,8 @@ final class VersionView: Sendable {
     let previous: VersionView?
     /// The present time on the monotonic clock.
     let now: MonotonicTime
-    /// Whether all objects that changed since the previous view have times of their own.
-    let changesAreKnown: Bool
+    /// The objects that changed since the previous view; nil if all can have.
+    let changed: ChangedObjects?
     let objectTimes: ObjectTimes
     /// Whether the mount changes objects.
     let isWritable: Bool
@@ -59,6 +61,7 @@ final class VersionView: Sendable {
     rules = AccessRules(source.status, source.options, isWritable: source.isWritable)
     modified = source.status.modified
     fileSize = source.status.size
+    fileIdentity = source.fileIdentity
     contexts = RenderContextPool(source.snapshot, source.options.json)
 
     var tables: [(registered: TableRegistry.Registered, table: Table)] = []
@@ -81,7 +84,7 @@ final class VersionView: Sendable {
       to: tables.map { ($0.registered.ordinal, $0.table) },
       file: source.fileIdentity,
       stamp: stamp,
-      areKnown: source.changesAreKnown
+      changed: source.changed
     )
     self.times = times
     objectTimes = source.objectTimes
@@ -117,8 +120,28 @@ final class VersionView: Sendable {
   /// The attributes of an object whose text has `size` bytes.
   @inline(__always)
   func attributes(of inode: InodeNumber, in directory: TableDirectory, size: Int) -> FileAttributes {
+    rules.file(inode, size: size, modified(inode, in: directory))
+  }
+
+  /// When the text of an object last changed.
+  @inline(__always)
+  func modified(_ inode: InodeNumber, in directory: TableDirectory) -> Timestamp {
     let stamp = directory.stamp
-    return rules.file(inode, size: size, objectTimes.time(of: inode, since: stamp.version) ?? stamp.modified)
+    return objectTimes.time(of: inode, since: stamp.version) ?? stamp.modified
+  }
+
+  /// Gives objects that a commit changed a time of their own. `isOwn` is whether the mount made it, just now.
+  func noteChanges(_ changed: ChangedObjects, isOwn: Bool, _ number: (TableOrdinal, ObjKey) -> InodeNumber) {
+    let time = isOwn ? Clock.time() : nil
+    for object in changed.objects {
+      guard let directory = directory(of: object.table) else { continue }
+      let inode = number(directory.ordinal, object.key)
+      if let time {
+        objectTimes.set(time, of: inode, version: snapshot.version)
+      } else {
+        objectTimes.move(inode, to: directory.stamp.touched, version: snapshot.version)
+      }
+    }
   }
 
   /// The table with this key.

@@ -137,7 +137,8 @@ final class Views: Sendable {
   private func make(_ snapshot: Snapshot, _ previous: VersionView?) throws(FileTreeError) -> VersionView {
     let status: FileStatus
     do { status = try realm.fileStatus() } catch { throw .unavailable(error) }
-    let changed = previous.flatMap { ownChanges.objects(after: $0.snapshot.version, upTo: snapshot.version) }
+    let own = previous.flatMap { ownChanges.objects(after: $0.snapshot.version, upTo: snapshot.version) }
+    let changed = own.map { ChangedObjects(objects: Array($0)) } ?? previous.flatMap { found(since: $0, snapshot) }
     let view: VersionView
     do throws(FormatError) {
       view = try VersionView(
@@ -149,7 +150,7 @@ final class Views: Sendable {
           registry: registry,
           previous: previous,
           now: MonotonicTime.now,
-          changesAreKnown: changed != nil,
+          changed: changed,
           objectTimes: objectTimes,
           isWritable: writer != nil
         )
@@ -157,15 +158,20 @@ final class Views: Sendable {
     } catch {
       throw .damaged("the realm", error)
     }
-    let time = Clock.time()
-    for object in changed ?? [] {
-      guard let directory = view.directory(of: object.table) else { continue }
-      let inode =
-        InodeNumber(object: directory.ordinal, object.key)
-        ?? objectInodes.number(of: directory.ordinal, object.key)
-      objectTimes.set(time, of: inode, version: snapshot.version)
-    }
+    if let changed { view.noteChanges(changed, isOwn: own != nil, number) }
     return view
+  }
+
+  /// The number of an object, without counting a reference.
+  func number(_ ordinal: TableOrdinal, _ key: ObjKey) -> InodeNumber {
+    InodeNumber(object: ordinal, key) ?? objectInodes.number(of: ordinal, key)
+  }
+
+  /// What commits of others changed, if the former version can still be read.
+  private func found(since previous: VersionView, _ snapshot: Snapshot) -> ChangedObjects? {
+    guard previous.fileIdentity == UInt64(realm.standing.file), realm.isCurrent(previous.snapshot) else { return nil }
+    let found = ChangedObjects.between(previous.snapshot, snapshot)
+    return realm.isCurrent(previous.snapshot) ? found : nil
   }
 }
 

@@ -1,0 +1,54 @@
+// Which objects have other texts than in the view before, so that only theirs get a new time: the mount knows what its
+// own commits changed, and what others changed is found by what both versions share.
+
+import RealmPages
+
+/// The objects that changed between two views.
+struct ChangedObjects {
+  /// Those that the newer view has.
+  var objects: [ObjectReference] = []
+  /// The tables of which not all changed objects are known; any object of theirs may have changed.
+  var unknown: Set<TableKey> = []
+
+  /// Of a table in which more objects changed, all have the time of the table: to find them would hold up the first
+  /// reader of the version.
+  static let most = 10_000
+
+  /// Finds them. Nil if any object of any table may have changed, as after a change of the schema, or if that cannot be
+  /// found out from what both versions share.
+  ///
+  /// Precondition: that of `VersionDifference`. Cost: that of reading what changed.
+  static func between(_ old: Snapshot, _ new: Snapshot) -> ChangedObjects? {
+    do throws(FormatError) {
+      let difference = try VersionDifference(from: old, to: new)
+      guard difference.sharesNodes else { return nil }
+      var found = ChangedObjects()
+      for table in difference.tables {
+        guard let before = table.old, let after = table.new, before.looks(like: after) else { return nil }
+        if after.kind == .embedded { continue }
+        let first = found.objects.count, changes = difference.changes(in: table)
+        while let change = try changes.next() {
+          if case .deleted = change { continue }
+          if found.objects.count - first == most {
+            found.objects.removeLast(most)
+            found.unknown.insert(after.key)
+            break
+          }
+          found.objects.append(ObjectReference(table: after.key, key: change.key))
+        }
+      }
+      return found
+    } catch {
+      // What is damaged has the time of its table; reading it tells what is wrong.
+      return nil
+    }
+  }
+}
+
+extension Table {
+  /// Whether texts of its objects, and of objects that link to them, differ only where values do.
+  fileprivate func looks(like other: Table) -> Bool {
+    key == other.key && name == other.name && kind == other.kind && primaryKey?.key == other.primaryKey?.key
+      && columns.elementsEqual(other.columns) { $0.key == $1.key && $0.name == $1.name }
+  }
+}
