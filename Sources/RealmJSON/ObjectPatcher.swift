@@ -62,6 +62,9 @@ public final class ObjectPatcher {
   /// Names of members of a text that are no properties and are passed over, with a `$` at the beginning.
   public let ignoredMembers: [String]
 
+  /// Objects without a primary key that have other keys than the texts say: where links to them lead.
+  package var renumbered: [ObjectReference: ObjKey] = [:]
+
   let schemas = SchemaCache()
 
   /// A patcher that has met no class yet.

@@ -369,9 +369,10 @@ struct ObjectPlan {
     _ isOwnName: inout Bool
   ) throws(JSONInputError) -> ObjKey? {
     guard let column = target.primaryKey else {
-      guard case .int(let key) = try text.scalar(id, as: .int) else { return nil }
-      if let ownName { isOwnName = ownName.table == target.key && ownName.key == .int(key) }
-      return try schemas.contains(target, ObjKey(key), transaction) ? ObjKey(key) : nil
+      guard case .int(let named) = try text.scalar(id, as: .int) else { return nil }
+      let key = patcher.renumbered[ObjectReference(table: target.key, key: ObjKey(named))] ?? ObjKey(named)
+      if let ownName { isOwnName = ownName.table == target.key && ownName.key == .int(key.value) }
+      return try schemas.contains(target, key, transaction) ? key : nil
     }
     let key: Value
     if text.kind(id) == .null {

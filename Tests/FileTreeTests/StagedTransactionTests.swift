@@ -62,6 +62,37 @@ struct StagedTransactionTests {
     #expect(try tree.problems().isEmpty)
   }
 
+  @Test("new objects without a primary key are no conflict, unless their names say their keys; links to them follow")
+  func keylessObjects() throws {
+    let tree = try WritableTree.ofLinks()
+    func names() throws -> [String] {
+      try tree.tree.list("Free").map(\.name).filter { $0.hasSuffix(".json") }.sorted()
+    }
+    func texts() throws -> [String] { try names().map { try tree.tree.text("Free/\($0)") } }
+    try begin(tree)
+    #expect(tree.put("\(staged)/Free/one.json", #"{"n": 1, "to": 1}"#) == "write: refused invalid", "not there yet")
+    #expect(tree.put("\(staged)/Free/one.json", #"{"n": 1}"#) == nil)
+    #expect(tree.put("\(staged)/Free/two.json", #"{"n": 2, "to": 0}"#) == nil)
+    #expect(tree.put("\(staged)/Free/one.json", #"{"to": 1}"#) == nil)
+    #expect(tree.put("\(staged)/Holder/a.json", #"{"free": [1, 0]}"#) == nil)
+    #expect(tree.put("Free/others.json", #"{"n": 10}"#) == nil)
+    #expect(tree.put("\(staged)/.test", "1\n") == nil)
+    #expect(commit(tree) == nil)
+    #expect(try names() == ["0.json", "2.json", "1.json"].sorted())
+    let all = try texts()
+    #expect(all[0].contains(#""n": 10"#) && all[0].contains(#""to": null"#))
+    #expect(all[1].contains(#""n": 2"#) && all[1].contains(#""to": 2"#))
+    #expect(all[2].contains(#""n": 1"#) && all[2].contains(#""to": 1"#))
+    #expect(try tree.tree.text("Holder/a.json").contains("\"free\": [\n    1,\n    2\n  ]"))
+    // A key that was chosen is kept, or refused.
+    try begin(tree)
+    #expect(tree.put("\(staged)/Free/7.json", #"{"n": 7}"#) == nil)
+    #expect(tree.put("Free/7.json", #"{"n": 70}"#) == nil)
+    #expect(commit(tree) == "write: refused conflict")
+    #expect(try tree.tree.text("Free/7.json").contains(#""n": 70"#))
+    #expect(try tree.problems().isEmpty)
+  }
+
   @Test("what begins on a file that was not written to yet, such as a copy, keeps what it began with")
   func beforeFirstWrite() throws {
     let tree = try WritableTree("streaming-form")

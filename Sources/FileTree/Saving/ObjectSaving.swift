@@ -156,6 +156,11 @@ extension TreeContext {
     }
     deletions.forget(place)
     if isNew { try nameAlias(name, of: object, in: home) }
+    if let staged, isNew, let table = try read({ view in view.directory(ordinal)?.table }), table.primaryKey == nil,
+      case .objectKey = NameEscaping.parse(file: name.span.bytes, primaryKey: nil)
+    {
+      staged.noteChosen(ObjectReference(table: table.key, key: object))
+    }
     return .object(ordinal, object)
   }
 

@@ -24,6 +24,8 @@ final class StagedTransaction: Sendable {
   /// `Standing.file` when it began.
   private let file: Int
   private let state = Mutex(State())
+  /// New objects without a primary key whose file names say their keys.
+  private let chosen = Mutex<Set<ObjectReference>>([])
 
   /// What it consists of. The kernel may remember its nodes long after the end, but nothing of this.
   struct Content: Sendable {
@@ -85,6 +87,9 @@ final class StagedTransaction: Sendable {
     content?.branch.close()
   }
 
+  /// Notes a new object whose file name says its key.
+  func noteChosen(_ object: ObjectReference) { chosen.withLock { _ = $0.insert(object) } }
+
   // MARK: what it says
 
   /// The text of `.log`.
@@ -145,7 +150,7 @@ final class StagedTransaction: Sendable {
 
   private func merge(_ base: Snapshot, _ staged: Snapshot, _ action: Action) throws(FileTreeError) {
     guard let saver = main.saver else { throw .readOnly }
-    let merge = try VersionMerge(from: base, to: staged)
+    let merge = try VersionMerge(from: base, to: staged, chosen: chosen.withLock { $0 })
     do throws(FileTreeError) {
       if action == .test {
         try main.read { view throws(FileTreeError) in

@@ -33,6 +33,10 @@ final class VersionMerge {
 
   let base: Snapshot
   let staged: Snapshot
+  /// New objects whose keys the user chose: no other will do.
+  private let chosen: Set<ObjectReference>
+  /// The keys that new objects without a primary key get where others have taken theirs.
+  private var renumbered: [ObjectReference: ObjKey] = [:]
   private let schemas: (base: SchemaDescription, staged: SchemaDescription)
   private var classes: [ClassChanges] = []
   /// Why the changes cannot be made, as far as was found.
@@ -42,8 +46,12 @@ final class VersionMerge {
   private static let mostProblems = 1000
 
   /// Finds what `staged`, which builds on `base`, changes. Cost: O(log n) for each change.
-  init(from base: Snapshot, to staged: Snapshot) throws(FileTreeError) {
-    (self.base, self.staged) = (base, staged)
+  init(
+    from base: Snapshot,
+    to staged: Snapshot,
+    chosen: Set<ObjectReference> = []
+  ) throws(FileTreeError) {
+    (self.base, self.staged, self.chosen) = (base, staged, chosen)
     do throws(FormatError) {
       schemas = (try SchemaDescription(base), try SchemaDescription(staged))
       let difference = try VersionDifference(from: base, to: staged)
@@ -131,8 +139,9 @@ final class VersionMerge {
   ) throws(FormatError) {
     switch change {
     case .inserted:
-      // Objects with a primary key are the same by that, not by their key.
-      if table.new?.primaryKey == nil {
+      // Objects with a primary key are the same by that, not by their key. Others get another key, unless theirs was
+      // chosen.
+      if table.new?.primaryKey == nil, chosen.contains(ObjectReference(table: table.key, key: change.key)) {
         note(try shownName(change, table), isConflict: true, "another program has made an object with this key since")
       }
     case .updated:
@@ -169,6 +178,7 @@ final class VersionMerge {
     if hasNewSchema, problems.isEmpty { try changeSchema(transaction) }
     if !problems.isEmpty { return .none }
     var waiting: [Waiting] = []
+    for changes in classes { try renumber(changes, transaction) }
     for changes in classes { try make(changes, transaction, &touched, &waiting) }
     for item in waiting { try finish(item, transaction) }
     let replaced = classes.flatMap { changes -> [ObjectReference] in
@@ -227,6 +237,26 @@ final class VersionMerge {
     let object: ObjectReference
   }
 
+  /// Finds free keys for new objects of a class without primary key, where others have made objects with theirs.
+  private func renumber(
+    _ changes: ClassChanges,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) {
+    guard let staged = changes.new, staged.primaryKey == nil, let last = changes.inserted.last else { return }
+    do throws(TransactionError) {
+      guard let key = try transaction.tableKey(named: staged.name) else { return }
+      let table = try transaction.table(key)
+      try format { () throws(FormatError) in
+        var free = ObjKey(last.value + 1)
+        for key in changes.inserted where try table.contains(key) {
+          while try table.contains(free) { free = ObjKey(free.value + 1) }
+          renumbered[ObjectReference(table: table.key, key: key)] = free
+          free = ObjKey(free.value + 1)
+        }
+      }
+    } catch { throw FileTreeError(error) }
+  }
+
   /// Makes the new objects of a class; those that exist are left for later, when all objects are there that their links
   /// may lead to.
   private func make(
@@ -244,9 +274,11 @@ final class VersionMerge {
       table = key
     } catch { throw FileTreeError(error) }
     let patcher = ObjectPatcher(mode: .patch, missingLinks: .leaveOut)
+    patcher.renumbered = renumbered
     let cursor = ObjectCursor(staged), renderer = ObjectRenderer(self.staged), text = OutputBuffer()
     for key in changes.inserted {
-      let target = staged.primaryKey == nil ? PatchTarget.keyed(key) : .upsert
+      let free = renumbered[ObjectReference(table: table, key: key)] ?? key
+      let target = staged.primaryKey == nil ? PatchTarget.keyed(free) : .upsert
       do throws(FormatError) { _ = try cursor.seek(key) } catch { throw .damaged("the transaction", error) }
       guard let outcome = try apply(cursor, nil, renderer, text, to: target, of: table, patcher, transaction) else {
         continue
@@ -267,7 +299,7 @@ final class VersionMerge {
     }
   }
 
-  private lazy var finisher = Finisher(staged)
+  private lazy var finisher = Finisher(staged, renumbered)
 
   /// What goes over the objects that wait, one class after the other.
   private final class Finisher {
@@ -276,7 +308,10 @@ final class VersionMerge {
     let text = OutputBuffer()
     var cursor: ObjectCursor?
 
-    init(_ snapshot: Snapshot) { renderer = ObjectRenderer(snapshot) }
+    init(_ snapshot: Snapshot, _ renumbered: [ObjectReference: ObjKey]) {
+      renderer = ObjectRenderer(snapshot)
+      patcher.renumbered = renumbered
+    }
 
     func cursor(of table: Table) -> ObjectCursor {
       if let cursor, cursor.table.key == table.key { return cursor }
