@@ -225,9 +225,11 @@ enum Callbacks {
       }
     }
     var request: FuseRequest? = request
-    file.read(from: Int(offset), count: size) { bytes in
-      bytes.withUnsafeBytes { bytes in request.take()?.reply(bytes: bytes) }
-    }
+    do throws(FileTreeError) {
+      try file.read(from: Int(offset), count: size) { bytes in
+        bytes.withUnsafeBytes { bytes in request.take()?.reply(bytes: bytes) }
+      }
+    } catch { request.take()?.reply(error) }
   }
 
   // MARK: extended attributes

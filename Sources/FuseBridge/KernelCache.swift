@@ -37,7 +37,8 @@ final class KernelCache: @unchecked Sendable {
   /// Unlike other notifications it is sent by the thread that answers the open. The kernel lets it wait only for
   /// pages that are being read, and there are none: the tree answers for it that the file has no other handle.
   func store(_ file: OpenFile) {
-    file.read(from: 0, count: file.size) { bytes in
+    // The text of an object, which is in memory.
+    try? file.read(from: 0, count: file.size) { bytes in
       bytes.withUnsafeBytes { bytes in
         var buffer = fuse_buf()
         buffer.size = bytes.count

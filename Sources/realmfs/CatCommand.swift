@@ -57,7 +57,7 @@ enum CatCommand {
     let output = StandardOutput()
     do throws(FileTreeError) {
       let file = try open(target, in: try FileTree(source.realm, options: options))
-      file.read(from: 0, count: file.size) { bytes in bytes.withUnsafeBytes { output.buffer.append($0) } }
+      try file.read(from: 0, count: file.size) { bytes in bytes.withUnsafeBytes { output.buffer.append($0) } }
     } catch {
       throw CommandFailure(error, path: "\(source.path): \(target)")
     }

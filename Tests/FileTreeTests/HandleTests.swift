@@ -17,7 +17,7 @@ struct HandleTests {
     for (offset, count) in [(0, 1), (0, .max), (5, 10), (text.count - 1, 10), (text.count, 1), (.max, .max), (-1, 2)] {
       let start = min(max(offset, 0), text.count)
       let expected = Array(text[start..<start + min(count, text.count - start)])
-      #expect(file.read(from: offset, count: count) { span in span.withUnsafeBytes { [UInt8]($0) } } == expected)
+      #expect(try file.read(from: offset, count: count) { span in span.withUnsafeBytes { [UInt8]($0) } } == expected)
     }
     tree.release(file)
   }

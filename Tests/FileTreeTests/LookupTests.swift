@@ -42,7 +42,7 @@ struct LookupTests {
         let file = try tree.open(entry.inode)
         defer { tree.release(file) }
         if file.maySeedPageCache { tree.pageCacheSeeded(file) }
-        let isWhole = file.read(from: 0, count: .max) { text in
+        let isWhole = try file.read(from: 0, count: .max) { text in
           text.byteCount == found.size && text.byteCount > 2 && text.unsafeLoad(as: UInt8.self) == UInt8(ascii: "{")
             && text.unsafeLoad(fromByteOffset: text.byteCount - 1, as: UInt8.self) == UInt8(ascii: "\n")
         }

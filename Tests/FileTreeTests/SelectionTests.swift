@@ -287,6 +287,43 @@ struct SelectionTests {
     #expect(try tree.tree.text(".realm/rejected/Person/.all.jsonl") == half)
   }
 
+  @Test("lines that are more than memory may take are saved in one commit; what is in the way keeps them")
+  func linesBesideTheRealm() throws {
+    let tree = try WritableTree("people") { $0.memoryLimit = 5 << 20 }
+    func line(_ key: Int, _ letter: String) -> String {
+      "{\"_id\":\(key),\"name\":\"\(String(repeating: letter, count: 4000))\"}\n"
+    }
+    let length = line(1000, "a").utf8.count, keys = 1000..<3000
+    do {
+      let file = try tree.open("Person/.all.jsonl")
+      try tree.write(file, keys.map { line($0, "a") }.joined(), piece: 128 << 10)
+      #expect(file.size == keys.count * length && tree.tree.tree.memory.usage < 5 << 20)
+      // What is on disk is read and written like all else.
+      for key in [1000, 1007, 2998] { try tree.write(file, line(key, "b"), at: (key - 1000) * length) }
+      let middle = try file.read(from: 7 * length - 20, count: length + 20) { span in
+        span.withUnsafeBytes { Array($0) }
+      }
+      #expect(String(decoding: middle, as: UTF8.self) == String(line(1006, "a").suffix(20)) + line(1007, "b"))
+      var change = MetadataChange()
+      change.size = (keys.count - 1) * length
+      _ = try tree.tree.change(file.inode, file, change, by: WritableTree.me)
+      #expect(file.size == (keys.count - 1) * length)
+      try tree.tree.flush(file)
+      tree.tree.release(file)
+    }
+    #expect(try text(tree.tree, ["Person", ".count"]) == "\(19 + keys.count - 1)\n")
+    #expect(try tree.tree.text(".realm/version") == "6\n")
+    for (key, letter) in [(1000, "b"), (1006, "a"), (1007, "b"), (2998, "b"), (2500, "a")] {
+      #expect(try tree.tree.text("Person/\(key).json").contains("\"\(letter)\(letter)"), "\(key)")
+    }
+    // A refused text is kept where it is.
+    let refused = keys.map { line($0, "c") }.joined() + "{\"_id\":1,\"age\":\"x\"}\n"
+    #expect(tree.put("Person/.all.jsonl", refused, piece: 128 << 10) == "close: refused invalid")
+    #expect(try tree.errors().last?.contains("line \(keys.count + 1)") == true)
+    #expect(try tree.tree.text(".realm/rejected/Person/.all.jsonl") == refused)
+    #expect(try tree.tree.text(".realm/version") == "6\n")
+  }
+
   @Test("any names of classes, properties, objects and values lead to what has them", arguments: [1, 2, 3] as [UInt64])
   func anyNames(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)

@@ -107,7 +107,11 @@ extension FileTree {
 
 extension OpenFile {
   var wholeText: String {
-    read(from: 0, count: .max) { span in span.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+    // Of what is in memory.
+    let text = try? read(from: 0, count: .max) { span in
+      span.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    }
+    return text ?? ""
   }
 }
 

@@ -187,7 +187,7 @@ private final class Pair {
       if size != text.count && !written { return "\(name) has size \(size), its text has \(text.count)" }
     }
     for (id, file) in files {
-      let bytes = file.read(from: 0, count: .max) { span in span.withUnsafeBytes { Array($0) } }
+      let bytes = try file.read(from: 0, count: .max) { span in span.withUnsafeBytes { Array($0) } }
       let expected = model.handles[id]?.file.bytes ?? []
       if bytes != expected { return "handle \(id) reads \(Self.shown(bytes)), expected \(Self.shown(expected))" }
     }

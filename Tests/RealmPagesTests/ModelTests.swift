@@ -16,6 +16,7 @@ struct ModelTests {
   private func live(seed: UInt64) throws -> (commits: Int, operations: Int) {
     var settings = RandomHistory.Settings()
     if seed % 5 == 0 { settings.encryptionKey = Self.key }
+    if seed % 3 == 0 { settings.heap = seed % 2 == 0 ? 0 : 4096 }
     if Self.environment["MODEL_MODE"] == "soak" {
       (settings.commits, settings.operations, settings.objects) =
         [(40, 30, 40), (20, 600, 1500), (300, 10, 20)][Int(seed % 3)]

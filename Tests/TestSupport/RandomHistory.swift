@@ -15,6 +15,8 @@ public struct RandomHistory {
     /// Objects that a class grows to, about.
     public var objects = 40
     public var encryptionKey: EncryptionKey?
+    /// The bytes of nodes that a transaction has in ordinary memory; nil leaves that to the engine.
+    public var heap: Int?
     /// Whether links may lie in collections within collections.
     public var hasDeepLinks = true
     /// Whether classes and properties change along the way.
@@ -75,7 +77,7 @@ public struct RandomHistory {
   }
 
   private mutating func live(_ check: (Snapshot, RealmModel, RealmModel) throws -> Void) throws {
-    var writer = try RealmWriter(configuration, create: true)
+    var writer = try RealmWriter(configuration, create: true, over: { $0 }, heap: settings.heap)
     while commits < settings.commits {
       let before = model
       let transaction = try writer.begin()
@@ -112,7 +114,7 @@ public struct RandomHistory {
 
   private func reopened(_ writer: consuming RealmWriter) throws -> RealmWriter {
     _ = consume writer
-    return try RealmWriter(configuration)
+    return try RealmWriter(configuration, create: false, over: { $0 }, heap: settings.heap)
   }
 
   // MARK: choices

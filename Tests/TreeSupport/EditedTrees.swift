@@ -59,7 +59,7 @@ public final class LibraryTree: EditedTree {
     let file = try tree.open(find(path))
     defer { tree.release(file) }
     if file.maySeedPageCache { tree.pageCacheSeeded(file) }
-    return file.read(from: 0, count: .max) { span in span.withUnsafeBytes { [UInt8]($0) } }
+    return try file.read(from: 0, count: .max) { span in span.withUnsafeBytes { [UInt8]($0) } }
   }
 
   public func save(_ bytes: [UInt8], to path: String) throws {

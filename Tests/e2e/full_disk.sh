@@ -28,6 +28,11 @@ equal "the refused text can be read" 900000 "$(jq '.name | length' "$point/.real
 check "the reason too" grep -qi "no space" "$point/.realm/errors"
 equal "reading goes on" 19 "$(ls "$point/Person" | wc -l)"
 equal "small saves go on" "" "$(save "$point/Person/18.json" 10)"
+version=$(cat "$point/.realm/version")
+check_status "lines that do not fit beside the realm are ENOSPC" 1 'No space left' bash -c \
+  'seq 100000 199999 | sed "s/.*/{\"_id\":&,\"name\":\"a name that takes some room, &\"}/" | cat >"$1/Person/.all.jsonl"' - "$point"
+equal "and none is saved" "$version 19" "$(cat "$point/.realm/version") $(ls "$point/Person" | wc -l)"
+check "the reason is kept" bash -c 'tail -n 1 "$1/.realm/errors" | grep -q "all.jsonl.*No space"' - "$point"
 rm "$disk/filler"
 equal "with space again the same save works" "" "$(save "$point/Person/4.json" 900000)"
 equal "and is there" 900000 "$(jq '.name | length' "$point/Person/4.json")"

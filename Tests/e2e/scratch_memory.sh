@@ -31,5 +31,16 @@ check "saving as an object a text that is too large for a second copy fails, and
   bash -c '! mv "$1/scratch" "$1/4.json" 2>/dev/null && jq -e ".age == 5" "$1/4.json"' - "$point/Person"
 rm -f "$point/Person/scratch"
 check "many empty files are counted too" bash -c 'cd "$1" && seq -f "x%g" 1 2000 | xargs touch && rm x*' - "$point/Person"
+# Lines that are saved in one commit wait beside the realm, and so does what they change.
+check "umount" "$realmfs" umount "$point"
+serve "$file" "$point" || exit
+start=$(peak)
+lines() { python3 -c '
+for key in range(1000, 9000): print("{\"_id\":%d,\"name\":\"%s\"}" % (key, str(key) * 1500))'; }
+check "48 MB of lines are saved" bash -c '"$@" >"$0/Person/.all.jsonl"' "$point" cat <(lines)
+equal "all of them" 8019 "$(cat "$point/Person/.count")"
+equal "the last, too" 6000 "$(jq -r .name "$point/Person/8999.json" | tr -d '\n' | wc -c)"
+check "in less than 40 MB" below 40
+equal "nothing is left beside the realm" "" "$(find "$(dirname "$file")" -maxdepth 1 -name '*spool*')"
 check "umount" "$realmfs" umount "$point"
 check "the realm is sound" "$realmfs" check "$file"

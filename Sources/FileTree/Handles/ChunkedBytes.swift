@@ -1,8 +1,9 @@
 // The bytes of a file in memory, in chunks: growing never moves more than one chunk, and where nothing was written
-// nothing is allocated.
+// nothing is allocated. With a spool, only the chunks that were written last are in memory, the others on disk.
 //
 // Invariant: what is allocated was taken from the budget before, so all files of a mount together stay within it.
 
+import RealmPages
 import Synchronization
 
 /// The memory that all files in memory of a mount may take together.
@@ -42,15 +43,35 @@ struct ChunkedBytes: Sendable {
   /// Each has the bytes of its range from the start on, all or some; the others are zeros.
   private var chunks: [[UInt8]] = []
   private let budget: MemoryBudget
+  /// Where chunks go that are too many; nil if all stay in memory.
+  private var spool: SpoolFile?
+  /// The chunks that are there, by index. Those have no bytes in `chunks`.
+  private var spooled: [Int: Spooled] = [:]
+  /// The other chunks that have bytes, if there is a spool, in the order in which they came into memory.
+  private var resident: [Int] = []
 
-  /// No bytes.
-  init(_ budget: MemoryBudget) { self.budget = budget }
+  private struct Spooled {
+    let piece: SpoolFile.Piece
+    /// So many of its bytes count.
+    var count: Int
+  }
+
+  /// So many chunks with bytes are in memory if there is a spool.
+  private var mostResident = 64
+
+  /// No bytes; those that are written go to `spool` beyond `mostResident` chunks.
+  init(_ budget: MemoryBudget, spool: SpoolFile? = nil, mostResident: Int = 64) {
+    self.budget = budget
+    self.spool = spool
+    self.mostResident = mostResident
+  }
 
   /// These bytes; nil if there is no room for them.
   init?(_ bytes: [UInt8], _ budget: MemoryBudget) {
     self.init(budget)
     if bytes.count > Self.chunkSize {
-      guard write(bytes, at: 0) else { return nil }
+      // Without a spool, nothing fails but the budget.
+      guard (try? write(bytes, at: 0)) ?? false else { return nil }
       return
     }
     if bytes.isEmpty { return }
@@ -59,12 +80,30 @@ struct ChunkedBytes: Sendable {
     count = bytes.count
   }
 
-  /// The same bytes once more, which share their memory until one side changes; nil if there is no room for them.
+  /// The same bytes once more, which share their memory until one side changes; nil if there is no room for them. If
+  /// some of them are in a spool, all are there then.
   init?(_ other: ChunkedBytes, _ budget: MemoryBudget) {
     self.init(budget)
     if other.count == 0 { return }
+    if let spool = other.spool, !other.spooled.isEmpty {
+      guard take(other.chunks.count * (Self.overhead + MemoryLayout<[UInt8]>.stride)) else { return nil }
+      (chunks, count, spooled, self.spool) = (other.chunks, other.count, other.spooled, spool)
+      mostResident = other.mostResident
+      cut(to: count)
+      for index in other.resident where index < chunks.count {
+        // Without room on the disk there is none for the copy.
+        guard let piece = try? spool.store(chunks[index]) else {
+          budget.giveBack(cost)
+          return nil
+        }
+        spooled[index] = Spooled(piece: piece, count: chunks[index].count)
+        chunks[index] = []
+      }
+      return
+    }
     guard take(other.cost) else { return nil }
     (chunks, count) = (other.chunks, other.count)
+    (spool, resident, mostResident) = (other.spool, other.resident, other.mostResident)
     cut(to: count)
   }
 
@@ -77,70 +116,114 @@ struct ChunkedBytes: Sendable {
   // MARK: reading
 
   /// The bytes of a range that lies within: those of a chunk, or a copy.
-  func slice(_ range: Range<Int>) -> ArraySlice<UInt8> {
+  func slice(_ range: Range<Int>) throws(FileTreeError) -> ArraySlice<UInt8> {
     let index = range.lowerBound / Self.chunkSize, start = index * Self.chunkSize
     if index < chunks.count, range.upperBound <= start + chunks[index].count {
       return chunks[index][range.lowerBound - start..<range.upperBound - start]
     }
-    return copy(range)[...]
+    return try copy(range)[...]
   }
 
   /// The bytes of a range that lies within, as one array.
-  func copy(_ range: Range<Int>) -> [UInt8] {
+  func copy(_ range: Range<Int>) throws(FileTreeError) -> [UInt8] {
     if range == 0..<count, chunks.count == 1, chunks[0].count == count { return chunks[0] }
     var result: [UInt8] = []
     result.reserveCapacity(range.count)
-    forEachPart(of: range) { index, part in
-      let stored = index < chunks.count ? chunks[index].count : 0
-      let end = min(part.upperBound, stored)
-      if part.lowerBound < end { result.append(contentsOf: chunks[index][part.lowerBound..<end]) }
+    try forEachPart(of: range) { index, part throws(FileTreeError) in
+      let chunk = try chunk(index)
+      let end = min(part.upperBound, chunk.count)
+      if part.lowerBound < end { result.append(contentsOf: chunk[part.lowerBound..<end]) }
       result.append(contentsOf: repeatElement(0, count: part.upperBound - max(part.lowerBound, end)))
     }
     return result
   }
 
   /// All bytes as one array.
-  var whole: [UInt8] { copy(0..<count) }
+  var whole: [UInt8] { get throws(FileTreeError) { try copy(0..<count) } }
+
+  /// The bytes of a chunk, wherever it is.
+  private func chunk(_ index: Int) throws(FileTreeError) -> [UInt8] {
+    guard let spooled = spooled[index] else { return index < chunks.count ? chunks[index] : [] }
+    do throws(FileError) {
+      var bytes = try spooled.piece.bytes()
+      bytes.removeLast(bytes.count - spooled.count)
+      return bytes
+    } catch { throw .spool(error) }
+  }
 
   /// Has no more than `size` bytes, for one who only reads; what the budget knows stays.
   mutating func hide(from size: Int) { count = min(count, size) }
 
-  /// The range of the line that begins at `start`, without its end; nil behind the last line.
-  func line(at start: Int) -> Range<Int>? {
-    if start >= count { return nil }
-    var position = start
-    while position < count {
-      let end = min(count, (position / Self.chunkSize + 1) * Self.chunkSize)
-      let part = slice(position..<end)
-      if let found = part.firstIndex(of: UInt8(ascii: "\n")) { return start..<position + found - part.startIndex }
-      position = end
+  /// The lines, without their ends.
+  var lines: Lines { Lines(self) }
+
+  /// Goes through the lines of a text, with one chunk of it at hand.
+  struct Lines {
+    private let text: ChunkedBytes
+    /// Where the next line begins.
+    private var start = 0
+    private var chunk: [UInt8] = []
+    /// The range that the chunk is at hand for.
+    private var range = 0..<0
+
+    fileprivate init(_ text: ChunkedBytes) { self.text = text }
+
+    /// The next line and where it is; nil behind the last one.
+    mutating func next() throws(FileTreeError) -> (range: Range<Int>, bytes: ArraySlice<UInt8>)? {
+      if start >= text.count { return nil }
+      var line: [UInt8] = [], position = start
+      while position < text.count {
+        if !range.contains(position) { try load(position / chunkSize) }
+        let rest = chunk[position - range.lowerBound..<range.count]
+        let found = rest.firstIndex(of: UInt8(ascii: "\n"))
+        let part = rest[..<(found ?? rest.endIndex)], end = position + part.count
+        if found != nil || end == text.count {
+          let whole = start..<end
+          start = end + 1
+          return (whole, line.isEmpty ? part : (line + part)[...])
+        }
+        line += part
+        position = end
+      }
+      return nil
     }
-    return start..<count
+
+    private mutating func load(_ index: Int) throws(FileTreeError) {
+      let first = index * chunkSize
+      range = first..<min(first + chunkSize, text.count)
+      chunk = try text.chunk(index)
+      if chunk.count < range.count { chunk += repeatElement(0, count: range.count - chunk.count) }
+    }
   }
 
   /// Whether all bytes as one array share the memory of the only chunk.
   var isOneChunk: Bool { count == 0 || chunks.count == 1 && chunks[0].count == count }
 
   /// Calls `body` with each chunk's index that a range touches, and the part of the range relative to the chunk.
-  private func forEachPart(of range: Range<Int>, _ body: (Int, Range<Int>) -> Void) {
+  private func forEachPart(
+    of range: Range<Int>,
+    _ body: (Int, Range<Int>) throws(FileTreeError) -> Void
+  ) throws(FileTreeError) {
     var position = range.lowerBound
     while position < range.upperBound {
       let index = position / Self.chunkSize, start = index * Self.chunkSize
       let end = start + min(range.upperBound - start, Self.chunkSize)
-      body(index, position - start..<end - start)
+      try body(index, position - start..<end - start)
       position = end
     }
   }
 
   // MARK: changing
 
-  /// Writes at `offset`; a gap before it becomes a hole. False, and nothing changed, if there is no room. The end must
-  /// be representable.
-  mutating func write(_ bytes: [UInt8], at offset: Int) -> Bool {
+  /// Writes at `offset`; a gap before it becomes a hole. False, and nothing changed, if there is no room in memory. The
+  /// end must be representable. An error of the spool leaves the bytes of the range undetermined.
+  mutating func write(_ bytes: [UInt8], at offset: Int) throws(FileTreeError) -> Bool {
     if bytes.isEmpty { return true }
     let range = offset..<offset + bytes.count, lastChunk = (range.upperBound - 1) / Self.chunkSize
     var growth = 0
-    forEachPart(of: range) { index, part in growth += self.growth(index, to: part.upperBound) }
+    try forEachPart(of: range) { index, part throws(FileTreeError) in
+      growth += self.growth(index, to: max(part.upperBound, spooled[index]?.count ?? 0))
+    }
     let more = max(0, lastChunk + 1 - chunks.count)
     // The table doubles, so that appending costs little.
     let newTable = more > 0 && lastChunk + 1 > chunks.capacity ? max(lastChunk + 1, 2 * chunks.count) : chunks.capacity
@@ -153,12 +236,43 @@ struct ChunkedBytes: Sendable {
     while position < range.upperBound {
       let index = position / Self.chunkSize, start = index * Self.chunkSize
       let end = start + min(range.upperBound - start, Self.chunkSize)
+      try load(index)
       store(bytes[source..<source + end - position], in: index, at: position - start)
+      count = max(count, end)
+      try unload()
       source += end - position
       position = end
     }
-    count = max(count, range.upperBound)
     return true
+  }
+
+  /// Brings a chunk into memory that is to be written to.
+  private mutating func load(_ index: Int) throws(FileTreeError) {
+    if spool == nil { return }
+    if spooled[index] != nil {
+      chunks[index] = try chunk(index)
+      spooled[index] = nil
+      resident.append(index)
+    } else if chunks[index].isEmpty {
+      resident.append(index)
+    }
+  }
+
+  /// Moves the chunk that is in memory for the longest time to the spool if there are too many.
+  private mutating func unload() throws(FileTreeError) {
+    guard let spool, resident.count > mostResident else { return }
+    let index = resident[0]
+    do throws(FileError) {
+      guard let piece = try spool.store(chunks[index]) else {
+        // The folder takes no files: memory has to do, as far as it goes.
+        (self.spool, resident) = (nil, [])
+        return
+      }
+      resident.removeFirst()
+      giveBack(chunks[index].capacity + Self.overhead)
+      spooled[index] = Spooled(piece: piece, count: chunks[index].count)
+      chunks[index] = []
+    } catch { throw .spool(error) }
   }
 
   /// The capacity that a chunk gets to hold `size` bytes.
@@ -187,7 +301,7 @@ struct ChunkedBytes: Sendable {
     if size >= count { return }
     if size == 0 {
       budget.giveBack(cost)
-      (cost, chunks) = (0, [])
+      (cost, chunks, spooled, resident) = (0, [], [:], [])
       return
     }
     cut(to: size)
@@ -201,6 +315,11 @@ struct ChunkedBytes: Sendable {
       giveBack(freed == 0 ? 0 : freed + Self.overhead)
     }
     let end = size - (kept - 1) * Self.chunkSize
+    if !spooled.isEmpty {
+      spooled = spooled.filter { $0.key < kept }
+      if let last = spooled[kept - 1] { spooled[kept - 1]?.count = min(last.count, end) }
+    }
+    if !resident.isEmpty { resident.removeAll { $0 >= kept } }
     if chunks.count == kept, chunks[kept - 1].count > end { chunks[kept - 1].removeLast(chunks[kept - 1].count - end) }
   }
 

@@ -84,6 +84,8 @@ final class MemoryFile: Sendable {
     var isReported = false
     /// The object that the file became when it was saved.
     var object: (any SaveTarget)?
+    /// Why a part of the text is missing; nil if all of it is there.
+    var incomplete: FileTreeError?
   }
 
   /// The bytes and the change that they are from.
@@ -92,7 +94,7 @@ final class MemoryFile: Sendable {
     let text: ChunkedBytes
     fileprivate let generation: UInt64
     /// All bytes as one array, a copy if they are many.
-    var bytes: [UInt8] { text.whole }
+    var bytes: [UInt8] { get throws(FileTreeError) { try text.whole } }
   }
 
   /// From this size on, the memory of a file is given back to the system at once.
@@ -106,6 +108,8 @@ final class MemoryFile: Sendable {
   /// The name that it was made or opened by, for when nothing else has a name any more.
   let name: [UInt8]
   private let budget: MemoryBudget
+  /// Whether the text is lines, each of which counts by itself.
+  private let isLines: Bool
   private let state: Mutex<State>
 
   /// A file with the bytes that `bytes` makes; nil if the budget has no room for them.
@@ -115,6 +119,7 @@ final class MemoryFile: Sendable {
     _ name: [UInt8],
     _ metadata: Metadata,
     _ budget: MemoryBudget,
+    isLines: Bool = false,
     _ bytes: (MemoryBudget) -> ChunkedBytes?
   ) {
     guard budget.take(Self.overhead) else { return nil }
@@ -126,6 +131,7 @@ final class MemoryFile: Sendable {
     self.role = role
     self.name = name
     self.budget = budget
+    self.isLines = isLines
     state = Mutex(State(bytes: bytes, metadata: metadata))
   }
 
@@ -153,7 +159,8 @@ final class MemoryFile: Sendable {
     return Caller(user: metadata.owner, group: metadata.group)
   }
 
-  var progress: Progress { state.withLock { $0.progress } }
+  /// Of a text that misses a part, that it was refused for it.
+  var progress: Progress { state.withLock { state in state.incomplete.map { .refused($0) } ?? state.progress } }
 
   /// Whether a save was refused, and none was accepted since.
   var isRefused: Bool { state.withLock { $0.isRefused } }
@@ -170,10 +177,10 @@ final class MemoryFile: Sendable {
   // MARK: reading
 
   /// Calls `body` with up to `count` bytes from `offset` on.
-  func read<R>(from offset: Int, count: Int, _ body: (RawSpan) -> R) -> R {
-    let found = state.withLock { state in
+  func read<R>(from offset: Int, count: Int, _ body: (RawSpan) -> R) throws(FileTreeError) -> R {
+    let found = try state.withLock { state throws(FileTreeError) in
       let start = min(max(offset, 0), state.bytes.count)
-      return state.bytes.slice(start..<start + min(max(count, 0), state.bytes.count - start))
+      return try state.bytes.slice(start..<start + min(max(count, 0), state.bytes.count - start))
     }
     return body(found.span.bytes)
   }
@@ -208,8 +215,14 @@ final class MemoryFile: Sendable {
       let size = state.bytes.count, start = offset ?? size
       let (end, overflow) = start.addingReportingOverflow(bytes.count)
       guard start >= 0, !overflow else { throw .refused(.tooLarge, "no file can be that large") }
-      let overwritten = isWatched && start < size ? state.bytes.copy(start..<min(end, size)) : []
-      guard state.bytes.write(bytes, at: start) else { throw .memoryIsShort }
+      let overwritten = isWatched && start < size ? try state.bytes.copy(start..<min(end, size)) : []
+      do throws(FileTreeError) {
+        guard try state.bytes.write(bytes, at: start) else { throw .memoryIsShort }
+      } catch {
+        // Lines of which some are missing are not saved, whatever the program does next.
+        if isLines { state.incomplete = error }
+        throw error
+      }
       let former = (text: state.text, progress: state.progress)
       state.noteChange()
       guard isWatched else {
@@ -237,8 +250,8 @@ final class MemoryFile: Sendable {
       state.isRefused = true
       guard state.generation == writing.generation else { return }
       state.bytes.resize(to: writing.size)
-      // The memory is there already.
-      _ = state.bytes.write(writing.overwritten, at: writing.offset)
+      // The memory is there already, and a text that is checked is so small that no spool has it.
+      _ = try? state.bytes.write(writing.overwritten, at: writing.offset)
       state.generation += 1
       state.text = writing.text
       state.progress = .refused(error)
@@ -252,6 +265,7 @@ final class MemoryFile: Sendable {
       state.noteChange()
       if size == 0 {
         state.text = Text()
+        state.incomplete = nil
         state.progress = .emptied
       } else if let position = state.text.position, size < position {
         state.text.position = nil
@@ -271,10 +285,10 @@ final class MemoryFile: Sendable {
   }
 
   /// Watches the text from the end of what is there on, for a handle that only appends.
-  func watchAppending() {
-    state.withLock { state in
+  func watchAppending() throws(FileTreeError) {
+    try state.withLock { state throws(FileTreeError) in
       state.text = Text()
-      _ = state.text.note(state.bytes.copy(0..<state.bytes.count), at: 0)
+      _ = state.text.note(try state.bytes.copy(0..<state.bytes.count), at: 0)
     }
   }
 

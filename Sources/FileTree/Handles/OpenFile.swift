@@ -134,13 +134,13 @@ public final class OpenFile: Sendable {
   }
 
   /// Calls `body` with up to `count` bytes from `offset` on; none at or beyond the end.
-  public func read<R>(from offset: Int, count: Int, _ body: (RawSpan) -> R) -> R {
+  public func read<R>(from offset: Int, count: Int, _ body: (RawSpan) -> R) throws(FileTreeError) -> R {
     switch content {
     case .text(let text):
       let start = min(max(offset, 0), text.count)
       let end = start + min(max(count, 0), text.count - start)
       return body(text.span.bytes.extracting(start..<end))
-    case .memory(let memory, _): return memory.read(from: offset, count: count, body)
+    case .memory(let memory, _): return try memory.read(from: offset, count: count, body)
     case .stream, .changes: return body([UInt8]().span.bytes)
     }
   }

@@ -95,6 +95,16 @@ final class Overlay: Sendable {
     MemoryFile(inode, .edit, name, metadata, budget) { ChunkedBytes(bytes, $0) }
   }
 
+  /// The same for lines, of which all but the last go to `spool`; nil keeps all in memory.
+  func detachedLines(
+    _ inode: InodeNumber,
+    _ name: [UInt8],
+    _ spool: SpoolFile?,
+    _ metadata: MemoryFile.Metadata
+  ) -> MemoryFile? {
+    MemoryFile(inode, .edit, name, metadata, budget, isLines: true) { ChunkedBytes($0, spool: spool) }
+  }
+
   /// The file at a place.
   func file(at place: Place) -> MemoryFile? {
     if !isUsed.load(ordering: .acquiring) { return nil }

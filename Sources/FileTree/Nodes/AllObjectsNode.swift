@@ -95,34 +95,44 @@ struct AllObjectsTarget: SaveTarget {
     var touched: [ObjectReference] = []
     var waiting: [(line: Int, range: Range<Int>, object: ObjKey)] = []
     var hasChanged = false
-    do throws(JSONInputError) {
-      var start = 0, number = 1
-      while let range = lines.line(at: start) {
-        let line = lines.slice(range)
-        if line.contains(where: { !$0.isJSONSpace }) {
-          let text = try JSONText(Array(line), firstLine: number)
-          let outcome = try patcher.apply(text, to: .upsert, of: table, in: transaction)
-          if outcome.missingLinks > 0 { waiting.append((number, range, outcome.object)) }
-          if outcome.hasChanged || outcome.wasCreated {
-            hasChanged = true
-            if touched.count <= mostTimes { touched.append(ObjectReference(table: table, key: outcome.object)) }
-          }
-        }
-        (start, number) = (range.upperBound + 1, number + 1)
+    var reader = lines.lines, number = 0
+    while let (range, line) = try reader.next() {
+      number += 1
+      if line.allSatisfy(\.isJSONSpace) { continue }
+      let outcome = try apply(Array(line), number, to: .upsert, of: table, patcher, transaction)
+      if outcome.missingLinks > 0, links != nil { waiting.append((number, range, outcome.object)) }
+      if outcome.hasChanged || outcome.wasCreated {
+        hasChanged = true
+        if touched.count <= mostTimes { touched.append(ObjectReference(table: table, key: outcome.object)) }
       }
-      let strict = ObjectPatcher(mode: mode, missingLinks: links ?? .leaveOut)
-      for line in waiting where links != nil {
-        let text = try JSONText(lines.copy(line.range), firstLine: line.line)
-        let outcome = try strict.apply(text, to: .object(line.object), of: table, in: transaction)
-        if outcome.hasChanged { touched.append(ObjectReference(table: table, key: line.object)) }
-        hasChanged = hasChanged || outcome.hasChanged
+    }
+    let strict = ObjectPatcher(mode: mode, missingLinks: links ?? .leaveOut)
+    for line in waiting {
+      let text = try lines.copy(line.range)
+      let outcome = try apply(text, line.line, to: .object(line.object), of: table, strict, transaction)
+      if outcome.hasChanged, touched.count <= mostTimes {
+        touched.append(ObjectReference(table: table, key: line.object))
       }
-    } catch { throw FileTreeError(error) }
+      hasChanged = hasChanged || outcome.hasChanged
+    }
     if !hasChanged { return .none }
     // Of lines with links to later lines, the objects are there twice.
     var known: Set<ObjectReference> = []
     let replaced = touched.suffix(Trash.mostTexts).filter { known.insert($0).inserted }
     return Effect(touched: touched.count > mostTimes ? nil : touched, replaced: replaced)
+  }
+
+  private static func apply(
+    _ line: [UInt8],
+    _ number: Int,
+    to goal: PatchTarget,
+    of table: TableKey,
+    _ patcher: ObjectPatcher,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> PatchOutcome {
+    do throws(JSONInputError) {
+      return try patcher.apply(try JSONText(line, firstLine: number), to: goal, of: table, in: transaction)
+    } catch { throw FileTreeError(error) }
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {

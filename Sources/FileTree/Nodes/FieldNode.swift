@@ -41,8 +41,7 @@ struct FieldNode: FileNode {
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(place.ordinal)
-      let object = view.attributes(of: tree.number(directory, place.key), in: directory, size: 0)
-      let time = Timestamp(seconds: object.modifiedSeconds, nanoseconds: object.modifiedNanoseconds)
+      let time = view.modified(tree.number(directory, place.key), in: directory)
       return view.rules.file(inode, size: try size(view), time).uncached
     }
   }

@@ -51,7 +51,7 @@ struct RestoreTarget: SaveTarget {
   var savesInWrite: Bool { true }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    switch String(decoding: request.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {
+    switch String(decoding: try request.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {
     case "1": break
     case "0": return .nothing
     default: throw .refused(.invalid, "write 1 to bring all classes back to this snapshot")

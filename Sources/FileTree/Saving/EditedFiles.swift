@@ -3,6 +3,7 @@
 // A handle on an object has bytes of its own, so two programs that write to one object do not mix their texts; each
 // save is a patch, and the last one wins property by property. Handles on a file in memory share its bytes.
 
+import Glibc
 import RealmNames
 import RealmPages
 
@@ -17,12 +18,23 @@ extension TreeContext {
     by caller: Caller,
     _ text: () throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> OpenFile {
-    let text = access.truncates ? [] : try text()
-    guard let edit = overlay.detachedFile(inode, name, text, .of(caller)) else { throw .memoryIsShort }
-    if access.truncates { edit.truncate(to: 0) } else if access.appends { edit.watchAppending() }
+    let edit: MemoryFile?
+    if target.takesLines {
+      edit = overlay.detachedLines(inode, name, spool, .of(caller))
+    } else {
+      edit = overlay.detachedFile(inode, name, access.truncates ? [] : try text(), .of(caller))
+    }
+    guard let edit else { throw .memoryIsShort }
+    if access.truncates { edit.truncate(to: 0) } else if access.appends { try edit.watchAppending() }
     let target = OpenedTarget(target, realm.standing.file)
     let decision = openFiles.open(inode, OpenFiles.Edit(memory: edit, target: target), for: caller.process)
     return OpenFile(inode, edit, target, access, decision, isWatched: !target.savesInWrite)
+  }
+
+  /// Where lines go that are too many for memory; nil for a realm that is in memory itself.
+  private var spool: SpoolFile? {
+    realm.configuration.inMemoryIdentifier == nil && staged == nil
+      ? SpoolFile(besideRealm: realm.configuration.path) : nil
   }
 
   // MARK: writing
@@ -38,7 +50,15 @@ extension TreeContext {
     guard case .memory(let memory, let target) = file.content, file.access.writes else {
       throw .refused(.forbidden, "not open for writing")
     }
-    let writing = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
+    let writing: MemoryFile.Writing?
+    do throws(FileTreeError) {
+      writing = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
+    } catch {
+      if let target, target.takesLines, let place = target.shownPlace(self) {
+        refusals.note(place.path, target.operation, error.description)
+      }
+      throw error
+    }
     if let target, target.savesInWrite { try save(memory, target, by: caller) }
     guard let writing else { return }
     let isWhole =
@@ -58,11 +78,11 @@ extension TreeContext {
     var refusal: FileTreeError?
     do throws(FileTreeError) {
       try memory.withContents { (contents) throws(FileTreeError) -> Void in
-        do throws(FileTreeError) { try rehearse(contents.bytes, as: target) } catch {
+        do throws(FileTreeError) { try rehearse(try contents.bytes, as: target) } catch {
           guard error.isAboutText else { return }
           refusal = error
           memory.undo(writing, refused: error)
-          if memory.isNewRefusal(contents.bytes) {
+          if memory.isNewRefusal(try contents.bytes) {
             refused(error, target, SaveRequest(contents, by: caller, name: memory.name))
           }
         }
@@ -236,4 +256,10 @@ extension FileTreeError {
     .noSpace,
     "files that are being written take more memory than the mount may use for them"
   )
+
+  /// Lines that could not be put beside the realm, or read from there.
+  static func spool(_ error: FileError) -> FileTreeError {
+    let isFull = error.code == ENOSPC || error.code == EDQUOT
+    return .refused(isFull ? .noSpace : .inputOutput, "lines that are being written: \(error)")
+  }
 }

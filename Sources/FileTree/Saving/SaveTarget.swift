@@ -42,7 +42,7 @@ struct SaveRequest {
   let mustBeNew: Bool
 
   /// All bytes as one array, a copy if they are many.
-  var bytes: [UInt8] { text.whole }
+  var bytes: [UInt8] { get throws(FileTreeError) { try text.whole } }
 
   init(_ contents: MemoryFile.Contents, by caller: Caller, name: [UInt8]? = nil, mustBeNew: Bool = false) {
     text = contents.text
@@ -189,7 +189,7 @@ struct CompactTarget: SaveTarget {
   var savesInWrite: Bool { true }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    switch String(decoding: request.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {
+    switch String(decoding: try request.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {
     case "1": try saver.compact()
     case "0": break
     default: throw .refused(.invalid, "write 1 to compact the realm")

@@ -1,5 +1,7 @@
 // From dirty nodes to a new version on disk. Source: docs/format/3-commit.md 3.3 to 3.6.
 
+import Glibc
+
 /// How much a commit waits for.
 public enum Durability: Sendable {
   /// The commit is on disk when it returns.
@@ -108,6 +110,7 @@ struct Committer {
       if topCount > Slots.evacuation { elements[Slots.evacuation] = evacuation.element(stateRef: state) }
       writer.put(elements, width: topWidth, flags: .hasRefs, at: top)
       writer.flush()
+      if slab.isLost { throw FileError("mmap", storage.name, ENOSPC) }
       if let error = writer.error { throw error }
       return Result(topRef: top, logicalSize: logicalSize, version: version)
     } catch let error as FormatError {

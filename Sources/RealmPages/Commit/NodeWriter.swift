@@ -11,6 +11,9 @@ struct NodeWriter {
   var logicalSize: Int
   private(set) var error: FileError?
   private let output: WriteBuffer
+  /// The bytes since pages of the slab were dropped.
+  private var written = 0
+  private static let mostWritten = 4 << 20
   /// Space for what is to lie side by side.
   private var gathered = 0..<0
   /// The elements of the nodes between the root and the present one: a stack in one array.
@@ -121,6 +124,10 @@ struct NodeWriter {
   private mutating func append(_ size: Int, at place: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
     if error != nil { return }
     do throws(FileError) { fill(try output.room(size, at: place)) } catch { self.error = error }
+    written += size
+    if written < Self.mostWritten { return }
+    written = 0
+    slab.dropPages()
   }
 }
 

@@ -8,6 +8,8 @@ final class GroupEditor {
   let top: Int
   /// Hears of each change.
   var replication: any Replication
+  /// Whether an older version is brought back: objects of asymmetric classes, too.
+  var isRestoring = false
   /// The keys of what is nested in the collection that was nested in last, and some that were there.
   var nestedKeys: (path: CollectionPath, taken: Set<Int64>)?
   /// By slot; shorter than the group where no table was asked for.
@@ -23,8 +25,12 @@ final class GroupEditor {
   }
 
   /// The tables of a version as something to change, in memory of its own.
-  convenience init(on base: Snapshot, _ replication: any Replication = ChangesetEncoder()) throws(FormatError) {
-    let slab = Slab(space: base.arena.space, limit: base.logicalSize)
+  convenience init(
+    on base: Snapshot,
+    _ replication: any Replication = ChangesetEncoder(),
+    spill: Slab.Spill? = nil
+  ) throws(FormatError) {
+    let slab = Slab(space: base.arena.space, limit: base.logicalSize, spill: spill)
     let arena = Arena(base.arena.space, limit: base.logicalSize, format: 24, slab: slab)
     let top: Int
     if base.top.ref == 0 {
@@ -43,6 +49,7 @@ final class GroupEditor {
   /// the change half done.
   func change<R>(_ body: () throws(TransactionError) -> R) throws(TransactionError) -> R {
     try checkIsWhole()
+    slab.noteStep()
     let bumps = slab.bumps, told = replication.size
     do throws(TransactionError) {
       let result = try body()

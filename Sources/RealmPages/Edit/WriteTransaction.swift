@@ -15,7 +15,7 @@ public struct WriteTransaction: ~Copyable {
     self.writer = writer
     self.base = base
     do throws(FormatError) {
-      group = try GroupEditor(on: base)
+      group = try GroupEditor(on: base, spill: writer.spill)
     } catch {
       writer.end()
       throw TransactionError(error)
@@ -85,6 +85,7 @@ public struct WriteTransaction: ~Copyable {
   /// The key of the object with this primary key; nil if there is none. O(log n).
   public func objectKey(_ table: TableKey, primaryKey: Value) throws(TransactionError) -> ObjKey? {
     let table = try group.table(table)
+    group.slab.noteStep()
     return try onNodes { () throws(FormatError) in
       try primaryKey.withView { (view) throws(FormatError) in try table.find(primaryKey: view) }
     }

@@ -1,4 +1,4 @@
-// AES-256-CBC and HMAC-SHA-224 over one page: the only user of libcrypto's ciphers.
+// AES-256-CBC and HMAC-SHA-224 over one page.
 // Source: docs/format/4-encryption.md 4.1.
 
 import CLinux
@@ -57,7 +57,7 @@ final class PageCipher {
 
   /// Whether libcrypto puts the round keys, which are as good as the key, into the vault. Not if another part of the
   /// program used libcrypto first: then they are in ordinary memory. Has libcrypto allocate what ciphers share, too.
-  private static let hasVault: Bool = {
+  static let hasVault: Bool = {
     let isHeeded = realmfs_allocate_by(clinux_vault_malloc, clinux_vault_realloc, clinux_vault_free) == 1
     let context = EVP_CIPHER_CTX_new()
     EVP_EncryptInit_ex(context, EVP_aes_256_cbc(), nil, nil, nil)

@@ -1,7 +1,11 @@
 // The private memory of a write transaction: every node that it has made or changed. A dirty node has a ref at or above
 // `firstRef`, beyond all refs of the file, so the code that reads nodes reads dirty ones too. A dirty node keeps its
 // ref while it grows; the refs never reach the disk. Source: docs/format/3-commit.md 3.2.
+//
+// Beyond a bound, nodes are in memory that a file backs (File/SpillMemory.swift), so that large transactions of plain
+// realms take little of it. Of an encrypted realm no plain bytes may reach the disk: its transactions are in memory.
 
+import CLinux
 import Glibc
 
 /// What a node is, apart from its elements: the flag bits of a header.
@@ -43,8 +47,31 @@ final class Slab: @unchecked Sendable {
   private let space: PageSpace?
   private let limit: Int
 
+  /// Where nodes go that are too many.
+  struct Spill {
+    /// The path of the realm.
+    let realm: String
+    /// The bytes of nodes that are in ordinary memory.
+    var heap = 8 << 20
+  }
+
+  /// Nil if all nodes are in ordinary memory.
+  private var place: Spill?
+  @exclusivity(unchecked) private var spill: SpillMemory?
+  /// The bytes of nodes in ordinary memory.
+  @exclusivity(unchecked) private var heapBytes = 0
+  @exclusivity(unchecked) private var steps = 0
+
+  /// From this size on, the memory of a transaction is given back to the system at once.
+  private static let largeSize = 4 << 20
+  /// After so many steps, what is resident of files is looked at.
+  private static let mostSteps = 1024
+  /// More than that does not stay resident.
+  private static let mostResident = 24 << 20
+
   /// An empty slab over the file nodes of `space` below `limit`.
-  init(space: PageSpace?, limit: Int) {
+  init(space: PageSpace?, limit: Int, spill: Spill? = nil) {
+    place = spill
     self.space = space
     self.limit = limit
     firstRef = (limit + 7) & ~7
@@ -53,10 +80,63 @@ final class Slab: @unchecked Sendable {
   }
 
   deinit {
-    for i in 0..<blockCount where blocks[i].capacity > 0 { free(blocks[i].memory) }
+    for i in 0..<blockCount where blocks[i].capacity > 0 && !isSpilled(blocks[i].memory) { free(blocks[i].memory) }
     blocks.deallocate()
     nowhere.deallocate()
+    if heapBytes >= Self.largeSize { clinux_trim_heap() }
   }
+
+  // MARK: memory
+
+  @inline(__always) private func isSpilled(_ memory: UnsafeMutableRawPointer) -> Bool {
+    spill?.contains(memory) ?? false
+  }
+
+  /// Memory for `capacity` bytes or more.
+  @inline(__always)
+  private func allocate(_ capacity: Int) -> Block {
+    if let place, heapBytes >= place.heap, let block = allocateSpilled(capacity, place) { return block }
+    guard let memory = malloc(capacity) else { preconditionFailure("out of memory") }
+    heapBytes += capacity
+    return Block(memory: memory, capacity: capacity)
+  }
+
+  @inline(never)
+  private func allocateSpilled(_ capacity: Int, _ place: Spill) -> Block? {
+    if spill == nil {
+      spill = SpillMemory(besideRealm: place.realm)
+      if spill == nil { self.place = nil }
+    }
+    return spill?.allocate(capacity).map { Block(memory: $0.block, capacity: $0.size) }
+  }
+
+  private func release(_ block: Block) {
+    if let spill, spill.contains(block.memory) { return spill.release(block.memory, size: block.capacity) }
+    free(block.memory)
+    heapBytes -= block.capacity
+  }
+
+  /// Notes a step of the transaction: what many steps touch in the files, that of the realm above all, does not stay
+  /// resident.
+  @inline(__always)
+  func noteStep() {
+    steps += 1
+    if steps == Self.mostSteps { lookAtMemory() }
+  }
+
+  @inline(never)
+  private func lookAtMemory() {
+    steps = 0
+    if clinux_resident_file_bytes() <= Self.mostResident { return }
+    dropPages()
+    (space as? MappedFile)?.dropResidentPages()
+  }
+
+  /// Lets nothing of the spill stay resident.
+  func dropPages() { spill?.dropPages() }
+
+  /// Whether nodes are in a file, and the disk did not keep them.
+  var isLost: Bool { spill?.isLost ?? false }
 
   /// Notes what left a change half made.
   func note(_ error: FormatError) { damage = damage ?? error }
@@ -120,7 +200,7 @@ final class Slab: @unchecked Sendable {
     payload: Int
   ) -> Int {
     let capacity = max(32, (Node.headerSize + payload + 15) & ~15)
-    guard let memory = malloc(capacity) else { preconditionFailure("out of memory") }
+    let block = allocate(capacity)
     let id: Int
     if let reused = unused.popLast() {
       id = reused
@@ -135,8 +215,8 @@ final class Slab: @unchecked Sendable {
       id = blockCount
       blockCount += 1
     }
-    (blocks + id).initialize(to: Block(memory: memory, capacity: capacity))
-    bytes += capacity
+    (blocks + id).initialize(to: block)
+    bytes += block.capacity
     let ref = firstRef + id << 3
     setHeader(ref, flags, scheme, width: width, count: count)
     return ref
@@ -162,13 +242,20 @@ final class Slab: @unchecked Sendable {
     let id = id(ref)
     let needed = Node.headerSize + payload
     if needed <= blocks[id].capacity { return }
-    let capacity = max(needed, blocks[id].capacity * 3 / 2 + 15) & ~15
-    guard let memory = realloc(blocks[id].memory, max(capacity, (needed + 15) & ~15)) else {
-      preconditionFailure("out of memory")
-    }
+    let old = blocks[id]
+    let capacity = max(needed, old.capacity * 3 / 2 + 15) & ~15
     let larger = max(capacity, (needed + 15) & ~15)
-    bytes += larger - blocks[id].capacity
-    blocks[id] = Block(memory: memory, capacity: larger)
+    if spill != nil {
+      let block = allocate(larger)
+      memcpy(block.memory, old.memory, old.capacity)
+      release(old)
+      blocks[id] = block
+    } else {
+      guard let memory = realloc(old.memory, larger) else { preconditionFailure("out of memory") }
+      blocks[id] = Block(memory: memory, capacity: larger)
+      heapBytes += larger - old.capacity
+    }
+    bytes += blocks[id].capacity - old.capacity
   }
 
   /// A dirty copy of a node of the file, whose space is given up; a dirty node is itself.
@@ -207,7 +294,8 @@ final class Slab: @unchecked Sendable {
   func drop(_ ref: Int, _ arena: Arena) throws(FormatError) {
     if owns(ref) {
       let id = id(ref)
-      free(memory(ref))
+      precondition(id < blockCount && blocks[id].capacity > 0, "a ref of no dirty node")
+      release(blocks[id])
       bytes -= blocks[id].capacity
       blocks[id].capacity = 0
       unused.append(id)

@@ -29,6 +29,8 @@ public final class RealmWriter: Sendable {
   private let target: any CommitTarget
   /// The failed sync after which nothing is certain.
   private let failure = Mutex<TransactionError?>(nil)
+  /// Where the nodes of large transactions go; nil if they stay in memory.
+  let spill: Slab.Spill?
 
   /// How long `begin` and `sync` wait for other writers unless told otherwise.
   public static let patience = Duration.seconds(10)
@@ -40,12 +42,17 @@ public final class RealmWriter: Sendable {
   }
 
   /// Opens a file with something between the engine and the file, that records what is written or makes it fail. It is
-  /// there until the realm was idle for the first time.
+  /// there until the realm was idle for the first time. `heap` is what a transaction has in ordinary memory.
   package init(
     _ configuration: Configuration,
     create: Bool,
-    over wrap: (any Storage) -> any Storage
+    over wrap: (any Storage) -> any Storage,
+    heap: Int? = nil
   ) throws(TransactionError) {
+    let isSpilling = configuration.encryptionKey == nil && configuration.inMemoryIdentifier == nil
+    var spill = isSpilling ? Slab.Spill(realm: configuration.path) : nil
+    if let heap { spill?.heap = heap }
+    self.spill = spill
     do throws(OpenError) { try configuration.check() } catch { throw TransactionError(error) }
     if configuration.isReadOnly {
       throw TransactionError(.readOnly, "\(configuration.path): the realm was to be opened for reading only")
@@ -67,6 +74,7 @@ public final class RealmWriter: Sendable {
 
   /// Opens a realm in memory, which holds nothing if the memory is new.
   package init(memory: MemoryStorage) throws(TransactionError) {
+    spill = nil
     let writer = try ExclusiveWriter(memory: memory)
     target = writer
     realm = Realm(writer.reader.configuration, writer.reader)
@@ -74,6 +82,7 @@ public final class RealmWriter: Sendable {
 
   /// Opens a branch of another realm.
   init(_ branch: Branch, name: String) {
+    spill = nil
     target = branch
     realm = Realm(Configuration(path: name), branch)
   }

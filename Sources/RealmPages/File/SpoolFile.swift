@@ -1,0 +1,163 @@
+// What a program keeps for a while and is too much for memory: pieces of bytes in a file beside the realm that has no
+// name, so it is gone with the process, however that ends. All pieces are encrypted under a key that only this object
+// has, so of an encrypted realm no plain text reaches the disk, and of any realm nothing that outlives the process.
+
+import CLinux
+import COpenSSL
+import Glibc
+import Synchronization
+
+/// A file without a name, for pieces of up to `pieceSize` bytes. It is made when the first piece is stored.
+package final class SpoolFile: Sendable {
+  /// The most bytes of a piece.
+  package static let pieceSize = 64 << 10
+
+  /// Bytes that were stored. Their place is used again when the last user lets go.
+  package final class Piece: Sendable {
+    /// The number of bytes.
+    package let count: Int
+    private let spool: SpoolFile
+    fileprivate let place: Int
+    /// No two pieces have the same.
+    fileprivate let number: UInt64
+
+    fileprivate init(_ spool: SpoolFile, _ place: Int, _ number: UInt64, _ count: Int) {
+      self.spool = spool
+      self.place = place
+      self.number = number
+      self.count = count
+    }
+
+    deinit { spool.state.withLock { $0.unused.append(place) } }
+
+    /// The bytes.
+    package func bytes() throws(FileError) -> [UInt8] { try spool.read(self) }
+  }
+
+  private struct State {
+    var file: FileHandle?
+    /// Whether the folder takes no files.
+    var isRefused = false
+    var cipher: SpoolCipher?
+    /// Places of pieces that are gone.
+    var unused: [Int] = []
+    var places = 0
+    var pieces: UInt64 = 0
+  }
+
+  private let realm: String
+  private let state = Mutex(State())
+
+  /// A spool in the folder of the realm at `path`.
+  package init(besideRealm path: String) { realm = path }
+
+  /// Stores bytes; nil if the folder of the realm takes no files, so that memory has to do. Throws if the disk is full.
+  package func store(_ bytes: [UInt8]) throws(FileError) -> Piece? {
+    try state.withLock { state throws(FileError) -> Piece? in
+      guard let (file, cipher) = try open(&state) else { return nil }
+      let number = state.pieces
+      guard let sealed = cipher.apply(to: bytes, number: number) else {
+        throw FileError("EVP_CipherUpdate", realm, ENOMEM)
+      }
+      let isNew = state.unused.isEmpty
+      let place = state.unused.last ?? state.places
+      var failure: FileError?
+      sealed.withUnsafeBytes { sealed in
+        do throws(FileError) { try file.write(sealed, at: place * Self.pieceSize) } catch { failure = error }
+      }
+      if let failure { throw failure }
+      if isNew { state.places += 1 } else { state.unused.removeLast() }
+      state.pieces += 1
+      return Piece(self, place, number, bytes.count)
+    }
+  }
+
+  private func read(_ piece: Piece) throws(FileError) -> [UInt8] {
+    try state.withLock { state throws(FileError) in
+      guard let file = state.file, let cipher = state.cipher else { throw FileError("pread", realm, EBADF) }
+      let sealed = try file.bytes(piece.count, at: piece.place * Self.pieceSize)
+      guard sealed.count == piece.count, let bytes = cipher.apply(to: sealed, number: piece.number) else {
+        throw FileError("pread", realm, EIO, problem: "the auxiliary file beside it is shorter than it was written")
+      }
+      return bytes
+    }
+  }
+
+  private func open(_ state: inout State) throws(FileError) -> (FileHandle, SpoolCipher)? {
+    if let file = state.file, let cipher = state.cipher { return (file, cipher) }
+    if state.isRefused { return nil }
+    guard let file = try Self.unnamed(besideRealm: realm) else {
+      state.isRefused = true
+      return nil
+    }
+    guard let cipher = SpoolCipher() else { throw FileError("EVP_CIPHER_CTX_new", realm, ENOMEM) }
+    (state.file, state.cipher) = (file, cipher)
+    return (file, cipher)
+  }
+
+  /// A new file without a name in the folder of a realm, with the owner and group of the realm; nil where the folder
+  /// takes no files.
+  static func unnamed(besideRealm path: String) throws(FileError) -> FileHandle? {
+    var descriptor = clinux_open_unnamed(FileHandle.folder(of: path))
+    if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
+      let name = "\(path).\(getpid()).spool"
+      descriptor = Glibc.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      let code = errno
+      if descriptor >= 0 { unlink(name) }
+      errno = code
+    }
+    if descriptor < 0 {
+      if [EACCES, EPERM, EROFS, ENOKEY, ENOENT].contains(errno) { return nil }
+      throw FileError(opening: "\(path).spool", errno)
+    }
+    let file = try FileHandle(adopting: descriptor, path: "\(path).spool")
+    let code = Protection(beside: path).apply(to: descriptor)
+    if code != 0 { throw FileError("fchmod", file.path, code) }
+    return file
+  }
+}
+
+/// AES-256 in counter mode under a key that is made for it and never leaves it. Not for several threads at once.
+private final class SpoolCipher: @unchecked Sendable {
+  // Unchecked: used under the lock of its spool.
+  private let context: OpaquePointer
+
+  /// Nil if libcrypto has no memory.
+  init?() {
+    guard let key = clinux_secret_alloc(32) else { return nil }
+    defer { clinux_secret_free(key, 32) }
+    let bytes = key.assumingMemoryBound(to: UInt8.self)
+    let isInVault = PageCipher.hasVault && clinux_vault_open()
+    defer { if isInVault { clinux_vault_close() } }
+    // The system's generator: getrandom(2).
+    var random = SystemRandomNumberGenerator()
+    for word in 0..<4 { key.storeBytes(of: random.next(), toByteOffset: word * 8, as: UInt64.self) }
+    guard let context = EVP_CIPHER_CTX_new() else { return nil }
+    guard EVP_EncryptInit_ex(context, EVP_aes_256_ctr(), nil, bytes, nil) == 1 else {
+      EVP_CIPHER_CTX_free(context)
+      return nil
+    }
+    self.context = context
+  }
+
+  deinit { EVP_CIPHER_CTX_free(context) }
+
+  /// The bytes of a piece encrypted, or decrypted, which is the same; nil if libcrypto refuses.
+  func apply(to bytes: [UInt8], number: UInt64) -> [UInt8]? {
+    // The counter of the blocks is in the last bytes, the number of the piece in the first.
+    let vector = (number.bigEndian, UInt64(0))
+    let isReady = withUnsafeBytes(of: vector) { vector in
+      EVP_EncryptInit_ex(context, nil, nil, nil, vector.baseAddress?.assumingMemoryBound(to: UInt8.self))
+    }
+    if isReady != 1 { return nil }
+    var isDone = false
+    let result = [UInt8](unsafeUninitializedCapacity: bytes.count) { target, count in
+      var written: Int32 = 0
+      isDone =
+        EVP_EncryptUpdate(context, target.baseAddress, &written, bytes, Int32(bytes.count)) == 1
+        && Int(written) == bytes.count
+      count = isDone ? bytes.count : 0
+    }
+    return isDone ? result : nil
+  }
+}
