@@ -8,7 +8,7 @@ extension GroupEditor {
     key: ObjKey?,
     _ values: [(ColKey, Value)]
   ) throws(TransactionError) -> ObjKey {
-    guard table.kind == .topLevel else {
+    guard canHold(table) else {
       throw TransactionError(.forbidden, "\(table.className): objects of this class are not made by themselves")
     }
     if table.primaryKeyIndex != nil {
@@ -28,7 +28,7 @@ extension GroupEditor {
     key: ObjKey?,
     _ values: [(ColKey, Value)]
   ) throws(TransactionError) -> ObjKey {
-    guard let index = table.primaryKeyIndex, table.kind == .topLevel else {
+    guard let index = table.primaryKeyIndex, canHold(table) else {
       throw TransactionError(.wrongType, "\(table.className): the class has no primary key")
     }
     let column = table.columns[index]
@@ -44,6 +44,11 @@ extension GroupEditor {
     if !isPlain { try finish(table, made, values) }
     try resolve(table, (column.key, primaryKey), as: made)
     return made
+  }
+
+  /// Whether objects of a class are made by themselves.
+  private func canHold(_ table: TableEditor) -> Bool {
+    table.kind == .topLevel || table.kind == .asymmetric && isRestoring
   }
 
   /// Refuses a key that an object cannot have: links are stored as the key plus one.

@@ -21,6 +21,8 @@ extension WriteTransaction {
     do throws(FormatError) { restoration = try VersionRestoration(of: wanted, over: base) } catch {
       throw TransactionError(error)
     }
+    group.isRestoring = true
+    defer { group.isRestoring = false }
     return try restoration.run(self)
   }
 
@@ -92,9 +94,9 @@ private final class VersionRestoration {
     try check()
     try removeObjects(transaction)
     try restoreSchema(transaction)
-    for known in classes where known.wanted.kind == .topLevel { try makeObjects(known, transaction) }
-    for known in classes where known.wanted.kind == .topLevel { try fillObjects(known, transaction) }
-    for known in classes where known.wanted.kind == .topLevel { try fillProperties(known, transaction) }
+    for known in classes where known.wanted.kind != .embedded { try makeObjects(known, transaction) }
+    for known in classes where known.wanted.kind != .embedded { try fillObjects(known, transaction) }
+    for known in classes where known.wanted.kind != .embedded { try fillProperties(known, transaction) }
     for known in classes { try finish(known, transaction) }
     if !changesSchema { try checkResult(transaction) }
     return changesSchema ? nil : touched
@@ -129,9 +131,6 @@ private final class VersionRestoration {
       if table.old?.primaryKey?.key != known.wanted.primaryKey?.key { known.keyIsLoose = true }
       if known.wanted.kind == .embedded { continue }
       try forEachChange(table) { (change) throws(TransactionError) in
-        if known.wanted.kind == .asymmetric {
-          throw TransactionError(.forbidden, "class \(name) is asymmetric: its objects cannot be brought back")
-        }
         if case .updated(_, let properties) = change, let index = known.wanted.primaryKeyIndex {
           if properties.contains(index) { known.keyIsLoose = true }
         }
@@ -140,7 +139,7 @@ private final class VersionRestoration {
   }
 
   private func removeObjects(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
-    for known in classes where known.wanted.kind == .topLevel {
+    for known in classes where known.wanted.kind != .embedded {
       guard let table = known.difference, let old = table.old else { continue }
       known.key = old.key
       try forEachChange(table) { (change) throws(TransactionError) in
