@@ -14,7 +14,7 @@ struct RestoreTests {
     let key = try #require(try transaction.tableKey(named: "class_" + name))
     let table = try transaction.group.table(key)
     let flags: Int64 = kind == .embedded ? 1 : kind == .asymmetric ? 2 : 0
-    transaction.group.slab.setTagged(table.top, TableEditor.Slots.flags, flags)
+    transaction.group.slab.setTagged(table.top, Layout.Table.flags, flags)
     table.bump()
   }
 

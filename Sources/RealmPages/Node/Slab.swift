@@ -52,7 +52,7 @@ final class Slab: @unchecked Sendable {
     /// The path of the realm.
     let realm: String
     /// The bytes of nodes that are in ordinary memory.
-    var heap = 8 << 20
+    var heap = 64 << 20
   }
 
   /// Nil if all nodes are in ordinary memory.
