@@ -213,7 +213,7 @@ struct ChangeTests {
     func time(_ seconds: Int64) -> Timestamp { Timestamp(seconds: seconds, nanoseconds: 0) }
     let times = ObjectTimes(limit: 2)
     let one = InodeNumber(101), two = InodeNumber(102), three = InodeNumber(103), four = InodeNumber(104)
-    times.set(time(10), of: one, version: 3)
+    times.set(time(10), of: [one], version: 3)
     times.move(two, to: time(20), version: 4)
     #expect(times.time(of: one, since: 3) == time(10) && times.time(of: one, since: 4) == nil)
     #expect(times.time(of: three, since: 0) == nil)

@@ -88,7 +88,7 @@ struct ObjectNode: FileNode {
     let (number, version) = try tree.read { view throws(FileTreeError) in
       (tree.number(try view.existing(ordinal), key), view.snapshot.version)
     }
-    tree.views.objectTimes.set(time, of: number, version: version)
+    tree.views.objectTimes.set(time, of: [number], version: version)
   }
 
   // MARK: opening

@@ -4,6 +4,7 @@
 //
 // Invariant: the texts in memory are `mostTexts` and `room` bytes at most. The oldest goes first.
 
+import RealmJSON
 import RealmNames
 import RealmPages
 import Synchronization
@@ -86,26 +87,37 @@ extension TreeContext {
     }
     if former.isEmpty { return }
     let rules = try readable { view in view.rules }
+    let metadata = MemoryFile.Metadata(
+      permissions: rules.filePermissions & 0o444,
+      owner: rules.owner,
+      group: rules.group,
+      modified: Clock.time()
+    )
     for text in former {
       let place = Overlay.Place(directory: KeptTexts.trash.directory(of: text.ordinal, self), name: text.name)
-      let metadata = MemoryFile.Metadata(
-        permissions: rules.filePermissions & 0o444,
-        owner: rules.owner,
-        group: rules.group,
-        modified: Clock.time()
-      )
       trash.add(text.text, at: place, metadata, to: overlay)
     }
   }
 
   /// The names and texts of objects. What cannot be read, or is not there, is left out.
   private func texts(of objects: [ObjectReference], _ view: VersionView) -> [FormerText] {
-    objects.suffix(Trash.mostTexts).compactMap { object in
-      guard let directory = view.directory(of: object.table), let text = knownText(of: object, view),
-        // An object without a name is damaged.
-        let name = try? name(of: object.key, in: directory)
-      else { return nil }
-      return FormerText(ordinal: directory.ordinal, name: name, text: text)
+    view.contexts.lend { context in
+      var last: (directory: TableDirectory, cursor: ObjectCursor)?
+      return objects.suffix(Trash.mostTexts).compactMap { object in
+        if last?.directory.table.key != object.table {
+          last = view.directory(of: object.table).map { ($0, ObjectCursor($0.table)) }
+        }
+        guard let (directory, cursor) = last else { return nil }
+        do {
+          guard try cursor.seek(object.key) else { return nil }
+          try directory.name(of: cursor, into: context.name)
+          let known = self.texts.find(number(directory, object.key), directory.stamp.generation)?.text
+          let text = try known ?? context.render(cursor)
+          return FormerText(ordinal: directory.ordinal, name: context.name.bytes, text: text)
+        } catch {
+          return nil  // a damaged object has no text that could be kept
+        }
+      }
     }
   }
 

@@ -27,17 +27,17 @@ final class OwnChanges: Sendable {
   /// Notes that a commit was not made after all.
   func forget(_ version: UInt64) { state.withLock { $0.commits[version] = nil } }
 
-  /// The objects that all commits after `old` up to `new` changed; nil if one of them is not known. Forgets those
-  /// before.
-  func objects(after old: UInt64, upTo new: UInt64) -> Set<ObjectReference>? {
+  /// The objects that the commits after `old` up to `new` changed, once for each commit; nil if those of one are not
+  /// known. Forgets the commits before.
+  func objects(after old: UInt64, upTo new: UInt64) -> [ObjectReference]? {
     state.withLock { state in
       if state.commits.isEmpty { return nil }
       state.commits = state.commits.filter { $0.key > old }
       guard new > old, new - old <= UInt64(state.commits.count) else { return nil }
-      var all: Set<ObjectReference> = []
+      var all: [ObjectReference] = []
       for version in (old + 1)...new {
         guard let known = state.commits[version], let objects = known else { return nil }
-        all.formUnion(objects)
+        all += objects
       }
       return all
     }
@@ -66,10 +66,13 @@ final class ObjectTimes: Sendable {
   /// of the last one then.
   init(limit: Int = 100_000) { self.limit = limit }
 
-  /// Sets the time of an object.
-  func set(_ time: Timestamp, of inode: InodeNumber, version: UInt64) {
+  /// Sets the time of objects.
+  func set(_ time: Timestamp, of inodes: [InodeNumber], version: UInt64) {
     isUsed.store(true, ordering: .releasing)
-    state.withLock { state in set(time, of: inode, version, &state) }
+    state.withLock { state in
+      if inodes.count > 1 { state.times.reserveCapacity(min(limit, state.times.count + inodes.count)) }
+      for inode in inodes { set(time, of: inode, version, &state) }
+    }
   }
 
   /// Sets the time of an object, or a later one if that is what it has.

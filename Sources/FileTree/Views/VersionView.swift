@@ -132,16 +132,18 @@ final class VersionView: Sendable {
 
   /// Gives objects that a commit changed a time of their own. `isOwn` is whether the mount made it, just now.
   func noteChanges(_ changed: ChangedObjects, isOwn: Bool, _ number: (TableOrdinal, ObjKey) -> InodeNumber) {
-    let time = isOwn ? Clock.time() : nil
+    var last: TableDirectory?, own: [InodeNumber] = []
     for object in changed.objects {
-      guard let directory = directory(of: object.table) else { continue }
+      if last?.table.key != object.table { last = directory(of: object.table) }
+      guard let directory = last else { continue }
       let inode = number(directory.ordinal, object.key)
-      if let time {
-        objectTimes.set(time, of: inode, version: snapshot.version)
+      if isOwn {
+        own.append(inode)
       } else {
         objectTimes.move(inode, to: directory.stamp.touched, version: snapshot.version)
       }
     }
+    if isOwn { objectTimes.set(Clock.time(), of: own, version: snapshot.version) }
   }
 
   /// The table with this key.

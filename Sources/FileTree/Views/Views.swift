@@ -138,7 +138,7 @@ final class Views: Sendable {
     let status: FileStatus
     do { status = try realm.fileStatus() } catch { throw .unavailable(error) }
     let own = previous.flatMap { ownChanges.objects(after: $0.snapshot.version, upTo: snapshot.version) }
-    let changed = own.map { ChangedObjects(objects: Array($0)) } ?? previous.flatMap { found(since: $0, snapshot) }
+    let changed = own.map { ChangedObjects(objects: $0) } ?? previous.flatMap { found(since: $0, snapshot) }
     let view: VersionView
     do throws(FormatError) {
       view = try VersionView(

@@ -13,7 +13,7 @@ struct NewEntries {
   private var words: Set<Int32> = []
 
   /// So many wait at most.
-  static let maximumCount = 1 << 20
+  static let maximumCount = 1 << 17
 
   var count: Int { entries.count }
 
