@@ -14,7 +14,7 @@ struct QueryParser {
   /// The predicate and the ordering in `text`.
   static func parse(_ text: String) throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
     var parser = QueryParser(tokens: try QueryLexer.tokens(text))
-    let predicate = try parser.disjunction()
+    let predicate = parser.beginsWithOrdering ? .constant(true) : try parser.disjunction()
     let ordering = try parser.ordering()
     if parser.token.kind != .end { throw parser.unexpected("AND, OR, SORT, DISTINCT, LIMIT or the end") }
     return (predicate, ordering)
@@ -499,6 +499,11 @@ struct QueryParser {
   }
 
   // MARK: ordering
+
+  /// Whether SORT, DISTINCT or LIMIT comes next, and no property of such a name.
+  private var beginsWithOrdering: Bool {
+    peek() == .symbol("(") && ["SORT", "DISTINCT", "LIMIT"].contains(where: isKeyword)
+  }
 
   private mutating func ordering() throws(QueryError) -> [OrderingSyntax] {
     var ordering: [OrderingSyntax] = []

@@ -37,6 +37,8 @@ final class CSVSink: ExportSink {
     throw .unsuitable("a file of CSV has one class, here are \(names): choose one with --class, or name a directory")
   }
 
+  var hasOneClass: Bool { if case .path = target { false } else { true } }
+
   func beginClass(_ table: Table) throws(TransferError) {
     if case .path(let path) = target {
       output = try FileOutput(path: "\(path)/\(NameEscaping.directory(of: table.className ?? table.name))\(suffix)")

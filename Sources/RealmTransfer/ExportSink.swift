@@ -8,6 +8,8 @@ import RealmPages
 protocol ExportSink: AnyObject {
   /// Whether embedded classes are exported by themselves.
   var wantsEmbeddedClasses: Bool { get }
+  /// Whether there is room for the objects of one class only.
+  var hasOneClass: Bool { get }
 
   /// All classes that will come.
   func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError)
@@ -45,6 +47,7 @@ protocol ExportSink: AnyObject {
 
 extension ExportSink {
   var wantsEmbeddedClasses: Bool { false }
+  var hasOneClass: Bool { false }
   var verification: ExportVerification? { nil }
   var remarks: [String] { [] }
   var leftOut: Int { 0 }

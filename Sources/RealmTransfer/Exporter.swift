@@ -4,6 +4,7 @@
 // it was read from is still the newest; otherwise it is read again from the new one.
 
 public import RealmJSON
+import RealmNames
 public import RealmPages
 
 /// The formats of export.
@@ -59,6 +60,8 @@ public struct Exporter {
   /// The classes to export, as stored; nil for all.
   private let classes: [String]?
 
+  /// The name of the result. If no class is chosen and a file has room for one only, it is that of this name.
+  public var name: String?
   /// Makes the filter for a class; nil for all objects.
   public var filter: ((Table, Snapshot) throws(TransferError) -> Filter?)?
   /// Is told the number of objects done and of all, and ends the export by throwing.
@@ -145,6 +148,16 @@ public struct Exporter {
     do throws(OpenError) { return try realm.latest() } catch { throw .unavailable(error) }
   }
 
+  /// The class that the result is named after, as an import would take it.
+  private func namesake(_ classes: [String]) -> String? {
+    guard sink.hasOneClass, let file = name?.split(separator: "/").last, let dot = file.lastIndex(of: ".") else {
+      return nil
+    }
+    let stem = String(file[..<dot])
+    let name = NameEscaping.className(ofDirectory: Array(stem.utf8).span.bytes) ?? stem
+    return classes.contains(name) ? name : nil
+  }
+
   /// The tables of the classes to export in slot order.
   private func chosen(_ snapshot: Snapshot) throws(TransferError) -> [Table] {
     var all: [Table] = []
@@ -154,6 +167,7 @@ public struct Exporter {
       }
     } catch { throw .damaged(error.description) }
     var wanted: Set<TableKey> = []
+    let classes = classes ?? namesake(all.compactMap(\.className)).map { [$0] }
     for name in classes ?? all.compactMap(\.className) {
       guard let table = all.first(where: { $0.className == name }) else {
         throw .missingClass("no class \(name); \(KnownNames(all.compactMap(\.className)).hint(for: name))")

@@ -50,7 +50,7 @@ enum ExportCommand {
     }
     let isFile = format == .sqlite || format == .xlsx || format == suffix
     let staging = try Staging(for: target, isFile ? .absent : .absentOrEmptyDirectory)
-    let exporter = Exporter(
+    var exporter = Exporter(
       source.realm,
       classes: arguments.chosenClasses(),
       format: format,
@@ -59,6 +59,7 @@ enum ExportCommand {
       csv: csv,
       verifies: arguments.has(.verify)
     )
+    exporter.name = target
     let summary: ExportSummary
     do throws(CommandFailure) { summary = try export(source, arguments, exporter) } catch { throw staging.named(error) }
     for remark in summary.remarks.prefix(mostRemarks) { Log.notice("\(target): \(remark)") }

@@ -197,9 +197,9 @@ enum Options {
       description: [
         """
         A name OUT that ends in .jsonl, .json, .csv, .tsv, .sqlite, .db or .xlsx is a file of that format; one of CSV \
-        or TSV has one class, one of JSON is an array. Any other name is a directory with a file for each class, as \
-        JSON Lines if --format does not say csv or tsv; json makes the files of the mounted tree there. OUT appears \
-        complete or not at all; only an empty directory is replaced.
+        or TSV has one class, that of its name if there is no --class, one of JSON is an array. Any other name is a \
+        directory with a file for each class, as JSON Lines if --format does not say csv or tsv; json makes the files \
+        of the mounted tree there. OUT appears complete or not at all; only an empty directory is replaced.
         """,
         """
         Lines of JSON begin with "$class" where several classes share a stream, and with "$key", the object key, in a \
@@ -295,7 +295,7 @@ enum Options {
         Values are numbers, "strings", true, false, NULL, oid(..), uuid(..), B64"..", binary("..") and \
         obj("Dog", "Fido"), the object with that primary key. Dates are written as objects show them, bare or in \
         quotes: 2024-05-01T10:00:00.5Z; 2024-05-01 is the first moment of that day in UTC. SORT(path, path DESC), \
-        DISTINCT(path) and LIMIT(n) come behind, in their order. TRUEPREDICATE finds all.
+        DISTINCT(path) and LIMIT(n) come behind, in their order, or alone. TRUEPREDICATE finds all.
         """,
         """
         Primary keys and search indexes are used for == and IN, behind single links too (owner._id == 5). A mistake is \

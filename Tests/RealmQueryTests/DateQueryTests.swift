@@ -85,4 +85,11 @@ struct DateQueryTests {
     #expect(try keys("age > 20 SORT(age)") == keys("age > 20 SORT(age ASC)"))
     #expect(try keys("age > 20 SORT(age, name DESC)") == keys("age > 20 SORT(age ASC, name DESC)"))
   }
+
+  @Test("SORT, DISTINCT and LIMIT without a condition are of all objects")
+  func orderingAlone() throws {
+    #expect(try keys("SORT(age DESC) LIMIT(3)") == keys("TRUEPREDICATE SORT(age DESC) LIMIT(3)"))
+    #expect(try keys("limit(2)").count == 2)
+    #expect(try keys("DISTINCT(age)") == keys("TRUEPREDICATE DISTINCT(age)"))
+  }
 }

@@ -93,6 +93,8 @@ check_status "a directory with files is refused" 1 'occupied is not empty' "$rea
 check "an empty directory is filled" "$realmfs" export "$file" vacant
 check_status "a database needs a file" 2 'needs a name' "$realmfs" export --format sqlite "$file"
 check_status "a file of CSV has one class" 1 'choose one with --class' "$realmfs" export "$file" all.csv
+equal "that of its name" "$("$realmfs" export --format csv --class Dog "$file")" \
+  "$("$realmfs" export --quiet "$file" Dog.csv && cat Dog.csv && rm Dog.csv)"
 check_status "and it is not left behind" 2 'No such file' ls all.csv
 
 # The suffix of the name says the format, and that it is one file.
