@@ -113,18 +113,31 @@ public final class Query {
       if case .limit(let count) = first.ordering.first { limit = count }
       var keys = try matches(first.predicate, limit: limit, &work)
       try order(&keys, by: first.ordering, &work)
-      for stage in stages.dropFirst() {
-        let cursor = ObjectCursor(table)
-        var passed: [ObjKey] = []
-        for key in keys {
-          try work.step()
-          if try cursor.seek(key), try stage.predicate.holds(cursor) { passed.append(key) }
-        }
-        keys = passed
-        try order(&keys, by: stage.ordering, &work)
-      }
-      return keys
+      return try pass(keys, stages.dropFirst(), &work)
     }
+  }
+
+  /// The keys among these of the objects that pass, in the order of the query, or else in the given one.
+  public func keys(among keys: [ObjKey]) throws(QueryFailure) -> [ObjKey] {
+    try QueryFailure.of { () throws in
+      var work = QueryWork(deadline: nil)
+      return try pass(keys, stages[...], &work)
+    }
+  }
+
+  private func pass(_ keys: [ObjKey], _ stages: ArraySlice<Stage>, _ work: inout QueryWork) throws -> [ObjKey] {
+    var keys = keys
+    for stage in stages {
+      let cursor = ObjectCursor(table)
+      var passed: [ObjKey] = []
+      for key in keys {
+        try work.step()
+        if try cursor.seek(key), try stage.predicate.holds(cursor) { passed.append(key) }
+      }
+      keys = passed
+      try order(&keys, by: stage.ordering, &work)
+    }
+    return keys
   }
 
   private func order(_ keys: inout [ObjKey], by ordering: [Ordering], _ work: inout QueryWork) throws {

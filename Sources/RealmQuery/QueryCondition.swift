@@ -7,6 +7,9 @@ public import RealmPages
 public enum QueryCondition: Sendable {
   /// Realm Query Language.
   case query(String)
+  /// Realm Query Language with arguments: `$0` stands for the first one. A list goes behind IN or BETWEEN, a link is
+  /// compared with properties that are links.
+  case bound(String, [Value])
   /// A property of one value is `value`, or null.
   case equal(property: String, Value)
   /// A property that is a single link leads to the object with this key.
@@ -15,6 +18,7 @@ public enum QueryCondition: Sendable {
   func syntax() throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
     switch self {
     case .query(let text): return try QueryParser.parse(text)
+    case .bound(let text, let arguments): return try QueryParser.parse(text, arguments)
     case .equal(let property, let value): return (Self.compare(property, .value(value, text: nil)), [])
     case .link(let property, let key): return (Self.compare(property, .key(key)), [])
     }

@@ -49,18 +49,20 @@ struct QueryToken {
 /// Takes a query apart.
 struct QueryLexer {
   private let text: [UInt8]
+  /// The values of `$0`, `$1` and so on.
+  private let arguments: [Value]
   private var index = 0
   private var tokens: [QueryToken] = []
   /// A place at or before the word that is read, and its column.
   private var known = (offset: 0, column: 1)
 
   /// The words of `text`; the last one is `.end`.
-  static func tokens(_ text: String) throws(QueryError) -> [QueryToken] {
-    var lexer = QueryLexer(text)
+  static func tokens(_ text: String, _ arguments: [Value] = []) throws(QueryError) -> [QueryToken] {
+    var lexer = QueryLexer(text, arguments)
     return try lexer.run()
   }
 
-  private init(_ text: String) { self.text = Array(text.utf8) }
+  private init(_ text: String, _ arguments: [Value]) { (self.text, self.arguments) = (Array(text.utf8), arguments) }
 
   private func error(_ offset: Int, _ problem: String) -> QueryError {
     QueryError(column: column(offset), problem: problem)
@@ -171,6 +173,9 @@ struct QueryLexer {
       throw error(start, "unexpected character '\(String(decoding: text[start...].prefix(1), as: UTF8.self))'")
     }
     if first == UInt8(ascii: "$"), name.count > 1, name.dropFirst().allSatisfy(isDigit) {
+      if let number = Int(String(decoding: name.dropFirst(), as: UTF8.self)), arguments.indices.contains(number) {
+        return .value(arguments[number])
+      }
       throw error(
         start,
         "arguments such as \(String(decoding: name, as: UTF8.self)) have no values here; write the value"

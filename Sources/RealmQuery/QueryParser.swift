@@ -12,8 +12,11 @@ struct QueryParser {
   private static let depthLimit = 100
 
   /// The predicate and the ordering in `text`.
-  static func parse(_ text: String) throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
-    var parser = QueryParser(tokens: try QueryLexer.tokens(text))
+  static func parse(
+    _ text: String,
+    _ arguments: [Value] = []
+  ) throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
+    var parser = QueryParser(tokens: try QueryLexer.tokens(text, arguments))
     let predicate = parser.beginsWithOrdering ? .constant(true) : try parser.disjunction()
     let ordering = try parser.ordering()
     if parser.token.kind != .end { throw parser.unexpected("AND, OR, SORT, DISTINCT, LIMIT or the end") }
@@ -270,6 +273,10 @@ struct QueryParser {
       if quantifier != nil { advance() }
     }
     if take("{") { return try list(until: "}", quantifier, column) }
+    if case .value(.list(let values)) = token.kind {
+      advance()
+      return .list(values.map { Self.constant($0, column) }, quantifier, column: column)
+    }
     if quantifier == nil, let constant = try constant() { return .constant(constant) }
     return .path(try path(quantifier, column))
   }
@@ -327,7 +334,7 @@ struct QueryParser {
   private func canBeginOperand(_ kind: QueryToken.Kind) -> Bool {
     switch kind {
     case .word(let word): !["IN", "BETWEEN", "BEGINSWITH", "ENDSWITH", "CONTAINS", "LIKE"].contains(word.uppercased())
-    case .operation, .symbol("{"): true
+    case .operation, .symbol("{"), .value(.list): true
     default: false
     }
   }
@@ -418,6 +425,7 @@ struct QueryParser {
     func made(_ value: Value, text: String? = nil) -> ConstantSyntax {
       ConstantSyntax(kind: .value(value, text: text), column: column)
     }
+    func made(argument value: Value) -> ConstantSyntax { Self.constant(value, column) }
     var sign = ""
     if case .symbol(let symbol) = token.kind, symbol == "-" || symbol == "+" {
       switch peek() {
@@ -445,12 +453,19 @@ struct QueryParser {
     case .string(let bytes):
       advance()
       return made(.string(bytes))
+    case .value(.list): return nil
     case .value(let value):
       advance()
-      return made(value)
+      return made(argument: value)
     case .word(let word): return try namedConstant(word, sign, column)
     default: return nil
     }
+  }
+
+  /// A value that is not written in the query, such as that of an argument.
+  private static func constant(_ value: Value, _ column: Int) -> ConstantSyntax {
+    if case .link(_, let key) = value { return ConstantSyntax(kind: .key(key), column: column) }
+    return ConstantSyntax(kind: .value(value, text: nil), column: column)
   }
 
   private mutating func namedConstant(_ word: String, _ sign: String, _ column: Int) throws(QueryError)
