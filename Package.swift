@@ -16,6 +16,7 @@ let package = Package(
     .library(name: "RealmPages", targets: ["RealmPages"]),
     .library(name: "RealmJSON", targets: ["RealmJSON"]),
     .library(name: "RealmObjects", targets: ["RealmObjects"]),
+    .library(name: "RealmSwift", targets: ["RealmSwift"]),
     .executable(name: "realmfs", targets: ["realmfs"]),
   ],
   targets: [
@@ -34,6 +35,11 @@ let package = Package(
     .target(
       name: "RealmObjects",
       dependencies: ["RealmPages", "Threads"],
+      swiftSettings: strict
+    ),
+    .target(
+      name: "RealmSwift",
+      dependencies: ["RealmPages", "RealmJSON", "RealmQuery", "Threads"],
       swiftSettings: strict
     ),
     .target(name: "RealmJSON", dependencies: ["RealmPages"], swiftSettings: strict),
@@ -98,6 +104,11 @@ let package = Package(
     .testTarget(
       name: "RealmObjectsTests",
       dependencies: ["RealmObjects", "RealmPages", "RealmJSON", "TestSupport"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "RealmSwiftTests",
+      dependencies: ["RealmSwift", "RealmPages", "TestSupport"],
       swiftSettings: strict
     ),
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),

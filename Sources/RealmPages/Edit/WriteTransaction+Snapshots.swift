@@ -13,4 +13,38 @@ extension WriteTransaction {
     for key in try tableKeys() { tables[key.slot] = try table(key) }
     return Snapshot(base, as: tables)
   }
+
+  /// A property's value, borrowed from the transaction; nil if there is no such object. Valid until the next change.
+  /// Cost: O(log n).
+  package func view(
+    _ table: TableKey,
+    _ object: ObjKey,
+    _ column: ColKey
+  ) throws(TransactionError) -> ValueView? {
+    let table = try group.table(table)
+    guard let index = table.columnIndex(column) else {
+      throw TransactionError(.notFound, "\(table.className): no property with key \(column)")
+    }
+    let described = table.columns[index]
+    return try onNodes { () throws(FormatError) in try table.read(object, described) }
+  }
+
+  /// Whether an object exists.
+  package func contains(_ table: TableKey, _ object: ObjKey) throws(TransactionError) -> Bool {
+    try group.has(group.table(table), object)
+  }
+
+  /// The objects that link to an object through a property of their class, in stored order.
+  package func origins(
+    of table: TableKey,
+    _ object: ObjKey,
+    from origin: TableKey,
+    _ column: ColKey
+  ) throws(TransactionError) -> [ObjKey] {
+    let editor = try group.table(table)
+    for backlink in editor.backlinks where backlink.originTable == origin && backlink.originColumn == column {
+      return try group.origins(editor, object, backlink.key)
+    }
+    return []
+  }
 }

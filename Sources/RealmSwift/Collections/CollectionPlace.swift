@@ -1,0 +1,146 @@
+// A list, set or map of a managed object: where it is, and what is done with it.
+
+import RealmPages
+
+/// A collection of a managed object.
+struct CollectionPlace {
+  let context: RealmContext
+  let type: ManagedClass
+  let key: Int64
+  let property: Int
+
+  init(_ place: PropertyPlace) {
+    guard let context = place.object.context, let type = place.object.managedClass else {
+      Misuse.stop("the object is not managed")
+    }
+    (self.context, self.type, key, property) = (context, type, place.object.objectKey, place.index)
+  }
+
+  init(_ context: RealmContext, _ type: ManagedClass, _ key: Int64, _ property: Int) {
+    (self.context, self.type, self.key, self.property) = (context, type, key, property)
+  }
+
+  /// Whether the owner was deleted.
+  var isInvalidated: Bool { !context.contains(type, key) }
+
+  private func view() -> ValueView {
+    context.checkThread()
+    guard let view = Misuse.unwrap({ try context.view(type, key, property) }) else {
+      Misuse.stop("The object that the collection belongs to was deleted, or its realm invalidated.")
+    }
+    return view
+  }
+
+  /// The elements of a list or set.
+  func list() -> ListView? {
+    switch view() {
+    case .list(let list), .set(let list): list
+    default: nil
+    }
+  }
+
+  /// The entries of a map.
+  func dictionary() -> DictionaryView? { if case .dictionary(let entries) = view() { entries } else { nil } }
+
+  var count: Int {
+    switch view() {
+    case .list(let list), .set(let list): list.count
+    case .dictionary(let entries): entries.count
+    default: 0
+    }
+  }
+
+  func element<T: RealmCollectionValue>(at index: Int) -> T {
+    guard var list = list(), index >= 0, index < list.count else {
+      Misuse.stop("Index \(index) is out of bounds (must be less than \(count)).")
+    }
+    return read(Misuse.unwrap { try list.value(at: index) })
+  }
+
+  /// All elements of a list or set.
+  func elements<T: RealmCollectionValue>() -> [T] {
+    guard var list = list() else { return [] }
+    return (0..<list.count).map { index in read(Misuse.unwrap { try list.value(at: index) }) }
+  }
+
+  func read<T: RealmCollectionValue>(_ view: ValueView) -> T {
+    T._rlmRead(StoredValue(view: view, context: context)) ?? T._rlmDefault()
+  }
+
+  /// A value on its way in; objects are added first.
+  func write<T: RealmCollectionValue>(_ value: T) -> EngineValue {
+    context.checkWrite()
+    return value._rlmWrite(WriteTarget(context: context, policy: context.policy))
+  }
+
+  private var object: ObjKey { ObjKey(key) }
+  private var column: ColKey { type.columnKeys[property] }
+
+  // MARK: lists
+
+  func insert(_ value: EngineValue, at index: Int) {
+    switch value.content {
+    case .value(let value): context.apply { try $0.insert(type.key, object, column, at: index, value) }
+    case .embedded(let embedded):
+      let target = context.targetForEmbedding(embedded)
+      let made = context.apply { try $0.insertEmbedded(type.key, object, column, at: index) }
+      context.fill(embedded, target, made.value)
+    }
+  }
+
+  func replace(_ value: EngineValue, at index: Int) {
+    switch value.content {
+    case .value(let value): context.apply { try $0.set(type.key, object, column, at: index, value) }
+    case .embedded:
+      remove(at: index)
+      insert(value, at: index)
+    }
+  }
+
+  func remove(at index: Int) { context.apply { try $0.remove(type.key, object, column, at: index) } }
+
+  func move(from: Int, to: Int) { context.apply { try $0.move(type.key, object, column, from: from, to: to) } }
+
+  func clear() { context.apply { try $0.clear(type.key, object, column) } }
+
+  // MARK: sets
+
+  func add(_ value: EngineValue) { context.apply { _ = try $0.add(type.key, object, column, value.value) } }
+
+  func discard(_ value: EngineValue) { context.apply { _ = try $0.discard(type.key, object, column, value.value) } }
+
+  // MARK: maps
+
+  func set(_ value: EngineValue, entry: String) {
+    let entry = Array(entry.utf8)
+    switch value.content {
+    case .value(let value): context.apply { try $0.set(type.key, object, column, entry: entry, value) }
+    case .embedded(let embedded):
+      let target = context.targetForEmbedding(embedded)
+      let made = context.apply { try $0.setEmbedded(type.key, object, column, entry: entry) }
+      context.fill(embedded, target, made.value)
+    }
+  }
+
+  func remove(entry: String) {
+    context.apply { _ = try $0.remove(type.key, object, column, entry: Array(entry.utf8)) }
+  }
+
+  /// The value of an entry.
+  func entry<T: RealmCollectionValue>(_ name: String) -> T? {
+    guard var entries = dictionary() else { return nil }
+    return Misuse.unwrap {
+      var low = 0, high = entries.count
+      while low < high {
+        let middle = (low + high) / 2
+        if try entries.key(at: middle).bytes.lexicographicallyPrecedes(name.utf8) {
+          low = middle + 1
+        } else {
+          high = middle
+        }
+      }
+      guard low < entries.count, try entries.key(at: low).string == name else { return nil }
+      return read(try entries.value(at: low))
+    }
+  }
+}

@@ -1,0 +1,78 @@
+// The objects that link to an object.
+
+import RealmPages
+
+/// Linking objects of any class.
+public protocol LinkingObjectsProtocol: _Persistable {}
+
+/// The objects that link to this one: `@Persisted(originProperty: "dogs") var owners: LinkingObjects<Person>`.
+public struct LinkingObjects<Element: ObjectBase> {
+  /// Nil for an unmanaged object, to which nothing links.
+  private let results: Results<Element>?
+
+  /// The objects that link to one through a property; for `@objc` models of the SDK.
+  init(_ results: Results<Element>?) { self.results = results }
+
+  /// The realm; nil for an unmanaged object.
+  public var realm: Realm? { results?.realm }
+  /// Whether the object that is linked to was deleted.
+  public var isInvalidated: Bool { results?.isInvalidated ?? false }
+  /// Whether it belongs to a frozen realm.
+  public var isFrozen: Bool { results?.isFrozen ?? false }
+}
+
+extension LinkingObjects: RealmCollection {
+  /// The position of the first object.
+  public var startIndex: Int { 0 }
+  /// The position after the last object.
+  public var endIndex: Int { count }
+  /// The number of objects.
+  public var count: Int { results?.count ?? 0 }
+  /// The object at a position.
+  public subscript(position: Int) -> Element {
+    guard let results else { Misuse.stop("Index \(position) is out of bounds: nothing links to an unmanaged object.") }
+    return results[position]
+  }
+  /// The objects as results.
+  public var _rlmResults: Results<Element> {
+    guard let results else { Misuse.stop("This operation needs an object that was added to a realm.") }
+    return results
+  }
+}
+
+extension LinkingObjects: LinkingObjectsProtocol {
+  /// Not a stored property.
+  public static var _rlmType: _PropertyType {
+    _PropertyType(
+      type: .link,
+      collection: .list,
+      linkedClass: ClassReference(type: Element.self),
+      isLinkingObjects: true
+    )
+  }
+  /// Nothing.
+  public static func _rlmDefault() -> LinkingObjects { LinkingObjects(nil) }
+  /// The objects that link to a managed one.
+  public static func _rlmGet(_ place: PropertyPlace) -> LinkingObjects {
+    guard let context = place.object.context, let target = place.object.managedClass,
+      let property = target.schema?.properties[place.index]
+    else { return LinkingObjects(nil) }
+    let origin = context.managed(Element.self)
+    guard let name = property.originProperty, let index = origin.schema?.index(of: name) else {
+      return LinkingObjects(nil)
+    }
+    let source = ResultsSource(
+      context,
+      .linking(origin, property: index, target: target, key: place.object.objectKey)
+    )
+    return LinkingObjects(Results(source))
+  }
+  /// Ends the process: they follow from the links of others.
+  public static func _rlmSet(_ place: PropertyPlace, _ value: LinkingObjects) {
+    Misuse.stop("Linking objects cannot be set: they follow from the links of other objects.")
+  }
+  /// Only linking objects.
+  public static func _rlmCast(_ value: Any?) -> LinkingObjects? { value as? LinkingObjects }
+  /// The collection itself.
+  public var _rlmAny: Any? { self }
+}

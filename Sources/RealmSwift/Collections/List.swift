@@ -1,0 +1,214 @@
+// Ordered collections.
+
+import RealmPages
+
+/// An ordered collection that a property holds.
+///
+/// ```swift
+/// class Person: Object {
+///   @Persisted var dogs: List<Dog>
+/// }
+/// ```
+public final class List<Element: RealmCollectionValue> {
+  enum Storage {
+    case unmanaged([Element])
+    case managed(CollectionPlace)
+  }
+
+  var storage: Storage
+
+  /// Makes an empty list, which belongs to no object yet.
+  public init() { storage = .unmanaged([]) }
+
+  init(_ place: CollectionPlace) { storage = .managed(place) }
+
+  /// The realm of the object that the list belongs to.
+  public var realm: Realm? { if case .managed(let place) = storage { Realm(place.context) } else { nil } }
+
+  /// Whether the object that the list belongs to was deleted.
+  public var isInvalidated: Bool { if case .managed(let place) = storage { place.isInvalidated } else { false } }
+
+  /// Whether the list belongs to a frozen realm.
+  public var isFrozen: Bool { if case .managed(let place) = storage { place.context.isFrozen } else { false } }
+
+  // MARK: changing it
+
+  /// Replaces the element at `index`.
+  public func replace(index: Int, object: Element) { self[index] = object }
+
+  /// Moves an element to another position.
+  public func move(from: Int, to: Int) {
+    switch storage {
+    case .unmanaged(var elements):
+      elements.insert(elements.remove(at: from), at: to)
+      storage = .unmanaged(elements)
+    case .managed(let place): place.move(from: from, to: to)
+    }
+  }
+
+  /// Exchanges two elements.
+  public func swapAt(_ index1: Int, _ index2: Int) {
+    if index1 == index2 { return }
+    switch storage {
+    case .unmanaged(var elements):
+      elements.swapAt(index1, index2)
+      storage = .unmanaged(elements)
+    case .managed(let place):
+      let (low, high) = (Swift.min(index1, index2), Swift.max(index1, index2))
+      place.move(from: low, to: high)
+      if high - low > 1 { place.move(from: high - 1, to: low) }
+    }
+  }
+
+  /// Appends an element.
+  public func append(_ object: Element) { insert(object, at: count) }
+
+  /// Appends elements.
+  public func append<S: Sequence>(objectsIn objects: S) where S.Element == Element {
+    for object in Array(objects) { append(object) }
+  }
+
+  /// Inserts an element before the one at `index`.
+  public func insert(_ object: Element, at index: Int) {
+    switch storage {
+    case .unmanaged(var elements):
+      storage = .unmanaged([])
+      elements.insert(object, at: index)
+      storage = .unmanaged(elements)
+    case .managed(let place): place.insert(place.write(object), at: index)
+    }
+  }
+
+  /// Removes the element at `index`.
+  public func remove(at index: Int) {
+    switch storage {
+    case .unmanaged(var elements):
+      elements.remove(at: index)
+      storage = .unmanaged(elements)
+    case .managed(let place): place.remove(at: index)
+    }
+  }
+
+  /// Removes all elements. Objects stay in the realm, embedded ones are deleted.
+  public func removeAll() {
+    switch storage {
+    case .unmanaged: storage = .unmanaged([])
+    case .managed(let place): place.clear()
+    }
+  }
+
+  /// Removes the elements that pass a test.
+  public func removeAll(where shouldBeRemoved: (Element) throws -> Bool) rethrows {
+    for index in indices.reversed() where try shouldBeRemoved(self[index]) { remove(at: index) }
+  }
+
+  /// Removes the first element, which must be there.
+  public func removeFirst() { remove(at: 0) }
+
+  /// Removes the last element, which must be there.
+  public func removeLast() { remove(at: count - 1) }
+
+  /// Removes a part of the list.
+  public func removeSubrange<R: RangeExpression>(_ range: R) where R.Bound == Int {
+    for index in range.relative(to: self).reversed() { remove(at: index) }
+  }
+
+  /// Appends elements.
+  public func append<S: Sequence>(contentsOf elements: S) where S.Element == Element { append(objectsIn: elements) }
+
+  /// Inserts elements before the one at `index`.
+  public func insert<C: Collection>(contentsOf elements: C, at index: Int) where C.Element == Element {
+    replaceSubrange(index..<index, with: elements)
+  }
+
+  /// The position of the first element that is equal; nil if there is none.
+  public func index(of object: Element) -> Int? { firstIndex(of: object) }
+
+  /// Takes the elements of another list.
+  func assign(_ other: some Sequence<Element>) {
+    let elements = Array(other)
+    removeAll()
+    for element in elements { append(element) }
+  }
+}
+
+extension List: RandomAccessCollection, MutableCollection {
+  /// The position of the first element.
+  public var startIndex: Int { 0 }
+  /// The position after the last element.
+  public var endIndex: Int { count }
+  /// The number of elements.
+  public var count: Int {
+    switch storage {
+    case .unmanaged(let elements): elements.count
+    case .managed(let place): place.count
+    }
+  }
+
+  /// The element at a position.
+  public subscript(position: Int) -> Element {
+    get {
+      switch storage {
+      case .unmanaged(let elements): elements[position]
+      case .managed(let place): place.element(at: position)
+      }
+    }
+    set {
+      switch storage {
+      case .unmanaged(var elements):
+        elements[position] = newValue
+        storage = .unmanaged(elements)
+      case .managed(let place): place.replace(place.write(newValue), at: position)
+      }
+    }
+  }
+}
+
+extension List: RangeReplaceableCollection {
+  /// Replaces a part of the list.
+  public func replaceSubrange<C: Collection>(_ range: Range<Int>, with elements: C) where C.Element == Element {
+    let elements = Array(elements)
+    for index in range.reversed() { remove(at: index) }
+    for (offset, element) in elements.enumerated() { insert(element, at: range.lowerBound + offset) }
+  }
+}
+
+extension List: Equatable {
+  /// Whether both are the same list of an object, or, unmanaged, have equal elements.
+  public static func == (a: List, b: List) -> Bool { a === b || a.elementsEqual(b) }
+}
+
+extension List: CustomStringConvertible {
+  /// The elements.
+  public var description: String { "List<\(Element.self)> \(Array(self))" }
+}
+
+extension List: _Persistable {
+  /// A list of the element's type.
+  public static var _rlmType: _PropertyType {
+    var type = Element._rlmType
+    type.collection = .list
+    return type
+  }
+  /// An empty list.
+  public static func _rlmDefault() -> List { List() }
+  /// The list of a managed object.
+  public static func _rlmGet(_ place: PropertyPlace) -> List { List(CollectionPlace(place)) }
+  /// Takes the elements of another list.
+  public static func _rlmSet(_ place: PropertyPlace, _ value: List) {
+    List(CollectionPlace(place)).assign(Array(value))
+  }
+  /// The list of an array.
+  public static func _rlmCast(_ value: Any?) -> List? {
+    if let same = value as? List { return same }
+    guard let value, let values = value as? any Sequence else { return nil }
+    let list = List()
+    for value in values {
+      guard let element = Element._rlmCast(value) else { return nil }
+      list.append(element)
+    }
+    return list
+  }
+  /// The list itself.
+  public var _rlmAny: Any? { self }
+}

@@ -1,0 +1,159 @@
+// Collections of values by name.
+
+import RealmPages
+
+/// A type that the keys of a map have: only strings.
+public protocol _MapKey: Hashable, Comparable {
+  /// The key as text.
+  var _rlmKey: String { get }
+  /// The key of a text.
+  init(_rlmKey: String)
+}
+
+extension String: _MapKey {
+  /// The text itself.
+  public var _rlmKey: String { self }
+  /// The text itself.
+  public init(_rlmKey: String) { self = _rlmKey }
+}
+
+/// Values by name that a property holds.
+public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
+  enum Storage {
+    case unmanaged([Key: Value])
+    case managed(CollectionPlace)
+  }
+
+  var storage: Storage
+
+  /// Makes an empty map, which belongs to no object yet.
+  public init() { storage = .unmanaged([:]) }
+
+  init(_ place: CollectionPlace) { storage = .managed(place) }
+
+  /// The realm of the object that the map belongs to.
+  public var realm: Realm? { if case .managed(let place) = storage { Realm(place.context) } else { nil } }
+
+  /// Whether the object that the map belongs to was deleted.
+  public var isInvalidated: Bool { if case .managed(let place) = storage { place.isInvalidated } else { false } }
+
+  /// Whether the map belongs to a frozen realm.
+  public var isFrozen: Bool { if case .managed(let place) = storage { place.context.isFrozen } else { false } }
+
+  /// The number of entries.
+  public var count: Int {
+    switch storage {
+    case .unmanaged(let entries): entries.count
+    case .managed(let place): place.count
+    }
+  }
+
+  /// The names in ascending order.
+  public var keys: [Key] { entries.map(\.key) }
+
+  /// The values in the order of their names.
+  public var values: [Value] { entries.map(\.value) }
+
+  private var entries: [(key: Key, value: Value)] {
+    switch storage {
+    case .unmanaged(let entries): return entries.sorted { $0.key < $1.key }
+    case .managed(let place):
+      guard var view = place.dictionary() else { return [] }
+      return Misuse.unwrap {
+        try (0..<view.count).map { (Key(_rlmKey: try view.key(at: $0).string), place.read(try view.value(at: $0))) }
+      }
+    }
+  }
+
+  /// The value of a name; setting nil removes the entry.
+  public subscript(key: Key) -> Value? {
+    get {
+      switch storage {
+      case .unmanaged(let entries): entries[key]
+      case .managed(let place): place.entry(key._rlmKey)
+      }
+    }
+    set {
+      guard let newValue else { return removeObject(for: key) }
+      updateValue(newValue, forKey: key)
+    }
+  }
+
+  /// The value of a name; nil if there is none.
+  public func object(forKey key: Key) -> Value? { self[key] }
+
+  /// Sets the value of a name.
+  public func updateValue(_ value: Value, forKey key: Key) {
+    switch storage {
+    case .unmanaged(var entries):
+      entries[key] = value
+      storage = .unmanaged(entries)
+    case .managed(let place): place.set(place.write(value), entry: key._rlmKey)
+    }
+  }
+
+  /// Removes an entry.
+  public func removeObject(for key: Key) {
+    switch storage {
+    case .unmanaged(var entries):
+      entries[key] = nil
+      storage = .unmanaged(entries)
+    case .managed(let place): place.remove(entry: key._rlmKey)
+    }
+  }
+
+  /// Removes all entries.
+  public func removeAll() {
+    switch storage {
+    case .unmanaged: storage = .unmanaged([:])
+    case .managed(let place): place.clear()
+    }
+  }
+
+  /// Takes the entries of a dictionary or another map, which win over those that are there.
+  public func merge<S: Sequence>(_ other: S) where S.Element == (key: Key, value: Value) {
+    for entry in Array(other) { updateValue(entry.value, forKey: entry.key) }
+  }
+}
+
+extension Map: Sequence {
+  /// The entries in ascending order of their names.
+  public func makeIterator() -> IndexingIterator<[(key: Key, value: Value)]> { entries.makeIterator() }
+}
+
+extension Map: CustomStringConvertible {
+  /// The entries.
+  public var description: String { "Map<\(Key.self), \(Value.self)> \(entries)" }
+}
+
+extension Map: _Persistable {
+  /// A dictionary of the value's type.
+  public static var _rlmType: _PropertyType {
+    var type = Value._rlmType
+    type.collection = .dictionary
+    return type
+  }
+  /// An empty map.
+  public static func _rlmDefault() -> Map { Map() }
+  /// The map of a managed object.
+  public static func _rlmGet(_ place: PropertyPlace) -> Map { Map(CollectionPlace(place)) }
+  /// Takes the entries of another map.
+  public static func _rlmSet(_ place: PropertyPlace, _ value: Map) {
+    let entries = Array(value), map = Map(CollectionPlace(place))
+    map.removeAll()
+    map.merge(entries)
+  }
+  /// The map of a dictionary.
+  public static func _rlmCast(_ value: Any?) -> Map? {
+    if let same = value as? Map { return same }
+    guard let entries = value as? [String: Any] else { return nil }
+    let map = Map()
+    for (key, value) in entries {
+      guard let element = Value._rlmCast(value) else { return nil }
+      map.updateValue(element, forKey: Key(_rlmKey: key))
+    }
+    return map
+  }
+  /// The map itself.
+  public var _rlmAny: Any? { self }
+}

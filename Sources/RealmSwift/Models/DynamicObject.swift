@@ -1,0 +1,200 @@
+// Objects whose classes have no model: their properties by name.
+
+import Foundation
+import RealmPages
+
+/// One side of a migration.
+final class DynamicRealm {
+  enum Source {
+    case former(Snapshot)
+    case transaction(RealmContext)
+  }
+
+  let source: Source
+  var isOver = false
+
+  init(_ source: Source) { self.source = source }
+
+  func table(_ name: String) -> TableKey {
+    let key = Misuse.unwrap { () throws -> TableKey? in
+      switch source {
+      case .former(let snapshot): try snapshot.table(named: Table.classPrefix + name)?.key
+      case .transaction(let context): try context.change { try $0.tableKey(named: Table.classPrefix + name) }
+      }
+    }
+    guard let key else { Misuse.stop("There is no class '\(name)'.") }
+    return key
+  }
+
+  /// The object; nil if it does not exist.
+  func object(_ name: String, _ key: ObjKey) -> DynamicObject? {
+    switch source {
+    case .former: return DynamicObject(self, name, table(name), key)
+    case .transaction(let context):
+      let exists = context.apply { transaction throws -> Bool in
+        guard let table = try transaction.tableKey(named: Table.classPrefix + name) else { return false }
+        return try transaction.contains(table, key)
+      }
+      return exists ? DynamicObject(self, name, table(name), key) : nil
+    }
+  }
+
+  /// The object that a link leads to.
+  private func object(_ table: TableKey, _ key: ObjKey) -> DynamicObject? {
+    if key.isUnresolved { return nil }
+    let name = Misuse.unwrap { () throws -> String? in
+      switch source {
+      case .former(let snapshot): try snapshot.table(table)?.className
+      case .transaction(let context): try context.change { try $0.table(table).className }
+      }
+    }
+    return name.map { DynamicObject(self, $0, table, key) }
+  }
+
+  /// A value as programs see it: collections are arrays and dictionaries.
+  func anyValue(_ value: Value) -> Any? {
+    switch value {
+    case .null: nil
+    case .int(let value): Int(value)
+    case .bool(let value): value
+    case .float(let value): value
+    case .double(let value): value
+    case .string(let bytes): String(decoding: bytes, as: UTF8.self)
+    case .data(let bytes): Data(bytes)
+    case .date(let time): Date(time)
+    case .decimal128(let value): Decimal128(value)
+    case .objectID(let id): ObjectId(id)
+    case .uuid(let id): UUID(id)
+    case .link(let table, let key): object(table, key)
+    case .list(let values): values.map { anyValue($0) ?? NSNull() as Any }
+    case .dictionary(let entries):
+      Dictionary(
+        entries.map { (String(decoding: $0.key, as: UTF8.self), anyValue($0.value) ?? NSNull() as Any) },
+        uniquingKeysWith: { $1 }
+      )
+    }
+  }
+
+  /// One value as the engine has it; nil if it is of another type than the property.
+  func engineValue(_ value: Any?, _ column: Column) -> Value? {
+    guard let value, !ValueAssignment.isNull(value), (value as? any OptionalProtocol)?.isNil != true else {
+      return .null
+    }
+    func cast<T: _ScalarValue>(_ type: T.Type) -> Value? { T._rlmCast(value)?._rlmEngineValue.value }
+    switch column.type {
+    case .int: return cast(Int64.self) ?? (value as? any PersistableEnum)?._rlmEngineValue.value
+    case .bool: return cast(Bool.self)
+    case .string: return cast(String.self) ?? (value as? any PersistableEnum)?._rlmEngineValue.value
+    case .data: return cast(Data.self)
+    case .date: return cast(Date.self)
+    case .float: return cast(Float.self)
+    case .double: return cast(Double.self)
+    case .decimal128: return cast(Decimal128.self)
+    case .objectID: return cast(ObjectId.self)
+    case .uuid: return cast(UUID.self)
+    case .link: return (value as? DynamicObject).flatMap { $0.side === self ? .link($0.table, $0.key) : nil }
+    case .mixed:
+      if let object = value as? DynamicObject { return object.side === self ? .link(object.table, object.key) : nil }
+      return (AnyRealmValue._rlmCast(value)?._rlmAny as? any _ScalarValue)?._rlmEngineValue.value
+    }
+  }
+}
+
+/// An object in a migration, its properties by name. Links are dynamic objects, lists and sets are arrays, maps are
+/// dictionaries.
+@dynamicMemberLookup public final class DynamicObject {
+  let side: DynamicRealm
+  private let className: String
+  let table: TableKey
+  let key: ObjKey
+
+  init(_ side: DynamicRealm, _ className: String, _ table: TableKey, _ key: ObjKey) {
+    (self.side, self.className, self.table, self.key) = (side, className, table, key)
+  }
+
+  /// The value of a property.
+  public subscript(dynamicMember member: String) -> Any? {
+    get { self[member] }
+    set { self[member] = newValue }
+  }
+
+  /// The value of a property; only of new objects it can be set.
+  public subscript(key name: String) -> Any? {
+    get { self[name] }
+    set { self[name] = newValue }
+  }
+
+  /// The value of a property; only of new objects it can be set.
+  public subscript(name: String) -> Any? {
+    get {
+      checkValid()
+      let value = Misuse.unwrap { () throws -> Value in
+        switch side.source {
+        case .former(let snapshot):
+          guard let table = try snapshot.table(table), let index = table.columns.firstIndex(where: { $0.name == name })
+          else { throw missing(name) }
+          let cursor = ObjectCursor(table)
+          guard try cursor.seek(key) else { throw Realm.Error(.fail, "the object of '\(className)' is gone") }
+          return try Value(copying: cursor.value(index))
+        case .transaction(let context):
+          let column = try column(name, context)
+          return try context.change { try $0.value(table, key, column.key) }
+        }
+      }
+      return side.anyValue(value)
+    }
+    set {
+      checkValid()
+      guard case .transaction(let context) = side.source else {
+        Misuse.stop("The old objects of a migration cannot be changed.")
+      }
+      Misuse.unwrap { try set(newValue, column(name, context), context) }
+    }
+  }
+
+  private func checkValid() { if side.isOver { Misuse.stop("The objects of a migration are gone when it is over.") } }
+
+  private func missing(_ name: String) -> Realm.Error {
+    Realm.Error(.fail, "'\(className)' has no property '\(name)'")
+  }
+
+  private func column(_ name: String, _ context: RealmContext) throws -> Column {
+    let column = try context.change { try $0.columns(of: table).first { $0.name == name } }
+    guard let column else { throw missing(name) }
+    return column
+  }
+
+  private func set(_ value: Any?, _ column: Column, _ context: RealmContext) throws {
+    func engine(_ value: Any?) throws -> Value {
+      guard let engine = side.engineValue(value, column) else {
+        throw Realm.Error(.fail, "the value \(value ?? "nil") does not fit '\(className).\(column.name)'")
+      }
+      return engine
+    }
+    switch column.collection {
+    case nil:
+      let value = try engine(value)
+      try context.change { try $0.set(table, key, column.key, value) }
+    case .list, .set:
+      let values = try (value as? [Any] ?? []).map { try engine($0) }
+      try context.change { transaction in
+        try transaction.clear(table, key, column.key)
+        for (index, value) in values.enumerated() {
+          if column.collection == .set {
+            _ = try transaction.add(table, key, column.key, value)
+          } else {
+            try transaction.insert(table, key, column.key, at: index, value)
+          }
+        }
+      }
+    case .dictionary:
+      let entries = try (value as? [String: Any] ?? [:]).mapValues { try engine($0) }
+      try context.change { transaction in
+        try transaction.clear(table, key, column.key)
+        for (name, value) in entries {
+          try transaction.set(table, key, column.key, entry: Array(name.utf8), value)
+        }
+      }
+    }
+  }
+}

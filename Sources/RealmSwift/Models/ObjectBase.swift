@@ -1,0 +1,106 @@
+// What top-level and embedded objects have in common: an object is unmanaged and owns its values, or it is managed and
+// stands for an object of a realm.
+
+/// The base class of `Object` and `EmbeddedObject`.
+open class ObjectBase: Hashable, CustomStringConvertible {
+  /// The realm of a managed object.
+  final var context: RealmContext?
+  /// The class in that realm.
+  final var managedClass: ManagedClass?
+  /// The key of the object in its table.
+  final var objectKey = ObjectBase.noKey
+  /// Set while a key path is being resolved to property names.
+  final var tracer: PropertyTracer?
+
+  static var noKey: Int64 { -1 }
+
+  /// Makes an unmanaged object with the default values of its properties.
+  public required init() {}
+
+  /// Makes an unmanaged object. `value` is a dictionary of property names, an array with one value for each property
+  /// in order, or another object.
+  public convenience init(value: Any) {
+    self.init()
+    ValueAssignment.assign(value, to: self)
+  }
+
+  /// The realm that manages the object; nil for an unmanaged object.
+  public final var realm: Realm? { context.map { Realm($0) } }
+
+  /// Whether the object was deleted from its realm, or the realm was invalidated.
+  public final var isInvalidated: Bool {
+    guard let context, let managedClass else { return false }
+    return !context.contains(managedClass, objectKey)
+  }
+
+  /// Whether the object belongs to a frozen realm, so that it never changes.
+  public final var isFrozen: Bool { context?.isFrozen ?? false }
+
+  /// The schema of the object's class.
+  public final var objectSchema: ObjectSchema { ObjectSchema(ClassSchema.of(Self.self)) }
+
+  /// The value of the property with this name: read as `Any?`, set in a write transaction if the object is managed.
+  public final subscript(key: String) -> Any? {
+    get {
+      let schema = ClassSchema.of(type(of: self))
+      guard let index = schema.index(of: key) else { Misuse.stop("\(schema.name) has no property '\(key)'") }
+      return schema.properties[index].storage.anyValue(of: self, index)
+    }
+    set { ValueAssignment.set(key, to: newValue, of: self) }
+  }
+
+  /// The value of the property with this name.
+  public final func value(forKey key: String) -> Any? { self[key] }
+
+  /// Sets the property with this name.
+  public final func setValue(_ value: Any?, forKey key: String) { self[key] = value }
+
+  // MARK: what classes say of themselves
+
+  /// The name of the primary key property, for classes that do not say `@Persisted(primaryKey: true)`.
+  open class func primaryKey() -> String? { nil }
+  /// The names of indexed properties, besides those that say `@Persisted(indexed: true)`.
+  open class func indexedProperties() -> [String] { [] }
+  /// The names of `@Persisted` properties that are not stored.
+  open class func ignoredProperties() -> [String] { [] }
+  /// The stored names of properties that have other names in the class.
+  open class func propertiesMapping() -> [String: String] { [:] }
+  /// Whether realms without `objectTypes` have this class.
+  open class func shouldIncludeInDefaultSchema() -> Bool { true }
+  /// The stored name of the class; nil for its own name.
+  open class func _realmObjectName() -> String? { nil }
+
+  /// The name that the class has in the realm.
+  public static func className() -> String { ClassSchema.of(self).name }
+
+  // MARK: identity
+
+  /// Whether both are the same object of a realm, or, unmanaged, the same instance.
+  public final func isSameObject(as other: ObjectBase?) -> Bool { other.map { $0 == self } ?? false }
+
+  /// Whether both are the same object of the same realm, or the same instance.
+  public static func == (a: ObjectBase, b: ObjectBase) -> Bool {
+    if a === b { return true }
+    guard let context = a.context, let other = b.context, let left = a.managedClass, let right = b.managedClass else {
+      return false
+    }
+    return context.isSameRealm(as: other) && left.key == right.key && a.objectKey == b.objectKey
+  }
+
+  /// Feeds what `==` compares.
+  public final func hash(into hasher: inout Hasher) {
+    if context == nil { hasher.combine(ObjectIdentifier(self)) } else { hasher.combine(objectKey) }
+  }
+
+  /// The class and the properties of the object.
+  open var description: String {
+    if isInvalidated { return "[invalid object]" }
+    let schema = ClassSchema.of(type(of: self))
+    let lines = schema.properties.enumerated().map { index, property in
+      let value = property.storage.anyValue(of: self, index)
+      if let link = value as? ObjectBase { return "\t\(property.name) = \(type(of: link).className()) {...};\n" }
+      return "\t\(property.name) = \(value ?? "(null)");\n"
+    }
+    return "\(schema.name) {\n\(lines.joined())}"
+  }
+}

@@ -1,0 +1,68 @@
+// What is done with the storage of a property whose type is not known: by its offset in the object, found once a class.
+
+/// The type of a stored property that is `@Persisted`.
+protocol PropertyStorage {
+  static var valueType: any _Persistable.Type { get }
+  static func declaration(in object: ObjectBase, at offset: Int) -> PropertyDeclaration
+  static func manage(_ object: ObjectBase, at offset: Int, _ index: Int)
+  static func trace(_ object: ObjectBase, at offset: Int, _ index: Int)
+  /// The value of an unmanaged object as the engine stores it; nil for what is not one scalar value.
+  static func plainValue(of object: ObjectBase, at offset: Int) -> EngineValue?
+  /// Stores the value of an unmanaged object in the managed object that it has become.
+  static func transfer(from object: ObjectBase, at offset: Int, to place: PropertyPlace)
+  /// The value of an unmanaged object.
+  static func plainAny(of object: ObjectBase, at offset: Int) -> Any?
+  /// Sets the value of an unmanaged object; false if it has another type.
+  static func setPlain(_ value: Any?, of object: ObjectBase, at offset: Int) -> Bool
+  static func managedValue(_ place: PropertyPlace) -> Any?
+  static func setManaged(_ value: Any?, _ place: PropertyPlace) -> Bool
+}
+
+extension Persisted: PropertyStorage {
+  static var valueType: any _Persistable.Type { Value.self }
+
+  /// The storage of an object whose class has it at this offset: `ClassSchema` found both together.
+  private static func pointer(_ object: ObjectBase, _ offset: Int) -> UnsafeMutablePointer<Persisted> {
+    (Unmanaged.passUnretained(object).toOpaque() + offset).assumingMemoryBound(to: Persisted.self)
+  }
+
+  static func declaration(in object: ObjectBase, at offset: Int) -> PropertyDeclaration {
+    pointer(object, offset).pointee.declaration
+  }
+
+  static func manage(_ object: ObjectBase, at offset: Int, _ index: Int) {
+    pointer(object, offset).pointee.state = .managed(index)
+  }
+
+  static func trace(_ object: ObjectBase, at offset: Int, _ index: Int) {
+    pointer(object, offset).pointee.state = .tracing(index)
+  }
+
+  static func plainValue(of object: ObjectBase, at offset: Int) -> EngineValue? {
+    guard Value._rlmIsPlain else { return nil }
+    return pointer(object, offset).pointee.settle()._rlmPlain()
+  }
+
+  static func transfer(from object: ObjectBase, at offset: Int, to place: PropertyPlace) {
+    let value = pointer(object, offset).pointee.settle()
+    Value._rlmSet(place, value)
+  }
+
+  static func plainAny(of object: ObjectBase, at offset: Int) -> Any? {
+    pointer(object, offset).pointee.settle()._rlmAny
+  }
+
+  static func setPlain(_ value: Any?, of object: ObjectBase, at offset: Int) -> Bool {
+    guard let value = Value._rlmCast(value) else { return false }
+    pointer(object, offset).pointee.state = .value(value)
+    return true
+  }
+
+  static func managedValue(_ place: PropertyPlace) -> Any? { Value._rlmGet(place)._rlmAny }
+
+  static func setManaged(_ value: Any?, _ place: PropertyPlace) -> Bool {
+    guard let value = Value._rlmCast(value) else { return false }
+    Value._rlmSet(place, value)
+    return true
+  }
+}

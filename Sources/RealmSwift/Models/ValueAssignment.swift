@@ -1,0 +1,50 @@
+// Values without a type, as `create(_:value:)` takes them: dictionaries, arrays and objects.
+
+import Foundation
+
+enum ValueAssignment {
+  /// Whether it is Foundation's null.
+  static func isNull(_ value: Any) -> Bool { value is NSNull }
+
+  /// Whether it can be the value of an object.
+  static func isObjectLike(_ value: Any) -> Bool { value is [String: Any] || value is [Any] || value is ObjectBase }
+
+  /// Sets a property of an object; ends the process if the value has another type.
+  static func set(_ name: String, to value: Any?, of object: ObjectBase) {
+    let schema = ClassSchema.of(type(of: object))
+    guard let index = schema.index(of: name) else { Misuse.stop("'\(schema.name)' has no property '\(name)'.") }
+    let property = schema.properties[index]
+    if !property.storage.setAny(value, of: object, index) {
+      Misuse.stop("The value '\(value ?? "nil")' does not fit the property '\(schema.name).\(name)'.")
+    }
+  }
+
+  /// Sets the properties that `value` names.
+  static func assign(_ value: Any, to object: ObjectBase) {
+    for (name, value) in entries(of: value, for: ClassSchema.of(type(of: object))) { set(name, to: value, of: object) }
+  }
+
+  /// The values by property name.
+  static func entries(of value: Any, for schema: ClassSchema) -> [(String, Any?)] {
+    switch value {
+    case let entries as [String: Any]:
+      return entries.map { ($0.key, $0.value) }
+    case let values as [Any]:
+      if values.count > schema.properties.count {
+        Misuse.stop(
+          "There are \(values.count) values for the \(schema.properties.count) properties of '\(schema.name)'."
+        )
+      }
+      return zip(schema.properties, values).map { ($0.name, $1) }
+    case let other as ObjectBase:
+      let theirs = ClassSchema.of(type(of: other))
+      var entries: [(String, Any?)] = []
+      for property in schema.properties where property.isStored {
+        guard let index = theirs.index(of: property.name) else { continue }
+        entries.append((property.name, theirs.properties[index].storage.anyValue(of: other, index)))
+      }
+      return entries
+    default: Misuse.stop("An object of '\(schema.name)' cannot be made of a value of type \(type(of: value)).")
+    }
+  }
+}

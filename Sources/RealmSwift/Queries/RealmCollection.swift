@@ -1,0 +1,166 @@
+// What lists, sets, results and linking objects have in common.
+
+import RealmPages
+import RealmQuery
+
+/// A collection of a realm: lists, sets, results, linking objects.
+public protocol RealmCollection: RandomAccessCollection where Element: RealmCollectionValue, Index == Int {
+  /// The realm; nil for a collection that belongs to no object yet.
+  var realm: Realm? { get }
+  /// Whether what it belongs to was deleted, or its realm invalidated.
+  var isInvalidated: Bool { get }
+  /// Whether it belongs to a frozen realm.
+  var isFrozen: Bool { get }
+  /// The collection as results; ends the process for a collection that belongs to no object yet.
+  var _rlmResults: Results<Element> { get }
+}
+
+extension RealmCollection {
+  /// The objects that pass a condition, which is a format string: `filter("age > %@ AND name BEGINSWITH %@", 3, "R")`.
+  public func filter(_ predicateFormat: String, _ args: Any...) -> Results<Element> {
+    _rlmResults.passing(PredicateFormat.condition(predicateFormat, args, _rlmResults.schema))
+  }
+
+  /// The objects in the order of a property, or of a path to one such as `dog.name`.
+  public func sorted(byKeyPath keyPath: String, ascending: Bool = true) -> Results<Element> {
+    sorted(by: [SortDescriptor(keyPath: keyPath, ascending: ascending)])
+  }
+
+  /// The objects in the order of several properties.
+  public func sorted<S: Sequence>(by sortDescriptors: S) -> Results<Element> where S.Element == SortDescriptor {
+    let keys = sortDescriptors.map {
+      "\(PredicateFormat.path($0.keyPath, _rlmResults.schema)) \($0.ascending ? "ASC" : "DESC")"
+    }
+    if keys.isEmpty { return _rlmResults }
+    return _rlmResults.passing(.query("TRUEPREDICATE SORT(\(keys.joined(separator: ", ")))"))
+  }
+
+  /// The first object for each combination of values of these properties.
+  public func distinct<S: Sequence>(by keyPaths: S) -> Results<Element> where S.Element == String {
+    let paths = keyPaths.map { PredicateFormat.path($0, _rlmResults.schema) }
+    return _rlmResults.passing(.query("TRUEPREDICATE DISTINCT(\(paths.joined(separator: ", ")))"))
+  }
+
+  /// The smallest value of a property; nil if there are no values.
+  public func min<T: RealmCollectionValue & MinMaxType>(ofProperty property: String) -> T? {
+    _rlmResults.aggregate(.min, property)
+  }
+
+  /// The greatest value of a property; nil if there are no values.
+  public func max<T: RealmCollectionValue & MinMaxType>(ofProperty property: String) -> T? {
+    _rlmResults.aggregate(.max, property)
+  }
+
+  /// The sum of the values of a property.
+  public func sum<T: RealmCollectionValue & AddableType>(ofProperty property: String) -> T {
+    _rlmResults.aggregate(.sum, property) ?? T._rlmCast(0) ?? T._rlmDefault()
+  }
+
+  /// The average of the values of a property; nil if there are no values.
+  public func average<T: RealmCollectionValue & AddableType>(ofProperty property: String) -> T? {
+    _rlmResults.aggregate(.avg, property)
+  }
+
+  /// The position of the first object that passes a condition; nil if there is none.
+  public func index(matching predicateFormat: String, _ args: Any...) -> Int? {
+    let passing = Set(
+      _rlmResults.passing(PredicateFormat.condition(predicateFormat, args, _rlmResults.schema)).source.keys
+    )
+    return _rlmResults.source.keys.firstIndex { passing.contains($0) }
+  }
+
+  /// The values of a property of all objects.
+  public func value(forKey key: String) -> [Any?] { map { ($0 as? ObjectBase)?[key] } }
+
+  /// Sets a property of all objects.
+  public func setValue(_ value: Any?, forKey key: String) {
+    for element in self { (element as? ObjectBase)?[key] = value }
+  }
+}
+
+extension RealmCollection where Element: ObjectBase {
+  /// The objects that pass a condition: `where { $0.age > 3 && $0.name.starts(with: "R") }`.
+  public func `where`(_ isIncluded: (Query<Element>) -> Query<Bool>) -> Results<Element> {
+    _rlmResults.passing(isIncluded(Query<Element>()).condition(_rlmResults.schema))
+  }
+
+  /// The objects in the order of a property.
+  public func sorted<T: _Persistable>(by keyPath: KeyPath<Element, T>, ascending: Bool = true) -> Results<Element> {
+    sorted(byKeyPath: PropertyTracer.name(of: keyPath), ascending: ascending)
+  }
+
+  /// The first object for each combination of values of these properties.
+  public func distinct<S: Sequence>(by keyPaths: S) -> Results<Element> where S.Element == PartialKeyPath<Element> {
+    distinct(by: keyPaths.map { PropertyTracer.name(of: $0) })
+  }
+
+  /// The smallest value of a property; nil if there are no values.
+  public func min<T: RealmCollectionValue & MinMaxType>(of keyPath: KeyPath<Element, T>) -> T? {
+    min(ofProperty: PropertyTracer.name(of: keyPath))
+  }
+
+  /// The greatest value of a property; nil if there are no values.
+  public func max<T: RealmCollectionValue & MinMaxType>(of keyPath: KeyPath<Element, T>) -> T? {
+    max(ofProperty: PropertyTracer.name(of: keyPath))
+  }
+
+  /// The sum of the values of a property.
+  public func sum<T: RealmCollectionValue & AddableType>(of keyPath: KeyPath<Element, T>) -> T {
+    sum(ofProperty: PropertyTracer.name(of: keyPath))
+  }
+
+  /// The average of the values of a property; nil if there are no values.
+  public func average<T: RealmCollectionValue & AddableType>(of keyPath: KeyPath<Element, T>) -> T? {
+    average(ofProperty: PropertyTracer.name(of: keyPath))
+  }
+}
+
+extension RealmCollection where Element: Comparable & _ScalarValue {
+  /// The values in order.
+  public func sorted(ascending: Bool = true) -> Results<Element> { _rlmResults.orderedValues(ascending) }
+}
+
+/// A property, or a path to one, that objects are sorted by.
+public struct SortDescriptor: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+  /// The path.
+  public let keyPath: String
+  /// Whether small values come first.
+  public let ascending: Bool
+
+  /// Sorts by a property, or a path to one.
+  public init(keyPath: String, ascending: Bool = true) { (self.keyPath, self.ascending) = (keyPath, ascending) }
+
+  /// Sorts by a property of a class.
+  public init<Root: ObjectBase>(keyPath: PartialKeyPath<Root>, ascending: Bool = true) {
+    self.init(keyPath: PropertyTracer.name(of: keyPath), ascending: ascending)
+  }
+
+  /// Sorts by a property, small values first.
+  public init(stringLiteral value: String) { self.init(keyPath: value) }
+
+  /// The same path in the other direction.
+  public func reversed() -> SortDescriptor { SortDescriptor(keyPath: keyPath, ascending: !ascending) }
+
+  /// The path and the direction.
+  public var description: String { "\(keyPath) \(ascending ? "ascending" : "descending")" }
+}
+
+extension List: RealmCollection {
+  /// The list as results.
+  public var _rlmResults: Results<Element> {
+    guard case .managed(let place) = storage else {
+      Misuse.stop("This operation needs a list of an object that was added to a realm.")
+    }
+    return Results(place)
+  }
+}
+
+extension MutableSet: RealmCollection {
+  /// The set as results.
+  public var _rlmResults: Results<Element> {
+    guard case .managed(let place) = storage else {
+      Misuse.stop("This operation needs a set of an object that was added to a realm.")
+    }
+    return Results(place)
+  }
+}

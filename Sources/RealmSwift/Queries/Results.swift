@@ -1,0 +1,117 @@
+// Live results: what passes the conditions in the version that the realm reads.
+
+import RealmPages
+import RealmQuery
+
+/// The objects, or values, that a query finds. They are found when an element or their number is asked for, and follow
+/// the realm.
+public struct Results<Element: RealmCollectionValue> {
+  let source: ResultsSource
+
+  init(_ source: ResultsSource) { self.source = source }
+
+  init(_ place: CollectionPlace) {
+    if let type = Element.self as? ObjectBase.Type {
+      self.init(ResultsSource(place.context, .collection(place, place.context.managed(type))))
+    } else {
+      self.init(ResultsSource(place.context, .values(place, ascending: nil)))
+    }
+  }
+
+  /// The realm.
+  public var realm: Realm? { Realm(source.context) }
+
+  /// Whether what the results come from was deleted, or the realm invalidated.
+  public var isInvalidated: Bool { source.isInvalidated }
+
+  /// Whether the results belong to a frozen realm.
+  public var isFrozen: Bool { source.context.isFrozen }
+
+  /// The class of the objects; nil of values.
+  var schema: ClassSchema? { source.managedClass?.schema }
+
+  func passing(_ condition: QueryCondition) -> Results {
+    if case .values = source.origin {
+      Misuse.stop("Only collections of objects can be filtered or sorted by property.")
+    }
+    let next = source.with(condition)
+    do { try next.check() } catch let error as QueryError {
+      Misuse.stop("Invalid query: \(error.problem): \(condition)")
+    } catch { Misuse.stop("\(error)") }
+    return Results(next)
+  }
+
+  func orderedValues(_ ascending: Bool) -> Results {
+    guard case .values(let place, _) = source.origin else { return self }
+    return Results(ResultsSource(source.context, .values(place, ascending: ascending)))
+  }
+
+  func aggregate<T: RealmCollectionValue>(_ kind: QueryAggregate.Kind, _ property: String) -> T? {
+    guard let view = source.aggregate(kind, PredicateFormat.path(property, schema)) else { return nil }
+    if case .null = view { return nil }
+    if let value = T._rlmRead(StoredValue(view: view, context: source.context)) as T?, !(value is any OptionalProtocol)
+    {
+      return value
+    }
+    return AnyRealmValue(view, in: source.context).flatMap { T._rlmCast($0._rlmAny) }
+  }
+
+  private func element(_ key: Int64, _ type: ManagedClass) -> Element {
+    guard let element = source.context.object(type, key) as? Element else {
+      Misuse.stop("the objects of '\(type.name)' are no \(Element.self)")
+    }
+    return element
+  }
+}
+
+extension Results: RealmCollection {
+  /// The position of the first element.
+  public var startIndex: Int { 0 }
+  /// The position after the last element.
+  public var endIndex: Int { count }
+  /// The number of elements.
+  public var count: Int { source.count }
+
+  /// The element at a position.
+  public subscript(position: Int) -> Element {
+    if case .values(let place, _) = source.origin, case .positions(let positions) = source.content {
+      if !positions.indices.contains(position) { outOfBounds(position, positions.count) }
+      return place.element(at: positions[position])
+    }
+    let keys = source.keys
+    guard let type = source.managedClass, keys.indices.contains(position) else { outOfBounds(position, keys.count) }
+    return element(keys[position], type)
+  }
+
+  private func outOfBounds(_ position: Int, _ count: Int) -> Never {
+    Misuse.stop("Index \(position) is out of bounds (must be less than \(count)).")
+  }
+
+  /// The elements that are there now: changes while they are visited do not change which are visited.
+  public func makeIterator() -> AnyIterator<Element> {
+    if case .values(let place, _) = source.origin, case .positions(let positions) = source.content {
+      let elements: [Element] = place.elements()
+      var rest = positions.makeIterator()
+      return AnyIterator { rest.next().map { elements[$0] } }
+    }
+    guard let type = source.managedClass else { return AnyIterator { nil } }
+    var rest = source.keys.makeIterator()
+    return AnyIterator { rest.next().map { element($0, type) } }
+  }
+
+  /// The results themselves.
+  public var _rlmResults: Results { self }
+}
+
+extension Results where Element: ObjectBase {
+  /// The position of an object; nil if it is not among the results.
+  public func index(of object: Element) -> Int? {
+    guard object.context === source.context else { return nil }
+    return source.keys.firstIndex(of: object.objectKey)
+  }
+}
+
+extension Results: CustomStringConvertible {
+  /// The elements.
+  public var description: String { "Results<\(Element.self)> \(Array(self))" }
+}

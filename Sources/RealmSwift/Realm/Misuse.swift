@@ -1,0 +1,18 @@
+// How the process ends where a program breaks a rule that no error can report: a property of a deleted object, a change
+// outside of a write transaction. The SDK raises an exception there; the message is printed in release builds too.
+
+import Glibc
+
+enum Misuse {
+  /// Prints the message and ends the process.
+  static func stop(_ message: String) -> Never {
+    let text = Array("RealmSwift: \(message)\n".utf8)
+    _ = Glibc.write(STDERR_FILENO, text, text.count)
+    preconditionFailure(message)
+  }
+
+  /// The result of `body`; ends the process with the error's text if it throws.
+  static func unwrap<R>(_ body: () throws -> R) -> R {
+    do { return try body() } catch { stop("\(error)") }
+  }
+}

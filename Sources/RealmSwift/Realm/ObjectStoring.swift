@@ -1,0 +1,113 @@
+// From unmanaged objects to managed ones: adding an object, and all that it links to.
+
+import RealmPages
+
+extension RealmContext {
+  /// What is done with objects that are added because others link to them.
+  var policy: Realm.UpdatePolicy { addPolicy ?? .error }
+
+  /// Stores one value in a property.
+  func store(_ value: EngineValue, _ type: ManagedClass, _ key: Int64, _ property: Int) {
+    let column = type.columnKeys[property], object = ObjKey(key)
+    switch value.content {
+    case .value(let value): apply { try $0.set(type.key, object, column, value) }
+    case .embedded(let embedded):
+      let target = targetForEmbedding(embedded)
+      let made = apply { try $0.setEmbedded(type.key, object, column) }
+      fill(embedded, target, made.value)
+    }
+  }
+
+  /// The class of an embedded object that is about to be stored; ends the process if it is stored elsewhere.
+  func targetForEmbedding(_ object: EmbeddedObject) -> ManagedClass {
+    if object.context != nil {
+      Misuse.stop("An embedded object that is already managed cannot be a part of another object too.")
+    }
+    return managed(type(of: object))
+  }
+
+  /// Adds an unmanaged object, or finds the managed one, and returns the link to it.
+  func link(to object: ObjectBase, _ policy: Realm.UpdatePolicy) -> Value {
+    if let other = object.context {
+      guard other === self, let managed = object.managedClass else {
+        Misuse.stop("The object of class '\(ClassSchema.of(type(of: object)).name)' is managed by another realm.")
+      }
+      if object.isInvalidated { Misuse.stop("A deleted object cannot be linked to or added.") }
+      return .link(managed.key, ObjKey(object.objectKey))
+    }
+    add(object, policy)
+    guard let managed = object.managedClass else { return .null }
+    return .link(managed.key, ObjKey(object.objectKey))
+  }
+
+  /// Makes an unmanaged object a managed one. What it links to becomes managed too.
+  func add(_ object: ObjectBase, _ policy: Realm.UpdatePolicy) {
+    let outer = addPolicy
+    addPolicy = policy
+    defer { addPolicy = outer }
+    let managed = managed(type(of: object))
+    guard let schema = managed.schema else { return }
+    var values: [(ColKey, Value)] = []
+    values.reserveCapacity(schema.properties.count)
+    for (index, property) in schema.properties.enumerated() where index != schema.primaryKeyIndex {
+      if let plain = property.storageType.plainValue(of: object, at: property.offset) {
+        values.append((managed.columnKeys[index], plain.value))
+      }
+    }
+    guard let primaryKey = schema.primaryKey else {
+      let key = apply { try $0.create(managed.key, values: values) }
+      transfer(object, managed, schema, key.value, plainToo: false)
+      return
+    }
+    let key = primaryKey.storageType.plainValue(of: object, at: primaryKey.offset)?.value ?? .null
+    if let present = apply({ try $0.objectKey(managed.key, primaryKey: key) }) {
+      if policy == .error {
+        Misuse.stop(
+          "There is already an object of class '\(managed.name)' with the primary key '\(Self.text(of: key))'."
+        )
+      }
+      transfer(object, managed, schema, present.value, plainToo: true)
+      return
+    }
+    let made = apply { try $0.create(managed.key, primaryKey: key, values: values) }
+    transfer(object, managed, schema, made.value, plainToo: false)
+  }
+
+  /// Fills a new embedded object.
+  func fill(_ object: EmbeddedObject, _ managed: ManagedClass, _ key: Int64) {
+    guard let schema = managed.schema else { return }
+    transfer(object, managed, schema, key, plainToo: true)
+  }
+
+  /// Stores the values of an unmanaged object in the managed one that it becomes.
+  private func transfer(
+    _ object: ObjectBase,
+    _ managed: ManagedClass,
+    _ schema: ClassSchema,
+    _ key: Int64,
+    plainToo: Bool
+  ) {
+    // Links in a circle find the object managed.
+    object.context = self
+    object.managedClass = managed
+    object.objectKey = key
+    for (index, property) in schema.properties.enumerated() {
+      let isPlain = property.storageType.valueType._rlmIsPlain
+      if property.isStored, index != schema.primaryKeyIndex, plainToo || !isPlain {
+        property.storageType.transfer(from: object, at: property.offset, to: PropertyPlace(object, index))
+      }
+      property.storageType.manage(object, at: property.offset, index)
+    }
+  }
+
+  /// A primary key in a message.
+  static func text(of key: Value) -> String {
+    switch key {
+    case .string(let bytes): String(decoding: bytes, as: UTF8.self)
+    case .int(let value): "\(value)"
+    case .objectID(let id): "\(id)"
+    case .uuid(let id): "\(id)"
+    default: "nil"
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// A transaction that a class holds: the engine's cannot be copied, and properties of classes cannot be consumed.
+
+import RealmPages
+
+/// A write transaction until it is ended.
+final class OpenTransaction {
+  private let place: UnsafeMutablePointer<WriteTransaction>
+  private var isOver = false
+
+  init(_ transaction: consuming WriteTransaction) {
+    place = .allocate(capacity: 1)
+    place.initialize(to: transaction)
+  }
+
+  /// Rolls back what was not ended.
+  deinit {
+    if !isOver { place.deinitialize(count: 1) }
+    place.deallocate()
+  }
+
+  /// The transaction; not after it was ended.
+  var engine: WriteTransaction {
+    @inline(__always) unsafeAddress { UnsafePointer(place) }
+  }
+
+  func commit() throws(TransactionError) {
+    isOver = true
+    _ = try place.move().commit()
+  }
+
+  func rollback() {
+    isOver = true
+    place.move().rollback()
+  }
+}

@@ -1,0 +1,51 @@
+// Files of realms: copies, existence, removal.
+
+public import Foundation
+import Glibc
+import RealmPages
+
+extension Realm {
+  /// Writes a compacted copy of the realm, as it is read now, to a file that does not exist. `encryptionKey` is the key
+  /// of the copy.
+  public func writeCopy(toFile fileURL: URL, encryptionKey: Data? = nil) throws {
+    context.checkThread()
+    if context.isInTransaction { throw Error(.fail, "A copy cannot be written in a write transaction") }
+    var key: EncryptionKey?
+    if let encryptionKey {
+      guard let made = EncryptionKey([UInt8](encryptionKey)) else {
+        throw Error(.invalidInput, "an encryption key has 64 bytes, not \(encryptionKey.count)")
+      }
+      key = made
+    }
+    do throws(CopyError) {
+      _ = try RealmCopy.write(context.file.reader.configuration, to: fileURL.path, key: key)
+    } catch {
+      switch error.reason {
+      case .exists: throw Error(.fileExists, error.description)
+      case .damaged: throw Error(.invalidDatabase, error.description)
+      default: throw Error(.fileAccess, error.description)
+      }
+    }
+  }
+
+  /// Whether the realm of a configuration exists.
+  public static func fileExists(for configuration: Configuration) -> Bool {
+    guard let path = try? configuration.engine().path else { return false }  // no place, no file
+    return access(path, F_OK) == 0
+  }
+
+  /// Removes the realm of a configuration and what lies beside it; whether there was one. Throws `alreadyOpen` if this
+  /// process has it open.
+  @discardableResult
+  public static func deleteFiles(for configuration: Configuration) throws -> Bool {
+    let path = try configuration.engine().path
+    if RealmFile.isOpen(path) { throw Error(.alreadyOpen, "\(path) is open in this process and cannot be deleted") }
+    let existed = access(path, F_OK) == 0
+    for suffix in ["", ".lock", ".note", ".management"] where access(path + suffix, F_OK) == 0 {
+      do { try FileManager.default.removeItem(atPath: path + suffix) } catch {
+        throw Error(.fileAccess, "\(path + suffix): \(error.localizedDescription)")
+      }
+    }
+    return existed
+  }
+}

@@ -1,0 +1,143 @@
+// A realm as programs use it.
+
+public import Foundation
+import RealmPages
+import Glibc
+import Synchronization
+
+/// A realm that is open on one thread.
+///
+/// ```swift
+/// let realm = try Realm()
+/// try realm.write {
+///   realm.add(Dog(value: ["name": "Rex", "age": 3]))
+/// }
+/// let old = realm.objects(Dog.self).where { $0.age > 2 }
+/// ```
+public struct Realm {
+  let context: RealmContext
+
+  init(_ context: RealmContext) { self.context = context }
+
+  // MARK: opening
+
+  /// Opens the default realm.
+  public init() throws { try self.init(configuration: .defaultConfiguration) }
+
+  /// Opens a realm; makes the file if it does not exist. A thread that has the realm open gets the same instance.
+  public init(configuration: Configuration) throws {
+    self.init(try Realm.Error.translating { try RealmOpening.context(configuration) })
+  }
+
+  /// Opens the realm in a file.
+  public init(fileURL: URL) throws {
+    var configuration = Configuration.defaultConfiguration
+    configuration.fileURL = fileURL
+    try self.init(configuration: configuration)
+  }
+
+  /// How the realm was opened.
+  public var configuration: Configuration { context.configuration }
+
+  /// The classes that the realm was opened with.
+  public var schema: Schema { Schema(objectSchema: context.wanted.classes.map { ObjectSchema($0) }) }
+
+  /// Whether the realm has no objects of its classes.
+  public var isEmpty: Bool {
+    context.checkThread()
+    return context.wanted.classes.allSatisfy { schema in
+      Misuse.unwrap { try context.current(context.managed(schema.type)).table.objectCount } == 0
+    }
+  }
+
+  // MARK: write transactions
+
+  /// Whether a write transaction has begun.
+  public var isInWriteTransaction: Bool {
+    context.checkThread()
+    return context.isInTransaction
+  }
+
+  /// Runs `block` in a write transaction and returns what it returns. If it throws, nothing is changed. Waits for the
+  /// writers of other threads and programs.
+  @discardableResult
+  public func write<Result>(_ block: () throws -> Result) throws -> Result {
+    try context.begin()
+    let result: Result
+    do { result = try block() } catch {
+      context.cancel()
+      throw error
+    }
+    if context.isInTransaction { try context.commit() }
+    return result
+  }
+
+  /// Begins a write transaction; ends the process if it cannot begin.
+  public func beginWrite() { Misuse.unwrap { try context.begin(staysOnThread: false) } }
+
+  /// Commits the write transaction: the changes are on disk when it returns.
+  public func commitWrite() throws { try context.commit() }
+
+  /// Takes all changes of the write transaction back.
+  public func cancelWrite() {
+    if !context.isInTransaction { Misuse.stop("There is no write transaction to cancel.") }
+    context.cancel()
+  }
+
+  // MARK: versions
+
+  /// Reads the newest version from now on; whether it differs from the one before. Nothing happens in a write
+  /// transaction or in a frozen realm.
+  @discardableResult
+  public func refresh() -> Bool { Misuse.unwrap { try context.refresh() } }
+
+  /// Lets the version go that is read. Objects and collections of the realm cannot be used any more.
+  public func invalidate() { context.invalidate() }
+}
+
+extension Realm: Equatable {
+  /// Whether both are the same instance, as on one thread.
+  public static func == (a: Realm, b: Realm) -> Bool { a.context === b.context }
+}
+
+extension Realm {
+  /// What happens when an object is added whose primary key is taken.
+  public enum UpdatePolicy: Int, Sendable {
+    /// It ends the process.
+    case error = 1
+    /// The properties of the present object that differ are changed.
+    case modified = 3
+    /// All properties of the present object are set.
+    case all = 2
+  }
+}
+
+/// Opening, and the instances of each thread.
+enum RealmOpening {
+  private struct Place: Hashable {
+    let path: String
+    let thread: UInt
+    let version: UInt64?
+  }
+  private struct Weak: @unchecked Sendable {
+    // Unchecked: only the thread of the context uses it.
+    weak var context: RealmContext?
+  }
+  private static let instances = Mutex<[Place: Weak]>([:])
+
+  /// The realm of this thread; opened if the thread does not have it open.
+  static func context(_ configuration: Realm.Configuration) throws -> RealmContext {
+    let file = try RealmFile.of(configuration)
+    let place = Place(path: file.path, thread: UInt(pthread_self()), version: nil)
+    if let known = instances.withLock({ $0[place] })?.context, known.file === file { return known }
+    let wanted = try WantedClasses(configuration.objectTypes)
+    try SchemaOpening.prepare(file, configuration, wanted)
+    let context = try RealmContext(file, configuration, wanted)
+    let entry = Weak(context: context)
+    instances.withLock { instances in
+      instances = instances.filter { $0.value.context != nil }
+      instances[place] = entry
+    }
+    return context
+  }
+}

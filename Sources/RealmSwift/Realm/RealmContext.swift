@@ -1,0 +1,316 @@
+// What an open realm is for one thread: the version that it reads, the transaction that it writes in.
+
+import Glibc
+import RealmPages
+
+/// The realm of one thread, or a frozen version of it. `Realm` is a handle of it.
+final class RealmContext {
+  let file: RealmFile
+  let configuration: Realm.Configuration
+  let wanted: WantedClasses
+  /// Whether it stays at its version, for all threads.
+  let isFrozen: Bool
+  private let thread: pthread_t
+  private(set) var hold: VersionHold?
+  /// Not nil in a write transaction.
+  private var transaction: OpenTransaction?
+  /// Grows when what was read may be out of date.
+  private(set) var generation = 0
+  /// Whether the transaction has changed anything.
+  private(set) var isDirty = false
+  /// What is done with objects that exist, while an object is being added.
+  var addPolicy: Realm.UpdatePolicy?
+  private var classes: [ObjectIdentifier: ManagedClass] = [:]
+  /// The version that was frozen last, for as long as it is used.
+  weak var frozenVersion: RealmContext?
+
+  init(
+    _ file: RealmFile,
+    _ configuration: Realm.Configuration,
+    _ wanted: WantedClasses,
+    frozenAt hold: VersionHold? = nil
+  ) throws {
+    (self.file, self.configuration, self.wanted) = (file, configuration, wanted)
+    thread = pthread_self()
+    isFrozen = hold != nil
+    self.hold = try hold ?? Realm.Error.translating { try file.reader.hold() }
+  }
+
+  func isSameRealm(as other: RealmContext) -> Bool {
+    self === other || file === other.file && isFrozen == other.isFrozen && (!isFrozen || version == other.version)
+  }
+
+  /// The number of the version that is read.
+  var version: UInt64 { hold?.snapshot.version ?? 0 }
+
+  // MARK: rules
+
+  /// Ends the process if the realm is used on another thread than the one that opened it.
+  @inline(__always)
+  func checkThread() {
+    if !isFrozen && pthread_equal(thread, pthread_self()) == 0 { Misuse.stop("Realm accessed from incorrect thread.") }
+  }
+
+  var isInTransaction: Bool { transaction != nil }
+
+  /// Ends the process outside of a write transaction.
+  func checkWrite() {
+    checkThread()
+    if isFrozen { Misuse.stop("Frozen realms and their objects cannot be changed: thaw() them first.") }
+    if transaction == nil { Misuse.stop("Cannot modify managed objects outside of a write transaction.") }
+  }
+
+  // MARK: versions
+
+  /// The version that is read, with the changes of the transaction.
+  func snapshot() throws -> Snapshot {
+    if let transaction { return isDirty ? try changedSnapshot(transaction) : transaction.engine.former }
+    guard let hold else { Misuse.stop("The Realm was invalidated, and nothing was read from it since.") }
+    return hold.snapshot
+  }
+
+  private var changed: (generation: Int, snapshot: Snapshot)?
+
+  private func changedSnapshot(_ transaction: OpenTransaction) throws -> Snapshot {
+    if let changed, changed.generation == generation { return changed.snapshot }
+    let snapshot = try transaction.engine.changed()
+    changed = (generation, snapshot)
+    return snapshot
+  }
+
+  /// Reads the newest version from now on; whether it is another one.
+  func refresh() throws -> Bool {
+    checkThread()
+    if isFrozen || isInTransaction { return false }
+    let newest = try Realm.Error.translating { try file.reader.hold() }
+    if let hold, hold.snapshot.version == newest.snapshot.version { return false }
+    hold = newest
+    generation += 1
+    return true
+  }
+
+  /// Lets the version go.
+  func invalidate() {
+    checkThread()
+    if isFrozen { return }
+    cancel()
+    for type in classes.values { type.isDead = true }
+    classes = [:]
+    hold = nil
+    generation += 1
+  }
+
+  /// Reads a version again after `invalidate`.
+  private func revive() throws {
+    if hold == nil && !isInTransaction { _ = try refresh() }
+  }
+
+  /// The object with a primary key, in a transaction.
+  func find(inTransaction managed: ManagedClass, _ primaryKey: Value) throws -> Int64? {
+    guard let transaction else { return nil }
+    return try transaction.engine.objectKey(managed.key, primaryKey: primaryKey)?.value
+  }
+
+  /// The objects that link to one, through a property of a class.
+  func origins(
+    of type: ManagedClass,
+    _ key: Int64,
+    from origin: ManagedClass,
+    _ property: Int
+  ) throws -> [ObjKey] {
+    if isDirty, let transaction {
+      return try transaction.engine.origins(of: type.key, ObjKey(key), from: origin.key, origin.columnKeys[property])
+    }
+    let cursor = ObjectCursor(try current(type).table)
+    guard key >= 0, try cursor.seek(ObjKey(key)) else { return [] }
+    return try cursor.origins(from: origin.key, origin.columnKeys[property])
+  }
+
+  // MARK: transactions
+
+  func begin(staysOnThread: Bool = true) throws {
+    checkThread()
+    guard let writer = file.writer, !isFrozen else {
+      throw Realm.Error(.fail, "\(file.path) was opened read-only: there are no write transactions")
+    }
+    if isInTransaction { throw Realm.Error(.fail, "The Realm is already in a write transaction") }
+    do throws(TransactionError) {
+      transaction = OpenTransaction(staysOnThread ? try writer.beginOnThisThread() : try writer.begin())
+    } catch { throw Realm.Error(error) }
+    isDirty = false
+    generation += 1
+  }
+
+  func commit() throws {
+    checkThread()
+    changed = nil
+    guard let transaction else { throw Realm.Error(.fail, "There is no write transaction to commit") }
+    self.transaction = nil
+    let isDirty = isDirty
+    self.isDirty = false
+    generation += 1
+    do throws(TransactionError) { if isDirty { _ = try transaction.commit() } else { transaction.rollback() } } catch {
+      throw Realm.Error(error)
+    }
+    hold = try Realm.Error.translating { try file.reader.hold() }
+  }
+
+  func cancel() {
+    checkThread()
+    changed = nil
+    guard let transaction else { return }
+    self.transaction = nil
+    transaction.rollback()
+    isDirty = false
+    generation += 1
+    // The version from before stays what is read if no other can be.
+    _ = try? refresh()
+  }
+
+  /// Runs what changes the realm.
+  func change<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
+    checkWrite()
+    guard let transaction else { throw Realm.Error(.fail, "there is no write transaction") }
+    defer {
+      isDirty = true
+      generation += 1
+    }
+    return try Realm.Error.translating { try body(transaction.engine) }
+  }
+
+  /// The same for changes that no caller can be told of when they fail.
+  func apply<R>(_ body: (borrowing WriteTransaction) throws -> R) -> R { Misuse.unwrap { try change(body) } }
+
+  // MARK: classes
+
+  /// The class of a model; ends the process if the realm does not have it.
+  func managed(_ type: ObjectBase.Type) -> ManagedClass {
+    Misuse.unwrap { try revive() }
+    if let known = classes[ObjectIdentifier(type)] { return known }
+    guard let found = find(ClassSchema.of(type)) else {
+      Misuse.stop("The realm does not have the class '\(ClassSchema.of(type).name)': see objectTypes.")
+    }
+    if !isFrozen { classes[ObjectIdentifier(type)] = found }
+    return found
+  }
+
+  private func find(_ schema: ClassSchema) -> ManagedClass? {
+    guard wanted.classes.contains(where: { $0 === schema }) else { return nil }
+    return Misuse.unwrap {
+      guard let table = try snapshot().table(named: Table.classPrefix + schema.name) else { return nil }
+      return ManagedClass(schema, table, generation)
+    }
+  }
+
+  /// The model of a table; nil if no model of the realm has it.
+  func schema(of table: TableKey) -> ClassSchema? {
+    let name = Misuse.unwrap { try snapshot().table(table)?.className }
+    return wanted.classes.first { $0.name == name }
+  }
+
+  /// The class of a table, without a model.
+  func dynamicClass(named name: String) -> ManagedClass? {
+    Misuse.unwrap { () throws in
+      guard let table = try snapshot().table(named: Table.classPrefix + name) else { return nil }
+      return ManagedClass(nil, table, generation)
+    }
+  }
+
+  /// The class at the version that is read.
+  @inline(__always)
+  func current(_ type: ManagedClass) throws -> ManagedClass {
+    if type.generation != generation, !isFrozen {
+      guard let table = try snapshot().table(type.key) else {
+        throw Realm.Error(.fail, "the class '\(type.name)' is gone")
+      }
+      type.move(to: table, generation)
+    }
+    return type
+  }
+
+  // MARK: reading
+
+  func contains(_ type: ManagedClass, _ key: Int64) -> Bool {
+    checkThread()
+    if key < 0 || type.isDead || hold == nil && !isInTransaction { return false }
+    return Misuse.unwrap {
+      if isDirty, let transaction { return try transaction.engine.contains(type.key, ObjKey(key)) }
+      return try current(type).table.contains(ObjKey(key))
+    }
+  }
+
+  /// Calls `body` with the value of a property; the value lives until the next change.
+  func read<R>(_ type: ManagedClass, _ key: Int64, _ property: Int, _ body: (StoredValue) -> R) -> R {
+    checkThread()
+    let found = Misuse.unwrap { try view(type, key, property) }
+    guard let view = found else {
+      Misuse.stop("The object of class '\(type.name)' was deleted, or its realm invalidated.")
+    }
+    return body(StoredValue(view: view, context: self))
+  }
+
+  /// The value of a property; nil if the object does not exist.
+  func view(_ type: ManagedClass, _ key: Int64, _ property: Int) throws -> ValueView? {
+    if isDirty, let transaction {
+      return try transaction.engine.view(type.key, ObjKey(key), type.columnKeys[property])
+    }
+    if type.isDead || hold == nil && !isInTransaction { return nil }
+    // A frozen realm is read by several threads, and a cursor by one.
+    let cursor = isFrozen ? ObjectCursor(type.table) : try current(type).cursor
+    guard key >= 0, try cursor.key.value == key || cursor.seek(ObjKey(key)) else { return nil }
+    return try cursor.value(type.columns[property])
+  }
+
+  // MARK: objects
+
+  /// The object with a key, which may have been found a moment ago.
+  func object<T: ObjectBase>(of type: T.Type, _ table: TableKey, _ key: Int64) -> T? {
+    if type == ObjectBase.self || type == Object.self || type == EmbeddedObject.self {
+      return object(table, key) as? T
+    }
+    let managed = managed(type)
+    return managed.key == table ? object(managed, key) as? T : nil
+  }
+
+  /// The same, of the class that the table is for; nil if no model has it.
+  func object(_ table: TableKey, _ key: Int64) -> ObjectBase? {
+    schema(of: table).map { object(managed($0.type), key) }
+  }
+
+  /// An object that stands for the one with this key.
+  func object(_ managed: ManagedClass, _ key: Int64) -> ObjectBase {
+    guard let schema = managed.schema else { Misuse.stop("the class '\(managed.name)' has no model") }
+    let object = schema.type.init()
+    bind(object, to: managed, schema, key)
+    return object
+  }
+
+  func bind(_ object: ObjectBase, to managed: ManagedClass, _ schema: ClassSchema, _ key: Int64) {
+    object.context = self
+    object.managedClass = managed
+    object.objectKey = key
+    for (index, property) in schema.properties.enumerated() {
+      property.storageType.manage(object, at: property.offset, index)
+    }
+  }
+}
+
+extension PropertyPlace {
+  /// Reads the property.
+  @inline(__always)
+  func read<R>(_ body: (StoredValue) -> R) -> R {
+    guard let context = object.context, let type = object.managedClass else { Misuse.stop("the object is not managed") }
+    return context.read(type, object.objectKey, index, body)
+  }
+
+  /// Stores one value in the property.
+  func write(_ value: (WriteTarget) -> EngineValue) {
+    guard let context = object.context, let type = object.managedClass else { Misuse.stop("the object is not managed") }
+    context.checkWrite()
+    if type.schema?.primaryKeyIndex == index {
+      Misuse.stop("The primary key of '\(type.name)' cannot be changed after the object was added to a realm.")
+    }
+    let value = value(WriteTarget(context: context, policy: context.policy))
+    context.store(value, type, object.objectKey, index)
+  }
+}

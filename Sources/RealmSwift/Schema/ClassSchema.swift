@@ -1,0 +1,156 @@
+// What a model class says of itself: its properties in the order of their declaration, found once by reflection.
+
+@_spi(Reflection) import Swift
+import RealmPages
+import Synchronization
+
+/// A property of a model class.
+struct ModelProperty: @unchecked Sendable {
+  // Unchecked: metatypes and the function in the type never change.
+  /// The name in the class.
+  let name: String
+  /// The name in the realm.
+  let storedName: String
+  /// The offset of the storage in the object.
+  let offset: Int
+  let storageType: any PropertyStorage.Type
+  let type: _PropertyType
+  var isPrimaryKey: Bool
+  var isIndexed: Bool
+  /// The property of the linking class, of linking objects.
+  let originProperty: String?
+
+  /// The class that links lead to.
+  var linkedClass: ClassSchema? { type.linkedClass.map { ClassSchema.of($0.type) } }
+
+  /// The name of that class, without a look at its properties, which may lead back here.
+  var linkedName: String? { type.linkedClass.map { $0.type._realmObjectName() ?? String(describing: $0.type) } }
+
+  /// Whether it is a column of the table.
+  var isStored: Bool { !type.isLinkingObjects }
+
+  var storage: StorageAccess { StorageAccess(property: self) }
+
+  struct StorageAccess {
+    let property: ModelProperty
+
+    func anyValue(of object: ObjectBase, _ index: Int) -> Any? {
+      if object.context == nil { return property.storageType.plainAny(of: object, at: property.offset) }
+      return property.storageType.managedValue(PropertyPlace(object, index))
+    }
+
+    func setAny(_ value: Any?, of object: ObjectBase, _ index: Int) -> Bool {
+      if object.context == nil { return property.storageType.setPlain(value, of: object, at: property.offset) }
+      return property.storageType.setManaged(value, PropertyPlace(object, index))
+    }
+  }
+}
+
+/// A model class.
+final class ClassSchema: Sendable {
+  let reference: ClassReference
+  /// The name in the realm.
+  let name: String
+  let isEmbedded: Bool
+  let properties: [ModelProperty]
+  let primaryKeyIndex: Int?
+  private let wrongKeys: Set<String>
+  private let indexes: [String: Int]
+
+  var type: ObjectBase.Type { reference.type }
+  var primaryKey: ModelProperty? { primaryKeyIndex.map { properties[$0] } }
+
+  /// The position of the property with this name in the class, or in the realm.
+  func index(of name: String) -> Int? { indexes[name] }
+
+  private static let known = Mutex<[ObjectIdentifier: ClassSchema]>([:])
+
+  static func of(_ type: ObjectBase.Type) -> ClassSchema {
+    if let schema = known.withLock({ $0[ObjectIdentifier(type)] }) { return schema }
+    let schema = ClassSchema(type)
+    // Another thread may have made it meanwhile: one of the two stays.
+    return known.withLock { known in
+      if let first = known[ObjectIdentifier(type)] { return first }
+      known[ObjectIdentifier(type)] = schema
+      return schema
+    }
+  }
+
+  private static let classNameLimit = 57
+  private static let propertyNameLimit = 63
+
+  private init(_ type: ObjectBase.Type) {
+    reference = ClassReference(type: type)
+    name = type._realmObjectName() ?? String(describing: type)
+    isEmbedded = type is EmbeddedObject.Type
+    let example = type.init()
+    let mapping = type.propertiesMapping(), ignored = Set(type.ignoredProperties())
+    let primaryKey = type.primaryKey(), indexed = Set(type.indexedProperties())
+    var properties: [ModelProperty] = []
+    // 1: the type is a class.
+    _ = _forEachField(of: type, options: _EachFieldOptions(rawValue: 1)) { label, offset, fieldType, _ in
+      guard let storage = fieldType as? any PropertyStorage.Type else { return true }
+      let stored = String(cString: label), name = stored.hasPrefix("_") ? String(stored.dropFirst()) : stored
+      if ignored.contains(name) { return true }
+      let declaration = storage.declaration(in: example, at: offset)
+      properties.append(
+        ModelProperty(
+          name: name,
+          storedName: mapping[name] ?? name,
+          offset: offset,
+          storageType: storage,
+          type: storage.valueType._rlmType,
+          isPrimaryKey: declaration.isPrimaryKey || name == primaryKey,
+          isIndexed: declaration.isIndexed || indexed.contains(name),
+          originProperty: declaration.originProperty
+        )
+      )
+      return true
+    }
+    self.properties = properties
+    primaryKeyIndex = properties.firstIndex(where: \.isPrimaryKey)
+    var indexes: [String: Int] = [:]
+    for (index, property) in properties.enumerated() { indexes[property.storedName] = index }
+    for (index, property) in properties.enumerated() { indexes[property.name] = index }
+    self.indexes = indexes
+    wrongKeys = Set([primaryKey].compactMap { $0 }).union(indexed).subtracting(properties.map(\.name))
+  }
+
+  /// What is wrong with the class; empty if it can be used.
+  var problems: [String] {
+    let (classNameLimit, propertyNameLimit) = (Self.classNameLimit, Self.propertyNameLimit)
+    var problems: [String] = []
+    if name.utf8.count > classNameLimit {
+      problems.append("class '\(name)' has a name of more than \(classNameLimit) bytes")
+    }
+    if properties.isEmpty { problems.append("class '\(name)' has no @Persisted properties") }
+    let keys = properties.filter(\.isPrimaryKey)
+    if keys.count > 1 { problems.append("class '\(name)' has \(keys.count) primary keys") }
+    if isEmbedded, let key = keys.first {
+      problems.append("the embedded class '\(name)' cannot have the primary key '\(key.name)'")
+    }
+    for missing in wrongKeys.sorted() {
+      problems.append("class '\(name)' has no @Persisted property '\(missing)'")
+    }
+    for property in properties where property.storedName.utf8.count > propertyNameLimit {
+      problems.append("property '\(name).\(property.name)' has a name of more than \(propertyNameLimit) bytes")
+    }
+    let names = properties.map(\.storedName)
+    for name in Set(names) where names.count(where: { $0 == name }) > 1 {
+      problems.append("more than one property is stored as '\(name)'")
+    }
+    for property in properties where property.type.isLinkingObjects {
+      guard let origin = property.linkedClass, let originName = property.originProperty else {
+        problems.append("'\(name).\(property.name)' needs @Persisted(originProperty:)")
+        continue
+      }
+      guard let index = origin.index(of: originName), origin.properties[index].linkedName == name,
+        origin.properties[index].isStored
+      else {
+        problems.append("'\(name).\(property.name)': '\(origin.name).\(originName)' is no link to \(name)")
+        continue
+      }
+    }
+    return problems
+  }
+}

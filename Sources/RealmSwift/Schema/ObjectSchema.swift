@@ -1,0 +1,87 @@
+// The schema as programs see it.
+
+import RealmPages
+
+/// The type of a property, or of the elements of a collection.
+public enum PropertyType: Sendable {
+  case int, bool, float, double, UUID, string, data, any, date, object, linkingObjects, objectId, decimal128
+
+  init(_ type: _PropertyType) {
+    switch type.type {
+    case .int: self = .int
+    case .bool: self = .bool
+    case .float: self = .float
+    case .double: self = .double
+    case .uuid: self = .UUID
+    case .string: self = .string
+    case .data: self = .data
+    case .mixed: self = .any
+    case .date: self = .date
+    case .link: self = type.isLinkingObjects ? .linkingObjects : .object
+    case .objectID: self = .objectId
+    case .decimal128: self = .decimal128
+    }
+  }
+}
+
+/// A property of a class.
+public struct Property: Sendable, CustomStringConvertible {
+  private let property: ModelProperty
+
+  init(_ property: ModelProperty) { self.property = property }
+
+  /// The name in the class.
+  public var name: String { property.name }
+  /// The name in the realm.
+  public var columnName: String { property.storedName }
+  /// The type of the value, or of the elements.
+  public var type: PropertyType { PropertyType(property.type) }
+  /// Whether it is a list.
+  public var isArray: Bool { property.type.collection == .list }
+  /// Whether it is a set.
+  public var isSet: Bool { property.type.collection == .set }
+  /// Whether it is a map.
+  public var isMap: Bool { property.type.collection == .dictionary }
+  /// Whether it has a search index.
+  public var isIndexed: Bool { property.isIndexed || property.isPrimaryKey }
+  /// Whether the value, or an element, can be null.
+  public var isOptional: Bool { property.type.isOptional }
+  /// The class that links lead to.
+  public var objectClassName: String? { property.linkedName }
+  /// The name and the type.
+  public var description: String { "\(name): \(type)\(isOptional ? "?" : "")" }
+}
+
+/// The schema of a class.
+public struct ObjectSchema: Sendable, CustomStringConvertible {
+  private let schema: ClassSchema
+
+  init(_ schema: ClassSchema) { self.schema = schema }
+
+  /// The name of the class.
+  public var className: String { schema.name }
+  /// The properties in the order of their declaration.
+  public var properties: [Property] { schema.properties.map { Property($0) } }
+  /// The primary key; nil if there is none.
+  public var primaryKeyProperty: Property? { schema.primaryKey.map { Property($0) } }
+  /// Whether objects of the class are part of others.
+  public var isEmbedded: Bool { schema.isEmbedded }
+  /// The property with this name; nil if there is none.
+  public subscript(propertyName: String) -> Property? {
+    schema.index(of: propertyName).map { Property(schema.properties[$0]) }
+  }
+  /// The name and the properties.
+  public var description: String {
+    "\(className) {\n\(properties.map { "\t\($0.description)\n" }.joined())}"
+  }
+}
+
+/// The schema of a realm.
+public struct Schema: Sendable, CustomStringConvertible {
+  /// The classes that the realm was opened with, by name.
+  public let objectSchema: [ObjectSchema]
+  /// The class with this name; nil if there is none.
+  public subscript(className: String) -> ObjectSchema? { objectSchema.first { $0.className == className } }
+  /// The classes.
+  public var description: String { objectSchema.map(\.description).joined(separator: "\n") }
+}

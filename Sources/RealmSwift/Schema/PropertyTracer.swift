@@ -1,0 +1,38 @@
+// From key paths to property names: the key path is applied to an object that records which properties are read.
+
+import RealmPages
+import Synchronization
+
+final class PropertyTracer {
+  private(set) var names: [String] = []
+
+  func record(_ property: ModelProperty) { names.append(property.storedName) }
+
+  /// An object that records with the given tracer.
+  static func object(of type: ObjectBase.Type, _ tracer: PropertyTracer?) -> ObjectBase {
+    let object = type.init(), schema = ClassSchema.of(type)
+    object.tracer = tracer ?? PropertyTracer()
+    for (index, property) in schema.properties.enumerated() {
+      property.storageType.trace(object, at: property.offset, index)
+    }
+    return object
+  }
+
+  private struct KnownPath: Hashable, @unchecked Sendable {
+    // Unchecked: key paths to properties never change.
+    let path: AnyKeyPath
+  }
+  private static let known = Mutex<[KnownPath: String]>([:])
+
+  /// The stored names of the properties that a key path reads, with points between them.
+  static func name<Root: ObjectBase>(of path: PartialKeyPath<Root>) -> String {
+    let key = KnownPath(path: path)
+    if let name = known.withLock({ $0[key] }) { return name }
+    let tracer = PropertyTracer()
+    if let root = object(of: Root.self, tracer) as? Root { _ = root[keyPath: path] }
+    if tracer.names.isEmpty { Misuse.stop("the key path of \(Root.self) reads no @Persisted property") }
+    let name = tracer.names.joined(separator: ".")
+    known.withLock { $0[key] = name }
+    return name
+  }
+}

@@ -1,0 +1,164 @@
+// From the schema of the file to that of the classes: what differs, and the steps in between.
+
+import RealmPages
+
+/// What differs between the schema of a file and the wanted classes.
+struct SchemaChange {
+  /// A difference that only a greater schema version makes legal, in words.
+  private(set) var migrations: [String] = []
+  /// Whether there is any difference.
+  private(set) var isEmpty = true
+
+  private let wanted: WantedClasses
+
+  init(to wanted: WantedClasses, from snapshot: Snapshot) throws(FormatError) {
+    self.wanted = wanted
+    for schema in wanted.classes {
+      guard let table = try snapshot.table(named: Table.classPrefix + schema.name) else {
+        isEmpty = false
+        continue
+      }
+      if let damage = table.damage { throw damage }
+      compare(schema, table, snapshot)
+    }
+  }
+
+  private mutating func compare(_ schema: ClassSchema, _ table: Table, _ snapshot: Snapshot) {
+    func add(_ text: String) {
+      isEmpty = false
+      migrations.append(text)
+    }
+    if (table.kind == .embedded) != schema.isEmbedded {
+      add("class '\(schema.name)' has been made \(schema.isEmbedded ? "embedded" : "top-level")")
+    }
+    for property in schema.properties where property.isStored {
+      let place = "'\(schema.name).\(property.storedName)'"
+      guard let column = table.columns.first(where: { $0.name == property.storedName }) else {
+        add("property \(place) has been added")
+        continue
+      }
+      if !property.hasType(of: column) || !property.leads(to: column.targetTable, in: snapshot) {
+        add("the type of property \(place) has been changed")
+      } else if property.isNullable != column.isNullable {
+        add("property \(place) has been made \(property.isNullable ? "optional" : "required")")
+      }
+      if property.isIndexed != (column.index == .general), column.key != table.primaryKey?.key, !property.isPrimaryKey {
+        isEmpty = false
+      }
+    }
+    for column in table.columns
+    where !schema.properties.contains(where: { $0.isStored && $0.storedName == column.name }) {
+      add("property '\(schema.name).\(column.name)' has been removed")
+    }
+    if table.primaryKey?.name != schema.primaryKey?.storedName {
+      add("the primary key of class '\(schema.name)' has been changed")
+    }
+  }
+
+  /// Adds what the file does not have; what the classes do not have stays until `finish`.
+  func begin(in transaction: borrowing WriteTransaction) throws {
+    for schema in wanted.classes {
+      let name = Table.classPrefix + schema.name
+      if let key = try transaction.tableKey(named: name) {
+        let table = try transaction.table(key)
+        if (table.kind == .embedded) != schema.isEmbedded {
+          throw Realm.Error(
+            .schemaMismatch,
+            "class '\(schema.name)' cannot be made \(schema.isEmbedded ? "embedded" : "top-level") in a realm with it"
+          )
+        }
+      } else {
+        _ = try transaction.addTable(name, kind: schema.isEmbedded ? .embedded : .topLevel)
+      }
+    }
+    for schema in wanted.classes {
+      guard let key = try transaction.tableKey(named: Table.classPrefix + schema.name) else { continue }
+      if let present = try transaction.table(key).primaryKey, present.name != schema.primaryKey?.storedName {
+        try transaction.setPrimaryKey(key, nil)
+      }
+      for property in schema.properties where property.isStored {
+        try addOrConvert(property, in: key, transaction)
+      }
+    }
+  }
+
+  private func addOrConvert(
+    _ property: ModelProperty,
+    in table: TableKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws {
+    var target: TableKey?
+    if let linked = property.linkedName { target = try transaction.tableKey(named: Table.classPrefix + linked) }
+    if let column = try transaction.columns(of: table).first(where: { $0.name == property.storedName }) {
+      if property.hasType(of: column), column.targetTable == target {
+        if property.isNullable != column.isNullable {
+          _ = try transaction.setNullable(table, column.key, property.isNullable)
+        }
+        return
+      }
+      try transaction.removeColumn(table, column.key)
+    }
+    let spec = ColumnSpec(
+      property.storedName,
+      property.type.type,
+      collection: property.type.collection,
+      isNullable: property.type.isOptional,
+      target: target
+    )
+    _ = try transaction.addColumn(table, spec)
+  }
+
+  /// Removes what the classes do not have and sets primary keys, indexes and the schema version.
+  func finish(in transaction: borrowing WriteTransaction, version: UInt64) throws {
+    for schema in wanted.classes {
+      guard let key = try transaction.tableKey(named: Table.classPrefix + schema.name) else { continue }
+      for column in try transaction.columns(of: key)
+      where !schema.properties.contains(where: { $0.isStored && $0.storedName == column.name }) {
+        try transaction.removeColumn(key, column.key)
+      }
+      let columns = try transaction.columns(of: key), primaryKey = schema.primaryKey?.storedName
+      if try transaction.table(key).primaryKey?.name != primaryKey {
+        try transaction.setPrimaryKey(key, columns.first { $0.name == primaryKey }?.key)
+      }
+      for column in columns where column.name != primaryKey {
+        guard let index = schema.index(of: column.name) else { continue }
+        let isWanted = schema.properties[index].isIndexed
+        if isWanted && column.index == nil { try transaction.addIndex(key, column.key) }
+        if !isWanted && column.index == .general { try transaction.removeIndex(key, column.key) }
+      }
+    }
+    try transaction.setSchemaVersion(version)
+  }
+
+  /// Removes all classes with their objects.
+  static func removeAll(in transaction: borrowing WriteTransaction) throws {
+    var keys: [TableKey] = []
+    for key in try transaction.tableKeys() where try transaction.table(key).className != nil { keys.append(key) }
+    for key in keys {
+      for column in try transaction.columns(of: key) where column.type == .link {
+        try transaction.removeColumn(key, column.key)
+      }
+    }
+    for key in keys { try transaction.removeTable(key) }
+  }
+}
+
+extension ModelProperty {
+  /// Whether the column can hold null, or elements that are.
+  var isNullable: Bool {
+    switch (type.type, type.collection) {
+    case (.mixed, _), (.link, nil), (.link, .dictionary): true
+    case (.link, _): false
+    default: type.isOptional
+    }
+  }
+
+  func hasType(of column: Column) -> Bool { column.type == type.type && column.collection == type.collection }
+
+  func leads(to target: TableKey?, in snapshot: Snapshot) -> Bool {
+    guard type.type == .link else { return true }
+    // What cannot be read shows as a difference, and then says why.
+    guard let target, let table = try? snapshot.table(target) else { return false }
+    return table.className == linkedName
+  }
+}

@@ -1,0 +1,42 @@
+// The classes that a realm is opened with.
+
+import RealmPages
+
+/// The model classes of a realm: those of `objectTypes`, or all of the program.
+struct WantedClasses: Sendable {
+  let classes: [ClassSchema]
+
+  /// Throws if classes are missing or break a rule.
+  init(_ types: [ObjectBase.Type]?) throws {
+    var classes: [ClassSchema]
+    if let types {
+      classes = types.map { ClassSchema.of($0) }
+    } else {
+      classes = ClassDiscovery.modelClasses.filter { $0.type.shouldIncludeInDefaultSchema() }
+        .map { ClassSchema.of($0.type) }
+    }
+    var byName: [String: ClassSchema] = [:]
+    var problems: [String] = []
+    for schema in classes {
+      if let other = byName[schema.name], other !== schema {
+        problems.append(
+          "\(String(reflecting: other.type)) and \(String(reflecting: schema.type)) both have the name '\(schema.name)'"
+        )
+      }
+      byName[schema.name] = schema
+    }
+    classes = byName.values.sorted { $0.name < $1.name }
+    for schema in classes {
+      problems += schema.problems
+      for property in schema.properties where byName[property.linkedName ?? schema.name] == nil {
+        problems.append(
+          "'\(schema.name).\(property.name)' links to '\(property.linkedName ?? "")', which is not in objectTypes"
+        )
+      }
+    }
+    if !problems.isEmpty {
+      throw Realm.Error(.schemaMismatch, "the schema is not valid:\n- " + problems.joined(separator: "\n- "))
+    }
+    self.classes = classes
+  }
+}

@@ -1,0 +1,134 @@
+// A property whose values have any type.
+
+public import Foundation
+import RealmPages
+
+/// A value of any type that a realm stores, for properties of mixed type.
+public enum AnyRealmValue: Hashable {
+  case none
+  case int(Int)
+  case bool(Bool)
+  case float(Float)
+  case double(Double)
+  case string(String)
+  case data(Data)
+  case date(Date)
+  case object(Object)
+  case objectId(ObjectId)
+  case decimal128(Decimal128)
+  case uuid(UUID)
+
+  /// The integer; nil for another value.
+  public var intValue: Int? { if case .int(let value) = self { value } else { nil } }
+  /// The truth value; nil for another value.
+  public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
+  /// The number of 32 bits; nil for another value.
+  public var floatValue: Float? { if case .float(let value) = self { value } else { nil } }
+  /// The number of 64 bits; nil for another value.
+  public var doubleValue: Double? { if case .double(let value) = self { value } else { nil } }
+  /// The text; nil for another value.
+  public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+  /// The bytes; nil for another value.
+  public var dataValue: Data? { if case .data(let value) = self { value } else { nil } }
+  /// The point in time; nil for another value.
+  public var dateValue: Date? { if case .date(let value) = self { value } else { nil } }
+  /// The ObjectId; nil for another value.
+  public var objectIdValue: ObjectId? { if case .objectId(let value) = self { value } else { nil } }
+  /// The decimal; nil for another value.
+  public var decimal128Value: Decimal128? { if case .decimal128(let value) = self { value } else { nil } }
+  /// The UUID; nil for another value.
+  public var uuidValue: UUID? { if case .uuid(let value) = self { value } else { nil } }
+  /// The object, if it is of the class; nil for another value.
+  public func object<T: Object>(_ type: T.Type) -> T? { if case .object(let value) = self { value as? T } else { nil } }
+
+  /// The value of a property or element of mixed type; nil for a collection.
+  init?(_ view: ValueView, in context: RealmContext) {
+    switch view {
+    case .null: self = .none
+    case .int(let value): self = .int(Int(value))
+    case .bool(let value): self = .bool(value)
+    case .float(let value): self = .float(value)
+    case .double(let value): self = .double(value)
+    case .string(let bytes): self = .string(bytes.string)
+    case .data(let bytes): self = .data(Data(bytes.unsafeBytes))
+    case .date(let time): self = .date(Date(time))
+    case .objectID(let id): self = .objectId(ObjectId(id))
+    case .decimal128(let value): self = .decimal128(Decimal128(value))
+    case .uuid(let id): self = .uuid(UUID(id))
+    case .link(let table, let key):
+      guard !key.isUnresolved, let object = context.object(table, key.value) as? Object else {
+        self = .none
+        return
+      }
+      self = .object(object)
+    case .list, .set, .dictionary: return nil
+    }
+  }
+}
+
+extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxType, AddableType {
+  /// Any type.
+  public static var _rlmType: _PropertyType { _PropertyType(type: .mixed, isOptional: true) }
+  /// Nothing.
+  public static func _rlmDefault() -> AnyRealmValue { .none }
+  /// The value that was read.
+  public static func _rlmRead(_ stored: StoredValue) -> AnyRealmValue? {
+    guard let value = AnyRealmValue(stored.view, in: stored.context) else {
+      Misuse.stop("the mixed value is a list or a dictionary, which AnyRealmValue does not hold")
+    }
+    return value
+  }
+  /// The value as the engine stores it.
+  public func _rlmWrite(_ target: WriteTarget) -> EngineValue {
+    switch self {
+    case .none: EngineValue(.null)
+    case .int(let value): value._rlmEngineValue
+    case .bool(let value): value._rlmEngineValue
+    case .float(let value): value._rlmEngineValue
+    case .double(let value): value._rlmEngineValue
+    case .string(let value): value._rlmEngineValue
+    case .data(let value): value._rlmEngineValue
+    case .date(let value): value._rlmEngineValue
+    case .objectId(let value): value._rlmEngineValue
+    case .decimal128(let value): value._rlmEngineValue
+    case .uuid(let value): value._rlmEngineValue
+    case .object(let value): value._rlmWrite(target)
+    }
+  }
+  /// The value that it holds.
+  public var _rlmAny: Any? {
+    switch self {
+    case .none: nil
+    case .int(let value): value
+    case .bool(let value): value
+    case .float(let value): value
+    case .double(let value): value
+    case .string(let value): value
+    case .data(let value): value
+    case .date(let value): value
+    case .objectId(let value): value
+    case .decimal128(let value): value
+    case .uuid(let value): value
+    case .object(let value): value
+    }
+  }
+  /// The value that another one stands for.
+  public static func _rlmCast(_ value: Any?) -> AnyRealmValue? {
+    guard let value, !ValueAssignment.isNull(value) else { return AnyRealmValue.none }
+    switch value {
+    case let same as AnyRealmValue: return same
+    case let value as Bool: return .bool(value)
+    case let value as any BinaryInteger: return Int(exactly: value).map { .int($0) }
+    case let value as Float: return .float(value)
+    case let value as Double: return .double(value)
+    case let value as String: return .string(value)
+    case let value as Data: return .data(value)
+    case let value as Date: return .date(value)
+    case let value as ObjectId: return .objectId(value)
+    case let value as Decimal128: return .decimal128(value)
+    case let value as UUID: return .uuid(value)
+    case let value as Object: return .object(value)
+    default: return nil
+    }
+  }
+}

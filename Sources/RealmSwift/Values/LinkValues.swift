@@ -1,0 +1,37 @@
+// Objects as values of properties and collections.
+
+import RealmPages
+
+extension ObjectBase: _RealmOptionalValue {
+  /// A link.
+  public static var _rlmType: _PropertyType {
+    _PropertyType(type: .link, linkedClass: ClassReference(type: self))
+  }
+
+  /// An unmanaged object.
+  public static func _rlmDefault() -> Self { Self() }
+
+  /// The object that a link leads to.
+  public static func _rlmRead(_ stored: StoredValue) -> Self? {
+    guard case .link(let table, let key) = stored.view, !key.isUnresolved else { return nil }
+    return stored.context.object(of: Self.self, table, key.value)
+  }
+
+  /// The link; an unmanaged object is added first, an embedded one becomes a part of the object.
+  public func _rlmWrite(_ target: WriteTarget) -> EngineValue {
+    if let embedded = self as? EmbeddedObject { return EngineValue(embedded: embedded) }
+    return EngineValue(target.context.link(to: self, target.policy))
+  }
+
+  /// The object itself.
+  public var _rlmAny: Any? { self }
+
+  /// The object, or a new one with the values of a dictionary, an array or another object.
+  public static func _rlmCast(_ value: Any?) -> Self? {
+    if let same = value as? Self { return same }
+    guard let value, ValueAssignment.isObjectLike(value) else { return nil }
+    let object = Self()
+    ValueAssignment.assign(value, to: object)
+    return object
+  }
+}

@@ -1,0 +1,54 @@
+// Optional values, and links to one object, which are always optional.
+
+import RealmPages
+
+extension Optional: RealmCollectionValue where Wrapped: _RealmOptionalValue {
+  /// What the wrapped type is, or null.
+  public static var _rlmType: _PropertyType {
+    var type = Wrapped._rlmType
+    type.isOptional = true
+    return type
+  }
+  /// Null.
+  public static func _rlmDefault() -> Wrapped? { nil }
+  /// The value that was read, or null.
+  public static func _rlmRead(_ stored: StoredValue) -> Wrapped?? { .some(Wrapped._rlmRead(stored)) }
+  /// The value as the engine stores it.
+  public func _rlmWrite(_ target: WriteTarget) -> EngineValue { self?._rlmWrite(target) ?? EngineValue(.null) }
+  /// The value, nil for null.
+  public var _rlmAny: Any? { self }
+  /// The value that another one stands for.
+  public static func _rlmCast(_ value: Any?) -> Wrapped?? {
+    guard let value, !Self.isNull(value) else { return .some(nil) }
+    return Wrapped._rlmCast(value).map { .some($0) }
+  }
+
+  private static func isNull(_ value: Any) -> Bool {
+    if let nested = value as? any OptionalProtocol { return nested.isNil }
+    return ValueAssignment.isNull(value)
+  }
+}
+
+extension Optional: _Persistable where Wrapped: _RealmOptionalValue {
+  /// Whether the wrapped type is a scalar.
+  public static var _rlmIsPlain: Bool { Wrapped.self is any _ScalarValue.Type }
+  /// The value as the engine stores it.
+  public func _rlmPlain() -> EngineValue {
+    (self as? any _ScalarValue)?._rlmEngineValue ?? EngineValue(.null)
+  }
+  /// An object of the linked class that records in turn; null for other values.
+  public static func _rlmTraced(_ place: PropertyPlace) -> Wrapped? {
+    (Wrapped.self as? ObjectBase.Type).flatMap { PropertyTracer.object(of: $0, place.object.tracer) as? Wrapped }
+  }
+}
+
+extension Optional: _PrimaryKey where Wrapped: _PrimaryKey {}
+extension Optional: _Indexable where Wrapped: _Indexable {}
+extension Optional: MinMaxType where Wrapped: MinMaxType {}
+extension Optional: AddableType where Wrapped: AddableType {}
+
+/// Any optional, to see whether it is nil.
+protocol OptionalProtocol {
+  var isNil: Bool { get }
+}
+extension Optional: OptionalProtocol { var isNil: Bool { self == nil } }

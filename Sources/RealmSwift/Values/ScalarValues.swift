@@ -1,0 +1,187 @@
+// The types of the standard library and of Foundation that one value has: how each is stored.
+
+public import Foundation
+import RealmPages
+
+extension Bool: _ScalarValue, _PrimaryKey, _Indexable {
+  /// A truth value.
+  public static var _rlmType: _PropertyType { _PropertyType(type: .bool) }
+  /// False.
+  public static func _rlmDefault() -> Bool { false }
+  /// The value that was read.
+  public static func _rlmRead(_ stored: StoredValue) -> Bool? {
+    if case .bool(let value) = stored.view { value } else { nil }
+  }
+  /// The value as the engine has it.
+  public var _rlmEngineValue: EngineValue { EngineValue(.bool(self)) }
+}
+
+/// The integers, which are stored in 64 bits.
+public protocol _StoredInteger: FixedWidthInteger, SignedInteger, _ScalarValue, _PrimaryKey, _Indexable, MinMaxType,
+  AddableType
+{}
+
+extension _StoredInteger {
+  /// An integer.
+  public static var _rlmType: _PropertyType { _PropertyType(type: .int) }
+  /// Zero.
+  public static func _rlmDefault() -> Self { 0 }
+  /// The value that was read; of a greater one, its low bits.
+  public static func _rlmRead(_ stored: StoredValue) -> Self? {
+    if case .int(let value) = stored.view { Self(truncatingIfNeeded: value) } else { nil }
+  }
+  /// The value as the engine has it.
+  public var _rlmEngineValue: EngineValue { EngineValue(.int(Int64(self))) }
+  /// The integer that another one stands for.
+  public static func _rlmCast(_ value: Any?) -> Self? {
+    if let same = value as? Self { return same }
+    if let other = value as? any BinaryInteger { return Self(exactly: other) }
+    if let number = value as? Double { return Self(exactly: number) }
+    return (value as? NSNumber).flatMap { Self(exactly: $0.int64Value) }
+  }
+}
+
+extension Int: _StoredInteger {}
+extension Int8: _StoredInteger {}
+extension Int16: _StoredInteger {}
+extension Int32: _StoredInteger {}
+extension Int64: _StoredInteger {}
+
+extension Float: _ScalarValue, MinMaxType, AddableType {
+  /// A number of 32 bits.
+  public static var _rlmType: _PropertyType { _PropertyType(type: .float) }
+  /// Zero.
+  public static func _rlmDefault() -> Float { 0 }
+  /// The value that was read.
+  public static func _rlmRead(_ stored: StoredValue) -> Float? {
+    if case .float(let value) = stored.view { value } else { nil }
+  }
+  /// The value as the engine has it.
+  public var _rlmEngineValue: EngineValue { EngineValue(.float(self)) }
+  /// The number that another one stands for.
+  public static func _rlmCast(_ value: Any?) -> Float? {
+    if let same = value as? Float { return same }
+    if let number = value as? Double { return Float(number) }
+    if let number = value as? any BinaryInteger { return Float(number) }
+    return (value as? NSNumber)?.floatValue
+  }
+}
+
+extension Double: _ScalarValue, MinMaxType, AddableType {
+  /// A number of 64 bits.
+  public static var _rlmType: _PropertyType { _PropertyType(type: .double) }
+  /// Zero.
+  public static func _rlmDefault() -> Double { 0 }
+  /// The value that was read.
+  public static func _rlmRead(_ stored: StoredValue) -> Double? {
+    switch stored.view {
+    case .double(let value): value
+    case .float(let value): Double(value)
+    default: nil
+    }
+  }
+  /// The value as the engine has it.
+  public var _rlmEngineValue: EngineValue { EngineValue(.double(self)) }
+  /// The number that another one stands for.
+  public static func _rlmCast(_ value: Any?) -> Double? {
+    if let same = value as? Double { return same }
+    if let number = value as? Float { return Double(number) }
+    if let number = value as? any BinaryInteger { return Double(number) }
+    return (value as? NSNumber)?.doubleValue
+  }
+}
+
+extension String: _ScalarValue, _PrimaryKey, _Indexable {
+  /// A text.
+  public static var _rlmType: _PropertyType { _PropertyType(type: .string) }
+  /// An empty text.
+  public static func _rlmDefault() -> String { "" }
+  /// The value that was read.
+  public static func _rlmRead(_ stored: StoredValue) -> String? {
+    if case .string(let bytes) = stored.view { bytes.string } else { nil }
+  }
+  /// The value as the engine has it.
+  public var _rlmEngineValue: EngineValue { EngineValue(.text(self)) }
+}
+
+extension Data: _ScalarValue {
+  /// Bytes.
+  public static var _rlmType: _PropertyType { _PropertyType(type: .data) }
+  /// No bytes.
+  public static func _rlmDefault() -> Data { Data() }
+  /// The value that was read.
+  public static func _rlmRead(_ stored: StoredValue) -> Data? {
+    if case .data(let bytes) = stored.view { Data(bytes.unsafeBytes) } else { nil }
+  }
+  /// The value as the engine has it.
+  public var _rlmEngineValue: EngineValue { EngineValue(.data([UInt8](self))) }
+}
+
+extension Date: _ScalarValue, _Indexable, MinMaxType {
+  /// A point in time.
+  public static var _rlmType: _PropertyType { _PropertyType(type: .date) }
+  /// The beginning of 1970.
+  public static func _rlmDefault() -> Date { Date(timeIntervalSince1970: 0) }
+  /// The value that was read.
+  public static func _rlmRead(_ stored: StoredValue) -> Date? {
+    if case .date(let time) = stored.view { Date(time) } else { nil }
+  }
+  /// The value as the engine has it.
+  public var _rlmEngineValue: EngineValue { EngineValue(.date(timestamp)) }
+}
+
+extension Date {
+  /// The seconds of Unix at the beginning of 2001, to which `Date` refers.
+  private static var reference: Int64 { 978_307_200 }
+
+  init(_ time: Timestamp) {
+    let whole = Double(time.seconds &- Self.reference)
+    self.init(timeIntervalSinceReferenceDate: whole + Double(time.nanoseconds) / 1_000_000_000)
+  }
+
+  /// The nearest time that can be stored.
+  var timestamp: Timestamp {
+    let time = timeIntervalSinceReferenceDate, whole = time.rounded(.down)
+    guard abs(whole) < 0x1p62, var seconds = Int64(exactly: whole) else {
+      return Timestamp(seconds: time < 0 ? .min : .max, nanoseconds: 0)
+    }
+    seconds += Self.reference
+    var nanoseconds = min(Int32(((time - whole) * 1_000_000_000).rounded()), 999_999_999)
+    // Both have the same sign.
+    if seconds < 0, nanoseconds > 0 { (seconds, nanoseconds) = (seconds + 1, nanoseconds - 1_000_000_000) }
+    return Timestamp(seconds: seconds, nanoseconds: nanoseconds)
+  }
+}
+
+extension UUID: _ScalarValue, _PrimaryKey, _Indexable {
+  /// A UUID.
+  public static var _rlmType: _PropertyType { _PropertyType(type: .uuid) }
+  /// The UUID of zeros.
+  public static func _rlmDefault() -> UUID { UUID(UniqueID(high: 0, low: 0)) }
+  /// The value that was read.
+  public static func _rlmRead(_ stored: StoredValue) -> UUID? {
+    if case .uuid(let id) = stored.view { UUID(id) } else { nil }
+  }
+  /// The value as the engine has it.
+  public var _rlmEngineValue: EngineValue { EngineValue(.uuid(uniqueID)) }
+
+  init(_ id: UniqueID) {
+    func byte(_ word: UInt64, _ index: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: word >> (56 - 8 * index)) }
+    let (h, l) = (id.high, id.low)
+    self.init(
+      uuid: (
+        byte(h, 0), byte(h, 1), byte(h, 2), byte(h, 3), byte(h, 4), byte(h, 5), byte(h, 6), byte(h, 7),
+        byte(l, 0), byte(l, 1), byte(l, 2), byte(l, 3), byte(l, 4), byte(l, 5), byte(l, 6), byte(l, 7)
+      )
+    )
+  }
+
+  var uniqueID: UniqueID {
+    let b = uuid
+    let high = [b.0, b.1, b.2, b.3, b.4, b.5, b.6, b.7], low = [b.8, b.9, b.10, b.11, b.12, b.13, b.14, b.15]
+    return UniqueID(
+      high: high.reduce(0) { $0 << 8 | UInt64($1) },
+      low: low.reduce(0) { $0 << 8 | UInt64($1) }
+    )
+  }
+}

@@ -1,0 +1,143 @@
+// Queries: format strings, type-safe ones, order, aggregates, and that results follow the realm.
+
+import Foundation
+import RealmSwift
+import Testing
+
+@Suite struct ResultsTests {
+  private let folder: RealmFolder
+  private let realm: Realm
+
+  init() throws {
+    folder = try RealmFolder()
+    realm = try Realm(configuration: folder.configuration(Dog.self, Person.self, Address.self, Street.self))
+    try realm.write {
+      let dogs = [("Rex", 3, 30.5), ("Fido", 7, nil), ("Bella", 5, 12), ("rocky", 3, 20)] as [(String, Int, Double?)]
+      for (name, age, weight) in dogs {
+        realm.add(Dog(value: ["name": name, "age": age, "weight": weight as Any, "isGood": age != 7]))
+      }
+      let ada = realm.create(Person.self, value: ["name": "Ada", "age": 36, "home": ["city": "Berlin"]])
+      let bob = realm.create(Person.self, value: ["name": "Bob", "age": 20])
+      for dog in realm.objects(Dog.self).filter("age == 3") { ada.dogs.append(dog) }
+      bob.favourite = realm.objects(Dog.self).filter("name == 'Bella'").first
+    }
+  }
+
+  private var dogs: Results<Dog> { realm.objects(Dog.self) }
+
+  private func names(_ results: Results<Dog>) -> [String] { results.map(\.name) }
+
+  @Test("format strings take values, property names and lists")
+  func filter() throws {
+    #expect(names(dogs.filter("age > %@ AND name BEGINSWITH %@", 2, "R")) == ["Rex"])
+    #expect(names(dogs.filter("name BEGINSWITH[c] %@", "r")) == ["Rex", "rocky"])
+    #expect(names(dogs.filter("%K == %@", "age", 5)) == ["Bella"])
+    #expect(names(dogs.filter("age IN %@", [5, 7])) == ["Fido", "Bella"])
+    #expect(names(dogs.filter("age BETWEEN %@", [4, 6])) == ["Bella"])
+    #expect(names(dogs.filter("weight == nil")) == ["Fido"] && names(dogs.filter("weight == %@", NSNull())) == ["Fido"])
+    #expect(names(dogs.filter("age == %d", 7)) == ["Fido"] && names(dogs.filter("age == $0", 7)) == ["Fido"])
+    #expect(names(dogs.filter("name == %@", "a' OR TRUEPREDICATE OR name == 'b")) == [])
+    let rex = try #require(dogs.filter("name == 'Rex'").first)
+    #expect(names(dogs.filter("_id == %@", rex._id)) == ["Rex"])
+    let people = realm.objects(Person.self)
+    #expect(people.filter("ANY dogs.name == %@", "Rex").map(\.name) == ["Ada"])
+    #expect(people.filter("ANY dogs == %@", rex).map(\.name) == ["Ada"])
+    #expect(names(dogs.filter("owners.name == %@ AND owners.@count == 1", "Ada")) == ["Rex", "rocky"])
+    #expect(people.filter("favourite == %@", rex).isEmpty && people.filter("home.city == 'Berlin'").count == 1)
+    #expect(names(dogs.filter("age > 2").filter("age < 6").filter("isGood == true")).count == 3)
+    #expect(names(people[0].dogs.filter("name ENDSWITH 'y'")) == ["rocky"])
+  }
+
+  @Test("where takes an expression over the properties of the class")
+  func typeSafe() throws {
+    #expect(names(dogs.where { $0.age > 3 }) == ["Fido", "Bella"])
+    #expect(names(dogs.where { $0.age >= 3 && $0.name == "Rex" || $0.age == 7 }) == ["Rex", "Fido"])
+    #expect(names(dogs.where { !($0.age == 3) && $0.isGood }) == ["Bella"] && dogs.where { $0.isGood }.count == 3)
+    #expect(names(dogs.where { !$0.isGood }) == ["Fido"])
+    #expect(names(dogs.where { $0.weight == nil }) == ["Fido"] && dogs.where { $0.weight > 12 }.count == 2)
+    #expect(names(dogs.where { $0.name.contains("E", options: .caseInsensitive) }) == ["Rex", "Bella"])
+    #expect(names(dogs.where { $0.name.starts(with: "R") }) == ["Rex"] && dogs.where { $0.name.like("*o*") }.count == 2)
+    #expect(names(dogs.where { $0.name.ends(with: "o") }) == ["Fido"])
+    #expect(names(dogs.where { $0.age.in([5, 7]) }) == ["Fido", "Bella"])
+    #expect(dogs.where { $0.age.contains(3...5) }.count == 3 && dogs.where { $0.age.contains(3..<5) }.count == 2)
+    let people = realm.objects(Person.self), rex = try #require(dogs.where { $0.name == "Rex" }.first)
+    #expect(people.where { $0.dogs.count > 0 }.map(\.name) == ["Ada"])
+    #expect(people.where { $0.dogs.contains(rex) }.map(\.name) == ["Ada"])
+    #expect(people.where { $0.dogs.name == "rocky" }.map(\.name) == ["Ada"])
+    #expect(people.where { $0.favourite.age == 5 }.map(\.name) == ["Bob"])
+    #expect(people.where { $0.home.city == "Berlin" }.map(\.name) == ["Ada"])
+    #expect(people.where { $0.favourite == nil }.map(\.name) == ["Ada"])
+    #expect(names(dogs.where { $0.owners.name == "Ada" }) == ["Rex", "rocky"])
+  }
+
+  @Test("results are sorted, made distinct and summed up")
+  func order() {
+    #expect(names(dogs.sorted(byKeyPath: "age", ascending: false)) == ["Fido", "Bella", "Rex", "rocky"])
+    #expect(names(dogs.sorted(by: \.name)) == ["Bella", "Fido", "Rex", "rocky"])
+    #expect(names(dogs.sorted(by: ["age", SortDescriptor(keyPath: \Dog.name, ascending: false)])).first == "rocky")
+    #expect(dogs.distinct(by: ["age"]).count == 3 && dogs.distinct(by: [\Dog.age]).map(\.age) == [3, 7, 5])
+    #expect(realm.objects(Person.self).sorted(by: \.favourite?.name).first?.name == "Bob")
+    #expect(dogs.min(ofProperty: "age") == 3 && dogs.max(of: \.age) == 7 && dogs.sum(of: \.age) == 18)
+    #expect(dogs.average(ofProperty: "age") == 4.5 && dogs.max(ofProperty: "weight") == 30.5)
+    #expect(dogs.where { $0.age > 100 }.max(of: \.age) == nil && dogs.where { $0.age > 100 }.sum(of: \.age) == 0)
+    #expect(dogs.index(matching: "name == 'Bella'") == 2 && dogs.index(of: dogs[2]) == 2)
+    #expect(dogs.last?.name == "rocky" && dogs.reversed().first?.name == "rocky" && dogs[1...2].map(\.age) == [7, 5])
+  }
+
+  @Test("results follow the realm, and a loop visits what was there when it began")
+  func live() throws {
+    let young = dogs.where { $0.age < 5 }, all = dogs
+    #expect(young.count == 2 && all.count == 4)
+    try realm.write {
+      realm.add(Dog(value: ["name": "New", "age": 1]))
+      #expect(young.count == 3 && all.count == 5)
+      for dog in young { dog.age += 10 }
+      #expect(young.isEmpty)
+    }
+    #expect(dogs.sum(of: \.age) == 49)
+    try realm.write { realm.delete(dogs.where { $0.age > 10 }) }
+    #expect(names(all) == ["Fido", "Bella"] && realm.objects(Person.self).first?.dogs.isEmpty == true)
+    try realm.write { realm.deleteAll() }
+    #expect(all.isEmpty && realm.isEmpty)
+    #expect(try folder.problems() == [])
+  }
+
+  @Test("another thread sees a commit after refresh, and objects have the new values")
+  func refresh() throws {
+    let rex = try #require(dogs.where { $0.name == "Rex" }.first)
+    let configuration = realm.configuration
+    try onAnotherThread {
+      let realm = try Realm(configuration: configuration)
+      try realm.write { realm.objects(Dog.self).where { $0.name == "Rex" }.first?.age = 99 }
+    }
+    #expect(rex.age == 3)
+    #expect(realm.refresh() && rex.age == 99 && !realm.refresh())
+  }
+
+  @Test("update policies: the values that are named change, the others stay, and all changes everything")
+  func update() throws {
+    let rex = try #require(dogs.where { $0.name == "Rex" }.first)
+    try realm.write {
+      realm.create(Dog.self, value: ["_id": rex._id, "age": 4], update: .modified)
+      #expect(rex.name == "Rex" && rex.age == 4)
+      realm.add(Dog(value: ["_id": rex._id, "name": "King"]), update: .all)
+      #expect(rex.name == "King" && rex.age == 0 && rex.weight == nil)
+      realm.create(Person.self, value: ["name": "Ada", "favourite": rex, "dogs": [rex]], update: .modified)
+    }
+    let ada = realm.object(ofType: Person.self, forPrimaryKey: "Ada")
+    #expect(ada?.age == 36 && ada?.favourite == rex && ada?.dogs.count == 1 && ada?.home?.city == "Berlin")
+    #expect(dogs.count == 4 && realm.object(ofType: Person.self, forPrimaryKey: "Eve") == nil)
+  }
+
+  @Test("a query that names no property ends the process and says so")
+  func wrongQuery() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let configuration = Realm.Configuration(inMemoryIdentifier: "wrong \(UUID())", objectTypes: [Owner.self])
+      _ = try Realm(configuration: configuration).objects(Owner.self).filter("colour == 'red'").count
+    }
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains("colour"))
+  }
+}
+
+class Owner: Object { @Persisted var name = "" }
