@@ -52,7 +52,7 @@ final class Slab: @unchecked Sendable {
     /// The path of the realm.
     let realm: String
     /// The bytes of nodes that are in ordinary memory.
-    var heap = 4 << 20
+    var heap = 8 << 20
   }
 
   /// Nil if all nodes are in ordinary memory.
@@ -67,7 +67,7 @@ final class Slab: @unchecked Sendable {
   /// After so many steps, what is resident of files is looked at.
   private static let mostSteps = 1024
   /// More than that does not stay resident.
-  private static let mostResident = 16 << 20
+  private static let mostResident = 20 << 20
 
   /// An empty slab over the file nodes of `space` below `limit`.
   init(space: PageSpace?, limit: Int, spill: Spill? = nil) {
