@@ -100,7 +100,8 @@ final class ResultsSource {
       guard let query else { return .whole(count: try context.current(type).table.objectCount) }
       return .keys(try query.keys().map(\.value))
     case .collection(let place, _):
-      guard var list = place.list() else { return .keys([]) }
+      // Nothing is left of a list whose object was deleted.
+      guard !place.isInvalidated, var list = place.list() else { return .keys([]) }
       var keys: [ObjKey] = []
       for index in 0..<list.count {
         if case .link(_, let key) = try list.value(at: index), !key.isUnresolved { keys.append(key) }
@@ -110,7 +111,7 @@ final class ResultsSource {
       let keys = try context.origins(of: target, key, from: type, property)
       return .keys(try (query?.keys(among: keys) ?? keys).map(\.value))
     case .values(let place, let ascending):
-      guard var list = place.list() else { return .positions([]) }
+      guard !place.isInvalidated, var list = place.list() else { return .positions([]) }
       guard let ascending else { return .positions(Array(0..<list.count)) }
       var values: [(position: Int, value: ValueView)] = []
       for index in 0..<list.count { values.append((index, try list.value(at: index))) }

@@ -3,7 +3,8 @@
 import RealmPages
 
 /// A write transaction until it is ended.
-final class OpenTransaction {
+final class OpenTransaction: @unchecked Sendable {
+  // Unchecked: handed from one thread to the next, never used by two.
   private let place: UnsafeMutablePointer<WriteTransaction>
   private var isOver = false
 
@@ -23,6 +24,7 @@ final class OpenTransaction {
     @inline(__always) unsafeAddress { UnsafePointer(place) }
   }
 
+  /// Commits; only if something was changed.
   func commit() throws(TransactionError) {
     isOver = true
     _ = try place.move().commit()

@@ -89,7 +89,11 @@ public struct Realm {
   /// Reads the newest version from now on; whether it differs from the one before. Nothing happens in a write
   /// transaction or in a frozen realm.
   @discardableResult
-  public func refresh() -> Bool { Misuse.unwrap { try context.refresh() } }
+  public func refresh() -> Bool {
+    let hasMoved = Misuse.unwrap { try context.refresh() }
+    if hasMoved { context.deliverChanges() }
+    return hasMoved
+  }
 
   /// Lets the version go that is read. Objects and collections of the realm cannot be used any more.
   public func invalidate() { context.invalidate() }
@@ -116,8 +120,7 @@ extension Realm {
 enum RealmOpening {
   private struct Place: Hashable {
     let path: String
-    let thread: UInt
-    let version: UInt64?
+    let confinement: UInt
   }
   private struct Weak: @unchecked Sendable {
     // Unchecked: only the thread of the context uses it.
@@ -125,14 +128,26 @@ enum RealmOpening {
   }
   private static let instances = Mutex<[Place: Weak]>([:])
 
-  /// The realm of this thread; opened if the thread does not have it open.
-  static func context(_ configuration: Realm.Configuration) throws -> RealmContext {
+  /// The file of a configuration, with the schema that it wants.
+  static func open(_ configuration: Realm.Configuration) throws -> RealmFile {
+    try Realm.Error.translating {
+      let file = try RealmFile.of(configuration)
+      try SchemaOpening.prepare(file, configuration, WantedClasses(configuration.objectTypes))
+      return file
+    }
+  }
+
+  /// The realm of this thread, queue or actor; opened if it does not have it open.
+  static func context(
+    _ configuration: Realm.Configuration,
+    _ confinement: Confinement = .current
+  ) throws -> RealmContext {
     let file = try RealmFile.of(configuration)
-    let place = Place(path: file.path, thread: UInt(pthread_self()), version: nil)
+    let place = Place(path: file.path, confinement: confinement.identity)
     if let known = instances.withLock({ $0[place] })?.context, known.file === file { return known }
     let wanted = try WantedClasses(configuration.objectTypes)
     try SchemaOpening.prepare(file, configuration, wanted)
-    let context = try RealmContext(file, configuration, wanted)
+    let context = try RealmContext(file, configuration, wanted, confinement)
     let entry = Weak(context: context)
     instances.withLock { instances in
       instances = instances.filter { $0.value.context != nil }

@@ -10,7 +10,7 @@ final class RealmContext {
   let wanted: WantedClasses
   /// Whether it stays at its version, for all threads.
   let isFrozen: Bool
-  private let thread: pthread_t
+  let confinement: Confinement
   private(set) var hold: VersionHold?
   /// Not nil in a write transaction.
   private var transaction: OpenTransaction?
@@ -23,18 +23,27 @@ final class RealmContext {
   private var classes: [ObjectIdentifier: ManagedClass] = [:]
   /// The version that was frozen last, for as long as it is used.
   weak var frozenVersion: RealmContext?
+  var observers: [Observer] = []
+  /// Has the observers called; nil without any.
+  var schedule: (@Sendable () -> Void)?
+  var isDelivering = false
+  /// Whether a realm with observers moves to the newest version by itself.
+  var autorefresh = true
 
   init(
     _ file: RealmFile,
     _ configuration: Realm.Configuration,
     _ wanted: WantedClasses,
+    _ confinement: Confinement = .current,
     frozenAt hold: VersionHold? = nil
   ) throws {
     (self.file, self.configuration, self.wanted) = (file, configuration, wanted)
-    thread = pthread_self()
     isFrozen = hold != nil
+    self.confinement = isFrozen ? .everywhere : confinement
     self.hold = try hold ?? Realm.Error.translating { try file.reader.hold() }
   }
+
+  deinit { if schedule != nil { stopDelivery() } }
 
   func isSameRealm(as other: RealmContext) -> Bool {
     self === other || file === other.file && isFrozen == other.isFrozen && (!isFrozen || version == other.version)
@@ -47,9 +56,7 @@ final class RealmContext {
 
   /// Ends the process if the realm is used on another thread than the one that opened it.
   @inline(__always)
-  func checkThread() {
-    if !isFrozen && pthread_equal(thread, pthread_self()) == 0 { Misuse.stop("Realm accessed from incorrect thread.") }
-  }
+  func checkThread() { confinement.check() }
 
   var isInTransaction: Bool { transaction != nil }
 
@@ -141,6 +148,34 @@ final class RealmContext {
     generation += 1
   }
 
+  /// Takes a transaction that has begun.
+  func enter(_ begun: OpenTransaction) throws {
+    checkThread()
+    if isInTransaction { throw Realm.Error(.fail, "The Realm is already in a write transaction") }
+    transaction = begun
+    isDirty = false
+    generation += 1
+  }
+
+  /// Gives the transaction out, to be committed; nil if there is nothing to commit.
+  func leave() -> OpenTransaction? {
+    guard isDirty, let transaction else {
+      cancel()
+      return nil
+    }
+    changed = nil
+    self.transaction = nil
+    isDirty = false
+    generation += 1
+    return transaction
+  }
+
+  /// Reads what was committed.
+  func didCommit() throws {
+    _ = try refresh()
+    file.delivery.noteChange()
+  }
+
   func commit() throws {
     checkThread()
     changed = nil
@@ -153,6 +188,7 @@ final class RealmContext {
       throw Realm.Error(error)
     }
     hold = try Realm.Error.translating { try file.reader.hold() }
+    if isDirty { file.delivery.noteChange() }
   }
 
   func cancel() {
@@ -165,6 +201,8 @@ final class RealmContext {
     generation += 1
     // The version from before stays what is read if no other can be.
     _ = try? refresh()
+    // What was committed meanwhile.
+    schedule?()
   }
 
   /// Runs what changes the realm.

@@ -10,6 +10,8 @@ final class RealmFile: Sendable {
   let reader: RealmPages.Realm
   /// Nil for a realm that is only read.
   let writer: RealmWriter?
+  /// Tells those who observe of changes.
+  let delivery = ChangeDelivery()
   private let encryptionKey: Data?
 
   private struct Weak { weak let file: RealmFile? }

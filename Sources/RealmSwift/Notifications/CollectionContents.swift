@@ -1,0 +1,160 @@
+// What a collection had at one version, and how it differs from what it had before.
+
+import RealmPages
+
+/// The objects or values of a collection at one version.
+enum CollectionContents {
+  case keys([Int64])
+  case values([Value])
+  /// Of a list whose owner is gone.
+  case none
+
+  /// What changed; positions are ascending.
+  struct Changes {
+    var deletions: [Int] = []
+    var insertions: [Int] = []
+    var modifications: [Int] = []
+    var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && modifications.isEmpty }
+  }
+
+  init(_ source: ResultsSource) throws {
+    guard case .values(let place, _) = source.origin, case .positions(let positions) = source.content else {
+      self = .keys(source.keys)
+      return
+    }
+    guard var list = place.list() else {
+      self = .values([])
+      return
+    }
+    self = .values(try positions.map { try Value(copying: list.value(at: $0)) })
+  }
+
+  /// Cost: O(n), and where the order of objects changed, O(n · moves).
+  func changes(since former: CollectionContents, _ changed: ChangedObjects) throws -> Changes {
+    switch (former, self) {
+    case (.keys(let old), .keys(let new)): return try Self.changes(from: old, to: new, changed)
+    case (.values(let old), .values(let new)): return Self.difference(from: old, to: new)
+    case (.keys(let old), .none): return Changes(deletions: Array(old.indices))
+    case (.values(let old), .none): return Changes(deletions: Array(old.indices))
+    default: return Changes()
+    }
+  }
+
+  private static func changes(from old: [Int64], to new: [Int64], _ changed: ChangedObjects) throws -> Changes {
+    var changes = Changes()
+    if old == new {
+      // Nothing came, went or moved.
+    } else {
+      let before = Set(old), after = Set(new)
+      let isUnique = before.count == old.count && after.count == new.count
+      if isUnique, old.filter({ after.contains($0) }) == new.filter({ before.contains($0) }) {
+        changes.deletions = old.indices.filter { !after.contains(old[$0]) }
+        changes.insertions = new.indices.filter { !before.contains(new[$0]) }
+      } else {
+        changes = difference(from: old, to: new)
+      }
+    }
+    let gone = Set(changes.deletions)
+    for (index, key) in old.enumerated() where !gone.contains(index) {
+      if try changed.contains(key) { changes.modifications.append(index) }
+    }
+    return changes
+  }
+
+  private static func difference<T: Hashable>(from old: [T], to new: [T]) -> Changes {
+    var changes = Changes()
+    for step in new.difference(from: old) {
+      switch step {
+      case .remove(let offset, _, _): changes.deletions.append(offset)
+      case .insert(let offset, _, _): changes.insertions.append(offset)
+      }
+    }
+    changes.deletions.sort()
+    changes.insertions.sort()
+    return changes
+  }
+}
+
+/// The objects that differ between two versions, those included that link to one, up to four links away.
+final class ChangedObjects {
+  private var keys: [TableKey: Set<Int64>] = [:]
+  private var answers: [ObjectReference: Bool] = [:]
+  private let snapshot: Snapshot
+  private let table: TableKey?
+  private var cursors: [TableKey: ObjectCursor] = [:]
+  private static let depth = 4
+  private let followsLinks: Bool
+
+  init(from old: VersionHold, to new: VersionHold, _ source: ResultsSource, _ properties: Set<String>?) throws {
+    snapshot = new.snapshot
+    table = source.managedClass?.key
+    followsLinks = properties == nil
+    guard let type = source.managedClass else { return }
+    let difference = try VersionDifference(from: old.snapshot, to: new.snapshot)
+    for table in difference.tables where followsLinks || table.key == type.key {
+      guard let columns = table.new?.columns else { continue }
+      let walk = difference.changes(in: table)
+      while let change = try walk.next() {
+        guard case .updated(let key, let changed) = change else { continue }
+        if let properties, let schema = type.schema,
+          !changed.contains(where: { column in
+            schema.index(of: columns[column].name).map { properties.contains(schema.properties[$0].name) } ?? false
+          })
+        {
+          continue
+        }
+        keys[table.key, default: []].insert(key.value)
+      }
+    }
+  }
+
+  /// Whether an object of the collection has changed.
+  func contains(_ key: Int64) throws -> Bool {
+    guard let table, !keys.isEmpty else { return false }
+    return try contains(ObjectReference(table: table, key: ObjKey(key)), depth: followsLinks ? Self.depth : 0)
+  }
+
+  private func contains(_ object: ObjectReference, depth: Int) throws -> Bool {
+    if keys[object.table]?.contains(object.key.value) ?? false { return true }
+    if depth == 0 || keys.keys.allSatisfy({ $0 == object.table }) && !linksToItself(object.table) { return false }
+    if let known = answers[object] { return known }
+    answers[object] = false
+    guard let cursor = try cursor(object.table) else { return false }
+    for (index, column) in cursor.table.columns.enumerated() where column.type == .link {
+      guard try cursor.seek(object.key) else { return false }
+      for target in try Self.targets(of: cursor.value(index)) where try contains(target, depth: depth - 1) {
+        answers[object] = true
+        return true
+      }
+    }
+    return false
+  }
+
+  private func linksToItself(_ table: TableKey) -> Bool {
+    // A table that cannot be read has no links that could be followed.
+    guard let columns = try? cursor(table)?.table.columns else { return false }
+    return columns.contains { $0.targetTable != nil }
+  }
+
+  private func cursor(_ table: TableKey) throws -> ObjectCursor? {
+    if let known = cursors[table] { return known }
+    let made = try snapshot.table(table).map { ObjectCursor($0) }
+    cursors[table] = made
+    return made
+  }
+
+  private static func targets(of value: ValueView) throws -> [ObjectReference] {
+    switch value {
+    case .link(let table, let key): return key.isUnresolved ? [] : [ObjectReference(table: table, key: key)]
+    case .list(var list), .set(var list):
+      var found: [ObjectReference] = []
+      for index in 0..<list.count { found += try targets(of: list.value(at: index)) }
+      return found
+    case .dictionary(var entries):
+      var found: [ObjectReference] = []
+      for index in 0..<entries.count { found += try targets(of: entries.value(at: index)) }
+      return found
+    default: return []
+    }
+  }
+}

@@ -1,0 +1,178 @@
+// The observers of one realm: what each of them saw last, and what it is told when the realm has moved on.
+
+import RealmPages
+
+/// Something that is told of changes. Used where its realm is confined.
+class Observer {
+  var isOver = false
+  /// Tells what has changed up to now.
+  func deliver() {}
+}
+
+extension RealmContext {
+  /// Adds an observer, which is called for the first time soon.
+  func observe(_ observer: Observer) -> NotificationToken {
+    checkThread()
+    if isFrozen { Misuse.stop("Frozen Realms do not change and do not have change notifications.") }
+    observers.append(observer)
+    if schedule == nil {
+      let scheduler = confinement.scheduler()
+      nonisolated(unsafe) weak let context = self
+      let call: @Sendable () -> Void = { scheduler { context?.deliverChanges() } }
+      schedule = call
+      file.delivery.subscribe(identity, file, call)
+    }
+    schedule?()
+    return NotificationToken { [self] in
+      observer.isOver = true
+      observers.removeAll { $0.isOver }
+      if observers.isEmpty { stopDelivery() }
+    }
+  }
+
+  var identity: UInt { UInt(bitPattern: ObjectIdentifier(self)) }
+
+  func stopDelivery() {
+    schedule = nil
+    file.delivery.unsubscribe(identity)
+  }
+
+  /// Moves to the newest version and tells the observers; in a write transaction later.
+  func deliverChanges() {
+    if isInTransaction || isDelivering { return }
+    isDelivering = true
+    defer { isDelivering = false }
+    // A version that cannot be read now may be later; the observers are told then.
+    if autorefresh { _ = try? refresh() }
+    for observer in observers where !observer.isOver { observer.deliver() }
+  }
+}
+
+/// Observes a collection.
+final class CollectionObserver<C: RealmCollection>: Observer {
+  private let collection: C
+  private let source: ResultsSource
+  private let properties: Set<String>?
+  private let block: (RealmCollectionChange<C>) -> Void
+  private var last: (hold: VersionHold, contents: CollectionContents)?
+
+  init(_ collection: C, _ keyPaths: [String]?, _ block: @escaping (RealmCollectionChange<C>) -> Void) {
+    (self.collection, self.block) = (collection, block)
+    source = collection._rlmResults.source
+    properties = keyPaths.map { Set($0.map { String($0.split(separator: ".").first ?? "") }) }
+  }
+
+  override func deliver() {
+    do {
+      guard let hold = source.context.hold else { return }
+      if let last, last.hold.snapshot.version == hold.snapshot.version { return }
+      // The owner of the list is gone: it is empty now, and stays so.
+      let contents = source.isInvalidated ? CollectionContents.none : try CollectionContents(source)
+      let former = last
+      last = (hold, contents)
+      guard let former else { return block(.initial(collection)) }
+      let changed = try ChangedObjects(from: former.hold, to: hold, source, properties)
+      let changes = try contents.changes(since: former.contents, changed)
+      if changes.isEmpty { return }
+      block(
+        .update(
+          collection,
+          deletions: changes.deletions,
+          insertions: changes.insertions,
+          modifications: changes.modifications
+        )
+      )
+    } catch {
+      isOver = true
+      block(.error(error))
+    }
+  }
+}
+
+/// Observes an object.
+final class ObjectObserver<T: ObjectBase>: Observer {
+  private let object: T
+  private let properties: Set<String>?
+  private let block: (ObjectChange<T>) -> Void
+  private var last: VersionHold?
+
+  init(_ object: T, _ keyPaths: [String]?, _ block: @escaping (ObjectChange<T>) -> Void) {
+    (self.object, self.block) = (object, block)
+    properties = keyPaths.map { Set($0.map { String($0.split(separator: ".").first ?? "") }) }
+    last = object.context?.hold
+  }
+
+  override func deliver() {
+    guard let context = object.context, let type = object.managedClass, let hold = context.hold else { return }
+    let former = last
+    last = hold
+    if object.isInvalidated {
+      isOver = true
+      return block(.deleted)
+    }
+    guard let former, former.snapshot.version != hold.snapshot.version else { return }
+    do {
+      let changes = try changes(from: former, to: hold, context, type)
+      if !changes.isEmpty { block(.change(object, changes)) }
+    } catch {
+      isOver = true
+      block(.error(error))
+    }
+  }
+
+  private func changes(
+    from old: VersionHold,
+    to new: VersionHold,
+    _ context: RealmContext,
+    _ type: ManagedClass
+  ) throws -> [PropertyChange] {
+    let difference = try VersionDifference(from: old.snapshot, to: new.snapshot)
+    guard let table = difference.tables.first(where: { $0.key == type.key }), let schema = type.schema else {
+      return []
+    }
+    let key = ObjKey(object.objectKey)
+    let walk = difference.changes(in: table, after: ObjKey(object.objectKey - 1))
+    guard case .updated(key, let columns)? = try walk.next(), let before = table.old, let after = table.new else {
+      return []
+    }
+    let cursor = ObjectCursor(before)
+    guard try cursor.seek(key) else { return [] }
+    var changes: [PropertyChange] = []
+    for column in columns {
+      guard let index = schema.index(of: after.columns[column].name) else { continue }
+      let property = schema.properties[index]
+      if let properties, !properties.contains(property.name) { continue }
+      var former: Any?
+      if let place = table.oldProperty(column) {
+        former = AnyRealmValue(try cursor.value(place), in: context)?._rlmAny
+        if former is ObjectBase { former = nil }
+      }
+      let present = property.storage.anyValue(of: object, index)
+      changes.append(PropertyChange(name: property.name, oldValue: former, newValue: present))
+    }
+    return changes
+  }
+}
+
+/// Observes a realm.
+final class RealmObserver: Observer {
+  private unowned let context: RealmContext
+  private let block: Realm.NotificationBlock
+  private var last: UInt64
+
+  init(_ context: RealmContext, _ block: @escaping Realm.NotificationBlock) {
+    (self.context, self.block, last) = (context, block, context.version)
+  }
+
+  override func deliver() {
+    if !context.autorefresh {
+      if let hold = context.hold, context.file.reader.hasChanged(since: hold.snapshot) {
+        block(.refreshRequired, Realm(context))
+      }
+      return
+    }
+    if context.version == last { return }
+    last = context.version
+    block(.didChange, Realm(context))
+  }
+}

@@ -1,0 +1,38 @@
+// Where a realm may be used: on one thread, on a queue, by an actor; frozen realms everywhere.
+
+import Dispatch
+import Glibc
+
+/// Where a realm may be used.
+enum Confinement {
+  case thread(pthread_t)
+  case queue(DispatchQueue)
+  case actor(any Actor)
+  /// A frozen realm.
+  case everywhere
+
+  /// The thread that calls this.
+  static var current: Confinement { .thread(pthread_self()) }
+
+  /// Tells confinements apart as long as they exist.
+  var identity: UInt {
+    switch self {
+    case .thread(let thread): UInt(thread)
+    case .queue(let queue): UInt(bitPattern: ObjectIdentifier(queue))
+    case .actor(let actor): UInt(bitPattern: ObjectIdentifier(actor))
+    case .everywhere: 0
+    }
+  }
+
+  /// Ends the process if the caller is elsewhere.
+  @inline(__always)
+  func check() {
+    switch self {
+    case .thread(let thread):
+      if pthread_equal(thread, pthread_self()) == 0 { Misuse.stop("Realm accessed from incorrect thread.") }
+    case .queue(let queue): dispatchPrecondition(condition: .onQueue(queue))
+    case .actor(let actor): actor.preconditionIsolated("Realm accessed from incorrect thread.")
+    case .everywhere: break
+    }
+  }
+}

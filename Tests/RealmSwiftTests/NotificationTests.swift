@@ -1,0 +1,201 @@
+// Notifications: what observers are told, when, and where.
+
+import Foundation
+import RealmSwift
+import Synchronization
+import Testing
+
+/// What an observer was told, as text, and whether it has come.
+final class Told: Sendable {
+  private let lines = Mutex<[String]>([])
+  private let semaphore = DispatchSemaphore(value: 0)
+
+  func say(_ line: String) {
+    lines.withLock { $0.append(line) }
+    semaphore.signal()
+  }
+
+  var all: [String] { lines.withLock { $0 } }
+
+  /// The next line; nil if none comes within ten seconds.
+  func next() -> String? {
+    guard semaphore.wait(timeout: .now() + 10) == .success else { return nil }
+    return lines.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+  }
+}
+
+private func text<C: RealmCollection>(_ change: RealmCollectionChange<C>) -> String {
+  switch change {
+  case .initial(let collection): "initial \(collection.count)"
+  case .update(let collection, let deletions, let insertions, let modifications):
+    "\(collection.isInvalidated ? "gone" : "\(collection.count)"): -\(deletions) +\(insertions) ~\(modifications)"
+  case .error(let error): "error \(error)"
+  }
+}
+
+@Suite struct NotificationTests {
+  private let folder: RealmFolder
+  private let configuration: Realm.Configuration
+
+  init() throws {
+    folder = try RealmFolder()
+    configuration = folder.configuration(Dog.self, Person.self, Address.self, Street.self)
+  }
+
+  private func fill(_ realm: Realm) throws {
+    try realm.write {
+      for (index, name) in ["a", "b", "c", "d"].enumerated() {
+        realm.add(Dog(value: ["name": name, "age": index]))
+      }
+    }
+  }
+
+  @Test("results tell of deletions, insertions and modifications by position, after refresh and after own commits")
+  func positions() throws {
+    let realm = try Realm(configuration: configuration), told = Told()
+    try fill(realm)
+    let dogs = realm.objects(Dog.self).sorted(byKeyPath: "name")
+    let token = dogs.observe { told.say(text($0)) }
+    let configuration = configuration
+    func elsewhere(_ body: @escaping (Realm, Results<Dog>) throws -> Void) throws {
+      try onAnotherThread {
+        let realm = try Realm(configuration: configuration)
+        try realm.write { try body(realm, realm.objects(Dog.self).sorted(byKeyPath: "name")) }
+      }
+      #expect(realm.refresh())
+    }
+    try elsewhere { realm, _ in realm.create(Person.self, value: ["name": "Ada"]) }
+    #expect(told.next() == "initial 4" && told.all.isEmpty)
+    try elsewhere { realm, dogs in
+      realm.delete(dogs[1])
+      realm.add(Dog(value: ["name": "aa"]))
+      dogs[2].age = 50
+    }
+    #expect(told.next() == "4: -[1] +[1] ~[2]")
+    try elsewhere { _, dogs in dogs[0].name = "z" }
+    #expect(told.next() == "4: -[0] +[3] ~[]")
+    try elsewhere { realm, _ in realm.create(Person.self, value: ["name": "Bob"]) }
+    #expect(told.all.isEmpty)
+    token.invalidate()
+    try elsewhere { realm, _ in realm.deleteAll() }
+    #expect(told.all.isEmpty && dogs.isEmpty)
+  }
+
+  @Test("lists tell of their elements, of objects that are linked, and of their end")
+  func lists() throws {
+    let realm = try Realm(configuration: configuration), dogs = Told(), people = Told(), ages = Told()
+    try fill(realm)
+    let ada = try realm.write {
+      realm.create(Person.self, value: ["name": "Ada", "dogs": Array(realm.objects(Dog.self))])
+    }
+    let tokens = [
+      ada.dogs.observe { dogs.say(text($0)) }, realm.objects(Person.self).observe { people.say(text($0)) },
+      realm.objects(Person.self).observe(keyPaths: ["age"]) { ages.say(text($0)) },
+    ]
+    let configuration = configuration
+    func elsewhere(_ body: @escaping (Realm, Person) throws -> Void) throws {
+      try onAnotherThread {
+        let realm = try Realm(configuration: configuration)
+        try realm.write { try realm.object(ofType: Person.self, forPrimaryKey: "Ada").map { try body(realm, $0) } }
+      }
+      realm.refresh()
+    }
+    try elsewhere { realm, _ in realm.create(Person.self, value: ["name": "Eve"]) }
+    #expect(dogs.next() == "initial 4" && people.next() == "initial 2" && ages.next() == "initial 2")
+    try elsewhere { _, ada in ada.dogs[2].age = 77 }
+    #expect(dogs.next() == "4: -[] +[] ~[2]" && people.next() == "2: -[] +[] ~[0]" && ages.all.isEmpty)
+    try elsewhere { _, ada in
+      ada.dogs.move(from: 0, to: 3)
+      ada.age = 1
+    }
+    #expect(dogs.next() == "4: -[0] +[3] ~[]" && people.next() == "2: -[] +[] ~[0]")
+    #expect(ages.next() == "2: -[] +[] ~[0]")
+    try elsewhere { realm, ada in realm.delete(ada) }
+    #expect(people.next() == "1: -[0] +[] ~[]" && dogs.next() == "gone: -[0, 1, 2, 3] +[] ~[]")
+    _ = tokens
+  }
+
+  @Test("an object tells of its properties with former values, and of its deletion")
+  func objects() throws {
+    let realm = try Realm(configuration: configuration), told = Told()
+    try fill(realm)
+    let dog = try #require(realm.objects(Dog.self).first), id = dog._id, configuration = configuration
+    let token = dog.observe { change in
+      switch change {
+      case .change(let dog, let properties):
+        let texts = properties.map { "\($0.name) \($0.oldValue ?? "nil") \($0.newValue ?? "nil")" }
+        told.say("\(dog.name): \(texts.joined(separator: ", "))")
+      case .deleted: told.say("deleted")
+      case .error(let error): told.say("\(error)")
+      }
+    }
+    func elsewhere(_ body: @escaping (Realm, Dog) -> Void) throws {
+      try onAnotherThread {
+        let realm = try Realm(configuration: configuration)
+        try realm.write { realm.object(ofType: Dog.self, forPrimaryKey: id).map { body(realm, $0) } }
+      }
+      realm.refresh()
+    }
+    try elsewhere { _, dog in
+      dog.name = "new"
+      dog.weight = 2
+    }
+    #expect(told.next() == "new: name a new, weight nil 2.0")
+    try elsewhere { realm, dog in realm.delete(dog) }
+    #expect(told.next() == "deleted")
+    _ = token
+  }
+
+  @Test("on a queue, notifications come by themselves, for commits of other realms and of other files' writers")
+  func queue() throws {
+    let queue = DispatchQueue(label: "observer"), told = Told(), configuration = configuration
+    nonisolated(unsafe) var tokens: [NotificationToken] = []
+    try queue.sync {
+      let realm = try Realm(configuration: configuration, queue: queue)
+      tokens.append(realm.objects(Dog.self).observe { told.say(text($0)) })
+      tokens.append(
+        realm.observe { notification, realm in told.say("\(notification) \(realm.objects(Dog.self).count)") }
+      )
+    }
+    #expect(told.next() == "initial 0")
+    try onAnotherThread { try fill(Realm(configuration: configuration)) }
+    #expect(Set([told.next(), told.next()]) == ["4: -[] +[0, 1, 2, 3] ~[]", "didChange 4"])
+    queue.sync { tokens = [] }
+  }
+
+  @Test("in the run loop of a thread, notifications come while it runs")
+  func runLoop() throws {
+    let told = Told(), ready = DispatchSemaphore(value: 0), configuration = configuration
+    let isOver = Mutex(false)
+    Thread.detachNewThread {
+      do {
+        let realm = try Realm(configuration: configuration)
+        let token = realm.objects(Dog.self).observe { told.say(text($0)) }
+        ready.signal()
+        while !isOver.withLock({ $0 }) { _ = RunLoop.current.run(mode: .default, before: Date() + 1) }
+        token.invalidate()
+      } catch { told.say("\(error)") }
+      ready.signal()
+    }
+    ready.wait()
+    #expect(told.next() == "initial 0")
+    try onAnotherThread { try fill(Realm(configuration: configuration)) }
+    #expect(told.next() == "4: -[] +[0, 1, 2, 3] ~[]")
+    isOver.withLock { $0 = true }
+    ready.wait()
+  }
+
+  @Test("without autorefresh, a realm says that there is something newer")
+  func autorefresh() throws {
+    let queue = DispatchQueue(label: "observer"), told = Told(), configuration = configuration
+    nonisolated(unsafe) var kept: [Any] = []
+    try queue.sync {
+      let realm = try Realm(configuration: configuration, queue: queue)
+      realm.autorefresh = false
+      kept = [realm, realm.observe { notification, _ in told.say("\(notification)") }]
+    }
+    try onAnotherThread { try fill(Realm(configuration: configuration)) }
+    #expect(told.next() == "refreshRequired")
+    queue.sync { kept.removeAll() }
+  }
+}
