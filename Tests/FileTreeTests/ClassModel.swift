@@ -1,5 +1,6 @@
 // What the write half of the tree must do, in a few lines: one class with an Int primary key, its objects as
-// dictionaries, scratch files as bytes. `WriteModelTests` runs the same operations on this and on a real tree.
+// dictionaries, scratch files as bytes, and empty classes beside it. `WriteModelTests` runs the same operations on this
+// and on a real tree.
 //
 // The rules are those of docs/SEMANTICS.md, "Saving": closing saves, a save is a patch, only unlinking an object's own
 // name deletes it, a file of its name that is saved soon after brings the object back with the links to it.
@@ -19,6 +20,7 @@ struct ClassModel {
     static let forbidden = Refusal(kind: "refused forbidden")
     static let stale = Refusal(kind: "stale")
     static let notFound = Refusal(kind: "notFound")
+    static let notEmpty = Refusal(kind: "refused notEmpty")
   }
 
   /// A file in memory, or what one handle writes over an object.
@@ -77,6 +79,8 @@ struct ClassModel {
   }
 
   private(set) var objects: [Int: Properties]
+  /// The classes without objects that were made.
+  private(set) var emptyClasses: Set<String> = []
   var files: [String: File] = [:]
   private(set) var handles: [Int: Handle] = [:]
   private var aside: [Int: File] = [:]
@@ -94,6 +98,8 @@ struct ClassModel {
 
   /// The names that a listing shows.
   var names: [String] { (objects.keys.filter { aside[$0] == nil }.map(Self.name) + files.keys).sorted() }
+
+  static let className = "Person"
 
   static func name(_ key: Int) -> String { "\(key).json" }
 
@@ -386,6 +392,42 @@ struct ClassModel {
       links: links
     )
     // Until it comes back, whoever has it open has nothing.
+  }
+
+  /// Exchanges two names; `text` is that of a file, or of an object.
+  mutating func exchange(_ name: String, _ newName: String, _ text: (String) -> [UInt8]) throws(Refusal) {
+    if name == newName { return }
+    if !exists(newName) { throw .notFound }
+    switch (files[name], files[newName]) {
+    case (let first?, let second?):
+      if Self.key(name) != nil || Self.key(newName) != nil { throw .forbidden }
+      (files[name], files[newName], first.name, second.name) = (second, first, newName, name)
+    case (let file?, nil): try exchange(file, newName, text(newName))
+    case (nil, let file?): try exchange(file, name, text(name))
+    case (nil, nil): throw .forbidden
+    }
+  }
+
+  /// The object takes the text of the file, and the file that of the object.
+  private mutating func exchange(_ file: File, _ name: String, _ text: [UInt8]) throws(Refusal) {
+    guard let key = visibleObject(name) else { throw .notFound }
+    try save(file.bytes, object: key, incarnation: incarnations[key, default: 0])
+    file.bytes = text
+    file.progress = .written
+    file.inOrder = nil
+  }
+
+  func makeDirectory(_ name: String) throws(Refusal) { throw exists(name) ? .exists : .forbidden }
+
+  func removeDirectory(_ name: String) throws(Refusal) { throw exists(name) ? .forbidden : .notFound }
+
+  mutating func makeClass(_ name: String) throws(Refusal) {
+    if name == Self.className || !emptyClasses.insert(name).inserted { throw .exists }
+  }
+
+  mutating func removeClass(_ name: String) throws(Refusal) {
+    if name == Self.className { throw .notEmpty }
+    if emptyClasses.remove(name) == nil { throw .notFound }
   }
 
   mutating func rename(_ name: String, _ newName: String, keep: Bool) throws(Refusal) {

@@ -11,6 +11,9 @@ import Testing
 /// A tree over a copy of a fixture, and the model of its class `Person`.
 private final class Pair {
   let tree: FileTree
+  private let writer: RealmWriter
+  /// The classes of the fixture.
+  private let classes: Set<String>
   let directory: InodeNumber
   var model: ClassModel
   private let scratch: ScratchRealm
@@ -19,11 +22,12 @@ private final class Pair {
 
   init() throws {
     scratch = try ScratchRealm("people")
-    let writer = try RealmWriter(Configuration(path: scratch.file.path))
+    writer = try RealmWriter(Configuration(path: scratch.file.path))
     // No test depends on how fast the machine is.
     let deletions = RecentDeletions(memory: .seconds(1_000_000))
     tree = try FileTree(writer.realm, writer, options: TreeOptions(), deletions: deletions)
     directory = try tree.find("Person").inode
+    classes = Set(try tree.list("").filter { !$0.isDot }.map(\.name))
     var objects: [Int: ClassModel.Properties] = [:]
     for entry in try tree.list("Person") where !entry.isDot {
       let key = try #require(ClassModel.key(entry.name))
@@ -133,22 +137,28 @@ private final class Pair {
       } model: {
         try model.unlink(name)
       }
-    case .rename(let name, let newName, let keep):
+    case .rename(let name, let newName, let rule):
       return both {
-        try tree.rename(
-          directory,
-          Array(name.utf8),
-          to: directory,
-          Array(newName.utf8),
-          keep ? .keep : .replace,
-          by: caller
-        )
+        try tree.rename(directory, Array(name.utf8), to: directory, Array(newName.utf8), rule, by: caller)
       } model: {
+        if case .exchange = rule { return try model.exchange(name, newName, text) }
         // An object that is set aside leaves its text under the new name.
         let text = text(name)
         let isObject = model.files[name] == nil && name != newName
-        try model.rename(name, newName, keep: keep)
+        try model.rename(name, newName, keep: rule == .keep)
         if isObject { model.files[newName]?.bytes = text }
+      }
+    case .makeDirectory(let name, let isClass):
+      return both {
+        _ = try tree.makeDirectory(isClass ? .root : directory, Array(name.utf8))
+      } model: {
+        if isClass { try model.makeClass(name) } else { try model.makeDirectory(name) }
+      }
+    case .removeDirectory(let name, let isClass):
+      return both {
+        try tree.removeDirectory(isClass ? .root : directory, Array(name.utf8))
+      } model: {
+        if isClass { try model.removeClass(name) } else { try model.removeDirectory(name) }
       }
     }
   }
@@ -170,8 +180,13 @@ private final class Pair {
     }
   }
 
+  var version: UInt64 { get throws { try writer.realm.latest().version } }
+
   /// What differs between what both show; nil if nothing does.
   func difference() throws -> String? {
+    let shown = Set(try tree.list("").filter { !$0.isDot }.map(\.name))
+    let expected = classes.union(model.emptyClasses)
+    if shown != expected { return "classes \(shown.sorted()), expected \(expected.sorted())" }
     let names = try tree.list("Person").filter { !$0.isDot }.map(\.name).sorted()
     if names != model.names { return "names \(names), expected \(model.names)" }
     for name in names {
@@ -183,8 +198,9 @@ private final class Pair {
         if found != expected { return "\(name) is \(Self.shown(text)), expected \(expected)" }
       }
       let size = try tree.find("Person/\(name)").size
-      let written = model.handles.values.contains { $0.file.object == ClassModel.key(name) && $0.writes }
-      if size != text.count && !written { return "\(name) has size \(size), its text has \(text.count)" }
+      // As long as an object is open, the size may be that of what a handle has.
+      let open = model.handles.values.filter { $0.file.object == ClassModel.key(name) }.map(\.file.bytes.count)
+      if size != text.count && !open.contains(size) { return "\(name) has size \(size), its text has \(text.count)" }
     }
     for (id, file) in files {
       let bytes = try file.read(from: 0, count: .max) { span in span.withUnsafeBytes { Array($0) } }
@@ -206,13 +222,33 @@ private enum Operation {
   case synchronize(Int)
   case release(Int)
   case unlink(String)
-  case rename(String, String, keep: Bool)
+  case rename(String, String, RenameRule)
+  case makeDirectory(String, isClass: Bool)
+  case removeDirectory(String, isClass: Bool)
+
+  /// The handle that must be open for it.
+  var handle: Int? {
+    switch self {
+    case .write(let id, _, _), .truncate(let id, _), .flush(let id), .synchronize(let id), .release(let id): id
+    case .open, .create, .unlink, .rename, .makeDirectory, .removeDirectory: nil
+    }
+  }
+
+  /// How many commits it makes at most.
+  var commits: UInt64 {
+    switch self {
+    case .open, .create, .write, .truncate: 0
+    case .flush, .synchronize, .release, .unlink, .rename, .makeDirectory, .removeDirectory: 1
+    }
+  }
 }
 
 /// Picks operations that are worth trying.
 private struct OperationSource {
   var random: SplitMix64
   private var lastHandle = 0
+  /// The rest of what a program does.
+  private var plan: [Operation] = []
   private static let names = [
     "4.json", "11.json", "18.json", "60.json", "1000.json", "1001.json", "a.tmp", "x.json~", ".4.json.swp", "notes",
   ]
@@ -220,6 +256,8 @@ private struct OperationSource {
   init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
   private mutating func name() -> String { Self.names[random.below(Self.names.count)] }
+
+  private mutating func className() -> String { ["Person", "New", "Other"][random.below(3)] }
 
   private mutating func text() -> String {
     let age = random.below(100)
@@ -237,8 +275,47 @@ private struct OperationSource {
     }
   }
 
+  private mutating func newHandle() -> Int {
+    lastHandle += 1
+    return lastHandle
+  }
+
+  /// What editors and other programs do, which single operations seldom come to.
+  private mutating func program() -> [Operation] {
+    let object = Self.names[random.below(6)], other = Self.names[6 + random.below(4)], first = newHandle()
+    let scratch = Self.names[6 + random.below(4)], second = newHandle(), text = text()
+    var access = OpenAccess()
+    access.writes = true
+    access.truncates = true
+    let save: [Operation] = [
+      .create(first, object, isExclusive: false), .write(first, text, at: 0), .flush(first), .release(first),
+    ]
+    switch random.below(5) {
+    case 0: return [.rename(object, other, .replace)] + save + [.unlink(other)]
+    case 1: return [.unlink(object)] + save
+    case 2:
+      return [.create(first, other, isExclusive: false), .write(first, text, at: 0), .release(first)]
+        + [.rename(other, object, .replace)]
+    case 3:
+      // Two programs that change the same property: the first one's later closes save nothing.
+      let ages = (random.below(100), random.below(100))
+      return [.open(first, object, access), .write(first, "{\"age\": \(ages.0)}", at: 0), .flush(first)]
+        + [.open(second, object, access), .write(second, "{\"age\": \(ages.1)}", at: 0), .flush(second)]
+        + [.flush(first), .release(second), .release(first)]
+    default:
+      return [.create(first, other, isExclusive: false), .create(second, scratch, isExclusive: false)]
+        + [.rename(other, scratch, .exchange), .write(first, text, at: 0), .release(first), .release(second)]
+        + [.rename(scratch, object, .replace), .unlink(other)]
+    }
+  }
+
   mutating func next(_ pair: Pair) -> Operation {
+    if plan.isEmpty, random.below(12) == 0 { plan = program() }
     let handles = pair.handles, writing = pair.writingHandles
+    // What could not be opened is not written to.
+    while let id = plan.first?.handle, !handles.contains(id) { plan.removeFirst() }
+    // Other operations come in between.
+    if !plan.isEmpty, random.below(8) > 0 { return plan.removeFirst() }
     let choice = random.below(100)
     if !writing.isEmpty && choice < 30 {
       let id = writing[random.below(writing.count)]
@@ -251,19 +328,26 @@ private struct OperationSource {
     if !handles.isEmpty && (choice < 64 || handles.count > 6) {
       return .release(handles[random.below(handles.count)])
     }
-    lastHandle += 1
-    switch random.below(10) {
+    switch random.below(12) {
     case 0, 1, 2:
       var access = OpenAccess()
       access.writes = random.below(4) > 0
       access.truncates = access.writes && random.below(2) == 0
       access.appends = access.writes && random.below(5) == 0
-      return .open(lastHandle, name(), access)
-    case 3, 4: return .create(lastHandle, name(), isExclusive: random.below(4) == 0)
+      return .open(newHandle(), name(), access)
+    case 3, 4: return .create(newHandle(), name(), isExclusive: random.below(4) == 0)
     case 5, 6: return .unlink(name())
-    default: return .rename(name(), name(), keep: random.below(6) == 0)
+    case 7, 8, 9:
+      return .rename(name(), name(), [.keep, .exchange, .replace, .replace, .replace, .replace][random.below(6)])
+    case 10:
+      let isClass = random.below(4) > 0
+      return .makeDirectory(isClass ? className() : name(), isClass: isClass)
+    default:
+      let isClass = random.below(4) > 0
+      return .removeDirectory(isClass ? className() : name(), isClass: isClass)
     }
   }
+
 }
 
 @Suite("the write half of the tree, against a model")
@@ -280,14 +364,96 @@ struct WriteModelTests {
       let pair = try Pair()
       var trace: [String] = []
       for _ in 0..<Self.number("STEPS", 150) {
-        let operation = source.next(pair)
+        let operation = source.next(pair), version = try pair.version
         let outcome = pair.run(operation)
+        let commits = try pair.version - version
         trace.append("\(operation) -> \(outcome.tree)")
-        let difference = outcome.tree == outcome.model ? try pair.difference() : "expected \(outcome.model)"
+        var difference = outcome.tree == outcome.model ? try pair.difference() : "expected \(outcome.model)"
+        if commits > operation.commits { difference = "\(commits) commits, expected \(operation.commits)" }
         guard let difference else { continue }
         Issue.record("SEED=\(seed + run) RUNS=1: \(difference)\n\(trace.suffix(40).joined(separator: "\n"))")
         return
       }
     }
+  }
+
+  @Test("names that objects were created by lead to these objects, and to no others")
+  func aliases() throws {
+    let seed = Self.number("SEED", 1)
+    for run in 0..<Self.number("RUNS", 4) {
+      var random = SplitMix64(seed: UInt64(seed + run))
+      let pair = try AliasPair()
+      var trace: [String] = []
+      for step in 0..<Self.number("STEPS", 60) {
+        let name = ["a.json", "b.json", "c d.json", "é.json"][random.below(4)]
+        let choice = random.below(8)
+        trace.append("\(choice) \(name) n=\(step)")
+        try pair.run(choice, name, step)
+        guard let difference = try pair.difference() else { continue }
+        Issue.record("SEED=\(seed + run) RUNS=1: \(difference)\n\(trace.joined(separator: "\n"))")
+        return
+      }
+    }
+  }
+}
+
+/// A class without a primary key, whose objects may be created by any name, and a model of those names.
+private final class AliasPair {
+  private let tree: WritableTree
+  /// The property `n` of the object that each name leads to.
+  private var values: [String: Int] = [:]
+
+  init() throws { tree = try WritableTree.ofLinks() }
+
+  /// The names that a listing has, by the property `n` of their objects.
+  private func listed() throws -> [Int: String] {
+    var names: [Int: String] = [:]
+    for entry in try tree.tree.list("Free") where !entry.isDot { names[try value(entry.name) ?? -1] = entry.name }
+    return names
+  }
+
+  private func value(_ name: String) throws -> Int? {
+    let object = try JSONSerialization.jsonObject(with: Data(tree.tree.text("Free/\(name)").utf8)) as? [String: Any]
+    return object?["n"] as? Int
+  }
+
+  /// Makes one change, of the kind `choice`. An object that it saves gets the number `n`.
+  func run(_ choice: Int, _ name: String, _ n: Int) throws {
+    let text = "{\"n\": \(n)}"
+    switch choice {
+    case 0, 1, 2:
+      #expect(tree.put("Free/\(name)", text) == nil)
+      values[name] = n
+    case 3, 4:
+      #expect(tree.put("Free/new.tmp", text) == nil)
+      try tree.rename("Free/new.tmp", to: "Free/\(name)")
+      values[name] = n
+    case 5:
+      #expect(failure { try tree.unlink("Free/\(name)") }?.kind == (values[name] == nil ? "notFound" : nil))
+      values[name] = nil
+    case 6:
+      // By the name that a listing has.
+      guard let value = values[name], let listed = try listed()[value] else { return }
+      try tree.unlink("Free/\(listed)")
+      values[name] = nil
+    default:
+      guard let value = values[name], let listed = try listed()[value] else { return }
+      #expect(tree.put("Free/\(listed)", text) == nil)
+      values[name] = n
+    }
+  }
+
+  /// What differs between the names and what they lead to; nil if nothing does.
+  func difference() throws -> String? {
+    let listed = try listed().keys.sorted(), expected = values.values.sorted()
+    if listed != expected { return "objects \(listed), expected \(expected)" }
+    for name in ["a.json", "b.json", "c d.json", "é.json"] {
+      var found: Int?
+      do { found = try value(name) } catch FileTreeError.notFound { found = nil }
+      if found != values[name] {
+        return "\(name) leads to \(found.map(String.init) ?? "nothing"), expected \(values[name] ?? -1)"
+      }
+    }
+    return nil
   }
 }
