@@ -17,7 +17,7 @@ RELEASE_FLAGS = -c release --static-swift-stdlib $(SWIFTFLAGS)
 PROGRAM = .build/release/realmfs
 export REALMFS = $(CURDIR)/$(PROGRAM)
 
-.PHONY: all help setup demo check build release test e2e asan fuzz bench soak lint tidy format docs man completions \
+.PHONY: all help setup demo check build release examples test e2e asan fuzz bench soak lint tidy format docs man completions \
 	install uninstall deb dist package-check clean
 
 all: release
@@ -39,6 +39,9 @@ build: ## debug build of everything
 
 release: ## the program as it is shipped, at .build/release/realmfs
 	$(SWIFT) build $(RELEASE_FLAGS) --product realmfs
+
+examples: ## build and run the example packages
+	Scripts/examples.sh
 
 test: ## unit, golden and command tests
 	$(SWIFT) test $(SWIFTFLAGS)

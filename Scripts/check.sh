@@ -20,6 +20,7 @@ step "style" make --no-print-directory lint
 step "build" make --no-print-directory release
 step "tidy" Scripts/tidy.sh
 step "tests" make --no-print-directory test
+step "examples" Scripts/examples.sh
 step "end to end" Tests/e2e/run.sh
 step "address sanitizer" Scripts/asan.sh
 step "fuzzing" env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" Fuzz/run.sh

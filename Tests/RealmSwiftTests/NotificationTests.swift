@@ -198,4 +198,45 @@ private func text<C: RealmCollection>(_ change: RealmCollectionChange<C>) -> Str
     #expect(told.next() == "refreshRequired")
     queue.sync { kept.removeAll() }
   }
+
+  @Test("a write can leave out observers, which are told of the next one")
+  func withoutNotifying() throws {
+    let realm = try Realm(configuration: configuration), told = Told(), other = Told()
+    try fill(realm)
+    let token = realm.objects(Dog.self).observe { told.say(text($0)) }
+    let heard = realm.objects(Dog.self).observe { other.say(text($0)) }
+    try realm.write(withoutNotifying: [token]) { realm.objects(Dog.self)[0].age = 9 }
+    try realm.write(withoutNotifying: [token]) { realm.objects(Dog.self)[1].age = 9 }
+    let configuration = configuration
+    try onAnotherThread {
+      let realm = try Realm(configuration: configuration)
+      try realm.write { realm.objects(Dog.self)[2].age = 9 }
+    }
+    realm.refresh()
+    #expect(told.next() == "initial 4" && told.next() == "4: -[] +[] ~[2]")
+    #expect(other.next() == "initial 4" && other.next() == "4: -[] +[] ~[0]")
+    heard.invalidate()
+  }
+
+  @Test("an observer on a queue gets the collection and the object of the queue's realm")
+  func onQueue() throws {
+    let realm = try Realm(configuration: configuration), queue = DispatchQueue(label: "observer"), told = Told()
+    try fill(realm)
+    let dog = realm.objects(Dog.self)[1]
+    let tokens = [
+      realm.objects(Dog.self).where { $0.age > 0 }.observe(on: queue) { told.say(text($0)) },
+      dog.observe(on: queue) { change in
+        if case .change(let dog, let properties) = change { told.say("\(dog.name) \(properties.map(\.name))") }
+      },
+    ]
+    #expect(told.next() == "initial 3")
+    queue.sync {}
+    try realm.write { dog.age = 70 }
+    #expect(Set([told.next(), told.next()]) == ["3: -[] +[] ~[0]", "b [\"age\"]"])
+    for token in tokens { token.invalidate() }
+    queue.sync {}
+    try realm.write { dog.age = 80 }
+    queue.sync {}
+    #expect(told.all.isEmpty)
+  }
 }

@@ -219,6 +219,29 @@ enum V2 {
     #expect(frozen.thaw() == nil && frozen.age == 1)
   }
 
+  @Test("a reference leads another thread to the object, the list and the results, once")
+  func references() throws {
+    let configuration = folder.configuration(Dog.self, Person.self, Address.self, Street.self)
+    let realm = try Realm(configuration: configuration)
+    let ada = try realm.write {
+      realm.create(Person.self, value: ["name": "Ada", "age": 1, "dogs": [["name": "Rex"]]])
+    }
+    let object = ThreadSafeReference(to: ada), list = ThreadSafeReference(to: ada.dogs)
+    let results = ThreadSafeReference(to: realm.objects(Dog.self).where { $0.name == "Rex" })
+    try onAnotherThread {
+      let realm = try Realm(configuration: configuration)
+      let ada = realm.resolve(object)
+      #expect(ada?.name == "Ada" && ada?.realm == realm && object.isInvalidated)
+      #expect(realm.resolve(list)?.first?.name == "Rex" && realm.resolve(results)?.count == 1)
+    }
+    let gone = ThreadSafeReference(to: ada)
+    try realm.write { realm.delete(ada) }
+    try onAnotherThread {
+      let realm = try Realm(configuration: configuration)
+      #expect(realm.resolve(gone) == nil)
+    }
+  }
+
   @Test("classes that break a rule are refused with their names")
   func badClasses() {
     let error = #expect(throws: Realm.Error.self) {

@@ -195,4 +195,50 @@ import Testing
     #expect(object.numbers.isEmpty)
     #expect(try folder.problems() == [])
   }
+
+  @Test("types of the program are stored as the types that they name")
+  func customTypes() throws {
+    let realm = try Realm(configuration: folder.configuration(Place.self, Street.self))
+    let place = Place(value: ["point": "1,2"])
+    place.marks.append(objectsIn: [Point(x: 3, y: 4), Point(x: 5, y: 6)])
+    place.road = Road(name: "Elm")
+    try realm.write { realm.add(place) }
+    #expect(place.point == Point(x: 1, y: 2) && place.marks.map(\.x) == [3, 5] && place.road == Road(name: "Elm"))
+    #expect(place.other == nil && place.objectSchema["point"]?.type == .string)
+    try realm.write {
+      place.other = Point(x: 7, y: 8)
+      place.road = nil
+    }
+    #expect(place.other == Point(x: 7, y: 8) && place.road == nil && realm.objects(Place.self).first?.point.y == 2)
+    #expect(realm.objects(Place.self).filter("point == '1,2'").count == 1)
+    #expect(realm.objects(Place.self).where { $0.point == Point(x: 1, y: 2) && $0.other != nil }.count == 1)
+    #expect(try folder.problems() == [])
+  }
+}
+
+struct Point: Hashable, FailableCustomPersistable {
+  var x = 0, y = 0
+  typealias PersistedType = String
+  init(x: Int, y: Int) { (self.x, self.y) = (x, y) }
+  init?(persistedValue: String) {
+    let parts = persistedValue.split(separator: ",").compactMap { Int($0) }
+    guard parts.count == 2 else { return nil }
+    self.init(x: parts[0], y: parts[1])
+  }
+  var persistableValue: String { "\(x),\(y)" }
+}
+
+struct Road: Hashable, CustomPersistable {
+  var name: String
+  init(name: String) { self.name = name }
+  typealias PersistedType = Street
+  init(persistedValue: Street) { name = persistedValue.name }
+  var persistableValue: Street { Street(value: ["name": name]) }
+}
+
+class Place: Object {
+  @Persisted var point = Point(x: 0, y: 0)
+  @Persisted var other: Point?
+  @Persisted var road: Road?
+  @Persisted var marks: List<Point>
 }

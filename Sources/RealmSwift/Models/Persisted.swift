@@ -9,7 +9,7 @@
     /// The position in `ClassSchema.properties`.
     case managed(Int)
     /// The same, of an object that only records which properties are read.
-    case tracing(Int)
+    case tracing(Int, (() -> Value)?)
   }
 
   var state: State
@@ -40,9 +40,9 @@
       case .value(let value): return value
       case .managed(let index): return Value._rlmGet(PropertyPlace(object, index))
       case .initial: return object[keyPath: storage].settle()
-      case .tracing(let index):
+      case .tracing(let index, let make):
         object.tracer?.record(ClassSchema.of(type(of: object)).properties[index])
-        return Value._rlmTraced(PropertyPlace(object, index))
+        return Value._rlmTraced(PropertyPlace(object, index)) ?? make?() ?? Value._rlmDefault()
       }
     }
     set {

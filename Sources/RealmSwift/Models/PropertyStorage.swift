@@ -35,7 +35,8 @@ extension Persisted: PropertyStorage {
   }
 
   static func trace(_ object: ObjectBase, at offset: Int, _ index: Int) {
-    pointer(object, offset).pointee.state = .tracing(index)
+    let storage = pointer(object, offset)
+    if case .initial(let make) = storage.pointee.state { storage.pointee.state = .tracing(index, make) }
   }
 
   static func plainValue(of object: ObjectBase, at offset: Int) -> EngineValue? {

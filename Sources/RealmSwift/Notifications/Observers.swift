@@ -7,6 +7,8 @@ class Observer {
   var isOver = false
   /// Tells what has changed up to now.
   func deliver() {}
+  /// Takes what has changed up to now as seen.
+  func skip() {}
 }
 
 extension RealmContext {
@@ -23,7 +25,7 @@ extension RealmContext {
       file.delivery.subscribe(identity, file, call)
     }
     schedule?()
-    return NotificationToken { [self] in
+    return NotificationToken(observer) { [self] in
       observer.isOver = true
       observers.removeAll { $0.isOver }
       if observers.isEmpty { stopDelivery() }
@@ -62,13 +64,22 @@ final class CollectionObserver<C: RealmCollection>: Observer {
     properties = keyPaths.map { Set($0.map { String($0.split(separator: ".").first ?? "") }) }
   }
 
+  override func skip() {
+    // What cannot be read now is told of later.
+    guard last != nil, let hold = source.context.hold, let contents = try? contents() else { return }
+    last = (hold, contents)
+  }
+
+  /// What is in the collection; nothing if the owner of the list is gone.
+  private func contents() throws -> CollectionContents {
+    source.isInvalidated ? CollectionContents.none : try CollectionContents(source)
+  }
+
   override func deliver() {
     do {
       guard let hold = source.context.hold else { return }
       if let last, last.hold.snapshot.version == hold.snapshot.version { return }
-      // The owner of the list is gone: it is empty now, and stays so.
-      let contents = source.isInvalidated ? CollectionContents.none : try CollectionContents(source)
-      let former = last
+      let contents = try contents(), former = last
       last = (hold, contents)
       guard let former else { return block(.initial(collection)) }
       let changed = try ChangedObjects(from: former.hold, to: hold, source, properties)
@@ -101,6 +112,8 @@ final class ObjectObserver<T: ObjectBase>: Observer {
     properties = keyPaths.map { Set($0.map { String($0.split(separator: ".").first ?? "") }) }
     last = object.context?.hold
   }
+
+  override func skip() { last = object.context?.hold }
 
   override func deliver() {
     guard let context = object.context, let type = object.managedClass, let hold = context.hold else { return }
@@ -163,6 +176,8 @@ final class RealmObserver: Observer {
   init(_ context: RealmContext, _ block: @escaping Realm.NotificationBlock) {
     (self.context, self.block, last) = (context, block, context.version)
   }
+
+  override func skip() { last = context.version }
 
   override func deliver() {
     if !context.autorefresh {

@@ -1,5 +1,6 @@
 // Ways in for observers.
 
+public import Dispatch
 import RealmPages
 
 extension RealmCollection {
@@ -18,6 +19,17 @@ extension RealmCollection {
   }
 }
 
+extension RealmCollection where Self: ThreadConfined {
+  /// Calls `block` on a serial queue, with the collection of a realm that belongs to the queue.
+  public func observe(
+    keyPaths: [String]? = nil,
+    on queue: DispatchQueue,
+    _ block: @escaping @Sendable (RealmCollectionChange<Self>) -> Void
+  ) -> NotificationToken {
+    QueueObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+  }
+}
+
 extension ThreadConfined where Self: ObjectBase {
   /// Calls `block` after each commit that changed a property of the object, and when it was deleted. `keyPaths` names
   /// the properties that count; nil stands for all. Linked objects do not count.
@@ -27,6 +39,45 @@ extension ThreadConfined where Self: ObjectBase {
   ) -> NotificationToken {
     guard let context else { Misuse.stop("Only objects which are managed by a Realm support change notifications.") }
     return context.observe(ObjectObserver(self, keyPaths, block))
+  }
+
+  /// Calls `block` on a serial queue, with the object of a realm that belongs to the queue.
+  public func observe(
+    keyPaths: [String]? = nil,
+    on queue: DispatchQueue,
+    _ block: @escaping @Sendable (ObjectChange<Self>) -> Void
+  ) -> NotificationToken {
+    QueueObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+  }
+}
+
+/// An observer on a queue, from another place.
+private final class QueueObservation: @unchecked Sendable {
+  // Unchecked: used on the queue only.
+  private var token: NotificationToken?
+  private var isOver = false
+
+  /// Makes an observer of the counterpart of `value` in the realm of a queue.
+  static func begin<T: ThreadConfined>(
+    _ value: T,
+    on queue: DispatchQueue,
+    _ observe: @escaping (T) -> NotificationToken
+  ) -> NotificationToken {
+    guard let realm = value.realm else { Misuse.stop("Only what a realm manages supports change notifications.") }
+    let configuration = realm.configuration, observation = QueueObservation(),
+      reference = ThreadSafeReference(to: value)
+    nonisolated(unsafe) let begin: (Realm) -> NotificationToken? = { $0.resolve(reference).map(observe) }
+    queue.async {
+      if observation.isOver { return }
+      let realm = Misuse.unwrap { try Realm(configuration: configuration, queue: queue) }
+      observation.token = begin(realm)
+    }
+    return NotificationToken {
+      queue.async {
+        observation.isOver = true
+        observation.token = nil
+      }
+    }
   }
 }
 

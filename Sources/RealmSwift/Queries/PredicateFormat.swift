@@ -85,6 +85,7 @@ enum PredicateFormat {
     if ValueAssignment.isNull(argument) || (argument as? any OptionalProtocol)?.isNil == true { return .null }
     switch argument {
     case let scalar as any _ScalarValue: return scalar._rlmEngineValue.value
+    case let custom as any FailableCustomPersistable: return custom._rlmPlain().value
     case let object as ObjectBase:
       guard let type = object.managedClass else { Misuse.stop("An unmanaged object cannot be looked for: \(format)") }
       return .link(type.key, ObjKey(object.objectKey))

@@ -57,6 +57,8 @@ public protocol ThreadConfined {
   func freeze() -> Self
   /// The same in the live realm of this thread; nil if it was deleted.
   func thaw() -> Self?
+  /// The same in another realm of the file; nil if it was deleted.
+  func _rlmCounterpart(in realm: Realm) -> Self?
 }
 
 extension ThreadConfined where Self: ObjectBase {
@@ -72,6 +74,9 @@ extension ThreadConfined where Self: ObjectBase {
     guard let context else { return self }
     return counterpart(in: context.thawed())
   }
+
+  /// The same object in another realm of the file; nil if it was deleted.
+  public func _rlmCounterpart(in realm: Realm) -> Self? { counterpart(in: realm.context) }
 
   private func counterpart(in other: RealmContext) -> Self? {
     guard let managedClass else { return nil }
@@ -115,6 +120,11 @@ extension Results: ThreadConfined {
 
   /// The results in the live realm of this thread; nil if what they come from was deleted.
   public func thaw() -> Results? { source.counterpart(in: source.context.thawed()).map { Results($0) } }
+
+  /// The same results in another realm of the file.
+  public func _rlmCounterpart(in realm: Realm) -> Results? {
+    source.counterpart(in: realm.context).map { Results($0) }
+  }
 }
 
 extension List: ThreadConfined {
@@ -130,5 +140,11 @@ extension List: ThreadConfined {
   public func thaw() -> List? {
     guard case .managed(let place) = storage else { return self }
     return place.context.thawed().counterpart(of: place).map { List($0) }
+  }
+
+  /// The same list in another realm of the file; nil if its object was deleted.
+  public func _rlmCounterpart(in realm: Realm) -> List? {
+    guard case .managed(let place) = storage else { return nil }
+    return realm.context.counterpart(of: place).map { List($0) }
   }
 }

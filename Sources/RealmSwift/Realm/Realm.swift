@@ -59,16 +59,22 @@ public struct Realm {
   }
 
   /// Runs `block` in a write transaction and returns what it returns. If it throws, nothing is changed. Waits for the
-  /// writers of other threads and programs.
+  /// writers of other threads and programs. The observers of `tokens`, which belong to this realm, are not told of what
+  /// is changed.
   @discardableResult
-  public func write<Result>(_ block: () throws -> Result) throws -> Result {
+  public func write<Result>(
+    withoutNotifying tokens: [NotificationToken] = [],
+    _ block: () throws -> Result
+  ) throws -> Result {
+    // What others have changed is told of first.
+    if !tokens.isEmpty { context.deliverChanges() }
     try context.begin()
     let result: Result
     do { result = try block() } catch {
       context.cancel()
       throw error
     }
-    if context.isInTransaction { try context.commit() }
+    if context.isInTransaction { try commitWrite(withoutNotifying: tokens) }
     return result
   }
 
@@ -76,7 +82,13 @@ public struct Realm {
   public func beginWrite() { Misuse.unwrap { try context.begin(staysOnThread: false) } }
 
   /// Commits the write transaction: the changes are on disk when it returns.
-  public func commitWrite() throws { try context.commit() }
+  public func commitWrite(withoutNotifying tokens: [NotificationToken] = []) throws {
+    try context.commit()
+    for token in tokens {
+      guard let observer = token.observer else { Misuse.stop("The observer of the token belongs to another realm.") }
+      observer.skip()
+    }
+  }
 
   /// Takes all changes of the write transaction back.
   public func cancelWrite() {

@@ -37,8 +37,9 @@ extension Optional: _Persistable where Wrapped: _RealmOptionalValue {
     (self as? any _ScalarValue)?._rlmEngineValue ?? EngineValue(.null)
   }
   /// An object of the linked class that records in turn; null for other values.
-  public static func _rlmTraced(_ place: PropertyPlace) -> Wrapped? {
-    (Wrapped.self as? ObjectBase.Type).flatMap { PropertyTracer.object(of: $0, place.object.tracer) as? Wrapped }
+  public static func _rlmTraced(_ place: PropertyPlace) -> Wrapped?? {
+    guard let type = Wrapped.self as? ObjectBase.Type else { return nil }
+    return .some(PropertyTracer.object(of: type, place.object.tracer) as? Wrapped)
   }
 }
 

@@ -15,8 +15,8 @@ public protocol _Persistable {
   static func _rlmGet(_ place: PropertyPlace) -> Self
   /// Sets the value in a managed object.
   static func _rlmSet(_ place: PropertyPlace, _ value: Self)
-  /// What a property of an object gives that only records which properties are read.
-  static func _rlmTraced(_ place: PropertyPlace) -> Self
+  /// What a property of an object gives that only records which properties are read; nil for the default value.
+  static func _rlmTraced(_ place: PropertyPlace) -> Self?
   /// The value that another one stands for, such as an `Int` for an `Int8`; nil if it stands for none.
   static func _rlmCast(_ value: Any?) -> Self?
   /// The value as the engine stores it; only of scalars.
@@ -118,8 +118,8 @@ extension _Persistable {
   public static var _rlmIsPlain: Bool { false }
   /// The value as the engine stores it.
   public func _rlmPlain() -> EngineValue { EngineValue(.null) }
-  /// The default value.
-  public static func _rlmTraced(_ place: PropertyPlace) -> Self { _rlmDefault() }
+  /// Nothing.
+  public static func _rlmTraced(_ place: PropertyPlace) -> Self? { nil }
 }
 
 extension _Persistable where Self: RealmCollectionValue {

@@ -1,0 +1,39 @@
+// From one thread to another: references that are resolved where they are needed.
+
+import RealmPages
+
+/// A reference to an object or a collection of a realm, which another thread resolves, once, in its own realm. The file
+/// keeps the version of the reference for as long as it is not resolved.
+public final class ThreadSafeReference<Confined: ThreadConfined>: @unchecked Sendable {
+  // Unchecked: frozen values can be read by all threads, and one thread resolves.
+  private var frozen: Confined?
+
+  /// Makes a reference to something that a realm manages.
+  public init(to threadConfined: Confined) {
+    if threadConfined.realm == nil { Misuse.stop("Cannot construct reference to unmanaged object.") }
+    if threadConfined.isInvalidated { Misuse.stop("Cannot construct reference to invalidated object.") }
+    frozen = threadConfined.isFrozen ? threadConfined : threadConfined.freeze()
+  }
+
+  /// Whether it was resolved.
+  public var isInvalidated: Bool { frozen == nil }
+
+  fileprivate func resolve(in context: RealmContext) -> Confined? {
+    guard let value = frozen else { Misuse.stop("Can only resolve a thread safe reference once.") }
+    frozen = nil
+    guard let realm = value.realm, realm.context.file === context.file else {
+      Misuse.stop("Cannot resolve a thread safe reference in another realm than it was made in.")
+    }
+    // What the reference stands for may be newer than what the realm reads.
+    if realm.context.version > context.version { _ = Misuse.unwrap { try context.refresh() } }
+    return value._rlmCounterpart(in: Realm(context))
+  }
+}
+
+extension Realm {
+  /// What a reference stands for in this realm; nil if it was deleted.
+  public func resolve<Confined: ThreadConfined>(_ reference: ThreadSafeReference<Confined>) -> Confined? {
+    context.checkThread()
+    return reference.resolve(in: context)
+  }
+}
