@@ -141,10 +141,13 @@ public final class Query {
   }
 
   private func order(_ keys: inout [ObjKey], by ordering: [Ordering], _ work: inout QueryWork) throws {
-    for part in ordering {
+    for (index, part) in ordering.enumerated() {
       switch part {
       case .limit(let count): keys = Array(keys.prefix(count))
-      case .sort(let by): try sort(&keys, by, &work)
+      case .sort(let by):
+        var limit = Int.max
+        if index + 1 < ordering.count, case .limit(let count) = ordering[index + 1] { limit = count }
+        keys = try ObjectSorter(keys: keys, by: by, cursor: ObjectCursor(table)).sorted(limit: limit, &work)
       case .distinct(let paths): keys = try distinct(keys, paths, &work)
       }
     }
@@ -177,56 +180,13 @@ public final class Query {
 
   // MARK: ordering
 
-  /// The values that an object is ordered by, copied, and whether a link on the way leads to nothing.
-  private func values(
-    _ key: ObjKey,
-    _ paths: [BoundPath],
-    _ cursor: ObjectCursor
-  ) throws -> [OrderingValue] {
-    guard try cursor.seek(key) else { return [] }
-    var values: [OrderingValue] = []
-    for path in paths {
-      guard case .one(let value) = try path.operand(cursor) else { continue }
-      values.append(OrderingValue(value: value, leadsNowhere: try path.leadsNowhere(cursor)))
-    }
-    return values
-  }
-
-  private func sort(
-    _ keys: inout [ObjKey],
-    _ by: [(path: BoundPath, ascending: Bool)],
-    _ work: inout QueryWork
-  ) throws {
-    let cursor = ObjectCursor(table)
-    var items: [(place: Int, key: ObjKey, values: [OrderingValue])] = []
-    items.reserveCapacity(keys.count)
-    for (place, key) in keys.enumerated() {
-      try work.step()
-      items.append((place, key, try values(key, by.map(\.path), cursor)))
-    }
-    items.sort { a, b in
-      for (index, key) in by.enumerated() where index < a.values.count && index < b.values.count {
-        let (x, y) = (a.values[index], b.values[index])
-        // Objects whose links lead to nothing come after the others.
-        if x.leadsNowhere || y.leadsNowhere {
-          if x.leadsNowhere == y.leadsNowhere { continue }
-          return key.ascending != x.leadsNowhere
-        }
-        let order = x.value.order(y.value)
-        if order != 0 { return key.ascending ? order < 0 : order > 0 }
-      }
-      return a.place < b.place
-    }
-    keys = items.map(\.key)
-  }
-
   /// The first object for each combination of values; those whose links lead to nothing are left out.
   private func distinct(_ keys: [ObjKey], _ paths: [BoundPath], _ work: inout QueryWork) throws -> [ObjKey] {
     let cursor = ObjectCursor(table)
     var items: [(place: Int, key: ObjKey, values: [OrderingValue])] = []
     for (place, key) in keys.enumerated() {
       try work.step()
-      let values = try values(key, paths, cursor)
+      let values = try OrderingValue.all(of: key, paths, cursor)
       if !values.contains(where: \.leadsNowhere) { items.append((place, key, values)) }
     }
     func order(_ a: [OrderingValue], _ b: [OrderingValue]) -> Int {
@@ -246,9 +206,4 @@ public final class Query {
     }
     return first.sorted { $0.place < $1.place }.map(\.key)
   }
-}
-
-private struct OrderingValue {
-  let value: ValueView
-  let leadsNowhere: Bool
 }
