@@ -219,6 +219,32 @@ enum V2 {
     #expect(frozen.thaw() == nil && frozen.age == 1)
   }
 
+  @Test("several threads read frozen objects and results at the same time")
+  func frozenThreads() throws {
+    let realm = try Realm(configuration: folder.configuration(Dog.self, Person.self, Address.self, Street.self))
+    try realm.write {
+      for index in 0..<2000 { realm.add(Dog(value: ["name": "\(index)", "age": index % 10])) }
+      realm.create(Person.self, value: ["name": "Ada", "dogs": Array(realm.objects(Dog.self))])
+    }
+    nonisolated(unsafe) let ada = try #require(realm.objects(Person.self).first).freeze()
+    nonisolated(unsafe) let young = realm.objects(Dog.self).where { $0.age < 5 }.freeze()
+    DispatchQueue.concurrentPerform(iterations: 4) { _ in
+      #expect(young.reduce(0) { $0 + $1.age } == 2000 && young.count == 1000 && young[999].name == "1994")
+      #expect(ada.dogs.filter("age == 9").count == 200 && ada.dogs[7].owners.first?.name == "Ada")
+    }
+  }
+
+  @Test("a class inherits properties, and one without any is not in the default schema")
+  func inheritance() throws {
+    let realm = try Realm(
+      configuration: folder.configuration(Puppy.self, Person.self, Dog.self, Address.self, Street.self)
+    )
+    let puppy = try realm.write { realm.create(Puppy.self, value: ["name": "Tim", "weeks": 5]) }
+    #expect(puppy.name == "Tim" && puppy.weeks == 5 && realm.objects(Puppy.self).where { $0.age == 0 }.count == 1)
+    #expect(realm.objects(Dog.self).isEmpty && realm.schema["Puppy"]?.primaryKeyProperty?.name == "_id")
+    #expect(try Realm(configuration: .init(inMemoryIdentifier: "base \(UUID())")).schema["Basis"] == nil)
+  }
+
   @Test("a reference leads another thread to the object, the list and the results, once")
   func references() throws {
     let configuration = folder.configuration(Dog.self, Person.self, Address.self, Street.self)
@@ -280,4 +306,16 @@ class Renamed: Object {
   override class func _realmObjectName() -> String? { "Stored" }
   override class func propertiesMapping() -> [String: String] { ["name": "stored_name"] }
   override class func ignoredProperties() -> [String] { ["note"] }
+}
+
+class Basis: Object {}
+
+class Puppy: Pup {
+  @Persisted var weeks = 0
+}
+
+class Pup: Basis {
+  @Persisted(primaryKey: true) var _id: ObjectId
+  @Persisted var name = ""
+  @Persisted var age = 0
 }

@@ -1,6 +1,7 @@
 // What results are made of: where the objects come from and what is asked of them. Evaluated when something is read,
 // and again when the realm has moved on.
 
+import Foundation
 import RealmPages
 import RealmQuery
 
@@ -20,6 +21,8 @@ final class ResultsSource {
   let origin: Origin
   let conditions: [QueryCondition]
   private var known: (generation: Int, content: Content)?
+  /// Guards `known` of frozen results, which several threads read.
+  private let frozenLock = NSLock()
 
   /// What is there now.
   enum Content {
@@ -56,10 +59,14 @@ final class ResultsSource {
 
   var content: Content {
     context.checkThread()
+    if context.isFrozen { return frozenLock.withLock { evaluated } }
+    return evaluated
+  }
+
+  private var evaluated: Content {
     if let known, known.generation == context.generation { return known.content }
     let content = Misuse.unwrap { try evaluate() }
-    // Frozen results are read by several threads.
-    if !context.isFrozen { known = (context.generation, content) }
+    known = (context.generation, content)
     return content
   }
 
@@ -79,7 +86,11 @@ final class ResultsSource {
     case .whole:
       guard let type = managedClass else { return [] }
       let keys = context.keys(of: type).map(\.value)
-      if !context.isFrozen { known = (context.generation, .keys(keys)) }
+      if context.isFrozen {
+        frozenLock.withLock { known = (context.generation, .keys(keys)) }
+      } else {
+        known = (context.generation, .keys(keys))
+      }
       return keys
     }
   }

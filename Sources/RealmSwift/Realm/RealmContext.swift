@@ -1,5 +1,6 @@
 // What an open realm is for one thread: the version that it reads, the transaction that it writes in.
 
+import Foundation
 import Glibc
 import RealmPages
 
@@ -23,6 +24,8 @@ final class RealmContext {
   private var classes: [ObjectIdentifier: ManagedClass] = [:]
   /// The version that was frozen last, for as long as it is used.
   weak var frozenVersion: RealmContext?
+  /// Guards the classes of a frozen realm and their cursors.
+  private let frozenLock = NSLock()
   var observers: [Observer] = []
   /// Has the observers called; nil without any.
   var schedule: (@Sendable () -> Void)?
@@ -224,11 +227,25 @@ final class RealmContext {
   /// The class of a model; ends the process if the realm does not have it.
   func managed(_ type: ObjectBase.Type) -> ManagedClass {
     Misuse.unwrap { try revive() }
+    if isFrozen { return frozenClass(type) }
     if let known = classes[ObjectIdentifier(type)] { return known }
     guard let found = find(ClassSchema.of(type)) else {
       Misuse.stop("The realm does not have the class '\(ClassSchema.of(type).name)': see objectTypes.")
     }
-    if !isFrozen { classes[ObjectIdentifier(type)] = found }
+    classes[ObjectIdentifier(type)] = found
+    return found
+  }
+
+  /// The same in a frozen realm, whose classes several threads ask for.
+  private func frozenClass(_ type: ObjectBase.Type) -> ManagedClass {
+    let schema = ClassSchema.of(type)
+    let found = frozenLock.withLock { () -> ManagedClass? in
+      if let known = classes[ObjectIdentifier(type)] { return known }
+      let found = find(schema)
+      classes[ObjectIdentifier(type)] = found
+      return found
+    }
+    guard let found else { Misuse.stop("The realm does not have the class '\(schema.name)': see objectTypes.") }
     return found
   }
 
@@ -293,8 +310,18 @@ final class RealmContext {
       return try transaction.engine.view(type.key, ObjKey(key), type.columnKeys[property])
     }
     if type.isDead || hold == nil && !isInTransaction { return nil }
-    // A frozen realm is read by several threads, and a cursor by one.
-    let cursor = isFrozen ? ObjectCursor(type.table) : try current(type).cursor
+    // A frozen realm is read by several threads, and a cursor by one at a time.
+    if isFrozen { return try frozenLock.withLock { try view(type, type.cursor, key, property) } }
+    return try view(type, current(type).cursor, key, property)
+  }
+
+  @inline(__always)
+  private func view(
+    _ type: ManagedClass,
+    _ cursor: ObjectCursor,
+    _ key: Int64,
+    _ property: Int
+  ) throws -> ValueView? {
     guard key >= 0, try cursor.key.value == key || cursor.seek(ObjKey(key)) else { return nil }
     return try cursor.value(type.columns[property])
   }

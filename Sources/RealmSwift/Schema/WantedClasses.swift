@@ -14,6 +14,8 @@ struct WantedClasses: Sendable {
     } else {
       classes = ClassDiscovery.modelClasses.filter { $0.type.shouldIncludeInDefaultSchema() }
         .map { ClassSchema.of($0.type) }
+        // A class that only others derive from.
+        .filter { !$0.properties.isEmpty }
     }
     var byName: [String: ClassSchema] = [:]
     var problems: [String] = []
