@@ -6,10 +6,12 @@ cd "$(dirname "$0")/.."
 
 seconds=$((${SOAK_HOURS:-1} * 3600))
 end=$((SECONDS + seconds))
+export FIRST_SEED=$RANDOM$RANDOM
+echo "soak: FIRST_SEED=$FIRST_SEED"
 MODEL_MODE=soak MODEL_SECONDS=$((seconds / 6)) KILLS=1000 CRASH_SAMPLES=100 SIZES=full \
   swift test --filter 'ModelTests|KillTests|CrashTests|SizeTests'
 EDIT_SECONDS=$((seconds / 6)) swift test --filter EditEverythingTests
-E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) Tests/e2e/run.sh edit_everything
+E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) SEED=$RANDOM$RANDOM Tests/e2e/run.sh edit_everything
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) SEED=$RANDOM$RANDOM Tests/e2e/run.sh mutants
 FUZZ_SECONDS=$((seconds / 6)) Fuzz/run.sh
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) Tests/e2e/run.sh parallel_readers

@@ -54,11 +54,11 @@ struct ComparisonTests {
 
   @Test("shared nodes give the differences that reading both versions gives, in the same order")
   func sharedNodes() throws {
-    if let seed = Self.environment["SEED"].flatMap(UInt64.init) {
+    if let seed = Seeds.only {
       _ = try live(seed: seed)
       return
     }
-    let first = UInt64(Date().timeIntervalSince1970)
+    let first = Seeds.first
     let histories = Self.environment["COMPARISON_HISTORIES"].flatMap(UInt64.init) ?? 3
     var count = 0
     for seed in first..<first + histories {

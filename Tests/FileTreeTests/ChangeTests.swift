@@ -11,18 +11,13 @@ import Testing
 
 @Suite("Changes by other programs")
 struct ChangeTests {
-  private static let canCommit: Comment = "the tool that commits is not at ../shared/tools"
-
   /// The object key of `Person/4.json`.
   private func key(_ tree: FileTree) throws -> ObjKey {
     let text = try tree.extendedAttribute(tree.find("Person/4.json").inode, "user.realm.key")
     return ObjKey(try #require(Int64(text)))
   }
 
-  @Test(
-    "a commit shows at the next lookup, moves the time of its object alone, and keeps inodes",
-    .enabled(if: ScratchRealm.canCommit, canCommit)
-  )
+  @Test("a commit shows at the next lookup, moves the time of its object alone, and keeps inodes")
   func commitShows() throws {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree()
@@ -42,10 +37,7 @@ struct ChangeTests {
     #expect(try tree.extendedAttribute(after.inode, "user.realm.version") == "6")
   }
 
-  @Test(
-    "handles opened after a commit bypass the page cache; a handle from before keeps its text",
-    .enabled(if: ScratchRealm.canCommit, canCommit)
-  )
+  @Test("handles opened after a commit bypass the page cache; a handle from before keeps its text")
   func handlesAcrossCommits() throws {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree()
@@ -62,10 +54,7 @@ struct ChangeTests {
     for file in [old, new, dog] { tree.release(file) }
   }
 
-  @Test(
-    "a version is announced once, with the directories that changed and the open files",
-    .enabled(if: ScratchRealm.canCommit, canCommit)
-  )
+  @Test("a version is announced once, with the directories that changed and the open files")
   func announcements() throws {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree()

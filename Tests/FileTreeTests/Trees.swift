@@ -36,22 +36,18 @@ final class ScratchRealm: Sendable {
     try FileTree(Realm(Configuration(path: file.path, mode: mode)), options: options)
   }
 
-  /// Whether commits by another program can be made: they need a tool that is not part of the package.
-  static let canCommit = FileManager.default.fileExists(atPath: peer.path)
-  private static let peer = Fixture.shared.appendingPathComponent("tools/realmpeer.py")
-
-  /// Has another program commit `count` times: `value`, `value + 1`, ... into an Int property.
+  /// Commits `count` times as another program does, which knows nothing of the trees over the file: `value`,
+  /// `value + 1`, ... into an Int property.
   func commit(_ className: String, _ key: ObjKey, _ property: String, _ value: Int, count: Int = 1) throws {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [
-      "python3", Self.peer.path, "set", file.path, className, String(key.value), property, String(value), "--count",
-      String(count),
-    ]
-    process.standardOutput = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    if process.terminationStatus != 0 { throw CocoaError(.fileWriteUnknown) }
+    let writer = try RealmWriter(Configuration(path: file.path))
+    for value in value..<value + count {
+      let transaction = try writer.begin()
+      guard let table = try transaction.tableKey(named: "class_" + className),
+        let column = try transaction.columns(of: table).first(where: { $0.name == property })
+      else { throw TransactionError(.notFound, "\(className).\(property)") }
+      try transaction.set(table, key, column.key, .int(Int64(value)))
+      _ = try transaction.commit()
+    }
   }
 }
 

@@ -14,7 +14,7 @@ import Testing
 struct CrashTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let samples = environment["CRASH_SAMPLES"].flatMap { Int($0) } ?? 12
-  private static let seed = environment["SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...1 << 32)
+  private static let seed = Seeds.first
 
   @Test("a crash at any moment of a commit leaves the old or the new version", arguments: CommitShape.allCases)
   func plain(shape: CommitShape) throws { try check(shape, key: nil) }

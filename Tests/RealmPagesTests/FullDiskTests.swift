@@ -65,7 +65,7 @@ struct FullDiskTests {
     let transaction = try writer.begin()
     guard let items = try transaction.tableKey(named: "class_Item"),
       let column = try transaction.columns(of: items).first(where: { $0.name == "data" })
-    else { return }
+    else { throw TransactionError(.notFound, "the class Item has no data") }
     for i in 0..<10 {
       let object = try transaction.create(items)
       try transaction.set(items, object, column.key, .data([UInt8](repeating: UInt8(i), count: 10_000)))

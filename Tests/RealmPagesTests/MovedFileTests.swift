@@ -27,7 +27,9 @@ struct MovedFileTests {
     let transaction = try writer.begin()
     let table = try #require(try transaction.tableKey(named: "class_Counter"))
     let column = try transaction.columns(of: table)[0].key
-    guard case .int(let value) = try transaction.value(table, ObjKey(0), column) else { return }
+    guard case .int(let value) = try transaction.value(table, ObjKey(0), column) else {
+      throw CocoaError(.fileReadCorruptFile)
+    }
     try transaction.set(table, ObjKey(0), column, .int(value + 1))
     try meanwhile()
     _ = try transaction.commit(durability)

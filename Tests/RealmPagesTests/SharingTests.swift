@@ -30,7 +30,9 @@ struct SharingTests {
     let transaction = try writer.begin()
     let table = try #require(try transaction.tableKey(named: "class_Counter"))
     let column = try transaction.columns(of: table)[0].key
-    guard case .int(let value) = try transaction.value(table, ObjKey(0), column) else { return }
+    guard case .int(let value) = try transaction.value(table, ObjKey(0), column) else {
+      throw CocoaError(.fileReadCorruptFile)
+    }
     try transaction.set(table, ObjKey(0), column, .int(value + 1))
     _ = try transaction.commit(durability)
   }
@@ -195,10 +197,11 @@ struct SharingTests {
         try process.run()
         return process
       }
+      var random = SplitMix64(seed: Seeds.first)
       var running = try (0..<3).map { _ in try start() }
       for _ in 0..<Self.kills / 2 {
-        usleep(useconds_t.random(in: 20_000..<200_000))
-        let victim = running.remove(at: Int.random(in: 0..<running.count))
+        usleep(useconds_t.random(in: 20_000..<200_000, using: &random))
+        let victim = running.remove(at: random.below(running.count))
         Foundation.kill(victim.processIdentifier, SIGKILL)
         victim.waitUntilExit()
         running.append(try start())
@@ -219,7 +222,9 @@ struct SharingTests {
       let snapshot = try Realm(Configuration(path: path, encryptionKey: key)).latest()
       #expect(Verifier(snapshot).problems(limit: 3) == [])
       let cursor = ObjectCursor(try #require(try snapshot.table(named: "class_Round")))
-      guard try cursor.next(), case .int(let last) = try cursor.value(0) else { return }
+      guard try cursor.next(), case .int(let last) = try cursor.value(0) else {
+        throw CocoaError(.fileReadCorruptFile)
+      }
       #expect(last >= numbers.max() ?? 0, "round \(last)")
     }
   }

@@ -178,6 +178,7 @@ changed "delete" delete --yes FILE Person TRUEPREDICATE
 echo '{"_id": 4, "name": "Other"}' >"$scratch/Person.jsonl"
 changed "import" import --format jsonl --class Person FILE "$scratch/Person.jsonl"
 
+RANDOM=${SEED:-1}
 # Random times: each command that ended with 0 counts, and is there at the end.
 rm -rf "${folder:?}"/*
 cp "$fixtures/people.realm" "$file" && chmod 644 "$file"

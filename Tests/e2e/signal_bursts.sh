@@ -6,7 +6,7 @@ source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
 point=$(new_directory mnt)
-seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+seed=${SEED:-1}
 summary=$(python3 "$repository/Tests/e2e/signal_bursts.py" "$realmfs" "$file" "$point" "${E2E_ROUNDS:-60}" "$seed" 2>&1)
 equal "signals in bursts" "0 of ${E2E_ROUNDS:-60} rounds failed, seed $seed" "$summary"
 check "the file is sound" "$realmfs" check "$file"

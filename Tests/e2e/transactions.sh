@@ -76,6 +76,7 @@ lines() { seq "$count" | sed "s/.*/{\"_id\":1000&,\"name\":\"$1 &\"}/"; }
 stop_server "$point"
 check_status "the file is sound" 0 sound "$realmfs" check "$file"
 killed=${TRANSACTION_KILLS:-30} none=0 all=0
+RANDOM=${SEED:-1}
 for i in $(seq "$killed"); do
   serve "$file" "$point" >/dev/null || exit
   check "run $i begins" mkdir "$tx/k"

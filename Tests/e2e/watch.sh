@@ -7,9 +7,9 @@ file=$(copy_fixture people)
 "$realmfs" watch --exec 'echo "ran for $REALMFS_CLASSES"' "$file" >lines 2>errors &
 watcher=$!
 background+=("$watcher")
-sleep 1
-echo '{"name": "Ace"}' >Dog.jsonl && "$realmfs" import "$file" Dog.jsonl
 has_line() { grep -q "$1" lines; }
+wait_until 10 has_line '^watching version'
+echo '{"name": "Ace"}' >Dog.jsonl && "$realmfs" import "$file" Dog.jsonl
 check "a line tells what changed" wait_until 10 has_line '^version [0-9]*: Dog 5 -> 6 objects$'
 equal "the first line tells where it begins" "watching version 5" "$(head -1 lines)"
 check "the command runs, and knows the classes" wait_until 10 has_line '^ran for Dog$'

@@ -233,7 +233,8 @@ final class OpenFiles: Sendable {
     return lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
   }
 
-  private func tryOpen(
+  /// The same, but nil while another handle is seeding the page cache.
+  func tryOpen(
     _ inode: InodeNumber,
     _ text: [UInt8],
     _ liveliness: Liveliness,
