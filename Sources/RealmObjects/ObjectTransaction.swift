@@ -42,31 +42,19 @@ public struct ObjectTransaction: ~Copyable {
     try engine.value(object.table, object.key, column(name, object.table).key)
   }
 
-  /// Sets a property; a list or dictionary replaces what is in a collection.
+  /// Sets a property; a list or dictionary replaces what is in a collection. What is stored already is not written.
   public func set(_ name: String, of object: ObjectReference, to value: Value) throws(TransactionError) {
     let column = try column(name, object.table)
-    guard let collection = column.collection else {
-      return try engine.set(object.table, object.key, column.key, value)
-    }
-    try engine.clear(object.table, object.key, column.key)
-    switch (collection, value) {
-    case (.list, .list(let values)):
-      for (index, value) in values.enumerated() {
-        try engine.insert(object.table, object.key, column.key, at: index, value)
-      }
-    case (.set, .list(let values)):
-      for value in values { _ = try engine.add(object.table, object.key, column.key, value) }
-    case (.dictionary, .dictionary(let entries)):
-      for entry in entries { try engine.set(object.table, object.key, column.key, entry: entry.key, entry.value) }
-    default: throw TransactionError(.wrongType, "property \"\(name)\" is a collection")
-    }
+    if column.collection == nil { return try write(.value(value), column, of: object) }
+    try write(WantedValue(collection: value), column, of: object)
   }
 
   // MARK: values
 
   /// Makes or changes the object of the class that is named like the type, or `className`, so that it is `value`. Its
   /// primary key says which object; without one an object is made. Properties that the type does not have stay. Nested
-  /// values are embedded objects, or linked ones, which are saved in the same way.
+  /// values are embedded objects, or linked ones, which are saved in the same way. What is stored already is not
+  /// written.
   public func save<T: Encodable>(_ value: T, as className: String? = nil) throws -> ObjectReference {
     let draft = try Draft(of: value)
     return try save(draft, in: table(className ?? String(describing: T.self)))
@@ -92,55 +80,44 @@ public struct ObjectTransaction: ~Copyable {
       object = try engine.create(table)
     }
     let reference = ObjectReference(table: table, key: object)
-    try fill(reference, entries, besides: facts.primaryKey?.name)
+    for (column, value) in try wanted(entries, of: table, besides: facts.primaryKey?.name) {
+      try write(value, column, of: reference)
+    }
     return reference
   }
 
-  private func fill(
-    _ object: ObjectReference,
+  /// Fits drafts to the properties of a class. Objects that are linked are saved.
+  private func wanted(
     _ entries: [(name: String, value: Draft)],
+    of table: TableKey,
     besides primaryKey: String? = nil
-  ) throws(TransactionError) {
+  ) throws(TransactionError) -> [(column: Column, value: WantedValue)] {
+    var all: [(column: Column, value: WantedValue)] = []
     for entry in entries where entry.name != primaryKey {
-      let column = try column(entry.name, object.table), key = column.key
-      var content = entry.value.content
-      if column.collection != nil, let elements = entry.value.elements { content = .list(elements) }
-      switch (column.collection, content) {
-      case (nil, _):
-        if case .object(let inner) = entry.value.content, try isEmbedded(column) {
-          let made = try engine.setEmbedded(object.table, object.key, key)
-          try fill(embedded(made, column), inner)
-        } else {
-          let value = try value(entry.value, column)
-          if try engine.value(object.table, object.key, key) != value {
-            try engine.set(object.table, object.key, key, value)
-          }
-        }
-      case (.list, .list(let elements)):
-        try engine.clear(object.table, object.key, key)
-        for (index, element) in elements.enumerated() {
-          if case .object(let inner) = element.content, try isEmbedded(column) {
-            try fill(embedded(engine.insertEmbedded(object.table, object.key, key, at: index), column), inner)
-          } else {
-            try engine.insert(object.table, object.key, key, at: index, value(element, column))
-          }
-        }
-      case (.set, .list(let elements)):
-        try engine.clear(object.table, object.key, key)
-        for element in elements { _ = try engine.add(object.table, object.key, key, value(element, column)) }
+      let column = try column(entry.name, table)
+      switch (column.collection, entry.value.content) {
+      case (nil, _): all.append((column, try wantedElement(entry.value, column)))
       case (.dictionary, .object(let inner)):
-        try engine.clear(object.table, object.key, key)
-        for entry in inner {
-          let name = Array(entry.name.utf8)
-          if case .object(let parts) = entry.value.content, try isEmbedded(column) {
-            try fill(embedded(engine.setEmbedded(object.table, object.key, key, entry: name), column), parts)
-          } else {
-            try engine.set(object.table, object.key, key, entry: name, value(entry.value, column))
-          }
+        var elements: [(key: [UInt8], value: WantedValue)] = []
+        for entry in inner { elements.append((Array(entry.name.utf8), try wantedElement(entry.value, column))) }
+        all.append((column, .dictionary(elements)))
+      default:
+        guard column.collection != .dictionary, let drafts = entry.value.elements else {
+          throw TransactionError(.wrongType, "property \"\(column.name)\" is a collection of another kind")
         }
-      default: throw TransactionError(.wrongType, "property \"\(column.name)\" is a collection of another kind")
+        var elements: [WantedValue] = []
+        for draft in drafts { elements.append(try wantedElement(draft, column)) }
+        all.append((column, .list(elements)))
       }
     }
+    return all
+  }
+
+  private func wantedElement(_ draft: Draft, _ column: Column) throws(TransactionError) -> WantedValue {
+    guard case .object(let inner) = draft.content, let target = column.targetTable, try isEmbedded(column) else {
+      return .value(try value(draft, column))
+    }
+    return .embedded(try wanted(inner, of: target))
   }
 
   /// The value of a draft in a property, or as an element of it; an object that is linked is saved.
@@ -163,7 +140,7 @@ public struct ObjectTransaction: ~Copyable {
     return try engine.table(target).kind == .embedded
   }
 
-  private func embedded(_ key: ObjKey, _ column: Column) throws(TransactionError) -> ObjectReference {
+  func embedded(_ key: ObjKey, _ column: Column) throws(TransactionError) -> ObjectReference {
     guard let table = column.targetTable else { throw TransactionError(.badSchema, "\"\(column.name)\" has no target") }
     return ObjectReference(table: table, key: key)
   }

@@ -91,6 +91,66 @@ import Testing
     #expect(try realm.freeze().objects("Dog").count == 2)
   }
 
+  @Test("saving what is stored changes nothing, and saving a change changes no more than that")
+  func leastChange() async throws {
+    let realm = try await open()
+    var value = Everything(_id: 1)
+    value.real = .nan
+    let first = value
+    try await realm.write { transaction in _ = try transaction.save(first) }
+    let version = try realm.freeze().version
+    try await realm.write { transaction in
+      _ = try transaction.save(first)
+      let changesBySaving = transaction.engine.hasChanges
+      #expect(!changesBySaving)
+      let object = try #require(try transaction.find("Everything", primaryKey: .int(1)))
+      try transaction.set("numbers", of: object, to: .list([.int(3), .int(1), .int(2)]))
+      try transaction.set("tags", of: object, to: .list([.text("a"), .text("b")]))
+      try transaction.set(
+        "ages",
+        of: object,
+        to: .dictionary([.init(key: [0x79], value: .int(2)), .init(key: [0x78], value: .int(1))])
+      )
+      let changesBySetting = transaction.engine.hasChanges
+      #expect(!changesBySetting)
+    }
+    #expect(try realm.freeze().version == version)
+
+    // Elements that stay keep their objects.
+    let before = try elements(realm, "homes")
+    let changes: [(inout Everything) -> Void] = [
+      { $0.homes.insert(Address(street: "Fir"), at: 1) }, { $0.homes.removeLast() },
+      { $0.homes.append(Address(street: "Elm")) },
+    ]
+    for change in changes {
+      change(&value)
+      let wanted = value
+      try await realm.write { transaction in _ = try transaction.save(wanted) }
+      let after = try elements(realm, "homes")
+      #expect(after.count == value.homes.count && after.first == before.first)
+      #expect(try realm.freeze().objects(Everything.self).first?.homes == value.homes)
+    }
+    for numbers in [[3, 1, 2, 4], [1, 2, 4], [1, 5, 4], [9], []] {
+      value.numbers = numbers
+      value.tags = Set(numbers.map(String.init))
+      value.ages = Dictionary(uniqueKeysWithValues: numbers.map { ("\($0)", $0) })
+      value.home = numbers.count == 3 ? nil : Address(street: "\(numbers)")
+      let wanted = value
+      try await realm.write { transaction in _ = try transaction.save(wanted) }
+      let found = try #require(try realm.freeze().objects(Everything.self).first)
+      #expect(
+        found.numbers == numbers && found.tags == value.tags && found.ages == value.ages && found.home == value.home
+      )
+    }
+    #expect(Verifier(try realm.freeze().snapshot).problems(limit: 3) == [])
+  }
+
+  /// The embedded objects in a list.
+  private func elements(_ realm: OpenRealm, _ name: String) throws -> [Value] {
+    let object = try #require(try realm.freeze().object("Everything", primaryKey: .int(1)))
+    return try object[name].asList ?? []
+  }
+
   private static func change(_ value: inout Everything) {
     value.date = Date(timeIntervalSince1970: -0.25)
     value.something = nil
