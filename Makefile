@@ -40,8 +40,8 @@ build: ## debug build of everything
 release: ## the program as it is shipped, at .build/release/realmfs
 	$(SWIFT) build $(RELEASE_FLAGS) --product realmfs
 
-examples: ## build and run the example packages
-	Scripts/examples.sh
+examples: ## build and run the example as a package of its own
+	Scripts/examples.sh --package
 
 test: ## unit, golden and command tests
 	$(SWIFT) test $(SWIFTFLAGS)

@@ -89,6 +89,13 @@ let package = Package(
       path: "Tests/EditLoop",
       swiftSettings: strict
     ),
+    // The example package, as `make check` runs it.
+    .executableTarget(
+      name: "todo",
+      dependencies: ["RealmSwift"],
+      path: "Examples/Todo/Sources/todo",
+      swiftSettings: strict
+    ),
     // Damages files; a test runs every command on them.
     .executableTarget(
       name: "MutantFiles",
@@ -104,6 +111,12 @@ let package = Package(
     .testTarget(
       name: "RealmObjectsTests",
       dependencies: ["RealmObjects", "RealmPages", "RealmJSON", "TestSupport"],
+      swiftSettings: strict
+    ),
+    // Damaged files; the address sanitizer runs these tests, too.
+    .testTarget(
+      name: "MutantTests",
+      dependencies: ["RealmPages", "RealmJSON", "RealmQuery", "TestSupport"],
       swiftSettings: strict
     ),
     .testTarget(

@@ -521,7 +521,7 @@ struct DifferenceShapeTests {
       history = try RandomHistory(seed: seed, continuing: path, settings)
       try history.run { _, _, _ in }
       let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-      let mutator = Mutator(bytes), guardian = Watchdog(limit: MutantTests.timeLimit)
+      let mutator = Mutator(bytes), guardian = Watchdog()
       var compared = 0, failed = 0
       for mutant in MutantRun.seeds(150) {
         guardian.start("history \(seed), SEED=\(mutant)")

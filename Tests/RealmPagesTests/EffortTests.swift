@@ -124,7 +124,7 @@ struct EffortTests {
     Attempt.allCases
   )
   func sharedNodes(fixture: Fixture, attempt: Attempt) throws {
-    let guardian = Watchdog(limit: MutantTests.timeLimit)
+    let guardian = Watchdog()
     guardian.start("\(fixture), \(attempt)")
     let storage = try MemoryStorage(name: "shared nodes"), bytes = try fixture.bytes()
     try storage.grow(to: bytes.count)

@@ -5,7 +5,6 @@
 // of the texts in their names. A failing seed is repeated with MUTANTS=1.
 
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -14,15 +13,13 @@ import Testing
 @Suite("Damaged files", .serialized)
 struct MutantTests {
   private static let fixtures = MutantRun.chosen(Fixture.all)
-  /// Time that one mutant may take: far more than any needs, far less than for ever.
-  static let timeLimit = Duration.seconds(60)
 
   @Test("a damaged file is an error or a smaller realm, never a crash", arguments: fixtures)
   func mutants(fixture: Fixture) throws {
     let bytes = try fixture.bytes(), mutator = Mutator(bytes)
     // Large files take long in a debug build; all of them get some.
     let seeds = MutantRun.seeds(max(3, min(60, 2_000_000 / bytes.count)))
-    let guardian = Watchdog(limit: Self.timeLimit)
+    let guardian = Watchdog()
     var opened = 0
     for seed in seeds {
       guardian.start("\(fixture), SEED=\(seed)")
@@ -54,31 +51,5 @@ struct MutantTests {
       Issue.record("not a typed error: \(error)")
       throw OpenError(.damaged, "\(error)")
     }
-  }
-}
-
-/// Ends the process, with a word on what it was doing, when a step takes too long: a hang cannot be ended otherwise.
-final class Watchdog: Sendable {
-  private let step = Mutex<(name: String, start: ContinuousClock.Instant)?>(nil)
-  private let isDone = Atomic<Bool>(false)
-
-  init(limit: Duration) {
-    Thread.detachNewThread { [self] in
-      while !isDone.load(ordering: .relaxed) {
-        usleep(200_000)
-        let late = step.withLock { step in step.flatMap { ContinuousClock.now - $0.start > limit ? $0.name : nil } }
-        if let late {
-          FileHandle.standardError.write(Data("a mutant hangs: \(late)\n".utf8))
-          exit(1)
-        }
-      }
-    }
-  }
-
-  func start(_ name: String) { step.withLock { $0 = (name, .now) } }
-
-  func stop() {
-    step.withLock { $0 = nil }
-    isDone.store(true, ordering: .relaxed)
   }
 }

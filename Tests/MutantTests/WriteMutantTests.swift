@@ -15,7 +15,7 @@ struct WriteMutantTests {
   @Test("a change of a damaged file is made, or is an error", arguments: fixtures)
   func mutants(fixture: Fixture) throws {
     let bytes = try fixture.bytes(), mutator = Mutator(bytes)
-    let guardian = Watchdog(limit: MutantTests.timeLimit)
+    let guardian = Watchdog()
     var changes = 0
     for seed in MutantRun.seeds(max(3, min(60, 1_000_000 / bytes.count))) {
       guardian.start("changes of \(fixture), SEED=\(seed)")
