@@ -36,14 +36,10 @@
     storage storage: ReferenceWritableKeyPath<Enclosing, Self>
   ) -> Value {
     get {
-      switch object[keyPath: storage].state {
-      case .value(let value): return value
-      case .managed(let index): return Value._rlmGet(PropertyPlace(object, index))
-      case .initial: return object[keyPath: storage].settle()
-      case .tracing(let index, let make):
-        object.tracer?.record(ClassSchema.of(type(of: object)).properties[index])
-        return Value._rlmTraced(PropertyPlace(object, index)) ?? make?() ?? Value._rlmDefault()
+      if let type = object.managedClass, let index = type.index(of: storage) {
+        return Value._rlmGet(PropertyPlace(object, index))
       }
+      return value(of: object, storage)
     }
     set {
       if case .managed(let index) = object[keyPath: storage].state {
@@ -51,6 +47,24 @@
       } else {
         object[keyPath: storage].state = .value(newValue)
       }
+    }
+  }
+
+  /// The value by the state of the storage.
+  @inline(never)
+  private static func value<Enclosing: ObjectBase>(
+    of object: Enclosing,
+    _ storage: ReferenceWritableKeyPath<Enclosing, Self>
+  ) -> Value {
+    switch object[keyPath: storage].state {
+    case .value(let value): return value
+    case .managed(let index):
+      object.managedClass?.note(storage, index)
+      return Value._rlmGet(PropertyPlace(object, index))
+    case .initial: return object[keyPath: storage].settle()
+    case .tracing(let index, let make):
+      object.tracer?.record(ClassSchema.of(type(of: object)).properties[index])
+      return Value._rlmTraced(PropertyPlace(object, index)) ?? make?() ?? Value._rlmDefault()
     }
   }
 

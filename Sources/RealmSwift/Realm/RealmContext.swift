@@ -253,7 +253,7 @@ final class RealmContext {
     guard wanted.classes.contains(where: { $0 === schema }) else { return nil }
     return Misuse.unwrap {
       guard let table = try snapshot().table(named: Table.classPrefix + schema.name) else { return nil }
-      return ManagedClass(schema, table, generation)
+      return ManagedClass(schema, table, generation, isShared: isFrozen)
     }
   }
 

@@ -185,3 +185,26 @@ extension UUID: _ScalarValue, _PrimaryKey, _Indexable {
     )
   }
 }
+
+// What is read most: without the detour over generic code.
+
+extension Int {
+  /// The value in a managed object.
+  public static func _rlmGet(_ place: PropertyPlace) -> Int { place.read { _rlmRead($0) } ?? 0 }
+}
+extension Bool {
+  /// The value in a managed object.
+  public static func _rlmGet(_ place: PropertyPlace) -> Bool { place.read { _rlmRead($0) } ?? false }
+}
+extension Double {
+  /// The value in a managed object.
+  public static func _rlmGet(_ place: PropertyPlace) -> Double { place.read { _rlmRead($0) } ?? 0 }
+}
+extension String {
+  /// The value in a managed object.
+  public static func _rlmGet(_ place: PropertyPlace) -> String { place.read { _rlmRead($0) } ?? "" }
+}
+extension Date {
+  /// The value in a managed object.
+  public static func _rlmGet(_ place: PropertyPlace) -> Date { place.read { _rlmRead($0) } ?? _rlmDefault() }
+}
