@@ -11,7 +11,7 @@ func decodedBase64(_ text: ArraySlice<UInt8>) -> [UInt8]? {
   bytes.reserveCapacity(digits.count / 4 * 3 + 2)
   var bits: UInt32 = 0, count = 0
   for digit in digits {
-    guard let value = base64Value(digit) else { return nil }
+    guard let value = base64Digit(digit) else { return nil }
     bits = bits << 6 | UInt32(value)
     count += 6
     if count >= 8 {
@@ -21,17 +21,6 @@ func decodedBase64(_ text: ArraySlice<UInt8>) -> [UInt8]? {
   }
   // Bits that belong to no byte are zero, or the text was cut.
   return bits & (1 << UInt32(count) - 1) == 0 ? bytes : nil
-}
-
-private func base64Value(_ digit: UInt8) -> UInt8? {
-  switch digit {
-  case UInt8(ascii: "A")...UInt8(ascii: "Z"): digit - 65
-  case UInt8(ascii: "a")...UInt8(ascii: "z"): digit - 71
-  case UInt8(ascii: "0")...UInt8(ascii: "9"): digit + 4
-  case UInt8(ascii: "+"): 62
-  case UInt8(ascii: "/"): 63
-  default: nil
-  }
 }
 
 extension UniqueID {

@@ -2,7 +2,6 @@
 // a reader does not take in time is lost to it, and a gap tells so.
 
 public import RealmPages
-import Glibc
 import Threads
 
 /// Lines of what commits change from some version on, whoever commits. Commits that follow each other faster than lines
@@ -114,10 +113,9 @@ public final class ChangeFeed {
   }
 
   private static func now() -> Timestamp {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
+    let time = Timestamp.now
     // Whole milliseconds: when a version came is not known better than that.
-    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec / 1_000_000 * 1_000_000))
+    return Timestamp(seconds: time.seconds, nanoseconds: time.nanoseconds / 1_000_000 * 1_000_000)
   }
 
   /// Makes the lines of what has come, as many as there is room for.

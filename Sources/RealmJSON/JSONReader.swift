@@ -303,7 +303,9 @@ struct JSONReader {
         try escape()
         runStart = index
       case 0x0A, 0x0D: throw error(at: index, "a line break inside a string; write \\n, or close the string")
-      case 0..<0x20: throw error(at: index, "a control character inside a string; write it as \\u\(Self.hex(byte))")
+      case 0..<0x20:
+        let digits = hexadecimal(UInt64(byte), digits: 4)
+        throw error(at: index, "a control character inside a string; write it as \\u\(digits)")
       default:
         let length = UTF8Sequence.length(in: bytes.span.bytes, at: index)
         if length == 0 { throw error(at: index, "a byte that is not UTF-8; save the text as UTF-8") }
@@ -362,7 +364,6 @@ struct JSONReader {
     return code
   }
 
-  private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "000" : "00") + String(byte, radix: 16) }
 }
 
 /// Negative, zero or positive as `a` comes before, with or after `b`: unsigned bytes, then the shorter first.

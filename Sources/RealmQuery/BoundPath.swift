@@ -502,17 +502,11 @@ final class BoundPath {
     case (.all, .dictionary(var entries)):
       for index in 0..<entries.count { try select(entries.value(at: index), rest, body) }
     case (.key(let key), .dictionary(var entries)):
-      var low = 0, high = entries.count
-      while low < high {
-        let middle = (low + high) / 2
-        if try entries.key(at: middle).unsafeBytes.lexicographicallyPrecedes(key) {
-          low = middle + 1
-        } else {
-          high = middle
-        }
+      let place = try bisect(entries.count) { (index) throws(FormatError) in
+        try entries.key(at: index).unsafeBytes.lexicographicallyPrecedes(key)
       }
-      if low < entries.count, try entries.key(at: low).unsafeBytes.elementsEqual(key) {
-        try select(entries.value(at: low), rest, body)
+      if place < entries.count, try entries.key(at: place).unsafeBytes.elementsEqual(key) {
+        try select(entries.value(at: place), rest, body)
       } else if entries.count > 0 {
         body(.null)
       }

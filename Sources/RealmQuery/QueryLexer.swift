@@ -348,15 +348,7 @@ struct QueryLexer {
   static func base64(_ text: [UInt8]) -> [UInt8]? {
     var bytes: [UInt8] = [], bits: UInt32 = 0, count = 0
     for byte in text where byte != UInt8(ascii: "=") {
-      let digit: UInt8
-      switch byte {
-      case 0x41...0x5A: digit = byte - 0x41
-      case 0x61...0x7A: digit = byte - 0x61 + 26
-      case 0x30...0x39: digit = byte - 0x30 + 52
-      case UInt8(ascii: "+"): digit = 62
-      case UInt8(ascii: "/"): digit = 63
-      default: return nil
-      }
+      guard let digit = base64Digit(byte) else { return nil }
       bits = bits << 6 | UInt32(digit)
       count += 6
       if count >= 8 {

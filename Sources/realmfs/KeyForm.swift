@@ -138,23 +138,14 @@ extension KeyForm {
 
   private static func isWhiteSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) }
 
-  private static func hexadecimalValue(_ byte: UInt8) -> UInt32? {
-    switch byte {
-    case 0x30...0x39: UInt32(byte) - 0x30
-    case 0x41...0x46: UInt32(byte) - 0x41 + 10
-    case 0x61...0x66: UInt32(byte) - 0x61 + 10
-    default: nil
-    }
-  }
+  private static func hexadecimalValue(_ byte: UInt8) -> UInt32? { hexadecimalDigit(byte).map(UInt32.init) }
 
+  /// Both alphabets of base64.
   private static func base64Value(_ byte: UInt8) -> UInt32? {
     switch byte {
-    case 0x41...0x5A: UInt32(byte) - 0x41
-    case 0x61...0x7A: UInt32(byte) - 0x61 + 26
-    case 0x30...0x39: UInt32(byte) - 0x30 + 52
-    case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
-    case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
-    default: nil
+    case UInt8(ascii: "-"): 62
+    case UInt8(ascii: "_"): 63
+    default: base64Digit(byte).map(UInt32.init)
     }
   }
 }

@@ -6,8 +6,8 @@ import Glibc
 struct Progress {
   private let what: String
   private let isShown: Bool
-  private let start = Progress.now
-  private var nextTime = Progress.now + 0.5
+  private let start = ContinuousClock.now
+  private var nextTime = ContinuousClock.now + .seconds(0.5)
   private var isThere = false
 
   init(_ what: String) {
@@ -15,19 +15,13 @@ struct Progress {
     isShown = isatty(STDERR_FILENO) == 1
   }
 
-  private static var now: Double {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-  }
-
   /// Shows the state if the last time was a while ago.
   ///
   /// `total` is 0 where it is not known.
   mutating func show(_ done: Int, of total: Int) {
-    guard isShown, Self.now >= nextTime else { return }
-    nextTime = Self.now + 0.2
-    let seconds = Self.now - start
+    guard isShown, ContinuousClock.now >= nextTime else { return }
+    nextTime = ContinuousClock.now + .seconds(0.2)
+    let seconds = (ContinuousClock.now - start) / .seconds(1)
     let rate = Double(done) / max(seconds, 0.001)
     var line = "\(what): \(done) objects, \(Int(rate)) a second"
     if total > 0, done > 0 {

@@ -6,7 +6,7 @@ import RealmPages
 final class ProgressLine {
   private let title: String
   private let isShown = isatty(STDERR_FILENO) == 1
-  private let start = ProgressLine.now()
+  private let start = ContinuousClock.now
   private var lastShown = 0.0
   private var width = 0
 
@@ -15,7 +15,7 @@ final class ProgressLine {
 
   /// Shows how far the work is.
   func show(_ done: Int, of total: Int) {
-    let time = Self.now() - start
+    let time = (ContinuousClock.now - start) / .seconds(1)
     if isShown, time - lastShown >= 0.2, total > 0 {
       lastShown = time
       let rate = Double(done) / max(time, 0.001)
@@ -35,12 +35,6 @@ final class ProgressLine {
     width = text.count
     // Nothing can be said about a failure to say something.
     _ = StandardOutput.write(Array("\r\(text)\(padding)\(text.isEmpty ? "\r" : "")".utf8), to: STDERR_FILENO)
-  }
-
-  private static func now() -> Double {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 }
 

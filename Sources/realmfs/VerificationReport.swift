@@ -1,5 +1,6 @@
 // What `export --verify` prints: each class as it was read from the realm and as it is in the database.
 import RealmJSON
+import RealmPages
 import RealmTransfer
 
 /// The report of an export that was read back.
@@ -24,19 +25,15 @@ struct VerificationReport {
   }
 
   private static func words(_ facts: (objects: Int, elements: Int, hash: UInt64)) -> String {
-    "\(counted(facts.objects, "object")), \(counted(facts.elements, "element")) of collections, hash \(hex(facts.hash))"
-  }
-
-  private static func hex(_ hash: UInt64) -> String {
-    let digits = String(hash, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
+    "\(counted(facts.objects, "object")), \(counted(facts.elements, "element")) of collections, "
+      + "hash \(hexadecimal(facts.hash, digits: 16))"
   }
 
   private var json: JSONValue {
     func side(_ facts: (objects: Int, elements: Int, hash: UInt64)) -> JSONValue {
       .object([
         ("objects", .number(facts.objects)), ("elements", .number(facts.elements)),
-        ("hash", .string(Self.hex(facts.hash))),
+        ("hash", .string(hexadecimal(facts.hash, digits: 16))),
       ])
     }
     let classes = verification.classes.map { facts in

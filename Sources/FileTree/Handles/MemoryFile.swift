@@ -32,7 +32,7 @@ final class MemoryFile: Sendable {
 
     /// A file that is the caller's alone, made now.
     static func of(_ caller: Caller, permissions: UInt32 = 0o600) -> Metadata {
-      Metadata(permissions: permissions, owner: caller.user, group: caller.group, modified: Clock.time())
+      Metadata(permissions: permissions, owner: caller.user, group: caller.group, modified: Timestamp.now)
     }
   }
 
@@ -366,7 +366,7 @@ extension MemoryFile.State {
   fileprivate mutating func noteChange() {
     generation += 1
     progress = .written
-    metadata.modified = Clock.time()
+    metadata.modified = Timestamp.now
   }
 }
 

@@ -36,7 +36,7 @@ final class RefusalLog: Sendable {
   func report(_ text: String) { add([("operation", .string("realm")), ("reason", .string(text.printable))]) }
 
   private func add(_ facts: [(String, JSONValue)]) {
-    let text = JSONValue.object([("time", .string(Clock.text(Clock.time().seconds)))] + facts).line
+    let text = JSONValue.object([("time", .string(Clock.text(Timestamp.now.seconds)))] + facts).line
     state.withLock { state in
       if state.lines.count == Self.limit { state.lines.removeFirst() }
       state.lines.append(text)

@@ -91,7 +91,7 @@ extension TreeContext {
       permissions: rules.filePermissions & 0o444,
       owner: rules.owner,
       group: rules.group,
-      modified: Clock.time()
+      modified: Timestamp.now
     )
     for text in former {
       let place = Overlay.Place(directory: KeptTexts.trash.directory(of: text.ordinal, self), name: text.name)

@@ -32,7 +32,7 @@ extension MetadataChange.Time {
   /// The time, which `now` takes from the clock.
   var timestamp: Timestamp {
     switch self {
-    case .now: Clock.time()
+    case .now: Timestamp.now
     case .at(let seconds, let nanoseconds): Timestamp(seconds: seconds, nanoseconds: nanoseconds)
     }
   }

@@ -143,7 +143,7 @@ final class VersionView: Sendable {
         objectTimes.move(inode, to: directory.stamp.touched, version: snapshot.version)
       }
     }
-    if isOwn { objectTimes.set(Clock.time(), of: own, version: snapshot.version) }
+    if isOwn { objectTimes.set(Timestamp.now, of: own, version: snapshot.version) }
   }
 
   /// The table with this key.

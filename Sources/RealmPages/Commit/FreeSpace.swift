@@ -229,22 +229,10 @@ struct FreeSpace {
       smallCount += 1
       return
     }
-    var low = 0, high = large.count
-    while low < high {
-      let middle = (low + high) / 2
-      if large[middle] < (size, position) { low = middle + 1 } else { high = middle }
-    }
-    large.insert((size, position), at: low)
+    large.insert((size, position), at: bisect(large.count) { large[$0] < (size, position) })
   }
 
-  private func lowerBound(_ size: Int) -> Int {
-    var low = 0, high = large.count
-    while low < high {
-      let middle = (low + high) / 2
-      if large[middle].size < size { low = middle + 1 } else { high = middle }
-    }
-    return low
-  }
+  private func lowerBound(_ size: Int) -> Int { bisect(large.count) { large[$0].size < size } }
 
   /// The logical size after growing a file of `old` bytes by at least `request`. Source: docs/format/3-commit.md 3.4.
   static func grownSize(_ old: Int, by request: Int) -> Int {

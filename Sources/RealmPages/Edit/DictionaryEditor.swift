@@ -10,17 +10,14 @@ extension CollectionEditor {
       editor.arena.refs(ref, slots: Layout.Dictionary.count).child(Layout.Dictionary.keys),
       .string
     )
-    var low = 0, high = reader.count
-    while low < high {
-      let middle = (low + high) / 2
-      guard case .string(let other) = try reader.value(at: middle) else {
+    func order(_ index: Int) throws(FormatError) -> Int {
+      guard case .string(let other) = try reader.value(at: index) else {
         throw FormatError("a dictionary with a null key", ref: ref)
       }
-      let order = ValueOrder.compareBytes(other, key)
-      if order == 0 { return (middle, true) }
-      if order < 0 { low = middle + 1 } else { high = middle }
+      return ValueOrder.compareBytes(other, key)
     }
-    return (low, false)
+    let place = try bisect(reader.count) { (index) throws(FormatError) in try order(index) < 0 }
+    return (place, place < reader.count ? try order(place) == 0 : false)
   }
 
   static let valueElement = ElementType.mixed

@@ -13,14 +13,11 @@ extension CollectionEditor {
         if ValueOrder.compareInSet(other, value, found.element.type) == 0 { return (i, true) }
       }
     }
-    var low = 0, high = reader.count
-    while low < high {
-      let middle = (low + high) / 2
-      let order = ValueOrder.compareInSet(try reader.value(at: middle), value, found.element.type)
-      if order == 0 { return (middle, true) }
-      if order < 0 { low = middle + 1 } else { high = middle }
+    func order(_ index: Int) throws(FormatError) -> Int {
+      ValueOrder.compareInSet(try reader.value(at: index), value, found.element.type)
     }
-    return (low, false)
+    let place = try bisect(reader.count) { (index) throws(FormatError) in try order(index) < 0 }
+    return (place, place < reader.count ? try order(place) == 0 : false)
   }
 
   /// Where a set has `value`; nil if it has not. NaNs of several types are in no order that a search can rely on.

@@ -86,13 +86,9 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   /// Whether nothing on the page is part of any version.
   private func isReusable(_ page: Int) -> Bool {
     let start = page * Self.pageSize
-    var low = 0, high = reusable.count
-    while low < high {
-      let middle = (low + high) / 2
-      if reusable[middle].upperBound <= start { low = middle + 1 } else { high = middle }
-    }
-    return low < reusable.count && reusable[low].lowerBound <= start
-      && reusable[low].upperBound >= start + Self.pageSize
+    let index = bisect(reusable.count) { reusable[$0].upperBound <= start }
+    return index < reusable.count && reusable[index].lowerBound <= start
+      && reusable[index].upperBound >= start + Self.pageSize
   }
 
   /// A page whose present content does not matter: zeros.

@@ -86,10 +86,8 @@ final class FileHandle: Sendable {
 
     /// Whether a later write must change it: clocks of file systems tick slowly.
     var isSettled: Bool {
-      var now = timespec()
-      clock_gettime(CLOCK_REALTIME, &now)
-      let age = (now.tv_sec - seconds) * 1_000_000_000 + now.tv_nsec - nanoseconds
-      return age > 50_000_000
+      let now = Timestamp.now
+      return (Int(now.seconds) - seconds) * 1_000_000_000 + Int(now.nanoseconds) - nanoseconds > 50_000_000
     }
   }
 

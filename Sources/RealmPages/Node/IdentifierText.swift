@@ -1,15 +1,5 @@
 // ObjectIds and UUIDs as text.
 
-/// The value of a hexadecimal digit in either case; nil for another byte.
-package func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
-  switch byte {
-  case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-  case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-  case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-  default: nil
-  }
-}
-
 /// The number that up to 16 hexadecimal digits stand for; nil if something else is among them.
 private func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
   var value: UInt64 = 0
@@ -18,11 +8,6 @@ private func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
     value = value << 4 | UInt64(digit)
   }
   return value
-}
-
-private func hexadecimal(_ number: UInt64, digits: Int) -> String {
-  let text = String(number, radix: 16)
-  return String(repeating: "0", count: digits - text.count) + text
 }
 
 extension ObjectID: LosslessStringConvertible {

@@ -122,14 +122,9 @@ struct PrimaryKeyTable: Sendable {
   /// The first object with the hash of `key` that `isMatch` confirms. Cost O(log n).
   func first(_ key: PrimaryKey, where isMatch: (ObjKey) throws(FormatError) -> Bool) throws(FormatError) -> ObjKey? {
     let hash = key.hashValue
-    var low = 0, high = entries.count
-    while low < high {
-      let middle = (low + high) / 2
-      if entries[middle].hash < hash { low = middle + 1 } else { high = middle }
-    }
-    while low < entries.count, entries[low].hash == hash {
-      if try isMatch(entries[low].key) { return entries[low].key }
-      low += 1
+    for entry in entries[bisect(entries.count) { entries[$0].hash < hash }...] {
+      if entry.hash != hash { return nil }
+      if try isMatch(entry.key) { return entry.key }
     }
     return nil
   }

@@ -319,15 +319,13 @@ struct SearchIndexEditor {
     order: (ObjKey) throws(FormatError) -> Int
   ) throws(FormatError) -> (Int, isThere: Bool) {
     let reader = try ElementReader(arena, editor.ref(list.root), Self.keyElement)
-    var low = 0, high = reader.count
-    while low < high {
-      let middle = (low + high) / 2
-      guard case .int(let other) = try reader.value(at: middle) else { break }
+    let place = try bisect(reader.count) { (index) throws(FormatError) in
+      guard case .int(let other) = try reader.value(at: index) else { return false }
       let valueOrder = try order(ObjKey(other))
-      if valueOrder < 0 || valueOrder == 0 && other < key.value { low = middle + 1 } else { high = middle }
+      return valueOrder < 0 || valueOrder == 0 && other < key.value
     }
-    if low < reader.count, case .int(let other) = try reader.value(at: low), other == key.value { return (low, true) }
-    return (low, false)
+    guard place < reader.count, case .int(let other) = try reader.value(at: place) else { return (place, false) }
+    return (place, other == key.value)
   }
 
   // MARK: removal
@@ -398,13 +396,10 @@ struct SearchIndexEditor {
       guard index < reader.count, case .int(let other) = try reader.value(at: index) else { return false }
       return other == key.value
     }
-    var low = 0, high = reader.count
-    while low < high {
-      let middle = (low + high) / 2
-      guard case .int(let other) = try reader.value(at: middle) else { break }
-      if other < key.value { low = middle + 1 } else { high = middle }
+    let place = try bisect(reader.count) { (index) throws(FormatError) in
+      if case .int(let other) = try reader.value(at: index) { other < key.value } else { false }
     }
-    if try holds(low) { return low }
+    if try holds(place) { return place }
     if isFullWord { return nil }
     for i in 0..<reader.count where try holds(i) { return i }
     return nil

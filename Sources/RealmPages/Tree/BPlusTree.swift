@@ -76,11 +76,6 @@ struct BPlusTree {
 extension Node {
   /// The number of elements, read as unsigned and ascending, that are not greater than `value`. Cost O(log count).
   func upperBound(_ value: UInt64) throws(FormatError) -> Int {
-    var low = 0, high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if try unsigned(middle) <= value { low = middle + 1 } else { high = middle }
-    }
-    return low
+    try bisect(count) { (index) throws(FormatError) in try unsigned(index) <= value }
   }
 }

@@ -42,12 +42,7 @@ struct Cluster {
   /// The first row whose key is not below `key`; `count` if there is none.
   func lowerBound(_ key: UInt64) throws(FormatError) -> Int {
     guard keys != nil else { return key < offset ? 0 : Int(min(key - offset, UInt64(count))) }
-    var low = 0, high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if try self.key(middle) < key { low = middle + 1 } else { high = middle }
-    }
-    return low
+    return try bisect(count) { (row) throws(FormatError) in try self.key(row) < key }
   }
 
   /// The ref of the leaf of the column at `position`.

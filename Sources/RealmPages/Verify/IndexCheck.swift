@@ -255,13 +255,10 @@ final class IndexCheck {
   /// Whether an ascending list has `key`.
   private func contains(_ key: Int64, in ref: Int) throws(FormatError) -> Bool {
     let reader = try ElementReader(arena, ref, Self.origins)
-    var low = 0, high = reader.count
-    while low < high {
-      let middle = (low + high) / 2
-      guard case .int(let other) = try reader.value(at: middle) else { return false }
-      if other == key { return true }
-      if other < key { low = middle + 1 } else { high = middle }
+    let place = try bisect(reader.count) { (index) throws(FormatError) in
+      if case .int(let other) = try reader.value(at: index) { other < key } else { false }
     }
-    return false
+    guard place < reader.count, case .int(let other) = try reader.value(at: place) else { return false }
+    return other == key
   }
 }

@@ -53,13 +53,7 @@ final class LegacyReader {
   /// The number of rows up to the last one that the tree leads to.
   var reachableCount: Int {
     func isReachable(_ row: Int) -> Bool { (try? values.value(at: row)) != nil }  // only the fact counts
-    var low = 0, high = count
-    if high == 0 || isReachable(high - 1) { return high }
-    while low < high {
-      let middle = (low + high) / 2
-      if isReachable(middle) { low = middle + 1 } else { high = middle }
-    }
-    return low
+    return count == 0 || isReachable(count - 1) ? count : bisect(count, isReachable)
   }
 
   func value(_ row: Int) throws(FormatError) -> ValueView {

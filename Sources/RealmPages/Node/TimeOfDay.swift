@@ -1,0 +1,12 @@
+// The system's clock, as dates have it.
+
+import Glibc
+
+extension Timestamp {
+  /// The time of day.
+  package static var now: Timestamp {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec))
+  }
+}
