@@ -14,7 +14,7 @@ struct DirectoryBuffer: DirectorySink {
   private let memory: UnsafeMutableRawPointer
   private let capacity: Int
   private let withAttributes: Bool
-  /// Inodes that the kernel learns by this listing and that somebody counts.
+  /// Inodes that the kernel learns by this listing and that are reference-counted.
   private var references: [InodeNumber] = []
 
   /// `memory` has `capacity` bytes and outlives the buffer.

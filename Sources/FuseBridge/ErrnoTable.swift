@@ -1,4 +1,4 @@
-// What the kernel is told when an operation fails: the only place where an errno is chosen for an error of the tree.
+// The errno that a failed operation returns: the only place where an errno is chosen for an error of the tree.
 
 import FileTree
 import Glibc

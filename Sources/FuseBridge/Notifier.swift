@@ -27,7 +27,7 @@ final class Notifier: @unchecked Sendable {
   private let isAsleep = Atomic<Bool>(false)
 
   private static let pollInterval = Duration.milliseconds(20)
-  /// A little more than the kernel's own timeouts: after this long it trusts nothing that it was told.
+  /// A little more than the kernel's own timeouts: after this long it trusts no earlier notification.
   private static let memory = Int64((max(Bridge.entryTimeout, Bridge.attributeTimeout) + 1) * 1e9)
   /// A reply that was on its way while an older kernel was told is made up for after this long.
   private static let echoDelay = Duration.milliseconds(200)
@@ -97,8 +97,8 @@ final class Notifier: @unchecked Sendable {
     }
   }
 
-  /// Sleeps until it is time to look: when somebody has seen a new version, after one poll interval, or, while the
-  /// kernel cannot have anything cached, when that ends. False when the thread shall end.
+  /// Sleeps until it is time to look: when a new version was seen, after one poll interval, or, while the
+  /// kernel cannot have anything cached, when that ends. False when the thread must end.
   private func sleep(hasEcho: Bool) -> Bool {
     monitor.locked {
       if !mayHaveChanged && !isStopping {

@@ -1,6 +1,6 @@
 // From one schema to another: the steps, and which of them lose or convert data.
 //
-// A step that loses nothing is made at once; the others need a greater schema version, so that nobody drops a property
+// A step that loses nothing is made at once; the others need a greater schema version, so that no property is dropped
 // by saving an old copy of a schema file.
 
 public import RealmPages

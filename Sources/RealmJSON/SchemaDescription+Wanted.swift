@@ -1,4 +1,4 @@
-// A schema as something that a realm shall have when it is opened.
+// A schema as the one that a realm must have when it is opened.
 
 public import RealmPages
 

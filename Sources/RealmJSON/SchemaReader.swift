@@ -95,7 +95,7 @@ extension ClassDescription {
 }
 
 extension JSONText {
-  /// Refuses members of an object that nobody would read.
+  /// Refuses unknown members of an object.
   fileprivate func checkNames(_ node: Int, _ what: String, _ known: [String]) throws(JSONInputError) {
     guard kind(node) == .object else { throw mismatch(node, "\(what), an object") }
     for (name, _) in members(node) where !known.contains(fullString(name)) {

@@ -50,6 +50,6 @@ struct StoredSet {
     return true
   }
 
-  /// The elements that nobody claimed, in the order of the set.
+  /// The elements that were not claimed, in the order of the set.
   var rest: [Value] { values.compactMap { $0 } }
 }

@@ -7,8 +7,8 @@ import Threads
 
 extension Realm {
   /// Opens a realm as `configuration` says, and makes it if it does not exist and is to be written to. Any task and
-  /// actor may call this; it waits for seeds, compaction and migration without blocking them. `report` is told what was
-  /// done before the realm was open.
+  /// actor may call this; it waits for seeds, compaction and migration without blocking them. `report` receives what
+  /// was done before the realm was open.
   public static func open(
     _ configuration: Configuration,
     report: @escaping @Sendable (LaunchStep) -> Void = { _ in }

@@ -64,9 +64,9 @@ public struct Exporter {
   public var name: String?
   /// Makes the filter for a class; nil for all objects.
   public var filter: ((Table, Snapshot) throws(TransferError) -> Filter?)?
-  /// Is told the number of objects done and of all, and ends the export by throwing.
+  /// Receives the number of objects done and of all; throwing ends the export.
   public var onProgress: (Int, Int) throws(TransferError) -> Void = { _, _ in }
-  /// Is told of what is damaged and left out.
+  /// Receives what is damaged and left out.
   public var onComplaint: (String) -> Void = { _ in }
 
   private static let attempts = 1000

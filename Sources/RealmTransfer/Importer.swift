@@ -1,7 +1,7 @@
 // Records into objects, in one transaction or in batches.
 //
 // Links may lead to objects that come later: they are left out at first, and the records that have such links are read
-// once more when all objects exist. When records are refused and others shall go on, the batch is begun again without
+// once more when all objects exist. When records are refused and others must go on, the batch is begun again without
 // them, because a refused record may have left a part of itself in the transaction.
 
 import RealmJSON
@@ -66,10 +66,10 @@ public struct Importer {
   public var createsOnly = false
   /// Is shown what would be changed, before and after, and which objects; then nothing is committed. Not with batches.
   public var preview: Preview?
-  /// Is told of records that are not taken, once the others of their batch are committed. Without it the first such
+  /// Receives records that are not taken, once the others of their batch are committed. Without it the first such
   /// record ends the import.
   public var onReject: ((RejectedRecord) throws(TransferError) -> Void)?
-  /// Is told the number of records read, and ends the import by throwing.
+  /// Receives the number of records read; throwing ends the import.
   public var onProgress: (Int) throws(TransferError) -> Void = { _ in }
 
   /// Prepares an import; `defaultClass` is the class of records that do not tell theirs.

@@ -37,7 +37,7 @@ public final class RealmComparison {
   private let classes: [String]?
   private let areVersions: Bool
 
-  /// Is told of what is damaged and left out.
+  /// Receives what is damaged and left out.
   public var onComplaint: (String) -> Void = { _ in }
 
   /// Prepares the comparison of some classes, or of all.

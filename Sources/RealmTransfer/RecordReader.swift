@@ -30,7 +30,7 @@ final class RecordReader: @unchecked Sendable {
   private var thread: Thread?
   private var items: [Item] = []
   private var next = 0
-  /// Records since somebody went to another place: who looks up single records needs no thread.
+  /// Records since the last seek: looking up single records needs no thread.
   private var inSequence = 0
   /// Where the next record begins.
   private(set) var place: Record.Position

@@ -28,7 +28,7 @@ public final class RescuingCursor {
 
   /// Moves to the next object that can be reached; false at the end.
   ///
-  /// Damage on the way is told in `complaints`.
+  /// Damage on the way is added to `complaints`.
   public func next(_ complaints: inout [String]) -> Bool {
     do throws(FormatError) {
       let found = try isLost ? cursor.seek(after: last) : cursor.next()

@@ -31,7 +31,7 @@ package final class Monitor: @unchecked Sendable {
     return body()
   }
 
-  /// Lets go of the lock until somebody calls `wakeAll`, or until `deadline`; false if that has passed. May also return
+  /// Releases the lock until `wakeAll` is called, or until `deadline`; false if that has passed. May also return
   /// without either.
   @discardableResult
   package func wait(until deadline: MonotonicTime? = nil) -> Bool {

@@ -43,7 +43,7 @@ package struct Thread {
   /// Waits until the function has returned.
   package func join() { pthread_join(id, nil) }
 
-  /// Has the system forget the thread when its function has returned; nobody can `join` it then.
+  /// Has the system forget the thread when its function has returned; it cannot be joined then.
   package func detach() { pthread_detach(id) }
 
   /// Whether the caller runs on it.

@@ -13,7 +13,7 @@ enum BackupCommand {
 
 extension RealmSource {
   /// Opens the first operand to copy it. If others have it open, we take part, so that they leave alone what is being
-  /// copied; if nobody has, nothing is touched.
+  /// copied; if none has, nothing is touched.
   init(toCopy arguments: Arguments) throws(CommandFailure) {
     let path = arguments.operands[0]
     let mode: Configuration.Mode = LockHolders.ofRealm(at: System.absolute(path)).isEmpty ? .immutable : .shared

@@ -43,7 +43,7 @@ enum Daemon {
       for standard in Int32(0)...2 { dup2(null, standard) }
       close(null)
     }
-    // If the parent is gone, nobody waits for the news.
+    // If the parent is gone, no process waits for the news.
     _ = StandardOutput.write([1], to: pipe)
     close(pipe)
   }

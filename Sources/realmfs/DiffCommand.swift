@@ -38,8 +38,8 @@ enum DiffCommand {
 
   // MARK: versions of one file
 
-  /// Compares the last two versions of a file. The older one is there only until somebody commits: others are kept from
-  /// it meanwhile, and where they cannot be, nobody may have the realm open.
+  /// Compares the last two versions of a file. The older one is there only until the next commit: other writers are
+  /// kept from it meanwhile, and where they cannot be, no other program may have the realm open.
   private static func compareVersions(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let configuration = try RealmSource.configuration(path: arguments.operands[0], arguments, .immutable)
     let path = configuration.path
@@ -53,7 +53,7 @@ enum DiffCommand {
     throw CommandFailure(inUse: path, "\(path) is in use by another program; it must be closed there first")
   }
 
-  /// Does so while nobody can commit; nil if the realm is not one that we can write to.
+  /// Does so while no writer can commit; nil if the realm is not one that we can write to.
   private static func compareUndisturbed(
     _ configuration: Configuration,
     _ arguments: Arguments

@@ -10,7 +10,7 @@ enum ExportCommand {
   /// Remarks that are printed one by one.
   private static let mostRemarks = 20
 
-  /// What names of files end in that nobody means as the name of a directory.
+  /// Suffixes of file names, which are not taken for names of directories.
   private static let foreign = [
     ".xls", ".ods", ".xml", ".yaml", ".yml", ".sql", ".parquet", ".txt", ".html", ".pdf", ".zip", ".gz", ".realm",
   ]

@@ -89,7 +89,7 @@ private struct RealmFacts {
     } catch {
       throw CommandFailure(error, reading: source.path)
     }
-    // A damaged class has no description, and is told as damaged.
+    // A damaged class has no description, and is reported as damaged.
     let schema = isLong ? try? SchemaDescription(snapshot) : nil
     details = isLong ? classes.map { ClassDetails($0, schema, snapshot) } : nil
   }

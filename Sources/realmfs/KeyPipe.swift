@@ -1,4 +1,4 @@
-// A key on its way to another process of ours: in a pipe, which nobody else can look into.
+// A key on its way to another process of ours: in a pipe, which no other process can read.
 import Glibc
 import RealmPages
 

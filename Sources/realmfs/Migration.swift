@@ -1,5 +1,5 @@
 // `mount --migrate CMD`: a command works on the new version of a realm as a directory, with the old one beside it,
-// before the new one takes the place of the realm. Until then the realm is as it was, and nobody else can open it.
+// before the new one takes the place of the realm. Until then the realm is unchanged, and no other program can open it.
 import Glibc
 import RealmPages
 
@@ -66,7 +66,7 @@ struct Migration {
     unsetenv("REALMFS_OLD")
     unsetenv("REALMFS_NEW")
     do throws(CommandFailure) { try MountPoint.unmount(new, isLazy: false) } catch {
-      // What still writes there writes to a copy that nobody keeps.
+      // What still writes there writes to a copy that is discarded.
       MountPoint.detach(new)
       throw error
     }

@@ -68,7 +68,7 @@ struct RealmSource {
       else { throw CommandFailure(error) }
       var alone = configuration
       alone.mode = .immutable
-      // What is wrong with the realm file itself is told as it was.
+      // An error of the realm file itself is passed on unchanged.
       guard let found = try? Realm(alone) else { throw CommandFailure(error) }
       realm = found
       onRefusal(code)

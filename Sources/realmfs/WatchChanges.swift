@@ -41,7 +41,7 @@ enum WatchChanges {
     }
   }
 
-  /// Begins at an older version: the newest but one is in the file as long as nobody commits.
+  /// Begins at an older version: the newest but one is in the file until the next commit.
   private static func begin(
     _ feed: ChangeFeed,
     since text: String,
@@ -85,7 +85,7 @@ enum WatchChanges {
     return poll(&output, 1, milliseconds) > 0 && output.revents & Int16(POLLERR) != 0
   }
 
-  /// Ends as a program does whose output nobody reads, and leaves no version pinned.
+  /// Ends as a program does whose output has no reader, and leaves no version pinned.
   static func endQuietly() -> Never {
     Realm.leaveSessions()
     signal(SIGPIPE, SIG_DFL)

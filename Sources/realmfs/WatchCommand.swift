@@ -98,14 +98,14 @@ enum WatchCommand {
     } catch { throw CommandFailure(error, path: source.path) }
   }
 
-  /// Whether nobody can read what is written any more.
+  /// Whether the output has lost its reader.
   private static var hasNoReader: Bool {
     var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
     return poll(&output, 1, 0) > 0 && output.revents & Int16(POLLERR) != 0
   }
 }
 
-/// What a version is told by: the number of objects of each class, and whether anything in it changed.
+/// What is shown of a version: the number of objects of each class, and whether anything in it changed.
 private struct WatchedState {
   /// How a class differs; nil where it is not there.
   struct Change {

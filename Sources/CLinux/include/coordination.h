@@ -59,7 +59,7 @@ struct clinux_version_entry {
 /// The mutexes of a lock file, in the order in which they are taken.
 enum clinux_shared_mutex { clinux_write_mutex, clinux_control_mutex, clinux_versions_mutex };
 
-/// The condition variables that somebody waits for.
+/// The condition variables that have waiters.
 enum clinux_shared_condition { clinux_new_commit, clinux_pick_next_writer };
 
 /// Whether the mutexes are those of glibc, which the programs that we share memory with use.
@@ -75,7 +75,7 @@ int clinux_shared_lock(struct clinux_shared_info *info, enum clinux_shared_mutex
 /// Unlocks.
 void clinux_shared_unlock(struct clinux_shared_info *info, enum clinux_shared_mutex which);
 
-/// Whether somebody waits for a condition, or was killed while waiting.
+/// Whether a condition has waiters, killed ones included.
 bool clinux_shared_is_awaited(struct clinux_shared_info *info, enum clinux_shared_condition which);
 
 /// Wakes everybody who waits for a condition. May hang for ever if a waiting process was killed.

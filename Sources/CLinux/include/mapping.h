@@ -1,4 +1,4 @@
-// Read-only file mappings that survive truncation by somebody else, and the few atomic helpers that Swift lacks for
+// Read-only file mappings that survive truncation by other processes, and the few atomic helpers that Swift lacks for
 // memory shared with other processes.
 #pragma once
 #include <stdbool.h>

@@ -49,8 +49,8 @@ public final class OpenFile: Sendable {
   public let inode: InodeNumber
   /// What the kernel may keep of it.
   public let caching: KernelCaching
-  /// Whether the text may be put into the page cache before anybody can read it. Until `FileTree.pageCacheSeeded` is
-  /// called, nobody else gets a handle on the inode.
+  /// Whether the text may be put into the page cache before the first read. Until `FileTree.pageCacheSeeded` is
+  /// called, no other handle on the inode is opened.
   public let maySeedPageCache: Bool
   /// Whether the kernel may remember another size of the file than this handle reads: it must forget it before it gets
   /// the handle.
@@ -307,7 +307,7 @@ final class OpenFiles: Sendable {
   /// Whether a handle is open.
   func isOpen(_ inode: InodeNumber) -> Bool { records.withLock { $0[inode] != nil } }
 
-  /// What open handles have written and nobody tried to save.
+  /// What open handles have written and no save was tried of.
   var unsaved: [Edit] {
     records.withLock { $0.values.flatMap(\.edits) }
       .filter { if case .written = $0.memory.progress { true } else { false } }

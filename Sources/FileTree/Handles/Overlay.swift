@@ -32,7 +32,7 @@ final class Overlay: Sendable {
   }
 
   private let state = Mutex(State())
-  /// Whether there was ever anything, so that a tree that nobody writes to pays nothing.
+  /// Whether there was ever anything, so that a tree without writers pays nothing.
   private let isUsed = Atomic<Bool>(false)
   private let budget: MemoryBudget
   private let nodes: NodeTable

@@ -36,7 +36,7 @@ public final class DirectoryStream: Sendable {
   }
 
   struct State {
-    /// Entries that may still be listed with attributes before somebody shows that he wants them.
+    /// Entries that may still be listed with attributes before a program looks one of them up.
     var budget: Int
     /// The interest in the directory when that was last looked at.
     var interest: UInt64

@@ -1,4 +1,4 @@
-// `.realm`: what is told about the realm itself. Its files are made when they are asked for, once a version, so their
+// `.realm`: facts about the realm itself. Its files are made when they are asked for, once a version, so their
 // sizes are exact too. A further file or directory is one line in `entries`.
 
 import RealmJSON

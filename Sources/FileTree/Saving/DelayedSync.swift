@@ -27,7 +27,7 @@ final class DelayedSync: @unchecked Sendable {
     (self.writer, self.delay, self.timeout, self.onFailure) = (writer, delay, timeout, onFailure)
   }
 
-  /// Notes a commit that is not on disk. False if the system has no thread to give: then nobody will sync it.
+  /// Notes a commit that is not on disk. False if the system has no thread to give: then the caller must sync.
   func noteCommit() -> Bool {
     let hasThread = monitor.locked {
       plan()
@@ -52,7 +52,7 @@ final class DelayedSync: @unchecked Sendable {
     while isDue() {
       do throws(TransactionError) { try writer.sync(timeout: timeout) } catch {
         onFailure(error)
-        // Somebody else was writing; what else can fail does not get better by itself.
+        // Another program was writing; other failures do not go away by themselves.
         if error.reason == .busy { monitor.locked { plan() } }
       }
     }
@@ -62,7 +62,7 @@ final class DelayedSync: @unchecked Sendable {
     if due == nil { due = .now.advanced(by: delay) }
   }
 
-  /// Waits until it is time; false when the thread shall end.
+  /// Waits until it is time; false when the thread must end.
   private func isDue() -> Bool {
     monitor.locked {
       while !isStopping {

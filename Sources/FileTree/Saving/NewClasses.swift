@@ -1,4 +1,4 @@
-// Classes that `mkdir` made. `cp -r folder` into a mount begins with mkdir, too, and nobody who copies a folder means a
+// Classes that `mkdir` made. `cp -r folder` into a mount begins with mkdir, too, and copying a folder does not mean a
 // change of the schema. So the first thing that goes into a class tells: if it is nothing that a class can hold, it is
 // refused, and the class goes as it came. mkdir itself cannot know, and must do what it says: a class is there for all
 // programs when mkdir returns, so it is no file in memory.

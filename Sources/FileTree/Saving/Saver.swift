@@ -77,7 +77,8 @@ final class Saver: Sendable {
     } catch { throw FileTreeError(error) }
   }
 
-  /// Makes a change of `snapshot` in memory and forgets it, to find out whether it would be refused. Waits for nobody.
+  /// Makes a change of `snapshot` in memory and forgets it, to find out whether it would be refused. Does not wait for
+  /// other writers.
   func rehearse(on snapshot: Snapshot, _ change: Change) throws(FileTreeError) {
     let transaction: WriteTransaction
     do throws(TransactionError) { transaction = try RealmWriter.rehearse(on: snapshot) } catch {
@@ -87,7 +88,7 @@ final class Saver: Sendable {
     transaction.rollback()
   }
 
-  /// Makes the file as small as its content, if nobody else has the realm open.
+  /// Makes the file as small as its content, if no other program has the realm open.
   func compact() throws(FileTreeError) {
     do throws(CopyError) { _ = try writer.compact(timeout: options.lockTimeout) } catch {
       throw FileTreeError(error)

@@ -138,7 +138,7 @@ final class StagedTransaction: Sendable {
       outcome = try content.branch.writer.whileNobodyCommits(timeout: main.options.lockTimeout) { staged in
         Result { () throws(FileTreeError) in
           try merge(content.base.snapshot, staged, action)
-          // Before anything else can be saved that nobody would see again.
+          // Before anything else can be saved that would be lost.
           if !isTest { main.transactions.end(self) }
         }
       }

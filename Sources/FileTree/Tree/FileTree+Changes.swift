@@ -10,7 +10,7 @@ public struct TreeChange: Sendable {
   public internal(set) var inodes: [InodeNumber] = []
 }
 
-/// What a cache was told last. One reader at a time.
+/// The last version that a cache was notified of. One reader at a time.
 public final class ChangeReader: Sendable {
   fileprivate struct Seen {
     let name: [UInt8]

@@ -1,4 +1,4 @@
-// The error of this layer. What the kernel is told instead is decided elsewhere, in one table.
+// The error of this layer. One table elsewhere maps it to an errno.
 
 import Glibc
 public import RealmPages
@@ -21,7 +21,7 @@ public enum Refusal: Sendable, Hashable {
   case notEmpty
   /// No space, on the disk or for files in memory.
   case noSpace
-  /// Somebody else is writing, and did not end in time.
+  /// Another writer did not end in time.
   case busy
   /// The realm file is not where it was, or is another one now.
   case moved

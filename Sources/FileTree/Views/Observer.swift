@@ -1,8 +1,8 @@
-// Telling somebody, on whichever thread, that something happened.
+// Calls an observer, on any thread, when something happened.
 
 import Synchronization
 
-/// Who is told; nobody at first.
+/// The observer; none at first.
 final class Observer: Sendable {
   /// A function that is read out of a generic container is wrapped once more and put back so: after a million times it
   /// would be called through a million wrappers. In a structure it stays as it is.

@@ -16,7 +16,7 @@ final class OwnChanges: Sendable {
   /// More commits than that between two views are not told apart.
   private static let limit = 10_000
 
-  /// Notes a commit that is about to be made, so that nobody sees the version and takes it for somebody else's.
+  /// Notes a commit that is about to be made, so that no reader takes the version for another program's.
   func note(_ version: UInt64, _ objects: [ObjectReference]?) {
     state.withLock { state in
       if state.commits.count >= Self.limit { state.commits.removeAll() }

@@ -29,7 +29,7 @@ final class RenderContext: @unchecked Sendable {
   }
 }
 
-/// The contexts of one version that nobody uses at the moment.
+/// The contexts of one version that are not in use.
 final class RenderContextPool: Sendable {
   private let idle = Mutex<[RenderContext]>([])
   private let snapshot: Snapshot

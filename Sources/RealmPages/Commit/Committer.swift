@@ -18,7 +18,7 @@ struct Committer {
   let storage: any Storage
   /// The version that the transaction builds on.
   let base: TopArray
-  /// The oldest version that somebody reads, or that the header of the file shows.
+  /// The oldest version that has a reader, or that the header of the file shows.
   let oldest: UInt64
   /// What lies below is never written to: the file, in a branch of it.
   var floor = 0
@@ -55,8 +55,8 @@ struct Committer {
       let roots = try [Slots.names, Slots.tables, Slots.history].map { (slot) throws(FormatError) in
         try slab.node(group.top).child(slot)
       }
-      // What every commit replaces lies side by side: it becomes one write, and one hole when nobody needs it any more.
-      // That is the top of each tree, and all of names and history. The rest of objects and indexes lies wherever
+      // What every commit replaces lies side by side: it becomes one write, and one hole when no reader needs it any
+      // more. That is the top of each tree, and all of names and history. The rest of objects and indexes lies wherever
       // something of its size was.
       let levels = [Int.max, 3, .max]
       writer.gather(roots, levels: levels, Self.reserve(entries: ranges.count + slab.freed.count + 4, evacuation))

@@ -3,7 +3,7 @@
 import Glibc
 import Threads
 
-/// An exclusive lock on `FILE.lock`: nobody else can take part in the realm while it is held. Where symbolic links lead
+/// An exclusive lock on `FILE.lock`: no other program can join the realm while it is held. Where symbolic links lead
 /// to the file, the lock files of all their names are locked.
 final class ExclusiveLock: Sendable {
   private let files: [LockedFile]

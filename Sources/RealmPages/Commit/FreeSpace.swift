@@ -4,7 +4,7 @@
 struct FreeRange: Hashable {
   var position: Int
   var size: Int
-  /// The version whose commit released it; 0 if nobody can need it.
+  /// The version whose commit released it; 0 if no reader can need it.
   var version: UInt64
 
   var end: Int { position + size }

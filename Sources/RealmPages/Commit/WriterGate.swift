@@ -8,7 +8,7 @@ final class WriterGate: @unchecked Sendable {
   private let monitor = Monitor()
   private var isTaken = false
 
-  /// Goes in when nobody else is; false if somebody stays there until `deadline`.
+  /// Enters when no other writer is inside; false if one stays there until `deadline`.
   func enter(until deadline: MonotonicTime? = nil) -> Bool {
     monitor.locked {
       while isTaken {

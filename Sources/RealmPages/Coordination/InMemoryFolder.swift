@@ -1,6 +1,6 @@
 // Where realms in memory are: files of a memory file system, in a folder that only this user can enter, so that
-// programs share them as they share others. What nobody has open is removed, by who leaves last or, after a crash, by
-// who comes next. A lock on the folder keeps coming, leaving and removing apart.
+// programs share them as they share others. What no program has open is removed, by the last one to leave or, after a
+// crash, by who comes next. A lock on the folder keeps coming, leaving and removing apart.
 
 import CLinux
 import Glibc
@@ -39,7 +39,7 @@ enum InMemoryFolder {
     }
   }
 
-  /// Runs `body` while nobody comes or goes, after removing what nobody has open. Makes the folder.
+  /// Runs `body` while no program joins or leaves, after removing what none has open. Makes the folder.
   static func locked<R>(_ body: () throws(OpenError) -> R) throws(OpenError) -> R {
     if mkdir(path, 0o700) != 0 && errno != EEXIST { throw OpenError(FileError("mkdir", path, errno)) }
     let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -60,7 +60,7 @@ enum InMemoryFolder {
     return try body()
   }
 
-  /// Removes the realms that nobody has open, unless somebody is coming or going, who does it too.
+  /// Removes the realms that no program has open, unless one is joining or leaving, which does it too.
   static func cleanUp() {
     let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     if folder < 0 { return }
@@ -79,7 +79,7 @@ enum InMemoryFolder {
       let realm = path + "/" + name
       let lock = open(realm + ".lock", O_RDWR | O_CLOEXEC)
       defer { if lock >= 0 { close(lock) } }
-      // A lock that somebody shares belongs to a realm in use.
+      // A lock with shared holders belongs to a realm in use.
       if lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 { continue }
       unlink(realm)
       unlink(realm + ".note")

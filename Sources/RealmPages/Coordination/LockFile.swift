@@ -27,7 +27,7 @@ final class LockFile: @unchecked Sendable {
   /// The size of a lock file whose version list has room for `entries`.
   static func size(entries: Int) -> Int { listStart + entries * MemoryLayout<clinux_version_entry>.stride }
 
-  /// Opens the lock file of a realm, and makes it anew when nobody takes part. Gives up at `deadline`.
+  /// Opens the lock file of a realm, and makes it anew when it has no participants. Gives up at `deadline`.
   init(_ configuration: Configuration, deadline: MonotonicTime) throws(SessionError) {
     path = configuration.path + ".lock"
     guard clinux_has_glibc() else {
@@ -83,7 +83,7 @@ final class LockFile: @unchecked Sendable {
     let info: UnsafeMutablePointer<clinux_shared_info>
     let size: Int
     let identity: Identity
-    /// Somebody is about to initialise it.
+    /// Another process is about to initialise it.
     var isEmpty: Bool { size == 0 }
   }
 
@@ -120,7 +120,7 @@ final class LockFile: @unchecked Sendable {
     return Opened(descriptor: fd, info: info, size: Int(status.st_size), identity: Identity(status))
   }
 
-  /// Takes a flock without waiting; false if somebody's is in the way.
+  /// Takes a flock without waiting; false if another process has one.
   private static func lock(_ fd: Int32, _ kind: Int32, _ path: String) throws(SessionError) -> Bool {
     if flock(fd, kind | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK || errno == EINTR { return false }

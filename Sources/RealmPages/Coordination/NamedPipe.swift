@@ -1,4 +1,4 @@
-// FILE.note: the pipe through which programs tell each other that there is a new version. Nobody reads what is in it:
+// FILE.note: the pipe through which programs tell each other that there is a new version. Its content is not read:
 // each write wakes all who listen. Where the folder takes no pipes it is in another, by a name that Realm's SDKs for
 // Linux use too, as long as they have the same folder and path. Source: docs/format/5-coordination.md 5.8.
 
@@ -86,7 +86,7 @@ final class PipeListener: Sendable {
     close(descriptor)
   }
 
-  /// Returns when somebody has rung since the last call, or the time is over.
+  /// Returns when a program has written to it since the last call, or on timeout.
   func wait(_ duration: Duration) {
     let milliseconds = min(MonotonicTime.now.advanced(by: duration).milliseconds, 1_000_000)
     _ = clinux_edge_wait(listener, Int32(milliseconds))

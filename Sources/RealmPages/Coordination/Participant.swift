@@ -1,8 +1,8 @@
 // A realm that other programs can have open. It takes its place among them with the first access, and gives it up when
-// nobody asks for anything any more, so that an app can compact or delete its realm although it is mounted.
+// there are no more requests, so that an app can compact or delete its realm although it is mounted.
 //
-// Readers get the newest version of the list, pinned: nobody overwrites it. A version that is not the newest any more
-// stays pinned for a short while only; `isCurrent` tells who reads longer.
+// Readers get the newest version of the list, pinned: no writer overwrites it. A version that is not the newest any
+// more stays pinned for a short while only; `isCurrent` tells who reads longer.
 //
 // The file can be moved, replaced, removed or overwritten at any moment. What is read then is what `Standing` says;
 // nothing is written to a file that its path does not lead to, or that holds something else than what we wrote to it.
@@ -44,7 +44,7 @@ final class Participant: VersionReader {
     var snapshot: Snapshot?
     /// Versions after which newer ones came, and since when.
     var superseded: [(pin: Weak, since: MonotonicTime)] = []
-    /// A file that we read without taking part: an older format, a copy (until somebody writes to it), a history that
+    /// A file that we read without taking part: an older format, a copy (until it is written to), a history that
     /// only servers have, a file that its path does not lead to, one that is in use under another name.
     var bystander: HeaderReader?
     /// Where we are.
@@ -464,7 +464,7 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Turns a copy that nobody can share yet into a file of the usual form, and joins its session.
+  /// Turns a copy that cannot be shared yet into a file of the usual form, and joins its session.
   private func convert(_ state: inout State) throws(OpenError) {
     guard let storage = state.storage, let file = state.file else {
       throw OpenError(.inUse, "\(configuration.path): no file")
@@ -482,7 +482,7 @@ final class Participant: VersionReader {
     (state.bystander, state.session, state.lockedName, state.stamp) = (nil, session, entry.lockedName, nil)
   }
 
-  /// What a writer is told whose file is gone.
+  /// The error of a writer whose file is gone.
   static func moved(_ path: String) -> OpenError {
     OpenError(
       .moved,
@@ -509,7 +509,7 @@ final class Participant: VersionReader {
     )
   }
 
-  /// Called twice a second, on the thread that locks: lets go of what nobody needs, and of everything when nobody came
+  /// Called twice a second, on the thread that locks: releases what is not needed, and everything when no request came
   /// for a while.
   private func lookAround() {
     _ = state.withLockIfAvailable { state in
@@ -527,7 +527,7 @@ final class Participant: VersionReader {
         // Whoever opens the file by its new name must not have to wait for us.
         return leave(&state)
       }
-      // A file that was given away is left at once; whoever accesses it next is told why.
+      // A file that was given away is left at once; the next access returns the cause.
       if let file = state.file, !session.isTrusted(file, configuration), !isAnythingHeld(state) { return leave(&state) }
       let lastUse = timeOfLastUse
       let pin = state.snapshot?.pin
@@ -628,7 +628,7 @@ final class Participant: VersionReader {
     }
   }
 
-  /// What a writer is told whose file holds something else now.
+  /// The error of a writer whose file holds something else now.
   static func overwritten(_ path: String) -> OpenError {
     OpenError(.moved, "\(path): the realm was overwritten by something else, so nothing is written to it")
   }

@@ -52,9 +52,9 @@ final class Session: @unchecked Sendable {
   private static let historySchemas: [Int8: UInt16] = [2: 1, 3: 12]
 
   /// Joins the session of the realm in `file`, whose lock file is beside the path of `configuration`, or begins one.
-  /// `begin` readies the file for a new session, while nobody else can join. `whenIdle` is called now and then, on the
-  /// thread that locks. While programs use the file with another lock file, waits for `patience`, then throws an error
-  /// that says so.
+  /// `begin` readies the file for a new session, while no other program can join. `whenIdle` is called now and then, on
+  /// the thread that locks. While programs use the file with another lock file, waits for `patience`, then throws an
+  /// error that says so.
   init(
     _ configuration: Configuration,
     of file: FileHandle,
@@ -181,7 +181,7 @@ final class Session: @unchecked Sendable {
   /// Whether some mutex was left by a process that died while holding it: then a program that opens the realm with
   /// realm-core would hang. Taking it repairs it. Source: docs/format/5-coordination.md 5.2.
   private static func heal(_ lockFile: LockFile) {
-    // Held by somebody who lives, or broken for good: neither is for us to change.
+    // Held by a live process, or broken for good: left alone in both cases.
     guard (try? lockFile.lock(clinux_control_mutex, until: .now)) != nil else { return }
     lockFile.unlock(clinux_control_mutex)
   }
@@ -227,7 +227,7 @@ final class Session: @unchecked Sendable {
     try lockFile.checkIsInPlace()
     let ticket = clinux_add_32(clinux_next_ticket(info), 1)
     do throws(SessionError) { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
-      // If nobody came after us, nobody waits for our ticket.
+      // Without a later ticket, no writer waits for ours.
       _ = clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
       throw error
     }

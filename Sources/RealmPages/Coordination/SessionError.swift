@@ -7,7 +7,7 @@ struct SessionError: Error, CustomStringConvertible {
   enum Reason: Hashable {
     /// Others use the realm in a way that excludes us.
     case inUse
-    /// Somebody else kept a lock for longer than we wait.
+    /// Another process held a lock for longer than the timeout.
     case busy
     /// Root would share memory with programs of another user.
     case untrusted

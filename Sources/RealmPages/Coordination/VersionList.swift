@@ -1,4 +1,4 @@
-// The versions of a realm that somebody may read, in the memory that all participants share. An entry counts from the
+// The versions of a realm that readers may use, in the memory that all participants share. An entry counts from the
 // moment that `newest` points to it, so a process may die anywhere in between.
 // Source: docs/format/5-coordination.md 5.6.
 
@@ -28,7 +28,7 @@ final class VersionList: @unchecked Sendable {
     var isOver = false
   }
 
-  /// How long the list may be locked by somebody else.
+  /// How long another process may lock the list.
   private static let patience = Duration.seconds(10)
 
   init(_ lockFile: LockFile) { self.lockFile = lockFile }
@@ -117,7 +117,7 @@ final class VersionList: @unchecked Sendable {
 
   /// What a purge leaves.
   struct Reachable {
-    /// The oldest version that somebody may read.
+    /// The oldest version that readers may use.
     let oldest: UInt64
     /// The number of versions that are in the list.
     let count: Int
@@ -125,7 +125,7 @@ final class VersionList: @unchecked Sendable {
     let largestSize: Int
   }
 
-  /// Drops the versions that nobody reads, and makes sure that there is room for one more. For the writer.
+  /// Drops the versions without readers, and makes sure that there is room for one more. For the writer.
   func purge() throws(SessionError) -> Reachable {
     try locked { list, state throws(SessionError) in
       let newest = newestSlot, allocating = Int(clinux_load_32(clinux_allocating(info)))

@@ -25,7 +25,7 @@ final class VersionPin: Sendable {
     if valid.exchange(false, ordering: .acquiringAndReleasing) { session.versions.release(listed.slot) }
   }
 
-  /// Whether somebody relies on the version for longer than a moment.
+  /// Whether the version is held for longer than a moment.
   var isHeld: Bool { holders.load(ordering: .acquiring) > 0 }
 
   func addHolder() { holders.add(1, ordering: .acquiringAndReleasing) }
@@ -50,7 +50,7 @@ public final class VersionHold: Sendable {
 }
 
 extension Realm {
-  /// Holds the newest version. In an immutable realm nobody else knows of it: ask `isCurrent` there all the same.
+  /// Holds the newest version. In an immutable realm writers do not know of it: ask `isCurrent` there all the same.
   public func hold() throws(OpenError) -> VersionHold {
     while true {
       let hold = VersionHold(try latest())

@@ -13,7 +13,7 @@ public struct CopyError: Error, Sendable, CustomStringConvertible {
     case file(Int32)
     /// The file that was to be made exists.
     case exists
-    /// Somebody else has the realm open.
+    /// Another program has the realm open.
     case inUse
     /// The realm is not of the kind that the operation is for.
     case notApplicable
@@ -54,7 +54,7 @@ public struct CopyError: Error, Sendable, CustomStringConvertible {
   }
 }
 
-/// Is told from time to time how many bytes of about how many are done; false ends the operation with `cancelled`.
+/// Receives from time to time how many bytes of about how many are done; false ends the operation with `cancelled`.
 public typealias CopyObserver = (_ done: Int, _ total: Int) -> Bool
 
 extension CopyError {

@@ -140,7 +140,7 @@ public enum RealmCopy {
     }
   }
 
-  /// Puts an empty realm in the place of one, under the same key. Nobody else may have it open.
+  /// Puts an empty realm in the place of one, under the same key. No other program may have it open.
   static func empty(_ configuration: Configuration) throws(CopyError) {
     try alone(configuration) { (_) throws(CopyError) in
       try CopyError.onFiles { () throws(FileError) in
@@ -153,7 +153,7 @@ public enum RealmCopy {
     }
   }
 
-  /// Calls `body` with the newest version while nobody else can have the realm open.
+  /// Calls `body` with the newest version while no other program can have the realm open.
   static func alone<R>(
     _ configuration: Configuration,
     _ body: (Snapshot) throws(CopyError) -> R

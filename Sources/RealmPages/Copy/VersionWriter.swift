@@ -8,7 +8,7 @@ struct VersionWriter {
   let topRef: Int
   /// The format that the copy is in; nodes are copied as they are.
   let format: Int
-  /// Whether the history goes with it. Without it the copy is a local realm that nobody has written to yet.
+  /// Whether the history goes with it. Without it the copy is a local realm without commits.
   var keepsHistory = true
 
   private typealias Slots = Layout.Top
@@ -31,7 +31,7 @@ struct VersionWriter {
     self.keepsHistory = keepsHistory
   }
 
-  /// Writes everything to `file`, which is empty. `expected` bytes or so will come, the observer is told.
+  /// Writes everything to `file`, which is empty. The observer learns that about `expected` bytes will come.
   func write(
     to file: FileHandle,
     key: EncryptionKey?,

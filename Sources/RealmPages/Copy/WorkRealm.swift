@@ -1,5 +1,5 @@
-// A realm that is being made in a file that nobody else sees: written in batches, so that memory stays bounded, and
-// without a sync, because only its copy is kept.
+// A realm that is being made in a file that no other process sees: written in batches, so that memory stays bounded,
+// and without a sync, because only its copy is kept.
 
 /// A realm file without a name. It goes away with the object.
 final class WorkRealm {

@@ -252,7 +252,7 @@ final class GroupEditor {
   // MARK: objects
 
   /// Deletes an object: links to it become null or leave their collections, embedded objects in it go with it. An
-  /// unresolved object is in no index, and no program was told of it.
+  /// unresolved object is in no index, and no program was notified of it.
   func deleteObject(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) {
     // A work list instead of recursion: embedded objects can nest deeply.
     var pending = [(table, key)]

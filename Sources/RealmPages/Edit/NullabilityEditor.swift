@@ -25,7 +25,7 @@ extension GroupEditor {
       dictionaryKey: old.collection == .dictionary ? old.dictionaryKeyType : 0,
       at: index
     )
-    // Nobody is told of the single values: the column is new.
+    // No notifications for the single values: the column is new.
     let told = replication
     try copyValues(table, from: old, to: table.columns[index])
     replication = told

@@ -21,9 +21,9 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
     case overLimit
     /// A schema that breaks a rule.
     case badSchema
-    /// Somebody else has the file open in a way that excludes us.
+    /// Another program has the file open in a way that excludes us.
     case inUse
-    /// Somebody else was writing for longer than we waited.
+    /// Another writer did not end before the timeout.
     case busy
     /// The file is not at its path any more, or holds something else there: it was moved, replaced, removed or
     /// overwritten. What was to be committed is not.
@@ -34,7 +34,7 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
     case open(OpenError.Reason)
     /// As many versions are in use as the configuration allows.
     case tooManyVersions
-    /// A change of the schema would lose data, and nobody is there to migrate it.
+    /// A change of the schema would lose data, and there is no migration for it.
     case needsMigration
     /// The realm has a greater schema version than the one that was asked for.
     case oldSchema
@@ -50,7 +50,7 @@ public struct TransactionError: Error, Sendable, CustomStringConvertible {
   public let reason: Reason
   /// What happened, where, and what to do.
   public let description: String
-  /// Whether nobody knows what is on disk now.
+  /// Whether the state on disk is unknown.
   let isFailedSync: Bool
 
   package init(_ reason: Reason, _ description: String, isFailedSync: Bool = false) {

@@ -22,7 +22,7 @@ public struct WriteTransaction: ~Copyable {
     }
   }
 
-  /// A transaction that nobody waits for and that cannot be committed.
+  /// A transaction that takes no turn and cannot be committed.
   init(rehearsingOn base: Snapshot) throws(TransactionError) {
     writer = nil
     self.base = base
@@ -42,7 +42,7 @@ public struct WriteTransaction: ~Copyable {
   /// Forgets the changes.
   public consuming func rollback() {}
 
-  /// Whether anything was changed that other programs are told of.
+  /// Whether anything was changed that other programs learn of.
   public var hasChanges: Bool { group.replication.size != 0 }
 
   /// The number of the version that a commit makes.

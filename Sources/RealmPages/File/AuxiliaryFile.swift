@@ -103,7 +103,7 @@ enum AuxiliaryFile {
     owner == geteuid() || owner == 0 || owner == realm.st_uid || realm.st_mode & 0o022 != 0
   }
 
-  /// Lock files are small: 40 bytes for each version that somebody reads.
+  /// Lock files are small: 40 bytes for each version that has a reader.
   private static let largestLock = 16 << 20
 
   /// Whether bytes can be those of a lock file, of whatever layout, machine and system. The first eight bytes mean the

@@ -91,7 +91,7 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
   private static let residentLimit = 6144
 
   private let file: FileHandle
-  /// Tells whether somebody is writing; nil where nobody can tell.
+  /// Whether a writer is active; nil where that is not known.
   private let marker: (any WriterMarker)?
   private let worker: Mutex<Worker>
   private let present: UnsafeMutablePointer<Atomic<Bool>>

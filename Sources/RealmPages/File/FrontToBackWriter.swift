@@ -1,5 +1,5 @@
-// Writes a file from its first byte to its last, plain or encrypted, in pieces of 64 pages: for files that nobody knows
-// of until they are complete, so nothing needs an order. Source: docs/format/4-encryption.md 4.2.
+// Writes a file from its first byte to its last, plain or encrypted, in pieces of 64 pages: for files that no process
+// knows of until they are complete, so nothing needs an order. Source: docs/format/4-encryption.md 4.2.
 
 /// The bytes of a new realm file, in order.
 final class FrontToBackWriter {

@@ -1,5 +1,5 @@
 // A file that comes into being whole or not at all: it has no name until everything is on disk, so whatever ends the
-// program before leaves nothing behind, and nobody sees it in part. Where the file system knows no files without a
+// program before leaves nothing behind, and no process sees it in part. Where the file system knows no files without a
 // name, it has a name of its own meanwhile.
 
 import CLinux

@@ -8,7 +8,7 @@ import Glibc
 /// Contiguous, read-only bytes of one state of a realm file.
 ///
 /// `base ..< base + size` is readable memory for as long as the object lives, whatever happens to the file: pages that
-/// somebody cuts off read as zeros. Before bytes are read, `require` must have been called for them.
+/// another process cuts off read as zeros. Before bytes are read, `require` must have been called for them.
 class PageSpace: @unchecked Sendable {
   // Unchecked: immutable after init; subclasses synchronise what they change.
   let base: UnsafeRawPointer

@@ -1,7 +1,7 @@
 // Who may use what lies beside a realm: those who may use the realm itself, as far as its folder lets them in. Owner
 // and group follow the realm, so that a program of root's does not shut out the app; ACLs, security labels and
 // encryption come from the folder by themselves, because the kernel gives them to each new file. A file gets its
-// rights before its name, whatever the umask: nobody sees it with more.
+// rights before its name, whatever the umask: no process sees it with more.
 
 import CLinux
 import Glibc
@@ -66,7 +66,7 @@ struct Protection {
         if code != 0 { throw FileError("fchmod", path, code) }
         try file.takeName()
       } catch {
-        // Somebody was faster.
+        // Another process was faster.
         if error.code != EEXIST { throw error }
       }
     }

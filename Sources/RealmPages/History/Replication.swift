@@ -43,7 +43,7 @@ struct CollectionPath: Hashable {
   var steps: [Int64] = []
 }
 
-/// Of a realm in the making: nobody asks what changed, and it has no history.
+/// For a realm in the making: it has no observers and no history.
 struct NoReplication: Replication {
   private(set) var size = 0
 

@@ -322,7 +322,7 @@ final class Slab: @unchecked Sendable {
 }
 
 extension Node {
-  /// In the place of a checksum, bytes 0 to 3 of a header, which nobody computes or reads: "AAAA".
+  /// In the place of a checksum, bytes 0 to 3 of a header, which is neither computed nor read: "AAAA".
   private static let checksum: UInt64 = 0x4141_4141
 
   /// A header as it was read, with our checksum: writers differ in what they leave there.

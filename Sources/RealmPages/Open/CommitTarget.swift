@@ -15,9 +15,9 @@ protocol CommitTarget: AnyObject, Sendable {
   func end()
   /// Whether there are grouped commits that the header does not show.
   var hasUnpublished: Bool { get }
-  /// The number of versions that somebody uses, the newest among them. Between `begin` and `end`.
+  /// The number of versions in use, the newest among them. Between `begin` and `end`.
   func activeVersions() throws(TransactionError) -> Int
-  /// Writes the file anew without free space, when nobody else has it open. Outside of transactions.
+  /// Writes the file anew without free space, when no other program has it open. Outside of transactions.
   func rewrite() throws(CopyError) -> RealmCopy.Sizes?
   /// Has the header show the newest version. Between `begin` and `end`.
   func publishNewest(_ newest: Snapshot) throws(TransactionError)

@@ -10,7 +10,7 @@ public struct Configuration: Sendable {
     /// Other programs can have the realm open at the same time, and all see each other's commits. Makes the files
     /// `FILE.lock` and `FILE.management` beside the realm, also for reading.
     case shared
-    /// Nobody else can have the realm open; refused if somebody has. Others wait while we have it.
+    /// No other program can have the realm open; refused if one has. Others wait while we have it.
     case exclusive
     /// Nothing but the file itself is touched, and that only for reading: works where no file can be made. Others can
     /// write at the same time and do not know of us.
@@ -92,7 +92,7 @@ public struct Configuration: Sendable {
   public var compactsOnLaunch: (@Sendable (_ total: Int, _ used: Int) -> Bool)? {
     didSet { if compactsOnLaunch != nil { isReadOnly = false } }
   }
-  /// The schema that the realm shall have: what is missing is added. Classes that it does not name stay as they are.
+  /// The schema that the realm must have: what is missing is added. Classes that it does not name stay as they are.
   public var schema: (any WantedSchema)?
   /// What is done when the schema version has grown, and makes changes legal that lose or convert data. Setting it
   /// resets `isReadOnly` and `deletesIfMigrationNeeded`.

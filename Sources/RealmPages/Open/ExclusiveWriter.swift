@@ -1,4 +1,4 @@
-// Commits to a realm that nobody else has open.
+// Commits to a realm that no other program has open.
 
 import Synchronization
 import Threads

@@ -6,9 +6,9 @@ import Synchronization
 
 /// What the header of a file leads to.
 ///
-/// Nobody knows of this reader, so a writer in another process may reuse space that an older version refers to:
-/// `latest` gives the version that the header shows, and `isCurrent` is true for no other. Also for realms in memory,
-/// and for files that no other process writes to.
+/// Other processes do not know of this reader, so a writer in another process may reuse space that an older version
+/// refers to: `latest` gives the version that the header shows, and `isCurrent` is true for no other. Also for realms
+/// in memory, and for files that no other process writes to.
 final class HeaderReader: VersionReader {
   let configuration: Configuration
 
@@ -49,7 +49,7 @@ final class HeaderReader: VersionReader {
     state = Mutex(try Self.load(configuration, nil, file))
   }
 
-  /// Opens a file to which somebody may be writing: what is wrong with it must be wrong twice.
+  /// Opens a file that may be written to meanwhile: only an error that occurs twice counts.
   private static func firstLoad(_ configuration: Configuration) throws(OpenError) -> State {
     var former: String?
     while true {

@@ -18,7 +18,7 @@ public enum LaunchStep: Sendable {
 }
 
 extension RealmWriter {
-  /// Opens a realm as `configuration` says, and makes it if it does not exist and `create` is set. `report` is told
+  /// Opens a realm as `configuration` says, and makes it if it does not exist and `create` is set. `report` receives
   /// what was done first. Throws `needsMigration`, `oldSchema` and `badSchema` for a schema that the realm cannot be
   /// given; then it stays as it is.
   public static func open(
@@ -107,7 +107,7 @@ extension RealmWriter {
     }
   }
 
-  /// Copies the seed; false if somebody has made the realm meanwhile.
+  /// Copies the seed; false if another program has made the realm meanwhile.
   private static func copy(_ seed: String, _ configuration: Configuration) throws(TransactionError) -> Bool {
     let source = Configuration(path: seed, encryptionKey: configuration.encryptionKey, mode: .immutable)
     do throws(CopyError) {

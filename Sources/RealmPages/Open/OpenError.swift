@@ -33,7 +33,7 @@ public struct OpenError: Error, Sendable, CustomStringConvertible {
   public let reason: Reason
   /// What happened, where, and what to do.
   public let description: String
-  /// Whether nobody knows what is on disk now.
+  /// Whether the state on disk is unknown.
   let isFailedSync: Bool
   /// Where a realm is that can be read, but not together with the programs that have it open; nil for other errors.
   let apart: Standing.Place?

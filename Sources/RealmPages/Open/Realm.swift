@@ -7,7 +7,7 @@ package import Threads
 ///
 /// Readers work on `latest()` and ask `isCurrent` afterwards; when the answer is no, they start again. In a shared
 /// realm other programs know what we read and leave it alone, so that the answer is yes for as long as a second or two
-/// after a newer version has come, and longer while nobody writes.
+/// after a newer version has come, and longer while there are no commits.
 public final class Realm: Sendable {
   /// How the realm was opened.
   public let configuration: Configuration
@@ -48,7 +48,7 @@ public final class Realm: Sendable {
   private let lock: ExclusiveLock?
 
   /// The newest version. Cheap when nothing changed: in a shared realm a look at shared memory, without a system call.
-  /// A file that was replaced by rename is opened again. While a file is being cut or rewritten by somebody else, the
+  /// A file that was replaced by rename is opened again. While a file is being cut or rewritten by another process, the
   /// error says what was found.
   public func latest() throws(OpenError) -> Snapshot { try reader.latest() }
 

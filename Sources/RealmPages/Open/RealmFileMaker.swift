@@ -48,7 +48,7 @@ struct RealmFileMaker {
   func makeEmptyIfNew() throws(FileError) {
     guard try holdsNothing() else { return }
     do throws(FileError) { try Self.makeEmpty(storage) } catch {
-      // What a failed write left would be taken for somebody's data.
+      // What a failed write left would be taken for a user's data.
       try? bytes.shrink(to: 0)
       throw error
     }

@@ -6,7 +6,7 @@ import Threads
 /// A realm that this process writes to.
 ///
 /// A commit that fails leaves the file at the former version, and the next transaction can try again: after space
-/// was made on a full disk, for example. Only when the system fails to bring data to disk, nobody knows what is
+/// was made on a full disk, for example. Only when the system fails to bring data to disk, it is unknown what is
 /// there; then every later transaction is refused, until the file is opened again.
 ///
 /// It lets one transaction of this process at a time in and hands what it commits to a `CommitTarget`. Each type
@@ -92,7 +92,7 @@ public final class RealmWriter: Sendable {
     try? sync()
   }
 
-  /// What a writer of a realm is told whose file is not at its path any more.
+  /// The error of a writer of a realm whose file is not at its path any more.
   package static func hasMoved(_ path: String) -> String { Participant.moved(path).description }
 
   /// Why a version cannot be written on, in words: sync history, an older format. Nil if it can.
@@ -177,8 +177,8 @@ public final class RealmWriter: Sendable {
     try noting { () throws(TransactionError) in try target.publishNewest(newest) }
   }
 
-  /// Runs `body` on the newest version while nobody can commit, in this program or another; waits like `begin`. Throws
-  /// `readOnly` for a version that is not written on, as `begin` does: who does write on it is not kept out.
+  /// Runs `body` on the newest version while no writer can commit, in this program or another; waits like `begin`.
+  /// Throws `readOnly` for a version that is not written on, as `begin` does: who does write on it is not kept out.
   public func whileNobodyCommits<R>(
     timeout: Duration = RealmWriter.patience,
     _ body: (Snapshot) -> R
@@ -190,7 +190,7 @@ public final class RealmWriter: Sendable {
   }
 
   /// Writes the file anew, without free space, and puts it in its place when it is on disk. The realm stays open: who
-  /// reads meanwhile waits. Throws `inUse` if another program has the realm open or somebody holds a version; of a
+  /// reads meanwhile waits. Throws `inUse` if another program has the realm open or holds a version; of a
   /// realm that is read-only or in memory, `notApplicable`. Cost: reading and writing all of it.
   public func compact(timeout: Duration = RealmWriter.patience) throws(CopyError) -> RealmCopy.Sizes? {
     let path = realm.configuration.path

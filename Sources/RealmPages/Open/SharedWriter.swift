@@ -97,7 +97,7 @@ final class SharedWriter: CommitTarget {
     return try taking { () throws(SessionError) in try session.versions.purge() }.count
   }
 
-  /// Rewrites the file while nobody else has it open.
+  /// Rewrites the file while no other program has it open.
   func rewrite() throws(CopyError) -> RealmCopy.Sizes? {
     try participant.whileAway { (configuration) throws(CopyError) in
       try RealmCopy.rewrite(configuration, key: configuration.encryptionKey)
@@ -172,7 +172,7 @@ final class SharedWriter: CommitTarget {
     throw TransactionError(Participant.overwritten(participant.configuration.path))
   }
 
-  /// Writes all but the header, while nobody can join.
+  /// Writes all but the header, while no program can join.
   private func write(
     _ group: GroupEditor,
     _ storage: any Storage,
@@ -186,8 +186,8 @@ final class SharedWriter: CommitTarget {
           try ready(storage, base, reachable, session)
           return try Committer(group: group, storage: storage, base: base.top, oldest: reachable.oldest).write()
         } catch {
-          // Space that the file had grown by is given back, if nobody can have noticed it; otherwise the next commit
-          // uses it.
+          // Space that the file had grown by is given back, if no program can have noticed it; otherwise the next
+          // commit uses it.
           if !error.isFailedSync && session.participants == 1 {
             try? RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))  // likewise
           }
@@ -198,7 +198,7 @@ final class SharedWriter: CommitTarget {
     )
   }
 
-  /// Gives back what a crash left at the end of the file, if nobody can use it. Once a session.
+  /// Gives back what a crash left at the end of the file, if no program can use it. Once a session.
   private func ready(
     _ storage: any Storage,
     _ base: Snapshot,
@@ -228,7 +228,7 @@ final class SharedWriter: CommitTarget {
       } catch {
         throw abandonIfMoved(error)
       }
-      // Somebody else may have committed, and thereby published ours.
+      // Another writer may have committed, and thereby published ours.
       if header.topRef == newest.top.ref { return allIsPublished() }
       try publish(Self.result(newest), storage, replacing: header.slot)
     }

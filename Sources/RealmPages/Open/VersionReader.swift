@@ -24,7 +24,7 @@ protocol VersionReader: AnyObject, Sendable {
 extension VersionReader {
   var lastUse: MonotonicTime? { nil }
 
-  /// How long a change stays unnoticed that nobody tells us of.
+  /// How long a change without notification stays unnoticed.
   static var lookInterval: Duration { .milliseconds(250) }
 
   func waitForChange(since snapshot: Snapshot, until deadline: MonotonicTime) -> Bool {

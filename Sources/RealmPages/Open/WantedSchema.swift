@@ -1,6 +1,6 @@
-// What opening a realm has to know of a schema that it shall have. Who reads schema files knows the rest.
+// What opening a realm has to know of the schema that it must have. Readers of schema files know the rest.
 
-/// A schema that a realm shall have when it is open. `SchemaDescription` of RealmJSON is one.
+/// A schema that a realm must have when it is open. `SchemaDescription` of RealmJSON is one.
 public protocol WantedSchema: Sendable {
   /// The schema version; nil leaves that of the realm.
   var version: UInt64? { get }

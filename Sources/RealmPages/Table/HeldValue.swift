@@ -1,5 +1,5 @@
 // Values that come from a program and are compared with values of a snapshot. The bytes are kept at one address for as
-// long as somebody has the object, because views do not own what they show.
+// long as the object is referenced, because views do not own what they show.
 
 /// A value that a program owns, as a view that is valid as long as this object.
 public final class HeldValue {

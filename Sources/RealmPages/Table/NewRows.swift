@@ -1,5 +1,5 @@
 // Rows that are to be made, column by column. Those at the end of a table wait until there are enough of them, or until
-// somebody wants to see them: what a leaf must be asked is then asked once for all of them.
+// the first read: what a leaf must be asked is then asked once for all of them.
 
 /// New objects: their keys, and what they have in each column of single values.
 struct NewRows {

@@ -20,7 +20,7 @@ struct IndexedColumn {
 }
 
 /// A table that a transaction can change. Everything it holds is read from the dirty nodes, so there is one truth; new
-/// rows at its end, and their entries in indexes, wait at most until somebody looks at them, or at all.
+/// rows at its end, and their entries in indexes, are buffered until the first read at most.
 final class TableEditor {
   let editor: NodeEditor
   /// The dirty top array of the table. Its clusters may lack rows that wait: see `view()` and `objects()`.

@@ -39,7 +39,7 @@ final class IndexCheck {
   func run() throws(FormatError) {
     let problems = context.summary.problems
     _ = try walk(column.indexRef, depth: 0)
-    // What is missing is told only of an index that holds together.
+    // Missing entries are reported only of an index that holds together.
     if !objectsAreSound || context.summary.problems != problems { return }
     let expected = isFullWord ? try lookUpWords() : table.objectCount
     if found != expected { context.report("the index has \(found) entries for \(expected) values") }

@@ -19,7 +19,7 @@ public final class Snapshot: Sendable {
 
   let arena: Arena
   let top: TopArray
-  /// What tells other programs that this version is being read; nil where nobody else knows of us.
+  /// What tells other programs that this version is being read; nil outside a session.
   let pin: VersionPin?
   private let path: String
   private let tables = Mutex<[Int: Table]>([:])
@@ -127,8 +127,8 @@ public final class Snapshot: Sendable {
   }
 
   /// The version before this one, to which the header of the file still leads. Commits leave alone what it consists of,
-  /// but not the next one: read it while nobody can commit. Nil where there is none, as in a file that was just made,
-  /// compacted or converted. Source: docs/format/3-commit.md 3.7.
+  /// but not the next one: read it while no writer can commit. Nil where there is none, as in a file that was just
+  /// made, compacted or converted. Source: docs/format/3-commit.md 3.7.
   public func previous() throws(FormatError) -> Snapshot? {
     var newest: Snapshot?
     for header in try Header.bothSlots(of: arena.space)
