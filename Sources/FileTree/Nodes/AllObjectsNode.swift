@@ -79,9 +79,6 @@ struct AllObjectsTarget: SaveTarget {
     )
   }
 
-  /// Times of more objects would take more memory than they are worth.
-  private static let mostTimes = 100_000
-
   /// Applies the lines in their order; links may lead to objects of later lines, so lines with such links come twice.
   /// `links` says what those are that lead to nothing then; nil does not look at them.
   private static func apply(
@@ -103,14 +100,14 @@ struct AllObjectsTarget: SaveTarget {
       if outcome.missingLinks > 0, links != nil { waiting.append((number, range, outcome.object)) }
       if outcome.hasChanged || outcome.wasCreated {
         hasChanged = true
-        if touched.count <= mostTimes { touched.append(ObjectReference(table: table, key: outcome.object)) }
+        if touched.count <= Effect.mostTouched { touched.append(ObjectReference(table: table, key: outcome.object)) }
       }
     }
     let strict = ObjectPatcher(mode: mode, missingLinks: links ?? .leaveOut)
     for line in waiting {
       let text = try lines.copy(line.range)
       let outcome = try apply(text, line.line, to: .object(line.object), of: table, strict, transaction)
-      if outcome.hasChanged, touched.count <= mostTimes {
+      if outcome.hasChanged, touched.count <= Effect.mostTouched {
         touched.append(ObjectReference(table: table, key: line.object))
       }
       hasChanged = hasChanged || outcome.hasChanged
@@ -119,7 +116,7 @@ struct AllObjectsTarget: SaveTarget {
     // Of lines with links to later lines, the objects are there twice.
     var known: Set<ObjectReference> = []
     let replaced = touched.suffix(Trash.mostTexts).filter { known.insert($0).inserted }
-    return Effect(touched: touched.count > mostTimes ? nil : touched, replaced: replaced)
+    return Effect(touched: touched.count > Effect.mostTouched ? nil : touched, replaced: replaced)
   }
 
   private static func apply(
