@@ -3,6 +3,7 @@
 # .build/fuzz/corpus, and an input that crashes in .build/fuzz/crashes. Exit status 0 means that nothing crashed.
 #
 #   Fuzz/run.sh                 build and fuzz
+#   Fuzz/run.sh --build         build only
 #   Fuzz/run.sh FILE...         run single inputs, as when a crash is looked into
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -43,6 +44,7 @@ if [ ! -x "$work/fuzz-open" ] || [ -n "$(find "${sources[@]}" -newer "$work/fuzz
   build
 fi
 
+[ "${1:-}" != --build ] || exit 0
 if [ $# -gt 0 ]; then
   exec "$work/fuzz-open" "$@"
 fi

@@ -16,8 +16,25 @@ step() {
   fi
 }
 
+# Each of these keeps one processor busy, so they are made side by side: the program, and the engine under sanitizers.
+builds() {
+  local sanitized fuzzer status=0
+  Scripts/asan.sh --build >"$logs/sanitized" 2>&1 &
+  sanitized=$!
+  Fuzz/run.sh --build >"$logs/fuzzer" 2>&1 &
+  fuzzer=$!
+  make --no-print-directory release || status=1
+  wait $sanitized || { status=1 && cat "$logs/sanitized"; }
+  wait $fuzzer || { status=1 && cat "$logs/fuzzer"; }
+  return $status
+}
+
+logs=$(mktemp -d)
+# shellcheck disable=SC2046
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$logs"' EXIT
+
 step "style" make --no-print-directory lint
-step "build" make --no-print-directory release
+step "builds" builds
 step "tidy" Scripts/tidy.sh
 step "tests" make --no-print-directory test
 step "examples" Scripts/examples.sh
