@@ -502,11 +502,8 @@ final class BoundPath {
     case (.all, .dictionary(var entries)):
       for index in 0..<entries.count { try select(entries.value(at: index), rest, body) }
     case (.key(let key), .dictionary(var entries)):
-      let place = try bisect(entries.count) { (index) throws(FormatError) in
-        try entries.key(at: index).unsafeBytes.lexicographicallyPrecedes(key)
-      }
-      if place < entries.count, try entries.key(at: place).unsafeBytes.elementsEqual(key) {
-        try select(entries.value(at: place), rest, body)
+      if let index = try entries.index(of: key) {
+        try select(entries.value(at: index), rest, body)
       } else if entries.count > 0 {
         body(.null)
       }

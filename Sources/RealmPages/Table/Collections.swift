@@ -208,6 +208,15 @@ public struct DictionaryView {
     }
   }
 
+  /// The entry whose key has these bytes; nil if there is none. Cost: O(log n).
+  package mutating func index(of key: some Sequence<UInt8>) throws(FormatError) -> Int? {
+    let place = try bisect(count) { (index) throws(FormatError) in
+      try self.key(at: index).unsafeBytes.lexicographicallyPrecedes(key)
+    }
+    guard place < count, try self.key(at: place).unsafeBytes.elementsEqual(key) else { return nil }
+    return place
+  }
+
   /// The value of the entry at `index` (0 ..< count).
   public mutating func value(at index: Int) throws(FormatError) -> ValueView {
     switch form {

@@ -79,13 +79,11 @@ struct CollectionPlace {
   // MARK: lists
 
   func insert(_ value: EngineValue, at index: Int) {
-    switch value.content {
-    case .value(let value): context.apply { try $0.insert(type.key, object, column, at: index, value) }
-    case .embedded(let embedded):
-      let target = context.targetForEmbedding(embedded)
-      let made = context.apply { try $0.insertEmbedded(type.key, object, column, at: index) }
-      context.fill(embedded, target, made.value)
-    }
+    context.store(
+      value,
+      plain: { try $0.insert(type.key, object, column, at: index, $1) },
+      embedded: { try $0.insertEmbedded(type.key, object, column, at: index) }
+    )
   }
 
   func replace(_ value: EngineValue, at index: Int) {
@@ -113,13 +111,11 @@ struct CollectionPlace {
 
   func set(_ value: EngineValue, entry: String) {
     let entry = Array(entry.utf8)
-    switch value.content {
-    case .value(let value): context.apply { try $0.set(type.key, object, column, entry: entry, value) }
-    case .embedded(let embedded):
-      let target = context.targetForEmbedding(embedded)
-      let made = context.apply { try $0.setEmbedded(type.key, object, column, entry: entry) }
-      context.fill(embedded, target, made.value)
-    }
+    context.store(
+      value,
+      plain: { try $0.set(type.key, object, column, entry: entry, $1) },
+      embedded: { try $0.setEmbedded(type.key, object, column, entry: entry) }
+    )
   }
 
   func remove(entry: String) {
@@ -129,18 +125,6 @@ struct CollectionPlace {
   /// The value of an entry.
   func entry<T: RealmCollectionValue>(_ name: String) -> T? {
     guard var entries = dictionary() else { return nil }
-    return Misuse.unwrap {
-      var low = 0, high = entries.count
-      while low < high {
-        let middle = (low + high) / 2
-        if try entries.key(at: middle).bytes.lexicographicallyPrecedes(name.utf8) {
-          low = middle + 1
-        } else {
-          high = middle
-        }
-      }
-      guard low < entries.count, try entries.key(at: low).string == name else { return nil }
-      return read(try entries.value(at: low))
-    }
+    return Misuse.unwrap { try entries.index(of: name.utf8).map { read(try entries.value(at: $0)) } }
   }
 }

@@ -10,12 +10,7 @@ import RealmPages
 /// }
 /// ```
 public final class List<Element: RealmCollectionValue> {
-  enum Storage {
-    case unmanaged([Element])
-    case managed(CollectionPlace)
-  }
-
-  var storage: Storage
+  var storage: CollectionStorage<[Element]>
 
   /// Makes an empty list, which belongs to no object yet.
   public init() { storage = .unmanaged([]) }
@@ -23,13 +18,13 @@ public final class List<Element: RealmCollectionValue> {
   init(_ place: CollectionPlace) { storage = .managed(place) }
 
   /// The realm of the object that the list belongs to.
-  public var realm: Realm? { if case .managed(let place) = storage { Realm(place.context) } else { nil } }
+  public var realm: Realm? { storage.realm }
 
   /// Whether the object that the list belongs to was deleted.
-  public var isInvalidated: Bool { if case .managed(let place) = storage { place.isInvalidated } else { false } }
+  public var isInvalidated: Bool { storage.isInvalidated }
 
   /// Whether the list belongs to a frozen realm.
-  public var isFrozen: Bool { if case .managed(let place) = storage { place.context.isFrozen } else { false } }
+  public var isFrozen: Bool { storage.isFrozen }
 
   // MARK: changing it
 
@@ -39,9 +34,7 @@ public final class List<Element: RealmCollectionValue> {
   /// Moves an element to another position.
   public func move(from: Int, to: Int) {
     switch storage {
-    case .unmanaged(var elements):
-      elements.insert(elements.remove(at: from), at: to)
-      storage = .unmanaged(elements)
+    case .unmanaged: storage.edit([]) { $0.insert($0.remove(at: from), at: to) }
     case .managed(let place): place.move(from: from, to: to)
     }
   }
@@ -50,9 +43,7 @@ public final class List<Element: RealmCollectionValue> {
   public func swapAt(_ index1: Int, _ index2: Int) {
     if index1 == index2 { return }
     switch storage {
-    case .unmanaged(var elements):
-      elements.swapAt(index1, index2)
-      storage = .unmanaged(elements)
+    case .unmanaged: storage.edit([]) { $0.swapAt(index1, index2) }
     case .managed(let place):
       let (low, high) = (Swift.min(index1, index2), Swift.max(index1, index2))
       place.move(from: low, to: high)
@@ -71,10 +62,7 @@ public final class List<Element: RealmCollectionValue> {
   /// Inserts an element before the one at `index`.
   public func insert(_ object: Element, at index: Int) {
     switch storage {
-    case .unmanaged(var elements):
-      storage = .unmanaged([])
-      elements.insert(object, at: index)
-      storage = .unmanaged(elements)
+    case .unmanaged: storage.edit([]) { $0.insert(object, at: index) }
     case .managed(let place): place.insert(place.write(object), at: index)
     }
   }
@@ -82,9 +70,7 @@ public final class List<Element: RealmCollectionValue> {
   /// Removes the element at `index`.
   public func remove(at index: Int) {
     switch storage {
-    case .unmanaged(var elements):
-      elements.remove(at: index)
-      storage = .unmanaged(elements)
+    case .unmanaged: storage.edit([]) { $0.remove(at: index) }
     case .managed(let place): place.remove(at: index)
     }
   }
@@ -155,9 +141,7 @@ extension List: RandomAccessCollection, MutableCollection {
     }
     set {
       switch storage {
-      case .unmanaged(var elements):
-        elements[position] = newValue
-        storage = .unmanaged(elements)
+      case .unmanaged: storage.edit([]) { $0[position] = newValue }
       case .managed(let place): place.replace(place.write(newValue), at: position)
       }
     }

@@ -19,12 +19,7 @@ extension String: _MapKey {
 
 /// Values by name that a property holds.
 public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
-  enum Storage {
-    case unmanaged([Key: Value])
-    case managed(CollectionPlace)
-  }
-
-  var storage: Storage
+  var storage: CollectionStorage<[Key: Value]>
 
   /// Makes an empty map, which belongs to no object yet.
   public init() { storage = .unmanaged([:]) }
@@ -32,13 +27,13 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
   init(_ place: CollectionPlace) { storage = .managed(place) }
 
   /// The realm of the object that the map belongs to.
-  public var realm: Realm? { if case .managed(let place) = storage { Realm(place.context) } else { nil } }
+  public var realm: Realm? { storage.realm }
 
   /// Whether the object that the map belongs to was deleted.
-  public var isInvalidated: Bool { if case .managed(let place) = storage { place.isInvalidated } else { false } }
+  public var isInvalidated: Bool { storage.isInvalidated }
 
   /// Whether the map belongs to a frozen realm.
-  public var isFrozen: Bool { if case .managed(let place) = storage { place.context.isFrozen } else { false } }
+  public var isFrozen: Bool { storage.isFrozen }
 
   /// The number of entries.
   public var count: Int {
@@ -85,9 +80,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
   /// Sets the value of a name.
   public func updateValue(_ value: Value, forKey key: Key) {
     switch storage {
-    case .unmanaged(var entries):
-      entries[key] = value
-      storage = .unmanaged(entries)
+    case .unmanaged: storage.edit([:]) { $0[key] = value }
     case .managed(let place): place.set(place.write(value), entry: key._rlmKey)
     }
   }
@@ -95,9 +88,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
   /// Removes an entry.
   public func removeObject(for key: Key) {
     switch storage {
-    case .unmanaged(var entries):
-      entries[key] = nil
-      storage = .unmanaged(entries)
+    case .unmanaged: storage.edit([:]) { $0[key] = nil }
     case .managed(let place): place.remove(entry: key._rlmKey)
     }
   }

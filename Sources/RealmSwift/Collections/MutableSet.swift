@@ -4,12 +4,7 @@ import RealmPages
 
 /// A set that a property holds, in the order of its values.
 public final class MutableSet<Element: RealmCollectionValue> {
-  enum Storage {
-    case unmanaged(Set<Element>)
-    case managed(CollectionPlace)
-  }
-
-  var storage: Storage
+  var storage: CollectionStorage<Set<Element>>
 
   /// Makes an empty set, which belongs to no object yet.
   public init() { storage = .unmanaged([]) }
@@ -17,13 +12,13 @@ public final class MutableSet<Element: RealmCollectionValue> {
   init(_ place: CollectionPlace) { storage = .managed(place) }
 
   /// The realm of the object that the set belongs to.
-  public var realm: Realm? { if case .managed(let place) = storage { Realm(place.context) } else { nil } }
+  public var realm: Realm? { storage.realm }
 
   /// Whether the object that the set belongs to was deleted.
-  public var isInvalidated: Bool { if case .managed(let place) = storage { place.isInvalidated } else { false } }
+  public var isInvalidated: Bool { storage.isInvalidated }
 
   /// Whether the set belongs to a frozen realm.
-  public var isFrozen: Bool { if case .managed(let place) = storage { place.context.isFrozen } else { false } }
+  public var isFrozen: Bool { storage.isFrozen }
 
   private var values: Set<Element> {
     switch storage {
@@ -35,7 +30,7 @@ public final class MutableSet<Element: RealmCollectionValue> {
   /// Adds a value.
   public func insert(_ object: Element) {
     switch storage {
-    case .unmanaged(let values): storage = .unmanaged(values.union([object]))
+    case .unmanaged: storage.edit([]) { $0.insert(object) }
     case .managed(let place): place.add(place.write(object))
     }
   }
@@ -48,7 +43,7 @@ public final class MutableSet<Element: RealmCollectionValue> {
   /// Takes a value out.
   public func remove(_ object: Element) {
     switch storage {
-    case .unmanaged(let values): storage = .unmanaged(values.subtracting([object]))
+    case .unmanaged: storage.edit([]) { $0.remove(object) }
     case .managed(let place): place.discard(place.write(object))
     }
   }

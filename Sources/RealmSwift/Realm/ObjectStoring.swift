@@ -9,17 +9,30 @@ extension RealmContext {
   /// Stores one value in a property.
   func store(_ value: EngineValue, _ type: ManagedClass, _ key: Int64, _ property: Int) {
     let column = type.columnKeys[property], object = ObjKey(key)
+    store(
+      value,
+      plain: { try $0.set(type.key, object, column, $1) },
+      embedded: { try $0.setEmbedded(type.key, object, column) }
+    )
+  }
+
+  /// Stores a value by `plain`, or an embedded object in the one that `embedded` makes.
+  func store(
+    _ value: EngineValue,
+    plain: (borrowing WriteTransaction, Value) throws -> Void,
+    embedded: (borrowing WriteTransaction) throws -> ObjKey
+  ) {
     switch value.content {
-    case .value(let value): apply { try $0.set(type.key, object, column, value) }
-    case .embedded(let embedded):
-      let target = targetForEmbedding(embedded)
-      let made = apply { try $0.setEmbedded(type.key, object, column) }
-      fill(embedded, target, made.value)
+    case .value(let value): apply { try plain($0, value) }
+    case .embedded(let object):
+      let target = targetForEmbedding(object)
+      let made = apply(embedded)
+      fill(object, target, made.value)
     }
   }
 
   /// The class of an embedded object that is about to be stored; ends the process if it is stored elsewhere.
-  func targetForEmbedding(_ object: EmbeddedObject) -> ManagedClass {
+  private func targetForEmbedding(_ object: EmbeddedObject) -> ManagedClass {
     if object.context != nil {
       Misuse.stop("An embedded object that is already managed cannot be a part of another object too.")
     }
@@ -74,7 +87,7 @@ extension RealmContext {
   }
 
   /// Fills a new embedded object.
-  func fill(_ object: EmbeddedObject, _ managed: ManagedClass, _ key: Int64) {
+  private func fill(_ object: EmbeddedObject, _ managed: ManagedClass, _ key: Int64) {
     guard let schema = managed.schema else { return }
     transfer(object, managed, schema, key, plainToo: true)
   }
