@@ -4,7 +4,6 @@
 // it was read from is still the newest; otherwise it is read again from the new one.
 
 public import RealmJSON
-import RealmNames
 public import RealmPages
 
 /// The formats of export.
@@ -153,8 +152,7 @@ public struct Exporter {
     guard sink.hasOneClass, let file = name?.split(separator: "/").last, let dot = file.lastIndex(of: ".") else {
       return nil
     }
-    let stem = String(file[..<dot])
-    let name = NameEscaping.className(ofDirectory: Array(stem.utf8).span.bytes) ?? stem
+    let name = ImportSource.className(String(file[..<dot]))
     return classes.contains(name) ? name : nil
   }
 

@@ -204,7 +204,7 @@ public final class ImportSource {
   }
 
   /// The class of a file or directory; a name that no escaping gives is taken as it is.
-  private static func className(_ name: String) -> String {
+  static func className(_ name: String) -> String {
     NameEscaping.className(ofDirectory: Array(name.utf8).span.bytes) ?? name
   }
 
