@@ -76,12 +76,12 @@ struct ObjectSorter {
 
   /// The same by comparing values.
   private func compared(_ places: [Int], by index: Int, _ limit: Int, _ work: inout QueryWork) throws -> [Int] {
-    let by = by[index...]
+    let by = by[index...], paths = by.map(\.path)
     var items: [(place: Int, values: [OrderingValue])] = []
     items.reserveCapacity(places.count)
     for place in places {
       try work.step()
-      items.append((place, try OrderingValue.all(of: keys[place], by.map(\.path), cursor)))
+      items.append((place, try OrderingValue.all(of: keys[place], paths, cursor)))
     }
     items.sort { a, b in
       for ((x, y), key) in zip(zip(a.values, b.values), by) {
@@ -177,8 +177,8 @@ private struct OrderWord {
     case .data(let bytes): self.init(type: 5, bytes, from: offset)
     case .date(let date):
       self.init(type: 6, bits: Self.bits(date.seconds), rest: .value)
-    case .objectID(let id): self.init(type: 7, bits: UInt64(id.high), rest: .value)
-    case .uuid(let id): self.init(type: 8, bits: UInt64(id.high), rest: .value)
+    case .objectID(let id): self.init(type: 7, bits: id.high, rest: .value)
+    case .uuid(let id): self.init(type: 8, bits: id.high, rest: .value)
     case .decimal128, .link, .list, .set, .dictionary: return nil
     }
   }

@@ -425,7 +425,6 @@ struct QueryParser {
     func made(_ value: Value, text: String? = nil) -> ConstantSyntax {
       ConstantSyntax(kind: .value(value, text: text), column: column)
     }
-    func made(argument value: Value) -> ConstantSyntax { Self.constant(value, column) }
     var sign = ""
     if case .symbol(let symbol) = token.kind, symbol == "-" || symbol == "+" {
       switch peek() {
@@ -456,7 +455,7 @@ struct QueryParser {
     case .value(.list): return nil
     case .value(let value):
       advance()
-      return made(argument: value)
+      return Self.constant(value, column)
     case .word(let word): return try namedConstant(word, sign, column)
     default: return nil
     }
