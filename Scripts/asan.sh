@@ -10,6 +10,11 @@ export MUTANTS=${MUTANTS:-30}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0:abort_on_error=0}
 export SWIFT_BACKTRACE=enable=no
 
+flags=(-c release -Xswiftc -enable-testing --sanitize=address --scratch-path .build/asan ${SWIFTFLAGS:-})
+export REALMFS_TESTS=MutantTests
+swift build --build-tests "${flags[@]}"
+[ "${1:-}" != --build ] || exit 0
+
 # A sanitizer that finds nothing must be one that would have found something.
 probe=$(mktemp -d)
 trap 'rm -rf "$probe"' EXIT
@@ -24,8 +29,4 @@ if "$probe/probe" >/dev/null 2>&1; then
   exit 1
 fi
 
-flags=(-c release -Xswiftc -enable-testing --sanitize=address --scratch-path .build/asan ${SWIFTFLAGS:-})
-export REALMFS_TESTS=MutantTests
-swift build --build-tests "${flags[@]}"
-[ "${1:-}" != --build ] || exit 0
 swift test --skip-build "${flags[@]}"
