@@ -11,7 +11,7 @@ private let valueLimit = 20_000
 /// libFuzzer calls this with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOpen(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
-  do throws(OpenError) {
+  do throws(EngineError) {
     let snapshot = try Realm.snapshot(of: UnsafeRawBufferPointer(start: data, count: size))
     var walk = ObjectWalk(limit: valueLimit)
     walk.run(snapshot)

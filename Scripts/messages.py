@@ -36,7 +36,7 @@ GROUPS = [
         "Opening and sharing a realm",
         "Nothing was changed. `realmfs info FILE` says what the file is and who has it open. Exit codes 3, 4, 7 and 8. See "
         "[In use](TROUBLESHOOTING.md#in-use).",
-        r"RealmPages/(Open|Coordination|File)/|realmfs/(FileDiagnosis|InfoCommand|LockHolders|RealmSource|SeveralNames)",
+        r"RealmPages/(Open|Coordination|File)/|RealmPages/EngineError|realmfs/(FileDiagnosis|InfoCommand|LockHolders|RealmSource|SeveralNames)",
     ),
     (
         "Copies, compaction, upgrades and recovery",

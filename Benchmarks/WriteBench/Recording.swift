@@ -26,18 +26,18 @@ final class RecordedStorage: Storage, @unchecked Sendable {
   }
 
   var name: String { base.name }
-  func size() throws(FileError) -> Int { try base.size() }
-  func grow(to size: Int) throws(FileError) { try base.grow(to: size) }
-  func shrink(to size: Int) throws(FileError) { try base.shrink(to: size) }
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+  func size() throws(EngineError) -> Int { try base.size() }
+  func grow(to size: Int) throws(EngineError) { try base.grow(to: size) }
+  func shrink(to size: Int) throws(EngineError) { try base.shrink(to: size) }
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     try base.read(into: buffer, at: offset)
   }
-  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     recorder.steps.append(Step(offset: offset, bytes: [UInt8](bytes)))
     try base.write(bytes, at: offset)
   }
-  func flush() throws(FileError) { try base.flush() }
-  func sync() throws(FileError) {
+  func flush() throws(EngineError) { try base.flush() }
+  func sync() throws(EngineError) {
     recorder.steps.append(Step(offset: 0, bytes: []))
     try base.sync()
   }

@@ -38,7 +38,7 @@ public final class ChangeFeed {
   private let patience: Int64
 
   /// Lines from the newest version on.
-  public convenience init(_ realm: Realm, classes: [String]? = nil, style: JSONStyle = .plain) throws(OpenError) {
+  public convenience init(_ realm: Realm, classes: [String]? = nil, style: JSONStyle = .plain) throws(EngineError) {
     try self.init(realm, classes: classes, style: style, patience: .milliseconds(1500))
   }
 
@@ -47,7 +47,7 @@ public final class ChangeFeed {
     classes: [String]? = nil,
     style: JSONStyle = .plain,
     patience: Duration
-  ) throws(OpenError) {
+  ) throws(EngineError) {
     (self.realm, self.classes, self.style) = (realm, classes, style)
     self.patience = Int64(patience / .nanoseconds(1))
     from = try realm.hold()
@@ -88,7 +88,7 @@ public final class ChangeFeed {
 
   /// Begins with the changes from `old` on, which is held, or cannot be overwritten during the call: all lines are made
   /// at once. False if they are too many.
-  public func begin(from old: Snapshot) throws(FormatError) -> Bool {
+  public func begin(from old: Snapshot) throws(EngineError) -> Bool {
     guard let from else { return false }
     let lines = try ChangeLines(
       from: old,
@@ -119,7 +119,7 @@ public final class ChangeFeed {
   }
 
   /// Makes the lines of what has come, as many as there is room for.
-  public func advance() throws(OpenError) {
+  public func advance() throws(EngineError) {
     while count < Self.room {
       if step != nil {
         make()
@@ -152,7 +152,7 @@ public final class ChangeFeed {
   }
 
   /// Takes up what a newer version changes; false if there is none.
-  private func begin(after from: VersionHold) throws(OpenError) -> Bool {
+  private func begin(after from: VersionHold) throws(EngineError) -> Bool {
     // Unlike `hasChanged` this looks at the path, too.
     if try realm.latest() === from.snapshot { return false }
     let to = try realm.hold()
@@ -162,7 +162,7 @@ public final class ChangeFeed {
       return false
     }
     let lines: ChangeLines?
-    do throws(FormatError) {
+    do throws(EngineError) {
       lines = try ChangeLines(from: from.snapshot, to: to.snapshot, time: Self.now(), classes: classes, style: style)
     } catch { lines = nil }
     // Keys of another file mean something else, and what is damaged cannot be compared.

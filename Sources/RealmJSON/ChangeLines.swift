@@ -61,7 +61,7 @@ public final class ChangeLines {
     time: Timestamp,
     classes: [String]? = nil,
     style: JSONStyle = .plain
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     (self.old, self.new, self.time) = (old, new, time)
     difference = try VersionDifference(from: old, to: new)
     tables = difference.tables.filter { table in
@@ -117,7 +117,7 @@ public final class ChangeLines {
       let changes = self.changes ?? difference.changes(in: table, after: key)
       self.changes = changes
       let change: ObjectChange?
-      do throws(FormatError) { change = try changes.next() } catch {
+      do throws(EngineError) { change = try changes.next() } catch {
         passTable()
         throw RenderError(.damaged(error))
       }
@@ -188,7 +188,7 @@ public final class ChangeLines {
   }
 
   private static func lost(_ key: ObjKey) -> RenderError {
-    RenderError(.damaged(FormatError("object \(key) cannot be found")))
+    RenderError(.damaged(EngineError.damaged("object \(key) cannot be found")))
   }
 
   /// The primary key as links show it, or the object key of a class without one.

@@ -29,7 +29,7 @@ public struct JSONInputError: Error, Sendable, CustomStringConvertible {
     /// Something that texts do not change, such as objects of an asymmetric class.
     case forbidden
     /// The engine refused.
-    case transaction(TransactionError)
+    case engine(EngineError)
   }
 
   /// What a program decides on.

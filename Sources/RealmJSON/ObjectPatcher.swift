@@ -158,7 +158,7 @@ public final class ObjectPatcher {
       return try makeInSteps(new, text, schema, transaction)
     }
     let object: ObjKey
-    do throws(TransactionError) { object = try create(new, schema, plan.values, transaction) } catch {
+    do throws(EngineError) { object = try create(new, schema, plan.values, transaction) } catch {
       // Nothing was changed. Step by step the refusal is about one value, whose place can be told.
       return try makeInSteps(new, text, schema, transaction)
     }
@@ -176,7 +176,7 @@ public final class ObjectPatcher {
   ) throws(JSONInputError) -> PatchOutcome {
     schemas.forgetObjects()
     let object: ObjKey, isNew: Bool
-    do throws(TransactionError) {
+    do throws(EngineError) {
       if new.mayExist, let key = new.primaryKey, let known = try transaction.objectKey(schema.key, primaryKey: key) {
         (object, isNew) = (known, false)
       } else {
@@ -194,7 +194,7 @@ public final class ObjectPatcher {
     _ schema: ClassSchema,
     _ values: [(ColKey, Value)],
     _ transaction: borrowing WriteTransaction
-  ) throws(TransactionError) -> ObjKey {
+  ) throws(EngineError) -> ObjKey {
     if let primaryKey = new.primaryKey {
       return try transaction.create(schema.key, primaryKey: primaryKey, values: values)
     }
@@ -249,7 +249,7 @@ public final class ObjectPatcher {
       new.mayExist = true
       return .new(new)
     }
-    do throws(TransactionError) {
+    do throws(EngineError) {
       if let key = try transaction.objectKey(schema.key, primaryKey: wanted) { return .existing(key) }
     } catch {
       throw text.error(error, at: new.node)
@@ -269,8 +269,8 @@ public final class ObjectPatcher {
     else { return }
     let stored = try schemas.value(schema, key, index, transaction)
     let isSame: Bool
-    do throws(FormatError) { isSame = try told.isStored(as: stored) } catch {
-      throw text.error(TransactionError(error), at: node)
+    do throws(EngineError) { isSame = try told.isStored(as: stored) } catch {
+      throw text.error(error, at: node)
     }
     if !isSame {
       throw text.error(
@@ -306,14 +306,14 @@ extension JSONText {
   }
 
   /// The engine's refusal, at the value that it is about.
-  func error(_ error: TransactionError, at node: Int) -> JSONInputError {
+  func error(_ error: EngineError, at node: Int) -> JSONInputError {
     let kind: JSONInputError.Kind =
       switch error.reason {
       case .wrongType: .wrongType
       case .duplicateKey: .duplicate
       case .overLimit: .overLimit
       case .forbidden: .forbidden
-      default: .transaction(error)
+      default: .engine(error)
       }
     return self.error(kind, at: node, error.description)
   }

@@ -90,8 +90,8 @@ struct ObjectPlan {
     )
   }
 
-  private func format<R>(_ node: Int, _ body: () throws(FormatError) -> R) throws(JSONInputError) -> R {
-    do throws(FormatError) { return try body() } catch { throw text.error(TransactionError(error), at: node) }
+  private func format<R>(_ node: Int, _ body: () throws(EngineError) -> R) throws(JSONInputError) -> R {
+    do throws(EngineError) { return try body() } catch { throw text.error(error, at: node) }
   }
 
   // MARK: objects
@@ -161,7 +161,7 @@ struct ObjectPlan {
 
   private mutating func addDefault(_ node: Int, _ place: Place, _ stored: ValueView) throws(JSONInputError) {
     if let value = place.column.defaultValue {
-      if try !format(node, { () throws(FormatError) in try value.isStored(as: stored) }) {
+      if try !format(node, { () throws(EngineError) in try value.isStored(as: stored) }) {
         add(.put(value), place, node)
       }
     } else if !stored.isEmpty {
@@ -230,7 +230,7 @@ struct ObjectPlan {
     if let stored {
       // A link that shows is cleared, though it leads to no object yet.
       let isHidden = if case .link(_, let key) = stored { isHidden(key) || !key.isUnresolved } else { true }
-      if isHidden || value != .null, try format(node, { () throws(FormatError) in try value.isStored(as: stored) }) {
+      if isHidden || value != .null, try format(node, { () throws(EngineError) in try value.isStored(as: stored) }) {
         return
       }
     } else if case .null = value {
@@ -344,7 +344,7 @@ struct ObjectPlan {
     var isOwnName = false, primaryKey: Value?
     if let object = try targetKey(id, target, transaction, &primaryKey, &isOwnName) { return .link(target.key, object) }
     if missingLinks == .expect, !isOwnName, let primaryKey {
-      do throws(TransactionError) {
+      do throws(EngineError) {
         return .link(target.key, try transaction.expectedObject(target.key, primaryKey: primaryKey))
       } catch { throw text.error(error, at: node) }
     }
@@ -383,7 +383,7 @@ struct ObjectPlan {
     }
     if let ownName { isOwnName = ownName.table == target.key && ownName.key == key }
     primaryKey = key
-    do throws(TransactionError) { return try transaction.objectKey(target.key, primaryKey: key) } catch {
+    do throws(EngineError) { return try transaction.objectKey(target.key, primaryKey: key) } catch {
       throw text.error(error, at: id)
     }
   }
@@ -437,14 +437,14 @@ struct ObjectPlan {
       add(.clear, place, node)
       return
     }
-    let difference = try format(node) { () throws(FormatError) in
-      try ListDifference(old: list.count, new: items.count) { (old, new) throws(FormatError) in
+    let difference = try format(node) { () throws(EngineError) in
+      try ListDifference(old: list.count, new: items.count) { (old, new) throws(EngineError) in
         try items[new].value.isStored(as: list.value(at: old))
       }
     }
     for index in difference.replaced {
       let (node, value) = items[index]
-      let old = try format(node) { () throws(FormatError) in try list.value(at: index) }
+      let old = try format(node) { () throws(EngineError) in try list.value(at: index) }
       if place.column.type == .mixed {
         try addMixed(node, place.at(.index(index)), old, depth, transaction)
       } else {
@@ -466,7 +466,7 @@ struct ObjectPlan {
     _ place: Place
   ) throws(JSONInputError) -> Bool {
     guard place.column.type == .link, values.count < list.count else { return false }
-    return try format(node) { () throws(FormatError) in
+    return try format(node) { () throws(EngineError) in
       var list = list
       var next = 0
       for index in 0..<list.count {
@@ -489,7 +489,7 @@ struct ObjectPlan {
     var known = StoredSet(showsExpected: missingLinks == .expect)
     if var set = stored {
       for index in 0..<set.count {
-        let value = try format(node) { () throws(FormatError) in try Value(copying: set.value(at: index)) }
+        let value = try format(node) { () throws(EngineError) in try Value(copying: set.value(at: index)) }
         // Links to objects that do not exist yet do not show in a set of links.
         if place.column.type == .link, case .link(_, let key) = value, isHidden(key) { continue }
         known.add(value)
@@ -574,7 +574,7 @@ struct ObjectPlan {
         return
       }
       for index in 0..<dictionary.count {
-        let (key, value) = try format(node) { () throws(FormatError) in
+        let (key, value) = try format(node) { () throws(EngineError) in
           (try dictionary.key(at: index), try dictionary.value(at: index))
         }
         while next < entries.count, compare(entries[next].key, key.unsafeBytes) < 0 {
@@ -655,7 +655,7 @@ struct ObjectPlan {
     var objects: [ObjKey] = []
     if var list = stored {
       for index in 0..<list.count {
-        let element = try format(node) { () throws(FormatError) in try list.value(at: index) }
+        let element = try format(node) { () throws(EngineError) in try list.value(at: index) }
         guard case .link(_, let key) = element else { continue }
         objects.append(key)
       }
@@ -705,7 +705,7 @@ struct ObjectPlan {
       schemas.forgetObjects()
       let embedded: ObjKey?
       let object = step.object == Self.unmade ? made : step.object
-      do throws(TransactionError) { embedded = try Self.apply(step, to: object, transaction) } catch {
+      do throws(EngineError) { embedded = try Self.apply(step, to: object, transaction) } catch {
         throw text.error(error, at: step.node)
       }
       if let embedded, let target = step.column.targetTable {
@@ -719,7 +719,7 @@ struct ObjectPlan {
     _ step: PatchStep,
     to object: ObjKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransactionError) -> ObjKey? {
+  ) throws(EngineError) -> ObjKey? {
     let (table, column) = (step.table, step.column.key)
     let path = Array(step.path.dropLast())
     switch (step.change, step.path.last) {

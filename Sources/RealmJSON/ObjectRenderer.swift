@@ -140,7 +140,7 @@ public final class ObjectRenderer {
 
   /// Pays for a collection whose elements the caller reads, as rendering it would.
   package func enter(_ collection: ValueView) throws(RenderError) {
-    try effort.pay { (effort) throws(FormatError) in
+    try effort.pay { (effort) throws(EngineError) in
       switch collection {
       case .list(let list), .set(let list): try effort.enter(list)
       case .dictionary(let entries): try effort.enter(entries)
@@ -241,7 +241,7 @@ public final class ObjectRenderer {
     _ writer: inout JSONWriter
   ) throws(RenderError) {
     if depth > limits.depth { throw RenderError(.tooDeep) }
-    try effort.pay { (effort) throws(FormatError) in try effort.enter(list) }
+    try effort.pay { (effort) throws(EngineError) in try effort.enter(list) }
     var list = list
     var isEmpty = true
     writer.beginArray()
@@ -277,7 +277,7 @@ public final class ObjectRenderer {
     _ writer: inout JSONWriter
   ) throws(RenderError) {
     if depth > limits.depth { throw RenderError(.tooDeep) }
-    try effort.pay { (effort) throws(FormatError) in try effort.enter(entries) }
+    try effort.pay { (effort) throws(EngineError) in try effort.enter(entries) }
     let shape = try shape(of: entries)
     if shape != .object { writer.beginWrapper("$dictionary") }
     if shape == .wrappedPairs {
@@ -406,7 +406,7 @@ public final class ObjectRenderer {
     _ writer: inout JSONWriter
   ) throws(RenderError) {
     // An embedded object takes at least the bits of the link to it and of the one back.
-    try effort.pay { (effort) throws(FormatError) in try effort.spend(1) }
+    try effort.pay { (effort) throws(EngineError) in try effort.spend(1) }
     let cursor = target.takeEmbeddedCursor()
     defer { target.giveBackEmbeddedCursor() }
     guard try cursor.find(key) else {

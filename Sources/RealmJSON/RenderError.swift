@@ -9,7 +9,7 @@ public struct RenderError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure.
   public enum Reason: Sendable, Hashable {
     /// The bytes of the object, or of one that it shows a part of, break a rule of the format.
-    case damaged(FormatError)
+    case damaged(EngineError)
     /// It links to an object that is not there, nor is its tombstone.
     case missingTarget(table: String, key: ObjKey)
     /// It links to an object whose primary key has a type that no primary key can have.
@@ -79,7 +79,7 @@ extension ObjectCursor {
 
 extension Effort {
   @inline(__always)
-  func pay(_ body: (Effort) throws(FormatError) -> Void) throws(RenderError) {
+  func pay(_ body: (Effort) throws(EngineError) -> Void) throws(RenderError) {
     do { try body(self) } catch { throw RenderError(.damaged(error)) }
   }
 

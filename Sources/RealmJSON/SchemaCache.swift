@@ -46,22 +46,22 @@ final class SchemaCache {
       last = known
       return known
     }
-    do throws(TransactionError) {
+    do throws(EngineError) {
       let schema = ClassSchema(try transaction.table(key))
       classes[key] = schema
       last = schema
       return schema
-    } catch { throw JSONInputError(.transaction(error), error.description) }
+    } catch { throw JSONInputError(.engine(error), error.description) }
   }
 
   /// The class that `$ref` names; nil if there is none.
   func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassSchema? {
     if let key = names[name] { return try schema(key, transaction) }
     var key: TableKey?
-    do throws(TransactionError) {
+    do throws(EngineError) {
       key = try transaction.tableKey(named: Table.classPrefix + name)
       if key == nil { key = try transaction.tableKey(named: name) }
-    } catch { throw JSONInputError(.transaction(error), error.description) }
+    } catch { throw JSONInputError(.engine(error), error.description) }
     guard let key else { return nil }
     names[name] = key
     return try schema(key, transaction)
@@ -72,11 +72,11 @@ final class SchemaCache {
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> ObjectCursor {
     if let known = cursors[key] { return known }
-    do throws(TransactionError) {
+    do throws(EngineError) {
       let cursor = ObjectCursor(try transaction.table(key))
       cursors[key] = cursor
       return cursor
-    } catch { throw JSONInputError(.transaction(error), error.description) }
+    } catch { throw JSONInputError(.engine(error), error.description) }
   }
 
   /// Whether a live object with this key exists.
@@ -87,7 +87,7 @@ final class SchemaCache {
   ) throws(JSONInputError) -> Bool {
     if object.value < 0 { return false }
     let cursor = try cursor(schema.key, transaction)
-    do throws(FormatError) { return try cursor.seek(object) } catch { throw damaged(error) }
+    do throws(EngineError) { return try cursor.seek(object) } catch { throw damaged(error) }
   }
 
   /// A stored value, as it is before the changes that are planned.
@@ -98,14 +98,14 @@ final class SchemaCache {
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) -> ValueView {
     let cursor = try cursor(schema.key, transaction)
-    do throws(FormatError) {
+    do throws(EngineError) {
       // The cursor may stand on another object of the class.
       _ = try cursor.seek(object)
       return try cursor.value(index)
     } catch { throw damaged(error) }
   }
 
-  private func damaged(_ error: FormatError) -> JSONInputError {
-    JSONInputError(.transaction(TransactionError(error)), error.description)
+  private func damaged(_ error: EngineError) -> JSONInputError {
+    JSONInputError(.engine(error), error.description)
   }
 }

@@ -25,7 +25,7 @@ extension SchemaChange {
   private static func present(
     _ transaction: borrowing WriteTransaction
   ) throws(SchemaChangeError) -> (SchemaDescription, Set<String>) {
-    do throws(TransactionError) {
+    do throws(EngineError) {
       var empty: Set<String> = []
       for key in try transaction.tableKeys() {
         let table = try transaction.table(key)
@@ -40,11 +40,11 @@ extension SchemaChange {
   /// Cost: O(n) in the objects of a class for each property that is added, removed or indexed.
   public func apply(_ transaction: borrowing WriteTransaction) throws(SchemaChangeError) {
     for step in steps {
-      do throws(TransactionError) { try Self.apply(step, transaction) } catch { throw SchemaChangeError(error) }
+      do throws(EngineError) { try Self.apply(step, transaction) } catch { throw SchemaChangeError(error) }
     }
   }
 
-  private static func apply(_ step: Step, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  private static func apply(_ step: Step, _ transaction: borrowing WriteTransaction) throws(EngineError) {
     switch step {
     case .addClass(let name, let kind): _ = try transaction.addTable(Table.classPrefix + name, kind: kind)
     case .removeClass(let name): try transaction.removeTable(table(name, transaction))
@@ -83,17 +83,17 @@ extension SchemaChange {
   private static func table(
     _ name: String,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransactionError) -> TableKey {
+  ) throws(EngineError) -> TableKey {
     if let key = try transaction.tableKey(named: Table.classPrefix + name) { return key }
-    throw TransactionError(.notFound, "there is no class \(name)")
+    throw EngineError(.notFound, "there is no class \(name)")
   }
 
   private static func column(
     _ table: TableKey,
     _ name: String,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransactionError) -> ColKey {
+  ) throws(EngineError) -> ColKey {
     if let column = try transaction.columns(of: table).first(where: { $0.name == name }) { return column.key }
-    throw TransactionError(.notFound, "there is no property \(name)")
+    throw EngineError(.notFound, "there is no property \(name)")
   }
 }

@@ -189,7 +189,7 @@ public struct SchemaChangeError: Error, Sendable, CustomStringConvertible {
     /// There is no way to make the change.
     case unsupported
     /// The engine refused.
-    case transaction(TransactionError)
+    case engine(EngineError)
   }
 
   /// What a program decides on.
@@ -202,5 +202,5 @@ public struct SchemaChangeError: Error, Sendable, CustomStringConvertible {
     self.description = description
   }
 
-  init(_ error: TransactionError) { self.init(.transaction(error), error.description) }
+  init(_ error: EngineError) { self.init(.engine(error), error.description) }
 }

@@ -4,13 +4,13 @@ public import RealmPages
 
 extension SchemaDescription: WantedSchema {
   /// What a realm that is being changed lacks of this schema. Classes that only the realm has stay.
-  public func change(in transaction: borrowing WriteTransaction) throws(TransactionError) -> any PlannedSchemaChange {
+  public func change(in transaction: borrowing WriteTransaction) throws(EngineError) -> any PlannedSchemaChange {
     let present = try SchemaDescription(transaction)
     var wanted = self
     wanted.classes += present.classes.filter { self[$0.name] == nil }
     do throws(SchemaChangeError) {
       return Planned(change: try SchemaChange(to: wanted, in: transaction), formerVersion: present.version)
-    } catch { throw TransactionError(error) }
+    } catch { throw EngineError(error) }
   }
 }
 
@@ -21,15 +21,15 @@ private struct Planned: PlannedSchemaChange {
   var isEmpty: Bool { change.isEmpty }
   var losses: [String] { change.losses }
 
-  func make(in transaction: borrowing WriteTransaction) throws(TransactionError) {
-    do throws(SchemaChangeError) { try change.apply(transaction) } catch { throw TransactionError(error) }
+  func make(in transaction: borrowing WriteTransaction) throws(EngineError) {
+    do throws(SchemaChangeError) { try change.apply(transaction) } catch { throw EngineError(error) }
   }
 }
 
-extension TransactionError {
+extension EngineError {
   fileprivate init(_ error: SchemaChangeError) {
     switch error.reason {
-    case .transaction(let cause): self = cause
+    case .engine(let cause): self = cause
     case .needsVersion: self.init(.needsMigration, error.description)
     case .oldVersion: self.init(.oldSchema, error.description)
     case .invalid, .unsupported: self.init(.badSchema, error.description)

@@ -16,7 +16,7 @@ public struct SchemaDescription: Hashable, Sendable {
   }
 
   /// The schema of a snapshot. Tables that are no classes are left out.
-  public init(_ snapshot: Snapshot) throws(FormatError) {
+  public init(_ snapshot: Snapshot) throws(EngineError) {
     var tables: [Table] = []
     for key in try snapshot.tableKeys() {
       guard let table = try snapshot.table(key) else { continue }
@@ -27,18 +27,18 @@ public struct SchemaDescription: Hashable, Sendable {
   }
 
   /// The schema as it is now in a transaction, changes included.
-  public init(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  public init(_ transaction: borrowing WriteTransaction) throws(EngineError) {
     var tables: [Table] = []
     for key in try transaction.tableKeys() { tables.append(try transaction.table(key)) }
     var version: UInt64?
     if let table = tables.first(where: { $0.name == "metadata" }) {
-      do throws(FormatError) { version = try Self.version(in: table) } catch { throw TransactionError(error) }
+      version = try Self.version(in: table)
     }
     self.init(version: version, tables: tables)
   }
 
   /// The schema version that the SDKs store. Source: docs/format/2-model.md M11.
-  private static func version(in table: Table) throws(FormatError) -> UInt64? {
+  private static func version(in table: Table) throws(EngineError) -> UInt64? {
     guard let index = table.columns.firstIndex(where: { $0.name == "version" && $0.type == .int }) else { return nil }
     let cursor = ObjectCursor(table)
     guard try cursor.next(), case .int(let version) = try cursor.value(index), version != -1 else { return nil }

@@ -7,7 +7,7 @@ public enum SchemaRenderer {
   /// Appends the whole schema to `out`: the schema version and all classes in slot order, laid out as `jq .` does.
   public static func render(_ snapshot: Snapshot, into out: OutputBuffer) throws(RenderError) {
     let start = out.count
-    do throws(FormatError) {
+    do throws(EngineError) {
       var writer = JSONWriter(out, .pretty)
       writer.beginWrapper("schemaVersion")
       if let version = try snapshot.schemaVersion() {
@@ -41,7 +41,7 @@ public enum SchemaRenderer {
     into out: OutputBuffer
   ) throws(RenderError) {
     let start = out.count
-    do throws(FormatError) {
+    do throws(EngineError) {
       var writer = JSONWriter(out, layout)
       try objectSchema(table, snapshot, &writer)
       writer.finish()
@@ -55,7 +55,7 @@ public enum SchemaRenderer {
     _ table: Table,
     _ snapshot: Snapshot,
     _ writer: inout JSONWriter
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     if let damage = table.damage { throw damage }
     writer.beginWrapper("name")
     writer.out.append(quoted: table.className ?? table.name)
@@ -85,7 +85,7 @@ public enum SchemaRenderer {
     isPrimaryKey: Bool,
     _ snapshot: Snapshot,
     _ writer: inout JSONWriter
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     writer.beginWrapper("type")
     writer.out.append(quoted: column.collection.map(name(of:)) ?? name(of: column.type))
     let target = try targetName(of: column, snapshot)
@@ -110,7 +110,7 @@ public enum SchemaRenderer {
     writer.out.append("true")
   }
 
-  private static func targetName(of column: Column, _ snapshot: Snapshot) throws(FormatError) -> String? {
+  private static func targetName(of column: Column, _ snapshot: Snapshot) throws(EngineError) -> String? {
     guard column.type == .link, let key = column.targetTable, let table = try snapshot.table(key) else { return nil }
     return table.className ?? table.name
   }

@@ -5,7 +5,7 @@ import RealmPages
 
 extension Value {
   /// Whether the stored value would render as this one does. Cost: the size of the value.
-  func isStored(as view: ValueView) throws(FormatError) -> Bool {
+  func isStored(as view: ValueView) throws(EngineError) -> Bool {
     switch (self, view) {
     case (.null, .null): return true
     // Links to nothing, and to objects that do not exist yet, show as null.

@@ -62,7 +62,7 @@ public enum NameEscaping {
 
   /// Appends the file name of the object that `cursor` stands on: by the value of `column`, its primary key, or by its
   /// object key where that is nil or has a type that no primary key has.
-  public static func append(fileOf cursor: ObjectCursor, column: Int?, to out: OutputBuffer) throws(FormatError) {
+  public static func append(fileOf cursor: ObjectCursor, column: Int?, to out: OutputBuffer) throws(EngineError) {
     if let column, try append(fileOf: cursor.value(column), to: out) { return }
     append(fileOf: cursor.key, to: out)
   }

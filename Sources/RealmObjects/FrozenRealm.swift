@@ -19,8 +19,8 @@ public struct FrozenRealm: Sendable {
   public var version: UInt64 { snapshot.version }
 
   /// The names of the classes that the configuration shows.
-  public func classNames() throws(TransactionError) -> [String] {
-    try reading { () throws(FormatError) in
+  public func classNames() throws(EngineError) -> [String] {
+    try reading { () throws(EngineError) in
       var names: [String] = []
       for key in try snapshot.tableKeys() {
         if let name = try snapshot.table(key)?.className, isShown(name) { names.append(name) }
@@ -30,7 +30,7 @@ public struct FrozenRealm: Sendable {
   }
 
   /// The objects of a class, in the order of their object keys. Throws `notFound` if there is no such class.
-  public func objects(_ className: String) throws(TransactionError) -> RealmObjects {
+  public func objects(_ className: String) throws(EngineError) -> RealmObjects {
     RealmObjects(self, try table(className))
   }
 
@@ -43,17 +43,17 @@ public struct FrozenRealm: Sendable {
   }
 
   /// The object with this primary key; nil if there is none. O(log n).
-  public func object(_ className: String, primaryKey: Value) throws(TransactionError) -> RealmObject? {
+  public func object(_ className: String, primaryKey: Value) throws(EngineError) -> RealmObject? {
     let table = try table(className)
     guard let wanted = PrimaryKey(primaryKey) else { return nil }
-    let key = try reading { () throws(FormatError) in try table.objectKey(primaryKey: wanted) }
+    let key = try reading { () throws(EngineError) in try table.objectKey(primaryKey: wanted) }
     return key.map { RealmObject(self, table, $0) }
   }
 
   /// The object that a link leads to; nil for other values, and for one that is gone.
-  public func object(_ link: Value) throws(TransactionError) -> RealmObject? {
+  public func object(_ link: Value) throws(EngineError) -> RealmObject? {
     guard case .link(let tableKey, let key) = link else { return nil }
-    return try reading { () throws(FormatError) in
+    return try reading { () throws(EngineError) in
       guard let table = try snapshot.table(tableKey), try table.contains(key) else { return nil }
       return RealmObject(self, table, key)
     }
@@ -61,11 +61,11 @@ public struct FrozenRealm: Sendable {
 
   private func isShown(_ className: String) -> Bool { objectTypes?.contains(className) ?? true }
 
-  private func table(_ className: String) throws(TransactionError) -> Table {
-    let table = try reading { () throws(FormatError) in
+  private func table(_ className: String) throws(EngineError) -> Table {
+    let table = try reading { () throws(EngineError) in
       try snapshot.table(named: Table.classPrefix + className)
     }
-    guard let table, isShown(className) else { throw TransactionError(.notFound, "there is no class \(className)") }
+    guard let table, isShown(className) else { throw EngineError(.notFound, "there is no class \(className)") }
     return table
   }
 }
@@ -83,7 +83,7 @@ public struct RealmObjects: Sendable {
   /// Calls `body` with each object.
   public func forEach(_ body: (RealmObject) throws -> Void) throws {
     let cursor = ObjectCursor(table)
-    while try reading({ () throws(FormatError) in try cursor.next() }) {
+    while try reading({ () throws(EngineError) in try cursor.next() }) {
       try body(RealmObject(realm, table, cursor.key))
     }
   }
@@ -91,7 +91,7 @@ public struct RealmObjects: Sendable {
   /// The first object of which `condition` holds; nil if there is none.
   public func first(where condition: (RealmObject) throws -> Bool = { _ in true }) throws -> RealmObject? {
     let cursor = ObjectCursor(table)
-    while try reading({ () throws(FormatError) in try cursor.next() }) {
+    while try reading({ () throws(EngineError) in try cursor.next() }) {
       let object = RealmObject(realm, table, cursor.key)
       if try condition(object) { return object }
     }
@@ -121,30 +121,30 @@ public struct RealmObject: Sendable {
   /// A copy of the value of a property; collections are lists and dictionaries. Throws `notFound` if there is no such
   /// property. O(log n).
   public subscript(name: String) -> Value {
-    get throws(TransactionError) {
+    get throws(EngineError) {
       guard let index = table.columns.firstIndex(where: { $0.name == name }) else {
-        throw TransactionError(.notFound, "\(className): no property \"\(name)\"")
+        throw EngineError(.notFound, "\(className): no property \"\(name)\"")
       }
-      let value = try reading { () throws(FormatError) -> Value? in
+      let value = try reading { () throws(EngineError) -> Value? in
         let cursor = ObjectCursor(table)
         guard try cursor.seek(key) else { return nil }
         return try Value(copying: cursor.value(index))
       }
-      guard let value else { throw TransactionError(.notFound, "\(className): no object \(key)") }
+      guard let value else { throw EngineError(.notFound, "\(className): no object \(key)") }
       return value
     }
   }
 
   /// The object that a link in a property leads to; nil for null.
-  public func object(_ name: String) throws(TransactionError) -> RealmObject? { try realm.object(self[name]) }
+  public func object(_ name: String) throws(EngineError) -> RealmObject? { try realm.object(self[name]) }
 
   /// The object as a value of a type.
   public func decode<T: Decodable>(_ type: T.Type) throws -> T { try T(from: ObjectDecoder(self, path: [])) }
 }
 
 /// Runs `body`, which reads a version.
-func reading<R>(_ body: () throws(FormatError) -> R) throws(TransactionError) -> R {
-  do throws(FormatError) { return try body() } catch { throw TransactionError(error) }
+func reading<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
+  try body()
 }
 
 extension Value {

@@ -13,37 +13,37 @@ public struct ObjectTransaction: ~Copyable {
     objectTypes = configuration.objectTypes
   }
 
-  consuming func commit() throws(TransactionError) {
+  consuming func commit() throws(EngineError) {
     if engine.hasChanges { _ = try engine.commit() }
   }
 
   // MARK: objects
 
   /// The object with this primary key; nil if there is none.
-  public func find(_ className: String, primaryKey: Value) throws(TransactionError) -> ObjectReference? {
+  public func find(_ className: String, primaryKey: Value) throws(EngineError) -> ObjectReference? {
     let table = try table(className)
     return try engine.objectKey(table, primaryKey: primaryKey).map { ObjectReference(table: table, key: $0) }
   }
 
   /// Makes an object with default values; classes with primary key need it.
-  public func create(_ className: String, primaryKey: Value? = nil) throws(TransactionError) -> ObjectReference {
+  public func create(_ className: String, primaryKey: Value? = nil) throws(EngineError) -> ObjectReference {
     let table = try table(className)
     guard let primaryKey else { return ObjectReference(table: table, key: try engine.create(table)) }
     return ObjectReference(table: table, key: try engine.create(table, primaryKey: primaryKey))
   }
 
   /// Deletes an object; links to it become null or vanish.
-  public func delete(_ object: ObjectReference) throws(TransactionError) {
+  public func delete(_ object: ObjectReference) throws(EngineError) {
     try engine.delete(object.table, object.key)
   }
 
   /// The value of a property, changes included.
-  public func value(_ name: String, of object: ObjectReference) throws(TransactionError) -> Value {
+  public func value(_ name: String, of object: ObjectReference) throws(EngineError) -> Value {
     try engine.value(object.table, object.key, column(name, object.table).key)
   }
 
   /// Sets a property; a list or dictionary replaces what is in a collection. What is stored already is not written.
-  public func set(_ name: String, of object: ObjectReference, to value: Value) throws(TransactionError) {
+  public func set(_ name: String, of object: ObjectReference, to value: Value) throws(EngineError) {
     let column = try column(name, object.table)
     if column.collection == nil { return try write(.value(value), column, of: object) }
     try write(WantedValue(collection: value), column, of: object)
@@ -60,15 +60,15 @@ public struct ObjectTransaction: ~Copyable {
     return try save(draft, in: table(className ?? String(describing: T.self)))
   }
 
-  private func save(_ draft: Draft, in table: TableKey) throws(TransactionError) -> ObjectReference {
+  private func save(_ draft: Draft, in table: TableKey) throws(EngineError) -> ObjectReference {
     let facts = try engine.table(table), name = facts.className ?? facts.name
     guard case .object(let entries) = draft.content else {
-      throw TransactionError(.wrongType, "\(name): the value has no properties")
+      throw EngineError(.wrongType, "\(name): the value has no properties")
     }
     let object: ObjKey
     if let column = facts.primaryKey {
       guard let entry = entries.first(where: { $0.name == column.name }) else {
-        throw TransactionError(.wrongType, "\(name): the value has no primary key \"\(column.name)\"")
+        throw EngineError(.wrongType, "\(name): the value has no primary key \"\(column.name)\"")
       }
       let key = try plain(entry.value, column)
       if let known = try engine.objectKey(table, primaryKey: key) {
@@ -91,7 +91,7 @@ public struct ObjectTransaction: ~Copyable {
     _ entries: [(name: String, value: Draft)],
     of table: TableKey,
     besides primaryKey: String? = nil
-  ) throws(TransactionError) -> [(column: Column, value: WantedValue)] {
+  ) throws(EngineError) -> [(column: Column, value: WantedValue)] {
     var all: [(column: Column, value: WantedValue)] = []
     for entry in entries where entry.name != primaryKey {
       let column = try column(entry.name, table)
@@ -103,7 +103,7 @@ public struct ObjectTransaction: ~Copyable {
         all.append((column, .dictionary(elements)))
       default:
         guard column.collection != .dictionary, let drafts = entry.value.elements else {
-          throw TransactionError(.wrongType, "property \"\(column.name)\" is a collection of another kind")
+          throw EngineError(.wrongType, "property \"\(column.name)\" is a collection of another kind")
         }
         var elements: [WantedValue] = []
         for draft in drafts { elements.append(try wantedElement(draft, column)) }
@@ -113,7 +113,7 @@ public struct ObjectTransaction: ~Copyable {
     return all
   }
 
-  private func wantedElement(_ draft: Draft, _ column: Column) throws(TransactionError) -> WantedValue {
+  private func wantedElement(_ draft: Draft, _ column: Column) throws(EngineError) -> WantedValue {
     guard case .object(let inner) = draft.content, let target = column.targetTable, try isEmbedded(column) else {
       return .value(try value(draft, column))
     }
@@ -121,7 +121,7 @@ public struct ObjectTransaction: ~Copyable {
   }
 
   /// The value of a draft in a property, or as an element of it; an object that is linked is saved.
-  private func value(_ draft: Draft, _ column: Column) throws(TransactionError) -> Value {
+  private func value(_ draft: Draft, _ column: Column) throws(EngineError) -> Value {
     if case .object = draft.content, column.type == .link, let target = column.targetTable {
       let reference = try save(draft, in: target)
       return .link(reference.table, reference.key)
@@ -129,34 +129,34 @@ public struct ObjectTransaction: ~Copyable {
     return try plain(draft, column)
   }
 
-  private func plain(_ draft: Draft, _ column: Column) throws(TransactionError) -> Value {
+  private func plain(_ draft: Draft, _ column: Column) throws(EngineError) -> Value {
     if column.type == .mixed { return draft.mixed }
     if let value = draft.value(as: column.type) { return value }
-    throw TransactionError(.wrongType, "property \"\(column.name)\" of type \(column.type) cannot take the value")
+    throw EngineError(.wrongType, "property \"\(column.name)\" of type \(column.type) cannot take the value")
   }
 
-  private func isEmbedded(_ column: Column) throws(TransactionError) -> Bool {
+  private func isEmbedded(_ column: Column) throws(EngineError) -> Bool {
     guard column.type == .link, let target = column.targetTable else { return false }
     return try engine.table(target).kind == .embedded
   }
 
-  func embedded(_ key: ObjKey, _ column: Column) throws(TransactionError) -> ObjectReference {
-    guard let table = column.targetTable else { throw TransactionError(.badSchema, "\"\(column.name)\" has no target") }
+  func embedded(_ key: ObjKey, _ column: Column) throws(EngineError) -> ObjectReference {
+    guard let table = column.targetTable else { throw EngineError(.badSchema, "\"\(column.name)\" has no target") }
     return ObjectReference(table: table, key: key)
   }
 
   // MARK: names
 
-  private func table(_ className: String) throws(TransactionError) -> TableKey {
+  private func table(_ className: String) throws(EngineError) -> TableKey {
     guard objectTypes?.contains(className) ?? true,
       let key = try engine.tableKey(named: Table.classPrefix + className)
-    else { throw TransactionError(.notFound, "there is no class \(className)") }
+    else { throw EngineError(.notFound, "there is no class \(className)") }
     return key
   }
 
-  private func column(_ name: String, _ table: TableKey) throws(TransactionError) -> Column {
+  private func column(_ name: String, _ table: TableKey) throws(EngineError) -> Column {
     if let column = try engine.columns(of: table).first(where: { $0.name == name }) { return column }
-    throw TransactionError(.notFound, "\(try engine.table(table).className ?? ""): no property \"\(name)\"")
+    throw EngineError(.notFound, "\(try engine.table(table).className ?? ""): no property \"\(name)\"")
   }
 }
 

@@ -12,8 +12,8 @@ extension Realm {
   public static func open(
     _ configuration: Configuration,
     report: @escaping @Sendable (LaunchStep) -> Void = { _ in }
-  ) async throws(TransactionError) -> OpenRealm {
-    try await Waiting.result { () throws(TransactionError) in try OpenRealm(configuration, report: report) }
+  ) async throws(EngineError) -> OpenRealm {
+    try await Waiting.result { () throws(EngineError) in try OpenRealm(configuration, report: report) }
   }
 }
 
@@ -30,10 +30,10 @@ public final class OpenRealm: Sendable {
   public init(
     _ configuration: Configuration,
     report: (LaunchStep) -> Void = { _ in }
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     self.configuration = configuration
     if configuration.isReadOnly || configuration.mode == .immutable {
-      do throws(OpenError) { realm = try Realm(configuration) } catch { throw TransactionError(error) }
+      realm = try Realm(configuration)
       writer = nil
     } else {
       let writer = try RealmWriter.open(configuration, report: report)
@@ -43,15 +43,15 @@ public final class OpenRealm: Sendable {
 
   /// The newest version, which stays readable as long as the value lives, whatever is committed meanwhile. The file
   /// grows with each commit until it is let go. Of an immutable realm other programs do not know that it is read.
-  public func freeze() throws(TransactionError) -> FrozenRealm {
-    do throws(OpenError) { return FrozenRealm(try realm.hold(), configuration) } catch { throw TransactionError(error) }
+  public func freeze() throws(EngineError) -> FrozenRealm {
+    FrozenRealm(try realm.hold(), configuration)
   }
 
   /// Changes the realm: everything that `body` does becomes visible and durable together, or, if it throws, nothing.
   /// Waits for other writers, on the caller's thread.
   public func write<R>(_ body: (borrowing ObjectTransaction) throws -> R) throws -> R {
     guard let writer else {
-      throw TransactionError(.readOnly, "\(configuration.path): the realm was opened for reading only")
+      throw EngineError(.readOnly, "\(configuration.path): the realm was opened for reading only")
     }
     let transaction = ObjectTransaction(try writer.beginOnThisThread(), configuration)
     let result = try body(transaction)
@@ -69,7 +69,7 @@ public final class OpenRealm: Sendable {
   /// The versions that come after the present one, by whatever program, each as soon as it is noticed. Who is slower
   /// than the writers gets the newest one next and misses those between. The stream ends when the realm cannot be read
   /// any more, or with its task.
-  public func commits() throws(TransactionError) -> AsyncStream<FrozenRealm> {
+  public func commits() throws(EngineError) -> AsyncStream<FrozenRealm> {
     let first = try freeze()
     return AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       let isOver = Flag()

@@ -22,7 +22,7 @@ indirect enum WantedValue {
 
 extension ObjectTransaction {
   /// Gives a property its value.
-  func write(_ wanted: WantedValue, _ column: Column, of object: ObjectReference) throws(TransactionError) {
+  func write(_ wanted: WantedValue, _ column: Column, of object: ObjectReference) throws(EngineError) {
     switch (column.collection, wanted) {
     case (nil, .value(let value)):
       if try !engine.value(object.table, object.key, column.key).isSame(as: value) {
@@ -39,14 +39,14 @@ extension ObjectTransaction {
     case (.list, .list(let elements)): try write(list: elements, column, of: object)
     case (.set, .list(let elements)): try write(set: elements, column, of: object)
     case (.dictionary, .dictionary(let entries)): try write(dictionary: entries, column, of: object)
-    default: throw TransactionError(.wrongType, "property \"\(column.name)\" is a collection of another kind")
+    default: throw EngineError(.wrongType, "property \"\(column.name)\" is a collection of another kind")
     }
   }
 
   private func write(
     _ parts: [(column: Column, value: WantedValue)],
     of object: ObjectReference
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     for part in parts { try write(part.value, part.column, of: object) }
   }
 
@@ -54,14 +54,14 @@ extension ObjectTransaction {
     list wanted: [WantedValue],
     _ column: Column,
     of object: ObjectReference
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     let (table, key) = (object.table, column.key)
     guard case .list(let stored) = try engine.value(table, object.key, key) else { return }
     if wanted.isEmpty {
       if !stored.isEmpty { try engine.clear(table, object.key, key) }
       return
     }
-    let difference = try ListDifference(old: stored.count, new: wanted.count) { (old, new) throws(TransactionError) in
+    let difference = try ListDifference(old: stored.count, new: wanted.count) { (old, new) throws(EngineError) in
       try isStored(wanted[new], as: stored[old])
     }
     for index in difference.replaced where try !isStored(wanted[index], as: stored[index]) {
@@ -81,13 +81,13 @@ extension ObjectTransaction {
     at index: Int,
     _ column: Column,
     of object: ObjectReference
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     switch wanted {
     case .value(let value): try engine.insert(object.table, object.key, column.key, at: index, value)
     case .embedded(let parts):
       try write(parts, of: embedded(engine.insertEmbedded(object.table, object.key, column.key, at: index), column))
     case .list, .dictionary:
-      throw TransactionError(.wrongType, "property \"\(column.name)\": an element is a collection")
+      throw EngineError(.wrongType, "property \"\(column.name)\": an element is a collection")
     }
   }
 
@@ -95,13 +95,13 @@ extension ObjectTransaction {
     set elements: [WantedValue],
     _ column: Column,
     of object: ObjectReference
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     let (table, key) = (object.table, column.key)
     guard case .list(let stored) = try engine.value(table, object.key, key) else { return }
     var wanted: [Value] = []
     for element in elements {
       guard case .value(let value) = element else {
-        throw TransactionError(.wrongType, "property \"\(column.name)\": a set holds no objects and collections")
+        throw EngineError(.wrongType, "property \"\(column.name)\": a set holds no objects and collections")
       }
       wanted.append(value)
     }
@@ -114,7 +114,7 @@ extension ObjectTransaction {
     dictionary wanted: [(key: [UInt8], value: WantedValue)],
     _ column: Column,
     of object: ObjectReference
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     let (table, key) = (object.table, column.key)
     guard case .dictionary(let entries) = try engine.value(table, object.key, key) else { return }
     let stored = Dictionary(entries.map { ($0.key, $0.value) }) { $1 }
@@ -135,7 +135,7 @@ extension ObjectTransaction {
           try write(parts, of: embedded(engine.setEmbedded(table, object.key, key, entry: entry.key), column))
         }
       case .list, .dictionary:
-        throw TransactionError(.wrongType, "property \"\(column.name)\": an entry is a collection")
+        throw EngineError(.wrongType, "property \"\(column.name)\": an entry is a collection")
       }
     }
   }
@@ -143,7 +143,7 @@ extension ObjectTransaction {
   // MARK: comparing
 
   /// Whether an element is stored already.
-  private func isStored(_ wanted: WantedValue, as stored: Value) throws(TransactionError) -> Bool {
+  private func isStored(_ wanted: WantedValue, as stored: Value) throws(EngineError) -> Bool {
     switch (wanted, stored) {
     case (.value(let value), _): return stored.isSame(as: value)
     case (.embedded(let parts), .link(let table, let key)) where key.value >= 0:
@@ -157,7 +157,7 @@ extension ObjectTransaction {
   }
 
   /// Whether a property is stored already.
-  private func isStored(_ wanted: WantedValue, as stored: Value, isSet: Bool) throws(TransactionError) -> Bool {
+  private func isStored(_ wanted: WantedValue, as stored: Value, isSet: Bool) throws(EngineError) -> Bool {
     switch (wanted, stored) {
     case (.list(let elements), .list(let values)):
       if isSet {

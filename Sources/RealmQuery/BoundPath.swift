@@ -153,7 +153,7 @@ final class BoundPath {
 
   private func enter(_ target: TableKey?, _ column: Int) throws(QueryError) {
     let next: Table?
-    do throws(FormatError) { next = try target.flatMap { (key) throws(FormatError) in try snapshot.table(key) } } catch
+    do throws(EngineError) { next = try target.flatMap { (key) throws(EngineError) in try snapshot.table(key) } } catch
     {
       throw QueryError(column: column, problem: error.description)
     }
@@ -180,7 +180,7 @@ final class BoundPath {
       case .name(let property) = second
     else { throw QueryError(column: place, problem: "@links needs a class and a property of it") }
     let origin: Table?
-    do throws(FormatError) {
+    do throws(EngineError) {
       if let found = try snapshot.table(named: Table.classPrefix + className) {
         origin = found
       } else {

@@ -399,7 +399,7 @@ struct QueryBinder {
     case .object(let className, let value):
       let found: Table?, object: ObjKey?
       guard let key = PrimaryKey(value) else { throw refuse("a value of no type that primary keys have") }
-      do throws(FormatError) {
+      do throws(EngineError) {
         if let table = try snapshot.table(named: Table.classPrefix + className) {
           found = table
         } else {

@@ -5,14 +5,14 @@ public import RealmPages
 /// Why a query ended before it had asked all objects.
 public enum QueryFailure: Error {
   /// What it read is damaged.
-  case damaged(FormatError)
+  case damaged(EngineError)
   /// It is more work than a query may be.
   case refused(QueryError)
   /// It took longer than it may.
   case timedOut
 
   static func of<Result>(_ body: () throws -> Result) throws(QueryFailure) -> Result {
-    do { return try body() } catch let error as FormatError { throw .damaged(error) } catch let error as QueryError {
+    do { return try body() } catch let error as EngineError { throw .damaged(error) } catch let error as QueryError {
       throw .refused(error)
     } catch { throw .timedOut }
   }

@@ -55,7 +55,7 @@ package final class CSVRenderer {
     _ out: OutputBuffer
   ) throws(RenderError) {
     if column.collection == nil, column.type == .string {
-      do throws(FormatError) {
+      do throws(EngineError) {
         guard case .string(let text) = try cursor.value(index) else { return }
         text.withUnsafeBytes { out.append(textField: $0.bytes, separator: dialect.delimiter) }
       } catch { throw renderer.error(.damaged(error), reading: column.name, of: cursor) }

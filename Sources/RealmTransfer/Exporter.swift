@@ -144,7 +144,7 @@ public struct Exporter {
   }
 
   private func latest() throws(TransferError) -> Snapshot {
-    do throws(OpenError) { return try realm.latest() } catch { throw .unavailable(error) }
+    do throws(EngineError) { return try realm.latest() } catch { throw .engine(error) }
   }
 
   /// The class that the result is named after, as an import would take it.
@@ -159,7 +159,7 @@ public struct Exporter {
   /// The tables of the classes to export in slot order.
   private func chosen(_ snapshot: Snapshot) throws(TransferError) -> [Table] {
     var all: [Table] = []
-    do throws(FormatError) {
+    do throws(EngineError) {
       for key in try snapshot.tableKeys() {
         if let table = try snapshot.table(key), table.className != nil { all.append(table) }
       }
@@ -213,7 +213,7 @@ public struct Exporter {
   }
 
   private func table(_ name: String, _ snapshot: Snapshot) throws(TransferError) -> Table? {
-    do throws(FormatError) { return try snapshot.table(named: name) } catch { throw .damaged(error.description) }
+    do throws(EngineError) { return try snapshot.table(named: name) } catch { throw .damaged(error.description) }
   }
 
   /// Exports what follows `last` in one version; false if the version was overtaken by a newer one.

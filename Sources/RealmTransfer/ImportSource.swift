@@ -214,7 +214,7 @@ public final class ImportSource {
   }
 
   private static func names(in path: String) throws(TransferError) -> [String] {
-    do throws(FileError) { return try DirectoryListing.names(in: path) } catch { throw .file(path, error.code) }
+    do throws(EngineError) { return try DirectoryListing.names(in: path) } catch { throw .engine(error) }
   }
 
   /// Numbers by value, and before other names: objects are made in the order of their keys, as far as names tell it.

@@ -44,11 +44,11 @@ extension WriteTransaction {
   consuming func end(_ preview: Preview?, _ objects: [ObjectReference]) throws(TransferError) {
     guard hasChanges else { return rollback() }
     guard let preview else {
-      do throws(TransactionError) { _ = try commit() } catch { throw .transaction(error) }
+      do throws(EngineError) { _ = try commit() } catch { throw .engine(error) }
       return
     }
     let after: Snapshot
-    do throws(TransactionError) { after = try changed() } catch { throw .transaction(error) }
+    do throws(EngineError) { after = try changed() } catch { throw .engine(error) }
     try preview(former, after, objects)
     rollback()
   }
@@ -132,7 +132,7 @@ public struct Importer {
   }
 
   private func begin() throws(TransferError) -> WriteTransaction {
-    do throws(TransactionError) { return try writer.beginOnThisThread() } catch { throw .transaction(error) }
+    do throws(EngineError) { return try writer.beginOnThisThread() } catch { throw .engine(error) }
   }
 
   private func runBatch(from place: Record.Position, _ count: inout Int) throws(TransferError) -> Pass {
@@ -346,10 +346,10 @@ public struct Importer {
       case .objectKey(let key): return (.keyed(key), .object(key))
       case .hashed: return (wanted, nil)
       case .key(let key):
-        do throws(TransactionError) {
+        do throws(EngineError) {
           let object = try transaction.objectKey(table, primaryKey: Value(key))
           return (object.map { .object($0) } ?? .named(Value(key)), nil)
-        } catch { throw .fatal(.transaction(error)) }
+        } catch { throw .fatal(.engine(error)) }
       }
     }
     if facts.primaryKey != nil { return (wanted, nil) }
@@ -398,20 +398,20 @@ public struct Importer {
         lastTable = (name, key)
         return key
       }
-      do throws(TransactionError) {
+      do throws(EngineError) {
         guard let key = try transaction.tableKey(named: Table.classPrefix + name) else { return nil }
         tables[name] = key
         return key
-      } catch { throw .fatal(.transaction(error)) }
+      } catch { throw .fatal(.engine(error)) }
     }
 
     func classNames(_ transaction: borrowing WriteTransaction) throws(Failure) -> KnownNames {
       var names: [String] = []
-      do throws(TransactionError) {
+      do throws(EngineError) {
         for key in try transaction.tableKeys() {
           if let name = try transaction.table(key).className { names.append(name) }
         }
-      } catch { throw .fatal(.transaction(error)) }
+      } catch { throw .fatal(.engine(error)) }
       return KnownNames(names)
     }
 
@@ -421,7 +421,7 @@ public struct Importer {
         lastFacts = (key, facts)
         return facts
       }
-      do throws(TransactionError) {
+      do throws(EngineError) {
         let table = try transaction.table(key)
         var keyTypes: [TableKey: ValueType] = [:]
         for target in table.columns.compactMap(\.targetTable) {
@@ -430,7 +430,7 @@ public struct Importer {
         let facts = Facts(table, keyTypes: keyTypes)
         known[key] = facts
         return facts
-      } catch { throw .fatal(.transaction(error)) }
+      } catch { throw .fatal(.engine(error)) }
     }
 
     /// What the fields below a header of CSV mean in a class.
@@ -468,7 +468,7 @@ public struct Importer {
         case .duplicate:
           lastWasDuplicate = true
           if createsOnly { throw .rejected("\(record.place): \(JSONInputError.exists)") }
-        case .transaction(let cause): throw .fatal(.transaction(cause))
+        case .engine(let cause): throw .fatal(.engine(cause))
         default: break
         }
         guard let header = record.header else { throw .rejected("\(record.path): \(error)") }

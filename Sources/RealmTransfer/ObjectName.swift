@@ -25,7 +25,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
   /// The class that a directory of the tree stands for, also by its unescaped name; nil if there is none.
   public static func table(_ directory: String, in snapshot: Snapshot) throws(TransferError) -> Table? {
     let decoded = NameEscaping.className(ofDirectory: Array(directory.utf8).span.bytes)
-    do throws(FormatError) {
+    do throws(EngineError) {
       for name in [directory, decoded ?? directory] {
         if let table = try snapshot.table(named: Table.classPrefix + name) { return table }
       }
@@ -37,7 +37,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
   public func table(in snapshot: Snapshot) throws(TransferError) -> Table {
     if let table = try Self.table(directory, in: snapshot) { return table }
     var names: [String] = []
-    do throws(FormatError) {
+    do throws(EngineError) {
       for key in try snapshot.tableKeys() {
         if let name = try snapshot.table(key)?.className { names.append(name) }
       }
@@ -51,7 +51,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
   /// Cost: O(log n); O(n) for a name that was shortened.
   public func object(in snapshot: Snapshot) throws(TransferError) -> ObjectReference {
     let table = try table(in: snapshot)
-    do throws(FormatError) {
+    do throws(EngineError) {
       if let damage = table.damage { throw damage }
       for name in [file, file + NameEscaping.suffix] {
         if let key = try Self.find(Array(name.utf8), table) { return ObjectReference(table: table.key, key: key) }
@@ -60,7 +60,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
     throw .missingObject("no object \(self); names are those of the files that a mount shows")
   }
 
-  private static func find(_ name: [UInt8], _ table: Table) throws(FormatError) -> ObjKey? {
+  private static func find(_ name: [UInt8], _ table: Table) throws(EngineError) -> ObjKey? {
     switch NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type) {
     case nil: return nil
     case .objectKey(let key): return try table.contains(key) ? key : nil
@@ -78,7 +78,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
 
   /// The name of an object, as `CLASS/NAME` without `.json`.
   public static func text(of object: ObjectReference, in snapshot: Snapshot) throws(TransferError) -> String {
-    do throws(FormatError) {
+    do throws(EngineError) {
       guard let table = try snapshot.table(object.table) else { return object.key.description }
       let cursor = ObjectCursor(table), out = OutputBuffer()
       guard try cursor.seek(object.key) else { return object.key.description }

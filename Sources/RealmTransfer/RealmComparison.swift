@@ -108,7 +108,7 @@ public final class RealmComparison {
 
   private func pair(_ key: TableKey) throws(TransferError) -> ClassPair {
     let tables: (Table?, Table?)
-    do throws(FormatError) { tables = (try old.snapshot.table(key), try new.snapshot.table(key)) } catch {
+    do throws(EngineError) { tables = (try old.snapshot.table(key), try new.snapshot.table(key)) } catch {
       throw .damaged(error.description)
     }
     guard let before = tables.0, let after = tables.1 else { throw .damaged("table \(key) is not in both versions") }
@@ -116,7 +116,7 @@ public final class RealmComparison {
   }
 
   private func schema(_ side: Side) throws(TransferError) -> SchemaDescription {
-    do throws(FormatError) { return try SchemaDescription(side.snapshot) } catch { throw .damaged(error.description) }
+    do throws(EngineError) { return try SchemaDescription(side.snapshot) } catch { throw .damaged(error.description) }
   }
 
   // MARK: schema
@@ -144,7 +144,7 @@ public final class RealmComparison {
   // MARK: objects
 
   private func table(_ name: String, _ side: Side) throws(TransferError) -> Table? {
-    do throws(FormatError) {
+    do throws(EngineError) {
       let table = try side.snapshot.table(named: Table.classPrefix + name)
       return table?.kind == .embedded ? nil : table
     } catch { throw .damaged(error.description) }
@@ -208,12 +208,12 @@ public final class RealmComparison {
     for complaint in complaints { onComplaint(complaint) }
   }
 
-  private func step(_ changes: ObjectChanges) -> Result<ObjectChange?, FormatError> {
-    Result { () throws(FormatError) in try changes.next() }
+  private func step(_ changes: ObjectChanges) -> Result<ObjectChange?, EngineError> {
+    Result { () throws(EngineError) in try changes.next() }
   }
 
   private func isThere(_ key: ObjKey, _ cursor: ObjectCursor) throws(TransferError) -> Bool {
-    do throws(FormatError) { return try cursor.seek(key) } catch { throw .damaged(error.description) }
+    do throws(EngineError) { return try cursor.seek(key) } catch { throw .damaged(error.description) }
   }
 
   private func show(_ cursor: ObjectCursor, _ side: Side) throws(TransferError) -> (name: String, text: String) {
@@ -250,7 +250,7 @@ public final class RealmComparison {
   /// The file name of an object in a mounted tree.
   private func fileName(of cursor: ObjectCursor) throws(TransferError) -> String {
     let out = OutputBuffer()
-    do throws(FormatError) {
+    do throws(EngineError) {
       try NameEscaping.append(fileOf: cursor, column: cursor.table.primaryKeyIndex, to: out)
     } catch { throw .damaged(error.description) }
     return out.string
@@ -286,12 +286,12 @@ private final class ClassPair {
   func seekNew(_ key: ObjKey) throws(TransferError) -> Bool { try seek(newCursor, key) }
 
   private func seek(_ cursor: ObjectCursor, _ key: ObjKey) throws(TransferError) -> Bool {
-    do throws(FormatError) { return try cursor.seek(key) } catch { throw .damaged(error.description) }
+    do throws(EngineError) { return try cursor.seek(key) } catch { throw .damaged(error.description) }
   }
 
   /// The object of the new realm for the one that the cursor stands on; `newCursor` stands on it then.
   func counterpart(of cursor: ObjectCursor) throws(TransferError) -> ObjKey? {
-    do throws(FormatError) {
+    do throws(EngineError) {
       var key: ObjKey? = cursor.key
       if let primaryKey {
         guard let value = PrimaryKey(try cursor.value(primaryKey)) else { return nil }

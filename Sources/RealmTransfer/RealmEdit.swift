@@ -20,7 +20,7 @@ public struct RealmEdit {
   public init(_ writer: RealmWriter) { self.writer = writer }
 
   private func begin() throws(TransferError) -> WriteTransaction {
-    do throws(TransactionError) { return try writer.beginOnThisThread() } catch { throw .transaction(error) }
+    do throws(EngineError) { return try writer.beginOnThisThread() } catch { throw .engine(error) }
   }
 
   // MARK: setting
@@ -61,9 +61,9 @@ public struct RealmEdit {
   ) throws(TransferError) -> JSONText {
     let snapshot = transaction.former
     let columns: [Column]
-    do throws(TransactionError) { columns = try transaction.columns(of: table) } catch { throw .transaction(error) }
+    do throws(EngineError) { columns = try transaction.columns(of: table) } catch { throw .engine(error) }
     let bytes = try Assignment.text(assignments, columns) { (key) throws(TransferError) in
-      do throws(FormatError) {
+      do throws(EngineError) {
         let target = try snapshot.table(key)
         // An embedded object is JSON.
         return target?.kind == .embedded ? .link : target?.primaryKey?.type
@@ -75,7 +75,7 @@ public struct RealmEdit {
   /// What is wrong, without the places in the text that the assignments became.
   private static func refusal(_ error: JSONInputError, of name: String) -> TransferError {
     switch error.kind {
-    case .transaction(let cause): return .transaction(cause)
+    case .engine(let cause): return .engine(cause)
     case .duplicate: return .unsuitable("\(name): \(JSONInputError.exists)")
     default: break
     }
@@ -96,7 +96,7 @@ public struct RealmEdit {
     let transaction = try begin()
     let objects = try find(transaction.former)
     var concerned: [ObjectReference] = [], known: Set<ObjectReference> = []
-    do throws(TransactionError) {
+    do throws(EngineError) {
       if preview != nil {
         for object in objects {
           let origins = try transaction.origins(of: object.table, object.key)
@@ -104,7 +104,7 @@ public struct RealmEdit {
         }
       }
       for object in objects { try transaction.delete(object.table, object.key) }
-    } catch { throw .transaction(error) }
+    } catch { throw .engine(error) }
     try transaction.end(preview, concerned)
     return objects.count
   }
@@ -130,21 +130,21 @@ public struct RealmEdit {
     let newest = transaction.former
     // No other program can commit meanwhile, so both versions stay as they are until the commit.
     let previous: Snapshot?
-    do throws(FormatError) { previous = try newest.previous() } catch { throw .damaged(error.description) }
+    do throws(EngineError) { previous = try newest.previous() } catch { throw .damaged(error.description) }
     guard let previous else {
       transaction.rollback()
       return nil
     }
-    do throws(TransactionError) { _ = try transaction.restore(previous) } catch {
-      guard [.badSchema, .forbidden].contains(error.reason) else { throw .transaction(error) }
+    do throws(EngineError) { _ = try transaction.restore(previous) } catch {
+      guard [.badSchema, .forbidden].contains(error.reason) else { throw .engine(error) }
       let hint = "'realmfs diff --previous' shows what the commit changed, to be changed by hand"
-      throw .transaction(TransactionError(error.reason, "\(error); \(hint)"))
+      throw .engine(EngineError(error.reason, "\(error); \(hint)"))
     }
     if let show {
       try show(newest, previous)
       transaction.rollback()
     } else if transaction.hasChanges {
-      do throws(TransactionError) { _ = try transaction.commit() } catch { throw .transaction(error) }
+      do throws(EngineError) { _ = try transaction.commit() } catch { throw .engine(error) }
     } else {
       transaction.rollback()
     }

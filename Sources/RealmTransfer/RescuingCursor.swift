@@ -30,7 +30,7 @@ public final class RescuingCursor {
   ///
   /// Damage on the way is added to `complaints`.
   public func next(_ complaints: inout [String]) -> Bool {
-    do throws(FormatError) {
+    do throws(EngineError) {
       let found = try isLost ? cursor.seek(after: last) : cursor.next()
       isLost = false
       if found { last = cursor.key }
@@ -41,9 +41,9 @@ public final class RescuingCursor {
   }
 
   /// Moves to the first object behind the damage; false if there is none.
-  private func rescue(_ first: FormatError, _ complaints: inout [String]) -> Bool {
+  private func rescue(_ first: EngineError, _ complaints: inout [String]) -> Bool {
     let place = last == .none ? "the first objects" : "objects after key \(last)"
-    var damage: [FormatError] = []
+    var damage: [EngineError] = []
     // Usually meets the first damage again, and then what else it has to leave out.
     let found = cursor.seek(after: last) { damage.append($0) }
     if damage.isEmpty { damage = [first] }

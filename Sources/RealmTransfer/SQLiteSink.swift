@@ -177,7 +177,7 @@ final class SQLiteSink: ExportSink {
     var parameter = 1
     for (index, column) in columns.enumerated() where column.collection == nil {
       parameter += 1
-      let value = try read { () throws(FormatError) in try cursor.value(index) }
+      let value = try read { () throws(EngineError) in try cursor.value(index) }
       if try !bind(value, parameter, plan.insert, index, cursor, renderer) { texts.append((parameter, scratch.count)) }
     }
     var start = 0
@@ -190,12 +190,12 @@ final class SQLiteSink: ExportSink {
     try plan.insert.run()
     for (index, child) in plan.children.enumerated() {
       guard let child else { continue }
-      let value = try read { () throws(FormatError) in try cursor.value(index) }
+      let value = try read { () throws(EngineError) in try cursor.value(index) }
       switch value {
       case .list(var list), .set(var list):
         try renderer.sparing { () throws(RenderError) in try renderer.enter(value) }
         for position in 0..<list.count {
-          let element = try read { () throws(FormatError) in try list.value(at: position) }
+          let element = try read { () throws(EngineError) in try list.value(at: position) }
           // Links to objects that do not exist yet do not show.
           if columns[index].type == .link, case .link(_, let key) = element, key.value < 0 { continue }
           child.bind(1, cursor.key.value)
@@ -205,10 +205,10 @@ final class SQLiteSink: ExportSink {
       case .dictionary(var entries):
         try renderer.sparing { () throws(RenderError) in try renderer.enter(value) }
         for position in 0..<entries.count {
-          let name = try read { () throws(FormatError) in try entries.key(at: position) }
+          let name = try read { () throws(EngineError) in try entries.key(at: position) }
           child.bind(1, cursor.key.value)
           child.bind(text: name, 2)
-          let value = try read { () throws(FormatError) in try entries.value(at: position) }
+          let value = try read { () throws(EngineError) in try entries.value(at: position) }
           try insert(value, index, cursor, child, renderer)
         }
       default: break
@@ -230,8 +230,8 @@ final class SQLiteSink: ExportSink {
     try child.run()
   }
 
-  private func read<R>(_ body: () throws(FormatError) -> R) throws(TransferError) -> R {
-    do throws(FormatError) { return try body() } catch { throw .damaged(error.description) }
+  private func read<R>(_ body: () throws(EngineError) -> R) throws(TransferError) -> R {
+    do throws(EngineError) { return try body() } catch { throw .damaged(error.description) }
   }
 
   /// Binds a value; false if its text was appended to `scratch` instead: JSON where SQL has no such thing.

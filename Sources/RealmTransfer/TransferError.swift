@@ -4,10 +4,8 @@ public import RealmPages
 
 /// Why an export or import ends, or leaves an object out.
 public enum TransferError: Error, Sendable, CustomStringConvertible {
-  /// The realm cannot be read.
-  case unavailable(OpenError)
-  /// The realm cannot be written.
-  case transaction(TransactionError)
+  /// The realm cannot be read or written.
+  case engine(EngineError)
   /// Something in the realm is damaged: the class, or this object of it.
   case damaged(String)
   /// There is no such class; the message names those that there are.
@@ -24,8 +22,7 @@ public enum TransferError: Error, Sendable, CustomStringConvertible {
   /// One line for people.
   public var description: String {
     switch self {
-    case .unavailable(let error): error.description
-    case .transaction(let error): error.description
+    case .engine(let error): error.description
     case .damaged(let text), .missingClass(let text), .missingObject(let text), .unsuitable(let text): text
     case .file(let path, let code): "\(path): \(ErrnoText.of(code))"
     case .busy: "other programs commit faster than it can be read; 'realmfs backup' makes a copy to read"

@@ -30,13 +30,13 @@ final class TreeSink: ExportSink {
   func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
     let start = texts.count
     try renderer.sparing { () throws(RenderError) in try renderer.render(cursor, layout: .pretty, into: texts) }
-    do throws(FormatError) { files.append((try fileName(of: cursor), texts.count)) } catch {
+    do throws(EngineError) { files.append((try fileName(of: cursor), texts.count)) } catch {
       texts.truncate(to: start)
       throw .damaged(error.description)
     }
   }
 
-  private func fileName(of cursor: ObjectCursor) throws(FormatError) -> String {
+  private func fileName(of cursor: ObjectCursor) throws(EngineError) -> String {
     name.reset()
     try NameEscaping.append(fileOf: cursor, column: cursor.table.primaryKeyIndex, to: name)
     return name.string

@@ -112,7 +112,7 @@ final class XLSXSink: ExportSink {
   ) throws(TransferError) -> SpreadsheetCell {
     if column.collection == nil {
       let value: ValueView
-      do throws(FormatError) { value = try cursor.value(index) } catch { throw .damaged(error.description) }
+      do throws(EngineError) { value = try cursor.value(index) } catch { throw .damaged(error.description) }
       switch value {
       case .null: return .blank
       case _ where column.type == .mixed: break

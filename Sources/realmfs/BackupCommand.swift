@@ -29,7 +29,7 @@ extension RealmSource {
     verifies: Bool = false,
     title: String
   ) throws(CommandFailure) -> RealmCopy.Sizes {
-    try ProgressLine.during(title, path) { (observer) throws(CopyError) in
+    try ProgressLine.during(title, path) { (observer) throws(EngineError) in
       try RealmCopy.write(
         realm.configuration,
         to: target,

@@ -26,8 +26,8 @@ enum CatCommand {
   /// The names of the classes that can be printed; on a terminal also how many objects they have, and what to type.
   private static func listClasses(_ source: RealmSource) throws(CommandFailure) -> ExitCode {
     let classes = try source.onNewest { (snapshot) throws(CommandFailure) in
-      do throws(FormatError) { return try snapshot.classes().filter { $0.kind != .embedded } } catch {
-        throw CommandFailure(error, reading: source.path)
+      do throws(EngineError) { return try snapshot.classes().filter { $0.kind != .embedded } } catch {
+        throw CommandFailure(error, path: source.path)
       }
     }
     let output = StandardOutput()

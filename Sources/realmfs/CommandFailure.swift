@@ -30,13 +30,16 @@ struct CommandFailure: Error {
     return failure
   }
 
-  init(_ error: OpenError) {
-    self.init(ExitCode(error.reason), error.description)
-    isOfDirectory = error.reason == .unreadable(EISDIR)
+  /// What the engine could not do, with the realm at `path` if the error does not name its file.
+  init(_ error: EngineError, path: String? = nil) {
+    let located = path.map { error.at($0).description + Self.rights(error.code, $0) } ?? error.description
+    self.init(ExitCode(error.reason), located)
+    isOfDirectory = error.code == EISDIR
   }
 
-  init(_ error: FormatError, reading path: String) {
-    self.init(.damaged, "\(path): \(error)")
+  /// The same for an operation on the whole file at `path`, which no other program may have open.
+  init(_ error: EngineError, rewriting path: String) {
+    if error.reason == .inUse { self.init(inUse: path, error.description) } else { self.init(error, path: path) }
   }
 
   init(_ error: FileTreeError, path: String) {
@@ -48,36 +51,12 @@ struct CommandFailure: Error {
     }
   }
 
-  init(_ error: TransactionError, path: String) {
-    let code: ExitCode =
-      switch error.reason {
-      case .format: .damaged
-      case .file(let code): ExitCode(errno: code)
-      case .moved: .unreadable
-      case .inUse, .busy, .tooManyVersions: .inUse
-      case .open(let reason): ExitCode(reason)
-      default: .failure
-      }
-    let text = error.description + Self.rights(error.reason.systemCode, path)
-    self.init(code, text.hasPrefix(path) ? text : "\(path): \(text)")
-  }
-
   /// What the user may not do with a realm that can be read, if that is why a change failed.
   private static func rights(_ code: Int32?, _ path: String) -> String {
     guard let code, [EACCES, EPERM, EROFS].contains(code), access(path, R_OK) == 0 else { return "" }
     if access(path, W_OK) != 0 { return "; you may read the file, but not write to it" }
     let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
     return access(folder, W_OK) != 0 ? "; you may not make files in its folder, which changes need" : ""
-  }
-
-  init(_ error: CopyError, path: String) {
-    switch error.reason {
-    case .open(let reason): self.init(ExitCode(reason), error.description)
-    case .damaged: self.init(.damaged, error.description)
-    case .file(let code): self.init(ExitCode(errno: code), error.description + Self.rights(code, path))
-    case .inUse: self.init(inUse: path, error.description)
-    case .exists, .notApplicable, .cancelled: self.init(.failure, error.description)
-    }
   }
 
   /// For what needs a realm that no other program has open. `reason` is what there is to say if no program is found.
@@ -122,35 +101,27 @@ struct CommandFailure: Error {
   }
 }
 
-extension TransactionError.Reason {
-  /// The errno of a system call that failed.
-  fileprivate var systemCode: Int32? {
-    switch self {
-    case .file(let code), .open(.unreadable(let code)): code
-    default: nil
-    }
-  }
-}
-
 extension ExitCode {
   /// The code for a system call that failed: what cannot be read, or what there is no room for.
   init(errno code: Int32) {
-    self = [ENOSPC, EDQUOT, EFBIG].contains(code) ? .failure : .unreadable
+    self = [ENOSPC, EDQUOT, EFBIG, EEXIST].contains(code) ? .failure : .unreadable
   }
 
-  /// The code for a realm that does not open.
-  init(_ reason: OpenError.Reason) {
+  /// The code for what the engine could not do.
+  init(_ reason: EngineError.Reason) {
     self =
       switch reason {
-      case .unreadable(let code): ExitCode(errno: code)
+      case .file(let code): ExitCode(errno: code)
       case .moved: .unreadable
-      case .notARealm, .damaged: .damaged
+      case .damaged, .notARealm: .damaged
       case .keyNeeded: .keyNeeded
       case .wrongKey, .notEncrypted: .wrongKey
       case .unsupportedFormat: .upgradeNeeded
-      case .inUse: .inUse
-      case .untrusted: .failure
       case .contradictory: .usage
+      case .inUse, .busy, .tooManyVersions: .inUse
+      case .untrusted, .needsMigration, .oldSchema, .migrationFailed, .readOnly, .notFound, .wrongType, .duplicateKey,
+        .forbidden, .overLimit, .badSchema, .halfDone, .poisoned, .notApplicable, .cancelled:
+        .failure
       }
   }
 }

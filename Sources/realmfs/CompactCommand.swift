@@ -8,7 +8,7 @@ enum CompactCommand {
     let condition = try arguments.compactCondition(.condition)
     let source = try RealmSource(inPlace: arguments), configuration = source.realm.configuration
     var found: (total: Int, used: Int)?
-    let sizes = try ProgressLine.during("compacting", source.path) { (observer) throws(CopyError) in
+    let sizes = try ProgressLine.during("compacting", source.path) { (observer) throws(EngineError) in
       try RealmCopy.rewrite(
         configuration,
         key: configuration.encryptionKey,

@@ -129,8 +129,8 @@ struct Completer {
     do throws(CommandFailure) {
       let source = try RealmSource(configuration)
       return try source.onNewest(attempts: 10) { (snapshot) throws(CommandFailure) in
-        do throws(FormatError) { return try names(kind, snapshot) } catch {
-          throw CommandFailure(error, reading: source.path)
+        do throws(EngineError) { return try names(kind, snapshot) } catch {
+          throw CommandFailure(error, path: source.path)
         }
       }
     } catch { return [] }
@@ -164,7 +164,7 @@ struct Completer {
     return nil
   }
 
-  private func names(_ kind: RealmNameKind, _ snapshot: Snapshot) throws(FormatError) -> [String] {
+  private func names(_ kind: RealmNameKind, _ snapshot: Snapshot) throws(EngineError) -> [String] {
     let classes = try snapshot.classes().filter { $0.kind != .embedded }
     switch kind {
     case .classes:
@@ -180,7 +180,7 @@ struct Completer {
       let given = operands.dropFirst(2).compactMap { $0.split(separator: "=").first.map(String.init) }
       return table.columns.map(\.name).filter { !given.contains($0) }.map { $0 + "=" }
     case .paths:
-      return try listed { (part) throws(FormatError) in
+      return try listed { (part) throws(EngineError) in
         guard let table = asked(classes) else { return [] }
         return try paths(from: table, typed: part, isAlone: true, snapshot).map { $0.replacing(",", with: "\\,") }
       }
@@ -197,7 +197,7 @@ struct Completer {
   }
 
   /// The list that is typed, with its last part replaced by names that are not in it yet.
-  private func listed(_ names: (String) throws(FormatError) -> [String]) throws(FormatError) -> [String] {
+  private func listed(_ names: (String) throws(EngineError) -> [String]) throws(EngineError) -> [String] {
     var parts = typed.parts(unescaped: ",")
     let last = parts.removeLast()
     let head = String(typed.dropLast(last.replacing(",", with: "\\,").count))
@@ -206,7 +206,7 @@ struct Completer {
   }
 
   /// The classes, or behind CLASS/ its objects.
-  private func objects(_ classes: [Table], afterClass end: String) throws(FormatError) -> [String] {
+  private func objects(_ classes: [Table], afterClass end: String) throws(EngineError) -> [String] {
     guard let slash = typed.firstIndex(of: "/") else {
       return classes.compactMap { $0.className.map { NameEscaping.directory(of: $0) + end } }
     }
@@ -229,7 +229,7 @@ struct Completer {
   private static let mostObjects = 50_000
 
   /// Queries that begin as the one that is typed and end in a property.
-  private func query(_ table: Table?, _ snapshot: Snapshot) throws(FormatError) -> [String] {
+  private func query(_ table: Table?, _ snapshot: Snapshot) throws(EngineError) -> [String] {
     guard let table else { return [] }
     var start = typed.endIndex
     while start > typed.startIndex {
@@ -249,7 +249,7 @@ struct Completer {
     typed: String,
     isAlone: Bool,
     _ snapshot: Snapshot
-  ) throws(FormatError) -> [String] {
+  ) throws(EngineError) -> [String] {
     var table = table, head = ""
     var steps = typed.split(separator: ".", omittingEmptySubsequences: false)
     // A name with a point in it is no path.

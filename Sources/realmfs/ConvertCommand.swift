@@ -11,8 +11,8 @@ enum ConvertCommand {
       guard snapshot.historyType > 2 else {
         throw CommandFailure(.failure, "\(source.path): is a local realm already; 'realmfs backup' copies it")
       }
-      do throws(FormatError) { return try snapshot.unsentChanges() } catch {
-        throw CommandFailure(error, reading: source.path)
+      do throws(EngineError) { return try snapshot.unsentChanges() } catch {
+        throw CommandFailure(error, path: source.path)
       }
     }
     if case .some(let count) = unsent {

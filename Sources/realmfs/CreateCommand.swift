@@ -23,10 +23,10 @@ enum CreateCommand {
     _ schema: SchemaDescription?,
     shownPath: String
   ) throws(CommandFailure) {
-    let writer = try translating(shownPath) { () throws(TransactionError) in
+    let writer = try translating(shownPath) { () throws(EngineError) in
       try RealmWriter(configuration, create: true)
     }
-    let transaction = try translating(shownPath) { () throws(TransactionError) in try writer.begin() }
+    let transaction = try translating(shownPath) { () throws(EngineError) in try writer.begin() }
     if let schema {
       do throws(SchemaChangeError) {
         try SchemaChange(to: schema, in: transaction).apply(transaction)
@@ -34,13 +34,13 @@ enum CreateCommand {
         throw CommandFailure(.failure, "\(shownPath): the schema cannot be made: \(error)")
       }
     }
-    do throws(TransactionError) { _ = try transaction.commit() } catch { throw CommandFailure(error, path: shownPath) }
+    do throws(EngineError) { _ = try transaction.commit() } catch { throw CommandFailure(error, path: shownPath) }
   }
 
   private static func translating<R: ~Copyable>(
     _ path: String,
-    _ body: () throws(TransactionError) -> R
+    _ body: () throws(EngineError) -> R
   ) throws(CommandFailure) -> R {
-    do throws(TransactionError) { return try body() } catch { throw CommandFailure(error, path: path) }
+    do throws(EngineError) { return try body() } catch { throw CommandFailure(error, path: path) }
   }
 }

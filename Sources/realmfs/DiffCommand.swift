@@ -63,7 +63,7 @@ enum DiffCommand {
     // What cannot be opened for writing can still be read.
     guard let writer = try? RealmWriter(shared) else { return nil }
     let outcome: Result<ExitCode, CommandFailure>
-    do throws(TransactionError) {
+    do throws(EngineError) {
       outcome = try writer.whileNobodyCommits { newest in
         Result { () throws(CommandFailure) in try compareVersions(newest, arguments) { true } }
       }
@@ -81,7 +81,7 @@ enum DiffCommand {
   ) throws(CommandFailure) -> ExitCode {
     let path = arguments.operands[0]
     let previous: Snapshot?
-    do throws(FormatError) { previous = try newest.previous() } catch { throw CommandFailure(error, reading: path) }
+    do throws(EngineError) { previous = try newest.previous() } catch { throw CommandFailure(error, path: path) }
     guard let previous else {
       throw CommandFailure(
         .unreadable,

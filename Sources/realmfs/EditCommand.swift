@@ -34,7 +34,7 @@ struct EditedRealm {
     Interruption.watch()
     var configuration = source.realm.configuration
     configuration.mode = .shared
-    do throws(TransactionError) { writer = try RealmWriter.ofCommand(configuration) } catch {
+    do throws(EngineError) { writer = try RealmWriter.ofCommand(configuration) } catch {
       throw CommandFailure(error, path: path)
     }
   }
@@ -60,7 +60,7 @@ struct EditedRealm {
 
   /// The newest version.
   func newest() throws(CommandFailure) -> Snapshot {
-    do throws(OpenError) { return try writer.realm.latest() } catch { throw CommandFailure(error) }
+    do throws(EngineError) { return try writer.realm.latest() } catch { throw CommandFailure(error) }
   }
 
   /// The preview that prints differences; nil without --dry-run.

@@ -157,8 +157,7 @@ extension CommandFailure {
   /// What ends an export or import.
   init(_ error: TransferError, path: String) {
     switch error {
-    case .unavailable(let cause): self.init(cause)
-    case .transaction(let cause): self.init(cause, path: path)
+    case .engine(let cause): self.init(cause, path: path)
     case .damaged: self.init(.damaged, "\(path): \(error)")
     case .missingClass, .missingObject: self.init(.unreadable, "\(path): \(error)")
     case .file, .unsuitable: self.init(.failure, error.description)

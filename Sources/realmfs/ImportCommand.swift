@@ -31,12 +31,12 @@ enum ImportCommand {
         options
       )
       let writer: RealmWriter
-      do throws(TransactionError) {
+      do throws(EngineError) {
         SeveralNames.warn(path)
         var configuration = Configuration(path: path, encryptionKey: key)
         configuration.trustsOwner = arguments.trustsOwner
         writer = try RealmWriter.ofCommand(configuration)
-      } catch { throw .transaction(error) }
+      } catch { throw .engine(error) }
       var importer = Importer(writer, from: source, defaultClass: classes.first)
       importer.batchSize = batchSize
       if let rejects { importer.onReject = { (record) throws(TransferError) in try rejects.add(record) } }

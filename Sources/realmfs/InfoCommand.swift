@@ -81,13 +81,13 @@ private struct RealmFacts {
     path = source.path
     isEncrypted = source.realm.configuration.encryptionKey != nil
     self.snapshot = snapshot
-    do throws(OpenError) { fileSize = try source.realm.fileStatus().size } catch { throw CommandFailure(error) }
-    do throws(FormatError) {
+    do throws(EngineError) { fileSize = try source.realm.fileStatus().size } catch { throw CommandFailure(error) }
+    do throws(EngineError) {
       freeBytes = try snapshot.freeBytes()
       schemaVersion = try snapshot.schemaVersion()
       classes = try snapshot.classes()
     } catch {
-      throw CommandFailure(error, reading: source.path)
+      throw CommandFailure(error, path: source.path)
     }
     // A damaged class has no description, and is reported as damaged.
     let schema = isLong ? try? SchemaDescription(snapshot) : nil

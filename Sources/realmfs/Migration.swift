@@ -22,10 +22,10 @@ struct Migration {
     var probe = configuration
     probe.mode = .immutable
     let snapshot = try RealmSource(probe).latest()
-    do throws(FormatError) {
+    do throws(EngineError) {
       guard let stored = try snapshot.schemaVersion() else { return false }
       return stored < wanted
-    } catch { throw CommandFailure(error, reading: configuration.path) }
+    } catch { throw CommandFailure(error, path: configuration.path) }
   }
 
   /// Gives a copy of the realm the schema, runs the command, and puts the copy in the place of the realm if the command
@@ -38,12 +38,12 @@ struct Migration {
     defer { Interruption.unwatch() }
     let folder = staging.folder
     let result: Result<Bool, CommandFailure>
-    do throws(CopyError) {
+    do throws(EngineError) {
       result = try RealmCopy.exchange(configuration, byCopyIn: folder) { (copy) throws(CommandFailure) in
         try migrate(copy, in: folder)
         return true
       }
-    } catch { throw CommandFailure(error, path: path) }
+    } catch { throw CommandFailure(error, rewriting: path) }
     _ = try result.get()
   }
 
@@ -51,7 +51,7 @@ struct Migration {
     var staged = configuration
     staged.path = copy
     staged.migration = { _, _, _ in }
-    do throws(TransactionError) { _ = try RealmWriter.open(staged, create: false) } catch {
+    do throws(EngineError) { _ = try RealmWriter.open(staged, create: false) } catch {
       throw CommandFailure(error, path: configuration.path)
     }
     let old = try mountPoint("old", in: folder), new = try mountPoint("new", in: folder)

@@ -119,10 +119,10 @@ private struct Mount {
     if let obstacle = try obstacle(configuration) { return try readOnlyTree(configuration, because: obstacle) }
     SeveralNames.warn(path)
     let writer: RealmWriter
-    do throws(TransactionError) {
+    do throws(EngineError) {
       writer = try RealmWriter.open(configuration, create: arguments.makesRealm, report: report)
     } catch {
-      if error.reason != .open(.untrusted) { throw failure(error) }
+      if error.reason != .untrusted { throw failure(error) }
       var alone = configuration
       alone.mode = .immutable
       return try readOnlyTree(alone, because: error.description)
@@ -157,8 +157,8 @@ private struct Mount {
 
   private func upgrade(_ configuration: Configuration) throws(CommandFailure) {
     let outcome: RealmUpgrade.Outcome
-    do throws(CopyError) { outcome = try RealmUpgrade.run(configuration) } catch {
-      throw CommandFailure(error, path: path)
+    do throws(EngineError) { outcome = try RealmUpgrade.run(configuration) } catch {
+      throw CommandFailure(error, rewriting: path)
     }
     if let backup = outcome.backup {
       Log.notice("\(path): format \(outcome.from) is now \(RealmUpgrade.format); the old file is \(backup)")
@@ -183,7 +183,7 @@ private struct Mount {
   }
 
   /// Why a realm does not open for writing.
-  private func failure(_ error: TransactionError) -> CommandFailure {
+  private func failure(_ error: EngineError) -> CommandFailure {
     let failure = CommandFailure(error, path: path)
     if error.reason != .needsMigration { return failure }
     let remedy = "--migrate runs a command that moves the data over, --delete-if-migration-needed starts afresh"

@@ -33,10 +33,10 @@ enum MountPoint {
   /// Throws if a mount would hide something.
   static func requireEmpty(_ given: String) throws(CommandFailure) {
     let names: [String]
-    do throws(FileError) { names = try DirectoryListing.names(in: given) } catch {
+    do throws(EngineError) { names = try DirectoryListing.names(in: given) } catch {
       throw CommandFailure(
         .mountPoint,
-        "mount point \(given) cannot be listed (\(System.message(error.code))), so it may hold files; "
+        "mount point \(given) cannot be listed (\(error.problem)), so it may hold files; "
           + "-o nonempty mounts over it all the same"
       )
     }

@@ -253,7 +253,7 @@ struct ObjectRows {
       guard let keys else { return reader.next(&complaints) }
       while nextKey < keys.count {
         nextKey += 1
-        do throws(FormatError) {
+        do throws(EngineError) {
           if try keyCursor.seek(keys[nextKey - 1]) { return true }
         } catch { complaints.append("object \(keys[nextKey - 1]): \(error)") }
       }

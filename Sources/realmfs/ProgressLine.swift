@@ -44,18 +44,18 @@ extension ProgressLine {
   static func during<R>(
     _ title: String,
     _ path: String,
-    _ body: (@escaping CopyObserver) throws(CopyError) -> R
+    _ body: (@escaping CopyObserver) throws(EngineError) -> R
   ) throws(CommandFailure) -> R {
     let line = ProgressLine(title)
     let cleanup = Interruption.cleaning { NewFile.removeUnfinished() }
     Interruption.watch()
     defer { withExtendedLifetime(cleanup) {} }
-    do throws(CopyError) {
+    do throws(EngineError) {
       defer { line.end() }
       return try body { done, total in
         line.show(done, of: total)
         return true
       }
-    } catch { throw CommandFailure(error, path: path) }
+    } catch { throw CommandFailure(error, rewriting: path) }
   }
 }

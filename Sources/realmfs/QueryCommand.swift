@@ -23,7 +23,7 @@ extension CommandFailure {
   /// What ended a query.
   init(_ failure: QueryFailure, of text: String, in path: String) {
     switch failure {
-    case .damaged(let error): self.init(error, reading: path)
+    case .damaged(let error): self.init(error, path: path)
     case .refused(let error): self.init(error, in: text)
     case .timedOut: self.init(.failure, "\(path): the query took too long")
     }

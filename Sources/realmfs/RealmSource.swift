@@ -28,14 +28,14 @@ struct RealmSource {
       shared.mode = .shared
       shared.idleTime = nil
       // A lock file that cannot be used is no reason not to read.
-      do throws(OpenError) {
+      do throws(EngineError) {
         let source = RealmSource(path: shared.path, realm: try Realm(shared))
         _ = try source.realm.latest()
         // An interruption must not leave the version pinned that we read.
         Interruption.watch()
         return source
       } catch {
-        if error.reason == .unreadable(EPERM) { Log.notice("\(error); read without it") }
+        if error.reason == .file(EPERM) { Log.notice("\(error); read without it") }
       }
     }
     return try RealmSource(configuration)
@@ -55,15 +55,15 @@ struct RealmSource {
   /// Opens a realm.
   init(_ configuration: Configuration) throws(CommandFailure) {
     path = configuration.path
-    do throws(OpenError) { realm = try Realm(configuration) } catch { throw CommandFailure(error) }
+    do throws(EngineError) { realm = try Realm(configuration) } catch { throw CommandFailure(error) }
   }
 
   /// Opens a realm for reading. Where we may not make or open the files beside it that a shared realm needs, which
   /// `onRefusal` is told, the realm file alone is read.
   init(_ configuration: Configuration, onRefusal: (_ code: Int32) -> Void) throws(CommandFailure) {
     path = configuration.path
-    do throws(OpenError) { realm = try Realm(configuration) } catch {
-      guard configuration.mode == .shared, case .unreadable(let code) = error.reason,
+    do throws(EngineError) { realm = try Realm(configuration) } catch {
+      guard configuration.mode == .shared, case .file(let code) = error.reason,
         [EACCES, EPERM, EROFS].contains(code)
       else { throw CommandFailure(error) }
       var alone = configuration
@@ -91,7 +91,7 @@ struct RealmSource {
 
   /// The newest version.
   func latest() throws(CommandFailure) -> Snapshot {
-    do throws(OpenError) { return try realm.latest() } catch { throw CommandFailure(error) }
+    do throws(EngineError) { return try realm.latest() } catch { throw CommandFailure(error) }
   }
 
   /// Runs `body` on the newest version, again if another program committed meanwhile: it may have read anything then.
@@ -119,20 +119,20 @@ extension Snapshot {
   /// The table of a class, named as stored or as its directory in the tree.
   func table(ofClass name: String, in path: String) throws(CommandFailure) -> Table {
     let names: [String]
-    do throws(FormatError) {
+    do throws(EngineError) {
       let decoded = NameEscaping.className(ofDirectory: name.utf8.span.bytes)
       for candidate in [name, decoded ?? name] {
         if let table = try table(named: Table.classPrefix + candidate) { return table }
       }
       names = try classes().compactMap(\.className)
     } catch {
-      throw CommandFailure(error, reading: path)
+      throw CommandFailure(error, path: path)
     }
     throw CommandFailure(.unreadable, "\(path): no class \(name); \(KnownNames(names).hint(for: name))")
   }
 
   /// All tables that are classes, in slot order.
-  func classes() throws(FormatError) -> [Table] {
+  func classes() throws(EngineError) -> [Table] {
     var tables: [Table] = []
     for key in try tableKeys() {
       if let table = try table(key), table.className != nil { tables.append(table) }
@@ -144,14 +144,14 @@ extension Snapshot {
 extension RealmWriter {
   /// Opens a realm for a command that changes it. Root takes no part in a realm of another user, but can have it alone:
   /// it is changed while no other program has it open.
-  static func ofCommand(_ configuration: Configuration) throws(TransactionError) -> RealmWriter {
-    do throws(TransactionError) { return try RealmWriter(configuration) } catch {
-      guard error.reason == .open(.untrusted) else { throw error }
+  static func ofCommand(_ configuration: Configuration) throws(EngineError) -> RealmWriter {
+    do throws(EngineError) { return try RealmWriter(configuration) } catch {
+      guard error.reason == .untrusted else { throw error }
       var alone = configuration
       alone.mode = .exclusive
-      do throws(TransactionError) { return try RealmWriter(alone) } catch let failure {
+      do throws(EngineError) { return try RealmWriter(alone) } catch let failure {
         if failure.reason != .inUse { throw failure }
-        throw TransactionError(.inUse, "\(error); or close the programs that use it")
+        throw EngineError(.inUse, "\(error); or close the programs that use it")
       }
     }
   }

@@ -9,7 +9,7 @@ enum RecoverCommand {
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
       try source.read(verbose: arguments.has(.verbose))
     }
-    let report = try ProgressLine.during("saving", path) { (observer) throws(CopyError) in
+    let report = try ProgressLine.during("saving", path) { (observer) throws(EngineError) in
       try RealmRecovery.run(
         Configuration(path: path, encryptionKey: key),
         to: target,

@@ -56,7 +56,7 @@ enum RewriteCommand {
       return .done
     }
     let configuration = Configuration(path: path, encryptionKey: old)
-    let sizes = try ProgressLine.during(title, configuration.path) { (observer) throws(CopyError) in
+    let sizes = try ProgressLine.during(title, configuration.path) { (observer) throws(EngineError) in
       try RealmCopy.rewrite(configuration, key: new, verifies: !arguments.has(.noVerify), observer: observer)
     }
     if let sizes { try CopyReport(path: path, sizes: sizes).print(arguments) }

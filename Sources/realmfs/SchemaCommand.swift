@@ -39,8 +39,8 @@ enum SchemaCommand {
     _ path: String
   ) throws(CommandFailure) -> [ClassDescription] {
     let schema: SchemaDescription
-    do throws(FormatError) { schema = try SchemaDescription(snapshot) } catch {
-      throw CommandFailure(error, reading: path)
+    do throws(EngineError) { schema = try SchemaDescription(snapshot) } catch {
+      throw CommandFailure(error, path: path)
     }
     if names.isEmpty { return schema.classes }
     var classes: [ClassDescription] = []

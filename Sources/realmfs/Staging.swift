@@ -86,9 +86,9 @@ struct Staging: ~Copyable {
   }
 
   private func publish(_ rename: (_ from: String, _ to: String) -> Int32) throws(CommandFailure) {
-    do throws(FileError) { try DurableTree.sync(path) } catch { throw failure(error.code) }
+    do throws(EngineError) { try DurableTree.sync(path) } catch { throw failure(error.code ?? EIO) }
     if rename(path, target) != 0 { throw failure(errno) }
-    do throws(FileError) { try DurableTree.syncDirectory(parent) } catch {
+    do throws(EngineError) { try DurableTree.syncDirectory(parent) } catch {
       throw CommandFailure(.failure, "\(target): made, but a power cut may take it away: \(error)")
     }
   }

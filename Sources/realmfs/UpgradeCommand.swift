@@ -6,7 +6,7 @@ import RealmPages
 enum UpgradeCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let source = try RealmSource(inPlace: arguments)
-    let outcome = try ProgressLine.during("upgrading", source.path) { (observer) throws(CopyError) in
+    let outcome = try ProgressLine.during("upgrading", source.path) { (observer) throws(EngineError) in
       try RealmUpgrade.run(
         source.realm.configuration,
         backupFolder: arguments.value(.backupFolder),

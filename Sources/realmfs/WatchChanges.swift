@@ -16,12 +16,12 @@ enum WatchChanges {
     Interruption.watch()
     signal(SIGPIPE, SIG_IGN)
     let feed: ChangeFeed
-    do throws(OpenError) { feed = try ChangeFeed(source.realm, classes: arguments.chosenClasses()) } catch {
+    do throws(EngineError) { feed = try ChangeFeed(source.realm, classes: arguments.chosenClasses()) } catch {
       throw CommandFailure(error)
     }
     if let since = arguments.value(.since) { try begin(feed, since: since, source.realm.configuration) }
     while true {
-      do throws(OpenError) { try feed.advance() } catch { throw CommandFailure(error) }
+      do throws(EngineError) { try feed.advance() } catch { throw CommandFailure(error) }
       if feed.count > 0 {
         try write(feed)
       } else {
@@ -59,7 +59,7 @@ enum WatchChanges {
   private static func begins(_ feed: ChangeFeed, before newest: UInt64, _ configuration: Configuration) -> Bool {
     do {
       return try RealmWriter(configuration).whileNobodyCommits { snapshot in
-        do throws(FormatError) {
+        do throws(EngineError) {
           guard snapshot.version == newest, let previous = try snapshot.previous(),
             previous.version == newest - 1
           else { return false }

@@ -50,11 +50,11 @@ enum WatchCommand {
   private static func state(_ source: RealmSource, holds: Bool) throws(CommandFailure) -> WatchedState {
     for _ in 0..<RealmSource.attempts {
       let hold: VersionHold?
-      do throws(OpenError) { hold = holds ? try source.realm.hold() : nil } catch { throw CommandFailure(error) }
+      do throws(EngineError) { hold = holds ? try source.realm.hold() : nil } catch { throw CommandFailure(error) }
       let file = source.realm.standing.file
       var state = try source.onNewest { (snapshot) throws(CommandFailure) in
-        do throws(FormatError) { return try WatchedState(snapshot, file) } catch {
-          throw CommandFailure(error, reading: source.path)
+        do throws(EngineError) { return try WatchedState(snapshot, file) } catch {
+          throw CommandFailure(error, path: source.path)
         }
       }
       state.hold = hold
@@ -125,7 +125,7 @@ private struct WatchedState {
   var hold: VersionHold?
   private var classes: [String: Class] = [:]
 
-  init(_ snapshot: Snapshot, _ file: Int) throws(FormatError) {
+  init(_ snapshot: Snapshot, _ file: Int) throws(EngineError) {
     (self.snapshot, self.file) = (snapshot, file)
     for table in try snapshot.classes() {
       classes[table.className ?? ""] = Class(count: table.objectCount, contentVersion: table.contentVersion)

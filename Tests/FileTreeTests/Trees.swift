@@ -44,7 +44,7 @@ final class ScratchRealm: Sendable {
       let transaction = try writer.begin()
       guard let table = try transaction.tableKey(named: "class_" + className),
         let column = try transaction.columns(of: table).first(where: { $0.name == property })
-      else { throw TransactionError(.notFound, "\(className).\(property)") }
+      else { throw EngineError(.notFound, "\(className).\(property)") }
       try transaction.set(table, key, column.key, .int(Int64(value)))
       _ = try transaction.commit()
     }

@@ -23,7 +23,7 @@ struct MutantTests {
     var opened = 0
     for seed in seeds {
       guardian.start("\(fixture), SEED=\(seed)")
-      do throws(OpenError) {
+      do throws(EngineError) {
         let snapshot = try open(mutator.mutant(seed: seed), fixture)
         opened += 1
         var walk = ObjectWalk(limit: bytes.count < 200_000 ? 20_000 : 2_000)
@@ -39,17 +39,17 @@ struct MutantTests {
     print("\(fixture): \(seeds.count) mutants from seed \(seeds.lowerBound) on, \(opened) opened")
   }
 
-  private func open(_ bytes: [UInt8], _ fixture: Fixture) throws(OpenError) -> Snapshot {
+  private func open(_ bytes: [UInt8], _ fixture: Fixture) throws(EngineError) -> Snapshot {
     do {
       guard fixture.isEncrypted else { return try bytes.withUnsafeBytes { try Realm.snapshot(of: $0) } }
       return try withTemporaryFile(bytes) { path in
         try Realm(Configuration(path: path, encryptionKey: try Fixture.key())).latest()
       }
-    } catch let error as OpenError {
+    } catch let error as EngineError {
       throw error
     } catch {
       Issue.record("not a typed error: \(error)")
-      throw OpenError(.damaged, "\(error)")
+      throw EngineError(.damaged, "\(error)")
     }
   }
 }

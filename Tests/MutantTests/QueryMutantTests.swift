@@ -23,7 +23,7 @@ struct QueryMutantTests {
           do {
             guard let table = try snapshot.table(named: "class_" + expected.className) else { continue }
             found += try Query(expected.query, of: table, in: snapshot).keys().count
-          } catch let error as FormatError {
+          } catch let error as EngineError {
             #expect(!error.problem.isEmpty)
           } catch let error as QueryFailure {
             guard case .damaged(let error) = error else { throw error }
@@ -32,7 +32,7 @@ struct QueryMutantTests {
             #expect(!error.problem.isEmpty)
           }
         }
-      } catch let error as OpenError {
+      } catch let error as EngineError {
         #expect(!error.description.isEmpty)
       }
     }

@@ -111,7 +111,7 @@ struct RestoreTests {
       _ = try RealmCopy.write(Configuration(path: path), to: other, key: nil)
       let stranger = try RealmWriter(Configuration(path: other))
       transaction = try stranger.begin()
-      do throws(TransactionError) {
+      do throws(EngineError) {
         _ = try transaction.restore(hold.snapshot)
         Issue.record("a version of another file is not refused")
       } catch { #expect(error.reason == .moved) }

@@ -215,7 +215,7 @@ struct SchemaFileTests {
     grown.version = 4
     // A new primary key has the same value in both objects.
     if old == #""_id": "int""# {
-      guard case .transaction(let error) = error(grown, realm)?.reason else {
+      guard case .engine(let error) = error(grown, realm)?.reason else {
         Issue.record("not refused")
         return
       }

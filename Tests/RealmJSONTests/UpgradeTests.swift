@@ -43,7 +43,7 @@ struct UpgradeTests {
       let key = try fixture.key()
       var path = path
       if try fixture.snapshot().historyType > 2 {
-        let refusal = #expect(throws: CopyError.self) { try RealmUpgrade.run(Configuration(path: path)) }
+        let refusal = #expect(throws: EngineError.self) { try RealmUpgrade.run(Configuration(path: path)) }
         #expect(refusal?.reason == .notApplicable)
         let local = folder.appendingPathComponent("local.realm").path
         _ = try RealmCopy.write(Configuration(path: path, mode: .immutable), to: local, key: nil, keepsHistory: false)
@@ -72,8 +72,8 @@ struct UpgradeTests {
       let before = try Data(contentsOf: URL(fileURLWithPath: path))
       let backup = folder.appendingPathComponent("a.v23.backup.realm")
       try Data("something else".utf8).write(to: backup)
-      let refusal = #expect(throws: CopyError.self) { try RealmUpgrade.run(Configuration(path: path)) }
-      #expect(refusal?.reason == .exists)
+      let refusal = #expect(throws: EngineError.self) { try RealmUpgrade.run(Configuration(path: path)) }
+      #expect(refusal?.code == EEXIST)
       #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
       try before.write(to: backup)
       #expect(try RealmUpgrade.run(Configuration(path: path)).from == 23)

@@ -176,10 +176,10 @@ import Testing
     #expect(try object["numbers"].asList?.compactMap(\.asInt) == [3, 1, 2])
     #expect(try object["nothing"] == .null)
     #expect(try object.object("dog")?["name"].asText == "Fido")
-    let error = #expect(throws: TransactionError.self) { try object["cat"] }
+    let error = #expect(throws: EngineError.self) { try object["cat"] }
     #expect(error?.reason == .notFound)
     #expect(try frozen.object("Everything", primaryKey: .int(8)) == nil)
-    #expect(throws: TransactionError.self) { try frozen.objects("Cat") }
+    #expect(throws: EngineError.self) { try frozen.objects("Cat") }
     #expect(Set(try frozen.classNames()) == ["Everything", "Address", "Dog"])
   }
 
@@ -262,9 +262,9 @@ import Testing
         try realm.write { transaction in _ = try transaction.save(value, as: "Everything") }
       }
     }
-    #expect((refused(Wrong()) as? TransactionError)?.reason == .wrongType)
-    #expect((refused(Missing()) as? TransactionError)?.reason == .notFound)
-    #expect((refused(NoKey()) as? TransactionError)?.reason == .wrongType)
+    #expect((refused(Wrong()) as? EngineError)?.reason == .wrongType)
+    #expect((refused(Missing()) as? EngineError)?.reason == .notFound)
+    #expect((refused(NoKey()) as? EngineError)?.reason == .wrongType)
     #expect(refused(TooLarge()) is EncodingError)
     #expect(try realm.freeze().objects("Everything").count == 0)
     var value = Everything(_id: 1)
@@ -279,9 +279,9 @@ import Testing
     var configuration = Configuration(path: Fixture.named("people").url.path, mode: .immutable)
     configuration.objectTypes = ["Dog"]
     let realm = try await Realm.open(configuration)
-    let error = #expect(throws: TransactionError.self) { try realm.write { _ in } }
+    let error = #expect(throws: EngineError.self) { try realm.write { _ in } }
     #expect(error?.reason == .readOnly)
     #expect(try realm.freeze().classNames() == ["Dog"])
-    #expect(throws: TransactionError.self) { try realm.freeze().objects("Person") }
+    #expect(throws: EngineError.self) { try realm.freeze().objects("Person") }
   }
 }

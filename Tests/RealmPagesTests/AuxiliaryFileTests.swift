@@ -60,15 +60,15 @@ struct AuxiliaryFileTests {
       try put(path + suffix, other)
       let before = try listing(of: path + suffix)
       for mode in [Configuration.Mode.shared, .exclusive] where suffix == ".lock" || mode == .shared {
-        do throws(OpenError) {
+        do throws(EngineError) {
           _ = try Realm(Configuration(path: path, mode: mode))
           Issue.record("opened beside \(suffix)")
         } catch {
-          #expect(error.reason == .unreadable(EPERM) || error.reason == .inUse, "\(error)")
+          #expect(error.reason == .file(EPERM) || error.reason == .inUse, "\(error)")
           #expect(error.description.contains(path + suffix) && error.description.contains("was not changed"))
         }
       }
-      #expect(throws: TransactionError.self) { try RealmWriter(Configuration(path: path)) }
+      #expect(throws: EngineError.self) { try RealmWriter(Configuration(path: path)) }
       #expect(try Data(contentsOf: URL(fileURLWithPath: other)) == Data("precious".utf8))
       #expect(try listing(of: path + suffix) == before)
       _ = try Realm(Configuration(path: path, mode: .immutable)).latest()
@@ -146,7 +146,7 @@ struct AuxiliaryFileTests {
       try Data(Fixture.named("people").bytes()).write(to: URL(fileURLWithPath: path))
       try Data().write(to: URL(fileURLWithPath: path + ".lock"))
       #expect(chmod(path, 0o644) == 0 && chown(path + ".lock", 61001, 61001) == 0)
-      do throws(OpenError) {
+      do throws(EngineError) {
         _ = try Realm(Configuration(path: path))
         Issue.record("joined")
       } catch { #expect(error.description.contains("user 61001")) }
@@ -163,7 +163,7 @@ struct AuxiliaryFileTests {
       try Data("precious".utf8).write(to: URL(fileURLWithPath: other))
       for make in [symlink, link] {
         #expect(make(other, name) == 0)
-        do throws(CopyError) {
+        do throws(EngineError) {
           _ = try RealmCopy.rewrite(Configuration(path: path), key: nil)
           Issue.record("compacted")
         } catch { #expect(error.description.contains(name)) }

@@ -83,15 +83,15 @@ struct ClusterTreeTests {
     var bytes = NodeBytes()
     let leaf = bytes.addRefs([.number(4)])
     let tooHigh = bytes.addInner([.ref(0), .number(2), .number(4), .ref(leaf)])
-    #expect(throws: FormatError.self) { try keys(bytes, tooHigh) }
+    expectDamaged { try keys(bytes, tooHigh) }
     let level9 = bytes.addInner([.ref(0), .number(9), .number(4), .ref(leaf)])
-    #expect(throws: FormatError.self) { try keys(bytes, level9) }
+    expectDamaged { try keys(bytes, level9) }
     for count: Int64 in [257, -1, .max >> 1, .min >> 1] {
       let crowded = bytes.addRefs([.number(count)])
-      #expect(throws: FormatError.self) { try keys(bytes, crowded) }
+      expectDamaged { try keys(bytes, crowded) }
     }
     let circle = bytes.addInner([.ref(0), .number(1), .number(4), .ref(bytes.bytes.count)])
-    #expect(throws: FormatError.self) { try keys(bytes, circle) }
+    expectDamaged { try keys(bytes, circle) }
   }
 
   @Test("many empty clusters end a search instead of prolonging it")
@@ -101,6 +101,6 @@ struct ClusterTreeTests {
     for level: Int64 in 1...8 {
       node = bytes.addInner([.ref(0), .number(level), .number(1)] + Array(repeating: .ref(node), count: 256))
     }
-    #expect(throws: FormatError.self) { try keys(bytes, node) }
+    expectDamaged { try keys(bytes, node) }
   }
 }

@@ -68,9 +68,9 @@ import Testing
       var configuration = Configuration(inMemoryIdentifier: "contradiction")
       change(&configuration)
       let wanted = configuration
-      #expect(throws: OpenError.self) { try Realm(wanted) }
-      let error = #expect(throws: TransactionError.self) { _ = try RealmWriter.open(wanted) }
-      #expect(error?.reason == .open(.contradictory))
+      #expect(throws: EngineError.self) { try Realm(wanted) }
+      let error = #expect(throws: EngineError.self) { _ = try RealmWriter.open(wanted) }
+      #expect(error?.reason == .contradictory)
     }
   }
 
@@ -79,7 +79,7 @@ import Testing
     var configuration = Configuration(path: path())
     configuration.isReadOnly = true
     let wanted = configuration
-    let error = #expect(throws: TransactionError.self) { _ = try RealmWriter.open(wanted) }
+    let error = #expect(throws: EngineError.self) { _ = try RealmWriter.open(wanted) }
     #expect(error?.reason == .readOnly)
     #expect(!FileManager.default.fileExists(atPath: path()))
   }
@@ -112,7 +112,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: configuration.path))
     #expect(!FileManager.default.fileExists(atPath: configuration.path + ".lock"))
     #expect(try opened(configuration).realm.latest().tableKeys().isEmpty)
-    #expect(throws: OpenError.self) { try Realm(configuration) }
+    #expect(throws: EngineError.self) { try Realm(configuration) }
   }
 
   @Test("a seed is copied once, with its key, and can be written though the seed cannot")
@@ -167,8 +167,8 @@ import Testing
     try transaction.set(table, object, column.key, .string(Array("42".utf8)))
     _ = try transaction.commit()
 
-    func reason(_ configuration: Configuration) -> TransactionError.Reason? {
-      #expect(throws: TransactionError.self) { _ = try opened(configuration) }?.reason
+    func reason(_ configuration: Configuration) -> EngineError.Reason? {
+      #expect(throws: EngineError.self) { _ = try opened(configuration) }?.reason
     }
     configuration.schema = schema(1, age)
     #expect(reason(configuration) == .needsMigration)
@@ -213,7 +213,7 @@ import Testing
     configuration.schema = schema(2, name)
     configuration.deletesIfMigrationNeeded = true
     let wanted = configuration
-    let error = #expect(throws: TransactionError.self) { _ = try opened(wanted) }
+    let error = #expect(throws: EngineError.self) { _ = try opened(wanted) }
     #expect(error?.reason == .inUse)
     #expect(try #require(writer).realm.latest().schemaVersion() == 3)
     writer = nil
@@ -232,7 +232,7 @@ import Testing
       let writer = try opened(configuration)
       var held: [Snapshot] = []
       var holds: [VersionHold] = []
-      func commit() throws(TransactionError) { _ = try writer.begin().commit() }
+      func commit() throws(EngineError) { _ = try writer.begin().commit() }
       try commit()
       for _ in 0..<2 {
         holds.append(try writer.realm.hold())
@@ -240,7 +240,7 @@ import Testing
         if holds.count < 2 { try commit() }
       }
       try commit()
-      let error = #expect(throws: TransactionError.self) { try commit() }
+      let error = #expect(throws: EngineError.self) { try commit() }
       #expect(error?.reason == .tooManyVersions)
       withExtendedLifetime((held, holds)) {}
       (held, holds) = ([], [])
@@ -283,8 +283,8 @@ import Testing
     for _ in 0..<20 { _ = try writer.begin().commit() }
     let before = try writer.realm.latest().version
 
-    func reason() -> CopyError.Reason? {
-      do throws(CopyError) { _ = try writer.compact() } catch { return error.reason }
+    func reason() -> EngineError.Reason? {
+      do throws(EngineError) { _ = try writer.compact() } catch { return error.reason }
       return nil
     }
     var other: Realm? = try Realm(configuration)

@@ -85,12 +85,12 @@ struct CopyTests {
       let path = folder.appendingPathComponent("a.realm").path
       let bytes = Data(try Fixture.named("people").bytes())
       try bytes.write(to: URL(fileURLWithPath: path))
-      let exists = #expect(throws: CopyError.self) {
+      let exists = #expect(throws: EngineError.self) {
         try RealmCopy.write(Configuration(path: path, mode: .immutable), to: path, key: nil)
       }
-      #expect(exists?.reason == .exists)
+      #expect(exists?.code == EEXIST)
       let writer = try RealmWriter(Configuration(path: path))
-      let inUse = #expect(throws: CopyError.self) {
+      let inUse = #expect(throws: EngineError.self) {
         try RealmCopy.rewrite(Configuration(path: path), key: nil)
       }
       #expect(inUse?.reason == .inUse)
@@ -120,7 +120,7 @@ struct CopyTests {
       let url = folder.appendingPathComponent("a.realm"), configuration = Configuration(path: url.path)
       try Data(bytes).write(to: url)
       for key in [nil, Self.otherKey] {
-        let error = #expect(throws: CopyError.self) { try RealmCopy.rewrite(configuration, key: key) }
+        let error = #expect(throws: EngineError.self) { try RealmCopy.rewrite(configuration, key: key) }
         #expect(error?.reason == .damaged && error?.description.contains("the realm is damaged") ?? false)
         #expect(error?.description.contains("class_Person") ?? false)
         #expect(try Data(contentsOf: url) == Data(bytes))
@@ -128,7 +128,7 @@ struct CopyTests {
       }
       let (copy, refused) = (folder.appendingPathComponent("copy").path, folder.appendingPathComponent("refused").path)
       let immutable = Configuration(path: url.path, mode: .immutable)
-      #expect(throws: CopyError.self) { try RealmCopy.write(immutable, to: refused, key: nil, verifies: true) }
+      #expect(throws: EngineError.self) { try RealmCopy.write(immutable, to: refused, key: nil, verifies: true) }
       #expect(!FileManager.default.fileExists(atPath: refused))
       _ = try RealmCopy.write(immutable, to: copy, key: nil)
       let found = try Realm(Configuration(path: copy, mode: .immutable)).latest()
@@ -155,7 +155,7 @@ struct CopyTests {
     try withTemporaryFolder { folder in
       let url = folder.appendingPathComponent("a.realm"), configuration = Configuration(path: url.path)
       try Data(bytes).write(to: url)
-      let error = #expect(throws: CopyError.self) { try RealmUpgrade.run(configuration) }
+      let error = #expect(throws: EngineError.self) { try RealmUpgrade.run(configuration) }
       #expect(error?.reason == .damaged && error?.description.contains("the realm is damaged") ?? false)
       #expect(try Data(contentsOf: url) == Data(bytes))
       #expect(try Set(FileManager.default.contentsOfDirectory(atPath: folder.path)) == ["a.realm", "a.realm.lock"])
@@ -169,11 +169,11 @@ struct CopyTests {
     try withTemporaryFile(bytes) { path in
       let file = try RealmPages.FileHandle(path: path)
       let sound = try Fixture.named("people").snapshot()
-      let error = #expect(throws: CopyError.self) {
+      let error = #expect(throws: EngineError.self) {
         try CopyCheck(original: sound).run(file, key: nil, path: "/x/a.realm")
       }
       #expect(error?.description.contains("a fault of this program") ?? false)
-      let recovered = #expect(throws: CopyError.self) {
+      let recovered = #expect(throws: EngineError.self) {
         try CopyCheck(original: nil).run(file, key: nil, path: "/x/a.realm")
       }
       #expect(recovered?.description.contains("what was saved is not sound") ?? false)
@@ -200,7 +200,7 @@ struct CopyTests {
   func cancelled() throws {
     let large = try #require(Fixture.all.max { $0.size < $1.size })
     try withTemporaryFolder { (folder) throws in
-      let error = #expect(throws: CopyError.self) {
+      let error = #expect(throws: EngineError.self) {
         // The observer is asked for the first time before anything is written.
         let path = folder.appendingPathComponent("b").path
         return try RealmCopy.write(large.configuration(), to: path, key: nil, observer: { _, _ in false })

@@ -116,7 +116,9 @@ struct CrashTests {
       let footer = copy.suffix(Header.footerSize), padding = (4096 - copy.count % 4096) % 4096
       let bytes = copy.dropLast(footer.count) + [UInt8](repeating: 0, count: padding) + footer
       let memory = try MemoryStorage(name: "copy")
-      guard let storage = EncryptedStorage(memory, key: key) else { throw FileError("encrypt", "copy", ENOMEM) }
+      guard let storage = EncryptedStorage(memory, key: key) else {
+        throw EngineError.failed("encrypt", "copy", ENOMEM)
+      }
       try storage.grow(to: bytes.count)
       try storage.write(Array(bytes), at: 0)
       try storage.sync()

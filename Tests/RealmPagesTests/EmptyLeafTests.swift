@@ -103,7 +103,7 @@ struct EmptyLeafTests {
         for (i, value) in values.enumerated() {
           let order = i % 2 == 0 ? values.count : 0
           let present = try held(editor, slot, form.element).count
-          try value.withView { (view) throws(FormatError) in
+          try value.withView { (view) throws(EngineError) in
             try editor.insert(slot, min(order, present), view, form.element, inTree: false)
           }
         }
@@ -138,7 +138,7 @@ struct EmptyLeafTests {
       )
       let values = values(form.element, count: 30)
       for (i, value) in values.enumerated() {
-        try value.withView { (view) throws(FormatError) in
+        try value.withView { (view) throws(EngineError) in
           try editor.insert(other, i, view, form.element, inTree: false)
         }
       }

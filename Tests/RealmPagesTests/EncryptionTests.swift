@@ -22,9 +22,9 @@ struct EncryptionTests {
   private func encrypted() throws -> [UInt8] { try Fixture.named("people-encrypted").bytes() }
 
   /// Why the bytes do not open; nil if they do.
-  private func reason(_ bytes: [UInt8], _ key: [UInt8]?) throws -> OpenError.Reason? {
+  private func reason(_ bytes: [UInt8], _ key: [UInt8]?) throws -> EngineError.Reason? {
     try withTemporaryFile(bytes) { path in
-      do throws(OpenError) {
+      do throws(EngineError) {
         _ = try Realm(Configuration(path: path, encryptionKey: key.flatMap { EncryptionKey($0) }))
         return nil
       } catch {
@@ -105,7 +105,7 @@ struct EncryptionTests {
       do {
         let snapshot = try Realm(Configuration(path: path, encryptionKey: key)).latest()
         #expect(Verifier(snapshot).problems().contains { $0.text.contains("HMAC") })
-      } catch let error as OpenError {
+      } catch let error as EngineError {
         // The top array may lie there.
         #expect(error.reason == .damaged)
       }

@@ -49,7 +49,7 @@ struct FaultTests {
       let story: Comment = "\(shape), \(kind) at call \(call)"
       guard try fails(shape, configuration, kind.fault(call), old: old, story) else { break }
       call += 1
-      if call > 2000 { throw FileError("2000 calls", url.path, 0) }
+      if call > 2000 { throw EngineError.failed("2000 calls", url.path, 0) }
     }
     #expect(call > 5)
   }
@@ -64,7 +64,7 @@ struct FaultTests {
   ) throws -> Bool {
     var made: FaultyStorage?
     let writer: RealmWriter
-    do throws(TransactionError) {
+    do throws(EngineError) {
       writer = try RealmWriter(configuration, create: shape.isFirst) {
         let storage = FaultyStorage($0, fault: fault)
         made = storage
@@ -90,10 +90,10 @@ struct FaultTests {
       }
       #expect(faulty.failedCall == nil, "\(story): no error")
       return false
-    } catch let error as TransactionError {
+    } catch let error as EngineError {
       #expect(faulty.failedCall != nil && error.reason == .file(fault.code), "\(story): \(error)")
     }
-    let isUncertain = faulty.failedCall == FileError.syncCall
+    let isUncertain = faulty.failedCall == EngineError.syncCall
     // What the file shows to somebody who finds nobody there.
     let file = Configuration(path: configuration.path, encryptionKey: configuration.encryptionKey, mode: .immutable)
     let after = try Contents(Realm(file).latest())
@@ -101,7 +101,7 @@ struct FaultTests {
     #expect(Verifier(try Realm(file).latest()).problems(limit: 3) == [], story)
     faulty.fault = nil
     if isUncertain {
-      do throws(TransactionError) {
+      do throws(EngineError) {
         _ = try writer.begin()
         Issue.record("\(story): a transaction after a failed sync")
       } catch {
@@ -140,11 +140,11 @@ struct FaultTests {
       made = storage
       return storage
     }
-    for call in 0..<100 where made?.failedCall != FileError.syncCall {
+    for call in 0..<100 where made?.failedCall != EngineError.syncCall {
       made?.fault = FaultyStorage.Fault(call: call, code: EIO)
       try? CommitShape.more(writer)  // one of them fails in a sync
     }
-    #expect(made?.failedCall == FileError.syncCall)
+    #expect(made?.failedCall == EngineError.syncCall)
   }
 
   @Test("a commit that fails for lack of space gives back what the file had grown by")
@@ -165,7 +165,7 @@ struct FaultTests {
       for _ in 0..<20 {
         try transaction.set(table, transaction.create(table), column, .data([UInt8](repeating: 1, count: 100_000)))
       }
-      do throws(TransactionError) {
+      do throws(EngineError) {
         _ = try transaction.commit()
         Issue.record("no error")
       } catch {

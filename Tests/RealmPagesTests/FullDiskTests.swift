@@ -33,7 +33,7 @@ struct FullDiskTests {
     }
     for round in 0..<3 {
       let before = try Contents(writer.realm.latest())
-      do throws(TransactionError) {
+      do throws(EngineError) {
         try grow(writer)
         Issue.record("round \(round): no error")
       } catch {
@@ -47,9 +47,9 @@ struct FullDiskTests {
     try grow(writer)
     #expect(try Realm(configuration).latest().version == version + 1)
     // And until it is full once more.
-    var commits = 0, failure: TransactionError?
+    var commits = 0, failure: EngineError?
     while failure == nil && commits < 1000 {
-      do throws(TransactionError) {
+      do throws(EngineError) {
         try grow(writer)
         commits += 1
       } catch { failure = error }
@@ -61,11 +61,11 @@ struct FullDiskTests {
   }
 
   /// Adds objects of about 100 kB.
-  private func grow(_ writer: RealmWriter) throws(TransactionError) {
+  private func grow(_ writer: RealmWriter) throws(EngineError) {
     let transaction = try writer.begin()
     guard let items = try transaction.tableKey(named: "class_Item"),
       let column = try transaction.columns(of: items).first(where: { $0.name == "data" })
-    else { throw TransactionError(.notFound, "the class Item has no data") }
+    else { throw EngineError(.notFound, "the class Item has no data") }
     for i in 0..<10 {
       let object = try transaction.create(items)
       try transaction.set(items, object, column.key, .data([UInt8](repeating: UInt8(i), count: 10_000)))

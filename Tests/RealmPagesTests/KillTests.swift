@@ -44,7 +44,7 @@ struct KillTests {
       guard FileManager.default.fileExists(atPath: path), try promised > 0 || size(path) > 0 else { continue }
       let key = isEncrypted ? try Fixture.key() : nil
       let snapshot: Snapshot
-      do throws(OpenError) { snapshot = try Realm(Configuration(path: path, encryptionKey: key)).latest() } catch {
+      do throws(EngineError) { snapshot = try Realm(Configuration(path: path, encryptionKey: key)).latest() } catch {
         // It died before the first header was there; the next one makes the file anew.
         #expect(promised == 0 && found == 0, "kill \(kill): \(error)")
         continue

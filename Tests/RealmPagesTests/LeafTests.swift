@@ -16,8 +16,8 @@ struct LeafTests {
   ) throws -> [String] {
     let arena = bytes.arena()
     let leaf = try ColumnLeaf(arena, ref, element, inTree: inTree, enumRef: enumRef)
-    #expect(throws: FormatError.self) { try leaf.value(leaf.count, arena) }
-    #expect(throws: FormatError.self) { try leaf.value(-2, arena) }
+    expectDamaged { try leaf.value(leaf.count, arena) }
+    expectDamaged { try leaf.value(-2, arena) }
     return try (0..<leaf.count).map { try text(leaf.value($0, arena)) }
   }
 
@@ -31,13 +31,13 @@ struct LeafTests {
   func nullableInts() throws {
     #expect(try values("04 00 00 04 7f 05 7f fd", .int) == ["5", "null", "-3"])
     #expect(try values("00 00 00 03", .int) == ["null", "null"])
-    #expect(throws: FormatError.self) { try values("00 00 00 00", .int) }
+    expectDamaged { try values("00 00 00 00", .int) }
   }
 
   @Test("bools are 0, 1 and 3 for null; 2 is none")
   func bools() throws {
     #expect(try values("02 00 00 03 31", .bool) == ["true", "false", "null"])
-    #expect(throws: FormatError.self) { try values("02 00 00 01 02", .bool) }
+    expectDamaged { try values("02 00 00 01 02", .bool) }
   }
 
   @Test("floats and doubles have one NaN for null")
@@ -49,7 +49,7 @@ struct LeafTests {
     #expect(
       try values("0c 00 00 02 00 00 00 00 00 00 f8 3f aa 00 00 00 00 00 f8 7f", .double) == ["double 1.5", "null"]
     )
-    #expect(throws: FormatError.self) { try values("0b 00 00 01 00 00 c0 3f", .double) }
+    expectDamaged { try values("0b 00 00 01 00 00 c0 3f", .double) }
   }
 
   @Test("short strings tell their length from the end of the element")
@@ -59,7 +59,7 @@ struct LeafTests {
     #expect(try values("0b 00 00 01 66 6f 6f 00", .string) == ["\"foo\""])
     #expect(try values("09 00 00 02 00 01", .string) == ["\"\"", "null"])
     #expect(try values("08 00 00 02", .string) == ["null", "null"])
-    #expect(throws: FormatError.self) { try values("0b 00 00 01 66 6f 6f 05", .string) }
+    expectDamaged { try values("0b 00 00 01 66 6f 6f 05", .string) }
   }
 
   @Test("small blobs hold strings with a final zero")
@@ -89,7 +89,7 @@ struct LeafTests {
       var bytes = NodeBytes()
       let ends = bytes.add([end]), blob = bytes.add("11 00 00 03 01 02 00"), nulls = bytes.add("01 00 00 01 00")
       let root = bytes.addRefs([.ref(ends), .ref(blob), .ref(nulls)])
-      #expect(throws: FormatError.self) { try values(bytes, root, ElementType(.string, isNullable: true)) }
+      expectDamaged { try values(bytes, root, ElementType(.string, isNullable: true)) }
     }
   }
 
@@ -110,9 +110,9 @@ struct LeafTests {
     #expect(
       try values(bytes, leaf, ElementType(.string, isNullable: true), enumRef: list) == ["\"b\"", "\"a\"", "\"b\""]
     )
-    #expect(throws: FormatError.self) { try values(bytes, leaf, ElementType(.string, isNullable: true)) }
+    expectDamaged { try values(bytes, leaf, ElementType(.string, isNullable: true)) }
     let wrong = bytes.add("02 00 00 01 02")
-    #expect(throws: FormatError.self) {
+    expectDamaged {
       try values(bytes, wrong, ElementType(.string, isNullable: true), enumRef: list)
     }
   }
@@ -129,7 +129,7 @@ struct LeafTests {
     )
     let wrong = bytes.add("06 00 00 03 00 ca 9a 3b fb ff ff ff 00 00 00 00")
     let bad = bytes.addRefs([.ref(seconds), .ref(wrong)])
-    #expect(throws: FormatError.self) { try values(bytes, bad, ElementType(.date, isNullable: true)) }
+    expectDamaged { try values(bytes, bad, ElementType(.date, isNullable: true)) }
   }
 
   @Test("decimals of any width keep exponent and coefficient")
@@ -157,7 +157,7 @@ struct LeafTests {
     )
     let nine = "09 00 00 6e 00" + (1...8).map { String(repeating: "0\($0)", count: 12) }.joined() + "01" + last
     #expect(try values(nine, .objectID).last == "null")
-    #expect(throws: FormatError.self) { try values("09 00 00 05 02 01 02 03 04", .objectID) }
+    expectDamaged { try values("09 00 00 05 02 01 02 03 04", .objectID) }
   }
 
   @Test("UUIDs have sixteen bytes")
@@ -183,7 +183,7 @@ struct LeafTests {
     let element = ElementType(.int, isNullable: false)
     #expect(try values(bytes, full, element, inTree: true).count == 1000)
     for ref in [larger, huge] {
-      #expect(throws: FormatError.self) { try values(bytes, ref, element, inTree: true) }
+      expectDamaged { try values(bytes, ref, element, inTree: true) }
     }
   }
 
@@ -201,7 +201,7 @@ struct LeafTests {
     // Format 23 has no nested collections.
     let old = bytes.arena(format: 23)
     let leaf = try MixedLeaf(old, root)
-    #expect(throws: FormatError.self) { try leaf.value(2, old) }
+    expectDamaged { try leaf.value(2, old) }
   }
 
   @Test("Mixed values that point outside of their payload are errors")
@@ -212,7 +212,7 @@ struct LeafTests {
         var bytes = NodeBytes()
         let composite = bytes.add([index << 8 | 1 << 5 | (code + 1)])
         let root = bytes.addRefs([.ref(composite), .ref(0), .ref(0), .ref(0), .ref(0), .ref(0)])
-        #expect(throws: FormatError.self) { try values(bytes, root, .mixed) }
+        expectDamaged { try values(bytes, root, .mixed) }
       }
     }
   }
@@ -232,6 +232,6 @@ struct LeafTests {
     #expect(try text(.dictionary(DictionaryView(arena, 1296, keyType: 2))) == "{one: 1, two: 2}")
     #expect(try text(.list(ListView(arena, 0, .string))) == "[]")
     #expect(try text(.dictionary(DictionaryView(arena, 0, keyType: 2))) == "{}")
-    #expect(throws: FormatError.self) { try DictionaryView(arena, 1296, keyType: 0) }
+    expectDamaged { try DictionaryView(arena, 1296, keyType: 0) }
   }
 }

@@ -53,7 +53,7 @@ struct MovedFileTests {
     do {
       try body()
       Issue.record("written", sourceLocation: place)
-    } catch { #expect((error as? TransactionError)?.reason == .moved, "\(error)", sourceLocation: place) }
+    } catch { #expect((error as? EngineError)?.reason == .moved, "\(error)", sourceLocation: place) }
   }
 
   private func bytes(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
@@ -156,7 +156,7 @@ struct MovedFileTests {
               let writer = try RealmWriter(Configuration(path: name))
               try count(writer)
               done.withLock { counted += 1 }
-            } catch { #expect((error as? TransactionError)?.reason == .inUse, "\(error)") }
+            } catch { #expect((error as? EngineError)?.reason == .inUse, "\(error)") }
           }
         }
       }
@@ -193,7 +193,7 @@ struct MovedFileTests {
       do {
         try count(first)
         Issue.record("written without a lock file")
-      } catch { #expect((error as? TransactionError)?.reason == .inUse, "\(error)") }
+      } catch { #expect((error as? EngineError)?.reason == .inUse, "\(error)") }
       #expect(try stored(path) == 1)
     }
   }
@@ -278,7 +278,7 @@ struct MovedFileTests {
       let handle = try Foundation.FileHandle(forWritingTo: URL(fileURLWithPath: path))
       try handle.truncate(atOffset: 0)
       try handle.write(contentsOf: new)
-      do throws(TransactionError) {
+      do throws(EngineError) {
         _ = try transaction.commit()
         Issue.record("written")
       } catch { #expect(error.reason == .moved) }
@@ -349,7 +349,7 @@ struct MovedFileTests {
       #expect(rename(other, path) == 0)
       #expect(try value(first.realm) == 1 && first.realm.standing.place == .shared)
       expectMoved { try count(first) }
-      #expect(throws: OpenError.self) { try Realm(Configuration(path: path)).latest() }
+      #expect(throws: EngineError.self) { try Realm(Configuration(path: path)).latest() }
       #expect(try bytes(path) == new)
       second = nil
       _ = second
@@ -379,7 +379,7 @@ struct MovedFileTests {
       do {
         _ = try plain.realm.latest()
         Issue.record("an encrypted file was read without its key")
-      } catch { #expect((error as? OpenError)?.reason == .keyNeeded) }
+      } catch { #expect((error as? EngineError)?.reason == .keyNeeded) }
       let encrypted = try RealmWriter(keyed)
       try count(encrypted)
       #expect(try value(encrypted.realm) == 2 && encrypted.realm.standing.isEncrypted)
@@ -387,7 +387,7 @@ struct MovedFileTests {
       do {
         _ = try encrypted.realm.latest()
         Issue.record("a file with another key was read")
-      } catch { #expect((error as? OpenError)?.reason == .wrongKey) }
+      } catch { #expect((error as? EngineError)?.reason == .wrongKey) }
       var other = keyed
       other.encryptionKey = second
       rewrite(other, nil)
@@ -461,9 +461,9 @@ struct MovedFileTests {
       do {
         try count(linked)
         Issue.record("written while programs use two lock files")
-      } catch { #expect((error as? TransactionError)?.reason == .inUse, "\(error)") }
-      #expect(throws: TransactionError.self) { try RealmWriter(Configuration(path: name)) }
-      #expect(throws: CopyError.self) { try RealmCopy.rewrite(Configuration(path: name), key: nil) }
+      } catch { #expect((error as? EngineError)?.reason == .inUse, "\(error)") }
+      #expect(throws: EngineError.self) { try RealmWriter(Configuration(path: name)) }
+      #expect(throws: EngineError.self) { try RealmCopy.rewrite(Configuration(path: name), key: nil) }
       #expect(try stored(path) == 12)
     }
   }

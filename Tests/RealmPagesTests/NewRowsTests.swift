@@ -130,9 +130,9 @@ struct NewRowsTests {
       case 40:
         try transaction.delete(table, made)
         last = nil
-      case 50: #expect(throws: TransactionError.self) { try make(name, transaction) }
+      case 50: #expect(throws: EngineError.self) { try make(name, transaction) }
       case 60:
-        #expect(throws: TransactionError.self) { try transaction.create(table, primaryKey: .text("x"), key: made) }
+        #expect(throws: EngineError.self) { try transaction.create(table, primaryKey: .text("x"), key: made) }
       case 70: try transaction.set(table, made, next, .link(table, made))
       case 80: _ = try transaction.addColumn(table, ColumnSpec("extra\(name)", .int, isNullable: true))
       case 90: #expect(try transaction.origins(of: table, made).isEmpty)
@@ -171,7 +171,7 @@ struct NewRowsTests {
         let other: Int64? = random.next() % 10 == 0 ? nil : Int64(random.next() % 100_000)
         let values: [(ColKey, Value)] = [(group, other.map { .int($0) } ?? .null)]
         if let present = objects[number] {
-          #expect(throws: TransactionError.self) {
+          #expect(throws: EngineError.self) {
             try transaction.create(table, primaryKey: .int(number), values: values)
           }
           switch random.next() % 8 {

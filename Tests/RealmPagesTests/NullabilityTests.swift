@@ -99,12 +99,12 @@ struct NullabilityTests {
     var id = try first.addColumn(table, ColumnSpec("id", .string, isNullable: true))
     try first.setPrimaryKey(table, id)
     let none = try first.create(table, primaryKey: .null), empty = try first.create(table, primaryKey: .text(""))
-    let error = #expect(throws: TransactionError.self) { _ = try first.setNullable(table, id, false) }
+    let error = #expect(throws: EngineError.self) { _ = try first.setNullable(table, id, false) }
     #expect(error?.reason == .duplicateKey)
     try first.delete(table, empty)
     id = try first.setNullable(table, id, false)
     #expect(try first.objectKey(table, primaryKey: .text("")) == none)
-    #expect(throws: TransactionError.self) { try first.create(table, primaryKey: .null) }
+    #expect(throws: EngineError.self) { try first.create(table, primaryKey: .null) }
     #expect(try commitAndVerify(first).primaryKey?.key == id)
   }
 
@@ -115,7 +115,7 @@ struct NullabilityTests {
     let links = try first.addColumn(table, ColumnSpec("links", .link, collection: .list, target: table))
     let mixed = try first.addColumn(table, ColumnSpec("mixed", .mixed))
     for (key, isNullable) in [(link, false), (links, true), (mixed, false)] {
-      let error = #expect(throws: TransactionError.self) { _ = try first.setNullable(table, key, isNullable) }
+      let error = #expect(throws: EngineError.self) { _ = try first.setNullable(table, key, isNullable) }
       #expect(error?.reason == .badSchema)
     }
     _ = try commitAndVerify(first)

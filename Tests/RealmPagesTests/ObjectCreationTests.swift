@@ -64,18 +64,18 @@ struct ObjectCreationTests {
     let people = try People()
     let transaction = try people.writer.begin()
     _ = try transaction.create(people.person, primaryKey: .int(1))
-    #expect(throws: TransactionError.self) { try transaction.create(people.person, primaryKey: .int(1)) }
-    #expect(throws: TransactionError.self) {
+    #expect(throws: EngineError.self) { try transaction.create(people.person, primaryKey: .int(1)) }
+    #expect(throws: EngineError.self) {
       try transaction.create(people.person, primaryKey: .int(2), values: [(people.name, .int(3))])
     }
-    #expect(throws: TransactionError.self) {
+    #expect(throws: EngineError.self) {
       try transaction.create(
         people.person,
         primaryKey: .int(2),
         values: [(people.friend, .link(people.person, ObjKey(99)))]
       )
     }
-    #expect(throws: TransactionError.self) {
+    #expect(throws: EngineError.self) {
       try transaction.create(people.person, primaryKey: .int(2), values: [(people.id, .int(2))])
     }
     let second = try transaction.create(people.person, primaryKey: .int(2))

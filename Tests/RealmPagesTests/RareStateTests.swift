@@ -100,7 +100,7 @@ struct RareStateTests {
     let second = try transaction.value(table.key, objects[1], body)
     _ = try transaction.commit()
     #expect(first == .list([.text("first")] + (0..<20).reversed().map { .list([.int($0)]) }))
-    guard case .dictionary(let entries) = second else { throw FormatError("no dictionary") }
+    guard case .dictionary(let entries) = second else { throw EngineError.damaged("no dictionary") }
     #expect(entries.count == 22)
     #expect(entries.contains { $0 == Value.Entry(key: Array("more".utf8), value: .list([.int(2)])) })
     #expect(entries.contains { $0 == Value.Entry(key: Array("19".utf8), value: .list([.int(-19)])) })
@@ -124,7 +124,7 @@ struct RareStateTests {
   private static func values(_ view: ValueView) throws -> [ValueView] {
     switch view {
     case .list(var elements), .set(var elements): try (0..<elements.count).map { try elements.value(at: $0) }
-    default: throw FormatError("neither a list nor a set")
+    default: throw EngineError.damaged("neither a list nor a set")
     }
   }
 

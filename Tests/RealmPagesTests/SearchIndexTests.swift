@@ -128,7 +128,7 @@ struct SearchIndexTests {
     let index = SearchIndex(arena: bytes.arena(), rootRef: root)
     #expect(try index.first(.null) { _ in true }?.value == 2)
     func first(_ text: String) throws -> Int64? {
-      try PrimaryKey.string(Array(text.utf8)).withView { (value) throws(FormatError) in
+      try PrimaryKey.string(Array(text.utf8)).withView { (value) throws(EngineError) in
         try index.first(value) { _ in true }?.value
       }
     }

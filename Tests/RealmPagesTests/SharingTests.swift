@@ -115,7 +115,7 @@ struct SharingTests {
       try makeCounter(first)
       let second = try RealmWriter(Configuration(path: path))
       let transaction = try first.begin()
-      do throws(TransactionError) {
+      do throws(EngineError) {
         _ = try second.begin(timeout: .milliseconds(100))
         Issue.record("two transactions at once")
       } catch { #expect(error.reason == .busy) }
@@ -169,7 +169,7 @@ struct SharingTests {
       let descriptor = open(path + ".lock", O_RDWR)
       flock(descriptor, LOCK_SH)
       defer { close(descriptor) }
-      do throws(OpenError) {
+      do throws(EngineError) {
         _ = try Realm(Configuration(path: path))
         Issue.record("joined")
       } catch { #expect(error.reason == .inUse && error.description.contains("layout 13")) }
@@ -244,7 +244,7 @@ struct SharingTests {
       try run(["crash", path, "--at", point])
       if point == "in-critical-phase" {
         // Nobody knows what the dead one has announced: nobody writes until all have left.
-        do throws(TransactionError) {
+        do throws(EngineError) {
           _ = try writer.begin()
           Issue.record("a transaction after a death in the critical phase")
         } catch { #expect(error.reason == .inUse) }

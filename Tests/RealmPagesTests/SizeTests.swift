@@ -123,9 +123,9 @@ struct SizeTests {
     let data = try first.addColumn(table, ColumnSpec("data", .data))
     let object = try first.create(table)
     let bytes = [UInt8](repeating: 97, count: 16_777_200)
-    let tooLong = #expect(throws: TransactionError.self) { try first.set(table, object, text, .string(bytes)) }
+    let tooLong = #expect(throws: EngineError.self) { try first.set(table, object, text, .string(bytes)) }
     #expect(tooLong?.reason == .overLimit)
-    #expect(throws: TransactionError.self) { try first.set(table, object, data, .data(bytes + [1])) }
+    #expect(throws: EngineError.self) { try first.set(table, object, data, .data(bytes + [1])) }
     try first.set(table, object, text, .string(Array(bytes.dropLast())))
     try first.set(table, object, data, .data(bytes))
     _ = try first.commit()
@@ -147,7 +147,7 @@ struct SizeTests {
       value = level % 2 == 0 ? .list([value]) : .dictionary([.init(key: [107], value: value)])
     }
     try first.set(table, object, any, value)
-    let tooDeep = #expect(throws: TransactionError.self) { try first.set(table, object, any, .list([value])) }
+    let tooDeep = #expect(throws: EngineError.self) { try first.set(table, object, any, .list([value])) }
     #expect(tooDeep?.reason == .overLimit)
     _ = try first.commit()
     let cursor = ObjectCursor(try verified())

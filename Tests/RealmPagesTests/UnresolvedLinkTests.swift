@@ -197,7 +197,7 @@ struct UnresolvedLinkTests {
     #expect(try value(2, "many").elements[1] == made["many"])
     #expect(try value(2, "anys").elements[1] == made["anys"])
     #expect(try value(4, "many").elements.filter { $0 == made["twice"] }.count == 5)
-    guard case .dictionary(let entries) = try value(3, "any") else { throw FormatError("no dictionary") }
+    guard case .dictionary(let entries) = try value(3, "any") else { throw EngineError.damaged("no dictionary") }
     #expect(entries.first { $0.key == Array("link".utf8) }?.value == made["nested"])
     #expect(entries.first { $0.key == Array("list".utf8) }?.value.elements[1] == made["nested"])
   }

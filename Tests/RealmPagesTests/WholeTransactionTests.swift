@@ -36,8 +36,8 @@ struct WholeTransactionTests {
         do {
           try transaction.delete(key, cursor.key)
         } catch {
-          #expect(error.reason == .format)
-          let later = #expect(throws: TransactionError.self) { try transaction.addTable("class_New") }
+          #expect(error.reason == .damaged)
+          let later = #expect(throws: EngineError.self) { try transaction.addTable("class_New") }
           #expect(later?.reason == .halfDone)
           // A noncopyable value cannot be consumed in a closure.
           do {
@@ -65,11 +65,11 @@ struct WholeTransactionTests {
     let texts = try transaction.addColumn(table, ColumnSpec("texts", .string, collection: .list))
     let any = try transaction.addColumn(table, ColumnSpec("any", .mixed))
     let note = try transaction.create(table)
-    #expect(throws: TransactionError.self) { try transaction.set(table, note, any, .link(table, ObjKey(9))) }
-    #expect(throws: TransactionError.self) { try transaction.insert(table, note, texts, at: 1, .text("")) }
-    #expect(throws: TransactionError.self) { try transaction.insert(table, note, texts, at: 0, .int(1)) }
-    #expect(throws: TransactionError.self) { try transaction.insert(table, note, any, path: [.index(0)], at: 0, .null) }
-    #expect(throws: TransactionError.self) { try transaction.addTable("class_Note") }
+    #expect(throws: EngineError.self) { try transaction.set(table, note, any, .link(table, ObjKey(9))) }
+    #expect(throws: EngineError.self) { try transaction.insert(table, note, texts, at: 1, .text("")) }
+    #expect(throws: EngineError.self) { try transaction.insert(table, note, texts, at: 0, .int(1)) }
+    #expect(throws: EngineError.self) { try transaction.insert(table, note, any, path: [.index(0)], at: 0, .null) }
+    #expect(throws: EngineError.self) { try transaction.addTable("class_Note") }
     try transaction.insert(table, note, texts, at: 0, .text("kept"))
     _ = try transaction.commit()
     #expect(Verifier(try writer.realm.latest()).problems().isEmpty)

@@ -39,30 +39,30 @@ package final class FaultyStorage: Storage, @unchecked Sendable {
     self.fault = fault
   }
 
-  private func pass(_ call: String, writes: Bool = false) throws(FileError) {
+  private func pass(_ call: String, writes: Bool = false) throws(EngineError) {
     defer { calls += 1 }
     guard let fault, calls == fault.call || fault.lasts && writes && calls > fault.call else { return }
     failedCall = failedCall ?? call
-    throw FileError(call, name, fault.code)
+    throw .failed(call, name, fault.code)
   }
 
   package var name: String { base.name }
-  package func size() throws(FileError) -> Int { try base.size() }
+  package func size() throws(EngineError) -> Int { try base.size() }
 
-  package func grow(to size: Int) throws(FileError) {
+  package func grow(to size: Int) throws(EngineError) {
     try pass("posix_fallocate", writes: true)
     try base.grow(to: size)
   }
 
-  package func shrink(to size: Int) throws(FileError) { try base.shrink(to: size) }
+  package func shrink(to size: Int) throws(EngineError) { try base.shrink(to: size) }
 
-  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     try pass("pread")
     return try base.read(into: buffer, at: offset)
   }
 
-  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
-    do throws(FileError) { try pass("pwrite", writes: true) } catch {
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
+    do throws(EngineError) { try pass("pwrite", writes: true) } catch {
       if fault?.isShort ?? false {
         try base.write(UnsafeRawBufferPointer(rebasing: bytes.prefix(bytes.count / 2)), at: offset)
       }
@@ -71,10 +71,10 @@ package final class FaultyStorage: Storage, @unchecked Sendable {
     try base.write(bytes, at: offset)
   }
 
-  package func flush() throws(FileError) { try base.flush() }
+  package func flush() throws(EngineError) { try base.flush() }
 
-  package func sync() throws(FileError) {
-    try pass(FileError.syncCall)
+  package func sync() throws(EngineError) {
+    try pass(EngineError.syncCall)
     try base.sync()
   }
 

@@ -26,40 +26,40 @@ public struct ObjectWalk {
   /// Reads the version from end to end.
   public mutating func run(_ snapshot: Snapshot) {
     mix(snapshot.version)
-    attempt { _ throws(FormatError) in _ = try snapshot.schemaVersion() }
-    attempt { _ throws(FormatError) in _ = try snapshot.freeBytes() }
-    attempt { walk throws(FormatError) in
+    attempt { _ throws(EngineError) in _ = try snapshot.schemaVersion() }
+    attempt { _ throws(EngineError) in _ = try snapshot.freeBytes() }
+    attempt { walk throws(EngineError) in
       for key in try snapshot.tableKeys() {
-        walk.attempt { walk throws(FormatError) in
+        walk.attempt { walk throws(EngineError) in
           guard let table = try snapshot.table(key) else { return }
-          walk.attempt { _ throws(FormatError) in _ = try snapshot.storedBytes(of: key) }
+          walk.attempt { _ throws(EngineError) in _ = try snapshot.storedBytes(of: key) }
           try walk.read(table, snapshot)
         }
       }
     }
   }
 
-  private mutating func attempt(_ body: (inout Self) throws(FormatError) -> Void) {
-    do throws(FormatError) { try body(&self) } catch { errors += 1 }
+  private mutating func attempt(_ body: (inout Self) throws(EngineError) -> Void) {
+    do throws(EngineError) { try body(&self) } catch { errors += 1 }
   }
 
-  private mutating func read(_ table: Table, _ snapshot: Snapshot) throws(FormatError) {
+  private mutating func read(_ table: Table, _ snapshot: Snapshot) throws(EngineError) {
     let cursor = ObjectCursor(table)
     while try cursor.next(), values < limit {
       objects += 1
       mix(UInt64(bitPattern: cursor.key.value))
       for index in table.columns.indices {
-        attempt { walk throws(FormatError) in try walk.read(cursor.value(index), snapshot, depth: 0) }
+        attempt { walk throws(EngineError) in try walk.read(cursor.value(index), snapshot, depth: 0) }
       }
       guard let index = table.primaryKeyIndex, objects & 15 == 1 else { continue }
-      attempt { walk throws(FormatError) in
+      attempt { walk throws(EngineError) in
         guard let key = PrimaryKey(try cursor.value(index)) else { return }
         walk.mix(UInt64(bitPattern: try table.objectKey(primaryKey: key)?.value ?? -1))
       }
     }
   }
 
-  private mutating func read(_ value: ValueView, _ snapshot: Snapshot, depth: Int) throws(FormatError) {
+  private mutating func read(_ value: ValueView, _ snapshot: Snapshot, depth: Int) throws(EngineError) {
     values += 1
     if depth > Self.maximumDepth || values > limit { return }
     switch value {
@@ -77,11 +77,11 @@ public struct ObjectWalk {
       if let table = try snapshot.table(key) { mix(try ObjectCursor(table).seek(object) ? 1 : 2) }
     case .list(var list), .set(var list):
       for i in 0..<list.count where values < limit {
-        attempt { walk throws(FormatError) in try walk.read(list.value(at: i), snapshot, depth: depth + 1) }
+        attempt { walk throws(EngineError) in try walk.read(list.value(at: i), snapshot, depth: depth + 1) }
       }
     case .dictionary(var dictionary):
       for i in 0..<dictionary.count where values < limit {
-        attempt { walk throws(FormatError) in
+        attempt { walk throws(EngineError) in
           for byte in try dictionary.key(at: i).unsafeBytes { walk.mix(UInt64(byte)) }
           try walk.read(dictionary.value(at: i), snapshot, depth: depth + 1)
         }

@@ -307,7 +307,7 @@ public struct RandomHistory {
         if try transaction.objectKey(table, primaryKey: value) != other {
           throw Disagreement(description: "\(value) is the primary key of \(other)")
         }
-        return try refused(.duplicateKey) { () throws(TransactionError) in
+        return try refused(.duplicateKey) { () throws(EngineError) in
           _ = try transaction.create(table, primaryKey: value)
         }
       }
@@ -318,7 +318,7 @@ public struct RandomHistory {
     }
     let given: ObjKey? = chance(4) ? ObjKey(integer() & (.max - 1)) : nil
     if let given, known.objects[given] != nil {
-      return try refused(.duplicateKey) { () throws(TransactionError) in _ = try transaction.create(table, key: given) }
+      return try refused(.duplicateKey) { () throws(EngineError) in _ = try transaction.create(table, key: given) }
     }
     let key = try transaction.create(table, key: given)
     if known.objects[key] != nil { throw Disagreement(description: "\(key) is in use") }
@@ -562,7 +562,7 @@ public struct RandomHistory {
       guard chance(3), model.classes.count > 4, let table = anyClass(where: { _ in true }) else { return }
       lastOperation = "remove class \(table)"
       if model.classes.contains(where: { $0.key != table && $0.value.properties.contains { $0.target == table } }) {
-        return try refused(.badSchema) { () throws(TransactionError) in try transaction.removeTable(table) }
+        return try refused(.badSchema) { () throws(EngineError) in try transaction.removeTable(table) }
       }
       try transaction.removeTable(table)
       model.removeClass(table)
@@ -628,7 +628,7 @@ public struct RandomHistory {
       guard let target = anyClass(where: { $0.kind != .asymmetric }) else { return }
       spec.target = target
       if collection == .set && model.classes[target]?.kind == .embedded {
-        return try refused(.badSchema) { () throws(TransactionError) in _ = try transaction.addColumn(table, spec) }
+        return try refused(.badSchema) { () throws(EngineError) in _ = try transaction.addColumn(table, spec) }
       }
     }
     lastOperation = "add property \(spec) to \(table)"
@@ -672,7 +672,7 @@ public struct RandomHistory {
     default: isAllowed = false
     }
     if !isAllowed {
-      return try refused(.badSchema) { () throws(TransactionError) in
+      return try refused(.badSchema) { () throws(EngineError) in
         try transaction.addIndex(table, property.key, kind)
       }
     }
@@ -684,7 +684,7 @@ public struct RandomHistory {
         }
       }
     if isTooLong {
-      return try refused(.overLimit) { () throws(TransactionError) in
+      return try refused(.overLimit) { () throws(EngineError) in
         try transaction.addIndex(table, property.key, kind)
       }
     }
@@ -697,14 +697,14 @@ public struct RandomHistory {
     let property = known.properties[index], isNullable = !property.isNullable
     lastOperation = "\(known.name).\(property.name) is \(isNullable ? "optional" : "required")"
     if property.type == .link || property.type == .mixed {
-      return try refused(.badSchema) { () throws(TransactionError) in
+      return try refused(.badSchema) { () throws(EngineError) in
         _ = try transaction.setNullable(table, property.key, isNullable)
       }
     }
     if known.primaryKey == property.key, !isNullable,
       [.null, property.defaultElement].allSatisfy({ model.object(table, primaryKey: $0) != nil })
     {
-      return try refused(.duplicateKey) { () throws(TransactionError) in
+      return try refused(.duplicateKey) { () throws(EngineError) in
         _ = try transaction.setNullable(table, property.key, isNullable)
       }
     }
@@ -725,13 +725,13 @@ public struct RandomHistory {
     }
     lastOperation = "primary key \(known.name).\(property.name)"
     if property.index == .fullText {
-      return try refused(.badSchema) { () throws(TransactionError) in
+      return try refused(.badSchema) { () throws(EngineError) in
         try transaction.setPrimaryKey(table, property.key)
       }
     }
     let values = known.objects.values.compactMap { $0[property.key] }
     if Set(values).count < values.count {
-      return try refused(.duplicateKey) { () throws(TransactionError) in
+      return try refused(.duplicateKey) { () throws(EngineError) in
         try transaction.setPrimaryKey(table, property.key)
       }
     }
@@ -742,10 +742,10 @@ public struct RandomHistory {
   // MARK: refusals
 
   private func refused(
-    _ reason: TransactionError.Reason,
-    _ body: () throws(TransactionError) -> Void
+    _ reason: EngineError.Reason,
+    _ body: () throws(EngineError) -> Void
   ) throws {
-    do throws(TransactionError) {
+    do throws(EngineError) {
       try body()
     } catch {
       if error.reason == reason { return }
@@ -766,95 +766,95 @@ public struct RandomHistory {
     switch random.below(9) {
     case 0:
       if property.collection == nil && property.type != .mixed && key != known.primaryKey {
-        try refused(.wrongType) { () throws(TransactionError) in
+        try refused(.wrongType) { () throws(EngineError) in
           try transaction.set(table, object, key, .list([]))
         }
       }
     case 1:
       if isEmbedded && property.collection == nil {
-        try refused(.notFound) { () throws(TransactionError) in _ = try transaction.setEmbedded(table, gone, key) }
+        try refused(.notFound) { () throws(EngineError) in _ = try transaction.setEmbedded(table, gone, key) }
       }
       if isEmbedded && property.collection == .list {
-        try refused(.notFound) { () throws(TransactionError) in
+        try refused(.notFound) { () throws(EngineError) in
           _ = try transaction.insertEmbedded(table, object, key, at: 1_000_000)
         }
       }
       if isEmbedded && property.collection == .dictionary {
-        try refused(.overLimit) { () throws(TransactionError) in
+        try refused(.overLimit) { () throws(EngineError) in
           _ = try transaction.setEmbedded(table, object, key, entry: [0x24])
         }
       }
     case 2:
       if property.type == .mixed && property.collection == nil {
         let unknown = Value.link(table, gone)
-        try refused(known.kind == .embedded ? .forbidden : .notFound) { () throws(TransactionError) in
+        try refused(known.kind == .embedded ? .forbidden : .notFound) { () throws(EngineError) in
           try transaction.set(table, object, key, .list([.int(1), .dictionary([.init(key: [0x61], value: unknown)])]))
         }
-        try refused(.overLimit) { () throws(TransactionError) in
+        try refused(.overLimit) { () throws(EngineError) in
           try transaction.set(table, object, key, .list([.int(1), .dictionary([.init(key: [0x24], value: .null)])]))
         }
         var deep = Value.int(1)
         for _ in 0..<101 { deep = .list([deep]) }
-        try refused(.overLimit) { () throws(TransactionError) in try transaction.set(table, object, key, deep) }
+        try refused(.overLimit) { () throws(EngineError) in try transaction.set(table, object, key, deep) }
       }
       if property.type == .mixed && property.collection == .list {
-        try refused(known.kind == .embedded ? .forbidden : .notFound) { () throws(TransactionError) in
+        try refused(known.kind == .embedded ? .forbidden : .notFound) { () throws(EngineError) in
           try transaction.insert(table, object, key, at: 0, .list([.int(1), .link(table, gone)]))
         }
       }
     case 3:
       if property.collection == .list {
         let count = model.value(table, object, key).elements.count
-        try refused(.notFound) { () throws(TransactionError) in try transaction.remove(table, object, key, at: count) }
-        try refused(.notFound) { () throws(TransactionError) in
+        try refused(.notFound) { () throws(EngineError) in try transaction.remove(table, object, key, at: count) }
+        try refused(.notFound) { () throws(EngineError) in
           try transaction.move(table, object, key, from: count, to: 0)
         }
-        try refused(.notFound) { () throws(TransactionError) in
+        try refused(.notFound) { () throws(EngineError) in
           try transaction.move(table, object, key, from: count, to: count)
         }
-        try refused(.notFound) { () throws(TransactionError) in
+        try refused(.notFound) { () throws(EngineError) in
           try transaction.move(table, object, key, from: -1, to: -1)
         }
         if property.index != nil {
-          try refused(.overLimit) { () throws(TransactionError) in
+          try refused(.overLimit) { () throws(EngineError) in
             try transaction.insert(table, object, key, at: 0, .string([UInt8](repeating: 0x62, count: 201)))
           }
           if count > 0 {
-            try refused(.overLimit) { () throws(TransactionError) in
+            try refused(.overLimit) { () throws(EngineError) in
               try transaction.set(table, object, key, at: 0, .string([UInt8](repeating: 0x62, count: 201)))
             }
           }
         }
       }
     case 4:
-      try refused(known.kind == .embedded ? .forbidden : .notFound) { () throws(TransactionError) in
+      try refused(known.kind == .embedded ? .forbidden : .notFound) { () throws(EngineError) in
         try transaction.delete(table, gone)
       }
     case 5:
-      try refused(.badSchema) { () throws(TransactionError) in _ = try transaction.addTable(known.name) }
-      try refused(.badSchema) { () throws(TransactionError) in
+      try refused(.badSchema) { () throws(EngineError) in _ = try transaction.addTable(known.name) }
+      try refused(.badSchema) { () throws(EngineError) in
         _ = try transaction.addColumn(table, ColumnSpec(property.name, .int))
       }
-      try refused(.overLimit) { () throws(TransactionError) in
+      try refused(.overLimit) { () throws(EngineError) in
         _ = try transaction.addTable("class_" + String(repeating: "n", count: 58))
       }
-      try refused(.overLimit) { () throws(TransactionError) in
+      try refused(.overLimit) { () throws(EngineError) in
         try transaction.renameColumn(table, key, to: String(repeating: "n", count: 64))
       }
     case 6:
       let none = ColKey(0x7FFF_FFFF)
-      try refused(.notFound) { () throws(TransactionError) in try transaction.removeIndex(table, none) }
-      try refused(.notFound) { () throws(TransactionError) in try transaction.removeColumn(table, none) }
-      try refused(.notFound) { () throws(TransactionError) in try transaction.set(table, object, none, .null) }
-      try refused(.notFound) { () throws(TransactionError) in try transaction.removeTable(TableKey(60000)) }
+      try refused(.notFound) { () throws(EngineError) in try transaction.removeIndex(table, none) }
+      try refused(.notFound) { () throws(EngineError) in try transaction.removeColumn(table, none) }
+      try refused(.notFound) { () throws(EngineError) in try transaction.set(table, object, none, .null) }
+      try refused(.notFound) { () throws(EngineError) in try transaction.removeTable(TableKey(60000)) }
     case 7:
       if let column = known.primaryKey {
-        try refused(.forbidden) { () throws(TransactionError) in try transaction.set(table, object, column, .null) }
+        try refused(.forbidden) { () throws(EngineError) in try transaction.set(table, object, column, .null) }
       }
     default:
       let isPrimary = property.collection == nil && key == known.primaryKey
       try refused(isPrimary ? .forbidden : property.collection == nil ? .notFound : .wrongType) {
-        () throws(TransactionError) in
+        () throws(EngineError) in
         try transaction.set(table, gone, key, property.defaultValue)
       }
     }

@@ -23,31 +23,31 @@ package final class RecordingStorage: Storage, @unchecked Sendable {
   package init(_ base: any Storage) { self.base = base }
 
   package var name: String { base.name }
-  package func size() throws(FileError) -> Int { try base.size() }
+  package func size() throws(EngineError) -> Int { try base.size() }
 
-  package func grow(to size: Int) throws(FileError) {
+  package func grow(to size: Int) throws(EngineError) {
     let former = try base.size()
     try base.grow(to: size)
     if size > former { events.append(.resize(size)) }
   }
 
-  package func shrink(to size: Int) throws(FileError) {
+  package func shrink(to size: Int) throws(EngineError) {
     try base.shrink(to: size)
     events.append(.resize(size))
   }
 
-  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     try base.read(into: buffer, at: offset)
   }
 
-  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     try base.write(bytes, at: offset)
     events.append(.write(offset: offset, bytes: [UInt8](bytes)))
   }
 
-  package func flush() throws(FileError) { try base.flush() }
+  package func flush() throws(EngineError) { try base.flush() }
 
-  package func sync() throws(FileError) { events.append(.sync) }
+  package func sync() throws(EngineError) { events.append(.sync) }
 
   package func begin(reusable: () -> [Range<Int>]) { base.begin(reusable: reusable) }
 }

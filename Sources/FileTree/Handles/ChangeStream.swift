@@ -33,7 +33,7 @@ public final class ChangeStream: Sendable {
   /// Answers with up to `count` bytes, as soon as there are some, on whichever thread. `id` is one for `interrupt`.
   public func read(_ count: Int, waits: Bool, id: UInt64, _ answer: @escaping Answer) {
     let now: Result<[UInt8], FileTreeError>? = state.withLock { state in
-      do throws(OpenError) { try state.feed.advance() } catch { return .failure(.unavailable(error)) }
+      do throws(EngineError) { try state.feed.advance() } catch { return .failure(.unavailable(error)) }
       if state.feed.count > 0 {
         let bytes = state.feed.take(count)
         state.taken += bytes.count
@@ -82,7 +82,7 @@ public final class ChangeStream: Sendable {
     var answers: [(id: UInt64, Answer, Result<[UInt8], FileTreeError>)] = []
     let notify: (@Sendable () -> Void)? = state.withLock { state in
       var failure: FileTreeError?
-      do throws(OpenError) { try state.feed.advance() } catch { failure = .unavailable(error) }
+      do throws(EngineError) { try state.feed.advance() } catch { failure = .unavailable(error) }
       state.parked.removeAll { read in
         if isEnding {
           answers.append((read.id, read.answer, .success([])))

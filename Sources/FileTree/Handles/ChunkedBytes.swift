@@ -144,7 +144,7 @@ struct ChunkedBytes: Sendable {
   /// The bytes of a chunk, wherever it is.
   private func chunk(_ index: Int) throws(FileTreeError) -> [UInt8] {
     guard let spooled = spooled[index] else { return index < chunks.count ? chunks[index] : [] }
-    do throws(FileError) {
+    do throws(EngineError) {
       var bytes = try spooled.piece.bytes()
       bytes.removeLast(bytes.count - spooled.count)
       return bytes
@@ -262,7 +262,7 @@ struct ChunkedBytes: Sendable {
   private mutating func unload() throws(FileTreeError) {
     guard let spool, resident.count > mostResident else { return }
     let index = resident[0]
-    do throws(FileError) {
+    do throws(EngineError) {
       guard let piece = try spool.store(chunks[index]) else {
         // The folder takes no files: memory has to do, as far as it goes.
         (self.spool, resident) = (nil, [])

@@ -42,9 +42,9 @@ extension TreeContext {
   ) throws(FileTreeError) -> OpenFile {
     let time = try read { view in view.modified }
     let new: VersionHold
-    do throws(OpenError) { new = try realm.hold() } catch { throw .unavailable(error) }
+    do throws(EngineError) { new = try realm.hold() } catch { throw .unavailable(error) }
     let lines: ChangeLines
-    do throws(FormatError) {
+    do throws(EngineError) {
       lines = try ChangeLines(
         from: old.snapshot,
         to: new.snapshot,

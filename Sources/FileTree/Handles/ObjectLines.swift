@@ -62,7 +62,7 @@ final class ObjectLines: LineSource {
       return .line
     }
     while true {
-      do throws(FormatError) {
+      do throws(EngineError) {
         if let keys {
           guard last < keys.count else { return .end }
           last += 1

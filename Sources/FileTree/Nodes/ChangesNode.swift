@@ -18,7 +18,7 @@ struct ChangesNode: FileNode {
     // The tree of a snapshot shows one version, in which nothing changes.
     if !tree.views.isFollowing { throw .refused(.unsupported, "nothing changes in a snapshot") }
     let feed: ChangeFeed
-    do throws(OpenError) {
+    do throws(EngineError) {
       feed = try ChangeFeed(tree.realm, classes: tree.options.classes, style: tree.options.json)
     } catch { throw .unavailable(error) }
     return OpenFile(inode, tree.openFiles.openStream(inode), changes: try tree.changeStreams.open(feed))

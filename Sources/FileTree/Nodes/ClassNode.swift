@@ -194,7 +194,7 @@ struct ClassNode: DirectoryNode {
       _ batch: inout Batch
     ) throws(FileTreeError) -> Bool {
       do {
-        return try view.contexts.lend { context throws(FormatError) in
+        return try view.contexts.lend { context throws(EngineError) in
           let cursor = ObjectCursor(directory.table)
           var exists = try cursor.seek(after: key)
           while exists {
@@ -219,7 +219,7 @@ struct ClassNode: DirectoryNode {
       _ context: RenderContext,
       to sink: inout Sink,
       _ batch: inout Batch
-    ) throws(FormatError) -> Bool {
+    ) throws(EngineError) -> Bool {
       try directory.name(of: cursor, into: context.name)
       context.name.append(0)
       let key = cursor.key

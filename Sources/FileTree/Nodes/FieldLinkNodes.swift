@@ -160,7 +160,7 @@ struct BacklinkSourceNode: ShortDirectoryNode {
         throw .stale
       }
       let found: [ObjectReference]
-      do throws(FormatError) {
+      do throws(EngineError) {
         var owners = OwnerSearch(view)
         found = try owners.owners(of: try cursor.origins(from: source.table, source.column), source.table)
       } catch { throw .damaged(directory.shownName, error) }
@@ -235,7 +235,7 @@ private struct OwnerSearch {
   init(_ view: VersionView) { self.view = view }
 
   /// The objects, or those that they belong to, each once, in order.
-  mutating func owners(of keys: [ObjKey], _ table: TableKey) throws(FormatError) -> [ObjectReference] {
+  mutating func owners(of keys: [ObjKey], _ table: TableKey) throws(EngineError) -> [ObjectReference] {
     var found: [ObjectReference] = [], known: Set<ObjectReference> = []
     for key in keys {
       if let owner = try owner(of: ObjectReference(table: table, key: key), depth: 0), known.insert(owner).inserted {
@@ -245,7 +245,7 @@ private struct OwnerSearch {
     return found
   }
 
-  private func owner(of object: ObjectReference, depth: Int) throws(FormatError) -> ObjectReference? {
+  private func owner(of object: ObjectReference, depth: Int) throws(EngineError) -> ObjectReference? {
     guard let table = view.directory(of: object.table)?.table else { return nil }
     if table.kind != .embedded { return object }
     if depth == Self.depthLimit { return nil }
@@ -279,7 +279,7 @@ extension ValueView {
     switch self {
     case .list(var list), .set(var list):
       guard index < list.count else { return nil }
-      do throws(FormatError) { return try list.value(at: index) } catch { throw .damaged(directory.shownName, error) }
+      do throws(EngineError) { return try list.value(at: index) } catch { throw .damaged(directory.shownName, error) }
     default: return nil
     }
   }

@@ -113,7 +113,7 @@ struct FieldTarget: SaveTarget {
       if isText, String(validating: bytes, as: UTF8.self) == nil {
         throw .refused(.invalid, "\(column.name) is a string, and this is not UTF-8")
       }
-      do throws(TransactionError) {
+      do throws(EngineError) {
         try transaction.set(table.key, place.key, column.key, isText ? .string(bytes) : .data(bytes))
       } catch {
         if error.reason == .notFound { throw .stale }

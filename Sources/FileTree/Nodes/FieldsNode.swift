@@ -70,7 +70,7 @@ struct FieldPlace: Hashable, Sendable {
     return try view.contexts.lend { context throws(FileTreeError) in
       let cursor = ObjectCursor(directory.table)
       let exists: Bool
-      do throws(FormatError) { exists = try cursor.seek(key) } catch { throw .damaged(directory.shownName, error) }
+      do throws(EngineError) { exists = try cursor.seek(key) } catch { throw .damaged(directory.shownName, error) }
       guard exists else { throw .stale }
       return try body(directory, cursor, context)
     }
@@ -79,7 +79,7 @@ struct FieldPlace: Hashable, Sendable {
   /// The property in a view: its index and its value.
   func value(_ directory: TableDirectory, _ cursor: ObjectCursor) throws(FileTreeError) -> (Int, ValueView) {
     guard let index = directory.table.columns.firstIndex(where: { $0.key == property }) else { throw .stale }
-    do throws(FormatError) { return (index, try cursor.value(index)) } catch {
+    do throws(EngineError) { return (index, try cursor.value(index)) } catch {
       throw .damaged(directory.shownName, error)
     }
   }
@@ -234,7 +234,7 @@ struct ObjectFieldsNode: DirectoryNode {
     }
     if !column.isNullable { throw .refused(.forbidden, "\(column.name) is required, so it cannot be null") }
     try tree.saveObjects(saver) { transaction throws(FileTreeError) in
-      do throws(TransactionError) { try transaction.set(table, object.key, column.key, .null) } catch {
+      do throws(EngineError) { try transaction.set(table, object.key, column.key, .null) } catch {
         throw FileTreeError(error)
       }
       let object = ObjectReference(table: table, key: object.key)

@@ -69,7 +69,7 @@ struct ObjectNode: FileNode {
     try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
       let exists: Bool
-      do throws(FormatError) { exists = try directory.table.contains(key) } catch {
+      do throws(EngineError) { exists = try directory.table.contains(key) } catch {
         throw .damaged(directory.shownName, error)
       }
       guard exists else { throw .stale }

@@ -76,7 +76,7 @@ struct RootNode: DirectoryNode {
       throw .refused(.invalid, "no class can have this name: a leading dot and some characters are written as %XX")
     }
     try tree.changeSchema("mkdir", String(decoding: name, as: UTF8.self)) { transaction throws(FileTreeError) in
-      do throws(TransactionError) {
+      do throws(EngineError) {
         if try transaction.tableKey(named: Table.classPrefix + className) == nil {
           _ = try transaction.addTable(Table.classPrefix + className)
           return Effect(touched: nil)
@@ -105,7 +105,7 @@ struct RootNode: DirectoryNode {
     let key = directory.table.key
     try tree.changeSchema("rmdir", directory.shownName) { transaction throws(FileTreeError) in
       let isEmpty: Bool
-      do throws(TransactionError) {
+      do throws(EngineError) {
         isEmpty = try transaction.table(key).objectCount == 0
         if isEmpty { try transaction.removeTable(key) }
       } catch {

@@ -58,15 +58,15 @@ struct RestoreTarget: SaveTarget {
     }
     let wanted = try held.content().hold
     try saver.save(mayWait: false) { transaction throws(FileTreeError) in
-      do throws(TransactionError) {
+      do throws(EngineError) {
         let touched: [ObjectReference]?
-        do throws(TransactionError) { touched = try transaction.restore(wanted.snapshot) } catch {
+        do throws(EngineError) { touched = try transaction.restore(wanted.snapshot) } catch {
           guard [.badSchema, .forbidden].contains(error.reason) else { throw error }
-          throw TransactionError(error.reason, "\(error); copy single objects out of the snapshot instead")
+          throw EngineError(error.reason, "\(error); copy single objects out of the snapshot instead")
         }
         // What was read from reused space must not be committed.
         guard tree.realm.isCurrent(wanted.snapshot) else {
-          throw TransactionError(.moved, "the version of the snapshot was overwritten; nothing was changed")
+          throw EngineError(.moved, "the version of the snapshot was overwritten; nothing was changed")
         }
         return transaction.hasChanges ? Effect(touched: touched) : .none
       } catch { throw FileTreeError(error) }

@@ -109,7 +109,7 @@ extension TreeContext {
           var index = max(0, Int(clamping: position) - Int(DirectoryStream.Position.afterDotDot))
           while index < keys.count, !listing.isFull {
             let exists: Bool
-            do throws(FormatError) {
+            do throws(EngineError) {
               exists = try cursor.seek(keys[index])
               if exists { try directory.name(of: cursor, into: context.name) }
             } catch { throw .damaged(directory.shownName, error) }

@@ -10,7 +10,7 @@ final class DelayedSync: @unchecked Sendable {
   private let writer: RealmWriter
   private let delay: Duration
   private let timeout: Duration
-  private let onFailure: @Sendable (TransactionError) -> Void
+  private let onFailure: @Sendable (EngineError) -> Void
   private let monitor = Monitor()
   private var thread: Thread?
   /// When the oldest commit that is not on disk has waited long enough.
@@ -22,7 +22,7 @@ final class DelayedSync: @unchecked Sendable {
     _ writer: RealmWriter,
     delay: Duration,
     timeout: Duration,
-    onFailure: @escaping @Sendable (TransactionError) -> Void
+    onFailure: @escaping @Sendable (EngineError) -> Void
   ) {
     (self.writer, self.delay, self.timeout, self.onFailure) = (writer, delay, timeout, onFailure)
   }
@@ -50,7 +50,7 @@ final class DelayedSync: @unchecked Sendable {
 
   private func run() {
     while isDue() {
-      do throws(TransactionError) { try writer.sync(timeout: timeout) } catch {
+      do throws(EngineError) { try writer.sync(timeout: timeout) } catch {
         onFailure(error)
         // Another program was writing; other failures do not go away by themselves.
         if error.reason == .busy { monitor.locked { plan() } }

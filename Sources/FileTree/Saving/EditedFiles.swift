@@ -258,7 +258,7 @@ extension FileTreeError {
   )
 
   /// Lines that could not be put beside the realm, or read from there.
-  static func spool(_ error: FileError) -> FileTreeError {
+  static func spool(_ error: EngineError) -> FileTreeError {
     let isFull = error.code == ENOSPC || error.code == EDQUOT
     return .refused(isFull ? .noSpace : .inputOutput, "lines that are being written: \(error)")
   }

@@ -18,7 +18,7 @@ extension TreeContext {
     do throws(FileTreeError) {
       try saveObjects(saver) { transaction throws(FileTreeError) in
         let text = try self.read { view in self.knownText(of: ObjectReference(table: table, key: key), view) }
-        do throws(TransactionError) {
+        do throws(EngineError) {
           let origins = try transaction.origins(of: table, key)
           let links = try transaction.incomingLinks(of: table, key, limit: self.deletions.mostLinks)
           content = RecentDeletions.Content(text: text, links: links)
@@ -71,7 +71,7 @@ extension TreeContext {
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> [ObjectReference] {
     guard let links = deletion.content?.links, !links.isEmpty else { return [] }
-    do throws(TransactionError) {
+    do throws(EngineError) {
       for link in links { _ = try transaction.restore(link, to: object) }
       return try transaction.origins(of: object.table, object.key)
     } catch {

@@ -169,7 +169,7 @@ extension TreeContext {
     of object: ObjectReference,
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> [ObjectReference] {
-    do throws(TransactionError) { return try transaction.origins(of: object.table, object.key) } catch {
+    do throws(EngineError) { return try transaction.origins(of: object.table, object.key) } catch {
       throw FileTreeError(error)
     }
   }
@@ -218,7 +218,7 @@ extension TreeContext {
 
   /// The object that a name leads to: its own name, or the one it was created by.
   func object(named name: [UInt8], in directory: TableDirectory) throws(FileTreeError) -> ObjKey? {
-    do throws(FormatError) {
+    do throws(EngineError) {
       if let key = try directory.objectKey(named: name) { return key }
       guard let key = overlay.alias(name, in: directory.inode) else { return nil }
       if try directory.table.contains(key) { return key }
@@ -232,7 +232,7 @@ extension TreeContext {
   /// The file name of an object.
   func name(of key: ObjKey, in directory: TableDirectory) throws(FileTreeError) -> [UInt8] {
     let cursor = ObjectCursor(directory.table), name = OutputBuffer()
-    do throws(FormatError) {
+    do throws(EngineError) {
       let exists = try cursor.seek(key)
       if exists { try directory.name(of: cursor, into: name) }
       if exists { return name.bytes }
@@ -263,7 +263,7 @@ struct NewObject: Sendable {
       case .objectKey, nil: nil
       }
     let key: ObjKey
-    do throws(TransactionError) {
+    do throws(EngineError) {
       if let primaryKey {
         key = try transaction.create(table.key, primaryKey: primaryKey, key: free(formerKey, transaction))
       } else if case .objectKey(let wanted) = fileName {
@@ -287,11 +287,11 @@ struct NewObject: Sendable {
   private func free(
     _ key: ObjKey?,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransactionError) -> ObjKey? {
+  ) throws(EngineError) -> ObjKey? {
     guard let key else { return nil }
     let table = try transaction.table(table.key)
     // A key that cannot be looked up is as good as taken.
-    do throws(FormatError) { return try table.contains(key) ? nil : key } catch { return nil }
+    do throws(EngineError) { return try table.contains(key) ? nil : key } catch { return nil }
   }
 
   /// The primary key that the text holds, for a name that holds only its beginning.
@@ -320,7 +320,7 @@ extension FileTreeError {
     case .missingObject:
       self = .stale
       return
-    case .transaction(let error):
+    case .engine(let error):
       self.init(error)
       return
     default: refusal = .invalid

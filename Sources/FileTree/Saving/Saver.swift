@@ -53,14 +53,14 @@ final class Saver: Sendable {
   /// Makes a change. When it returns, the change is on disk, unless it `mayWait` and the user lets it.
   func save(mayWait: Bool = true, _ change: Change) throws(FileTreeError) {
     let transaction: WriteTransaction
-    do throws(TransactionError) { transaction = try writer.beginOnThisThread(timeout: options.lockTimeout) } catch {
+    do throws(EngineError) { transaction = try writer.beginOnThisThread(timeout: options.lockTimeout) } catch {
       throw FileTreeError(error)
     }
     let effect = try change(transaction)
     if !effect.isChange { return transaction.rollback() }
     let version = transaction.nextVersion
     changes.note(version, effect.touched)
-    do throws(TransactionError) {
+    do throws(EngineError) {
       let mayWait = mayWait && delayedSync != nil
       _ = try transaction.commit(mayWait ? .grouped : .full)
       if mayWait, delayedSync?.noteCommit() != true { try writer.sync(timeout: options.lockTimeout) }
@@ -72,7 +72,7 @@ final class Saver: Sendable {
 
   /// Makes the file one that is written to, without changing what it holds.
   func takePart() throws(FileTreeError) {
-    do throws(TransactionError) {
+    do throws(EngineError) {
       try writer.beginOnThisThread(timeout: options.lockTimeout).rollback()
     } catch { throw FileTreeError(error) }
   }
@@ -81,7 +81,7 @@ final class Saver: Sendable {
   /// other writers.
   func rehearse(on snapshot: Snapshot, _ change: Change) throws(FileTreeError) {
     let transaction: WriteTransaction
-    do throws(TransactionError) { transaction = try RealmWriter.rehearse(on: snapshot) } catch {
+    do throws(EngineError) { transaction = try RealmWriter.rehearse(on: snapshot) } catch {
       throw FileTreeError(error)
     }
     _ = try change(transaction)
@@ -90,14 +90,14 @@ final class Saver: Sendable {
 
   /// Makes the file as small as its content, if no other program has the realm open.
   func compact() throws(FileTreeError) {
-    do throws(CopyError) { _ = try writer.compact(timeout: options.lockTimeout) } catch {
-      throw FileTreeError(error)
+    do throws(EngineError) { _ = try writer.compact(timeout: options.lockTimeout) } catch {
+      throw error.reason == .inUse ? .refused(.inUse, error.description) : FileTreeError(error)
     }
   }
 
   /// Returns when everything that was saved is on disk.
   func synchronize() throws(FileTreeError) {
-    do throws(TransactionError) { try writer.sync(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
+    do throws(EngineError) { try writer.sync(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
   }
 
   /// Brings everything to disk, and waits for others no more.
@@ -108,26 +108,11 @@ final class Saver: Sendable {
 }
 
 extension FileTreeError {
-  /// What a compaction that was not done is to the tree.
-  init(_ error: CopyError) {
-    let refusal: Refusal =
-      switch error.reason {
-      case .inUse: .inUse
-      case .file(ENOSPC), .file(EDQUOT): .noSpace
-      case .file(EFBIG): .tooLarge
-      case .file(EACCES), .file(EPERM), .file(EROFS), .file(ENOKEY): .noAccess
-      case .notApplicable: .unsupported
-      case .open(.moved): .moved
-      case .open, .damaged, .file, .exists, .cancelled: .inputOutput
-      }
-    self = .refused(refusal, error.description)
-  }
-
   /// What a refused change or a failed commit is to the tree.
-  init(_ error: TransactionError) {
+  init(_ error: EngineError) {
     let refusal: Refusal
     switch error.reason {
-    case .format:
+    case .damaged, .notARealm:
       self = .damaged(place: "the realm", problem: error.description)
       return
     case .readOnly:
@@ -135,15 +120,16 @@ extension FileTreeError {
       return
     case .file(ENOSPC), .file(EDQUOT): refusal = .noSpace
     case .file(EFBIG), .overLimit: refusal = .tooLarge
-    case .file(EACCES), .file(EPERM), .file(ENOKEY): refusal = .noAccess
-    case .file, .poisoned, .halfDone: refusal = .inputOutput
+    case .file(EACCES), .file(EPERM), .file(EROFS), .file(ENOKEY), .untrusted: refusal = .noAccess
+    case .file, .poisoned, .halfDone, .keyNeeded, .wrongKey, .notEncrypted, .unsupportedFormat, .contradictory,
+      .cancelled:
+      refusal = .inputOutput
     case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid
-    case .moved, .open(.moved): refusal = .moved
-    case .open(.untrusted): refusal = .noAccess
-    case .open: refusal = .inputOutput
+    case .moved: refusal = .moved
     case .duplicateKey: refusal = .exists
     case .forbidden: refusal = .forbidden
     case .inUse, .busy, .tooManyVersions: refusal = .busy
+    case .notApplicable: refusal = .unsupported
     }
     self = .refused(refusal, error.description)
   }

@@ -89,7 +89,7 @@ private enum SchemaSaving {
   private static func changing<T>(_ body: () throws(SchemaChangeError) -> T) throws(FileTreeError) -> T {
     do throws(SchemaChangeError) { return try body() } catch {
       switch error.reason {
-      case .transaction(let error): throw FileTreeError(error)
+      case .engine(let error): throw FileTreeError(error)
       default: throw .refused(.invalid, error.description)
       }
     }

@@ -96,8 +96,8 @@ struct ObjectSelection: Hashable, Sendable {
   }
 
   private static func target(_ property: Column, _ snapshot: Snapshot) throws(FileTreeError) -> Table? {
-    do throws(FormatError) {
-      return try property.targetTable.flatMap { (key) throws(FormatError) in try snapshot.table(key) }
+    do throws(EngineError) {
+      return try property.targetTable.flatMap { (key) throws(EngineError) in try snapshot.table(key) }
     } catch { throw .damaged(property.name, error) }
   }
 
@@ -117,7 +117,7 @@ struct ObjectSelection: Hashable, Sendable {
     case .object(let name):
       guard let target = try target(column, snapshot) else { throw .notFound }
       let key: ObjKey?
-      do throws(FormatError) { key = try target.objectKey(ofFile: name + Array(NameEscaping.suffix.utf8)) } catch {
+      do throws(EngineError) { key = try target.objectKey(ofFile: name + Array(NameEscaping.suffix.utf8)) } catch {
         throw .damaged(column.name, error)
       }
       guard let key else { throw .notFound }
@@ -161,7 +161,7 @@ struct ObjectSelection: Hashable, Sendable {
     do throws(QueryFailure) {
       if query.isDecidedByObject {
         let cursor = ObjectCursor(directory.table)
-        do throws(FormatError) { guard try cursor.seek(key) else { return false } } catch { throw .damaged(error) }
+        do throws(EngineError) { guard try cursor.seek(key) else { return false } } catch { throw .damaged(error) }
         return try query.matches(cursor)
       }
       // What DISTINCT and LIMIT leave depends on the other objects.
@@ -188,14 +188,14 @@ extension Table {
   fileprivate func allKeys(_ place: String) throws(FileTreeError) -> [ObjKey] {
     var keys: [ObjKey] = []
     let cursor = ObjectCursor(self)
-    do throws(FormatError) { while try cursor.next() { keys.append(cursor.key) } } catch {
+    do throws(EngineError) { while try cursor.next() { keys.append(cursor.key) } } catch {
       throw .damaged(place, error)
     }
     return keys
   }
 
   /// The object whose file in the directory of the class has this name. A long name takes a scan.
-  func objectKey(ofFile name: [UInt8]) throws(FormatError) -> ObjKey? {
+  func objectKey(ofFile name: [UInt8]) throws(EngineError) -> ObjKey? {
     switch NameEscaping.parse(file: name.span.bytes, primaryKey: primaryKeyIndex.map { columns[$0].type }) {
     case nil: return nil
     case .objectKey(let key): return try contains(key) ? key : nil
@@ -229,13 +229,13 @@ extension TreeContext {
 
   /// Holds the newest version for as long as it takes, whatever is written meanwhile.
   func holdAmongWriters() throws(FileTreeError) -> VersionHold {
-    do throws(OpenError) {
+    do throws(EngineError) {
       let hold = try realm.hold()
       if hold.isKnownToWriters { return hold }
     } catch { throw .unavailable(error) }
     // A file that was not written to yet, such as a copy, has no place where versions in use are listed.
     try saver?.takePart()
-    do throws(OpenError) { return try realm.hold() } catch { throw .unavailable(error) }
+    do throws(EngineError) { return try realm.hold() } catch { throw .unavailable(error) }
   }
 
   /// Holds the newest version; with the table of `ordinal` in it and its name.
@@ -245,9 +245,9 @@ extension TreeContext {
       return (directory.table.key, directory.shownName)
     }
     let hold: VersionHold
-    do throws(OpenError) { hold = try realm.hold() } catch { throw .unavailable(error) }
+    do throws(EngineError) { hold = try realm.hold() } catch { throw .unavailable(error) }
     let table: Table?
-    do throws(FormatError) { table = try hold.snapshot.table(key) } catch { throw .damaged(name, error) }
+    do throws(EngineError) { table = try hold.snapshot.table(key) } catch { throw .damaged(name, error) }
     guard let table else { throw .stale }
     return (hold, table, name)
   }

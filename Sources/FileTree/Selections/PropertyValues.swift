@@ -16,8 +16,8 @@ struct PropertyValues {
     self.table = table
     index = table.columns.firstIndex { $0.key == property.key } ?? 0
     let target: Table?
-    do throws(FormatError) {
-      target = try property.targetTable.flatMap { (key) throws(FormatError) in try snapshot.table(key) }
+    do throws(EngineError) {
+      target = try property.targetTable.flatMap { (key) throws(EngineError) in try snapshot.table(key) }
     } catch { throw .damaged(property.name, error) }
     self.target = target.map { (ObjectCursor($0), $0.primaryKeyIndex) }
   }
@@ -28,7 +28,7 @@ struct PropertyValues {
   func names(of keys: [ObjKey]?, until deadline: ContinuousClock.Instant) throws(FileTreeError) -> [[UInt8]] {
     var values: [[UInt8]: ValueView] = [:]
     let name = OutputBuffer()
-    try scan(keys ?? table.objectsOfDistinctValues(of: index), until: deadline) { value throws(FormatError) in
+    try scan(keys ?? table.objectsOfDistinctValues(of: index), until: deadline) { value throws(EngineError) in
       guard try self.name(value, into: name) else { return true }
       let bytes = name.bytes
       if values[bytes] == nil { values[bytes] = value }
@@ -52,7 +52,7 @@ struct PropertyValues {
   func value(named wanted: [UInt8]) throws(FileTreeError) -> Value? {
     var found: Value?
     let name = OutputBuffer()
-    try scan(nil, until: nil) { value throws(FormatError) in
+    try scan(nil, until: nil) { value throws(EngineError) in
       guard try self.name(value, into: name), name.unsafeBytes.elementsEqual(wanted),
         case .string(let bytes) = value
       else { return true }
@@ -65,12 +65,12 @@ struct PropertyValues {
   private func scan(
     _ keys: [ObjKey]?,
     until deadline: ContinuousClock.Instant?,
-    _ body: (ValueView) throws(FormatError) -> Bool
+    _ body: (ValueView) throws(EngineError) -> Bool
   ) throws(FileTreeError) {
     let cursor = ObjectCursor(table)
     var position = 0
     while true {
-      do throws(FormatError) {
+      do throws(EngineError) {
         if let keys {
           guard position < keys.count else { return }
           position += 1
@@ -88,7 +88,7 @@ struct PropertyValues {
   }
 
   /// Puts the name of a value into `name`; false if it has none.
-  private func name(_ value: ValueView, into name: OutputBuffer) throws(FormatError) -> Bool {
+  private func name(_ value: ValueView, into name: OutputBuffer) throws(EngineError) -> Bool {
     name.reset()
     guard case .link(_, let key) = value else { return ValueNaming.append(value, to: name) }
     guard let target, key.value >= 0 else { return ValueNaming.append(.null, to: name) }

@@ -48,9 +48,9 @@ final class StagedTransaction: Sendable {
     let shown = String(decoding: name, as: UTF8.self)
     let base = try main.holdAmongWriters()
     let branch: RealmBranch, status: FileStatus
-    do throws(OpenError) { status = try main.realm.fileStatus() } catch { throw .unavailable(error) }
+    do throws(EngineError) { status = try main.realm.fileStatus() } catch { throw .unavailable(error) }
     file = main.realm.standing.file
-    do throws(TransactionError) {
+    do throws(EngineError) {
       branch = try RealmBranch(
         on: base,
         name: "\(main.realm.configuration.path): transaction \(number) (\(shown))",
@@ -134,7 +134,7 @@ final class StagedTransaction: Sendable {
     }
     // Nothing is saved into the branch from here on until it is known what becomes of it.
     let outcome: Result<Void, FileTreeError>
-    do throws(TransactionError) {
+    do throws(EngineError) {
       outcome = try content.branch.writer.whileNobodyCommits(timeout: main.options.lockTimeout) { staged in
         Result { () throws(FileTreeError) in
           try merge(content.base.snapshot, staged, action)

@@ -52,7 +52,7 @@ final class VersionMerge {
     chosen: Set<ObjectReference> = []
   ) throws(FileTreeError) {
     (self.base, self.staged, self.chosen) = (base, staged, chosen)
-    do throws(FormatError) {
+    do throws(EngineError) {
       schemas = (try SchemaDescription(base), try SchemaDescription(staged))
       let difference = try VersionDifference(from: base, to: staged)
       for table in difference.tables where (table.new ?? table.old)?.className != nil {
@@ -111,7 +111,7 @@ final class VersionMerge {
   /// in the classes that are concerned.
   private func findConflicts(with newest: Snapshot) throws(FileTreeError) {
     if newest.version == base.version { return }
-    do throws(FormatError) {
+    do throws(EngineError) {
       let isSchemaSame = try SchemaDescription(newest) == schemas.base
       if schemas.base != schemas.staged, !isSchemaSame {
         note(".realm/schema.json", isConflict: true, "the schema was changed by another program, too")
@@ -136,7 +136,7 @@ final class VersionMerge {
     _ change: ObjectChange,
     _ table: TableDifference,
     _ mine: ClassChanges
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     switch change {
     case .inserted:
       // Objects with a primary key are the same by that, not by their key. Others get another key, unless theirs was
@@ -151,13 +151,13 @@ final class VersionMerge {
     }
   }
 
-  private func shownName(_ change: ObjectChange, _ table: TableDifference) throws(FormatError) -> String {
+  private func shownName(_ change: ObjectChange, _ table: TableDifference) throws(EngineError) -> String {
     if case .deleted(let key) = change { return try Self.path(of: key, in: table.old) }
     return try Self.path(of: change.key, in: table.new)
   }
 
   /// An object as a path of the tree.
-  private static func path(of key: ObjKey, in table: Table?) throws(FormatError) -> String {
+  private static func path(of key: ObjKey, in table: Table?) throws(EngineError) -> String {
     guard let table else { return "" }
     let cursor = ObjectCursor(table), name = OutputBuffer(), directory = OutputBuffer()
     NameEscaping.append(directoryOf: table.className ?? table.name, to: directory)
@@ -195,18 +195,16 @@ final class VersionMerge {
   ) throws(FileTreeError) {
     guard let table = changes.old?.key else { return }
     for key in changes.deleted {
-      do throws(TransactionError) {
+      do throws(EngineError) {
         let origins = try transaction.origins(of: table, key)
         // All links that the base has to it are gone in the staged version, so those objects are touched.
         for origin in origins where !isTouched(origin) {
           let name = try transaction.table(origin.table)
-          try format { () throws(FormatError) in
-            note(
-              try Self.path(of: key, in: changes.old),
-              isConflict: true,
-              "deleted here, but \(try Self.path(of: origin.key, in: name)) links to it since"
-            )
-          }
+          note(
+            try Self.path(of: key, in: changes.old),
+            isConflict: true,
+            "deleted here, but \(try Self.path(of: origin.key, in: name)) links to it since"
+          )
         }
         try transaction.delete(table, key)
         touched += origins + [ObjectReference(table: table, key: key)]
@@ -222,7 +220,7 @@ final class VersionMerge {
     do throws(SchemaChangeError) {
       try SchemaChange(to: schemas.staged, in: transaction).apply(transaction)
     } catch {
-      if case .transaction(let error) = error.reason { throw FileTreeError(error) }
+      if case .engine(let error) = error.reason { throw FileTreeError(error) }
       note(".realm/schema.json", isConflict: false, error.description)
     }
   }
@@ -243,16 +241,14 @@ final class VersionMerge {
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) {
     guard let staged = changes.new, staged.primaryKey == nil, let last = changes.inserted.last else { return }
-    do throws(TransactionError) {
+    do throws(EngineError) {
       guard let key = try transaction.tableKey(named: staged.name) else { return }
       let table = try transaction.table(key)
-      try format { () throws(FormatError) in
-        var free = ObjKey(last.value + 1)
-        for key in changes.inserted where try table.contains(key) {
-          while try table.contains(free) { free = ObjKey(free.value + 1) }
-          renumbered[ObjectReference(table: table.key, key: key)] = free
-          free = ObjKey(free.value + 1)
-        }
+      var free = ObjKey(last.value + 1)
+      for key in changes.inserted where try table.contains(key) {
+        while try table.contains(free) { free = ObjKey(free.value + 1) }
+        renumbered[ObjectReference(table: table.key, key: key)] = free
+        free = ObjKey(free.value + 1)
       }
     } catch { throw FileTreeError(error) }
   }
@@ -267,7 +263,7 @@ final class VersionMerge {
   ) throws(FileTreeError) {
     guard let staged = changes.new, let name = changes.new?.name else { return }
     let table: TableKey
-    do throws(TransactionError) {
+    do throws(EngineError) {
       guard let key = try transaction.tableKey(named: name) else {
         return note(".realm/schema.json", isConflict: true, "class \(staged.className ?? name) is gone")
       }
@@ -279,12 +275,12 @@ final class VersionMerge {
     for key in changes.inserted {
       let free = renumbered[ObjectReference(table: table, key: key)] ?? key
       let target = staged.primaryKey == nil ? PatchTarget.keyed(free) : .upsert
-      do throws(FormatError) { _ = try cursor.seek(key) } catch { throw .damaged("the transaction", error) }
+      do throws(EngineError) { _ = try cursor.seek(key) } catch { throw .damaged("the transaction", error) }
       guard let outcome = try apply(cursor, nil, renderer, text, to: target, of: table, patcher, transaction) else {
         continue
       }
       if !outcome.wasCreated {
-        try format(staged) { () throws(FormatError) in
+        try format(staged) { () throws(EngineError) in
           note(try Self.path(of: key, in: staged), isConflict: true, "made by another program since, too")
         }
       }
@@ -323,7 +319,7 @@ final class VersionMerge {
 
   private func finish(_ item: Waiting, _ transaction: borrowing WriteTransaction) throws(FileTreeError) {
     let cursor = finisher.cursor(of: item.staged)
-    do throws(FormatError) { _ = try cursor.seek(item.key) } catch { throw .damaged("the transaction", error) }
+    do throws(EngineError) { _ = try cursor.seek(item.key) } catch { throw .damaged("the transaction", error) }
     _ = try apply(
       cursor,
       item.properties,
@@ -365,20 +361,16 @@ final class VersionMerge {
     do throws(JSONInputError) {
       return try patcher.apply(JSONText(text.bytes), to: target, of: table, in: transaction)
     } catch {
-      if case .transaction(let error) = error.kind, error.reason != .duplicateKey { throw FileTreeError(error) }
+      if case .engine(let error) = error.kind, error.reason != .duplicateKey { throw FileTreeError(error) }
       let refusal = error
-      try format(cursor.table) { () throws(FormatError) in
+      try format(cursor.table) { () throws(EngineError) in
         note(try Self.path(of: cursor.key, in: cursor.table), isConflict: false, refusal.description)
       }
       return nil
     }
   }
 
-  private func format(_ body: () throws(FormatError) -> Void) throws(TransactionError) {
-    do throws(FormatError) { try body() } catch { throw TransactionError(error) }
-  }
-
-  private func format(_ table: Table, _ body: () throws(FormatError) -> Void) throws(FileTreeError) {
-    do throws(FormatError) { try body() } catch { throw .damaged(table.name, error) }
+  private func format(_ table: Table, _ body: () throws(EngineError) -> Void) throws(FileTreeError) {
+    do throws(EngineError) { try body() } catch { throw .damaged(table.name, error) }
   }
 }

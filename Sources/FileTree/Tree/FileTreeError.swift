@@ -64,7 +64,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   /// Bytes of the realm break the format. `place` is a path of the tree, `problem` says what was found.
   case damaged(place: String, problem: String)
   /// The realm file cannot be read any more.
-  case unavailable(OpenError)
+  case unavailable(EngineError)
   /// A change that is not made, and why, in one line for the user.
   case refused(Refusal, String)
   /// The mount was asked to show a class that the file does not have.
@@ -92,7 +92,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   /// Whether the system keeps this process away from the realm: by the mode of a folder, or by its encryption.
   public var isLockedOut: Bool {
     guard case .unavailable(let error) = self else { return false }
-    return [.unreadable(EACCES), .unreadable(EPERM), .unreadable(ENOKEY), .untrusted].contains(error.reason)
+    return [.file(EACCES), .file(EPERM), .file(ENOKEY), .untrusted].contains(error.reason)
   }
 
   /// Whether this is about what was to be saved, rather than about the state of the realm or the system.
@@ -117,7 +117,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   }
 
   /// A format error met at `place`.
-  static func damaged(_ place: String, _ error: FormatError) -> FileTreeError {
+  static func damaged(_ place: String, _ error: EngineError) -> FileTreeError {
     .damaged(place: place, problem: error.description)
   }
 }

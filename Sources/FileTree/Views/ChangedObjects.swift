@@ -19,7 +19,7 @@ struct ChangedObjects {
   ///
   /// Precondition: that of `VersionDifference`. Cost: that of reading what changed.
   static func between(_ old: Snapshot, _ new: Snapshot) -> ChangedObjects? {
-    do throws(FormatError) {
+    do throws(EngineError) {
       let difference = try VersionDifference(from: old, to: new)
       guard difference.sharesNodes else { return nil }
       var found = ChangedObjects()

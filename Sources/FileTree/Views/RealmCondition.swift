@@ -39,7 +39,7 @@ final class RealmCondition: Sendable {
   }
 
   /// Notes that the realm cannot be read.
-  func note(_ error: OpenError) {
+  func note(_ error: EngineError) {
     let isNew = state.withLock { state in
       defer { state.problem = error.description }
       quick.store(-1, ordering: .relaxed)
@@ -49,7 +49,7 @@ final class RealmCondition: Sendable {
   }
 
   /// What changed, where the reason is not what it says when a file is opened for the first time.
-  private static func advice(_ reason: OpenError.Reason) -> String {
+  private static func advice(_ reason: EngineError.Reason) -> String {
     switch reason {
     case .keyNeeded: "; it was replaced since it was mounted: mount it again with its key, or put the former file back"
     case .wrongKey: "; its key changed since it was mounted: mount it again with that, or put the former file back"

@@ -55,13 +55,13 @@ final class TableDirectory: Sendable {
   // MARK: names of objects
 
   /// Replaces `name` by the file name of the object that `cursor` stands on.
-  func name(of cursor: ObjectCursor, into name: OutputBuffer) throws(FormatError) {
+  func name(of cursor: ObjectCursor, into name: OutputBuffer) throws(EngineError) {
     name.reset()
     try NameEscaping.append(fileOf: cursor, column: namingColumn, to: name)
   }
 
   /// The object whose file has this name; nil if there is none. Cost O(log n); the first long name of a class, O(n).
-  func objectKey(named name: [UInt8]) throws(FormatError) -> ObjKey? {
+  func objectKey(named name: [UInt8]) throws(EngineError) -> ObjKey? {
     if let damage = table.damage { throw damage }
     let type = namingColumn.map { table.columns[$0].type }
     switch NameEscaping.parse(file: name.span.bytes, primaryKey: type) {
@@ -87,7 +87,7 @@ private final class LongNames: Sendable {
   private let known = Mutex<Known?>(nil)
 
   /// The object of `directory` with this name, which bears `digest`.
-  func find(_ digest: UInt64, _ name: [UInt8], in directory: TableDirectory) throws(FormatError) -> ObjKey? {
+  func find(_ digest: UInt64, _ name: [UInt8], in directory: TableDirectory) throws(EngineError) -> ObjKey? {
     if let known = known.withLock({ $0 }) {
       if let key = known.keys[digest] { return try isName(name, of: key, directory) ? key : nil }
       if known.isComplete { return nil }
@@ -95,7 +95,7 @@ private final class LongNames: Sendable {
     return try scan(for: name, directory)
   }
 
-  private func isName(_ name: [UInt8], of key: ObjKey, _ directory: TableDirectory) throws(FormatError) -> Bool {
+  private func isName(_ name: [UInt8], of key: ObjKey, _ directory: TableDirectory) throws(EngineError) -> Bool {
     let cursor = ObjectCursor(directory.table)
     guard try cursor.seek(key) else { return false }
     let actual = OutputBuffer()
@@ -104,7 +104,7 @@ private final class LongNames: Sendable {
   }
 
   /// Reads the names of all objects, remembers the shortened ones, and returns the one that is wanted.
-  private func scan(for name: [UInt8], _ directory: TableDirectory) throws(FormatError) -> ObjKey? {
+  private func scan(for name: [UInt8], _ directory: TableDirectory) throws(EngineError) -> ObjKey? {
     var found = Known(isComplete: true)
     var wanted: ObjKey?
     let cursor = ObjectCursor(directory.table)

@@ -54,7 +54,7 @@ final class VersionView: Sendable {
     let isWritable: Bool
   }
 
-  init(_ source: Source) throws(FormatError) {
+  init(_ source: Source) throws(EngineError) {
     let previous = source.previous
     snapshot = source.snapshot
     generation = (previous?.generation ?? 0) + 1

@@ -75,7 +75,7 @@ final class Views: Sendable {
 
   private func newestSnapshot() throws(FileTreeError) -> Snapshot {
     if let held { return held.snapshot }
-    do throws(OpenError) {
+    do throws(EngineError) {
       let snapshot = try newestSettled()
       condition.note(realm.standing)
       return snapshot
@@ -87,11 +87,11 @@ final class Views: Sendable {
 
   /// The newest version, after commits that are not on disk yet have reached the file that they were made in, if the
   /// path does not lead there any more.
-  private func newestSettled() throws(OpenError) -> Snapshot {
+  private func newestSettled() throws(EngineError) -> Snapshot {
     // Asked first, because another thread may be settling while this one looks.
     if options.groupCommit > 0, let writer, writer.hasUnsynced {
       for _ in 0..<Self.looks {
-        do throws(OpenError) {
+        do throws(EngineError) {
           let snapshot = try realm.latest()
           if realm.standing.place != .shared { return snapshot }
         } catch {
@@ -112,7 +112,7 @@ final class Views: Sendable {
   /// thread is saving for long; whether there was something.
   private func settle() -> Bool {
     guard let writer, writer.hasUnsynced else { return false }
-    do throws(TransactionError) { try writer.sync(timeout: Self.settlingPatience) } catch {
+    do throws(EngineError) { try writer.sync(timeout: Self.settlingPatience) } catch {
       if error.reason == .busy { return false }
       options.log?("what was saved last is not on disk: \(error)")
     }
@@ -140,7 +140,7 @@ final class Views: Sendable {
     let own = previous.flatMap { ownChanges.objects(after: $0.snapshot.version, upTo: snapshot.version) }
     let changed = own.map { ChangedObjects(objects: $0) } ?? previous.flatMap { found(since: $0, snapshot) }
     let view: VersionView
-    do throws(FormatError) {
+    do throws(EngineError) {
       view = try VersionView(
         VersionView.Source(
           snapshot: snapshot,

@@ -34,92 +34,84 @@ struct Committer {
 
   /// Writes everything but the header, to no byte that a version in use refers to. On failure the file shows what it
   /// showed before.
-  func write() throws(TransactionError) -> Result {
+  func write() throws(EngineError) -> Result {
     let slab = group.slab, arena = group.editor.arena
-    do {
-      try group.finishChanges()
-      try group.replication.writeHistory(of: group, base: base.version, oldest: oldest)
-      var ranges = try Self.ranges(arena, base)
-      var evacuation = try Evacuation(group, freeListRef: base.freeRefs[0])
-      let replaced = slab.freed.values.reduce(0, +)
-      try evacuation.moveNodes(budget: replaced / 2 + ranges.count * 16 + 4096)
-      let free = FreeSpace(ranges, oldest: oldest, limit: evacuation.limit == 0 ? .max : evacuation.limit)
-      storage.begin { Self.reusable(free.remaining, end: base.logicalSize) }
-      // The lists are written anew; their present nodes become free.
-      try evacuation.clearState()
-      for slot in [Slots.freePositions, Slots.freeSizes, Slots.freeVersions] {
-        try group.editor.clear(Slot(parent: group.top, index: slot))
-      }
-      if let damage = slab.damage { throw damage }
-      var writer = NodeWriter(slab: slab, storage: storage, free: free, logicalSize: base.logicalSize)
-      let roots = try [Slots.names, Slots.tables, Slots.history].map { (slot) throws(FormatError) in
-        try slab.node(group.top).child(slot)
-      }
-      // What every commit replaces lies side by side: it becomes one write, and one hole when no reader needs it any
-      // more. That is the top of each tree, and all of names and history. The rest of objects and indexes lies wherever
-      // something of its size was.
-      let levels = [Int.max, 3, .max]
-      writer.gather(roots, levels: levels, Self.reserve(entries: ranges.count + slab.freed.count + 4, evacuation))
-      let written = zip(roots, levels).map { writer.write($0, gathered: $1) }
-      if let error = writer.error { throw error }
-      let version = base.version + 1
-      let freed = FreeRange.joined(
-        slab.freed.filter { $0.key >= floor }.map { FreeRange(position: $0.key, size: $0.value, version: version) }
-          .sorted { $0.position < $1.position }
-      )
-      // One chunk takes the three lists, the state of an evacuation and the top array; their widths are chosen so that
-      // its place cannot change them.
-      let entries = writer.free.count + freed.count + writer.free.locked.count + writer.free.withheld.count
-      let reserve = Self.reserve(entries: entries, evacuation)
-      let place = writer.allocate(reserve, gathered: true)
-      if let error = writer.error { throw error }
-      writer.giveBack()
-      if writer.free.gaveUp { evacuation.giveUp() }
-      let chunk = FreeRange(position: place, size: reserve, version: 0)
-      let unused = writer.free.remaining
-      let (withheld, logicalSize) = try evacuation.finish(writer.free.withheld, logicalSize: writer.logicalSize, unused)
-      ranges = unused + writer.free.locked + withheld + freed + [chunk]
-      ranges.sort { $0.position < $1.position }
-      for (range, next) in zip(ranges, ranges.dropFirst()) where range.end > next.position {
-        throw FormatError("the \(range.size) bytes from here on overlap others that are free", ref: range.position)
-      }
-      let width = max(8, PackedBits.width(Int64(max(writer.logicalSize, place + reserve))))
-      let versionWidth = max(8, PackedBits.width(Int64(version)))
-      let topCount = slab.node(group.top).count, topWidth = width == 64 ? 64 : width * 2
-      let positions = place, sizes = positions + Node.size(ranges.count, width)
-      let versions = sizes + Node.size(ranges.count, width)
-      let state = versions + Node.size(ranges.count, versionWidth)
-      let top = state + (evacuation.state.isEmpty ? 0 : Node.size(evacuation.state.count, 64))
-      let end = top + Node.size(topCount, topWidth)
-      precondition(end < place + reserve, "the reserved chunk is too small")
-      let index = ranges.firstIndex { $0.position == place } ?? 0
-      ranges[index] = FreeRange(position: end, size: place + reserve - end, version: 0)
-      writer.put(ranges.lazy.map { Int64($0.position) }, width: width, at: positions)
-      writer.put(ranges.lazy.map { Int64($0.size) }, width: width, at: sizes)
-      writer.put(ranges.lazy.map { Int64(bitPattern: $0.version) }, width: versionWidth, at: versions)
-      if !evacuation.state.isEmpty { writer.put(evacuation.state, width: 64, at: state) }
-      var elements: [Int64] = (0..<topCount).map { slab.int(group.top, $0) }
-      elements[Slots.names] = Int64(written[0])
-      elements[Slots.tables] = Int64(written[1])
-      elements[Slots.logicalSize] = Int64(logicalSize) << 1 | 1
-      elements[Slots.freePositions] = Int64(positions)
-      elements[Slots.freeSizes] = Int64(sizes)
-      elements[Slots.freeVersions] = Int64(versions)
-      elements[Slots.version] = Int64(bitPattern: version) << 1 | 1
-      elements[Slots.history] = Int64(written[2])
-      if topCount > Slots.evacuation { elements[Slots.evacuation] = evacuation.element(stateRef: state) }
-      writer.put(elements, width: topWidth, flags: .hasRefs, at: top)
-      writer.flush()
-      if slab.isLost { throw FileError("mmap", storage.name, ENOSPC) }
-      if let error = writer.error { throw error }
-      return Result(topRef: top, logicalSize: logicalSize, version: version)
-    } catch let error as FormatError {
-      throw TransactionError(error)
-    } catch let error as FileError {
-      throw TransactionError(error)
-    } catch {
-      throw TransactionError(.format, String(describing: error))
+    try group.finishChanges()
+    try group.replication.writeHistory(of: group, base: base.version, oldest: oldest)
+    var ranges = try Self.ranges(arena, base)
+    var evacuation = try Evacuation(group, freeListRef: base.freeRefs[0])
+    let replaced = slab.freed.values.reduce(0, +)
+    try evacuation.moveNodes(budget: replaced / 2 + ranges.count * 16 + 4096)
+    let free = FreeSpace(ranges, oldest: oldest, limit: evacuation.limit == 0 ? .max : evacuation.limit)
+    storage.begin { Self.reusable(free.remaining, end: base.logicalSize) }
+    // The lists are written anew; their present nodes become free.
+    try evacuation.clearState()
+    for slot in [Slots.freePositions, Slots.freeSizes, Slots.freeVersions] {
+      try group.editor.clear(Slot(parent: group.top, index: slot))
     }
+    if let damage = slab.damage { throw damage }
+    var writer = NodeWriter(slab: slab, storage: storage, free: free, logicalSize: base.logicalSize)
+    let roots = try [Slots.names, Slots.tables, Slots.history].map { (slot) throws(EngineError) in
+      try slab.node(group.top).child(slot)
+    }
+    // What every commit replaces lies side by side: it becomes one write, and one hole when no reader needs it any
+    // more. That is the top of each tree, and all of names and history. The rest of objects and indexes lies wherever
+    // something of its size was.
+    let levels = [Int.max, 3, .max]
+    writer.gather(roots, levels: levels, Self.reserve(entries: ranges.count + slab.freed.count + 4, evacuation))
+    let written = zip(roots, levels).map { writer.write($0, gathered: $1) }
+    if let error = writer.error { throw error }
+    let version = base.version + 1
+    let freed = FreeRange.joined(
+      slab.freed.filter { $0.key >= floor }.map { FreeRange(position: $0.key, size: $0.value, version: version) }
+        .sorted { $0.position < $1.position }
+    )
+    // One chunk takes the three lists, the state of an evacuation and the top array; their widths are chosen so that
+    // its place cannot change them.
+    let entries = writer.free.count + freed.count + writer.free.locked.count + writer.free.withheld.count
+    let reserve = Self.reserve(entries: entries, evacuation)
+    let place = writer.allocate(reserve, gathered: true)
+    if let error = writer.error { throw error }
+    writer.giveBack()
+    if writer.free.gaveUp { evacuation.giveUp() }
+    let chunk = FreeRange(position: place, size: reserve, version: 0)
+    let unused = writer.free.remaining
+    let (withheld, logicalSize) = try evacuation.finish(writer.free.withheld, logicalSize: writer.logicalSize, unused)
+    ranges = unused + writer.free.locked + withheld + freed + [chunk]
+    ranges.sort { $0.position < $1.position }
+    for (range, next) in zip(ranges, ranges.dropFirst()) where range.end > next.position {
+      throw .damaged("the \(range.size) bytes from here on overlap others that are free", ref: range.position)
+    }
+    let width = max(8, PackedBits.width(Int64(max(writer.logicalSize, place + reserve))))
+    let versionWidth = max(8, PackedBits.width(Int64(version)))
+    let topCount = slab.node(group.top).count, topWidth = width == 64 ? 64 : width * 2
+    let positions = place, sizes = positions + Node.size(ranges.count, width)
+    let versions = sizes + Node.size(ranges.count, width)
+    let state = versions + Node.size(ranges.count, versionWidth)
+    let top = state + (evacuation.state.isEmpty ? 0 : Node.size(evacuation.state.count, 64))
+    let end = top + Node.size(topCount, topWidth)
+    precondition(end < place + reserve, "the reserved chunk is too small")
+    let index = ranges.firstIndex { $0.position == place } ?? 0
+    ranges[index] = FreeRange(position: end, size: place + reserve - end, version: 0)
+    writer.put(ranges.lazy.map { Int64($0.position) }, width: width, at: positions)
+    writer.put(ranges.lazy.map { Int64($0.size) }, width: width, at: sizes)
+    writer.put(ranges.lazy.map { Int64(bitPattern: $0.version) }, width: versionWidth, at: versions)
+    if !evacuation.state.isEmpty { writer.put(evacuation.state, width: 64, at: state) }
+    var elements: [Int64] = (0..<topCount).map { slab.int(group.top, $0) }
+    elements[Slots.names] = Int64(written[0])
+    elements[Slots.tables] = Int64(written[1])
+    elements[Slots.logicalSize] = Int64(logicalSize) << 1 | 1
+    elements[Slots.freePositions] = Int64(positions)
+    elements[Slots.freeSizes] = Int64(sizes)
+    elements[Slots.freeVersions] = Int64(versions)
+    elements[Slots.version] = Int64(bitPattern: version) << 1 | 1
+    elements[Slots.history] = Int64(written[2])
+    if topCount > Slots.evacuation { elements[Slots.evacuation] = evacuation.element(stateRef: state) }
+    writer.put(elements, width: topWidth, flags: .hasRefs, at: top)
+    writer.flush()
+    if slab.isLost { throw .failed("mmap", storage.name, ENOSPC) }
+    if let error = writer.error { throw error }
+    return Result(topRef: top, logicalSize: logicalSize, version: version)
   }
 
   /// Enough bytes for free lists of so many entries and what comes to them on the way, the state of an evacuation and a
@@ -130,7 +122,7 @@ struct Committer {
 
   /// Makes a written version the one that the header shows, and returns when it is on disk.
   /// `slot` is the one that is selected now.
-  static func publish(_ result: Result, _ storage: any Storage, replacing slot: Int) throws(FileError) {
+  static func publish(_ result: Result, _ storage: any Storage, replacing slot: Int) throws(EngineError) {
     let other = 1 - slot
     // What the top ref will lead to.
     try storage.sync()
@@ -150,25 +142,25 @@ struct Committer {
     return ranges
   }
 
-  static func write<T: BitwiseCopyable>(_ storage: any Storage, _ value: T, at offset: Int) throws(FileError) {
+  static func write<T: BitwiseCopyable>(_ storage: any Storage, _ value: T, at offset: Int) throws(EngineError) {
     var copy = value
-    try withUnsafeBytes(of: &copy) { (bytes) throws(FileError) in try storage.write(bytes, at: offset) }
+    try withUnsafeBytes(of: &copy) { (bytes) throws(EngineError) in try storage.write(bytes, at: offset) }
   }
 
   /// The free list of a version.
-  static func ranges(_ arena: Arena, _ top: TopArray) throws(FormatError) -> [FreeRange] {
+  static func ranges(_ arena: Arena, _ top: TopArray) throws(EngineError) -> [FreeRange] {
     if top.freeRefs[0] == 0 { return [] }
     let positions = try arena.integers(top.freeRefs[0]), sizes = try arena.integers(top.freeRefs[1])
     let versions = top.freeRefs[2] == 0 ? nil : try arena.integers(top.freeRefs[2])
     if positions.count != sizes.count || versions.map({ $0.count != positions.count }) ?? false {
-      throw FormatError("free lists of different lengths", ref: top.ref)
+      throw .damaged("free lists of different lengths", ref: top.ref)
     }
     var ranges: [FreeRange] = []
     var last = 24
     for i in 0..<positions.count {
       let position = Int(truncatingIfNeeded: try positions.int(i)), size = Int(truncatingIfNeeded: try sizes.int(i))
       if position < last || size <= 0 || position & 7 != 0 || size & 7 != 0 || size > top.logicalSize - position {
-        throw FormatError("free entry \(i): \(size) bytes at \(position)", ref: top.ref)
+        throw .damaged("free entry \(i): \(size) bytes at \(position)", ref: top.ref)
       }
       last = position + size
       ranges.append(

@@ -22,7 +22,7 @@ struct Evacuation {
   private static let pageSize = 4096
 
   /// The state that the version to build on was left in. `freeListRef` is where its free list lies.
-  init(_ group: GroupEditor, freeListRef: Int) throws(FormatError) {
+  init(_ group: GroupEditor, freeListRef: Int) throws(EngineError) {
     self.group = group
     let top = group.slab.node(group.top)
     guard top.count > Slots.evacuation else { return }
@@ -33,7 +33,7 @@ struct Evacuation {
     }
     if element == 0 { return }
     let state = try group.editor.arena.integers(Int(element))
-    if state.count < 2 { throw FormatError("an evacuation state of \(state.count) elements", ref: state.ref) }
+    if state.count < 2 { throw .damaged("an evacuation state of \(state.count) elements", ref: state.ref) }
     limit = max(0, Int(truncatingIfNeeded: try state.int(0)))
     backoff = max(0, Int(truncatingIfNeeded: try state.int(1)) &- 1)
     if try state.int(1) <= 0 {
@@ -48,7 +48,7 @@ struct Evacuation {
   // MARK: moving
 
   /// Makes nodes above the limit dirty, so that they are written below it: about `budget` bytes of them.
-  mutating func moveNodes(budget: Int) throws(FormatError) {
+  mutating func moveNodes(budget: Int) throws(EngineError) {
     if limit == 0 || backoff > 0 { return }
     let slots = [Slots.names, Slots.tables, Slots.history]
     var scan = Scan(group: group, limit: limit, budget: budget, progress: progress)
@@ -76,7 +76,7 @@ struct Evacuation {
     }
 
     /// Walks what a slot of the top array refers to; false if the budget is used up.
-    mutating func run(_ slot: Int) throws(FormatError) -> Bool {
+    mutating func run(_ slot: Int) throws(EngineError) -> Bool {
       if progress.first != slot { progress = [slot] }
       path = [(group.top, slot)]
       defer { path = [] }
@@ -84,10 +84,10 @@ struct Evacuation {
       return ref == 0 ? true : try visit(ref)
     }
 
-    private mutating func visit(_ ref: Int) throws(FormatError) -> Bool {
+    private mutating func visit(_ ref: Int) throws(EngineError) -> Bool {
       if budget < 0 { return false }
       let slab = group.slab, arena = group.editor.arena
-      if path.count > 200 { throw FormatError("nodes nested more than 200 deep", ref: ref) }
+      if path.count > 200 { throw .damaged("nodes nested more than 200 deep", ref: ref) }
       var node = try arena.node(ref)
       if !slab.owns(ref), ref + node.byteSize > limit {
         budget -= node.byteSize
@@ -114,7 +114,7 @@ struct Evacuation {
     }
 
     /// Makes the node that the path leads to dirty, and what is above it first.
-    private mutating func makeDirty() throws(FormatError) -> Int {
+    private mutating func makeDirty() throws(EngineError) -> Int {
       let slab = group.slab, arena = group.editor.arena
       for i in 1..<path.count where !slab.owns(path[i].ref) {
         path[i].ref = try slab.child(path[i - 1].ref, path[i - 1].index, arena)
@@ -127,7 +127,7 @@ struct Evacuation {
   // MARK: state
 
   /// Gives up the node that holds the state of the former version.
-  func clearState() throws(FormatError) {
+  func clearState() throws(EngineError) {
     let slab = group.slab, slot = Slot(parent: group.top, index: Slots.evacuation)
     if slab.node(group.top).count > slot.index, slab.int(group.top, slot.index) & 1 == 0 {
       try group.editor.clear(slot)
@@ -140,7 +140,7 @@ struct Evacuation {
     _ withheld: [FreeRange],
     logicalSize: Int,
     _ unused: [FreeRange]
-  ) throws(FormatError) -> (withheld: [FreeRange], logicalSize: Int) {
+  ) throws(EngineError) -> (withheld: [FreeRange], logicalSize: Int) {
     var rest = withheld, size = logicalSize
     if limit > 0, let last = withheld.last, withheld.count == 1, last.end == logicalSize {
       // Nothing is left above.

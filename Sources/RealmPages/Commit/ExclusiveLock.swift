@@ -10,7 +10,7 @@ final class ExclusiveLock: Sendable {
   private let claim: Claim?
 
   /// Takes the lock, making the lock file if there is none; refuses at once if anybody takes part.
-  init(realmPath: String) throws(TransactionError) {
+  init(realmPath: String) throws(EngineError) {
     var files: [LockedFile] = []
     for name in RealmLinks.names(of: realmPath) {
       if let file = try LockedFile(realmPath: name, besides: files) { files.append(file) }
@@ -22,7 +22,7 @@ final class ExclusiveLock: Sendable {
       return
     }
     claim = Claim(realm, lock: identity, until: .now)
-    if claim == nil { throw TransactionError(OpenError(underOtherName: realmPath)) }
+    if claim == nil { throw EngineError(underOtherName: realmPath) }
   }
 }
 
@@ -32,31 +32,28 @@ private final class LockedFile: Sendable {
   private let descriptor: Int32
 
   /// Nil if it is one of `others`.
-  init?(realmPath: String, besides others: [LockedFile]) throws(TransactionError) {
+  init?(realmPath: String, besides others: [LockedFile]) throws(EngineError) {
     let path = realmPath + ".lock"
-    let fd: Int32
-    do throws(FileError) { fd = try Protection.openLock(path, besideRealm: realmPath) } catch {
-      throw TransactionError(error)
-    }
+    let fd = try Protection.openLock(path, besideRealm: realmPath)
     descriptor = fd
     var status = stat()
     guard fstat(fd, &status) == 0 else {
       identity = LockFile.Identity(status)
-      throw TransactionError(FileError("fstat", path, errno))
+      throw .failed("fstat", path, errno)
     }
     identity = LockFile.Identity(status)
     if others.contains(where: { $0.identity == LockFile.Identity(status) }) { return nil }
     guard flock(fd, LOCK_EX | LOCK_NB) == 0 else {
       if errno == EWOULDBLOCK {
-        throw TransactionError(
+        throw EngineError(
           .inUse,
           "\(realmPath): another program has the realm open: close it, or read with --immutable"
         )
       }
-      throw TransactionError(FileError("flock", path, errno))
+      throw .failed("flock", path, errno)
     }
     // Who is waiting for us would take what a dead session left for a running one.
-    if ftruncate(fd, 0) != 0 { throw TransactionError(FileError("ftruncate", path, errno)) }
+    if ftruncate(fd, 0) != 0 { throw .failed("ftruncate", path, errno) }
   }
 
   /// Lets others in. The lock file stays, empty of meaning, as the format wants it.

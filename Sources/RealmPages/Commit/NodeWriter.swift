@@ -9,7 +9,7 @@ struct NodeWriter {
   let storage: any Storage
   var free: FreeSpace
   var logicalSize: Int
-  private(set) var error: FileError?
+  private(set) var error: EngineError?
   private let output: WriteBuffer
   /// The bytes since pages of the slab were dropped.
   private var written = 0
@@ -105,7 +105,7 @@ struct NodeWriter {
       free.release()
       if let place = free.take(size) { return place }
       let grown = FreeSpace.grownSize(logicalSize, by: size)
-      do throws(FileError) { try storage.grow(to: grown) } catch {
+      do throws(EngineError) { try storage.grow(to: grown) } catch {
         self.error = error
         return 0
       }
@@ -118,12 +118,12 @@ struct NodeWriter {
   /// Writes what waits.
   mutating func flush() {
     if error != nil { return }
-    do throws(FileError) { try output.flush() } catch { self.error = error }
+    do throws(EngineError) { try output.flush() } catch { self.error = error }
   }
 
   private mutating func append(_ size: Int, at place: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
     if error != nil { return }
-    do throws(FileError) { fill(try output.room(size, at: place)) } catch { self.error = error }
+    do throws(EngineError) { fill(try output.room(size, at: place)) } catch { self.error = error }
     written += size
     if written < Self.mostWritten { return }
     written = 0
@@ -147,7 +147,7 @@ private final class WriteBuffer {
   deinit { bytes.deallocate() }
 
   /// Room for `size` zero bytes at `place` of the file.
-  func room(_ size: Int, at place: Int) throws(FileError) -> UnsafeMutableRawPointer {
+  func room(_ size: Int, at place: Int) throws(EngineError) -> UnsafeMutableRawPointer {
     if place != start + count || count + size > capacity { try flush() }
     if count == 0 { start = place }
     if size > capacity {
@@ -161,7 +161,7 @@ private final class WriteBuffer {
     return room
   }
 
-  func flush() throws(FileError) {
+  func flush() throws(EngineError) {
     if count == 0 { return }
     try storage.write(UnsafeRawBufferPointer(start: bytes, count: count), at: start)
     count = 0

@@ -33,28 +33,28 @@ enum InMemoryFolder {
   }
 
   /// Throws if no realm can have this identifier.
-  static func check(_ identifier: String) throws(OpenError) {
+  static func check(_ identifier: String) throws(EngineError) {
     if identifier.isEmpty || name(of: identifier).utf8.count > longestName {
-      throw OpenError(.contradictory, "an identifier of a realm in memory has 1 to \(longestName) letters")
+      throw EngineError(.contradictory, "an identifier of a realm in memory has 1 to \(longestName) letters")
     }
   }
 
   /// Runs `body` while no program joins or leaves, after removing what none has open. Makes the folder.
-  static func locked<R>(_ body: () throws(OpenError) -> R) throws(OpenError) -> R {
-    if mkdir(path, 0o700) != 0 && errno != EEXIST { throw OpenError(FileError("mkdir", path, errno)) }
+  static func locked<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
+    if mkdir(path, 0o700) != 0 && errno != EEXIST { throw .failed("mkdir", path, errno) }
     let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-    guard folder >= 0 else { throw OpenError(FileError("open", path, errno)) }
+    guard folder >= 0 else { throw .failed("open", path, errno) }
     defer { close(folder) }
     var status = stat()
-    guard fstat(folder, &status) == 0 else { throw OpenError(FileError("fstat", path, errno)) }
+    guard fstat(folder, &status) == 0 else { throw .failed("fstat", path, errno) }
     guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
-      throw OpenError(.unreadable(EACCES), "\(path): others can enter the folder of realms in memory: remove it")
+      throw EngineError(.file(EACCES), "\(path): others can enter the folder of realms in memory: remove it")
     }
     guard clinux_folder_is_in_memory(path) else {
-      throw OpenError(.unreadable(ENODEV), "\(path): not on a file system in memory (tmpfs), so there is no place")
+      throw EngineError(.file(ENODEV), "\(path): not on a file system in memory (tmpfs), so there is no place")
     }
     while flock(folder, LOCK_EX) != 0 {
-      if errno != EINTR { throw OpenError(FileError("flock", path, errno)) }
+      if errno != EINTR { throw .failed("flock", path, errno) }
     }
     removeAbandoned()
     return try body()

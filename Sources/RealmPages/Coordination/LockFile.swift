@@ -28,10 +28,10 @@ final class LockFile: @unchecked Sendable {
   static func size(entries: Int) -> Int { listStart + entries * MemoryLayout<clinux_version_entry>.stride }
 
   /// Opens the lock file of a realm, and makes it anew when it has no participants. Gives up at `deadline`.
-  init(_ configuration: Configuration, deadline: MonotonicTime) throws(SessionError) {
+  init(_ configuration: Configuration, deadline: MonotonicTime) throws(EngineError) {
     path = configuration.path + ".lock"
     guard clinux_has_glibc() else {
-      throw SessionError(
+      throw EngineError(
         .inUse,
         "\(path): this program was not built with glibc, as programs that share a realm must be"
       )
@@ -53,13 +53,13 @@ final class LockFile: @unchecked Sendable {
         misfits += 1
         // A session of such programs may just be ending.
         if misfits > 10 || MonotonicTime.now >= deadline {
-          throw SessionError(
+          throw EngineError(
             .inUse,
             "\(path): \(problem): a program with another version or architecture of Realm has the realm open; close it"
           )
         }
       } else if MonotonicTime.now >= deadline {
-        throw SessionError(.inUse, "\(path): a program that has the realm open did not initialise the lock file")
+        throw EngineError(.inUse, "\(path): a program that has the realm open did not initialise the lock file")
       }
       usleep(useconds_t.random(in: 0..<useconds_t(10_000 * max(misfits, 1))))
     }
@@ -91,40 +91,37 @@ final class LockFile: @unchecked Sendable {
     _ path: String,
     _ configuration: Configuration,
     _ deadline: MonotonicTime
-  ) throws(SessionError) -> Opened {
-    let fd: Int32
-    do throws(FileError) { fd = try Protection.openLock(path, besideRealm: configuration.path) } catch {
-      throw SessionError(error)
-    }
+  ) throws(EngineError) -> Opened {
+    let fd = try Protection.openLock(path, besideRealm: configuration.path)
     var isReady = false
     defer { if !isReady { close(fd) } }
     var status = stat()
-    guard fstat(fd, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
+    guard fstat(fd, &status) == 0 else { throw .failed("fstat", path, errno) }
     try Trust.check(owner: status.st_uid, of: path, configuration)
-    guard let memory = clinux_map_writable(fd, mappedSize) else { throw SessionError(FileError("mmap", path, errno)) }
+    guard let memory = clinux_map_writable(fd, mappedSize) else { throw .failed("mmap", path, errno) }
     let info = memory.bindMemory(to: clinux_shared_info.self, capacity: 1)
     defer { if !isReady { clinux_unmap(memory, mappedSize) } }
     if try lock(fd, LOCK_EX, path) {
       let code = initialise(fd, info)
-      if code != 0 { throw SessionError(FileError("ftruncate", path, code)) }
+      if code != 0 { throw .failed("ftruncate", path, code) }
       flock(fd, LOCK_UN)
     }
     while try !lock(fd, LOCK_SH, path) {
       if MonotonicTime.now >= deadline {
-        throw SessionError(.inUse, "\(path): another program has the realm for itself; close it")
+        throw EngineError(.inUse, "\(path): another program has the realm for itself; close it")
       }
       usleep(1000)
     }
-    guard fstat(fd, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
+    guard fstat(fd, &status) == 0 else { throw .failed("fstat", path, errno) }
     isReady = true
     return Opened(descriptor: fd, info: info, size: Int(status.st_size), identity: Identity(status))
   }
 
   /// Takes a flock without waiting; false if another process has one.
-  private static func lock(_ fd: Int32, _ kind: Int32, _ path: String) throws(SessionError) -> Bool {
+  private static func lock(_ fd: Int32, _ kind: Int32, _ path: String) throws(EngineError) -> Bool {
     if flock(fd, kind | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK || errno == EINTR { return false }
-    throw SessionError(FileError("flock", path, errno))
+    throw .failed("flock", path, errno)
   }
 
   /// Fills the file for a new session, for the holder of the exclusive flock: whatever is in it is stale. An errno, or
@@ -177,12 +174,12 @@ final class LockFile: @unchecked Sendable {
   }
 
   /// The number of entries that the file says it has room for, after a look whether that is true.
-  func checkedEntries() throws(SessionError) -> Int {
+  func checkedEntries() throws(EngineError) -> Int {
     let entries = Int(info.pointee.entries)
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
+    guard fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
     guard entries > 0, entries <= Self.mostEntries, Int(status.st_size) >= Self.size(entries: entries) else {
-      throw SessionError(
+      throw EngineError(
         .inUse,
         "\(path): \(entries) versions announced in \(status.st_size) bytes: close all programs that have the realm open"
       )
@@ -191,20 +188,20 @@ final class LockFile: @unchecked Sendable {
   }
 
   /// Makes room for `entries` in the file.
-  func grow(to entries: Int) throws(SessionError) {
+  func grow(to entries: Int) throws(EngineError) {
     guard entries <= Self.mostEntries else {
-      throw SessionError(.inUse, "\(path): more than \(Self.mostEntries) versions are in use")
+      throw EngineError(.inUse, "\(path): more than \(Self.mostEntries) versions are in use")
     }
     let code = clinux_reserve_file(descriptor, Int64(Self.size(entries: entries)))
-    if code != 0 { throw SessionError(FileError("posix_fallocate", path, code)) }
+    if code != 0 { throw .failed("posix_fallocate", path, code) }
   }
 
   /// Throws if the file is no longer the one that others find at its path, or was cut: they do not know of us then.
-  func checkIsInPlace() throws(SessionError) {
+  func checkIsInPlace() throws(EngineError) {
     var named = stat()
     let isThere = stat(path, &named) == 0 && Identity(named) == identity
     if !isThere || clinux_mapping_was_cut(info) {
-      throw SessionError(
+      throw EngineError(
         .inUse,
         "\(path): the lock file was removed or cut while the realm is open: close all programs that have it open"
       )
@@ -212,9 +209,9 @@ final class LockFile: @unchecked Sendable {
   }
 
   /// Throws if it belongs to a user with whom this process does not share memory.
-  func checkOwner(_ configuration: Configuration) throws(SessionError) {
+  func checkOwner(_ configuration: Configuration) throws(EngineError) {
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw SessionError(FileError("fstat", path, errno)) }
+    guard fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
     try Trust.check(owner: status.st_uid, of: path, configuration)
   }
 
@@ -222,14 +219,14 @@ final class LockFile: @unchecked Sendable {
   func letGo() { flock(descriptor, LOCK_UN) }
 
   /// Takes one of the mutexes. A holder that died is no obstacle.
-  func lock(_ mutex: clinux_shared_mutex, until deadline: MonotonicTime) throws(SessionError) {
+  func lock(_ mutex: clinux_shared_mutex, until deadline: MonotonicTime) throws(EngineError) {
     let code = clinux_shared_lock(info, mutex, deadline.milliseconds)
     switch code {
     case 0, EOWNERDEAD: return
     case ETIMEDOUT:
-      throw SessionError(.busy, "\(path): another program keeps the realm locked; try again later")
+      throw EngineError(.busy, "\(path): another program keeps the realm locked; try again later")
     default:
-      throw SessionError(
+      throw EngineError(
         .inUse,
         "\(path): \(String(cString: strerror(code))): close all programs that have the realm open"
       )

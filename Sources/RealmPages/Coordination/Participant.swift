@@ -69,12 +69,12 @@ final class Participant: VersionReader {
     _ configuration: Configuration,
     _ role: Role,
     over wrap: (any Storage) -> any Storage = { $0 }
-  ) throws(OpenError) {
+  ) throws(EngineError) {
     (self.configuration, self.role) = (configuration, role)
     state = Mutex(State(configuration: configuration))
     try configuration.check()
     touch()
-    try state.withLock { state throws(OpenError) in try enter(&state, over: wrap) }
+    try state.withLock { state throws(EngineError) in try enter(&state, over: wrap) }
     Self.all.withLock { $0.append(Listed(participant: self)) }
   }
 
@@ -111,26 +111,26 @@ final class Participant: VersionReader {
 
   // MARK: reading
 
-  func latest() throws(OpenError) -> Snapshot {
+  func latest() throws(EngineError) -> Snapshot {
     touch()
-    return try state.withLock { state throws(OpenError) in try newest(&state) }
+    return try state.withLock { state throws(EngineError) in try newest(&state) }
   }
 
-  private func newest(_ state: inout State) throws(OpenError) -> Snapshot {
+  private func newest(_ state: inout State) throws(EngineError) -> Snapshot {
     state.calls += 1
     if state.calls & 511 == 0, let space = state.space { HeaderReader.limitResidentPages(space) }
     defer { packedStanding.store(state.standing.packed, ordering: .relaxed) }
     for _ in 0..<Self.attempts {
       if let snapshot = try newestHere(&state) { return snapshot }
     }
-    throw OpenError(.inUse, "\(configuration.path): the file is replaced again and again: try again later")
+    throw EngineError(.inUse, "\(configuration.path): the file is replaced again and again: try again later")
   }
 
   /// How often a file that is replaced meanwhile is opened anew at once.
   private static let attempts = 4
 
   /// The newest version where we are; nil if we had to go elsewhere first.
-  private func newestHere(_ state: inout State) throws(OpenError) -> Snapshot? {
+  private func newestHere(_ state: inout State) throws(EngineError) -> Snapshot? {
     guard let session = state.session else { return try newestOutside(&state) }
     let (place, stamp) = state.file?.look() ?? (.here, nil)
     if place == .here {
@@ -162,7 +162,7 @@ final class Participant: VersionReader {
     }
     // The version list tells of versions that the file does not hold, or not of the newest.
     if session.participants > 1 {
-      throw OpenError(
+      throw EngineError(
         .moved,
         "\(configuration.path): the file was overwritten while programs have it open: close all of them"
       )
@@ -174,7 +174,7 @@ final class Participant: VersionReader {
   }
 
   /// The newest version of a file in whose session we are not; nil if we are now.
-  private func newestOutside(_ state: inout State) throws(OpenError) -> Snapshot? {
+  private func newestOutside(_ state: inout State) throws(EngineError) -> Snapshot? {
     if let bystander = state.bystander {
       switch state.standing.place {
       case .gone where state.file?.place == .nowhere: return try bystander.latest()
@@ -214,15 +214,14 @@ final class Participant: VersionReader {
   }
 
   /// Takes the newest version from the list; nil if the file does not hold it.
-  private func advance(_ state: inout State, _ session: Session) throws(OpenError) -> Snapshot? {
-    do throws(SessionError) { try session.lockFile.checkIsInPlace() } catch { throw OpenError(error) }
-    let listed: ListedVersion
-    do throws(SessionError) { listed = try session.versions.grabNewest() } catch { throw OpenError(error) }
+  private func advance(_ state: inout State, _ session: Session) throws(EngineError) -> Snapshot? {
+    try session.lockFile.checkIsInPlace()
+    let listed = try session.versions.grabNewest()
     let pin = VersionPin(session, listed)
     let space = try space(&state, session, covering: listed.logicalSize)
     let header = Header(topRef: listed.topRef, format: listed.topRef == 0 ? 0 : session.fileFormat)
     let snapshot: Snapshot
-    do throws(OpenError) {
+    do throws(EngineError) {
       snapshot = try HeaderReader.snapshot(space, header, path: configuration.path, pin: pin)
     } catch {
       // Damage, or a file that was overwritten: if it is another one, its header tells, or there is none.
@@ -237,22 +236,20 @@ final class Participant: VersionReader {
   }
 
   /// Bytes that show the newest version.
-  private func space(_ state: inout State, _ session: Session, covering size: Int) throws(OpenError) -> PageSpace {
-    guard let file = state.file else { throw OpenError(.inUse, "\(configuration.path): no file") }
-    do throws(FileError) {
-      if let key = state.configuration.encryptionKey {
-        // Pages that this version shares with the former one may have been encrypted anew, so each one's slot is asked.
-        return try DecryptedPages(
-          file,
-          key: key,
-          physicalSize: max(file.status().size, 2 * PageCipher.pageSize),
-          marker: session.lockFile,
-          after: state.space
-        )
-      }
-      if let space = state.space, space.size >= size, !space.isSpent { return space }
-      return try MappedFile(file, size: max(file.status().size, 1))
-    } catch { throw OpenError(error) }
+  private func space(_ state: inout State, _ session: Session, covering size: Int) throws(EngineError) -> PageSpace {
+    guard let file = state.file else { throw EngineError(.inUse, "\(configuration.path): no file") }
+    if let key = state.configuration.encryptionKey {
+      // Pages that this version shares with the former one may have been encrypted anew, so each one's slot is asked.
+      return try DecryptedPages(
+        file,
+        key: key,
+        physicalSize: max(file.status().size, 2 * PageCipher.pageSize),
+        marker: session.lockFile,
+        after: state.space
+      )
+    }
+    if let space = state.space, space.size >= size, !space.isSpent { return space }
+    return try MappedFile(file, size: max(file.status().size, 1))
   }
 
   func isCurrent(_ snapshot: Snapshot) -> Bool {
@@ -299,13 +296,11 @@ final class Participant: VersionReader {
     return true
   }
 
-  func fileStatus() throws(OpenError) -> FileStatus {
+  func fileStatus() throws(EngineError) -> FileStatus {
     let (file, bystander) = state.withLock { ($0.file, $0.bystander) }
     if let bystander { return try bystander.fileStatus() }
-    do throws(FileError) {
-      guard let file else { throw FileError("fstat", configuration.path, EBADF) }
-      return try file.status()
-    } catch { throw OpenError(error) }
+    guard let file else { throw .failed("fstat", configuration.path, EBADF) }
+    return try file.status()
   }
 
   // MARK: coming and going
@@ -324,11 +319,12 @@ final class Participant: VersionReader {
     _ state: inout State,
     patience: Duration? = nil,
     over wrap: (any Storage) -> any Storage = { $0 }
-  ) throws(OpenError) {
-    if state.isOver { throw OpenError(.inUse, "\(configuration.path): the process is about to end") }
+  ) throws(EngineError) {
+    if state.isOver { throw EngineError(.inUse, "\(configuration.path): the process is about to end") }
     (state.bystander, state.session, state.snapshot, state.space) = (nil, nil, nil, nil)
     if configuration.inMemoryIdentifier != nil {
-      return try InMemoryFolder.locked { () throws(OpenError) in try takePlace(&state, configuration, patience, wrap) }
+      return try InMemoryFolder.locked { () throws(EngineError) in try takePlace(&state, configuration, patience, wrap)
+      }
     }
     if let file = state.file, file.place == .nowhere {
       state.bystander = try HeaderReader(state.configuration, file)
@@ -336,7 +332,7 @@ final class Participant: VersionReader {
       return
     }
     let former = state.file
-    do throws(OpenError) { try takePlace(&state, configuration, patience, wrap) } catch {
+    do throws(EngineError) { try takePlace(&state, configuration, patience, wrap) } catch {
       guard error.reason == .notEncrypted, former != nil else { throw error }
       // It was decrypted since we opened it.
       var plain = configuration
@@ -353,7 +349,7 @@ final class Participant: VersionReader {
     _ configuration: Configuration,
     _ patience: Duration?,
     _ wrap: (any Storage) -> any Storage
-  ) throws(OpenError) {
+  ) throws(EngineError) {
     let former = state.file
     var entry = Entry(configuration, lockedName: try RealmLinks.lockedName(of: configuration.path))
     switch role {
@@ -365,7 +361,7 @@ final class Participant: VersionReader {
     }
     if entry.session != nil, entry.file?.place == .elsewhere || entry.file?.place == .nowhere {
       entry.session?.leave()
-      throw OpenError(.inUse, "\(configuration.path): the file was replaced while it was being opened: try again")
+      throw EngineError(.inUse, "\(configuration.path): the file was replaced while it was being opened: try again")
     }
     (state.session, state.bystander, state.file, state.storage) =
       (entry.session, entry.bystander, entry.file, entry.storage)
@@ -394,22 +390,21 @@ final class Participant: VersionReader {
     }
   }
 
-  private func enterReading(_ entry: inout Entry, _ patience: Duration) throws(OpenError) {
+  private func enterReading(_ entry: inout Entry, _ patience: Duration) throws(EngineError) {
     let configuration = entry.configuration
     let probe = try HeaderReader(configuration)
     let (snapshot, header, _) = try probe.latestWithHeader()
-    let file: FileHandle
-    do throws(FileError) { file = try FileHandle(path: configuration.path) } catch { throw OpenError(error) }
+    let file = try FileHandle(path: configuration.path)
     entry.file = file
     if !Self.takesPart(snapshot, header) {
       entry.bystander = probe
       return
     }
-    do throws(OpenError) {
-      entry.session = try session(entry, file, forWriting: false, patience) { () throws(OpenError) in
+    do throws(EngineError) {
+      entry.session = try session(entry, file, forWriting: false, patience) { () throws(EngineError) in
         let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
         guard Self.takesPart(snapshot, header) else {
-          throw OpenError(.inUse, "\(configuration.path): the file changed while it was being opened: try again")
+          throw EngineError(.inUse, "\(configuration.path): the file changed while it was being opened: try again")
         }
         return FirstVersion(snapshot)
       }
@@ -424,13 +419,11 @@ final class Participant: VersionReader {
     create: Bool,
     _ patience: Duration,
     _ wrap: (any Storage) -> any Storage
-  ) throws(OpenError) {
+  ) throws(EngineError) {
     let configuration = entry.configuration
     let maker: RealmFileMaker, isNew: Bool
-    do throws(FileError) {
-      maker = try RealmFileMaker(configuration, create: create, over: wrap)
-      isNew = try maker.holdsNothing()
-    } catch { throw OpenError(error) }
+    maker = try RealmFileMaker(configuration, create: create, over: wrap)
+    isNew = try maker.holdsNothing()
     (entry.file, entry.storage) = (maker.file, maker.storage)
     var probe: HeaderReader?, takesPart = true
     if !isNew || !create {
@@ -443,17 +436,15 @@ final class Participant: VersionReader {
       }
       takesPart = Self.takesPart(snapshot, header)
     }
-    do throws(OpenError) {
+    do throws(EngineError) {
       if !takesPart {
         // The first save makes it one that does.
-        do throws(SessionError) { try Trust.check(maker.file, configuration) } catch { throw OpenError(error) }
+        try Trust.check(maker.file, configuration)
         entry.bystander = probe
         return
       }
-      let session = try session(entry, maker.file, forWriting: true, patience) { () throws(OpenError) in
-        do throws(FileError) {
-          if create { try maker.makeEmptyIfNew() }
-        } catch { throw OpenError(error) }
+      let session = try session(entry, maker.file, forWriting: true, patience) { () throws(EngineError) in
+        if create { try maker.makeEmptyIfNew() }
         return FirstVersion(try HeaderReader(configuration).latest())
       }
       (maker.storage as? EncryptedStorage)?.marker = session.lockFile
@@ -465,17 +456,17 @@ final class Participant: VersionReader {
   }
 
   /// Turns a copy that cannot be shared yet into a file of the usual form, and joins its session.
-  private func convert(_ state: inout State) throws(OpenError) {
+  private func convert(_ state: inout State) throws(EngineError) {
     guard let storage = state.storage, let file = state.file else {
-      throw OpenError(.inUse, "\(configuration.path): no file")
+      throw EngineError(.inUse, "\(configuration.path): no file")
     }
     if file.place != .here { throw Self.moved(configuration.path) }
     let configuration = state.configuration
     let entry = Entry(configuration, lockedName: try RealmLinks.lockedName(of: configuration.path))
-    let session = try session(entry, file, forWriting: true, Session.patience) { () throws(OpenError) in
+    let session = try session(entry, file, forWriting: true, Session.patience) { () throws(EngineError) in
       if file.place != .here { throw Self.moved(configuration.path) }
       let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
-      do throws(FileError) { try RealmFileMaker.prepare(storage, snapshot, header) } catch { throw OpenError(error) }
+      try RealmFileMaker.prepare(storage, snapshot, header)
       return FirstVersion(try HeaderReader(configuration).latest())
     }
     (storage as? EncryptedStorage)?.marker = session.lockFile
@@ -483,8 +474,8 @@ final class Participant: VersionReader {
   }
 
   /// The error of a writer whose file is gone.
-  static func moved(_ path: String) -> OpenError {
-    OpenError(
+  static func moved(_ path: String) -> EngineError {
+    EngineError(
       .moved,
       "\(path): the realm was moved, replaced or removed, so nothing is written to it; open it where it is now"
     )
@@ -495,8 +486,8 @@ final class Participant: VersionReader {
     _ file: FileHandle,
     forWriting: Bool,
     _ patience: Duration,
-    begin: () throws(OpenError) -> FirstVersion
-  ) throws(OpenError) -> Session {
+    begin: () throws(EngineError) -> FirstVersion
+  ) throws(EngineError) -> Session {
     var configuration = entry.configuration
     if configuration.path != entry.lockedName { configuration.path = entry.lockedName }
     return try Session(
@@ -550,26 +541,26 @@ final class Participant: VersionReader {
 
   /// Gives up our place and runs `body`, which needs the realm for itself; with the next access we are back. Nobody
   /// here reads meanwhile, and nobody may be in a transaction.
-  func whileAway<R>(_ body: (Configuration) throws(CopyError) -> R) throws(CopyError) -> R {
-    try state.withLock { state throws(CopyError) in
+  func whileAway<R>(_ body: (Configuration) throws(EngineError) -> R) throws(EngineError) -> R {
+    try state.withLock { state throws(EngineError) in
       let path = configuration.path
-      if state.standing.place != .here || state.file?.place != .here { throw CopyError(Self.moved(path)) }
+      if state.standing.place != .here || state.file?.place != .here { throw Self.moved(path) }
       if configuration.inMemoryIdentifier != nil {
-        throw CopyError(.notApplicable, "\(path): a realm in memory has no file")
+        throw EngineError(.notApplicable, "\(path): a realm in memory has no file")
       }
       if let session = state.session {
         if session.participants > 1 {
-          throw CopyError(.inUse, "\(path): another program has the realm open; close it there first")
+          throw EngineError(.inUse, "\(path): another program has the realm open; close it there first")
         }
         if isAnythingHeld(state) {
-          throw CopyError(.inUse, "\(path): a snapshot or a copy holds a version of the realm; remove it or wait")
+          throw EngineError(.inUse, "\(path): a snapshot or a copy holds a version of the realm; remove it or wait")
         }
         leave(&state)
       }
       let result = try body(state.configuration)
       // A file that we put there ourselves is the same realm.
       if let file = state.file, file.place == .elsewhere {
-        do throws(FileError) { state.file = try FileHandle(path: path) } catch { throw CopyError(error) }
+        state.file = try FileHandle(path: path)
       }
       return result
     }
@@ -588,9 +579,9 @@ final class Participant: VersionReader {
 
   /// The session, which we do not leave until `endWriting`; nil for a file that we only look at. Throws `moved` if the
   /// path does not lead to the file any more, unless what is committed already is all that is to be written.
-  func beginWriting(onlyPublishing: Bool = false) throws(OpenError) -> Session? {
+  func beginWriting(onlyPublishing: Bool = false) throws(EngineError) -> Session? {
     touch()
-    return try state.withLock { state throws(OpenError) in
+    return try state.withLock { state throws(EngineError) in
       if onlyPublishing, state.isWriting, let session = state.session { return session }
       if state.standing.place == .otherName || state.standing.place == .untrusted {
         try enter(&state, patience: Session.patience)
@@ -611,26 +602,26 @@ final class Participant: VersionReader {
   }
 
   /// Throws if a commit would not go to the file that the path leads to.
-  private func checkPlace(_ state: State) throws(OpenError) {
+  private func checkPlace(_ state: State) throws(EngineError) {
     switch state.file?.place ?? .nowhere {
     case .here: return
     case .elsewhere, .nowhere: throw Self.moved(configuration.path)
-    case .unknown(let code): throw OpenError(FileError("stat", configuration.path, code))
+    case .unknown(let code): throw .failed("stat", configuration.path, code)
     }
   }
 
   /// Throws if `base`, on which something is to be written, is not in the file at the path any more; or, if it
   /// `mayBeElsewhere`, not in the file.
-  func checkBeforeCommit(_ base: Snapshot, mayBeElsewhere: Bool = false) throws(OpenError) {
-    try state.withLock { state throws(OpenError) in
+  func checkBeforeCommit(_ base: Snapshot, mayBeElsewhere: Bool = false) throws(EngineError) {
+    try state.withLock { state throws(EngineError) in
       if !mayBeElsewhere { try checkPlace(state) }
       if !holds(base, state) { throw Self.overwritten(configuration.path) }
     }
   }
 
   /// The error of a writer whose file holds something else now.
-  static func overwritten(_ path: String) -> OpenError {
-    OpenError(.moved, "\(path): the realm was overwritten by something else, so nothing is written to it")
+  static func overwritten(_ path: String) -> EngineError {
+    EngineError(.moved, "\(path): the realm was overwritten by something else, so nothing is written to it")
   }
 
   /// The version of the top array at `topRef` in the file; nil if there is none.

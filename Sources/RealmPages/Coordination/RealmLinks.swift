@@ -43,7 +43,7 @@ package enum RealmLinks {
   }
 
   /// The name beside which the lock file is that coordinates the realm at `path`. Throws if programs use two.
-  static func lockedName(of path: String) throws(OpenError) -> String {
+  static func lockedName(of path: String) throws(EngineError) -> String {
     let names = names(of: path)
     if names.count == 1 { return path }
     let inUse = distinct(names).filter { !LockHolders.ofLock($0 + ".lock").isEmpty }
@@ -52,7 +52,7 @@ package enum RealmLinks {
   }
 
   /// Throws if programs have the realm at `path` open by a name other than `name`, whose lock file is ours.
-  static func checkNoOther(of path: String, than name: String) throws(OpenError) {
+  static func checkNoOther(of path: String, than name: String) throws(EngineError) {
     let names = names(of: path)
     if names.count == 1 { return }
     let own = identity(name + ".lock")
@@ -77,8 +77,8 @@ package enum RealmLinks {
     return lstat(path, &status) == 0 ? LockFile.Identity(status) : nil
   }
 
-  private static func inTwoSessions(_ path: String, _ first: String, _ second: String) -> OpenError {
-    OpenError(
+  private static func inTwoSessions(_ path: String, _ first: String, _ second: String) -> EngineError {
+    EngineError(
       .inUse,
       "\(path): open by two names, \(first) and \(second), whose programs do not know of each other: close those of one"
     )

@@ -61,53 +61,28 @@ final class Session: @unchecked Sendable {
     forWriting: Bool,
     patience: Duration,
     whenIdle: @escaping @Sendable () -> Void = {},
-    begin: () throws(OpenError) -> FirstVersion
-  ) throws(OpenError) {
+    begin: () throws(EngineError) -> FirstVersion
+  ) throws(EngineError) {
     let path = configuration.path, isInMemory = configuration.inMemoryIdentifier != nil
     let deadline = MonotonicTime.now.advanced(by: Self.patience)
-    do throws(FileError) {
-      try AuxiliaryFile.checkFolder(path + ".management")
-      for pipe in NamedPipe.paths(configuration) { try AuxiliaryFile.checkPipe(pipe) }
-    } catch { throw OpenError(SessionError(error)) }
-    let lockFile: LockFile
-    do throws(SessionError) {
-      // Nothing is made beside a realm in which we do not take part.
-      try Trust.check(file, configuration)
-      lockFile = try LockFile(configuration, deadline: deadline)
-    } catch {
-      throw OpenError(error)
-    }
-    guard let claim = Claim(file, lock: lockFile.identity, until: .now.advanced(by: patience)) else {
-      throw OpenError(underOtherName: file.path)
-    }
-    do throws(FileError) { try Protection.makeDirectory(path + ".management", besideRealm: path) } catch {
-      throw OpenError(SessionError(error))
-    }
-    if configuration.fifoFolder != nil {
-      let pipe = NamedPipe.paths(configuration)[0]
-      guard Protection.makePipe(pipe, besideRealm: path) else {
-        throw OpenError(SessionError(FileError("mkfifo", pipe, errno)))
-      }
-    }
+    let (lockFile, claim) = try Self.filesBeside(file, configuration, deadline, patience)
     let versions = VersionList(lockFile)
     let idle: @Sendable () -> Void = { [weak lockFile] in
       whenIdle()
       lockFile.map(Self.heal)
     }
     guard let thread = WorkerThread(interval: .milliseconds(500), whenIdle: idle) else {
-      throw OpenError(SessionError(FileError("pthread_create", path, EAGAIN)))
+      throw .failed("pthread_create", path, EAGAIN)
     }
-    do throws(OpenError) {
-      fileFormat = try thread.run { () throws(OpenError) in
-        do throws(SessionError) { try lockFile.lock(clinux_control_mutex, until: deadline) } catch {
-          throw OpenError(error)
-        }
+    do throws(EngineError) {
+      fileFormat = try thread.run { () throws(EngineError) in
+        try lockFile.lock(clinux_control_mutex, until: deadline)
         defer { lockFile.unlock(clinux_control_mutex) }
         let info = lockFile.info
         if info.pointee.participants == 0 {
           try Self.fill(info, versions, try begin(), configuration)
         } else if let misfit = Self.misfit(info.pointee, forWriting: forWriting, isInMemory: isInMemory) {
-          throw OpenError(.inUse, "\(path): \(misfit)")
+          throw EngineError(.inUse, "\(path): \(misfit)")
         }
         info.pointee.participants &+= 1
         return Int(info.pointee.file_format)
@@ -118,7 +93,7 @@ final class Session: @unchecked Sendable {
     }
     guard let bell = Bell(lockFile) else {
       thread.stop()
-      throw OpenError(SessionError(FileError("pthread_create", path, EAGAIN)))
+      throw .failed("pthread_create", path, EAGAIN)
     }
     (self.path, self.lockFile, self.versions, self.bell, locks) = (path, lockFile, versions, bell, thread)
     self.claim = claim
@@ -126,10 +101,35 @@ final class Session: @unchecked Sendable {
     self.isInMemory = isInMemory
   }
 
+  /// Opens or makes what programs share beside the realm, which are not touched if they are something else.
+  private static func filesBeside(
+    _ file: FileHandle,
+    _ configuration: Configuration,
+    _ deadline: MonotonicTime,
+    _ patience: Duration
+  ) throws(EngineError) -> (LockFile, Claim) {
+    let path = configuration.path, pipes = NamedPipe.paths(configuration)
+    do throws(EngineError) {
+      try AuxiliaryFile.checkFolder(path + ".management")
+      for pipe in pipes { try AuxiliaryFile.checkPipe(pipe) }
+      // Nothing is made beside a realm in which we do not take part.
+      try Trust.check(file, configuration)
+      let lockFile = try LockFile(configuration, deadline: deadline)
+      guard let claim = Claim(file, lock: lockFile.identity, until: .now.advanced(by: patience)) else {
+        throw EngineError(underOtherName: file.path)
+      }
+      try Protection.makeDirectory(path + ".management", besideRealm: path)
+      if configuration.fifoFolder != nil, !Protection.makePipe(pipes[0], besideRealm: path) {
+        throw .failed("mkfifo", pipes[0], errno)
+      }
+      return (lockFile, claim)
+    } catch { throw error.besideRealm }
+  }
+
   /// Whether the realm's `file` and the lock file are still such that this process may take part; also if nothing can
   /// be found out.
   func isTrusted(_ file: FileHandle, _ configuration: Configuration) -> Bool {
-    do throws(SessionError) {
+    do throws(EngineError) {
       try Trust.check(file, configuration)
       try lockFile.checkOwner(configuration)
     } catch { return error.reason != .untrusted }
@@ -148,7 +148,7 @@ final class Session: @unchecked Sendable {
     _ versions: VersionList,
     _ first: FirstVersion,
     _ configuration: Configuration
-  ) throws(OpenError) {
+  ) throws(EngineError) {
     info.pointee.durability = configuration.inMemoryIdentifier == nil ? 0 : 1
     info.pointee.history_type = Int8(first.historyType)
     info.pointee.history_schema = historySchemas[Int8(first.historyType)] ?? 0
@@ -156,11 +156,9 @@ final class Session: @unchecked Sendable {
     clinux_store_64(clinux_version_count(info), 1)
     info.pointee.latest_version = first.version
     info.pointee.initiator_pid = configuration.encryptionKey == nil ? 0 : UInt64(getpid())
-    do throws(SessionError) {
-      try versions.reset(
-        ListedVersion(slot: 0, version: first.version, topRef: first.topRef, logicalSize: first.logicalSize)
-      )
-    } catch { throw OpenError(error) }
+    try versions.reset(
+      ListedVersion(slot: 0, version: first.version, topRef: first.topRef, logicalSize: first.logicalSize)
+    )
   }
 
   /// Why we cannot join a running session; nil if we can.
@@ -214,19 +212,19 @@ final class Session: @unchecked Sendable {
   /// Takes the write lock, in the order in which writers of all programs came, but does not wait longer for a writer
   /// that may have died than half a second. Throws `busy` when the lock is not to be had by `deadline`. If the caller
   /// `staysOnThread`, it must call `unlock` on the thread on which it called this.
-  func lockForWriting(until deadline: MonotonicTime, staysOnThread: Bool) throws(SessionError) {
+  func lockForWriting(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) {
     if staysOnThread {
       try lockForWriting(until: deadline, .thread(pthread_self()))
     } else {
-      try locks.run { () throws(SessionError) in try lockForWriting(until: deadline, .lockThread) }
+      try locks.run { () throws(EngineError) in try lockForWriting(until: deadline, .lockThread) }
     }
   }
 
-  private func lockForWriting(until deadline: MonotonicTime, _ holder: Holder) throws(SessionError) {
+  private func lockForWriting(until deadline: MonotonicTime, _ holder: Holder) throws(EngineError) {
     let info = lockFile.info
     try lockFile.checkIsInPlace()
     let ticket = clinux_add_32(clinux_next_ticket(info), 1)
-    do throws(SessionError) { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
+    do throws(EngineError) { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
       // Without a later ticket, no writer waits for ours.
       _ = clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
       throw error
@@ -241,7 +239,7 @@ final class Session: @unchecked Sendable {
     writeLockHolder = holder
     if clinux_load_8(clinux_in_critical_phase(info)) != 0 {
       unlockForWriting()
-      throw SessionError(
+      throw EngineError(
         .inUse,
         "\(path): a program died while it announced a commit: close all programs that have the realm open"
       )
@@ -283,9 +281,9 @@ final class Session: @unchecked Sendable {
   /// Keeps others from joining while `body` changes the size of the file.
   func withoutJoining<R, E: Error>(
     _ body: () throws(E) -> R,
-    orElse translate: (SessionError) -> E
+    orElse translate: (EngineError) -> E
   ) throws(E) -> R {
-    do throws(SessionError) { try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience)) } catch {
+    do throws(EngineError) { try lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience)) } catch {
       throw translate(error)
     }
     defer { lockFile.unlock(clinux_control_mutex) }
@@ -293,7 +291,7 @@ final class Session: @unchecked Sendable {
   }
 
   /// Shows a version that was written to everybody. `count` is the number of versions before it.
-  func announce(_ result: Committer.Result, count: Int) throws(SessionError) {
+  func announce(_ result: Committer.Result, count: Int) throws(EngineError) {
     let info = lockFile.info
     do {
       clinux_store_8(clinux_in_critical_phase(info), 1)

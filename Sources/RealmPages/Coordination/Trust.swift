@@ -7,18 +7,18 @@ import Glibc
 /// The rule.
 enum Trust {
   /// Throws if this process is root's and an open file of a user's is about to be shared with that user's programs.
-  static func check(_ file: FileHandle, _ configuration: Configuration) throws(SessionError) {
-    let owner: uid_t
-    do throws(FileError) { owner = try file.status().owner } catch { throw SessionError(error) }
+  static func check(_ file: FileHandle, _ configuration: Configuration) throws(EngineError) {
+    let owner = try file.status().owner
     try check(owner: owner, of: file.path, configuration)
   }
 
   /// The same for a file of this owner.
-  static func check(owner: uid_t, of path: String, _ configuration: Configuration) throws(SessionError) {
+  static func check(owner: uid_t, of path: String, _ configuration: Configuration) throws(EngineError) {
     if configuration.trustsOwner || geteuid() != 0 || owner == 0 { return }
-    throw SessionError(
+    throw EngineError(
       .untrusted,
-      "\(path): belongs to user \(owner), and root takes part in what other users can write to only with --trust-owner"
+      "\(path): belongs to user \(owner), and root takes part in what other users can write to only with --trust-owner",
+      apart: .untrusted
     )
   }
 }

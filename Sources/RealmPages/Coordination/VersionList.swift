@@ -39,7 +39,7 @@ final class VersionList: @unchecked Sendable {
   var newestSlot: Int { Int(clinux_load_32(clinux_newest(info))) }
 
   /// Empties the list but for one version. For the one who begins a session.
-  func reset(_ first: ListedVersion) throws(SessionError) {
+  func reset(_ first: ListedVersion) throws(EngineError) {
     try locked { list, state in
       for slot in 0..<state.entries { Self.clear(list + slot) }
       list.pointee.top_ref = UInt64(first.topRef)
@@ -51,11 +51,11 @@ final class VersionList: @unchecked Sendable {
   }
 
   /// Holds the newest version.
-  func grabNewest() throws(SessionError) -> ListedVersion {
-    try locked { list, state throws(SessionError) in
+  func grabNewest() throws(EngineError) -> ListedVersion {
+    try locked { list, state throws(EngineError) in
       let slot = newestSlot
       guard slot < state.entries else {
-        throw SessionError(.inUse, "\(lockFile.path): no newest version: close all programs that have the realm open")
+        throw EngineError(.inUse, "\(lockFile.path): no newest version: close all programs that have the realm open")
       }
       let entry = list + slot
       let listed = ListedVersion(
@@ -81,7 +81,7 @@ final class VersionList: @unchecked Sendable {
   /// Lets go of a version; false if the list could not be locked, and the version stays held until the session ends.
   @discardableResult
   func release(_ slot: Int) -> Bool {
-    do throws(SessionError) {
+    do throws(EngineError) {
       try locked { list, state in
         guard let count = state.counts[slot] else { return }
         if count > 1 {
@@ -126,8 +126,8 @@ final class VersionList: @unchecked Sendable {
   }
 
   /// Drops the versions without readers, and makes sure that there is room for one more. For the writer.
-  func purge() throws(SessionError) -> Reachable {
-    try locked { list, state throws(SessionError) in
+  func purge() throws(EngineError) -> Reachable {
+    try locked { list, state throws(EngineError) in
       let newest = newestSlot, allocating = Int(clinux_load_32(clinux_allocating(info)))
       // Half made by a writer that died.
       if allocating != newest && allocating < state.entries { Self.clear(list + allocating) }
@@ -156,12 +156,12 @@ final class VersionList: @unchecked Sendable {
   }
 
   /// Adds the version that a commit made; it is the newest then. `purge` has made room for it.
-  func add(version: UInt64, topRef: Int, logicalSize: Int) throws(SessionError) {
-    try locked { list, state throws(SessionError) in
+  func add(version: UInt64, topRef: Int, logicalSize: Int) throws(EngineError) {
+    try locked { list, state throws(EngineError) in
       var slot = Int(clinux_load_32(clinux_allocating(info)))
       if slot == newestSlot || slot >= state.entries {
         guard let free = (0..<state.entries).first(where: { list[$0].version == 0 }) else {
-          throw SessionError(
+          throw EngineError(
             .inUse,
             "\(lockFile.path): no room for a version: close all programs that have the realm open"
           )
@@ -181,7 +181,7 @@ final class VersionList: @unchecked Sendable {
   }
 
   /// Whether a version in the list has this top ref.
-  func contains(topRef: Int) throws(SessionError) -> Bool {
+  func contains(topRef: Int) throws(EngineError) -> Bool {
     try locked { list, state in
       (0..<state.entries).contains { list[$0].version != 0 && list[$0].top_ref == UInt64(bitPattern: Int64(topRef)) }
     }
@@ -198,10 +198,10 @@ final class VersionList: @unchecked Sendable {
 
   /// Runs `body` with the list locked, within this process and for all others.
   private func locked<R>(
-    _ body: (UnsafeMutablePointer<clinux_version_entry>, inout State) throws(SessionError) -> R
-  ) throws(SessionError) -> R {
-    try state.withLock { state throws(SessionError) in
-      if state.isOver { throw SessionError(.busy, "\(lockFile.path): the session is over") }
+    _ body: (UnsafeMutablePointer<clinux_version_entry>, inout State) throws(EngineError) -> R
+  ) throws(EngineError) -> R {
+    try state.withLock { state throws(EngineError) in
+      if state.isOver { throw EngineError(.busy, "\(lockFile.path): the session is over") }
       try lockFile.lock(clinux_versions_mutex, until: .now.advanced(by: Self.patience))
       defer { lockFile.unlock(clinux_versions_mutex) }
       if Int(info.pointee.entries) != state.entries { state.entries = try lockFile.checkedEntries() }

@@ -51,7 +51,7 @@ public final class VersionHold: Sendable {
 
 extension Realm {
   /// Holds the newest version. In an immutable realm writers do not know of it: ask `isCurrent` there all the same.
-  public func hold() throws(OpenError) -> VersionHold {
+  public func hold() throws(EngineError) -> VersionHold {
     while true {
       let hold = VersionHold(try latest())
       // It was taken back before it was held, or it cannot be.

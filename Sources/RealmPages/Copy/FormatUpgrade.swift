@@ -11,35 +11,33 @@ struct FormatUpgrade {
   private var slab: Slab { group.slab }
 
   /// Takes a version of format 10 to 23.
-  init(_ old: Snapshot) throws(FormatError) {
+  init(_ old: Snapshot) throws(EngineError) {
     self.old = old
     format = old.fileFormat
     group = try GroupEditor(on: old)
   }
 
   /// Makes all changes. Memory grows with the primary keys of formats up to 21, and with sets and dictionaries.
-  func run() throws(TransactionError) {
-    do throws(FormatError) {
-      let slots = try old.tableSlots().map(\.slot)
-      for slot in slots { try renewColumnKeys(slot) }
-      for slot in slots {
-        guard let table = try group.table(slot: slot), let oldTable = try old.table(slot: slot) else { continue }
-        if format < 22 { try indexPrimaryKey(table) }
-        if format < 23 { try rebuildDictionaries(table, oldTable) }
-        try sortSets(table, oldTable)
-      }
-    } catch { throw TransactionError(error) }
+  func run() throws(EngineError) {
+    let slots = try old.tableSlots().map(\.slot)
+    for slot in slots { try renewColumnKeys(slot) }
+    for slot in slots {
+      guard let table = try group.table(slot: slot), let oldTable = try old.table(slot: slot) else { continue }
+      if format < 22 { try indexPrimaryKey(table) }
+      if format < 23 { try rebuildDictionaries(table, oldTable) }
+      try sortSets(table, oldTable)
+    }
     if format == 22 { try clearAsymmetricTables() }
   }
 
   // MARK: column keys
 
   /// A link list was a type of its own, in keys that name columns too.
-  private func renewColumnKeys(_ slot: Int) throws(FormatError) {
+  private func renewColumnKeys(_ slot: Int) throws(EngineError) {
     let top = try editor.dirty(Slot(parent: group.tableRefs(), index: slot))
     let spec = try slab.child(top, Layout.Table.spec, editor.arena)
     if slab.node(spec).count < Layout.Spec.count {
-      throw FormatError("a spec of \(slab.node(spec).count) slots", ref: spec)
+      throw .damaged("a spec of \(slab.node(spec).count) slots", ref: spec)
     }
     let types = try slab.child(spec, Layout.Spec.types, editor.arena)
     let keys = try slab.child(spec, Layout.Spec.keys, editor.arena)
@@ -61,7 +59,7 @@ struct FormatUpgrade {
 
   // MARK: primary keys
 
-  private func indexPrimaryKey(_ table: TableEditor) throws(FormatError) {
+  private func indexPrimaryKey(_ table: TableEditor) throws(EngineError) {
     guard let index = table.primaryKeyIndex else { return }
     let column = table.columns[index]
     if try table.index(column) != nil { return }
@@ -76,8 +74,8 @@ struct FormatUpgrade {
   // MARK: collections
 
   /// Dictionaries were trees of hashed keys.
-  private func rebuildDictionaries(_ table: TableEditor, _ oldTable: Table) throws(FormatError) {
-    try forEachValue(table, oldTable, where: { $0.collection == .dictionary }) { (slot, value) throws(FormatError) in
+  private func rebuildDictionaries(_ table: TableEditor, _ oldTable: Table) throws(EngineError) {
+    try forEachValue(table, oldTable, where: { $0.collection == .dictionary }) { (slot, value) throws(EngineError) in
       guard try editor.ref(slot) != 0, case .dictionary(var dictionary) = value else { return }
       editor.set(slot, 0)
       if dictionary.count == 0 { return }
@@ -93,9 +91,9 @@ struct FormatUpgrade {
   }
 
   /// Texts and binaries had another order.
-  private func sortSets(_ table: TableEditor, _ oldTable: Table) throws(FormatError) {
+  private func sortSets(_ table: TableEditor, _ oldTable: Table) throws(EngineError) {
     let isConcerned = { (column: Column) in column.collection == .set && ValueOrder.changedBefore24(column.type) }
-    try forEachValue(table, oldTable, where: isConcerned) { (slot, value) throws(FormatError) in
+    try forEachValue(table, oldTable, where: isConcerned) { (slot, value) throws(EngineError) in
       let ref = try editor.ref(slot)
       guard ref != 0, case .set(var sorted) = value else { return }
       let element = sorted.elementType ?? .mixed
@@ -106,7 +104,7 @@ struct FormatUpgrade {
     }
   }
 
-  private static func isSorted(_ reader: ElementReader) throws(FormatError) -> Bool {
+  private static func isSorted(_ reader: ElementReader) throws(EngineError) -> Bool {
     if reader.count < 2 { return true }
     for i in 1..<reader.count {
       if ValueOrder.compare(try reader.value(at: i - 1), try reader.value(at: i)) > 0 { return false }
@@ -119,8 +117,8 @@ struct FormatUpgrade {
     _ table: TableEditor,
     _ oldTable: Table,
     where isConcerned: (Column) -> Bool,
-    _ body: (Slot, ValueView) throws(FormatError) -> Void
-  ) throws(FormatError) {
+    _ body: (Slot, ValueView) throws(EngineError) -> Void
+  ) throws(EngineError) {
     let indices = oldTable.columns.indices.filter { isConcerned(oldTable.columns[$0]) }
     if indices.isEmpty { return }
     let cursor = ObjectCursor(oldTable)
@@ -133,15 +131,13 @@ struct FormatUpgrade {
   // MARK: asymmetric tables
 
   /// Objects of asymmetric classes are on their way to a server only; format 22 could leave some behind.
-  private func clearAsymmetricTables() throws(TransactionError) {
+  private func clearAsymmetricTables() throws(EngineError) {
     var doomed: [(table: TableKey, object: ObjKey)] = []
-    do throws(FormatError) {
-      for key in try old.tableKeys() {
-        guard let table = try old.table(key), table.kind == .asymmetric else { continue }
-        let cursor = ObjectCursor(table)
-        while try cursor.next() { doomed.append((key, cursor.key)) }
-      }
-    } catch { throw TransactionError(error) }
+    for key in try old.tableKeys() {
+      guard let table = try old.table(key), table.kind == .asymmetric else { continue }
+      let cursor = ObjectCursor(table)
+      while try cursor.next() { doomed.append((key, cursor.key)) }
+    }
     for (table, object) in doomed { try group.deleteObject(group.table(table), object) }
   }
 }

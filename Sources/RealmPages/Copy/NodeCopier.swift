@@ -47,7 +47,7 @@ struct NodeCopier {
   }
 
   /// Copies the tree at `ref`; where its root is in the new file. 0 stays 0.
-  mutating func copy(_ ref: Int) throws(CopyError) -> Int {
+  mutating func copy(_ ref: Int) throws(EngineError) -> Int {
     if ref == 0 { return 0 }
     var made = try enter(ref)
     while let top = frames.indices.last {
@@ -79,7 +79,7 @@ struct NodeCopier {
   }
 
   /// Copies a node without children and returns its new place; opens one that may have some and returns nil.
-  private mutating func enter(_ ref: Int) throws(CopyError) -> Int? {
+  private mutating func enter(_ ref: Int) throws(EngineError) -> Int? {
     if output.position >= nextReport { try report() }
     let node = try node(ref, level: frames.count)
     // Without bits all refs are 0, however many a damaged header counts.
@@ -90,48 +90,44 @@ struct NodeCopier {
     }
     let place = output.position, size = node.payloadSize
     let header = (node.payload - Node.headerSize).loadUnaligned(as: UInt64.self)
-    do throws(FileError) {
-      try output.append(Node.header(header))
-      try output.append(UnsafeRawBufferPointer(start: node.payload, count: size))
-      try output.append(zeros: node.byteSize - Node.headerSize - size)
-    } catch { throw CopyError(error) }
+    try output.append(Node.header(header))
+    try output.append(UnsafeRawBufferPointer(start: node.payload, count: size))
+    try output.append(zeros: node.byteSize - Node.headerSize - size)
     return place
   }
 
-  private mutating func node(_ ref: Int, level: Int) throws(CopyError) -> Node {
-    do throws(FormatError) {
+  private mutating func node(_ ref: Int, level: Int) throws(EngineError) -> Node {
+    do throws(EngineError) {
       let node = try arena.node(ref)
       if ref < arena.limit { budget -= node.byteSize }
       try effort.spend(Node.headerSize, at: ref)
-      if budget < 0 { throw FormatError("nodes that are reached twice", ref: ref) }
-      if node.hasRefs && node.scheme != .bits { throw FormatError("refs of an unknown width", ref: ref) }
-      if level == Self.maximumDepth { throw FormatError("nodes nest too deeply", ref: ref) }
+      if budget < 0 { throw .damaged("nodes that are reached twice", ref: ref) }
+      if node.hasRefs && node.scheme != .bits { throw .damaged("refs of an unknown width", ref: ref) }
+      if level == Self.maximumDepth { throw .damaged("nodes nest too deeply", ref: ref) }
       return node
-    } catch { throw CopyError(error, path: path) }
+    } catch { throw error.at(path) }
   }
 
   /// Appends a node of integers in their least width, or in `width`; where it is.
-  func put(_ elements: ArraySlice<Int64>, _ flags: NodeFlags = [], width: UInt8? = nil) throws(CopyError) -> Int {
+  func put(_ elements: ArraySlice<Int64>, _ flags: NodeFlags = [], width: UInt8? = nil) throws(EngineError) -> Int {
     let output = output, place = output.position
     let width = width ?? elements.reduce(0) { max($0, PackedBits.width($1)) }
     let size = Node.size(elements.count, width)
-    do throws(FileError) {
-      try withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { (bytes) throws(FileError) in
-        guard let base = bytes.baseAddress else { return }
-        bytes.initializeMemory(as: UInt8.self, repeating: 0)
-        Node.write(elements, width: width, flags, to: base)
-        try output.append(UnsafeRawBufferPointer(bytes))
-      }
-    } catch { throw CopyError(error) }
+    try withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { (bytes) throws(EngineError) in
+      guard let base = bytes.baseAddress else { return }
+      bytes.initializeMemory(as: UInt8.self, repeating: 0)
+      Node.write(elements, width: width, flags, to: base)
+      try output.append(UnsafeRawBufferPointer(bytes))
+    }
     return place
   }
 
   /// Tells the observer, and gives memory back.
-  private mutating func report() throws(CopyError) {
+  private mutating func report() throws(EngineError) {
     nextReport = output.position + Self.reportStep
     arena.space.dropPages()
     if let observer, !observer(output.position, max(expected, output.position)) {
-      throw CopyError(.cancelled, "\(path): interrupted; nothing was changed")
+      throw EngineError(.cancelled, "\(path): interrupted; nothing was changed")
     }
   }
 }

@@ -62,7 +62,7 @@ final class ObjectRebuilder {
     toleratesLoss: Bool,
     expected: Int,
     observer: CopyObserver?
-  ) throws(CopyError) {
+  ) throws(EngineError) {
     self.path = path
     self.work = work
     self.expected = expected
@@ -77,7 +77,7 @@ final class ObjectRebuilder {
   var tallies: [TransferTally] { items.map(\.tally) }
 
   /// Makes everything; the outcome is the newest version of the work realm. Tables named in `without` are left out.
-  func run(without dropped: Set<String> = []) throws(CopyError) {
+  func run(without dropped: Set<String> = []) throws(EngineError) {
     try makeTables()
     try nextBatch()
     for i in items.indices { try copyObjects(i) }
@@ -86,7 +86,7 @@ final class ObjectRebuilder {
     for i in items.indices where items[i].source.kind == .embedded { try removeOrphans(i) }
     for i in items.indices { try finish(i) }
     for item in items where dropped.contains(item.source.name) {
-      try change { (group) throws(TransactionError) in try group.removeTable(item.key) }
+      try change { (group) throws(EngineError) in try group.removeTable(item.key) }
     }
     try nextBatch()
   }
@@ -98,33 +98,33 @@ final class ObjectRebuilder {
     _ count: WritableKeyPath<TransferTally, Int>,
     _ damage: String,
     by number: Int = 1
-  ) throws(CopyError) {
-    if !toleratesLoss { throw CopyError(.damaged, "\(path): \(damage)") }
+  ) throws(EngineError) {
+    if !toleratesLoss { throw EngineError(.damaged, "\(path): \(damage)") }
     items[item].tally[keyPath: count] += number
     if items[item].tally.firstDamage == nil { items[item].tally.firstDamage = damage }
   }
 
   // MARK: schema
 
-  private func makeTables() throws(CopyError) {
+  private func makeTables() throws(EngineError) {
     for i in items.indices {
       let source = items[i].source
       var name = source.name
       if toleratesLoss, name.isEmpty || name.utf8.count > 63 || name == Table.classPrefix || isTaken(name) {
         name = "\(Table.classPrefix)recovered_\(i)"
       }
-      items[i].key = try change { (group) throws(TransactionError) in try group.addTable(name, kind: source.kind) }
+      items[i].key = try change { (group) throws(EngineError) in try group.addTable(name, kind: source.kind) }
       if newKeys[source.key] == nil { newKeys[source.key] = items[i].key }
     }
     for i in items.indices {
       var position = 0
       for column in items[i].source.columns {
-        do throws(TransactionError) {
+        do throws(EngineError) {
           try addColumn(column, to: items[i].key)
           items[i].columns.append(position)
           position += 1
         } catch {
-          if !toleratesLoss || error.isOfTheSystem { throw CopyError(error, path: path) }
+          if !toleratesLoss || error.isOfTheSystem { throw error.at(path) }
           items[i].columns.append(nil)
           items[i].tally.lostProperties.append(column.name)
         }
@@ -137,7 +137,7 @@ final class ObjectRebuilder {
     (try? group.table(named: name)) != nil
   }
 
-  private func addColumn(_ column: Column, to key: TableKey) throws(TransactionError) {
+  private func addColumn(_ column: Column, to key: TableKey) throws(EngineError) {
     let spec = ColumnSpec(
       column.name,
       column.type,
@@ -154,27 +154,27 @@ final class ObjectRebuilder {
   private func forEachObject(
     _ item: Int,
     counting: Bool,
-    _ body: (any SourceObject, ObjKey) throws(CopyError) -> Void
-  ) throws(CopyError) {
+    _ body: (any SourceObject, ObjKey) throws(EngineError) -> Void
+  ) throws(EngineError) {
     let source = items[item].source
     var fresh = Self.firstFreshKey
-    try source.forEachObject(walk) { (object) throws(CopyError) in
+    try source.forEachObject(walk) { (object) throws(EngineError) in
       if let key = object.key { return try body(object, key) }
       fresh += 1
       if counting { try lose(item, \.madeUpKeys, "\(source.name): objects whose keys cannot be read") }
       try body(object, ObjKey(fresh - 1))
-    } onDamage: { (error) throws(CopyError) in
+    } onDamage: { (error) throws(EngineError) in
       if counting { try lose(item, \.lostValues, "\(source.name): \(error)", by: 0) }
     }
   }
 
   /// All objects, with all values that hold no links.
-  private func copyObjects(_ item: Int) throws(CopyError) {
+  private func copyObjects(_ item: Int) throws(EngineError) {
     let source = items[item].source, columns = items[item].columns
     // Nothing is made up in a sound file; there the primary key says itself whether it is one.
     let primaryKeyIndex = toleratesLoss ? source.primaryKeyIndex.flatMap { columns[$0] == nil ? nil : $0 } : nil
     var seen: Set<PrimaryKey> = []
-    try forEachObject(item, counting: true) { (object, key) throws(CopyError) in
+    try forEachObject(item, counting: true) { (object, key) throws(EngineError) in
       var primaryKey: PrimaryKey?
       if let primaryKeyIndex {
         primaryKey = try self.primaryKey(item, object, key, primaryKeyIndex)
@@ -211,11 +211,11 @@ final class ObjectRebuilder {
     _ object: any SourceObject,
     _ key: ObjKey,
     _ index: Int
-  ) throws(CopyError) -> PrimaryKey? {
+  ) throws(EngineError) -> PrimaryKey? {
     let column = items[item].source.columns[index]
-    do throws(FormatError) {
+    do throws(EngineError) {
       if let found = PrimaryKey(try object.value(index)), found.fits(column.element) { return found }
-      throw FormatError("a primary key of another type")
+      throw .damaged("a primary key of another type")
     } catch {
       try lose(item, \.madeUpKeys, "\(items[item].source.name): \(error)")
       switch column.type {
@@ -229,8 +229,8 @@ final class ObjectRebuilder {
   }
 
   /// Makes an object with default values; nil if its key is taken.
-  private func make(_ item: Int, _ key: ObjKey) throws(CopyError) -> ClusterTreeEditor.Place? {
-    try CopyError.onNodes(of: path) { () throws(FormatError) -> ClusterTreeEditor.Place? in
+  private func make(_ item: Int, _ key: ObjKey) throws(EngineError) -> ClusterTreeEditor.Place? {
+    try EngineError.locating(at: path) { () throws(EngineError) -> ClusterTreeEditor.Place? in
       guard let table = try group.table(slot: items[item].key.slot) else { return nil }
       if toleratesLoss, try table.contains(key) { return nil }
       try table.insertRow(key)
@@ -239,10 +239,10 @@ final class ObjectRebuilder {
   }
 
   /// A copy of a value, without elements that cannot be read; nil if nothing of it can.
-  private func readValue(_ item: Int, _ object: any SourceObject, _ index: Int) throws(CopyError) -> Value? {
+  private func readValue(_ item: Int, _ object: any SourceObject, _ index: Int) throws(EngineError) -> Value? {
     let source = items[item].source
     var damage: [String] = [], lost = 0
-    func note(_ error: FormatError) {
+    func note(_ error: EngineError) {
       lost += 1
       if damage.isEmpty { damage.append("\(source.name).\(source.columns[index].name): \(error)") }
     }
@@ -254,14 +254,14 @@ final class ObjectRebuilder {
         index,
         effort,
         { view in
-          do throws(FormatError) { elements.append(try copy(element: view, depth: 1, note)) } catch { note(error) }
+          do throws(EngineError) { elements.append(try copy(element: view, depth: 1, note)) } catch { note(error) }
         },
         onDamage: note
       )
     {
       value = .list(elements)
     } else {
-      do throws(FormatError) { value = try copy(object.value(index), depth: 0, note) } catch { note(error) }
+      do throws(EngineError) { value = try copy(object.value(index), depth: 0, note) } catch { note(error) }
     }
     if let first = damage.first { try lose(item, \.lostValues, first, by: lost) }
     return value
@@ -271,16 +271,16 @@ final class ObjectRebuilder {
   private func copy(
     _ view: ValueView,
     depth: Int,
-    _ note: (FormatError) -> Void
-  ) throws(FormatError) -> Value {
-    if depth > Self.nestingLimit { throw FormatError("collections nest too deeply") }
+    _ note: (EngineError) -> Void
+  ) throws(EngineError) -> Value {
+    if depth > Self.nestingLimit { throw .damaged("collections nest too deeply") }
     var failures = 0
     switch view {
     case .list(var list), .set(var list):
       try effort.enter(list)
       var values: [Value] = []
       for i in 0..<list.count where failures < Self.patience {
-        do throws(FormatError) {
+        do throws(EngineError) {
           values.append(try copy(element: list.value(at: i), depth: depth + 1, note))
           failures = 0
         } catch {
@@ -293,7 +293,7 @@ final class ObjectRebuilder {
       try effort.enter(dictionary)
       var entries: [Value.Entry] = []
       for i in 0..<dictionary.count where failures < Self.patience {
-        do throws(FormatError) {
+        do throws(EngineError) {
           let key = try dictionary.key(at: i).bytes
           let value = try copy(element: dictionary.value(at: i), depth: depth + 1, note)
           entries.append(Value.Entry(key: key, value: value))
@@ -311,14 +311,14 @@ final class ObjectRebuilder {
   private func copy(
     element: ValueView,
     depth: Int,
-    _ note: (FormatError) -> Void
-  ) throws(FormatError) -> Value {
+    _ note: (EngineError) -> Void
+  ) throws(EngineError) -> Value {
     try effort.enter(element: element)
     return try copy(element, depth: depth, note)
   }
 
   /// Whether a property can hold a value; a null where none can be leaves the default.
-  private func isStorable(_ item: Int, _ value: Value, _ column: Column) throws(CopyError) -> Bool {
+  private func isStorable(_ item: Int, _ value: Value, _ column: Column) throws(EngineError) -> Bool {
     if value == .null && !column.isNullable { return false }
     if value.fits(column.element) && value.brokenLimit == nil { return true }
     try lose(item, \.lostValues, "\(items[item].source.name).\(column.name): a value that cannot be kept")
@@ -330,16 +330,16 @@ final class ObjectRebuilder {
     _ place: ClusterTreeEditor.Place,
     _ position: Int,
     _ value: Value
-  ) throws(CopyError) {
+  ) throws(EngineError) {
     weight += value.weight
     guard let table = try table(item), try isStorable(item, value, table.columns[position]) else { return }
-    try CopyError.onNodes(of: path) { () throws(FormatError) in
-      try value.withView { (view) throws(FormatError) in try table.store(place, table.columns[position], view) }
+    try EngineError.locating(at: path) { () throws(EngineError) in
+      try value.withView { (view) throws(EngineError) in try table.store(place, table.columns[position], view) }
     }
   }
 
-  private func table(_ item: Int) throws(CopyError) -> TableEditor? {
-    try CopyError.onNodes(of: path) { () throws(FormatError) in try group.table(slot: items[item].key.slot) }
+  private func table(_ item: Int) throws(EngineError) -> TableEditor? {
+    try EngineError.locating(at: path) { () throws(EngineError) in try group.table(slot: items[item].key.slot) }
   }
 
   /// A collection without links.
@@ -350,7 +350,7 @@ final class ObjectRebuilder {
     _ place: ClusterTreeEditor.Place,
     _ index: Int,
     _ position: Int
-  ) throws(CopyError) {
+  ) throws(EngineError) {
     guard let table = try table(item), let value = try readValue(item, object, index) else { return }
     let column = table.columns[position], editor = group.editor
     weight += value.weight
@@ -360,15 +360,15 @@ final class ObjectRebuilder {
       for value in all where try isStorable(item, value, column) { values.append(value) }
       if values.isEmpty { return }
       if column.collection == .set {
-        return try change { (group) throws(TransactionError) in
+        return try change { (group) throws(EngineError) in
           let set = try CollectionEditor(group, table, key, column)
           for value in values { _ = try set.add(value) }
         }
       }
-      try CopyError.onNodes(of: path) { () throws(FormatError) in
+      try EngineError.locating(at: path) { () throws(EngineError) in
         let tree = BPlusTreeEditor(editor, try table.collectionSlot(place, column), column.element)
         for (i, value) in values.enumerated() {
-          try value.withView { (view) throws(FormatError) in try tree.insert(i, view) }
+          try value.withView { (view) throws(EngineError) in try tree.insert(i, view) }
         }
       }
     case .dictionary(let all):
@@ -376,14 +376,14 @@ final class ObjectRebuilder {
       for entry in all where try isStorable(item, entry.value, column) { entries[entry.key] = entry.value }
       if entries.isEmpty { return }
       let keys = entries.keys.sorted { $0.lexicographicallyPrecedes($1) }
-      try CopyError.onNodes(of: path) { () throws(FormatError) in
+      try EngineError.locating(at: path) { () throws(EngineError) in
         let root = editor.slab.makeInts(.hasRefs, [0, 0])
         editor.set(try table.collectionSlot(place, column), root)
         let keyTree = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.keys), .string)
         let valueTree = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), .mixed)
         for (i, key) in keys.enumerated() {
-          try key.withView { (view) throws(FormatError) in try keyTree.insert(i, .string(view)) }
-          try (entries[key] ?? .null).withView { (view) throws(FormatError) in try valueTree.insert(i, view) }
+          try key.withView { (view) throws(EngineError) in try keyTree.insert(i, .string(view)) }
+          try (entries[key] ?? .null).withView { (view) throws(EngineError) in try valueTree.insert(i, view) }
         }
       }
     default: break
@@ -393,25 +393,25 @@ final class ObjectRebuilder {
   // MARK: links
 
   /// All values that are links or may hold some.
-  private func copyLinks(_ item: Int) throws(CopyError) {
+  private func copyLinks(_ item: Int) throws(EngineError) {
     let source = items[item].source, columns = items[item].columns
     let indices = source.columns.indices.filter {
       columns[$0] != nil && [.link, .mixed].contains(source.columns[$0].type)
     }
     if indices.isEmpty { return }
-    try forEachObject(item, counting: false) { (object, key) throws(CopyError) in
+    try forEachObject(item, counting: false) { (object, key) throws(EngineError) in
       for index in indices {
         guard let position = columns[index], let value = try readValue(item, object, index), value != .null,
           let table = try table(item)
         else { continue }
         weight += value.weight
         let column = table.columns[position]
-        let exists = try CopyError.onNodes(of: path) { () throws(FormatError) in try table.contains(key) }
+        let exists = try EngineError.locating(at: path) { () throws(EngineError) in try table.contains(key) }
         if !exists { continue }
         claimed.removeAll(keepingCapacity: true)
         guard let resolved = try resolve(item, value, column) else { continue }
-        do throws(TransactionError) { try link(table, key, column, resolved) } catch {
-          if !toleratesLoss || error.isOfTheSystem { throw CopyError(error, path: path) }
+        do throws(EngineError) { try link(table, key, column, resolved) } catch {
+          if !toleratesLoss || error.isOfTheSystem { throw error.at(path) }
           try lose(item, \.lostValues, error.description)
         }
       }
@@ -420,7 +420,7 @@ final class ObjectRebuilder {
   }
 
   /// The value with the links that it has in the new realm, and without those to nothing; nil if nothing is left.
-  private func resolve(_ item: Int, _ value: Value, _ column: Column) throws(CopyError) -> Value? {
+  private func resolve(_ item: Int, _ value: Value, _ column: Column) throws(EngineError) -> Value? {
     switch value {
     case .link(let target, let key):
       // A link to an object that does not exist yet shows as null.
@@ -452,15 +452,15 @@ final class ObjectRebuilder {
     }
   }
 
-  private func exists(_ table: TableKey, _ key: ObjKey) throws(CopyError) -> Bool {
-    try CopyError.onNodes(of: path) { () throws(FormatError) in
+  private func exists(_ table: TableKey, _ key: ObjKey) throws(EngineError) -> Bool {
+    try EngineError.locating(at: path) { () throws(EngineError) in
       try group.table(slot: table.slot)?.contains(key) ?? false
     }
   }
 
   /// Whether an object may be linked to: an embedded one has one owner.
-  private func isFree(_ target: TableKey, _ key: ObjKey) throws(CopyError) -> Bool {
-    try change { (group) throws(TransactionError) in
+  private func isFree(_ target: TableKey, _ key: ObjKey) throws(EngineError) -> Bool {
+    try change { (group) throws(EngineError) in
       let table = try group.table(target)
       if table.kind != .embedded { return true }
       if !claimed.insert(key).inserted { return false }
@@ -472,7 +472,7 @@ final class ObjectRebuilder {
     _ group: GroupEditor,
     _ table: TableEditor,
     _ key: ObjKey
-  ) throws(TransactionError) -> Bool {
+  ) throws(EngineError) -> Bool {
     for backlink in table.backlinks where try !group.origins(table, key, backlink.key).isEmpty { return true }
     return false
   }
@@ -483,13 +483,11 @@ final class ObjectRebuilder {
     _ key: ObjKey,
     _ column: Column,
     _ value: Value
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     let steps = try CollectionEditor(group, table, key, column)
     if column.collection == nil {
       let place = try table.place(key)
-      do throws(FormatError) {
-        try value.withView { (view) throws(FormatError) in try table.store(place, column, view) }
-      } catch { throw TransactionError(error) }
+      try value.withView { (view) throws(EngineError) in try table.store(place, column, view) }
       if case .link(let target, let object) = value {
         try group.addBacklink(target, object, from: table, column, key)
       }
@@ -509,7 +507,7 @@ final class ObjectRebuilder {
     }
   }
 
-  private func add(_ value: Value, to steps: CollectionEditor, _ column: Column) throws(TransactionError) {
+  private func add(_ value: Value, to steps: CollectionEditor, _ column: Column) throws(EngineError) {
     switch (column.collection, value) {
     case (.set, _): _ = try steps.add(value)
     // Embedded objects are linked like others, but for the check that refuses it to everybody else.
@@ -520,12 +518,12 @@ final class ObjectRebuilder {
   }
 
   /// Embedded objects whose owner is gone.
-  private func removeOrphans(_ item: Int) throws(CopyError) {
-    let doomed = try change { (group) throws(TransactionError) in
+  private func removeOrphans(_ item: Int) throws(EngineError) {
+    let doomed = try change { (group) throws(EngineError) in
       let table = try group.table(items[item].key)
       var doomed: [ObjKey] = []
-      let cursor = try onNodes { () throws(FormatError) in try group.reader(table) }
-      while try onNodes({ () throws(FormatError) in try cursor.next() }) {
+      let cursor = try group.reader(table)
+      while try cursor.next() {
         if try !Self.hasOwner(group, table, cursor.key) { doomed.append(cursor.key) }
       }
       return doomed
@@ -533,7 +531,7 @@ final class ObjectRebuilder {
     if doomed.isEmpty { return }
     try lose(item, \.lostObjects, "\(items[item].source.name): objects whose owner is lost", by: doomed.count)
     items[item].tally.objects -= doomed.count
-    try change { (group) throws(TransactionError) in
+    try change { (group) throws(EngineError) in
       for key in doomed {
         let table = try group.table(items[item].key)
         // One may have gone with another.
@@ -544,21 +542,21 @@ final class ObjectRebuilder {
 
   // MARK: what is made when all objects are there
 
-  private func finish(_ item: Int) throws(CopyError) {
+  private func finish(_ item: Int) throws(EngineError) {
     let source = items[item].source, columns = items[item].columns
     for (index, column) in source.columns.enumerated() {
       guard let position = columns[index] else { continue }
-      try attempt(item, "the property has no index now") { (table) throws(TransactionError) in
+      try attempt(item, "the property has no index now") { (table) throws(EngineError) in
         if let kind = column.index { try group.addIndex(table, table.columns[position].key, kind) }
       }
       if index == source.primaryKeyIndex {
-        try attempt(item, "the class has no primary key now") { (table) throws(TransactionError) in
+        try attempt(item, "the class has no primary key now") { (table) throws(EngineError) in
           try group.setPrimaryKey(table, table.columns[position].key)
         }
       }
       if column.index != nil || index == source.primaryKeyIndex { try nextBatch() }
     }
-    try change { (group) throws(TransactionError) in
+    try change { (group) throws(EngineError) in
       let table = try group.table(items[item].key)
       group.slab.setTagged(table.top, Layout.Table.sequence, source.nextSequence)
     }
@@ -568,11 +566,11 @@ final class ObjectRebuilder {
   private func attempt(
     _ item: Int,
     _ consequence: String,
-    _ body: (TableEditor) throws(TransactionError) -> Void
-  ) throws(CopyError) {
-    do throws(TransactionError) { try body(group.table(items[item].key)) } catch {
+    _ body: (TableEditor) throws(EngineError) -> Void
+  ) throws(EngineError) {
+    do throws(EngineError) { try body(group.table(items[item].key)) } catch {
       guard [.badSchema, .duplicateKey, .overLimit].contains(error.reason) else {
-        throw CopyError(error, path: path)
+        throw error.at(path)
       }
       items[item].tally.notes.append("\(error.description); \(consequence)")
     }
@@ -580,17 +578,17 @@ final class ObjectRebuilder {
 
   // MARK: batches
 
-  private func change<R>(_ body: (GroupEditor) throws(TransactionError) -> R) throws(CopyError) -> R {
-    try CopyError.onChanges(of: path) { () throws(TransactionError) in try body(group) }
+  private func change<R>(_ body: (GroupEditor) throws(EngineError) -> R) throws(EngineError) -> R {
+    try EngineError.locating(at: path) { () throws(EngineError) in try body(group) }
   }
 
-  private func nextBatch() throws(CopyError) {
+  private func nextBatch() throws(EngineError) {
     done += weight
     weight = 0
     try work.keep(group)
     group = try work.begin()
     if let observer, !observer(done, max(expected, done)) {
-      throw CopyError(.cancelled, "\(path): interrupted; nothing was changed")
+      throw EngineError(.cancelled, "\(path): interrupted; nothing was changed")
     }
   }
 }
@@ -607,7 +605,7 @@ extension Value {
   }
 }
 
-extension TransactionError {
+extension EngineError {
   /// Whether the system failed, and not the data.
   fileprivate var isOfTheSystem: Bool { if case .file = reason { true } else { false } }
 }

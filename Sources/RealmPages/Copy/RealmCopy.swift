@@ -36,15 +36,14 @@ public enum RealmCopy {
     isForWriting: Bool = false,
     verifies: Bool = false,
     observer: CopyObserver? = nil
-  ) throws(CopyError) -> Sizes {
+  ) throws(EngineError) -> Sizes {
     let path = configuration.path, realm: Realm
-    do throws(OpenError) { realm = try Realm(configuration) } catch { throw CopyError(error) }
+    realm = try Realm(configuration)
     for _ in 0..<attempts {
-      let hold: VersionHold
-      do throws(OpenError) { hold = try realm.hold() } catch { throw CopyError(error) }
+      let hold = try realm.hold()
       let snapshot = hold.snapshot
       defer { withExtendedLifetime(hold) {} }
-      do throws(CopyError) {
+      do throws(EngineError) {
         let sizes = try write(
           VersionWriter(snapshot, keepsHistory: keepsHistory),
           of: path,
@@ -62,7 +61,7 @@ public enum RealmCopy {
         if error.reason != .damaged || realm.isCurrent(snapshot) { throw error }
       }
     }
-    throw CopyError(.inUse, "\(path): other programs commit faster than it can be copied; try again when they rest")
+    throw EngineError(.inUse, "\(path): other programs commit faster than it can be copied; try again when they rest")
   }
 
   private static let attempts = 100
@@ -77,8 +76,8 @@ public enum RealmCopy {
     where condition: (_ total: Int, _ used: Int) -> Bool = { _, _ in true },
     verifies: Bool = true,
     observer: CopyObserver? = nil
-  ) throws(CopyError) -> Sizes? {
-    try alone(configuration) { (snapshot) throws(CopyError) -> Sizes? in
+  ) throws(EngineError) -> Sizes? {
+    try alone(configuration) { (snapshot) throws(EngineError) -> Sizes? in
       let used = expectedSize(snapshot)
       if !condition(snapshot.logicalSize, used) { return nil }
       let file = RealmLinks.file(configuration.path)
@@ -102,9 +101,9 @@ public enum RealmCopy {
     _ configuration: Configuration,
     byCopyIn folder: String,
     _ body: (_ copy: String) throws(E) -> Bool
-  ) throws(CopyError) -> Result<Bool, E> {
+  ) throws(EngineError) -> Result<Bool, E> {
     let path = RealmLinks.file(configuration.path), copy = folder + "/copy.realm"
-    return try alone(configuration) { (snapshot) throws(CopyError) in
+    return try alone(configuration) { (snapshot) throws(EngineError) in
       _ = try write(
         VersionWriter(snapshot),
         of: path,
@@ -118,22 +117,20 @@ public enum RealmCopy {
       let answer: Bool
       do throws(E) { answer = try body(copy) } catch { return .failure(error) }
       if !answer { return .success(false) }
-      let lock = try CopyError.onChanges(of: copy) { () throws(TransactionError) in try lockSoon(copy) }
+      let lock = try EngineError.locating(at: copy) { () throws(EngineError) in try lockSoon(copy) }
       defer { withExtendedLifetime(lock) {} }
-      try CopyError.onFiles { () throws(FileError) in
-        let file = try FileHandle(path: path)
-        guard rename(copy, path) == 0 else { throw FileError("rename", path, errno) }
-        try file.syncDirectory()
-      }
+      let file = try FileHandle(path: path)
+      guard rename(copy, path) == 0 else { throw .failed("rename", path, errno) }
+      try file.syncDirectory()
       return .success(true)
     }
   }
 
   /// An exclusive lock on a realm whose last user may be about to close it.
-  private static func lockSoon(_ path: String) throws(TransactionError) -> ExclusiveLock {
+  private static func lockSoon(_ path: String) throws(EngineError) -> ExclusiveLock {
     let deadline = MonotonicTime.now.advanced(by: Session.patience)
     while true {
-      do throws(TransactionError) { return try ExclusiveLock(realmPath: path) } catch {
+      do throws(EngineError) { return try ExclusiveLock(realmPath: path) } catch {
         if error.reason != .inUse || MonotonicTime.now >= deadline { throw error }
         usleep(5000)
       }
@@ -141,37 +138,35 @@ public enum RealmCopy {
   }
 
   /// Puts an empty realm in the place of one, under the same key. No other program may have it open.
-  static func empty(_ configuration: Configuration) throws(CopyError) {
-    try alone(configuration) { (_) throws(CopyError) in
-      try CopyError.onFiles { () throws(FileError) in
-        let path = RealmLinks.file(configuration.path)
-        let source = try FileHandle(path: path), file = try NewFile(path: path)
-        try RealmFileMaker.makeEmpty(RealmFileMaker.storage(of: FileStorage(file.handle), configuration))
-        try file.takeProtection(of: source)
-        try file.put(replacing: true)
-      }
+  static func empty(_ configuration: Configuration) throws(EngineError) {
+    try alone(configuration) { (_) throws(EngineError) in
+      let path = RealmLinks.file(configuration.path)
+      let source = try FileHandle(path: path), file = try NewFile(path: path)
+      try RealmFileMaker.makeEmpty(RealmFileMaker.storage(of: FileStorage(file.handle), configuration))
+      try file.takeProtection(of: source)
+      try file.put(replacing: true)
     }
   }
 
   /// Calls `body` with the newest version while no other program can have the realm open.
   static func alone<R>(
     _ configuration: Configuration,
-    _ body: (Snapshot) throws(CopyError) -> R
-  ) throws(CopyError) -> R {
+    _ body: (Snapshot) throws(EngineError) -> R
+  ) throws(EngineError) -> R {
     // Nothing is made beside a file that is no realm.
     let snapshot = try newest(configuration)
-    let lock = try CopyError.onChanges(of: configuration.path) { () throws(TransactionError) in
+    let lock = try EngineError.locating(at: configuration.path) { () throws(EngineError) in
       try ExclusiveLock(realmPath: configuration.path)
     }
     defer { withExtendedLifetime((lock, snapshot)) {} }
     return try body(newest(configuration))
   }
 
-  private static func newest(_ configuration: Configuration) throws(CopyError) -> Snapshot {
+  private static func newest(_ configuration: Configuration) throws(EngineError) -> Snapshot {
     // The lock is ours, so no place in a session is needed.
     var configuration = configuration
     configuration.mode = .immutable
-    do throws(OpenError) { return try Realm(configuration).latest() } catch { throw CopyError(error) }
+    return try Realm(configuration).latest()
   }
 
   /// Writes a version to a file that is put at `target` when it is complete and passes `check`, if `isValid` still says
@@ -187,22 +182,18 @@ public enum RealmCopy {
     observer: CopyObserver?,
     isForWriting: Bool = false,
     if isValid: () -> Bool = { true }
-  ) throws(CopyError) -> Sizes? {
-    let source = try CopyError.onFiles { () throws(FileError) in try FileHandle(path: realm) }
-    let file = try CopyError.onFiles { () throws(FileError) in
-      // A file that is in the way is better found before the work than after it.
-      if !replacing && access(target, F_OK) == 0 { throw FileError("open", target, EEXIST) }
-      return try NewFile(path: target)
-    }
+  ) throws(EngineError) -> Sizes? {
+    let source = try FileHandle(path: realm)
+    // A file that is in the way is better found before the work than after it.
+    if !replacing && access(target, F_OK) == 0 { throw .failed("open", target, EEXIST) }
+    let file = try NewFile(path: target)
     try version.write(to: file.handle, key: key, path: realm, expected: expected, observer: observer)
     if !isValid() { return nil }
     try check?.run(file.handle, key: key, path: realm)
-    return try CopyError.onFiles { () throws(FileError) in
-      try file.takeProtection(of: source, addingForOwner: isForWriting ? 0o200 : 0)
-      let sizes = Sizes(before: try source.status().size, after: try file.handle.status().size)
-      try file.put(replacing: replacing)
-      return sizes
-    }
+    try file.takeProtection(of: source, addingForOwner: isForWriting ? 0o200 : 0)
+    let sizes = Sizes(before: try source.status().size, after: try file.handle.status().size)
+    try file.put(replacing: replacing)
+    return sizes
   }
 
   /// The bytes that all nodes of a version take, by its free list.

@@ -58,12 +58,12 @@ public enum RealmRecovery {
     to target: String,
     verifies: Bool = true,
     observer: CopyObserver? = nil
-  ) throws(CopyError) -> Report {
+  ) throws(EngineError) -> Report {
     let path = configuration.path
     let realm = try RescuedRealm(configuration)
     guard let root = best(of: realm) else {
       let looks = realm.kind.family == .other ? ": it is \(realm.kind.words)" : ""
-      throw CopyError(.damaged, "\(path): no version of a realm is left in it\(looks): nothing can be saved")
+      throw EngineError(.damaged, "\(path): no version of a realm is left in it\(looks): nothing can be saved")
     }
     let (tables, problems) = realm.tables(of: root)
     let work = try WorkRealm(beside: target, key: configuration.encryptionKey)

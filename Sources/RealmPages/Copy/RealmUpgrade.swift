@@ -28,15 +28,15 @@ public enum RealmUpgrade {
     backupFolder: String? = nil,
     verifies: Bool = true,
     observer: CopyObserver? = nil
-  ) throws(CopyError) -> Outcome {
+  ) throws(EngineError) -> Outcome {
     let path = RealmLinks.file(configuration.path)
-    return try RealmCopy.alone(configuration) { (old) throws(CopyError) in
+    return try RealmCopy.alone(configuration) { (old) throws(EngineError) in
       if old.fileFormat == format || old.fileFormat == 0 {
         let sizes = RealmCopy.Sizes(before: old.logicalSize, after: old.logicalSize)
         return Outcome(from: old.fileFormat, backup: nil, sizes: sizes, notes: [])
       }
       if old.historyType > 2 {
-        throw CopyError(
+        throw EngineError(
           .notApplicable,
           "\(path): a synced realm of format \(old.fileFormat): make a local copy with 'realmfs convert --local', and "
             + "upgrade that"
@@ -44,7 +44,7 @@ public enum RealmUpgrade {
       }
       let backup = backupPath(of: path, format: old.fileFormat, in: backupFolder)
       let isNew = try copyAsItIs(path, to: backup)
-      do throws(CopyError) {
+      do throws(EngineError) {
         let (sizes, notes) = try upgrade(old, configuration, verifies, observer)
         return Outcome(from: old.fileFormat, backup: backup, sizes: sizes, notes: notes)
       } catch {
@@ -60,25 +60,24 @@ public enum RealmUpgrade {
     _ configuration: Configuration,
     _ verifies: Bool,
     _ observer: CopyObserver?
-  ) throws(CopyError) -> (RealmCopy.Sizes, [String]) {
+  ) throws(EngineError) -> (RealmCopy.Sizes, [String]) {
     let path = RealmLinks.file(configuration.path), key = configuration.encryptionKey
     let expected = RealmCopy.expectedSize(old)
     let version: VersionWriter
     var notes: [String] = []
     if old.fileFormat >= 10 {
-      let group = try CopyError.onChanges(of: path) { () throws(TransactionError) in
-        let upgrade: FormatUpgrade
-        do throws(FormatError) { upgrade = try FormatUpgrade(old) } catch { throw TransactionError(error) }
+      let group = try EngineError.locating(at: path) { () throws(EngineError) in
+        let upgrade = try FormatUpgrade(old)
         try upgrade.run()
         return upgrade.group
       }
       let keepsHistory = old.historyType == 2
-      version = try CopyError.onNodes(of: path) { () throws(FormatError) in
+      version = try EngineError.locating(at: path) { () throws(EngineError) in
         try VersionWriter(group, format: format, keepsHistory: keepsHistory)
       }
     } else {
       let work = try WorkRealm(beside: path, key: key)
-      let tables = try CopyError.onNodes(of: path) { () throws(FormatError) in
+      let tables = try EngineError.locating(at: path) { () throws(EngineError) in
         var tables: [LegacySource] = []
         for key in try old.tableKeys() {
           if let table = try old.table(key) { tables.append(LegacySource(table: table)) }
@@ -122,33 +121,31 @@ public enum RealmUpgrade {
   }
 
   /// Copies the bytes of a file. A file that is there must be the same; false then.
-  private static func copyAsItIs(_ path: String, to target: String) throws(CopyError) -> Bool {
-    try CopyError.onFiles { () throws(FileError) in
-      let source = try FileHandle(path: path)
-      let existing: FileHandle? = access(target, F_OK) == 0 ? try FileHandle(path: target) : nil
-      if let existing {
-        let isSame = try forEachPiece(of: source) { (piece, offset) throws(FileError) in
-          try existing.bytes(piece.count + 1, at: offset).prefix(piece.count).elementsEqual(piece)
-        }
-        let isEqual = try existing.status().size == source.status().size
-        if !isSame || !isEqual { throw FileError("backup", target, EEXIST) }
-        return false
+  private static func copyAsItIs(_ path: String, to target: String) throws(EngineError) -> Bool {
+    let source = try FileHandle(path: path)
+    let existing: FileHandle? = access(target, F_OK) == 0 ? try FileHandle(path: target) : nil
+    if let existing {
+      let isSame = try forEachPiece(of: source) { (piece, offset) throws(EngineError) in
+        try existing.bytes(piece.count + 1, at: offset).prefix(piece.count).elementsEqual(piece)
       }
-      let file = try NewFile(path: target)
-      _ = try forEachPiece(of: source) { (piece, offset) throws(FileError) in
-        try piece.withUnsafeBytesOf { (bytes) throws(FileError) in try file.handle.write(bytes, at: offset) }
-        return true
-      }
-      try file.takeProtection(of: source)
-      try file.put(replacing: false)
+      let isEqual = try existing.status().size == source.status().size
+      if !isSame || !isEqual { throw .failed("backup", target, EEXIST) }
+      return false
+    }
+    let file = try NewFile(path: target)
+    _ = try forEachPiece(of: source) { (piece, offset) throws(EngineError) in
+      try piece.withUnsafeBytesOf { (bytes) throws(EngineError) in try file.handle.write(bytes, at: offset) }
       return true
     }
+    try file.takeProtection(of: source)
+    try file.put(replacing: false)
+    return true
   }
 
   private static func forEachPiece(
     of file: FileHandle,
-    _ body: ([UInt8], Int) throws(FileError) -> Bool
-  ) throws(FileError) -> Bool {
+    _ body: ([UInt8], Int) throws(EngineError) -> Bool
+  ) throws(EngineError) -> Bool {
     var offset = 0
     while true {
       let piece = try file.bytes(1 << 20, at: offset)

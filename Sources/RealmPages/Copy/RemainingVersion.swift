@@ -22,7 +22,7 @@ public struct RemainingVersion: Sendable {
   /// The versions in a file, the one that its header selects first.
   ///
   /// Cost: as `RealmRecovery`, a look at every eighth byte of the file; nothing is kept of it.
-  public static func all(in configuration: Configuration) throws(CopyError) -> [RemainingVersion] {
+  public static func all(in configuration: Configuration) throws(EngineError) -> [RemainingVersion] {
     let file = try RescuedRealm(configuration)
     return file.roots.map { root in
       let (tables, problems) = file.tables(of: root)

@@ -28,28 +28,26 @@ final class RescuedRealm {
   private(set) var newestRef: Int?
 
   /// Opens the file, whatever its header says.
-  init(_ configuration: Configuration) throws(CopyError) {
+  init(_ configuration: Configuration) throws(EngineError) {
     path = configuration.path
-    let file = try CopyError.onFiles { () throws(FileError) in try FileHandle(path: configuration.path) }
-    let size = try CopyError.onFiles { () throws(FileError) in try file.status().size }
+    let file = try FileHandle(path: configuration.path)
+    let size = try file.status().size
     let kind = FileKind(file, size: size)
-    if size < Header.size { throw CopyError(OpenError(kind, path: path)) }
+    if size < Header.size { throw EngineError(kind, path: path) }
     self.kind = kind
-    if kind.family == .encrypted, configuration.encryptionKey == nil { throw CopyError(OpenError(kind, path: path)) }
+    if kind.family == .encrypted, configuration.encryptionKey == nil { throw EngineError(kind, path: path) }
     if let key = configuration.encryptionKey {
       let whole = max(size - size % PageCipher.pageSize, 0)
       if whole < 2 * PageCipher.pageSize {
-        throw CopyError(.open(.damaged), "\(path): \(size) bytes: nothing is left of an encrypted realm")
+        throw EngineError(.damaged, "\(path): \(size) bytes: nothing is left of an encrypted realm")
       }
-      let pages = try CopyError.onFiles { () throws(FileError) in
-        try DecryptedPages(file, key: key, physicalSize: whole)
-      }
+      let pages = try DecryptedPages(file, key: key, physicalSize: whole)
       if !pages.anyPageVerifies() {
-        throw CopyError(OpenError(encryptedFileIsDamaged: false, path: path))
+        throw EngineError(encryptedFileIsDamaged: false, path: path)
       }
       space = pages
     } else {
-      space = try CopyError.onFiles { () throws(FileError) in try MappedFile(file, size: size) }
+      space = try MappedFile(file, size: size)
     }
     dataRanges = space.dataRanges
     var format: Int?
@@ -125,7 +123,7 @@ final class RescuedRealm {
 
   /// The top array at `ref`, if it can be one.
   private func root(_ ref: Int, _ format: Int, _ origin: String) -> Root? {
-    ifReadable { () throws(FormatError) -> Root? in
+    ifReadable { () throws(EngineError) -> Root? in
       let arena = arena(format), node = try arena.refs(ref, slots: Layout.Top.minimum)
       let size = try node.tagged(Layout.Top.logicalSize)
       guard TopArray.acceptedCounts.contains(node.count), size >= ref + node.byteSize, size <= 1 << 56 else {
@@ -134,11 +132,11 @@ final class RescuedRealm {
       let names = try node.child(Layout.Top.names), tables = try node.child(Layout.Top.tables)
       if names == 0 || tables == 0 { return nil }
       // One of the two may be damaged.
-      let areTables = ifReadable { () throws(FormatError) in try arena.integers(tables) } != nil
-      let areNames = ifReadable { () throws(FormatError) in try arena.node(names) } != nil
+      let areTables = ifReadable { () throws(EngineError) in try arena.integers(tables) } != nil
+      let areNames = ifReadable { () throws(EngineError) in try arena.node(names) } != nil
       if !areTables && !areNames { return nil }
       let version =
-        ifReadable { () throws(FormatError) in
+        ifReadable { () throws(EngineError) in
           node.count > Layout.Top.version ? try node.tagged(Layout.Top.version) : 0
         } ?? 0
       let bits = max(1, UInt64(bitPattern: version))
@@ -152,7 +150,7 @@ final class RescuedRealm {
   func tables(of root: Root) -> (tables: [any SourceTable], problems: [String]) {
     let arena = arena(root.format)
     var problems: [String] = []
-    do throws(FormatError) {
+    do throws(EngineError) {
       let top = try arena.refs(root.ref, slots: Layout.Top.minimum)
       let refs = try arena.integers(top.child(Layout.Top.tables))
       let names = try? arena.node(top.child(Layout.Top.names))  // then the classes have other names
@@ -164,7 +162,7 @@ final class RescuedRealm {
         // Likewise.
         let name = (try? names.flatMap { try StringLeaf.short($0, slot)?.string }) ?? ""
         if effort.isSpent { break }
-        do throws(FormatError) {
+        do throws(EngineError) {
           let element = try refs.int(slot)
           if element & 1 != 0 || element == 0 { continue }
           let table = try RescuedTable(arena, name: name, slot: slot, ref: Int(element))
@@ -194,7 +192,7 @@ final class RescuedRealm {
       for slot in 0..<min(refs.count, 0xFFFF) {
         let name = (try? names.flatMap { try StringLeaf.short($0, slot)?.string }) ?? ""  // as above
         if pass == 0 && name != "pk" || effort.isSpent { continue }
-        do throws(FormatError) {
+        do throws(EngineError) {
           let ref = try refs.child(slot)
           if ref == 0 { continue }
           let isClass = name.hasPrefix(Table.classPrefix)

@@ -16,7 +16,7 @@ struct RescuedTable: SourceTable {
   private let clustersRef: Int
 
   /// Reads the table whose top array is at `ref`.
-  init(_ arena: Arena, name: String, slot: Int?, ref: Int) throws(FormatError) {
+  init(_ arena: Arena, name: String, slot: Int?, ref: Int) throws(EngineError) {
     typealias Slots = Layout.Table
     let top = try arena.refs(ref, slots: Layout.Table.key + 1)
     self.arena = arena
@@ -41,8 +41,8 @@ struct RescuedTable: SourceTable {
   private static func readColumns(
     _ arena: Arena,
     _ top: Node
-  ) throws(FormatError) -> ([Column], [Spec.BacklinkColumn]) {
-    do throws(FormatError) {
+  ) throws(EngineError) -> ([Column], [Spec.BacklinkColumn]) {
+    do throws(EngineError) {
       let spec = try Spec(arena, tableTop: top, place: "")
       return (spec.columns, spec.backlinks)
     } catch {
@@ -50,10 +50,10 @@ struct RescuedTable: SourceTable {
       let node = try arena.refs(top.child(Layout.Table.spec), slots: Layout.Spec.count)
       let keys = try arena.integers(node.child(Layout.Spec.keys))
       // What cannot be read is made up, or left out.
-      let names = ifReadable { () throws(FormatError) in try arena.node(node.child(Layout.Spec.names)) }
-      let attributes = ifReadable { () throws(FormatError) in try arena.integers(node.child(Layout.Spec.attributes)) }
-      let enumRefs = ifReadable { () throws(FormatError) in try arena.integers(node.child(Layout.Spec.enumerations)) }
-      let opposites = ifReadable { () throws(FormatError) in
+      let names = ifReadable { () throws(EngineError) in try arena.node(node.child(Layout.Spec.names)) }
+      let attributes = ifReadable { () throws(EngineError) in try arena.integers(node.child(Layout.Spec.attributes)) }
+      let enumRefs = ifReadable { () throws(EngineError) in try arena.integers(node.child(Layout.Spec.enumerations)) }
+      let opposites = ifReadable { () throws(EngineError) in
         try arena.integers(top.childIfPresent(Layout.Table.oppositeTables))
       }
       var columns: [Column] = []
@@ -61,11 +61,11 @@ struct RescuedTable: SourceTable {
         let key = ColKey(try keys.int(i))
         guard let type = Spec.valueType(key.typeCode) else { continue }
         let name = names.flatMap { names in
-          ifReadable { () throws(FormatError) in try StringLeaf.short(names, i)?.string ?? "" }
+          ifReadable { () throws(EngineError) in try StringLeaf.short(names, i)?.string ?? "" }
         }
-        let attribute = ifReadable { () throws(FormatError) in try attributes?.int(i) ?? 0 } ?? 0
-        let target = ifReadable { () throws(FormatError) in
-          try opposites.map { (node) throws(FormatError) in try node.int(key.leafPosition) }
+        let attribute = ifReadable { () throws(EngineError) in try attributes?.int(i) ?? 0 } ?? 0
+        let target = ifReadable { () throws(EngineError) in
+          try opposites.map { (node) throws(EngineError) in try node.int(key.leafPosition) }
         }
         columns.append(
           Column(
@@ -78,7 +78,7 @@ struct RescuedTable: SourceTable {
               ? .fullText : attribute & Int64(Spec.Attribute.indexed) != 0 ? .general : nil,
             targetTable: type == .link
               ? target.flatMap { $0 }.map { TableKey(UInt32(truncatingIfNeeded: $0)) } ?? TableKey.none : nil,
-            enumRef: ifReadable { () throws(FormatError) in try enumRefs?.childIfPresent(i) ?? 0 } ?? 0,
+            enumRef: ifReadable { () throws(EngineError) in try enumRefs?.childIfPresent(i) ?? 0 } ?? 0,
             indexRef: 0,
             dictionaryKeyType: Spec.TypeCode.string
           )
@@ -110,9 +110,9 @@ struct RescuedTable: SourceTable {
 
   func forEachObject(
     _ effort: Effort,
-    _ body: (any SourceObject) throws(CopyError) -> Void,
-    onDamage: (FormatError) throws(CopyError) -> Void
-  ) throws(CopyError) {
+    _ body: (any SourceObject) throws(EngineError) -> Void,
+    onDamage: (EngineError) throws(EngineError) -> Void
+  ) throws(EngineError) {
     try visit(clustersRef, offset: 0, depth: 0, Walk(effort), body, onDamage)
   }
 
@@ -123,20 +123,20 @@ struct RescuedTable: SourceTable {
     offset: UInt64?,
     depth: Int,
     _ walk: Walk,
-    _ body: (any SourceObject) throws(CopyError) -> Void,
-    _ onDamage: (FormatError) throws(CopyError) -> Void
-  ) throws(CopyError) {
+    _ body: (any SourceObject) throws(EngineError) -> Void,
+    _ onDamage: (EngineError) throws(EngineError) -> Void
+  ) throws(EngineError) {
     let node: Node
-    do throws(FormatError) {
+    do throws(EngineError) {
       try walk.effort.spend(Node.headerSize, at: ref)
       node = try arena.refs(ref, slots: 1)
       if !node.isInner { try walk.effort.spend((1 + columns.count) * Node.headerSize, at: ref) }
-      if depth > Self.maximumDepth { throw FormatError("a cluster too deep", ref: ref) }
+      if depth > Self.maximumDepth { throw .damaged("a cluster too deep", ref: ref) }
     } catch { return try onDamage(error) }
     if !node.isInner { return try visit(leaf: node, offset: offset, walk, body, onDamage) }
     var offsets: Node?
     var isCompact = false
-    do throws(FormatError) {
+    do throws(EngineError) {
       let starts = try node.child(Layout.InnerCluster.starts)
       isCompact = starts == 0
       if !isCompact { offsets = try arena.integers(starts) }
@@ -154,7 +154,7 @@ struct RescuedTable: SourceTable {
         start = if let offset, let relative { offset &+ relative } else { nil }
       }
       let child: Int
-      do throws(FormatError) { child = try node.child(i + 3) } catch {
+      do throws(EngineError) { child = try node.child(i + 3) } catch {
         try onDamage(error)
         continue
       }
@@ -166,11 +166,11 @@ struct RescuedTable: SourceTable {
     leaf node: Node,
     offset: UInt64?,
     _ walk: Walk,
-    _ body: (any SourceObject) throws(CopyError) -> Void,
-    _ onDamage: (FormatError) throws(CopyError) -> Void
-  ) throws(CopyError) {
+    _ body: (any SourceObject) throws(EngineError) -> Void,
+    _ onDamage: (EngineError) throws(EngineError) -> Void
+  ) throws(EngineError) {
     let cluster = RescuedCluster(arena, columns, node)
-    do throws(FormatError) { cluster.keys = try Cluster(arena, node, offset: offset ?? 0) } catch {
+    do throws(EngineError) { cluster.keys = try Cluster(arena, node, offset: offset ?? 0) } catch {
       try onDamage(error)
     }
     for row in 0..<(cluster.keys?.count ?? cluster.longestLeaf) {
@@ -194,7 +194,7 @@ private final class RescuedCluster: SourceObject {
   private let arena: Arena
   private let columns: [Column]
   private let slots: Node
-  private var leaves: [Result<ColumnLeaf, FormatError>?]
+  private var leaves: [Result<ColumnLeaf, EngineError>?]
 
   init(_ arena: Arena, _ columns: [Column], _ slots: Node) {
     self.arena = arena
@@ -210,15 +210,15 @@ private final class RescuedCluster: SourceObject {
     return counts.filter { $0 <= Cluster.maximumCount }.max() ?? 0
   }
 
-  private func leaf(_ index: Int) throws(FormatError) -> ColumnLeaf {
+  private func leaf(_ index: Int) throws(EngineError) -> ColumnLeaf {
     if let known = leaves[index] { return try known.get() }
     let column = columns[index]
-    let result = Result { () throws(FormatError) -> ColumnLeaf in
+    let result = Result { () throws(EngineError) -> ColumnLeaf in
       let ref = try slots.childIfPresent(column.key.leafPosition + 1)
-      if ref == 0 { throw FormatError("no leaf for property \"\(column.name)\"", ref: slots.ref) }
+      if ref == 0 { throw .damaged("no leaf for property \"\(column.name)\"", ref: slots.ref) }
       let leaf = try column.leaf(arena, ref)
       if let keys, leaf.count != keys.count {
-        throw FormatError("a leaf of \(leaf.count) values in a cluster of \(keys.count)", ref: ref)
+        throw .damaged("a leaf of \(leaf.count) values in a cluster of \(keys.count)", ref: ref)
       }
       return leaf
     }
@@ -226,15 +226,15 @@ private final class RescuedCluster: SourceObject {
     return try result.get()
   }
 
-  func value(_ index: Int) throws(FormatError) -> ValueView { try leaf(index).value(row, arena) }
+  func value(_ index: Int) throws(EngineError) -> ValueView { try leaf(index).value(row, arena) }
 
   func forEachElement(
     _ index: Int,
     _ effort: Effort,
     _ body: (ValueView) -> Void,
-    onDamage: (FormatError) -> Void
+    onDamage: (EngineError) -> Void
   ) -> Bool {
-    do throws(FormatError) {
+    do throws(EngineError) {
       guard columns[index].collection == .list, case .collections(let refs, _, let element, _) = try leaf(index) else {
         return false
       }
@@ -251,26 +251,28 @@ private final class RescuedCluster: SourceObject {
     depth: Int,
     _ effort: Effort,
     _ body: (ValueView) -> Void,
-    _ onDamage: (FormatError) -> Void
+    _ onDamage: (EngineError) -> Void
   ) {
-    do throws(FormatError) {
-      if depth > BPlusTree.maximumDepth { throw FormatError("a tree that is too deep", ref: ref) }
+    do throws(EngineError) {
+      if depth > BPlusTree.maximumDepth { throw .damaged("a tree that is too deep", ref: ref) }
       let node = try arena.node(ref)
       if !node.isInner {
         let leaf = try ColumnLeaf(arena, ref, element, inTree: true)
         try effort.enter(leaf: leaf.count, element, at: ref)
         for i in 0..<leaf.count {
-          do throws(FormatError) { body(try leaf.value(i, arena)) } catch { onDamage(error) }
+          do throws(EngineError) { body(try leaf.value(i, arena)) } catch { onDamage(error) }
         }
         return
       }
       try effort.spend(Node.headerSize, at: ref)
       // What is beyond them are no children: each of millions that say nothing would be an error.
       let children = min(max(0, node.count - 2), BPlusTree.maximumChildren)
-      if children < node.count - 2 { onDamage(FormatError("an inner node of \(node.count - 2) children", ref: ref)) }
+      if children < node.count - 2 {
+        onDamage(EngineError.damaged("an inner node of \(node.count - 2) children", ref: ref))
+      }
       for i in 1..<children + 1 {
         if effort.isSpent { return }
-        do throws(FormatError) {
+        do throws(EngineError) {
           visit(try node.child(i), element, depth: depth + 1, effort, body, onDamage)
         } catch { onDamage(error) }
       }

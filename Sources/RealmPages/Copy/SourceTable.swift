@@ -5,14 +5,14 @@ protocol SourceObject {
   /// The key; nil if it cannot be known.
   var key: ObjKey? { get }
   /// The value of the property at `index` of the table's columns.
-  func value(_ index: Int) throws(FormatError) -> ValueView
+  func value(_ index: Int) throws(EngineError) -> ValueView
   /// Calls `body` with each readable element of a list, and `onDamage` where some are not; false if the list must be
   /// read through `value`. Paid for with `effort`.
   func forEachElement(
     _ index: Int,
     _ effort: Effort,
     _ body: (ValueView) -> Void,
-    onDamage: (FormatError) -> Void
+    onDamage: (EngineError) -> Void
   ) -> Bool
 }
 
@@ -31,9 +31,9 @@ protocol SourceTable {
   /// for with `effort`.
   func forEachObject(
     _ effort: Effort,
-    _ body: (any SourceObject) throws(CopyError) -> Void,
-    onDamage: (FormatError) throws(CopyError) -> Void
-  ) throws(CopyError)
+    _ body: (any SourceObject) throws(EngineError) -> Void,
+    onDamage: (EngineError) throws(EngineError) -> Void
+  ) throws(EngineError)
 }
 
 /// A table of formats 2 to 9, row by row.
@@ -51,24 +51,24 @@ struct LegacySource: SourceTable {
   private struct Row: SourceObject {
     let cursor: ObjectCursor
     var key: ObjKey? { cursor.key }
-    func value(_ index: Int) throws(FormatError) -> ValueView { try cursor.value(index) }
+    func value(_ index: Int) throws(EngineError) -> ValueView { try cursor.value(index) }
     func forEachElement(
       _ index: Int,
       _ effort: Effort,
       _ body: (ValueView) -> Void,
-      onDamage: (FormatError) -> Void
+      onDamage: (EngineError) -> Void
     ) -> Bool { false }
   }
 
   func forEachObject(
     _ effort: Effort,
-    _ body: (any SourceObject) throws(CopyError) -> Void,
-    onDamage: (FormatError) throws(CopyError) -> Void
-  ) throws(CopyError) {
+    _ body: (any SourceObject) throws(EngineError) -> Void,
+    onDamage: (EngineError) throws(EngineError) -> Void
+  ) throws(EngineError) {
     let cursor = ObjectCursor(table), row = Row(cursor: cursor)
     var next: Int64 = 0
     while next < table.objectCount {
-      do throws(FormatError) {
+      do throws(EngineError) {
         // Each property has a leaf of a thousand rows at most.
         if next % 1000 == 0 { try effort.spend(Node.headerSize * table.columns.count, at: table.ref) }
         if try !cursor.seek(ObjKey(next)) { return }
@@ -80,6 +80,6 @@ struct LegacySource: SourceTable {
 }
 
 /// What `body` reads; nil where it is damaged, for those to whom the rest is still of use.
-func ifReadable<R>(_ body: () throws(FormatError) -> R) -> R? {
-  do throws(FormatError) { return try body() } catch { return nil }
+func ifReadable<R>(_ body: () throws(EngineError) -> R) -> R? {
+  do throws(EngineError) { return try body() } catch { return nil }
 }

@@ -12,7 +12,7 @@ public enum UnsentChanges: Sendable, Hashable {
 
 extension Snapshot {
   /// The changesets that wait to be sent. Cost O(changesets).
-  public func unsentChanges() throws(FormatError) -> UnsentChanges {
+  public func unsentChanges() throws(EngineError) -> UnsentChanges {
     if historyType < 3 { return .none }
     guard historyType == 3 else { return .unknown }
     if top.historyRef == 0 { return .none }

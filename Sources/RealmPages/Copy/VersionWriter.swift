@@ -19,7 +19,7 @@ struct VersionWriter {
   }
 
   /// The version that the tables of `group` are now, in `format`. It is in no file yet.
-  init(_ group: GroupEditor, format: Int, keepsHistory: Bool) throws(FormatError) {
+  init(_ group: GroupEditor, format: Int, keepsHistory: Bool) throws(EngineError) {
     try group.finishChanges()
     self.init(group.editor.arena, topRef: group.top, format: format, keepsHistory: keepsHistory)
   }
@@ -38,21 +38,16 @@ struct VersionWriter {
     path: String,
     expected: Int,
     observer: CopyObserver?
-  ) throws(CopyError) {
-    let output = try CopyError.onFiles { () throws(FileError) in
-      let output = try FrontToBackWriter(file, key: key)
-      try output.append(Header.ofCopy(format: topRef == 0 ? 0 : format))
-      return output
-    }
+  ) throws(EngineError) {
+    let output = try FrontToBackWriter(file, key: key)
+    try output.append(Header.ofCopy(format: topRef == 0 ? 0 : format))
     let top = try writeNodes(to: output, path: path, expected: expected, observer: observer)
-    try CopyError.onFiles { () throws(FileError) in
-      if output.needsWholePages {
-        let page = PageCipher.pageSize, end = output.position + Header.footerSize
-        try output.append(zeros: (end + page - 1) / page * page - end)
-      }
-      try output.append(Header.footer(topRef: top))
-      try output.finish()
+    if output.needsWholePages {
+      let page = PageCipher.pageSize, end = output.position + Header.footerSize
+      try output.append(zeros: (end + page - 1) / page * page - end)
     }
+    try output.append(Header.footer(topRef: top))
+    try output.finish()
   }
 
   /// Writes all nodes; where the top array is.
@@ -61,7 +56,7 @@ struct VersionWriter {
     path: String,
     expected: Int,
     observer: CopyObserver?
-  ) throws(CopyError) -> Int {
+  ) throws(EngineError) -> Int {
     if topRef == 0 { return 0 }
     var elements = try top(path)
     var copier = NodeCopier(arena, to: output, path: path, expected: expected, observer: observer)
@@ -82,8 +77,8 @@ struct VersionWriter {
   }
 
   /// The elements of the top array that the copy has too.
-  private func top(_ path: String) throws(CopyError) -> [Int64] {
-    try CopyError.onNodes(of: path) { () throws(FormatError) in
+  private func top(_ path: String) throws(EngineError) -> [Int64] {
+    try EngineError.locating(at: path) { () throws(EngineError) in
       let node = try arena.refs(topRef, slots: 3)
       // Evacuation is about a file's own space.
       let count = min(node.count, keepsHistory ? Slots.evacuation : Slots.historyType)

@@ -54,7 +54,7 @@ final class ChangedOwners {
   }
 
   /// The next owner and the properties that differ; nil at the end.
-  func next() throws(FormatError) -> (key: ObjKey, properties: [Int])? {
+  func next() throws(EngineError) -> (key: ObjKey, properties: [Int])? {
     while position == entries.count {
       if isComplete { return nil }
       try collect()
@@ -69,7 +69,7 @@ final class ChangedOwners {
   }
 
   /// A round through the embedded objects that differ.
-  private func collect() throws(FormatError) {
+  private func collect() throws(EngineError) {
     (entries, position, ceiling, isComplete) = ([], 0, ObjKey(.max), true)
     for pairing in embedded {
       let pairs = try ObjectChanges.pairs(difference, pairing, after: .none)
@@ -96,7 +96,7 @@ final class ChangedOwners {
   }
 
   /// The owner of an embedded object that differs; nil if it is of another table, or if none of its values differs.
-  private func owner(of key: ObjKey, in pairing: TablePairing) throws(FormatError) -> Entry? {
+  private func owner(of key: ObjKey, in pairing: TablePairing) throws(EngineError) -> Entry? {
     var key = key, pairing = pairing
     for _ in 0..<Self.maximumDepth {
       guard let place = try place(of: key, in: pairing), let next = try difference.pairing(of: place.table) else {
@@ -108,7 +108,7 @@ final class ChangedOwners {
       }
       (key, pairing) = (place.key, next)
     }
-    throw FormatError("embedded objects that contain each other", place: "table \(pairing.new.name)")
+    throw .damaged("embedded objects that contain each other", place: "table \(pairing.new.name)")
   }
 
   private func cursors(of pairing: TablePairing) -> ContentComparison.CursorPair {
@@ -119,7 +119,7 @@ final class ChangedOwners {
   }
 
   /// The property that an embedded object is in, by the link back.
-  private func place(of key: ObjKey, in pairing: TablePairing) throws(FormatError) -> Place? {
+  private func place(of key: ObjKey, in pairing: TablePairing) throws(EngineError) -> Place? {
     let cursor = cursors(of: pairing).new
     guard try cursor.seek(key) else { return nil }
     for backlink in pairing.new.backlinks {
@@ -134,7 +134,7 @@ final class ChangedOwners {
 
   /// Whether a property that contains a changed object differs as a whole. It does if its objects are the same ones as
   /// before, each in its place; if not, they may have changed places so that nothing shows.
-  private func differs(_ place: Place, _ pairing: TablePairing) throws(FormatError) -> Bool {
+  private func differs(_ place: Place, _ pairing: TablePairing) throws(EngineError) -> Bool {
     if let known = verdicts[place] { return known }
     if verdicts.count >= Self.maximumVerdicts { verdicts.removeAll(keepingCapacity: true) }
     let verdict = try isChanged(place, pairing)
@@ -142,7 +142,7 @@ final class ChangedOwners {
     return verdict
   }
 
-  private func isChanged(_ place: Place, _ pairing: TablePairing) throws(FormatError) -> Bool {
+  private func isChanged(_ place: Place, _ pairing: TablePairing) throws(EngineError) -> Bool {
     let cursors = cursors(of: pairing), property = pairing.properties[place.property]
     // A new object is no changed one. A new property is found by its value.
     guard let oldIndex = property.old, try cursors.seek(place.key) else { return false }

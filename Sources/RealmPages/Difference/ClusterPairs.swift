@@ -18,19 +18,19 @@ final class ClusterPairs: ObjectPairs {
     /// Where keys begin.
     private let start: UInt64
 
-    init(_ table: Table, after key: ObjKey) throws(FormatError) {
+    init(_ table: Table, after key: ObjKey) throws(EngineError) {
       self.table = table
       path = try ClusterPath(table.objects)
       start = UInt64(bitPattern: max(-1, key.value) &+ 1)
       try passOverEarlier()
     }
 
-    private mutating func passOverEarlier() throws(FormatError) {
+    private mutating func passOverEarlier() throws(EngineError) {
       while let subtree = path.next, subtree.end <= start { try path.pass() }
     }
 
     /// Opens the next subtree.
-    mutating func open() throws(FormatError) {
+    mutating func open() throws(EngineError) {
       cluster = try path.open()
       try passOverEarlier()
       guard let cluster else { return }
@@ -39,26 +39,26 @@ final class ClusterPairs: ObjectPairs {
     }
 
     /// Moves to the next row; after the last one no cluster is open.
-    mutating func step() throws(FormatError) {
+    mutating func step() throws(EngineError) {
       row += 1
       try settle()
     }
 
     /// Moves to a later row, or behind the last one.
-    mutating func jump(to row: Int) throws(FormatError) {
+    mutating func jump(to row: Int) throws(EngineError) {
       if let cluster, row > self.row { last = try cluster.key(row - 1) }
       self.row = row
       try settle()
     }
 
-    private mutating func settle() throws(FormatError) {
+    private mutating func settle() throws(EngineError) {
       guard let cluster, row < cluster.count else {
         (cluster, key) = (nil, nil)
         return
       }
       let found = try cluster.key(row)
       if found > UInt64(Int64.max) || last.map({ found <= $0 }) ?? false {
-        throw FormatError("object keys out of order", ref: cluster.slots.ref)
+        throw .damaged("object keys out of order", ref: cluster.slots.ref)
       }
       (key, last) = (found, found)
     }
@@ -82,13 +82,13 @@ final class ClusterPairs: ObjectPairs {
   }
 
   /// Begins after `key`.
-  init(_ pairing: TablePairing, after key: ObjKey) throws(FormatError) {
+  init(_ pairing: TablePairing, after key: ObjKey) throws(EngineError) {
     self.pairing = pairing
     old = try Side(pairing.old, after: key)
     new = try Side(pairing.new, after: key)
   }
 
-  func next() throws(FormatError) -> ObjectPair? {
+  func next() throws(EngineError) -> ObjectPair? {
     if let present {
       if present != .new { try old.step() }
       if present != .old { try new.step() }
@@ -113,7 +113,7 @@ final class ClusterPairs: ObjectPairs {
   }
 
   /// Passes over a subtree that both ways have, or opens what comes first or is higher; false at the end.
-  private func approach() throws(FormatError) -> Bool {
+  private func approach() throws(EngineError) -> Bool {
     switch (old.path.next, new.path.next) {
     case (nil, nil): return false
     case (_?, nil): try openOld()
@@ -137,12 +137,12 @@ final class ClusterPairs: ObjectPairs {
     return true
   }
 
-  private func openOld() throws(FormatError) {
+  private func openOld() throws(EngineError) {
     try old.open()
     forget(&old)
   }
 
-  private func openNew() throws(FormatError) {
+  private func openNew() throws(EngineError) {
     try new.open()
     forget(&new)
   }
@@ -159,7 +159,7 @@ final class ClusterPairs: ObjectPairs {
 
   /// Passes over the present objects, and those after them, if they do not differ; false if they may. What differs in
   /// clusters need not show, such as the links to their objects.
-  private func passOverEqualRows() throws(FormatError) -> Bool {
+  private func passOverEqualRows() throws(EngineError) -> Bool {
     guard let cluster = old.cluster, let meeting = try met() else { return false }
     if meeting.isAligned {
       let row = meeting.rows.first(from: old.row, below: cluster.count) ?? cluster.count
@@ -175,7 +175,7 @@ final class ClusterPairs: ObjectPairs {
   }
 
   /// Compares the open clusters, once.
-  private func met() throws(FormatError) -> Meeting? {
+  private func met() throws(EngineError) -> Meeting? {
     if let meeting { return meeting }
     guard let before = old.cluster, let after = new.cluster else { return nil }
     let common = try RowPair.common(before, after)
@@ -195,7 +195,7 @@ final class ClusterPairs: ObjectPairs {
     return meeting
   }
 
-  private func haveSameLeaf(_ index: Int, _ before: Cluster, _ after: Cluster) throws(FormatError) -> Bool {
+  private func haveSameLeaf(_ index: Int, _ before: Cluster, _ after: Cluster) throws(EngineError) -> Bool {
     let property = pairing.properties[index]
     guard property.isShareable, let oldIndex = property.old else { return false }
     return try before.slots.childIfPresent(pairing.old.columns[oldIndex].key.leafPosition + 1)
@@ -204,9 +204,9 @@ final class ClusterPairs: ObjectPairs {
 
   // MARK: values
 
-  func suspects() throws(FormatError) -> [Int] { try met()?.properties ?? [] }
+  func suspects() throws(EngineError) -> [Int] { try met()?.properties ?? [] }
 
-  func mayDiffer(_ property: Int) throws(FormatError) -> Bool {
+  func mayDiffer(_ property: Int) throws(EngineError) -> Bool {
     guard pairing.properties[property].isShareable,
       case .collections(let roots, _, _, _)? = try oldLeaf(property),
       case .collections(let others, _, _, _) = try newLeaf(property)
@@ -214,30 +214,30 @@ final class ClusterPairs: ObjectPairs {
     return try roots.int(old.row) != others.int(new.row)
   }
 
-  func oldValue(_ property: Int) throws(FormatError) -> ValueView {
+  func oldValue(_ property: Int) throws(EngineError) -> ValueView {
     try oldLeaf(property)?.value(old.row, old.table.arena) ?? .null
   }
 
-  func newValue(_ property: Int) throws(FormatError) -> ValueView {
+  func newValue(_ property: Int) throws(EngineError) -> ValueView {
     try newLeaf(property).value(new.row, new.table.arena)
   }
 
-  private func oldLeaf(_ property: Int) throws(FormatError) -> ColumnLeaf? {
+  private func oldLeaf(_ property: Int) throws(EngineError) -> ColumnLeaf? {
     guard let index = pairing.properties[property].old else { return nil }
     return try Self.leaf(property, column: index, &old)
   }
 
-  private func newLeaf(_ property: Int) throws(FormatError) -> ColumnLeaf {
+  private func newLeaf(_ property: Int) throws(EngineError) -> ColumnLeaf {
     try Self.leaf(property, column: property, &new)
   }
 
-  private static func leaf(_ property: Int, column index: Int, _ side: inout Side) throws(FormatError) -> ColumnLeaf {
+  private static func leaf(_ property: Int, column index: Int, _ side: inout Side) throws(EngineError) -> ColumnLeaf {
     if let leaf = side.leaves[property] { return leaf }
-    guard let cluster = side.cluster else { throw FormatError("no object") }
+    guard let cluster = side.cluster else { throw .damaged("no object") }
     let column = side.table.columns[index]
     let leaf = try column.leaf(side.table.arena, cluster.leafRef(column.key.leafPosition))
     if leaf.count != cluster.count {
-      throw FormatError("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
+      throw .damaged("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
     }
     side.leaves[property] = leaf
     return leaf

@@ -30,7 +30,7 @@ struct ClusterPath {
   private static let keyEnd = UInt64(1) << 63
 
   /// Stands before the whole tree.
-  init(_ tree: ClusterTree) throws(FormatError) {
+  init(_ tree: ClusterTree) throws(EngineError) {
     arena = tree.arena
     let root = try arena.refs(tree.rootRef, slots: 1)
     let level = root.isInner ? try InnerClusterNode(arena, root, depth: nil).level : 0
@@ -38,16 +38,16 @@ struct ClusterPath {
   }
 
   /// Passes over the next subtree.
-  mutating func pass() throws(FormatError) { next = try sibling() }
+  mutating func pass() throws(EngineError) { next = try sibling() }
 
   /// Opens the next subtree: the cluster that it is, or, if it is an inner node, nil, and its first child comes next.
-  mutating func open() throws(FormatError) -> Cluster? {
+  mutating func open() throws(EngineError) -> Cluster? {
     guard let subtree = next else { return nil }
     opened += 1
-    if opened > arena.maximumNodes { throw FormatError("more clusters than the file has room for", ref: subtree.ref) }
+    if opened > arena.maximumNodes { throw .damaged("more clusters than the file has room for", ref: subtree.ref) }
     let node = try arena.refs(subtree.ref, slots: 1)
     if node.isInner != (subtree.level > 0) {
-      throw FormatError("a cluster node that is not of level \(subtree.level)", ref: subtree.ref)
+      throw .damaged("a cluster node that is not of level \(subtree.level)", ref: subtree.ref)
     }
     if node.isInner {
       let inner = try InnerClusterNode(arena, node, depth: subtree.level)
@@ -59,7 +59,7 @@ struct ClusterPath {
     return try Cluster(arena, node, offset: subtree.start)
   }
 
-  private mutating func sibling() throws(FormatError) -> Subtree? {
+  private mutating func sibling() throws(EngineError) -> Subtree? {
     while let last = frames.indices.last {
       frames[last].child += 1
       let frame = frames[last], child = frame.child, count = frame.inner.childCount
@@ -70,7 +70,7 @@ struct ClusterPath {
       let start = frame.subtree.start &+ (try frame.inner.start(child))
       let end = child + 1 < count ? frame.subtree.start &+ (try frame.inner.start(child + 1)) : frame.subtree.end
       if start < frame.subtree.start || start >= end || end > frame.subtree.end {
-        throw FormatError("object keys out of order", ref: frame.node.ref)
+        throw .damaged("object keys out of order", ref: frame.node.ref)
       }
       return Subtree(ref: try frame.node.child(child + 3), level: frame.inner.level - 1, start: start, end: end)
     }

@@ -29,7 +29,7 @@ final class ContentComparison {
     init(_ pairing: TablePairing) { (old, new) = (ObjectCursor(pairing.old), ObjectCursor(pairing.new)) }
 
     /// Moves both to an object; false if one version does not have it.
-    func seek(_ key: ObjKey) throws(FormatError) -> Bool { try old.seek(key) ? new.seek(key) : false }
+    func seek(_ key: ObjKey) throws(EngineError) -> Bool { try old.seek(key) ? new.seek(key) : false }
   }
 
   /// Levels of collections and embedded objects that are looked into. Deeper ones, which nothing can show, count as
@@ -39,7 +39,7 @@ final class ContentComparison {
   init(_ difference: VersionDifference) { self.difference = difference }
 
   /// The properties in which the object differs that `pairs` stands on, or only the first of them.
-  func differing(_ pairs: any ObjectPairs, _ pairing: TablePairing, firstOnly: Bool) throws(FormatError) -> [Int] {
+  func differing(_ pairs: any ObjectPairs, _ pairing: TablePairing, firstOnly: Bool) throws(EngineError) -> [Int] {
     var found: [Int] = []
     for index in try pairs.suspects() {
       guard try pairs.mayDiffer(index) else { continue }
@@ -63,7 +63,7 @@ final class ContentComparison {
     _ other: ValueView,
     _ links: LinkMeaning,
     _ mode: Mode
-  ) throws(FormatError) -> Bool {
+  ) throws(EngineError) -> Bool {
     budget = 1 << 20 + difference.old.arena.maximumNodes + difference.new.arena.maximumNodes
     return try areEqual(value, other, links, mode, depth: 0)
   }
@@ -105,7 +105,7 @@ final class ContentComparison {
     _ links: LinkMeaning,
     _ mode: Mode,
     depth: Int
-  ) throws(FormatError) -> Bool {
+  ) throws(EngineError) -> Bool {
     switch (value, other) {
     case (.link(let table, let key), .link(let otherTable, let otherKey)):
       switch links {
@@ -129,7 +129,7 @@ final class ContentComparison {
     _ key: ObjKey,
     _ otherKey: ObjKey,
     depth: Int
-  ) throws(FormatError) -> Bool {
+  ) throws(EngineError) -> Bool {
     guard mayGoOn(depth), let pairing = try difference.pairing(of: table) else { return false }
     let cursors = spare[table]?.popLast() ?? CursorPair(pairing)
     defer { spare[table, default: []].append(cursors) }
@@ -156,7 +156,7 @@ final class ContentComparison {
     _ links: LinkMeaning,
     _ mode: Mode,
     depth: Int
-  ) throws(FormatError) -> Bool {
+  ) throws(EngineError) -> Bool {
     if list.count != other.count { return false }
     if !mayGoOn(depth) { return false }
     if let elements = list.stored, let otherElements = other.stored {
@@ -175,7 +175,7 @@ final class ContentComparison {
     _ links: LinkMeaning,
     _ mode: Mode,
     depth: Int
-  ) throws(FormatError) -> Bool {
+  ) throws(EngineError) -> Bool {
     if entries.count != other.count { return false }
     if !mayGoOn(depth) { return false }
     if let trees = entries.trees, let others = other.trees {
@@ -198,7 +198,7 @@ final class ContentComparison {
     _ links: LinkMeaning,
     _ mode: Mode,
     depth: Int
-  ) throws(FormatError) -> Bool {
+  ) throws(EngineError) -> Bool {
     if elements.count != others.count { return false }
     // The same links may lead to embedded objects that differ.
     let isShared = difference.sharesNodes && links != .changed && (mode != .objects || links == .reference)

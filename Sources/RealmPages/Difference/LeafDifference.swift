@@ -29,7 +29,7 @@ struct RowPair {
   let new: Int
 
   /// The objects that two clusters have in common.
-  static func common(_ before: Cluster, _ after: Cluster) throws(FormatError) -> [RowPair] {
+  static func common(_ before: Cluster, _ after: Cluster) throws(EngineError) -> [RowPair] {
     var pairs: [RowPair] = []
     pairs.reserveCapacity(min(before.count, after.count))
     var row = 0, other = 0
@@ -52,7 +52,7 @@ extension ColumnLeaf {
     _ common: [RowPair],
     _ arena: Arena,
     _ otherArena: Arena
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     switch (self, other) {
     case (.ints(let node), .ints(let other)), (.bools(let node), .bools(let other)),
       (.links(let node, _, _), .links(let other, _, _)),

@@ -38,7 +38,7 @@ public final class ObjectChanges {
   private var ownChange: ObjectChange?
   private var owner: (key: ObjKey, properties: [Int])?
   private var isAtEnd = (own: false, owners: false)
-  private var failure: FormatError?
+  private var failure: EngineError?
 
   init(_ difference: VersionDifference, _ table: TableDifference, after key: ObjKey) {
     (self.difference, self.table, start) = (difference, table, key)
@@ -51,9 +51,9 @@ public final class ObjectChanges {
   ///
   /// Cost, where the versions share nodes: O(log n) for each changed object, and a look at the up to 255 others that
   /// are in the same leaves.
-  public func next() throws(FormatError) -> ObjectChange? {
+  public func next() throws(EngineError) -> ObjectChange? {
     if let failure { throw failure }
-    do throws(FormatError) { return try advance() } catch {
+    do throws(EngineError) { return try advance() } catch {
       var located = error
       if located.place.isEmpty { located.place = "table \(table.name)" }
       failure = located
@@ -61,7 +61,7 @@ public final class ObjectChanges {
     }
   }
 
-  private func advance() throws(FormatError) -> ObjectChange? {
+  private func advance() throws(EngineError) -> ObjectChange? {
     if pairs == nil { try begin() }
     if ownChange == nil && !isAtEnd.own {
       ownChange = try nextOwnChange()
@@ -84,7 +84,7 @@ public final class ObjectChanges {
     return .updated(key, properties: Array(Set(properties).union(owner.properties)).sorted())
   }
 
-  private func begin() throws(FormatError) {
+  private func begin() throws(EngineError) {
     if let damage = table.old?.damage ?? table.new?.damage { throw damage }
     // The objects of a table that has become embedded, or has ceased to be, have gone or come.
     let old = table.old?.kind == .embedded ? nil : table.old, new = table.new?.kind == .embedded ? nil : table.new
@@ -106,12 +106,12 @@ public final class ObjectChanges {
     _ difference: VersionDifference,
     _ pairing: TablePairing,
     after key: ObjKey
-  ) throws(FormatError) -> any ObjectPairs {
+  ) throws(EngineError) -> any ObjectPairs {
     if difference.sharesNodes { return try ClusterPairs(pairing, after: key) }
     return CursorPairs(pairing.old, pairing.new, pairing, after: key)
   }
 
-  private func nextOwnChange() throws(FormatError) -> ObjectChange? {
+  private func nextOwnChange() throws(EngineError) -> ObjectChange? {
     while let pairs, let pair = try pairs.next() {
       switch pair.presence {
       case .old: return .deleted(pair.key)

@@ -12,19 +12,19 @@ struct ObjectPair {
 /// Steps through the objects of a table that may differ.
 protocol ObjectPairs: AnyObject {
   /// Moves to the next object that may differ, in ascending order of keys; nil at the end.
-  func next() throws(FormatError) -> ObjectPair?
+  func next() throws(EngineError) -> ObjectPair?
 
   /// The properties, by position in the newer table, in which the present object may differ. Both versions have it.
-  func suspects() throws(FormatError) -> [Int]
+  func suspects() throws(EngineError) -> [Int]
 
   /// Whether a property of the present object may differ, as far as that shows without reading its value.
-  func mayDiffer(_ property: Int) throws(FormatError) -> Bool
+  func mayDiffer(_ property: Int) throws(EngineError) -> Bool
 
   /// The value in the older version of a property that it has too.
-  func oldValue(_ property: Int) throws(FormatError) -> ValueView
+  func oldValue(_ property: Int) throws(EngineError) -> ValueView
 
   /// The value in the newer version.
-  func newValue(_ property: Int) throws(FormatError) -> ValueView
+  func newValue(_ property: Int) throws(EngineError) -> ValueView
 }
 
 /// Reads all objects of both versions, or of the only one that has the table.
@@ -46,7 +46,7 @@ final class CursorPairs: ObjectPairs {
     start = key
   }
 
-  func next() throws(FormatError) -> ObjectPair? {
+  func next() throws(EngineError) -> ObjectPair? {
     if present != .new { oldKey = try advance(old) }
     if present != .old { newKey = try advance(new) }
     switch (oldKey, newKey) {
@@ -58,7 +58,7 @@ final class CursorPairs: ObjectPairs {
     }
   }
 
-  private func advance(_ cursor: ObjectCursor?) throws(FormatError) -> ObjKey? {
+  private func advance(_ cursor: ObjectCursor?) throws(EngineError) -> ObjKey? {
     guard let cursor else { return nil }
     if present != nil && cursor.key == .none { return nil }
     let isThere = present == nil && start != .none ? try cursor.seek(after: start) : try cursor.next()
@@ -70,14 +70,14 @@ final class CursorPairs: ObjectPairs {
     return ObjectPair(key: key, presence: presence)
   }
 
-  func suspects() throws(FormatError) -> [Int] { Array((pairing?.properties ?? []).indices) }
+  func suspects() throws(EngineError) -> [Int] { Array((pairing?.properties ?? []).indices) }
 
   func mayDiffer(_ property: Int) -> Bool { true }
 
-  func oldValue(_ property: Int) throws(FormatError) -> ValueView {
+  func oldValue(_ property: Int) throws(EngineError) -> ValueView {
     guard let old, let index = pairing?.properties[property].old else { return .null }
     return try old.value(index)
   }
 
-  func newValue(_ property: Int) throws(FormatError) -> ValueView { try new?.value(property) ?? .null }
+  func newValue(_ property: Int) throws(EngineError) -> ValueView { try new?.value(property) ?? .null }
 }

@@ -128,8 +128,8 @@ final class TablePairing {
     _ old: Table,
     _ new: Table,
     sharesNodes: Bool,
-    linkMeaning: ((old: Column, new: Column)) throws(FormatError) -> LinkMeaning
-  ) throws(FormatError) {
+    linkMeaning: ((old: Column, new: Column)) throws(EngineError) -> LinkMeaning
+  ) throws(EngineError) {
     (self.old, self.new) = (old, new)
     let byKey = Dictionary(old.columns.enumerated().map { ($1.key, $0) }) { first, _ in first }
     var matches = new.columns.map { byKey[$0.key] }
@@ -160,7 +160,7 @@ final class TablePairing {
     _ before: Column,
     _ new: Table,
     _ after: Column
-  ) throws(FormatError) -> Bool {
+  ) throws(EngineError) -> Bool {
     if before.enumRef == after.enumRef { return true }
     if before.enumRef == 0 || after.enumRef == 0 { return false }
     let words = try StringLeaf(old.arena, before.enumRef), others = try StringLeaf(new.arena, after.enumRef)

@@ -35,14 +35,14 @@ public final class VersionDifference {
   /// Compares two versions of one realm. See the precondition above.
   ///
   /// Cost: the schemas of the tables that differ.
-  public convenience init(from old: Snapshot, to new: Snapshot) throws(FormatError) {
+  public convenience init(from old: Snapshot, to new: Snapshot) throws(EngineError) {
     let (before, after) = (old.arena.space, new.arena.space)
     let isOneFile = before.isOfSameFile(as: after) || after.isOfSameFile(as: before)
     try self.init(from: old, to: new, sharing: isOneFile && old.fileFormat == 24 && new.fileFormat == 24)
   }
 
   /// Compares by refs, or by content alone.
-  init(from old: Snapshot, to new: Snapshot, sharing: Bool, ownerLimit: Int = 1 << 16) throws(FormatError) {
+  init(from old: Snapshot, to new: Snapshot, sharing: Bool, ownerLimit: Int = 1 << 16) throws(EngineError) {
     (self.old, self.new, self.ownerLimit, sharesNodes) = (old, new, ownerLimit, sharing)
     if sharing && old.top.ref == new.top.ref { return }
     var slots = try changedSlots()
@@ -76,7 +76,7 @@ public final class VersionDifference {
   // MARK: tables
 
   /// The slots whose tables have another name or another root, or are in one version only.
-  private func changedSlots() throws(FormatError) -> Set<Int> {
+  private func changedSlots() throws(EngineError) -> Set<Int> {
     let before = Dictionary(uniqueKeysWithValues: try old.tableSlots().map { ($0.slot, $0.ref) })
     let after = Dictionary(uniqueKeysWithValues: try new.tableSlots().map { ($0.slot, $0.ref) })
     let namesAreShared = sharesNodes && old.top.namesRef == new.top.namesRef
@@ -93,7 +93,7 @@ public final class VersionDifference {
 
   /// Adds the tables with links to one that has become embedded, or has ceased to be: what such a link means has
   /// changed, though it has not. And those with links to a damaged one, whose changes cannot be known.
-  private func addLinkingTables(to slots: inout Set<Int>) throws(FormatError) {
+  private func addLinkingTables(to slots: inout Set<Int>) throws(EngineError) {
     var targets: Set<Int> = []
     for slot in slots {
       guard let before = try old.table(slot: slot), let after = try new.table(slot: slot) else { continue }
@@ -112,13 +112,13 @@ public final class VersionDifference {
   }
 
   /// Whether a table holds embedded objects in both versions.
-  func isEmbeddedInBoth(_ key: TableKey) throws(FormatError) -> Bool {
+  func isEmbeddedInBoth(_ key: TableKey) throws(EngineError) -> Bool {
     guard try old.table(key)?.kind == .embedded else { return false }
     return try new.table(key)?.kind == .embedded
   }
 
   /// The top-level tables whose objects own objects of an embedded one, at any depth, by the newer schema.
-  private func topLevelOwners(of table: Table) throws(FormatError) -> [TableKey] {
+  private func topLevelOwners(of table: Table) throws(EngineError) -> [TableKey] {
     var owners: Set<TableKey> = [], seen: Set<TableKey> = [table.key], pending = [table]
     while let next = pending.popLast() {
       for (origin, _) in next.linkSources where seen.insert(origin).inserted {
@@ -130,7 +130,7 @@ public final class VersionDifference {
   }
 
   /// The embedded tables with differences whose objects may belong to objects of a top-level one.
-  func embeddedTables(below key: TableKey) throws(FormatError) -> [TablePairing] {
+  func embeddedTables(below key: TableKey) throws(EngineError) -> [TablePairing] {
     var pairings: [TablePairing] = []
     for table in embedded[key] ?? [] {
       if let pairing = try pairing(of: table) { pairings.append(pairing) }
@@ -141,20 +141,20 @@ public final class VersionDifference {
   // MARK: pairings
 
   /// How the properties of a table in both versions belong together; nil if one has no such table.
-  func pairing(of key: TableKey) throws(FormatError) -> TablePairing? {
+  func pairing(of key: TableKey) throws(EngineError) -> TablePairing? {
     if let known = pairings[key] { return known }
     guard let before = try old.table(key), let after = try new.table(key) else { return nil }
     if let damage = before.damage ?? after.damage { throw damage }
-    let pairing = try TablePairing(before, after, sharesNodes: sharesNodes) { (column) throws(FormatError) in
+    let pairing = try TablePairing(before, after, sharesNodes: sharesNodes) { (column) throws(EngineError) in
       try self.linkMeaning(old: column.old, new: column.new)
     }
     pairings[key] = pairing
     return pairing
   }
 
-  private func linkMeaning(old before: Column, new after: Column) throws(FormatError) -> LinkMeaning {
-    let former = try before.targetTable.flatMap { (key) throws(FormatError) in try old.table(key) }
-    let target = try after.targetTable.flatMap { (key) throws(FormatError) in try new.table(key) }
+  private func linkMeaning(old before: Column, new after: Column) throws(EngineError) -> LinkMeaning {
+    let former = try before.targetTable.flatMap { (key) throws(EngineError) in try old.table(key) }
+    let target = try after.targetTable.flatMap { (key) throws(EngineError) in try new.table(key) }
     if let damage = former?.damage ?? target?.damage { throw damage }
     let wasEmbedded = former?.kind == .embedded, isEmbedded = target?.kind == .embedded
     if !wasEmbedded && !isEmbedded { return .reference }

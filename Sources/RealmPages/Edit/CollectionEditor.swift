@@ -34,7 +34,7 @@ struct CollectionEditor {
     _ object: ObjKey,
     _ column: Column,
     path: [PathStep] = []
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     self.group = group
     self.table = table
     self.object = object
@@ -42,7 +42,7 @@ struct CollectionEditor {
     self.path = path
   }
 
-  private func nested(_ step: PathStep) throws(TransactionError) -> CollectionEditor {
+  private func nested(_ step: PathStep) throws(EngineError) -> CollectionEditor {
     try CollectionEditor(group, table, object, column, path: path + [step])
   }
 
@@ -50,11 +50,11 @@ struct CollectionEditor {
 
   // MARK: finding
 
-  func find() throws(TransactionError) -> Found {
+  func find() throws(EngineError) -> Found {
     let row = try table.place(object), logPath = CollectionPath(table: table.key, column: column.key, object: object)
     var found: Found
     if let kind = column.collection {
-      let slot = try onNodes { () throws(FormatError) in try table.collectionSlot(row, column) }
+      let slot = try table.collectionSlot(row, column)
       found = Found(slot: slot, kind: kind, element: column.element, logPath: logPath)
     } else {
       found = try nestedPlace(table.leafSlot(row, column.key.leafPosition), row.row, logPath)
@@ -63,60 +63,51 @@ struct CollectionEditor {
     return found
   }
 
-  private func missing(_ problem: String) -> TransactionError {
-    TransactionError(.notFound, "\(place): \(problem)")
+  private func missing(_ problem: String) -> EngineError {
+    EngineError(.notFound, "\(place): \(problem)")
   }
 
   /// The collection nested in element `index` of a Mixed leaf.
-  private func nestedPlace(_ leaf: Slot, _ index: Int, _ logPath: CollectionPath) throws(TransactionError) -> Found {
+  private func nestedPlace(_ leaf: Slot, _ index: Int, _ logPath: CollectionPath) throws(EngineError) -> Found {
     guard column.type == .mixed else { throw missing("not a collection") }
-    let found = try onNodes { () throws(FormatError) -> Found? in
-      let mixed = try MixedEditor(editor, leaf)
-      guard let slot = try mixed.nested(index) else { return nil }
-      let kind: CollectionKind
-      if case .dictionary = try MixedLeaf(editor.arena, mixed.root).value(index, editor.arena) {
-        kind = .dictionary
-      } else {
-        kind = .list
-      }
-      return Found(slot: slot, kind: kind, element: .mixed, logPath: logPath)
+    let mixed = try MixedEditor(editor, leaf)
+    guard let slot = try mixed.nested(index) else { throw missing("no collection is nested here") }
+    let kind: CollectionKind
+    if case .dictionary = try MixedLeaf(editor.arena, mixed.root).value(index, editor.arena) {
+      kind = .dictionary
+    } else {
+      kind = .list
     }
-    guard let found else { throw missing("no collection is nested here") }
-    return found
+    return Found(slot: slot, kind: kind, element: .mixed, logPath: logPath)
   }
 
-  private func descend(_ found: Found, _ step: PathStep) throws(TransactionError) -> Found {
+  private func descend(_ found: Found, _ step: PathStep) throws(EngineError) -> Found {
     let tree: BPlusTreeEditor, index: Int
     switch (step, found.kind) {
     case (.index(let position), .list):
       tree = BPlusTreeEditor(editor, found.slot, found.element)
       index = position
     case (.key(let key), .dictionary):
-      let (position, isThere) = try onNodes { () throws(FormatError) in
-        try key.withView { (key) throws(FormatError) in try keyPosition(found, key) }
-      }
+      let (position, isThere) = try key.withView { (key) throws(EngineError) in try keyPosition(found, key) }
       guard isThere else { throw missing("no entry with this key") }
-      let root = try onNodes { () throws(FormatError) in try editor.dirty(found.slot) }
+      let root = try editor.dirty(found.slot)
       tree = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), .mixed)
       index = position
     default: throw missing("a path that does not fit the collection")
     }
-    guard index >= 0, try index < onNodes({ () throws(FormatError) in try tree.count() }) else {
+    guard index >= 0, try index < tree.count() else {
       throw missing("no element \(index)")
     }
     var logPath = found.logPath
-    let (leaf, local) = try onNodes { () throws(FormatError) in
-      let (leaf, local) = try tree.leaf(of: index)
-      logPath.steps.append(try MixedEditor(editor, leaf).key(local))
-      return (leaf, local)
-    }
+    let (leaf, local) = try tree.leaf(of: index)
+    logPath.steps.append(try MixedEditor(editor, leaf).key(local))
     return try nestedPlace(leaf, local, logPath)
   }
 
   func tree(_ found: Found) -> BPlusTreeEditor { BPlusTreeEditor(editor, found.slot, found.element) }
 
-  /// Runs a change with format errors translated, and counts the table as changed.
-  func change<R>(_ body: (Found) throws(TransactionError) -> R) throws(TransactionError) -> R {
+  /// Runs a change, and counts the table as changed.
+  func change<R>(_ body: (Found) throws(EngineError) -> R) throws(EngineError) -> R {
     let found = try find()
     let result = try body(found)
     table.bump()
@@ -126,18 +117,16 @@ struct CollectionEditor {
   // MARK: values
 
   /// The number of elements.
-  func count() throws(TransactionError) -> Int {
+  func count() throws(EngineError) -> Int {
     let found = try find()
-    return try onNodes { () throws(FormatError) in
-      switch try view(found) {
-      case .list(let list), .set(let list): list.count
-      case .dictionary(let dictionary): dictionary.count
-      default: 0
-      }
+    return switch try view(found) {
+    case .list(let list), .set(let list): list.count
+    case .dictionary(let dictionary): dictionary.count
+    default: 0
     }
   }
 
-  func view(_ found: Found) throws(FormatError) -> ValueView {
+  func view(_ found: Found) throws(EngineError) -> ValueView {
     let ref = try editor.ref(found.slot)
     switch found.kind {
     case .list: return .list(try ListView(editor.arena, ref, found.element))
@@ -146,38 +135,38 @@ struct CollectionEditor {
     }
   }
 
-  func check(_ value: Value, _ found: Found) throws(TransactionError) {
+  func check(_ value: Value, _ found: Found) throws(EngineError) {
     if !value.fits(found.element) {
-      throw TransactionError(.wrongType, "\(place): a value that is not of the element's type")
+      throw EngineError(.wrongType, "\(place): a value that is not of the element's type")
     }
     if found.kind == .set {
       switch value {
       case .list, .dictionary:
-        throw TransactionError(.wrongType, "\(place): collections cannot be nested in a set")
+        throw EngineError(.wrongType, "\(place): collections cannot be nested in a set")
       default: break
       }
     }
     if column.index != nil, column.collection != nil, case .string(let word) = value,
       word.count > SearchIndexEditor.maximumWord
     {
-      throw TransactionError(.overLimit, "\(place): a string of \(word.count) bytes in an indexed list")
+      throw EngineError(.overLimit, "\(place): a string of \(word.count) bytes in an indexed list")
     }
     try group.check(value, level: path.count + 2, from: table, column)
   }
 
-  func link(_ value: Value) throws(TransactionError) {
+  func link(_ value: Value) throws(EngineError) {
     if case .link(let target, let key) = value {
       try group.addBacklink(target, key, from: table, column, object)
     }
   }
 
   /// Takes back what a value that leaves the collection means elsewhere: backlinks, and embedded objects.
-  func unlink(_ view: ValueView) throws(TransactionError) {
-    let links = try onNodes { () throws(FormatError) in try GroupEditor.links(in: view) }
+  func unlink(_ view: ValueView) throws(EngineError) {
+    let links = try GroupEditor.links(in: view)
     for (target, key) in links { try group.dropLink(target, key, from: table, column, object) }
   }
 
-  func fill(_ step: PathStep, _ value: Value) throws(TransactionError) {
+  func fill(_ step: PathStep, _ value: Value) throws(EngineError) {
     switch value {
     case .list(let values):
       let inner = try nested(step)
@@ -191,11 +180,9 @@ struct CollectionEditor {
 
   // MARK: storing
 
-  func insertRaw(_ found: Found, _ index: Int, _ value: Value) throws(TransactionError) {
-    try onNodes { () throws(FormatError) in
-      try value.withView { (view) throws(FormatError) in
-        try store(view, found, tree(found), index, isNew: true)
-      }
+  func insertRaw(_ found: Found, _ index: Int, _ value: Value) throws(EngineError) {
+    try value.withView { (view) throws(EngineError) in
+      try store(view, found, tree(found), index, isNew: true)
     }
   }
 
@@ -206,14 +193,14 @@ struct CollectionEditor {
     _ tree: BPlusTreeEditor,
     _ index: Int,
     isNew: Bool
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     if isNew { try tree.insert(index, view) } else { try tree.set(index, view) }
     if MixedEditor.isCollection(view) { try distinguish(found, tree, index) }
   }
 
   /// Gives the collection that was just nested in element `index` of `tree` a key that no other there has, so that
   /// programs that hold it find it again. Its leaf has seen to its own. O(n) once for each tree, then O(log n).
-  private func distinguish(_ found: Found, _ tree: BPlusTreeEditor, _ index: Int) throws(FormatError) {
+  private func distinguish(_ found: Found, _ tree: BPlusTreeEditor, _ index: Int) throws(EngineError) {
     let (leaf, local) = try tree.leaf(of: index), mixed = try MixedEditor(editor, leaf)
     if group.nestedKeys?.path != found.logPath {
       guard let keys = try tree.nestedKeys(except: (mixed.root, local)) else { return }
@@ -226,19 +213,17 @@ struct CollectionEditor {
   // MARK: all elements
 
   /// Removes everything.
-  func clear() throws(TransactionError) {
+  func clear() throws(EngineError) {
     let found = try find()
-    let old = try onNodes { () throws(FormatError) in try view(found) }
+    let old = try view(found)
     let count = try count()
     if count == 0 { return }
     if case .list(var list) = old, column.index != nil, column.collection != nil {
-      try onNodes { () throws(FormatError) in
-        for word in try GroupEditor.words(&list) { try table.index(column)?.remove(word: word, object) }
-      }
+      for word in try GroupEditor.words(&list) { try table.index(column)?.remove(word: word, object) }
     }
     try unlink(old)
-    try change { (found) throws(TransactionError) in
-      try onNodes { () throws(FormatError) in try editor.clear(found.slot) }
+    try change { (found) throws(EngineError) in
+      try editor.clear(found.slot)
       group.replication.collectionClear(found.logPath, oldCount: count)
     }
   }
@@ -252,7 +237,7 @@ struct CollectionEditor {
     _ key: ObjKey,
     _ times: Int,
     _ effort: Effort
-  ) throws(TransactionError) -> Int {
+  ) throws(EngineError) -> Int {
     var found = try find()
     table.bump()
     var done = 0, nested: [PathStep] = []
@@ -261,9 +246,9 @@ struct CollectionEditor {
       var index = 0
       var list = try elements(found, effort)
       while done < times, index < list?.count ?? 0 {
-        switch try onNodes({ () throws(FormatError) in try list?.value(at: index) ?? .null }) {
+        switch try list?.value(at: index) ?? .null {
         case .link(let table, let other) where table == target && other == key:
-          try onNodes { () throws(FormatError) in try tree(found).remove(index) }
+          try tree(found).remove(index)
           group.replication.collectionErase(found.logPath, index)
           done += 1
           found = try find()
@@ -275,29 +260,27 @@ struct CollectionEditor {
         index += 1
       }
     case .dictionary:
-      guard case .dictionary(var dictionary) = try onNodes({ () throws(FormatError) in try view(found) }) else {
+      guard case .dictionary(var dictionary) = try view(found) else {
         return 0
       }
-      try onNodes { () throws(FormatError) in try effort.enter(dictionary) }
+      try effort.enter(dictionary)
       for i in 0..<dictionary.count where done < times {
-        switch try onNodes({ () throws(FormatError) in try dictionary.value(at: i) }) {
+        switch try dictionary.value(at: i) {
         case .link(let table, let other) where table == target && other == key:
-          try onNodes { () throws(FormatError) in
-            let root = try editor.dirty(found.slot)
-            try BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), Self.valueElement).set(
-              i,
-              .null
-            )
-          }
+          let root = try editor.dirty(found.slot)
+          try BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), Self.valueElement).set(
+            i,
+            .null
+          )
           group.replication.collectionSet(found.logPath, i)
           done += 1
           found = try find()
-          guard case .dictionary(let changed) = try onNodes({ () throws(FormatError) in try view(found) }) else {
+          guard case .dictionary(let changed) = try view(found) else {
             return done
           }
           dictionary = changed
         case .list, .dictionary:
-          nested.append(.key(try onNodes { () throws(FormatError) in try dictionary.key(at: i).bytes }))
+          nested.append(.key(try dictionary.key(at: i).bytes))
         default: break
         }
       }
@@ -309,13 +292,11 @@ struct CollectionEditor {
   }
 
   /// The elements in the order in which they are stored; nil if there are none. Paid for if there is an `effort`.
-  private func elements(_ found: Found, _ effort: Effort?) throws(TransactionError) -> ElementReader? {
-    try onNodes { () throws(FormatError) in
-      let ref = try editor.ref(found.slot)
-      if ref == 0 { return nil }
-      let reader = try ElementReader(editor.arena, ref, found.element)
-      try effort?.enter(ListView(reader))
-      return reader
-    }
+  private func elements(_ found: Found, _ effort: Effort?) throws(EngineError) -> ElementReader? {
+    let ref = try editor.ref(found.slot)
+    if ref == 0 { return nil }
+    let reader = try ElementReader(editor.arena, ref, found.element)
+    try effort?.enter(ListView(reader))
+    return reader
   }
 }

@@ -34,7 +34,7 @@ extension GroupEditor {
   private static let columnNameLimit = 63
 
   /// Adds a property, before property `index` or last; objects that exist take its default.
-  func addColumn(_ table: TableEditor, _ spec: ColumnSpec, at index: Int? = nil) throws(TransactionError) -> ColKey {
+  func addColumn(_ table: TableEditor, _ spec: ColumnSpec, at index: Int? = nil) throws(EngineError) -> ColKey {
     try check(spec, table)
     let isNullable: Bool
     switch (spec.type, spec.collection) {
@@ -59,28 +59,28 @@ extension GroupEditor {
     return key
   }
 
-  private func check(_ spec: ColumnSpec, _ table: TableEditor) throws(TransactionError) {
+  private func check(_ spec: ColumnSpec, _ table: TableEditor) throws(EngineError) {
     let place = "\(table.className).\(spec.name)"
-    if spec.name.isEmpty { throw TransactionError(.badSchema, "\(table.className): a property without a name") }
+    if spec.name.isEmpty { throw EngineError(.badSchema, "\(table.className): a property without a name") }
     if spec.name.utf8.count > Self.columnNameLimit {
-      throw TransactionError(.overLimit, "\(place): a property name longer than 63 bytes")
+      throw EngineError(.overLimit, "\(place): a property name longer than 63 bytes")
     }
     if table.columns.contains(where: { $0.name == spec.name }) {
-      throw TransactionError(.badSchema, "\(place): the property exists")
+      throw EngineError(.badSchema, "\(place): the property exists")
     }
     guard spec.type == .link else { return }
     guard let target = spec.target else {
-      throw TransactionError(.badSchema, "\(place): a link without a target class")
+      throw EngineError(.badSchema, "\(place): a link without a target class")
     }
     let targetTable = try self.table(target)
     if targetTable.kind == .asymmetric {
-      throw TransactionError(.badSchema, "\(place): links to the asymmetric class \(targetTable.className)")
+      throw EngineError(.badSchema, "\(place): links to the asymmetric class \(targetTable.className)")
     }
     if spec.collection == .set && targetTable.kind == .embedded {
-      throw TransactionError(.badSchema, "\(place): a set of embedded objects")
+      throw EngineError(.badSchema, "\(place): a set of embedded objects")
     }
     if table.kind == .asymmetric && targetTable.kind != .embedded {
-      throw TransactionError(.badSchema, "\(place): an asymmetric class links only to embedded objects")
+      throw EngineError(.badSchema, "\(place): an asymmetric class links only to embedded objects")
     }
   }
 
@@ -89,7 +89,7 @@ extension GroupEditor {
     to table: TableEditor,
     origin: TableKey,
     column: ColKey
-  ) throws(TransactionError) -> ColKey {
+  ) throws(EngineError) -> ColKey {
     let key = try insertColumn(table, typeCode: Spec.TypeCode.backlink, attributes: 0, name: nil, dictionaryKey: 0)
     try setOpposite(table, key, origin, column)
     return key
@@ -104,53 +104,51 @@ extension GroupEditor {
     name: String?,
     dictionaryKey: Int,
     at index: Int? = nil
-  ) throws(TransactionError) -> ColKey {
-    try onNodes { () throws(FormatError) in
-      let taken = Set(table.columns.map(\.key.leafPosition) + table.backlinks.map(\.key.leafPosition))
-      let position = (0...taken.count).first { !taken.contains($0) } ?? taken.count
-      let counter = UInt32(truncatingIfNeeded: slab.int(table.top, Layout.Table.columnCounter) >> 1)
-      let tag = Int64(counter ^ table.key.value)
-      let key = ColKey(
-        Int64(position) | Int64(typeCode) << 16 | Int64(attributes & 0xFF) << 22 | tag << 30 & Int64.max
-      )
-      let spec = try slab.child(table.top, Layout.Table.spec, editor.arena)
-      let types = try slab.child(spec, Layout.Spec.types, editor.arena)
-      let names = try slab.child(spec, Layout.Spec.names, editor.arena)
-      let flags = try slab.child(spec, Layout.Spec.attributes, editor.arena)
-      let keys = try slab.child(spec, Layout.Spec.keys, editor.arena)
-      // Named columns come first.
-      let at = index ?? (name == nil ? slab.node(types).count : slab.node(names).count)
-      slab.insertInt(types, at, Int64(typeCode) | Int64(dictionaryKey) << 16)
-      slab.insertInt(flags, at, Int64(attributes))
-      slab.insertInt(keys, at, key.value)
-      if let name {
-        try insertName(names, at, name)
-        if try slab.node(spec).child(Layout.Spec.enumerations) != 0 {
-          slab.insertInt(try slab.child(spec, Layout.Spec.enumerations, editor.arena), at, 0)
-        }
+  ) throws(EngineError) -> ColKey {
+    let taken = Set(table.columns.map(\.key.leafPosition) + table.backlinks.map(\.key.leafPosition))
+    let position = (0...taken.count).first { !taken.contains($0) } ?? taken.count
+    let counter = UInt32(truncatingIfNeeded: slab.int(table.top, Layout.Table.columnCounter) >> 1)
+    let tag = Int64(counter ^ table.key.value)
+    let key = ColKey(
+      Int64(position) | Int64(typeCode) << 16 | Int64(attributes & 0xFF) << 22 | tag << 30 & Int64.max
+    )
+    let spec = try slab.child(table.top, Layout.Table.spec, editor.arena)
+    let types = try slab.child(spec, Layout.Spec.types, editor.arena)
+    let names = try slab.child(spec, Layout.Spec.names, editor.arena)
+    let flags = try slab.child(spec, Layout.Spec.attributes, editor.arena)
+    let keys = try slab.child(spec, Layout.Spec.keys, editor.arena)
+    // Named columns come first.
+    let at = index ?? (name == nil ? slab.node(types).count : slab.node(names).count)
+    slab.insertInt(types, at, Int64(typeCode) | Int64(dictionaryKey) << 16)
+    slab.insertInt(flags, at, Int64(attributes))
+    slab.insertInt(keys, at, key.value)
+    if let name {
+      try insertName(names, at, name)
+      if try slab.node(spec).child(Layout.Spec.enumerations) != 0 {
+        slab.insertInt(try slab.child(spec, Layout.Spec.enumerations, editor.arena), at, 0)
       }
-      for (slot, empty) in [
-        (Layout.Table.indexes, 0), (Layout.Table.oppositeTables, Int64(TableKey.none.value)),
-        (Layout.Table.oppositeColumns, ColKey.none.value),
-      ] {
-        if try slab.node(table.top).child(slot) == 0 {
-          slab.setChild(table.top, slot, slab.makeInts(slot == Layout.Table.indexes ? .hasRefs : []))
-        }
-        let array = try slab.child(table.top, slot, editor.arena)
-        try slab.pad(array, to: position + 1, with: empty)
-        slab.setInt(array, position, empty)
-      }
-      try table.reloadSchema()
-      let added = table.columns.first { $0.key == key }
-      let kind: ClusterColumn.Kind =
-        name == nil
-        ? .backlink : added?.collection != nil ? .collection : .scalar(added?.element ?? .mixed, enumRef: 0)
-      for tree in [try table.objects(), table.tombstones] {
-        try tree?.addColumn(ClusterColumn(position: position, kind: kind))
-      }
-      table.bump()
-      return key
     }
+    for (slot, empty) in [
+      (Layout.Table.indexes, 0), (Layout.Table.oppositeTables, Int64(TableKey.none.value)),
+      (Layout.Table.oppositeColumns, ColKey.none.value),
+    ] {
+      if try slab.node(table.top).child(slot) == 0 {
+        slab.setChild(table.top, slot, slab.makeInts(slot == Layout.Table.indexes ? .hasRefs : []))
+      }
+      let array = try slab.child(table.top, slot, editor.arena)
+      try slab.pad(array, to: position + 1, with: empty)
+      slab.setInt(array, position, empty)
+    }
+    try table.reloadSchema()
+    let added = table.columns.first { $0.key == key }
+    let kind: ClusterColumn.Kind =
+      name == nil
+      ? .backlink : added?.collection != nil ? .collection : .scalar(added?.element ?? .mixed, enumRef: 0)
+    for tree in [try table.objects(), table.tombstones] {
+      try tree?.addColumn(ClusterColumn(position: position, kind: kind))
+    }
+    table.bump()
+    return key
   }
 
   private func setOpposite(
@@ -158,31 +156,27 @@ extension GroupEditor {
     _ key: ColKey,
     _ other: TableKey,
     _ column: ColKey
-  ) throws(TransactionError) {
-    try onNodes { () throws(FormatError) in
-      let tables = try slab.child(table.top, Layout.Table.oppositeTables, editor.arena)
-      let columns = try slab.child(table.top, Layout.Table.oppositeColumns, editor.arena)
-      slab.setInt(tables, key.leafPosition, Int64(other.value))
-      slab.setInt(columns, key.leafPosition, column.value)
-      try table.reloadSchema()
-    }
+  ) throws(EngineError) {
+    let tables = try slab.child(table.top, Layout.Table.oppositeTables, editor.arena)
+    let columns = try slab.child(table.top, Layout.Table.oppositeColumns, editor.arena)
+    slab.setInt(tables, key.leafPosition, Int64(other.value))
+    slab.setInt(columns, key.leafPosition, column.value)
+    try table.reloadSchema()
   }
 
   /// Removes a property with its values, its index, and what its links mean elsewhere.
-  func removeColumn(_ table: TableEditor, _ key: ColKey, logged: Bool = true) throws(TransactionError) {
+  func removeColumn(_ table: TableEditor, _ key: ColKey, logged: Bool = true) throws(EngineError) {
     guard let column = table.columns.first(where: { $0.key == key }) else {
-      throw TransactionError(.notFound, "\(table.className): no such property")
+      throw EngineError(.notFound, "\(table.className): no such property")
     }
     if table.primaryKeyIndex.map({ table.columns[$0].key == key }) ?? false {
-      try onNodes { () throws(FormatError) in
-        slab.setInt(table.top, Layout.Table.primaryKey, 0)
-        try table.reloadSchema()
-      }
+      slab.setInt(table.top, Layout.Table.primaryKey, 0)
+      try table.reloadSchema()
     }
     if column.type == .link || column.type == .mixed {
-      let cursor = try onNodes { () throws(FormatError) in try reader(table) }
+      let cursor = try reader(table)
       var keys: [ObjKey] = []
-      while try onNodes({ () throws(FormatError) in try cursor.next() }) { keys.append(cursor.key) }
+      while try cursor.next() { keys.append(cursor.key) }
       // An embedded object of the class itself may go with its owner.
       for object in keys where try has(table, object) {
         for (target, targetKey) in try links(table, object, column) {
@@ -190,8 +184,8 @@ extension GroupEditor {
         }
       }
       // Every table that has a backlink column for it loses that column.
-      for slot in 0..<(try onNodes { () throws(FormatError) in slab.node(try tableRefs()).count }) {
-        guard let other = try onNodes({ () throws(FormatError) in try self.table(slot: slot) }) else { continue }
+      for slot in 0..<slab.node(try tableRefs()).count {
+        guard let other = try self.table(slot: slot) else { continue }
         for backlink in other.backlinks where backlink.originTable == table.key && backlink.originColumn == key {
           try eraseColumn(other, backlink.key)
         }
@@ -202,65 +196,59 @@ extension GroupEditor {
   }
 
   /// Takes a column out of the spec, the arrays beside it and every cluster.
-  func eraseColumn(_ table: TableEditor, _ key: ColKey) throws(TransactionError) {
-    try onNodes { () throws(FormatError) in
-      let position = key.leafPosition
-      for tree in [try table.objects(), table.tombstones] { try tree?.removeColumn(position) }
-      let spec = try slab.child(table.top, Layout.Table.spec, editor.arena)
-      let keys = try slab.child(spec, Layout.Spec.keys, editor.arena)
-      let names = try slab.child(spec, Layout.Spec.names, editor.arena)
-      let at = (0..<slab.node(keys).count).first { slab.int(keys, $0) == key.value } ?? 0
-      slab.removeInt(try slab.child(spec, Layout.Spec.types, editor.arena), at)
-      if at < slab.node(names).count {
-        editor.closeElement(names, at)
-        if try slab.node(spec).child(Layout.Spec.enumerations) != 0 {
-          let enumerated = try slab.child(spec, Layout.Spec.enumerations, editor.arena)
-          if at < slab.node(enumerated).count {
-            try editor.clear(Slot(parent: enumerated, index: at))
-            slab.removeInt(enumerated, at)
-          }
+  func eraseColumn(_ table: TableEditor, _ key: ColKey) throws(EngineError) {
+    let position = key.leafPosition
+    for tree in [try table.objects(), table.tombstones] { try tree?.removeColumn(position) }
+    let spec = try slab.child(table.top, Layout.Table.spec, editor.arena)
+    let keys = try slab.child(spec, Layout.Spec.keys, editor.arena)
+    let names = try slab.child(spec, Layout.Spec.names, editor.arena)
+    let at = (0..<slab.node(keys).count).first { slab.int(keys, $0) == key.value } ?? 0
+    slab.removeInt(try slab.child(spec, Layout.Spec.types, editor.arena), at)
+    if at < slab.node(names).count {
+      editor.closeElement(names, at)
+      if try slab.node(spec).child(Layout.Spec.enumerations) != 0 {
+        let enumerated = try slab.child(spec, Layout.Spec.enumerations, editor.arena)
+        if at < slab.node(enumerated).count {
+          try editor.clear(Slot(parent: enumerated, index: at))
+          slab.removeInt(enumerated, at)
         }
       }
-      slab.removeInt(try slab.child(spec, Layout.Spec.attributes, editor.arena), at)
-      slab.removeInt(keys, at)
-      try editor.clear(
-        Slot(parent: try table.indexRefs(), index: position)
-      )
-      slab.setInt(
-        try slab.child(table.top, Layout.Table.oppositeTables, editor.arena),
-        position,
-        Int64(TableKey.none.value)
-      )
-      slab.setInt(
-        try slab.child(table.top, Layout.Table.oppositeColumns, editor.arena),
-        position,
-        ColKey.none.value
-      )
-      slab.setTagged(
-        table.top,
-        Layout.Table.columnCounter,
-        slab.int(table.top, Layout.Table.columnCounter) >> 1 + 1
-      )
-      try table.reloadSchema()
-      table.bump()
     }
+    slab.removeInt(try slab.child(spec, Layout.Spec.attributes, editor.arena), at)
+    slab.removeInt(keys, at)
+    try editor.clear(
+      Slot(parent: try table.indexRefs(), index: position)
+    )
+    slab.setInt(
+      try slab.child(table.top, Layout.Table.oppositeTables, editor.arena),
+      position,
+      Int64(TableKey.none.value)
+    )
+    slab.setInt(
+      try slab.child(table.top, Layout.Table.oppositeColumns, editor.arena),
+      position,
+      ColKey.none.value
+    )
+    slab.setTagged(
+      table.top,
+      Layout.Table.columnCounter,
+      slab.int(table.top, Layout.Table.columnCounter) >> 1 + 1
+    )
+    try table.reloadSchema()
+    table.bump()
   }
 
   /// Gives a property another name.
-  func renameColumn(_ table: TableEditor, _ key: ColKey, to name: String) throws(TransactionError) {
+  func renameColumn(_ table: TableEditor, _ key: ColKey, to name: String) throws(EngineError) {
     guard let index = table.columns.firstIndex(where: { $0.key == key }) else {
-      throw TransactionError(.notFound, "\(table.className): no such property")
+      throw EngineError(.notFound, "\(table.className): no such property")
     }
     if table.columns[index].name == name { return }
-    var spec = ColumnSpec(name, .int)
-    spec.name = name
-    try check(spec, table)
-    try onNodes { () throws(FormatError) in
-      let spec = try slab.child(table.top, Layout.Table.spec, editor.arena)
-      try setName(slab.child(spec, Layout.Spec.names, editor.arena), index, name)
-      try table.reloadSchema()
-      table.bump()
-    }
+    try check(ColumnSpec(name, .int), table)
+    let spec = try slab.child(table.top, Layout.Table.spec, editor.arena)
+    try setName(slab.child(spec, Layout.Spec.names, editor.arena), index, name)
+    try table.reloadSchema()
+    table.bump()
     replication.renameColumn(table.key, key)
   }
 }

@@ -2,7 +2,7 @@
 
 extension CollectionEditor {
   /// Where `key` is in a dictionary, or belongs.
-  func keyPosition(_ found: Found, _ key: ByteView) throws(FormatError) -> (Int, isThere: Bool) {
+  func keyPosition(_ found: Found, _ key: ByteView) throws(EngineError) -> (Int, isThere: Bool) {
     let ref = try editor.ref(found.slot)
     if ref == 0 { return (0, false) }
     let reader = try ElementReader(
@@ -10,56 +10,48 @@ extension CollectionEditor {
       editor.arena.refs(ref, slots: Layout.Dictionary.count).child(Layout.Dictionary.keys),
       .string
     )
-    func order(_ index: Int) throws(FormatError) -> Int {
+    func order(_ index: Int) throws(EngineError) -> Int {
       guard case .string(let other) = try reader.value(at: index) else {
-        throw FormatError("a dictionary with a null key", ref: ref)
+        throw .damaged("a dictionary with a null key", ref: ref)
       }
       return ValueOrder.compareBytes(other, key)
     }
-    let place = try bisect(reader.count) { (index) throws(FormatError) in try order(index) < 0 }
+    let place = try bisect(reader.count) { (index) throws(EngineError) in try order(index) < 0 }
     return (place, place < reader.count ? try order(place) == 0 : false)
   }
 
   static let valueElement = ElementType.mixed
 
   /// Puts an entry into a dictionary, new or in place of the one with this key.
-  func set(key: [UInt8], _ value: Value) throws(TransactionError) {
+  func set(key: [UInt8], _ value: Value) throws(EngineError) {
     try put(key, value, allowEmbedded: false)
     try fill(.key(key), value)
   }
 
   /// Puts a link to an embedded object that was made for this dictionary.
-  func setEmbedded(key: [UInt8], _ target: TableKey, _ object: ObjKey) throws(TransactionError) {
+  func setEmbedded(key: [UInt8], _ target: TableKey, _ object: ObjKey) throws(EngineError) {
     try put(key, .link(target, object), allowEmbedded: true)
   }
 
-  private func put(_ key: [UInt8], _ value: Value, allowEmbedded: Bool) throws(TransactionError) {
+  private func put(_ key: [UInt8], _ value: Value, allowEmbedded: Bool) throws(EngineError) {
     let found = try find()
-    guard found.kind == .dictionary else { throw TransactionError(.wrongType, "\(place): not a dictionary") }
+    guard found.kind == .dictionary else { throw EngineError(.wrongType, "\(place): not a dictionary") }
     try group.checkDictionaryKey(key, table, column)
     if !allowEmbedded { try check(value, found) }
-    let (index, isThere) = try onNodes { () throws(FormatError) in
-      try key.withView { (key) throws(FormatError) in try keyPosition(found, key) }
-    }
+    let (index, isThere) = try key.withView { (key) throws(EngineError) in try keyPosition(found, key) }
     if isThere {
-      let old = try onNodes { () throws(FormatError) -> ValueView in
-        let root = try editor.arena.refs(editor.ref(found.slot), slots: Layout.Dictionary.count)
-        return try ElementReader(editor.arena, root.child(Layout.Dictionary.values), .mixed).value(at: index)
-      }
-      try unlink(old)
+      try unlink(try self.value(in: found, at: index))
     }
-    try change { (found) throws(TransactionError) in
-      try onNodes { () throws(FormatError) in
-        if try editor.ref(found.slot) == 0 { editor.set(found.slot, editor.slab.makeInts(.hasRefs, [0, 0])) }
-        let root = try editor.dirty(found.slot)
-        let values = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), Self.valueElement)
-        if !isThere {
-          let keys = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.keys), .string)
-          try key.withView { (key) throws(FormatError) in try keys.insert(index, .string(key)) }
-        }
-        try value.withView { (view) throws(FormatError) in
-          try store(view, found, values, index, isNew: !isThere)
-        }
+    try change { (found) throws(EngineError) in
+      if try editor.ref(found.slot) == 0 { editor.set(found.slot, editor.slab.makeInts(.hasRefs, [0, 0])) }
+      let root = try editor.dirty(found.slot)
+      let values = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), Self.valueElement)
+      if !isThere {
+        let keys = BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.keys), .string)
+        try key.withView { (key) throws(EngineError) in try keys.insert(index, .string(key)) }
+      }
+      try value.withView { (view) throws(EngineError) in
+        try store(view, found, values, index, isNew: !isThere)
       }
       if isThere {
         group.replication.collectionSet(found.logPath, index)
@@ -71,40 +63,35 @@ extension CollectionEditor {
   }
 
   /// Whether there is an entry with this key, and it is null.
-  func hasNull(key: [UInt8]) throws(TransactionError) -> Bool {
+  func hasNull(key: [UInt8]) throws(EngineError) -> Bool {
     let found = try find()
     guard found.kind == .dictionary else { return false }
-    return try onNodes { () throws(FormatError) in
-      let (index, isThere) = try key.withView { (key) throws(FormatError) in try keyPosition(found, key) }
-      guard isThere else { return false }
-      let root = try editor.arena.refs(editor.ref(found.slot), slots: Layout.Dictionary.count)
-      guard case .null = try ElementReader(editor.arena, root.child(Layout.Dictionary.values), .mixed).value(at: index)
-      else { return false }
-      return true
-    }
+    let (index, isThere) = try key.withView { (key) throws(EngineError) in try keyPosition(found, key) }
+    guard isThere else { return false }
+    let root = try editor.arena.refs(editor.ref(found.slot), slots: Layout.Dictionary.count)
+    guard case .null = try ElementReader(editor.arena, root.child(Layout.Dictionary.values), .mixed).value(at: index)
+    else { return false }
+    return true
+  }
+
+  private func value(in found: Found, at index: Int) throws(EngineError) -> ValueView {
+    let root = try editor.arena.refs(editor.ref(found.slot), slots: Layout.Dictionary.count)
+    return try ElementReader(editor.arena, root.child(Layout.Dictionary.values), .mixed).value(at: index)
   }
 
   /// Removes the entry with this key; false if there is none.
-  func remove(key: [UInt8]) throws(TransactionError) -> Bool {
+  func remove(key: [UInt8]) throws(EngineError) -> Bool {
     let found = try find()
-    guard found.kind == .dictionary else { throw TransactionError(.wrongType, "\(place): not a dictionary") }
-    let (index, isThere) = try onNodes { () throws(FormatError) in
-      try key.withView { (key) throws(FormatError) in try keyPosition(found, key) }
-    }
+    guard found.kind == .dictionary else { throw EngineError(.wrongType, "\(place): not a dictionary") }
+    let (index, isThere) = try key.withView { (key) throws(EngineError) in try keyPosition(found, key) }
     if !isThere { return false }
-    let old = try onNodes { () throws(FormatError) -> ValueView in
-      let root = try editor.arena.refs(editor.ref(found.slot), slots: Layout.Dictionary.count)
-      return try ElementReader(editor.arena, root.child(Layout.Dictionary.values), .mixed).value(at: index)
-    }
-    try unlink(old)
-    try change { (found) throws(TransactionError) in
-      try onNodes { () throws(FormatError) in
-        let root = try editor.dirty(found.slot)
-        try BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.keys), .string).remove(index)
-        try BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), Self.valueElement).remove(
-          index
-        )
-      }
+    try unlink(try self.value(in: found, at: index))
+    try change { (found) throws(EngineError) in
+      let root = try editor.dirty(found.slot)
+      try BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.keys), .string).remove(index)
+      try BPlusTreeEditor(editor, Slot(parent: root, index: Layout.Dictionary.values), Self.valueElement).remove(
+        index
+      )
       group.replication.collectionErase(found.logPath, index)
     }
     return true

@@ -16,7 +16,7 @@ final class GroupEditor {
   @exclusivity(unchecked) private var tables: [TableEditor?] = []
 
   /// What ended a change in the middle; nothing but a rollback is left then.
-  private(set) var failure: TransactionError?
+  private(set) var failure: EngineError?
 
   init(_ editor: NodeEditor, top: Int, _ replication: any Replication) {
     self.editor = editor
@@ -29,7 +29,7 @@ final class GroupEditor {
     on base: Snapshot,
     _ replication: any Replication = ChangesetEncoder(),
     spill: Slab.Spill? = nil
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     let slab = Slab(space: base.arena.space, limit: base.logicalSize, spill: spill)
     let arena = Arena(base.arena.space, limit: base.logicalSize, format: 24, slab: slab)
     let top: Int
@@ -47,24 +47,24 @@ final class GroupEditor {
 
   /// Runs a change as a whole. A refusal comes before anything is touched; what fails later, and any damage, leaves
   /// the change half done.
-  func change<R>(_ body: () throws(TransactionError) -> R) throws(TransactionError) -> R {
+  func change<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
     try checkIsWhole()
     slab.noteStep()
     let bumps = slab.bumps, told = replication.size
-    do throws(TransactionError) {
+    do throws(EngineError) {
       let result = try body()
-      if let damage = slab.damage { throw TransactionError(damage) }
+      if let damage = slab.damage { throw damage }
       return result
     } catch {
-      if error.reason == .format || slab.bumps != bumps || replication.size != told { failure = failure ?? error }
+      if error.reason == .damaged || slab.bumps != bumps || replication.size != told { failure = failure ?? error }
       throw error
     }
   }
 
   /// Refuses to go on after a change that is half done.
-  func checkIsWhole() throws(TransactionError) {
+  func checkIsWhole() throws(EngineError) {
     if let failure {
-      throw TransactionError(.halfDone, "an earlier change failed halfway, so roll the transaction back: \(failure)")
+      throw EngineError(.halfDone, "an earlier change failed halfway, so roll the transaction back: \(failure)")
     }
   }
 
@@ -74,17 +74,17 @@ final class GroupEditor {
   // MARK: tables
 
   /// The dirty node of table refs.
-  func tableRefs() throws(FormatError) -> Int { try slab.child(top, Layout.Top.tables, arena) }
+  func tableRefs() throws(EngineError) -> Int { try slab.child(top, Layout.Top.tables, arena) }
 
   /// The dirty node of table names.
-  func tableNames() throws(FormatError) -> Int { try slab.child(top, Layout.Top.names, arena) }
+  func tableNames() throws(EngineError) -> Int { try slab.child(top, Layout.Top.names, arena) }
 
-  private func tableName(_ slot: Int) throws(FormatError) -> String? {
+  private func tableName(_ slot: Int) throws(EngineError) -> String? {
     try StringLeaf.short(arena.node(slab.node(top).child(Layout.Top.names)), slot)?.string
   }
 
   /// The table in `slot`; nil if the slot is free.
-  func table(slot: Int) throws(FormatError) -> TableEditor? {
+  func table(slot: Int) throws(EngineError) -> TableEditor? {
     if slot < tables.count, let table = tables[slot] { return table }
     let refs = try tableRefs()
     guard slot < slab.node(refs).count else { return nil }
@@ -98,15 +98,13 @@ final class GroupEditor {
   }
 
   /// The table with this key.
-  func table(_ key: TableKey) throws(TransactionError) -> TableEditor {
-    do throws(FormatError) {
-      if let table = try table(slot: key.slot), table.key == key { return table }
-    } catch { throw TransactionError(error) }
-    throw TransactionError(.notFound, "no table with key \(key)")
+  func table(_ key: TableKey) throws(EngineError) -> TableEditor {
+    if let table = try table(slot: key.slot), table.key == key { return table }
+    throw EngineError(.notFound, "no table with key \(key)")
   }
 
   /// The table with this stored name; nil if there is none.
-  func table(named name: String) throws(FormatError) -> TableEditor? {
+  func table(named name: String) throws(EngineError) -> TableEditor? {
     for slot in 0..<slab.node(try tableRefs()).count where try tableName(slot) == name {
       return try table(slot: slot)
     }
@@ -115,7 +113,7 @@ final class GroupEditor {
 
   /// Writes what is buffered in tables, new rows and new index entries, so that the tree of nodes below `top` is the
   /// whole version. Whoever reads that tree calls it first. An error if a change met damage.
-  func finishChanges() throws(FormatError) {
+  func finishChanges() throws(EngineError) {
     for table in tables { try table?.writeWaiting() }
     if let damage = slab.damage { throw damage }
   }
@@ -131,12 +129,12 @@ final class GroupEditor {
     _ target: TableEditor,
     _ origin: TableEditor,
     _ column: Column
-  ) throws(TransactionError) -> ColKey {
+  ) throws(EngineError) -> ColKey {
     if let known = target.backlinks.first(where: { $0.originTable == origin.key && $0.originColumn == column.key }) {
       return known.key
     }
     if column.type == .link {
-      throw TransactionError(.format, "\(target.className): no backlinks for \(origin.className).\(column.name)")
+      throw EngineError(.damaged, "\(target.className): no backlinks for \(origin.className).\(column.name)")
     }
     let key = try addBacklinkColumn(to: target, origin: origin.key, column: column.key)
     replication.typedLinkChange(origin.key, column.key, target.key)
@@ -150,10 +148,10 @@ final class GroupEditor {
     _ origin: TableEditor,
     _ column: Column,
     _ originKey: ObjKey
-  ) throws(TransactionError) -> ClusterTreeEditor.Place {
+  ) throws(EngineError) -> ClusterTreeEditor.Place {
     if let place = try find(target, key) { return place }
     let link = "\(origin.className) object \(originKey), property \"\(column.name)\""
-    throw TransactionError(.format, "\(link): a link to \(target.className) object \(key), which does not exist")
+    throw EngineError(.damaged, "\(link): a link to \(target.className) object \(key), which does not exist")
   }
 
   /// Notes that `origin` links to `target`.
@@ -163,23 +161,21 @@ final class GroupEditor {
     from origin: TableEditor,
     _ column: Column,
     _ originKey: ObjKey
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     let table = try table(target)
     let backlink = try backlinkColumn(table, origin, column)
     let place = try targetPlace(table, targetKey, origin, column, originKey)
-    do throws(FormatError) {
-      let leaf = try editor.dirty(table.leafSlot(place, backlink.leafPosition))
-      let element = slab.int(leaf, place.row)
-      if element == 0 {
-        slab.setTagged(leaf, place.row, originKey.value)
-      } else if element & 1 != 0 {
-        slab.setInt(leaf, place.row, Int64(slab.makeInts([], [ObjKey(tagged: element).value, originKey.value])))
-      } else {
-        let list = BPlusTreeEditor(editor, Slot(parent: leaf, index: place.row), Self.keyElement)
-        try list.insert(list.count(), .int(originKey.value))
-      }
-      table.bump()
-    } catch { throw TransactionError(error) }
+    let leaf = try editor.dirty(table.leafSlot(place, backlink.leafPosition))
+    let element = slab.int(leaf, place.row)
+    if element == 0 {
+      slab.setTagged(leaf, place.row, originKey.value)
+    } else if element & 1 != 0 {
+      slab.setInt(leaf, place.row, Int64(slab.makeInts([], [ObjKey(tagged: element).value, originKey.value])))
+    } else {
+      let list = BPlusTreeEditor(editor, Slot(parent: leaf, index: place.row), Self.keyElement)
+      try list.insert(list.count(), .int(originKey.value))
+    }
+    table.bump()
   }
 
   /// Notes that one link of `origin` to `target` is gone. Whether the target goes too: an embedded object with its
@@ -190,70 +186,66 @@ final class GroupEditor {
     from origin: TableEditor,
     _ column: Column,
     _ originKey: ObjKey
-  ) throws(TransactionError) -> Bool {
+  ) throws(EngineError) -> Bool {
     let table = try table(target)
     let backlink = try backlinkColumn(table, origin, column)
     let place = try targetPlace(table, targetKey, origin, column, originKey)
-    do throws(FormatError) {
-      let leaf = try editor.dirty(table.leafSlot(place, backlink.leafPosition))
-      let element = slab.int(leaf, place.row)
-      let slot = Slot(parent: leaf, index: place.row)
-      if element & 1 != 0 {
-        if ObjKey(tagged: element) == originKey { slab.setInt(leaf, place.row, 0) }
-      } else if element != 0 {
-        let list = BPlusTreeEditor(editor, slot, Self.keyElement)
-        let reader = try ElementReader(arena, Int(element), Self.keyElement), count = reader.count
-        for i in 0..<count {
-          guard case .int(let key) = try reader.value(at: i), key == originKey.value else { continue }
-          // The last one moves into the hole.
-          let last = try reader.value(at: count - 1)
-          try list.set(i, last)
-          try list.remove(count - 1)
-          break
-        }
-        if try list.count() == 1, case .int(let key) = try list.value(at: 0) {
-          try editor.clear(slot)
-          slab.setTagged(leaf, place.row, key)
-        } else if try list.count() == 0 {
-          try editor.clear(slot)
-        }
+    let leaf = try editor.dirty(table.leafSlot(place, backlink.leafPosition))
+    let element = slab.int(leaf, place.row)
+    let slot = Slot(parent: leaf, index: place.row)
+    if element & 1 != 0 {
+      if ObjKey(tagged: element) == originKey { slab.setInt(leaf, place.row, 0) }
+    } else if element != 0 {
+      let list = BPlusTreeEditor(editor, slot, Self.keyElement)
+      let reader = try ElementReader(arena, Int(element), Self.keyElement), count = reader.count
+      for i in 0..<count {
+        guard case .int(let key) = try reader.value(at: i), key == originKey.value else { continue }
+        // The last one moves into the hole.
+        let last = try reader.value(at: count - 1)
+        try list.set(i, last)
+        try list.remove(count - 1)
+        break
       }
-      table.bump()
-      if table.kind == .embedded { return column.type == .link }
-      if !targetKey.isUnresolved { return false }
-      for backlink in table.backlinks where try backlinks(place, backlink.key) != 0 { return false }
-      return true
-    } catch { throw TransactionError(error) }
+      if try list.count() == 1, case .int(let key) = try list.value(at: 0) {
+        try editor.clear(slot)
+        slab.setTagged(leaf, place.row, key)
+      } else if try list.count() == 0 {
+        try editor.clear(slot)
+      }
+    }
+    table.bump()
+    if table.kind == .embedded { return column.type == .link }
+    if !targetKey.isUnresolved { return false }
+    for backlink in table.backlinks where try backlinks(place, backlink.key) != 0 { return false }
+    return true
   }
 
   /// What a backlink column holds for an object: no link, one, or a list of them. Source: docs/format/1-storage.md S14.
-  private func backlinks(_ place: ClusterTreeEditor.Place, _ backlink: ColKey) throws(FormatError) -> Int64 {
+  private func backlinks(_ place: ClusterTreeEditor.Place, _ backlink: ColKey) throws(EngineError) -> Int64 {
     try arena.integers(slab.node(place.cluster).child(backlink.leafPosition + 1)).int(place.row)
   }
 
   static let keyElement = ElementType(.int, isNullable: false)
 
   /// The keys of the objects that link to an object through one backlink column, each as often as it links.
-  func origins(_ table: TableEditor, _ key: ObjKey, _ backlink: ColKey) throws(TransactionError) -> [ObjKey] {
+  func origins(_ table: TableEditor, _ key: ObjKey, _ backlink: ColKey) throws(EngineError) -> [ObjKey] {
     let place = try table.place(key)
-    do throws(FormatError) {
-      let element = try backlinks(place, backlink)
-      if element == 0 { return [] }
-      if element & 1 != 0 { return [ObjKey(tagged: element)] }
-      let reader = try ElementReader(arena, Int(element), Self.keyElement)
-      var keys: [ObjKey] = []
-      for i in 0..<reader.count {
-        if case .int(let key) = try reader.value(at: i) { keys.append(ObjKey(key)) }
-      }
-      return keys
-    } catch { throw TransactionError(error) }
+    let element = try backlinks(place, backlink)
+    if element == 0 { return [] }
+    if element & 1 != 0 { return [ObjKey(tagged: element)] }
+    let reader = try ElementReader(arena, Int(element), Self.keyElement)
+    var keys: [ObjKey] = []
+    for i in 0..<reader.count {
+      if case .int(let key) = try reader.value(at: i) { keys.append(ObjKey(key)) }
+    }
+    return keys
   }
 
   // MARK: objects
 
   /// Deletes an object: links to it become null or leave their collections, embedded objects in it go with it. An
   /// unresolved object is in no index, and no program was notified of it.
-  func deleteObject(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) {
+  func deleteObject(_ table: TableEditor, _ key: ObjKey) throws(EngineError) {
     // A work list instead of recursion: embedded objects can nest deeply.
     var pending = [(table, key)]
     let effort = Effort(arena)
@@ -278,7 +270,7 @@ final class GroupEditor {
         }
       }
       if !key.isUnresolved { for column in table.columns { try removeFromIndex(table, column, key) } }
-      do throws(FormatError) { try table.removeRow(key) } catch { throw TransactionError(error) }
+      try table.removeRow(key)
       table.bump()
       if !key.isUnresolved { replication.removeObject(table.key, key) }
     }
@@ -292,17 +284,15 @@ final class GroupEditor {
     _ object: ObjKey,
     _ column: Column,
     _ value: Value
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     for (target, key) in try links(table, object, column) {
       try dropLink(target, key, from: table, column, object)
     }
     let row = try table.place(object)
-    do throws(FormatError) {
-      try value.withView { (view) throws(FormatError) in
-        try replaceInIndex(table, column, object, by: view)
-        try table.store(row, column, view)
-      }
-    } catch { throw TransactionError(error) }
+    try value.withView { (view) throws(EngineError) in
+      try replaceInIndex(table, column, object, by: view)
+      try table.store(row, column, view)
+    }
     table.bump()
     replication.set(table.key, column.key, object)
     if case .link(let target, let key) = value { try addBacklink(target, key, from: table, column, object) }
@@ -316,13 +306,13 @@ final class GroupEditor {
     _ key: ObjKey,
     _ column: Column,
     _ effort: Effort? = nil
-  ) throws(TransactionError) -> [(TableKey, ObjKey)] {
+  ) throws(EngineError) -> [(TableKey, ObjKey)] {
     guard column.type == .link || column.type == .mixed else { return [] }
     let place = try table.place(key)
-    do throws(FormatError) { return try Self.links(in: table.value(place, column), effort) } catch {
+    do throws(EngineError) { return try Self.links(in: table.value(place, column), effort) } catch {
       var located = error
       located.place = "\(table.className) object \(key), property \"\(column.name)\""
-      throw TransactionError(located)
+      throw located
     }
   }
 
@@ -330,7 +320,7 @@ final class GroupEditor {
   static func links(
     in value: ValueView,
     _ effort: Effort? = nil
-  ) throws(FormatError) -> [(TableKey, ObjKey)] {
+  ) throws(EngineError) -> [(TableKey, ObjKey)] {
     var found: [(TableKey, ObjKey)] = []
     try collectLinks(value, &found, effort ?? value.effort)
     return found
@@ -340,7 +330,7 @@ final class GroupEditor {
     _ value: ValueView,
     _ found: inout [(TableKey, ObjKey)],
     _ effort: Effort?
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     switch value {
     case .link(let table, let key): found.append((table, key))
     case .list(var list), .set(var list):
@@ -363,9 +353,9 @@ final class GroupEditor {
     level: Int,
     from table: TableEditor,
     _ column: Column
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     if let limit = value.brokenLimit {
-      throw TransactionError(.overLimit, "\(table.className).\(column.name): \(limit)")
+      throw EngineError(.overLimit, "\(table.className).\(column.name): \(limit)")
     }
     switch value {
     case .link: try checkLink(value, from: table, column)
@@ -382,9 +372,9 @@ final class GroupEditor {
     }
   }
 
-  private func checkLevel(_ level: Int, _ table: TableEditor, _ column: Column) throws(TransactionError) {
+  private func checkLevel(_ level: Int, _ table: TableEditor, _ column: Column) throws(EngineError) {
     if level > Self.nestingLimit {
-      throw TransactionError(
+      throw EngineError(
         .overLimit,
         "\(table.className).\(column.name): more than \(Self.nestingLimit) levels of nesting"
       )
@@ -392,9 +382,9 @@ final class GroupEditor {
   }
 
   /// Refuses a dictionary key that the format does not take.
-  func checkDictionaryKey(_ key: [UInt8], _ table: TableEditor, _ column: Column) throws(TransactionError) {
+  func checkDictionaryKey(_ key: [UInt8], _ table: TableEditor, _ column: Column) throws(EngineError) {
     if key.first == UInt8(ascii: "$") || key.contains(UInt8(ascii: ".")) {
-      throw TransactionError(
+      throw EngineError(
         .overLimit,
         "\(table.className).\(column.name): dictionary keys must not start with \"$\" nor contain \".\""
       )
@@ -402,21 +392,21 @@ final class GroupEditor {
   }
 
   /// Refuses a link that the schema does not allow.
-  private func checkLink(_ value: Value, from table: TableEditor, _ column: Column) throws(TransactionError) {
+  private func checkLink(_ value: Value, from table: TableEditor, _ column: Column) throws(EngineError) {
     guard case .link(let target, let key) = value else { return }
     let targetTable = try self.table(target)
     var place: String { "\(table.className).\(column.name)" }
     if targetTable.kind == .asymmetric {
-      throw TransactionError(.forbidden, "\(place): links to the asymmetric class \(targetTable.className)")
+      throw EngineError(.forbidden, "\(place): links to the asymmetric class \(targetTable.className)")
     }
     if targetTable.kind == .embedded {
-      throw TransactionError(
+      throw EngineError(
         .forbidden,
         "\(place): \(targetTable.className) is embedded: its objects are written nested, not linked"
       )
     }
     if try key.isExpected ? find(targetTable, key) == nil : !has(targetTable, key) {
-      throw TransactionError(.notFound, "\(place): no object \(key) in \(targetTable.className)")
+      throw EngineError(.notFound, "\(place): no object \(key) in \(targetTable.className)")
     }
   }
 
@@ -428,7 +418,7 @@ final class GroupEditor {
     from origin: TableEditor,
     _ column: Column,
     _ originKey: ObjKey
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     if key == .none { return }
     if try removeBacklink(target, key, from: origin, column, originKey) { try deleteObject(table(target), key) }
   }
@@ -441,7 +431,7 @@ final class GroupEditor {
     _ targetKey: ObjKey,
     _ times: Int,
     _ effort: Effort
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     let origin = try table(backlink.originTable)
     // An embedded owner that is itself being deleted may be gone already.
     guard let column = origin.columns.first(where: { $0.key == backlink.originColumn }),
@@ -449,27 +439,25 @@ final class GroupEditor {
     else { return }
     origin.bump()
     if column.collection == nil {
-      do throws(FormatError) {
-        if case .link(let table, let key) = try origin.value(place, column) {
-          guard table == target && key == targetKey else { return }
-          try replaceInIndex(origin, column, originKey, by: .null)
-          try origin.store(place, column, .null)
-          replication.set(origin.key, column.key, originKey)
-          return
-        }
-      } catch { throw TransactionError(error) }
+      if case .link(let table, let key) = try origin.value(place, column) {
+        guard table == target && key == targetKey else { return }
+        try replaceInIndex(origin, column, originKey, by: .null)
+        try origin.store(place, column, .null)
+        replication.set(origin.key, column.key, originKey)
+        return
+      }
     }
     let collection = try CollectionEditor(self, origin, originKey, column)
     _ = try collection.nullify(target, targetKey, times, effort)
   }
 
-  func has(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) -> Bool {
-    try onNodes { () throws(FormatError) in try table.contains(key) }
+  func has(_ table: TableEditor, _ key: ObjKey) throws(EngineError) -> Bool {
+    try table.contains(key)
   }
 
   /// Where an object is, an unresolved one too; nil if it does not exist.
-  func find(_ table: TableEditor, _ key: ObjKey) throws(TransactionError) -> ClusterTreeEditor.Place? {
-    try onNodes { () throws(FormatError) in try table.find(key) }
+  func find(_ table: TableEditor, _ key: ObjKey) throws(EngineError) -> ClusterTreeEditor.Place? {
+    try table.find(key)
   }
 
   // MARK: indexes
@@ -482,7 +470,7 @@ final class GroupEditor {
     _ value: ValueView,
     _ key: ObjKey,
     canWait: Bool
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     let position = column.key.leafPosition
     if canWait, !column.isFullText, try table.listLater(key, IndexData(value), position) { return }
     guard let index = try table.index(position, isFullWord: column.isFullText) else { return }
@@ -490,12 +478,12 @@ final class GroupEditor {
       guard case .string(let text) = value else { return }
       for word in FullTextWords.words(in: text.unsafeBytes) { try index.insert(word: word, key) }
     } else {
-      try index.insert(value, key) { (other) throws(FormatError) in try table.read(other, column) }
+      try index.insert(value, key) { (other) throws(EngineError) in try table.read(other, column) }
     }
   }
 
   /// A cursor over the table as it is now.
-  func reader(_ table: TableEditor) throws(FormatError) -> ObjectCursor {
+  func reader(_ table: TableEditor) throws(EngineError) -> ObjectCursor {
     ObjectCursor(try table.view())
   }
 
@@ -505,7 +493,7 @@ final class GroupEditor {
     _ column: Column,
     _ key: ObjKey,
     by value: ValueView
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     guard column.collection == nil, !key.isUnresolved, let index = try table.index(column),
       let place = try table.find(key)
     else { return }
@@ -522,21 +510,19 @@ final class GroupEditor {
   }
 
   /// Takes an object out of the index of a column.
-  private func removeFromIndex(_ table: TableEditor, _ column: Column, _ key: ObjKey) throws(TransactionError) {
-    do throws(FormatError) {
-      guard let index = try table.index(column), let place = try table.find(key) else { return }
-      switch try table.value(place, column) {
-      case .list(var list) where column.collection != nil:
-        for word in try Self.words(&list) { try index.remove(word: word, key) }
-      case .string(let text) where column.index == .fullText:
-        for word in FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
-      case let value: if column.index != .fullText { try index.remove(value, key) }
-      }
-    } catch { throw TransactionError(error) }
+  private func removeFromIndex(_ table: TableEditor, _ column: Column, _ key: ObjKey) throws(EngineError) {
+    guard let index = try table.index(column), let place = try table.find(key) else { return }
+    switch try table.value(place, column) {
+    case .list(var list) where column.collection != nil:
+      for word in try Self.words(&list) { try index.remove(word: word, key) }
+    case .string(let text) where column.index == .fullText:
+      for word in FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
+    case let value: if column.index != .fullText { try index.remove(value, key) }
+    }
   }
 
   /// The distinct words that an indexed list is found under; nil is null's.
-  static func words(_ list: inout ListView) throws(FormatError) -> Set<[UInt8]?> {
+  static func words(_ list: inout ListView) throws(EngineError) -> Set<[UInt8]?> {
     var words: Set<[UInt8]?> = []
     for i in 0..<list.count {
       if case .string(let text) = try list.value(at: i) { words.insert(text.bytes) } else { words.insert(nil) }
@@ -545,7 +531,7 @@ final class GroupEditor {
   }
 
   /// Fills a new index with every object of its table.
-  func fillIndex(_ table: TableEditor, _ column: Column) throws(FormatError) {
+  func fillIndex(_ table: TableEditor, _ column: Column) throws(EngineError) {
     guard let index = try table.index(column) else { return }
     let cursor = try reader(table)
     let columnIndex = table.columnIndex(column.key) ?? 0, indexed = IndexedColumn(columnIndex, column)

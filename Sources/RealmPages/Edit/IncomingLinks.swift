@@ -19,7 +19,7 @@ extension GroupEditor {
     of target: TableEditor,
     _ object: ObjKey,
     limit: Int = .max
-  ) throws(TransactionError) -> [IncomingLink]? {
+  ) throws(EngineError) -> [IncomingLink]? {
     var found: [IncomingLink] = []
     for backlink in target.backlinks {
       let origin = try table(backlink.originTable)
@@ -27,19 +27,15 @@ extension GroupEditor {
       let keys = try origins(target, object, backlink.key)
       if keys.count > limit - found.count { return nil }
       for key in Set(keys).sorted() where origin.key != target.key || key != object {
-        do throws(FormatError) {
-          guard let value = try origin.read(key, column) else { continue }
-          try Self.collect(value, [], ObjectReference(table: target.key, key: object)) { path in
-            found.append(
-              IncomingLink(
-                origin: ObjectReference(table: origin.key, key: key),
-                column: column.key,
-                path: column.collection == .set ? [] : path
-              )
+        guard let value = try origin.read(key, column) else { continue }
+        try Self.collect(value, [], ObjectReference(table: target.key, key: object)) { path in
+          found.append(
+            IncomingLink(
+              origin: ObjectReference(table: origin.key, key: key),
+              column: column.key,
+              path: column.collection == .set ? [] : path
             )
-          }
-        } catch {
-          throw TransactionError(error)
+          )
         }
       }
     }
@@ -52,7 +48,7 @@ extension GroupEditor {
     _ path: [PathStep],
     _ target: ObjectReference,
     _ found: ([PathStep]) -> Void
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     switch value {
     case .link(let table, let key): if table == target.table && key == target.key { found(path) }
     case .list(var list), .set(var list):
@@ -78,7 +74,7 @@ extension WriteTransaction {
     of table: TableKey,
     _ object: ObjKey,
     limit: Int = .max
-  ) throws(TransactionError) -> [IncomingLink]? {
+  ) throws(EngineError) -> [IncomingLink]? {
     try group.incomingLinks(of: group.table(table), object, limit: limit)
   }
 
@@ -86,15 +82,15 @@ extension WriteTransaction {
     _ table: TableEditor,
     _ object: ObjKey,
     _ column: Column
-  ) throws(TransactionError) -> ValueView? {
-    try onNodes { () throws(FormatError) in try table.read(object, column) }
+  ) throws(EngineError) -> ValueView? {
+    try table.read(object, column)
   }
 
   /// Sets a link again, to `target`, which exists. A list takes it at its former position, or at the end if it has
   /// become shorter. False, and nothing changed, if the place is gone or holds another value by now.
-  public func restore(_ link: IncomingLink, to target: ObjectReference) throws(TransactionError) -> Bool {
+  public func restore(_ link: IncomingLink, to target: ObjectReference) throws(EngineError) -> Bool {
     let (table, object) = (link.origin.table, link.origin.key)
-    do throws(TransactionError) {
+    do throws(EngineError) {
       let origin = try group.table(table)
       guard let index = origin.columnIndex(link.column), try group.has(origin, object) else { return false }
       let column = origin.columns[index], value = Value.link(target.table, target.key)

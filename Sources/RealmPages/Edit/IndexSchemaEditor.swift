@@ -2,9 +2,9 @@
 
 extension GroupEditor {
   /// Adds a search index to a property and fills it.
-  func addIndex(_ table: TableEditor, _ key: ColKey, _ kind: IndexKind) throws(TransactionError) {
+  func addIndex(_ table: TableEditor, _ key: ColKey, _ kind: IndexKind) throws(EngineError) {
     guard let column = table.columns.first(where: { $0.key == key }) else {
-      throw TransactionError(.notFound, "\(table.className): no such property")
+      throw EngineError(.notFound, "\(table.className): no such property")
     }
     let place = "\(table.className).\(column.name)"
     let isIndexable: Bool
@@ -15,38 +15,33 @@ extension GroupEditor {
       isIndexable = true
     default: isIndexable = false
     }
-    if !isIndexable { throw TransactionError(.badSchema, "\(place): a property of this type cannot have this index") }
+    if !isIndexable { throw EngineError(.badSchema, "\(place): a property of this type cannot have this index") }
     if column.index == kind { return }
     let isPrimary = table.primaryKeyIndex.map { table.columns[$0].key == key } ?? false
     if isPrimary && kind == .fullText {
-      throw TransactionError(.badSchema, "\(place): a primary key cannot have a full-text index")
+      throw EngineError(.badSchema, "\(place): a primary key cannot have a full-text index")
     }
     if column.collection == .list { try checkWords(table, column) }
     if column.index != nil { try removeIndex(table, key) }
-    try onNodes { () throws(FormatError) in
-      try setAttribute(table, key, kind == .general ? Spec.Attribute.indexed : Spec.Attribute.fullText, true)
-      // A primary key has its index already.
-      if !isPrimary { try makeIndex(table, key) }
-      table.bump()
-    }
+    try setAttribute(table, key, kind == .general ? Spec.Attribute.indexed : Spec.Attribute.fullText, true)
+    // A primary key has its index already.
+    if !isPrimary { try makeIndex(table, key) }
+    table.bump()
   }
 
   /// Refuses lists with strings that are too long for an index.
-  private func checkWords(_ table: TableEditor, _ column: Column) throws(TransactionError) {
+  private func checkWords(_ table: TableEditor, _ column: Column) throws(EngineError) {
     let limit = SearchIndexEditor.maximumWord
-    let longest = try onNodes { () throws(FormatError) -> Int in
-      let cursor = try reader(table), index = table.columns.firstIndex { $0.key == column.key } ?? 0
-      var longest = 0
-      while try cursor.next() {
-        guard case .list(var list) = try cursor.value(index) else { continue }
-        for i in 0..<list.count {
-          if case .string(let text) = try list.value(at: i) { longest = max(longest, text.count) }
-        }
+    let cursor = try reader(table), index = table.columns.firstIndex { $0.key == column.key } ?? 0
+    var longest = 0
+    while try cursor.next() {
+      guard case .list(var list) = try cursor.value(index) else { continue }
+      for i in 0..<list.count {
+        if case .string(let text) = try list.value(at: i) { longest = max(longest, text.count) }
       }
-      return longest
     }
     if longest > limit {
-      throw TransactionError(
+      throw EngineError(
         .overLimit,
         "\(table.className).\(column.name): a string of \(longest) bytes: an indexed list holds \(limit)"
       )
@@ -54,71 +49,67 @@ extension GroupEditor {
   }
 
   /// Removes the search index of a property. A primary key keeps its own.
-  func removeIndex(_ table: TableEditor, _ key: ColKey) throws(TransactionError) {
+  func removeIndex(_ table: TableEditor, _ key: ColKey) throws(EngineError) {
     guard let column = table.columns.first(where: { $0.key == key }) else {
-      throw TransactionError(.notFound, "\(table.className): no such property")
+      throw EngineError(.notFound, "\(table.className): no such property")
     }
     if column.index == nil { return }
-    try onNodes { () throws(FormatError) in
-      try setAttribute(table, key, Spec.Attribute.indexed | Spec.Attribute.fullText, false)
-      let isPrimary = table.primaryKeyIndex.map { table.columns[$0].key == key } ?? false
-      if !isPrimary {
-        let refs = try table.indexRefs()
-        try editor.clear(Slot(parent: refs, index: key.leafPosition))
-      }
-      try table.reloadSchema()
-      table.bump()
+    try setAttribute(table, key, Spec.Attribute.indexed | Spec.Attribute.fullText, false)
+    let isPrimary = table.primaryKeyIndex.map { table.columns[$0].key == key } ?? false
+    if !isPrimary {
+      let refs = try table.indexRefs()
+      try editor.clear(Slot(parent: refs, index: key.leafPosition))
     }
+    try table.reloadSchema()
+    table.bump()
   }
 
   /// Makes a property the primary key, or takes the primary key away (nil). Its values must be distinct.
-  func setPrimaryKey(_ table: TableEditor, _ key: ColKey?) throws(TransactionError) {
+  func setPrimaryKey(_ table: TableEditor, _ key: ColKey?) throws(EngineError) {
     let old = table.primaryKeyIndex.map { table.columns[$0] }
     if old?.key == key { return }
     if let key {
       guard let column = table.columns.first(where: { $0.key == key }) else {
-        throw TransactionError(.notFound, "\(table.className): no such property")
+        throw EngineError(.notFound, "\(table.className): no such property")
       }
       guard column.collection == nil, [.int, .string, .objectID, .uuid].contains(column.type), table.kind != .embedded
       else {
-        throw TransactionError(.badSchema, "\(table.className).\(column.name) cannot be a primary key")
+        throw EngineError(.badSchema, "\(table.className).\(column.name) cannot be a primary key")
       }
       if column.index == .fullText {
-        throw TransactionError(
+        throw EngineError(
           .badSchema,
           "\(table.className).\(column.name): a primary key cannot have a full-text index"
         )
       }
       var seen: Set<PrimaryKey> = []
-      let cursor = try onNodes { () throws(FormatError) in try reader(table) }
+      let cursor = try reader(table)
       let index = table.columns.firstIndex { $0.key == key } ?? 0
-      while try onNodes({ () throws(FormatError) in try cursor.next() }) {
-        guard let value = PrimaryKey(try onNodes { () throws(FormatError) in try cursor.value(index) }) else {
+      while try cursor.next() {
+        guard let value = PrimaryKey(try cursor.value(index)) else {
           continue
         }
         if !seen.insert(value).inserted {
-          throw TransactionError(.duplicateKey, "\(table.className).\(column.name): two objects have the same value")
+          throw EngineError(.duplicateKey, "\(table.className).\(column.name): two objects have the same value")
         }
       }
     }
-    try onNodes { () throws(FormatError) in
-      if let old, old.index == nil {
-        let refs = try table.indexRefs()
-        try editor.clear(Slot(parent: refs, index: old.key.leafPosition))
-      }
-      if let key {
-        slab.setTagged(table.top, Layout.Table.primaryKey, key.value)
-      } else {
-        slab.setInt(table.top, Layout.Table.primaryKey, 0)
-      }
-      try table.reloadSchema()
-      if let key, try table.index(table.columns[table.primaryKeyIndex ?? 0]) == nil { try makeIndex(table, key) }
-      table.bump()
+    if let old, old.index == nil {
+      let refs = try table.indexRefs()
+      try editor.clear(Slot(parent: refs, index: old.key.leafPosition))
     }
+    if let key {
+      slab.setTagged(table.top, Layout.Table.primaryKey, key.value)
+    } else {
+      slab.setInt(table.top, Layout.Table.primaryKey, 0)
+    }
+    try table.reloadSchema()
+    if let key, try table.index(table.columns[table.primaryKeyIndex ?? 0]) == nil { try makeIndex(table, key) }
+    table.bump()
   }
 
   /// Makes the search index of a property and fills it.
-  func makeIndex(_ table: TableEditor, _ key: ColKey) throws(FormatError) {
+  func makeIndex(_ table: TableEditor, _ key: ColKey) throws(EngineError) {
     let refs = try table.indexRefs()
     slab.setChild(refs, key.leafPosition, SearchIndexEditor.make(editor))
     try table.reloadSchema()
@@ -126,7 +117,7 @@ extension GroupEditor {
     try fillIndex(table, column)
   }
 
-  func setAttribute(_ table: TableEditor, _ key: ColKey, _ bits: Int, _ isOn: Bool) throws(FormatError) {
+  func setAttribute(_ table: TableEditor, _ key: ColKey, _ bits: Int, _ isOn: Bool) throws(EngineError) {
     let spec = try slab.child(table.top, Layout.Table.spec, editor.arena)
     let keys = try slab.child(spec, Layout.Spec.keys, editor.arena)
     let flags = try slab.child(spec, Layout.Spec.attributes, editor.arena)

@@ -1,16 +1,16 @@
 // Changing a list, and the search index of a list of strings. Source: docs/format/2-model.md M8, M10.
 
 extension CollectionEditor {
-  private func checkIndex(_ index: Int, below limit: Int) throws(TransactionError) {
-    if index < 0 || index >= limit { throw TransactionError(.notFound, "\(place): no position \(index)") }
+  private func checkIndex(_ index: Int, below limit: Int) throws(EngineError) {
+    if index < 0 || index >= limit { throw EngineError(.notFound, "\(place): no position \(index)") }
   }
 
   /// Inserts before element `index` of a list.
-  func insert(_ index: Int, _ value: Value) throws(TransactionError) {
-    try change { (found) throws(TransactionError) in
-      guard found.kind == .list else { throw TransactionError(.wrongType, "\(place): not a list") }
+  func insert(_ index: Int, _ value: Value) throws(EngineError) {
+    try change { (found) throws(EngineError) in
+      guard found.kind == .list else { throw EngineError(.wrongType, "\(place): not a list") }
       try check(value, found)
-      let count = try onNodes { () throws(FormatError) in try tree(found).count() }
+      let count = try tree(found).count()
       try checkIndex(index, below: count + 1)
       try insertRaw(found, index, value)
       try addWord(found, value)
@@ -21,12 +21,12 @@ extension CollectionEditor {
   }
 
   /// Refuses a position where nothing can be inserted.
-  func checkInsertion(at index: Int) throws(TransactionError) { try checkIndex(index, below: count() + 1) }
+  func checkInsertion(at index: Int) throws(EngineError) { try checkIndex(index, below: count() + 1) }
 
   /// Inserts a link to an embedded object that was made for this list.
-  func insertEmbedded(_ index: Int, _ target: TableKey, _ key: ObjKey) throws(TransactionError) {
-    try change { (found) throws(TransactionError) in
-      let count = try onNodes { () throws(FormatError) in try tree(found).count() }
+  func insertEmbedded(_ index: Int, _ target: TableKey, _ key: ObjKey) throws(EngineError) {
+    try change { (found) throws(EngineError) in
+      let count = try tree(found).count()
       try checkIndex(index, below: count + 1)
       try insertRaw(found, index, .link(target, key))
       group.replication.collectionInsert(found.logPath, index)
@@ -35,19 +35,17 @@ extension CollectionEditor {
   }
 
   /// Replaces element `index` of a list.
-  func set(_ index: Int, _ value: Value) throws(TransactionError) {
+  func set(_ index: Int, _ value: Value) throws(EngineError) {
     let found = try find()
-    guard found.kind == .list else { throw TransactionError(.wrongType, "\(place): not a list") }
+    guard found.kind == .list else { throw EngineError(.wrongType, "\(place): not a list") }
     try check(value, found)
-    try checkIndex(index, below: try onNodes { () throws(FormatError) in try tree(found).count() })
-    let old = try onNodes { () throws(FormatError) in try tree(found).value(at: index) }
-    let word = try onNodes { () throws(FormatError) in try Value(copying: old.withoutElements) }
+    try checkIndex(index, below: try tree(found).count())
+    let old = try tree(found).value(at: index)
+    let word = try Value(copying: old.withoutElements)
     try unlink(old)
-    try change { (found) throws(TransactionError) in
-      try onNodes { () throws(FormatError) in
-        try value.withView { (view) throws(FormatError) in
-          try store(view, found, tree(found), index, isNew: false)
-        }
+    try change { (found) throws(EngineError) in
+      try value.withView { (view) throws(EngineError) in
+        try store(view, found, tree(found), index, isNew: false)
       }
       try removeWord(found, word)
       try addWord(found, value)
@@ -58,50 +56,48 @@ extension CollectionEditor {
   }
 
   /// Removes element `index` of a list.
-  func remove(_ index: Int) throws(TransactionError) {
+  func remove(_ index: Int) throws(EngineError) {
     let found = try find()
-    guard found.kind == .list else { throw TransactionError(.wrongType, "\(place): not a list") }
-    try checkIndex(index, below: try onNodes { () throws(FormatError) in try tree(found).count() })
-    let old = try onNodes { () throws(FormatError) in try tree(found).value(at: index) }
-    let word = try onNodes { () throws(FormatError) in try Value(copying: old.withoutElements) }
+    guard found.kind == .list else { throw EngineError(.wrongType, "\(place): not a list") }
+    try checkIndex(index, below: try tree(found).count())
+    let old = try tree(found).value(at: index)
+    let word = try Value(copying: old.withoutElements)
     try unlink(old)
-    try change { (found) throws(TransactionError) in
-      try onNodes { () throws(FormatError) in try tree(found).remove(index) }
+    try change { (found) throws(EngineError) in
+      try tree(found).remove(index)
       try removeWord(found, word)
       group.replication.collectionErase(found.logPath, index)
     }
   }
 
   /// Moves an element of a list to another position.
-  func move(from: Int, to: Int) throws(TransactionError) {
+  func move(from: Int, to: Int) throws(EngineError) {
     let found = try find()
-    guard found.kind == .list else { throw TransactionError(.wrongType, "\(place): not a list") }
-    let count = try onNodes { () throws(FormatError) in try tree(found).count() }
+    guard found.kind == .list else { throw EngineError(.wrongType, "\(place): not a list") }
+    let count = try tree(found).count()
     try checkIndex(from, below: count)
     try checkIndex(to, below: count)
     if from == to { return }
-    try change { (found) throws(TransactionError) in
-      try onNodes { () throws(FormatError) in
-        let tree = tree(found)
-        if found.element.type == .mixed {
-          // A nested collection goes along with its key: through a leaf of its own.
-          let holder = editor.slab.makeInts(.hasRefs, [Int64(MixedEditor.make(editor))])
-          let waiting = Slot(parent: holder, index: 0)
-          let (source, local) = try tree.leaf(of: from)
-          let value = try MixedLeaf(editor.arena, editor.ref(source)).value(local, editor.arena)
-          try MixedEditor(editor, waiting).take(local, from: MixedEditor(editor, source), as: value)
-          try tree.remove(from)
-          let moved = try MixedLeaf(editor.arena, editor.ref(waiting)).value(0, editor.arena)
-          try tree.insert(to, moved.withoutElements)
-          let (target, place) = try tree.leaf(of: to)
-          try MixedEditor(editor, target).adopt(place, from: MixedEditor(editor, waiting), 0)
-          try editor.clear(waiting)
-          try editor.slab.drop(holder, editor.arena)
-        } else {
-          let copy = try Value(copying: tree.value(at: from))
-          try tree.remove(from)
-          try copy.withView { (view) throws(FormatError) in try tree.insert(to, view) }
-        }
+    try change { (found) throws(EngineError) in
+      let tree = tree(found)
+      if found.element.type == .mixed {
+        // A nested collection goes along with its key: through a leaf of its own.
+        let holder = editor.slab.makeInts(.hasRefs, [Int64(MixedEditor.make(editor))])
+        let waiting = Slot(parent: holder, index: 0)
+        let (source, local) = try tree.leaf(of: from)
+        let value = try MixedLeaf(editor.arena, editor.ref(source)).value(local, editor.arena)
+        try MixedEditor(editor, waiting).take(local, from: MixedEditor(editor, source), as: value)
+        try tree.remove(from)
+        let moved = try MixedLeaf(editor.arena, editor.ref(waiting)).value(0, editor.arena)
+        try tree.insert(to, moved.withoutElements)
+        let (target, place) = try tree.leaf(of: to)
+        try MixedEditor(editor, target).adopt(place, from: MixedEditor(editor, waiting), 0)
+        try editor.clear(waiting)
+        try editor.slab.drop(holder, editor.arena)
+      } else {
+        let copy = try Value(copying: tree.value(at: from))
+        try tree.remove(from)
+        try copy.withView { (view) throws(EngineError) in try tree.insert(to, view) }
       }
       group.replication.collectionMove(found.logPath, from: from, to: to)
     }
@@ -112,29 +108,27 @@ extension CollectionEditor {
   /// The word that an element is found under: nil for null.
   private static func word(_ value: Value) -> [UInt8]? { if case .string(let text) = value { text } else { nil } }
 
-  private func addWord(_ found: Found, _ value: Value) throws(TransactionError) {
+  private func addWord(_ found: Found, _ value: Value) throws(EngineError) {
     guard column.index != nil, found.kind == .list, column.collection != nil else { return }
-    try onNodes { () throws(FormatError) in try table.index(column)?.insert(word: Self.word(value), object) }
+    try table.index(column)?.insert(word: Self.word(value), object)
   }
 
   /// Takes the object out of the index entry of an element that left the list, unless an equal one is left. Others that
   /// are found there too stay.
-  private func removeWord(_ found: Found, _ value: Value) throws(TransactionError) {
+  private func removeWord(_ found: Found, _ value: Value) throws(EngineError) {
     guard column.index != nil, found.kind == .list, column.collection != nil else { return }
-    try onNodes { () throws(FormatError) in
-      guard case .list(var list) = try view(found) else { return }
-      let word = Self.word(value)
-      var neighbours: [[UInt8]?] = []
-      for i in 0..<list.count {
-        let text: ByteView? = if case .string(let text) = try list.value(at: i) { text } else { nil }
-        if !SearchIndexEditor.canShareEntry(text ?? .empty, word ?? []) { continue }
-        let other = text?.bytes
-        if other == word { return }
-        neighbours.append(other)
-      }
-      guard let index = try table.index(column) else { return }
-      try index.remove(word: word, object)
-      for other in neighbours { try index.insert(word: other, object) }
+    guard case .list(var list) = try view(found) else { return }
+    let word = Self.word(value)
+    var neighbours: [[UInt8]?] = []
+    for i in 0..<list.count {
+      let text: ByteView? = if case .string(let text) = try list.value(at: i) { text } else { nil }
+      if !SearchIndexEditor.canShareEntry(text ?? .empty, word ?? []) { continue }
+      let other = text?.bytes
+      if other == word { return }
+      neighbours.append(other)
     }
+    guard let index = try table.index(column) else { return }
+    try index.remove(word: word, object)
+    for other in neighbours { try index.insert(word: other, object) }
   }
 }

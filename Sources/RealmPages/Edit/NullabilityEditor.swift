@@ -4,14 +4,14 @@
 extension GroupEditor {
   /// Makes null a legal value or element of a property, or no longer: then each null becomes the default of the type.
   /// The property has another key afterwards, which is returned. Its index stays, and so does the primary key.
-  func setNullable(_ table: TableEditor, _ key: ColKey, _ isNullable: Bool) throws(TransactionError) -> ColKey {
+  func setNullable(_ table: TableEditor, _ key: ColKey, _ isNullable: Bool) throws(EngineError) -> ColKey {
     guard let index = table.columnIndex(key) else {
-      throw TransactionError(.notFound, "\(table.className): no such property")
+      throw EngineError(.notFound, "\(table.className): no such property")
     }
     let old = table.columns[index], isPrimaryKey = table.primaryKeyIndex == index
     if old.isNullable == isNullable { return key }
     if old.type == .link || old.type == .mixed {
-      throw TransactionError(
+      throw EngineError(
         .badSchema,
         "\(table.className).\(old.name): whether links and Mixed values are optional follows from their type"
       )
@@ -31,7 +31,7 @@ extension GroupEditor {
     replication = told
     if isPrimaryKey {
       slab.setInt(table.top, Layout.Table.primaryKey, 0)
-      try onNodes { () throws(FormatError) in try table.reloadSchema() }
+      try table.reloadSchema()
     }
     try eraseColumn(table, key)
     if isPrimaryKey { try setPrimaryKey(table, new) }
@@ -42,36 +42,30 @@ extension GroupEditor {
   }
 
   /// Refuses to turn a null into a primary key that another object has.
-  private func checkDefaultIsUnused(_ table: TableEditor, _ column: Column) throws(TransactionError) {
-    let other = try onNodes { () throws(FormatError) -> ObjKey? in
-      if try table.find(primaryKey: .null) == nil { return nil }
-      return try ElementType(column.type, isNullable: false).defaultValue.withView { (value) throws(FormatError) in
-        try table.find(primaryKey: value)
-      }
-    }
-    if let other {
-      throw TransactionError(
+  private func checkDefaultIsUnused(_ table: TableEditor, _ column: Column) throws(EngineError) {
+    if try table.find(primaryKey: .null) == nil { return }
+    let value = ElementType(column.type, isNullable: false).defaultValue
+    if let other = try value.withView({ (value) throws(EngineError) in try table.find(primaryKey: value) }) {
+      throw EngineError(
         .duplicateKey,
         "\(table.className).\(column.name): null would become the primary key that object \(other) has"
       )
     }
   }
 
-  private func copyValues(_ table: TableEditor, from old: Column, to new: Column) throws(TransactionError) {
-    let keys = try onNodes { () throws(FormatError) in
-      let cursor = try reader(table)
-      var keys: [ObjKey] = []
-      while try cursor.next() { keys.append(cursor.key) }
-      // They keep their primary keys.
-      return try keys + table.unresolvedKeys()
-    }
+  private func copyValues(_ table: TableEditor, from old: Column, to new: Column) throws(EngineError) {
+    let cursor = try reader(table)
+    var keys: [ObjKey] = []
+    while try cursor.next() { keys.append(cursor.key) }
+    // They keep their primary keys.
+    keys += try table.unresolvedKeys()
     for key in keys {
       let place = try table.place(key)
-      switch try onNodes({ () throws(FormatError) in try table.value(place, old) }) {
+      switch try table.value(place, old) {
       case .list(let list), .set(let list):
         if list.count == 0 { continue }
         let collection = try CollectionEditor(self, table, key, new)
-        let values = try onNodes { () throws(FormatError) in try elements(list, new) }
+        let values = try elements(list, new)
         if new.collection == .set {
           // Null is the first. What stands for it comes last, so that it gives way to an equal value that is there.
           for value in values.reversed() { _ = try collection.add(value) }
@@ -81,26 +75,24 @@ extension GroupEditor {
       case .dictionary(let dictionary):
         if dictionary.count == 0 { continue }
         let collection = try CollectionEditor(self, table, key, new)
-        for entry in try onNodes({ () throws(FormatError) in try entries(dictionary, new) }) {
+        for entry in try entries(dictionary, new) {
           try collection.set(key: entry.key, entry.value)
         }
-      case let value:
-        try onNodes { () throws(FormatError) in
-          guard case .null = value else { return try table.store(place, new, value) }
-          try new.element.defaultValue.withView { (value) throws(FormatError) in try table.store(place, new, value) }
-        }
+      case .null:
+        try new.element.defaultValue.withView { (value) throws(EngineError) in try table.store(place, new, value) }
+      case let value: try table.store(place, new, value)
       }
     }
     table.bump()
   }
 
-  private func elements(_ list: ListView, _ column: Column) throws(FormatError) -> [Value] {
+  private func elements(_ list: ListView, _ column: Column) throws(EngineError) -> [Value] {
     var list = list, values: [Value] = []
     for i in 0..<list.count { values.append(try copy(list.value(at: i), column)) }
     return values
   }
 
-  private func entries(_ dictionary: DictionaryView, _ column: Column) throws(FormatError) -> [Value.Entry] {
+  private func entries(_ dictionary: DictionaryView, _ column: Column) throws(EngineError) -> [Value.Entry] {
     var dictionary = dictionary, entries: [Value.Entry] = []
     for i in 0..<dictionary.count {
       entries.append(.init(key: try dictionary.key(at: i).bytes, value: try copy(dictionary.value(at: i), column)))
@@ -109,7 +101,7 @@ extension GroupEditor {
   }
 
   /// A value or, for a null that the column cannot hold, its default.
-  private func copy(_ value: ValueView, _ column: Column) throws(FormatError) -> Value {
+  private func copy(_ value: ValueView, _ column: Column) throws(EngineError) -> Value {
     if case .null = value { return column.element.defaultValue }
     return try Value(copying: value)
   }

@@ -7,12 +7,12 @@ extension GroupEditor {
     _ table: TableEditor,
     key: ObjKey?,
     _ values: [(ColKey, Value)]
-  ) throws(TransactionError) -> ObjKey {
+  ) throws(EngineError) -> ObjKey {
     guard canHold(table) else {
-      throw TransactionError(.forbidden, "\(table.className): objects of this class are not made by themselves")
+      throw EngineError(.forbidden, "\(table.className): objects of this class are not made by themselves")
     }
     if table.primaryKeyIndex != nil {
-      throw TransactionError(.wrongType, "\(table.className): an object of this class needs a primary key")
+      throw EngineError(.wrongType, "\(table.className): an object of this class needs a primary key")
     }
     try check(key, for: table)
     let isPlain = try check(values, for: table)
@@ -27,16 +27,16 @@ extension GroupEditor {
     primaryKey: Value,
     key: ObjKey?,
     _ values: [(ColKey, Value)]
-  ) throws(TransactionError) -> ObjKey {
+  ) throws(EngineError) -> ObjKey {
     guard let index = table.primaryKeyIndex, canHold(table) else {
-      throw TransactionError(.wrongType, "\(table.className): the class has no primary key")
+      throw EngineError(.wrongType, "\(table.className): the class has no primary key")
     }
     let column = table.columns[index]
     guard primaryKey.fits(column.element) else {
-      throw TransactionError(.wrongType, "\(table.className).\(column.name): a primary key of another type")
+      throw EngineError(.wrongType, "\(table.className).\(column.name): a primary key of another type")
     }
     if let limit = primaryKey.brokenLimit {
-      throw TransactionError(.overLimit, "\(table.className).\(column.name): \(limit)")
+      throw EngineError(.overLimit, "\(table.className).\(column.name): \(limit)")
     }
     try check(key, for: table)
     let isPlain = try check(values, for: table)
@@ -52,13 +52,13 @@ extension GroupEditor {
   }
 
   /// Refuses a key that an object cannot have: links are stored as the key plus one.
-  private func check(_ key: ObjKey?, for table: TableEditor) throws(TransactionError) {
+  private func check(_ key: ObjKey?, for table: TableEditor) throws(EngineError) {
     guard let key, key.value < 0 || key.value == .max else { return }
-    throw TransactionError(.overLimit, "\(table.className): object key \(key) is not from 0 to \(Int64.max - 1)")
+    throw EngineError(.overLimit, "\(table.className): object key \(key) is not from 0 to \(Int64.max - 1)")
   }
 
   /// Refuses values that a new object cannot have. Whether they mean nothing elsewhere.
-  private func check(_ values: [(ColKey, Value)], for table: TableEditor) throws(TransactionError) -> Bool {
+  private func check(_ values: [(ColKey, Value)], for table: TableEditor) throws(EngineError) -> Bool {
     var isPlain = true
     for (key, value) in values {
       if let index = table.columnIndex(key), index != table.primaryKeyIndex, value.isPlain, table.isSingle[index],
@@ -72,16 +72,16 @@ extension GroupEditor {
     return isPlain
   }
 
-  private func check(_ value: Value, for table: TableEditor, _ key: ColKey) throws(TransactionError) {
+  private func check(_ value: Value, for table: TableEditor, _ key: ColKey) throws(EngineError) {
     guard let index = table.columnIndex(key) else {
-      throw TransactionError(.notFound, "\(table.className): no property with key \(key)")
+      throw EngineError(.notFound, "\(table.className): no property with key \(key)")
     }
     if index == table.primaryKeyIndex {
-      throw TransactionError(.forbidden, "\(table.className): the primary key is not one of the other values")
+      throw EngineError(.forbidden, "\(table.className): the primary key is not one of the other values")
     }
     let column = table.columns[index], element = column.element
-    func refuse(_ problem: String) -> TransactionError {
-      TransactionError(.wrongType, "\(table.className).\(column.name): \(problem)")
+    func refuse(_ problem: String) -> EngineError {
+      EngineError(.wrongType, "\(table.className).\(column.name): \(problem)")
     }
     guard let collection = column.collection else {
       if !value.fits(element) { throw refuse("the value is not of the property's type") }
@@ -93,7 +93,7 @@ extension GroupEditor {
         if !value.fits(element) { throw refuse("a value that is not of the element's type") }
         if collection == .set, value.isCollection { throw refuse("collections cannot be nested in a set") }
         if column.index != nil, case .string(let word) = value, word.count > SearchIndexEditor.maximumWord {
-          throw TransactionError(.overLimit, "\(table.className).\(column.name): an indexed string is too long")
+          throw EngineError(.overLimit, "\(table.className).\(column.name): an indexed string is too long")
         }
         try check(value, level: 2, from: table, column)
       }
@@ -114,18 +114,15 @@ extension GroupEditor {
     key given: ObjKey?,
     primaryKey: (column: ColKey, value: Value)? = nil,
     _ values: [(ColKey, Value)] = []
-  ) throws(TransactionError) -> ObjKey {
+  ) throws(EngineError) -> ObjKey {
     if let given, try has(table, given) {
-      throw TransactionError(.duplicateKey, "\(table.className): object \(given) exists")
+      throw EngineError(.duplicateKey, "\(table.className): object \(given) exists")
     }
-    let outcome: Outcome
-    do throws(FormatError) { outcome = try add(table, given, primaryKey, values) } catch {
-      throw TransactionError(error)
-    }
+    let outcome = try add(table, given, primaryKey, values)
     switch outcome {
     case .made(let key): return key
     case .taken(let other):
-      throw TransactionError(.duplicateKey, "\(table.className): object \(other) has this primary key")
+      throw EngineError(.duplicateKey, "\(table.className): object \(other) has this primary key")
     }
   }
 
@@ -140,7 +137,7 @@ extension GroupEditor {
     _ given: ObjKey?,
     _ primaryKey: (column: ColKey, value: Value)?,
     _ values: [(ColKey, Value)]
-  ) throws(FormatError) -> Outcome {
+  ) throws(EngineError) -> Outcome {
     let key = if let given { given } else { try table.nextKey() }
     // The index of primary keys first: it tells whether the key is taken.
     if let primaryKey, let other = try insertPrimaryKey(table, primaryKey, key) {
@@ -150,7 +147,7 @@ extension GroupEditor {
     try table.insertRow(key, primaryKey: primaryKey, values)
     for column in table.indexes where column.isSingle && column.key != primaryKey?.column {
       let value = values.first { $0.0 == column.key }?.1 ?? column.element.defaultValue
-      try value.withView { (value) throws(FormatError) in
+      try value.withView { (value) throws(EngineError) in
         try insertIntoIndex(table, column, value, key, canWait: true)
       }
     }
@@ -164,24 +161,24 @@ extension GroupEditor {
     _ table: TableEditor,
     _ primaryKey: (column: ColKey, value: Value),
     _ key: ObjKey
-  ) throws(FormatError) -> ObjKey? {
-    try primaryKey.value.withView { (value) throws(FormatError) in
+  ) throws(EngineError) -> ObjKey? {
+    try primaryKey.value.withView { (value) throws(EngineError) in
       let column = table.indexes.first { $0.key == primaryKey.column }
       if let column, try table.listLater(key, IndexData(value), column.key.leafPosition) { return nil }
       guard let column, let index = try table.index(column.key.leafPosition, isFullWord: false) else {
         return try table.find(primaryKey: value)
       }
-      let other = try index.insertUnique(value, key) { (other) throws(FormatError) in try table.read(other, column) }
+      let other = try index.insertUnique(value, key) { (other) throws(EngineError) in try table.read(other, column) }
       guard let other else { return nil }
       if try table.contains(other) { return other }
       // Listed, but gone: another writer's leftover.
-      try index.insert(value, key) { (other) throws(FormatError) in try table.read(other, column) }
+      try index.insert(value, key) { (other) throws(EngineError) in try table.read(other, column) }
       return nil
     }
   }
 
   /// What the values of a new object mean elsewhere: backlinks, and the elements of collections.
-  private func finish(_ table: TableEditor, _ object: ObjKey, _ values: [(ColKey, Value)]) throws(TransactionError) {
+  private func finish(_ table: TableEditor, _ object: ObjKey, _ values: [(ColKey, Value)]) throws(EngineError) {
     for (key, value) in values where !value.isPlain {
       switch value {
       case .link(let target, let targetKey):

@@ -2,7 +2,7 @@
 
 extension CollectionEditor {
   /// Where `value` is in a set, or belongs.
-  private func setPosition(_ found: Found, _ value: ValueView) throws(FormatError) -> (Int, isThere: Bool) {
+  private func setPosition(_ found: Found, _ value: ValueView) throws(EngineError) -> (Int, isThere: Bool) {
     let ref = try editor.ref(found.slot)
     if ref == 0 { return (0, false) }
     let reader = try ElementReader(editor.arena, ref, found.element)
@@ -13,15 +13,15 @@ extension CollectionEditor {
         if ValueOrder.compareInSet(other, value, found.element.type) == 0 { return (i, true) }
       }
     }
-    func order(_ index: Int) throws(FormatError) -> Int {
+    func order(_ index: Int) throws(EngineError) -> Int {
       ValueOrder.compareInSet(try reader.value(at: index), value, found.element.type)
     }
-    let place = try bisect(reader.count) { (index) throws(FormatError) in try order(index) < 0 }
+    let place = try bisect(reader.count) { (index) throws(EngineError) in try order(index) < 0 }
     return (place, place < reader.count ? try order(place) == 0 : false)
   }
 
   /// Where a set has `value`; nil if it has not. NaNs of several types are in no order that a search can rely on.
-  private func elementPosition(_ found: Found, _ value: ValueView) throws(FormatError) -> Int? {
+  private func elementPosition(_ found: Found, _ value: ValueView) throws(EngineError) -> Int? {
     let ref = try editor.ref(found.slot)
     if ref != 0, ValueOrder.isNaN(value) {
       let reader = try ElementReader(editor.arena, ref, found.element)
@@ -32,13 +32,11 @@ extension CollectionEditor {
   }
 
   /// Adds a value to a set; false if it is there already.
-  func add(_ value: Value) throws(TransactionError) -> Bool {
-    let isNew = try change { (found) throws(TransactionError) -> Bool in
-      guard found.kind == .set else { throw TransactionError(.wrongType, "\(place): not a set") }
+  func add(_ value: Value) throws(EngineError) -> Bool {
+    let isNew = try change { (found) throws(EngineError) -> Bool in
+      guard found.kind == .set else { throw EngineError(.wrongType, "\(place): not a set") }
       try check(value, found)
-      let (index, isThere) = try onNodes { () throws(FormatError) in
-        try value.withView { (view) throws(FormatError) in try setPosition(found, view) }
-      }
+      let (index, isThere) = try value.withView { (view) throws(EngineError) in try setPosition(found, view) }
       if isThere { return false }
       try insertRaw(found, index, value)
       group.replication.collectionInsert(found.logPath, index)
@@ -49,18 +47,16 @@ extension CollectionEditor {
   }
 
   /// Takes a value out of a set; false if it is not there.
-  func discard(_ value: Value) throws(TransactionError) -> Bool {
+  func discard(_ value: Value) throws(EngineError) -> Bool {
     let found = try find()
-    guard found.kind == .set else { throw TransactionError(.wrongType, "\(place): not a set") }
-    let position = try onNodes { () throws(FormatError) in
-      try value.withView { (view) throws(FormatError) in try elementPosition(found, view) }
-    }
+    guard found.kind == .set else { throw EngineError(.wrongType, "\(place): not a set") }
+    let position = try value.withView { (view) throws(EngineError) in try elementPosition(found, view) }
     guard let index = position else { return false }
     if case .link(let target, let key) = value {
       try group.dropLink(target, key, from: table, column, object)
     }
-    try change { (found) throws(TransactionError) in
-      try onNodes { () throws(FormatError) in try tree(found).remove(index) }
+    try change { (found) throws(EngineError) in
+      try tree(found).remove(index)
       group.replication.collectionErase(found.logPath, index)
     }
     return true

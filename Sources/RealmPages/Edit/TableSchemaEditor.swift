@@ -5,90 +5,86 @@ extension GroupEditor {
   private static let tableNameLimit = 63
 
   /// Adds a table without columns.
-  func addTable(_ name: String, kind: TableKind) throws(TransactionError) -> TableKey {
+  func addTable(_ name: String, kind: TableKind) throws(EngineError) -> TableKey {
     try checkTableName(name)
-    return try onNodes { () throws(FormatError) in
-      let refs = try tableRefs(), names = try tableNames()
-      let count = slab.node(refs).count
-      let slot = (0..<count).first { slab.int(refs, $0) & 1 != 0 } ?? count
-      let tag = slot < count ? slab.int(refs, slot) >> 1 & 0x7FFF : 0
-      let key = TableKey(UInt32(tag) << 16 | UInt32(slot))
-      let top = slab.makeInts(.hasRefs, repeating: 0, count: Layout.Table.count)
-      let spec = slab.makeInts(
-        .hasRefs,
-        [
-          Int64(slab.makeInts()), Int64(editor.makeStrings()), Int64(slab.makeInts()), 0, 0, Int64(slab.makeInts()),
-        ]
-      )
-      slab.setChild(top, Layout.Table.spec, spec)
-      slab.setChild(top, Layout.Table.clusters, ClusterTreeEditor.make(editor, RowLayout([])))
-      slab.setTagged(top, Layout.Table.key, Int64(key.value))
-      slab.setChild(top, Layout.Table.indexes, slab.makeInts(.hasRefs))
-      slab.setTagged(top, Layout.Table.columnCounter, 0)
-      slab.setTagged(top, Layout.Table.contentVersion, 0)
-      slab.setChild(top, Layout.Table.oppositeTables, slab.makeInts())
-      slab.setChild(top, Layout.Table.oppositeColumns, slab.makeInts())
-      slab.setTagged(top, Layout.Table.sequence, 0)
-      slab.setTagged(top, Layout.Table.flags, kind == .embedded ? 1 : kind == .asymmetric ? 2 : 0)
-      if slot < count { slab.setInt(refs, slot, Int64(top)) } else { slab.insertInt(refs, slot, Int64(top)) }
-      if slot < count {
-        try setName(names, slot, name)
-      } else {
-        try insertName(names, slot, name)
-      }
-      replication.insertTable(key)
-      return key
+    let refs = try tableRefs(), names = try tableNames()
+    let count = slab.node(refs).count
+    let slot = (0..<count).first { slab.int(refs, $0) & 1 != 0 } ?? count
+    let tag = slot < count ? slab.int(refs, slot) >> 1 & 0x7FFF : 0
+    let key = TableKey(UInt32(tag) << 16 | UInt32(slot))
+    let top = slab.makeInts(.hasRefs, repeating: 0, count: Layout.Table.count)
+    let spec = slab.makeInts(
+      .hasRefs,
+      [
+        Int64(slab.makeInts()), Int64(editor.makeStrings()), Int64(slab.makeInts()), 0, 0, Int64(slab.makeInts()),
+      ]
+    )
+    slab.setChild(top, Layout.Table.spec, spec)
+    slab.setChild(top, Layout.Table.clusters, ClusterTreeEditor.make(editor, RowLayout([])))
+    slab.setTagged(top, Layout.Table.key, Int64(key.value))
+    slab.setChild(top, Layout.Table.indexes, slab.makeInts(.hasRefs))
+    slab.setTagged(top, Layout.Table.columnCounter, 0)
+    slab.setTagged(top, Layout.Table.contentVersion, 0)
+    slab.setChild(top, Layout.Table.oppositeTables, slab.makeInts())
+    slab.setChild(top, Layout.Table.oppositeColumns, slab.makeInts())
+    slab.setTagged(top, Layout.Table.sequence, 0)
+    slab.setTagged(top, Layout.Table.flags, kind == .embedded ? 1 : kind == .asymmetric ? 2 : 0)
+    if slot < count { slab.setInt(refs, slot, Int64(top)) } else { slab.insertInt(refs, slot, Int64(top)) }
+    if slot < count {
+      try setName(names, slot, name)
+    } else {
+      try insertName(names, slot, name)
     }
+    replication.insertTable(key)
+    return key
   }
 
   /// Removes a table with its objects. No other class may link to it.
-  func removeTable(_ key: TableKey) throws(TransactionError) {
+  func removeTable(_ key: TableKey) throws(EngineError) {
     let table = try table(key)
     for backlink in table.backlinks where backlink.originTable != key {
       let origin = try self.table(backlink.originTable)
       if let column = origin.columns.first(where: { $0.key == backlink.originColumn }), column.type == .link {
-        throw TransactionError(
+        throw EngineError(
           .badSchema,
           "\(table.className) cannot be removed: \(origin.className).\(column.name) links to it"
         )
       }
     }
-    let cursor = try onNodes { () throws(FormatError) in try reader(table) }
+    let cursor = try reader(table)
     var keys: [ObjKey] = []
-    while try onNodes({ () throws(FormatError) in try cursor.next() }) { keys.append(cursor.key) }
+    while try cursor.next() { keys.append(cursor.key) }
     for key in keys where try has(table, key) { try deleteObject(table, key) }
     // Only now, because some may have gone with the links to them.
-    for key in try onNodes({ () throws(FormatError) in try table.unresolvedKeys() }) { try deleteObject(table, key) }
+    for key in try table.unresolvedKeys() { try deleteObject(table, key) }
     // The columns go one by one, so that backlink columns elsewhere go too.
     for column in table.columns { try removeColumn(table, column.key, logged: false) }
-    try onNodes { () throws(FormatError) in
-      let refs = try tableRefs(), names = try tableNames()
-      try slab.dropTree(table.top, editor.arena)
-      slab.setTagged(refs, key.slot, Int64((key.value >> 16 + 1) & 0x7FFF))
-      try setName(names, key.slot, "")
-      forget(slot: key.slot)
-    }
+    let refs = try tableRefs(), names = try tableNames()
+    try slab.dropTree(table.top, editor.arena)
+    slab.setTagged(refs, key.slot, Int64((key.value >> 16 + 1) & 0x7FFF))
+    try setName(names, key.slot, "")
+    forget(slot: key.slot)
     replication.eraseTable(key)
   }
 
   /// Gives a table another name.
-  func renameTable(_ key: TableKey, to name: String) throws(TransactionError) {
+  func renameTable(_ key: TableKey, to name: String) throws(EngineError) {
     let table = try table(key)
     if table.name == name { return }
     try checkTableName(name)
-    try onNodes { () throws(FormatError) in try setName(tableNames(), key.slot, name) }
+    try setName(tableNames(), key.slot, name)
     table.name = name
     table.bump()
     replication.renameTable(key)
   }
 
-  private func checkTableName(_ name: String) throws(TransactionError) {
-    if name.isEmpty || name == Table.classPrefix { throw TransactionError(.badSchema, "a class without a name") }
+  private func checkTableName(_ name: String) throws(EngineError) {
+    if name.isEmpty || name == Table.classPrefix { throw EngineError(.badSchema, "a class without a name") }
     if name.utf8.count > Self.tableNameLimit {
-      throw TransactionError(.overLimit, "class name \"\(name)\": longer than 57 bytes")
+      throw EngineError(.overLimit, "class name \"\(name)\": longer than 57 bytes")
     }
-    if try onNodes({ () throws(FormatError) in try self.table(named: name) }) != nil {
-      throw TransactionError(.badSchema, "a class named \"\(name)\" exists")
+    if try self.table(named: name) != nil {
+      throw EngineError(.badSchema, "a class named \"\(name)\" exists")
     }
   }
 
@@ -96,12 +92,12 @@ extension GroupEditor {
 
   // Names are short strings of up to 63 bytes, wider than values are.
 
-  func insertName(_ names: Int, _ index: Int, _ name: String) throws(FormatError) {
+  func insertName(_ names: Int, _ index: Int, _ name: String) throws(EngineError) {
     widenNames(names, name)
     write(editor.openElement(names, index), Int(slab.node(names).width), name)
   }
 
-  func setName(_ names: Int, _ index: Int, _ name: String) throws(FormatError) {
+  func setName(_ names: Int, _ index: Int, _ name: String) throws(EngineError) {
     widenNames(names, name)
     if slab.node(names).width > 0 { write(editor.element(names, index), Int(slab.node(names).width), name) }
   }

@@ -4,33 +4,28 @@
 extension WriteTransaction {
   /// The key by which a link leads to the object with this primary key as soon as that is made. For branches only: a
   /// program that reads such a link shows nothing.
-  package func expectedObject(_ table: TableKey, primaryKey: Value) throws(TransactionError) -> ObjKey {
-    try group.change { () throws(TransactionError) in try group.expect(group.table(table), primaryKey: primaryKey) }
+  package func expectedObject(_ table: TableKey, primaryKey: Value) throws(EngineError) -> ObjKey {
+    try group.change { () throws(EngineError) in try group.expect(group.table(table), primaryKey: primaryKey) }
   }
 }
 
 extension GroupEditor {
   /// The unresolved object with a primary key that no object has; made if it is not there.
-  func expect(_ table: TableEditor, primaryKey: Value) throws(TransactionError) -> ObjKey {
+  func expect(_ table: TableEditor, primaryKey: Value) throws(EngineError) -> ObjKey {
     guard let index = table.primaryKeyIndex, let key = PrimaryKey(primaryKey), let local = key.localKey else {
-      throw TransactionError(.wrongType, "\(table.className): no primary key to expect an object by")
+      throw EngineError(.wrongType, "\(table.className): no primary key to expect an object by")
     }
     // Apart from those that files have, which stay hidden.
     let unresolved = ObjKey(expecting: local), column = table.columns[index]
     if let place = try find(table, unresolved) {
-      let isSame: Bool
-      do throws(FormatError) { isSame = try key.equals(table.value(place, column)) } catch {
-        throw TransactionError(error)
-      }
+      let isSame = try key.equals(table.value(place, column))
       if isSame { return unresolved }
-      throw TransactionError(
+      throw EngineError(
         .forbidden,
         "\(table.className): a link to another object that is still to be made has the same hash; make this one first"
       )
     }
-    do throws(FormatError) { try table.insertUnresolved(unresolved, (column.key, primaryKey)) } catch {
-      throw TransactionError(error)
-    }
+    try table.insertUnresolved(unresolved, (column.key, primaryKey))
     table.bump()
     return unresolved
   }
@@ -40,17 +35,15 @@ extension GroupEditor {
     _ table: TableEditor,
     _ primaryKey: (column: ColKey, value: Value),
     as object: ObjKey
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     guard table.tombstones != nil, let index = table.columnIndex(primaryKey.column),
       let key = PrimaryKey(primaryKey.value), let local = key.localKey
     else { return }
     let column = table.columns[index]
     for unresolved in [ObjKey(-2 - local.value), ObjKey(expecting: local)] {
       guard let place = try find(table, unresolved) else { continue }
-      do throws(FormatError) {
-        // Another primary key can have the same hash.
-        if try !key.equals(table.value(place, column)) { continue }
-      } catch { throw TransactionError(error) }
+      // Another primary key can have the same hash.
+      if try !key.equals(table.value(place, column)) { continue }
       for link in try incomingLinks(of: table, unresolved) ?? [] {
         try redirect(link, from: .link(table.key, unresolved), to: .link(table.key, object))
       }
@@ -59,7 +52,7 @@ extension GroupEditor {
     }
   }
 
-  private func redirect(_ link: IncomingLink, from old: Value, to new: Value) throws(TransactionError) {
+  private func redirect(_ link: IncomingLink, from old: Value, to new: Value) throws(EngineError) {
     let origin = try table(link.origin.table), object = link.origin.key
     guard let index = origin.columnIndex(link.column) else { return }
     let column = origin.columns[index]

@@ -8,7 +8,7 @@ extension WriteTransaction {
   /// The realm with the changes so far, for classes that the transaction did not add. Valid until its next change.
   ///
   /// Cost: O(properties) for each class.
-  package func changed() throws(TransactionError) -> Snapshot {
+  package func changed() throws(EngineError) -> Snapshot {
     var tables: [Int: Table] = [:]
     for key in try tableKeys() { tables[key.slot] = try table(key) }
     return Snapshot(base, as: tables)
@@ -20,17 +20,17 @@ extension WriteTransaction {
     _ table: TableKey,
     _ object: ObjKey,
     _ column: ColKey
-  ) throws(TransactionError) -> ValueView? {
+  ) throws(EngineError) -> ValueView? {
     let table = try group.table(table)
     guard let index = table.columnIndex(column) else {
-      throw TransactionError(.notFound, "\(table.className): no property with key \(column)")
+      throw EngineError(.notFound, "\(table.className): no property with key \(column)")
     }
     let described = table.columns[index]
-    return try onNodes { () throws(FormatError) in try table.read(object, described) }
+    return try table.read(object, described)
   }
 
   /// Whether an object exists.
-  package func contains(_ table: TableKey, _ object: ObjKey) throws(TransactionError) -> Bool {
+  package func contains(_ table: TableKey, _ object: ObjKey) throws(EngineError) -> Bool {
     try group.has(group.table(table), object)
   }
 
@@ -40,7 +40,7 @@ extension WriteTransaction {
     _ object: ObjKey,
     from origin: TableKey,
     _ column: ColKey
-  ) throws(TransactionError) -> [ObjKey] {
+  ) throws(EngineError) -> [ObjKey] {
     let editor = try group.table(table)
     for backlink in editor.backlinks where backlink.originTable == origin && backlink.originColumn == column {
       return try group.origins(editor, object, backlink.key)

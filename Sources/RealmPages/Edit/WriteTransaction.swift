@@ -11,31 +11,31 @@ public struct WriteTransaction: ~Copyable {
   let group: GroupEditor
   let base: Snapshot
 
-  init(_ writer: RealmWriter, base: Snapshot) throws(TransactionError) {
+  init(_ writer: RealmWriter, base: Snapshot) throws(EngineError) {
     self.writer = writer
     self.base = base
-    do throws(FormatError) {
+    do throws(EngineError) {
       group = try GroupEditor(on: base, spill: writer.spill)
     } catch {
       writer.end()
-      throw TransactionError(error)
+      throw error
     }
   }
 
   /// A transaction that takes no turn and cannot be committed.
-  init(rehearsingOn base: Snapshot) throws(TransactionError) {
+  init(rehearsingOn base: Snapshot) throws(EngineError) {
     writer = nil
     self.base = base
-    do throws(FormatError) { group = try GroupEditor(on: base) } catch { throw TransactionError(error) }
+    group = try GroupEditor(on: base)
   }
 
   deinit { writer?.end() }
 
   /// Writes the changes as the next version and returns its number. Without a change it does that too, with an empty
   /// changeset. On failure the realm is as it was before the transaction; see the error's reason.
-  public consuming func commit(_ durability: Durability = .full) throws(TransactionError) -> UInt64 {
+  public consuming func commit(_ durability: Durability = .full) throws(EngineError) -> UInt64 {
     try group.checkIsWhole()
-    guard let writer else { throw TransactionError(.forbidden, "a rehearsal cannot be committed") }
+    guard let writer else { throw EngineError(.forbidden, "a rehearsal cannot be committed") }
     return try writer.commit(group, base: base, durability)
   }
 
@@ -48,9 +48,9 @@ public struct WriteTransaction: ~Copyable {
   /// The number of the version that a commit makes.
   public var nextVersion: UInt64 { base.version + 1 }
 
-  private func column(_ table: TableEditor, _ key: ColKey) throws(TransactionError) -> Column {
+  private func column(_ table: TableEditor, _ key: ColKey) throws(EngineError) -> Column {
     guard let index = table.columnIndex(key) else {
-      throw TransactionError(.notFound, "\(table.className): no property with key \(key)")
+      throw EngineError(.notFound, "\(table.className): no property with key \(key)")
     }
     return table.columns[index]
   }
@@ -58,50 +58,46 @@ public struct WriteTransaction: ~Copyable {
   // MARK: reading
 
   /// The keys of all tables in slot order.
-  public func tableKeys() throws(TransactionError) -> [TableKey] {
-    try onNodes { () throws(FormatError) in
-      var keys: [TableKey] = []
-      for slot in 0..<group.slab.node(try group.tableRefs()).count {
-        if let table = try group.table(slot: slot) { keys.append(table.key) }
-      }
-      return keys
+  public func tableKeys() throws(EngineError) -> [TableKey] {
+    var keys: [TableKey] = []
+    for slot in 0..<group.slab.node(try group.tableRefs()).count {
+      if let table = try group.table(slot: slot) { keys.append(table.key) }
     }
+    return keys
   }
 
   /// The table as it is now, changes included. Valid until the next change of the transaction.
-  public func table(_ key: TableKey) throws(TransactionError) -> Table {
+  public func table(_ key: TableKey) throws(EngineError) -> Table {
     let table = try group.table(key)
-    return try onNodes { () throws(FormatError) in try table.view() }
+    return try table.view()
   }
 
   /// The key of the table with this stored name; nil if there is none.
-  public func tableKey(named name: String) throws(TransactionError) -> TableKey? {
-    try onNodes { () throws(FormatError) in try group.table(named: name)?.key }
+  public func tableKey(named name: String) throws(EngineError) -> TableKey? {
+    try group.table(named: name)?.key
   }
 
   /// The properties of a class as they are now.
-  public func columns(of table: TableKey) throws(TransactionError) -> [Column] { try group.table(table).columns }
+  public func columns(of table: TableKey) throws(EngineError) -> [Column] { try group.table(table).columns }
 
   /// The key of the object with this primary key; nil if there is none. O(log n).
-  public func objectKey(_ table: TableKey, primaryKey: Value) throws(TransactionError) -> ObjKey? {
+  public func objectKey(_ table: TableKey, primaryKey: Value) throws(EngineError) -> ObjKey? {
     let table = try group.table(table)
     group.slab.noteStep()
-    return try onNodes { () throws(FormatError) in
-      try primaryKey.withView { (view) throws(FormatError) in try table.find(primaryKey: view) }
-    }
+    return try primaryKey.withView { (view) throws(EngineError) in try table.find(primaryKey: view) }
   }
 
   /// A copy of a property's value.
-  public func value(_ table: TableKey, _ object: ObjKey, _ column: ColKey) throws(TransactionError) -> Value {
+  public func value(_ table: TableKey, _ object: ObjKey, _ column: ColKey) throws(EngineError) -> Value {
     let table = try group.table(table), column = try self.column(table, column)
-    let value = try onNodes { () throws(FormatError) in try table.read(object, column).map(Value.init(copying:)) }
-    guard let value else { throw TransactionError(.notFound, "\(table.className): no object \(object)") }
+    let value = try table.read(object, column).map(Value.init(copying:))
+    guard let value else { throw EngineError(.notFound, "\(table.className): no object \(object)") }
     return value
   }
 
   /// The objects that link to an object, each once; an embedded one stands for the object that owns it, however
   /// deep. Cost: one step for each link.
-  public func origins(of table: TableKey, _ object: ObjKey) throws(TransactionError) -> [ObjectReference] {
+  public func origins(of table: TableKey, _ object: ObjKey) throws(EngineError) -> [ObjectReference] {
     var found: Set<ObjectReference> = [], embedded: Set<ObjectReference> = []
     var pending = [ObjectReference(table: table, key: object)]
     while let next = pending.popLast() {
@@ -131,8 +127,8 @@ public struct WriteTransaction: ~Copyable {
     _ table: TableKey,
     key: ObjKey? = nil,
     values: [(ColKey, Value)] = []
-  ) throws(TransactionError) -> ObjKey {
-    try group.change { () throws(TransactionError) in try group.create(group.table(table), key: key, values) }
+  ) throws(EngineError) -> ObjKey {
+    try group.change { () throws(EngineError) in try group.create(group.table(table), key: key, values) }
   }
 
   /// Creates an object of a class with primary key; `key` and `values` as above.
@@ -141,20 +137,20 @@ public struct WriteTransaction: ~Copyable {
     primaryKey: Value,
     key: ObjKey? = nil,
     values: [(ColKey, Value)] = []
-  ) throws(TransactionError) -> ObjKey {
-    try group.change { () throws(TransactionError) in
+  ) throws(EngineError) -> ObjKey {
+    try group.change { () throws(EngineError) in
       try group.create(group.table(table), primaryKey: primaryKey, key: key, values)
     }
   }
 
   /// Deletes an object: links to it become null or vanish from collections, its embedded objects go too.
-  public func delete(_ table: TableKey, _ object: ObjKey) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in
+  public func delete(_ table: TableKey, _ object: ObjKey) throws(EngineError) {
+    try group.change { () throws(EngineError) in
       let table = try group.table(table)
       if table.kind == .embedded {
-        throw TransactionError(.forbidden, "\(table.className): embedded objects are deleted through their owner")
+        throw EngineError(.forbidden, "\(table.className): embedded objects are deleted through their owner")
       }
-      if try !group.has(table, object) { throw TransactionError(.notFound, "\(table.className): no object \(object)") }
+      if try !group.has(table, object) { throw EngineError(.notFound, "\(table.className): no object \(object)") }
       try group.deleteObject(table, object)
     }
   }
@@ -163,18 +159,18 @@ public struct WriteTransaction: ~Copyable {
 
   /// Sets a property that holds one value. A list or dictionary is for Mixed properties. Embedded objects are made with
   /// `setEmbedded`; null deletes one.
-  public func set(_ table: TableKey, _ object: ObjKey, _ key: ColKey, _ value: Value) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in
+  public func set(_ table: TableKey, _ object: ObjKey, _ key: ColKey, _ value: Value) throws(EngineError) {
+    try group.change { () throws(EngineError) in
       let table = try group.table(table), column = try self.column(table, key)
       let place = "\(table.className) object \(object), property \"\(column.name)\""
       if column.collection != nil {
-        throw TransactionError(.wrongType, "\(place): a collection is changed element by element")
+        throw EngineError(.wrongType, "\(place): a collection is changed element by element")
       }
       if table.primaryKeyIndex.map({ table.columns[$0].key == key }) ?? false {
-        throw TransactionError(.forbidden, "\(place): a primary key cannot be changed")
+        throw EngineError(.forbidden, "\(place): a primary key cannot be changed")
       }
       guard value.fits(column.element) else {
-        throw TransactionError(.wrongType, "\(place): the value is not of the property's type")
+        throw EngineError(.wrongType, "\(place): the value is not of the property's type")
       }
       try group.check(value, level: 1, from: table, column)
       try group.store(table, object, column, value)
@@ -188,8 +184,8 @@ public struct WriteTransaction: ~Copyable {
   }
 
   /// Makes a new embedded object with default values in a property that holds one, in place of the one there.
-  public func setEmbedded(_ table: TableKey, _ object: ObjKey, _ key: ColKey) throws(TransactionError) -> ObjKey {
-    try group.change { () throws(TransactionError) in
+  public func setEmbedded(_ table: TableKey, _ object: ObjKey, _ key: ColKey) throws(EngineError) -> ObjKey {
+    try group.change { () throws(EngineError) in
       let table = try group.table(table), column = try self.column(table, key)
       let target = try embeddedTable(table, column, nil)
       _ = try table.place(object)
@@ -205,8 +201,8 @@ public struct WriteTransaction: ~Copyable {
     _ object: ObjKey,
     _ key: ColKey,
     at index: Int
-  ) throws(TransactionError) -> ObjKey {
-    try group.change { () throws(TransactionError) in
+  ) throws(EngineError) -> ObjKey {
+    try group.change { () throws(EngineError) in
       let table = try group.table(table), column = try self.column(table, key)
       let target = try embeddedTable(table, column, .list)
       let list = try CollectionEditor(group, table, object, column)
@@ -223,8 +219,8 @@ public struct WriteTransaction: ~Copyable {
     _ object: ObjKey,
     _ key: ColKey,
     entry: [UInt8]
-  ) throws(TransactionError) -> ObjKey {
-    try group.change { () throws(TransactionError) in
+  ) throws(EngineError) -> ObjKey {
+    try group.change { () throws(EngineError) in
       let table = try group.table(table), column = try self.column(table, key)
       let target = try embeddedTable(table, column, .dictionary)
       try group.checkDictionaryKey(entry, table, column)
@@ -239,13 +235,13 @@ public struct WriteTransaction: ~Copyable {
     _ table: TableEditor,
     _ column: Column,
     _ collection: CollectionKind?
-  ) throws(TransactionError) -> TableEditor {
+  ) throws(EngineError) -> TableEditor {
     guard column.type == .link, column.collection == collection, let key = column.targetTable else {
-      throw TransactionError(.wrongType, "\(table.className).\(column.name): no place for an embedded object")
+      throw EngineError(.wrongType, "\(table.className).\(column.name): no place for an embedded object")
     }
     let target = try group.table(key)
     guard target.kind == .embedded else {
-      throw TransactionError(.wrongType, "\(table.className).\(column.name): \(target.className) is not embedded")
+      throw EngineError(.wrongType, "\(table.className).\(column.name): \(target.className) is not embedded")
     }
     return target
   }
@@ -258,7 +254,7 @@ public struct WriteTransaction: ~Copyable {
     _ object: ObjKey,
     _ key: ColKey,
     path: [PathStep] = []
-  ) throws(TransactionError) -> Int { try collection(table, object, key, path).count() }
+  ) throws(EngineError) -> Int { try collection(table, object, key, path).count() }
 
   /// Inserts before element `index` of a list.
   public func insert(
@@ -268,8 +264,8 @@ public struct WriteTransaction: ~Copyable {
     path: [PathStep] = [],
     at index: Int,
     _ value: Value
-  ) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try collection(table, object, key, path).insert(index, value) }
+  ) throws(EngineError) {
+    try group.change { () throws(EngineError) in try collection(table, object, key, path).insert(index, value) }
   }
 
   /// Replaces element `index` of a list.
@@ -280,8 +276,8 @@ public struct WriteTransaction: ~Copyable {
     path: [PathStep] = [],
     at index: Int,
     _ value: Value
-  ) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try collection(table, object, key, path).set(index, value) }
+  ) throws(EngineError) {
+    try group.change { () throws(EngineError) in try collection(table, object, key, path).set(index, value) }
   }
 
   /// Removes element `index` of a list.
@@ -291,8 +287,8 @@ public struct WriteTransaction: ~Copyable {
     _ key: ColKey,
     path: [PathStep] = [],
     at index: Int
-  ) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try collection(table, object, key, path).remove(index) }
+  ) throws(EngineError) {
+    try group.change { () throws(EngineError) in try collection(table, object, key, path).remove(index) }
   }
 
   /// Moves an element of a list.
@@ -303,8 +299,8 @@ public struct WriteTransaction: ~Copyable {
     path: [PathStep] = [],
     from: Int,
     to: Int
-  ) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in
+  ) throws(EngineError) {
+    try group.change { () throws(EngineError) in
       try collection(table, object, key, path).move(from: from, to: to)
     }
   }
@@ -315,8 +311,8 @@ public struct WriteTransaction: ~Copyable {
     _ object: ObjKey,
     _ key: ColKey,
     path: [PathStep] = []
-  ) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try collection(table, object, key, path).clear() }
+  ) throws(EngineError) {
+    try group.change { () throws(EngineError) in try collection(table, object, key, path).clear() }
   }
 
   /// Adds a value to a set; false if it is there.
@@ -325,8 +321,8 @@ public struct WriteTransaction: ~Copyable {
     _ object: ObjKey,
     _ key: ColKey,
     _ value: Value
-  ) throws(TransactionError) -> Bool {
-    try group.change { () throws(TransactionError) in try collection(table, object, key, []).add(value) }
+  ) throws(EngineError) -> Bool {
+    try group.change { () throws(EngineError) in try collection(table, object, key, []).add(value) }
   }
 
   /// Takes a value out of a set; false if it is not there.
@@ -335,8 +331,8 @@ public struct WriteTransaction: ~Copyable {
     _ object: ObjKey,
     _ key: ColKey,
     _ value: Value
-  ) throws(TransactionError) -> Bool {
-    try group.change { () throws(TransactionError) in try collection(table, object, key, []).discard(value) }
+  ) throws(EngineError) -> Bool {
+    try group.change { () throws(EngineError) in try collection(table, object, key, []).discard(value) }
   }
 
   /// Puts an entry into a dictionary.
@@ -347,8 +343,8 @@ public struct WriteTransaction: ~Copyable {
     path: [PathStep] = [],
     entry: [UInt8],
     _ value: Value
-  ) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try collection(table, object, key, path).set(key: entry, value) }
+  ) throws(EngineError) {
+    try group.change { () throws(EngineError) in try collection(table, object, key, path).set(key: entry, value) }
   }
 
   /// Removes an entry of a dictionary; false if there is none.
@@ -358,8 +354,8 @@ public struct WriteTransaction: ~Copyable {
     _ key: ColKey,
     path: [PathStep] = [],
     entry: [UInt8]
-  ) throws(TransactionError) -> Bool {
-    try group.change { () throws(TransactionError) in try collection(table, object, key, path).remove(key: entry) }
+  ) throws(EngineError) -> Bool {
+    try group.change { () throws(EngineError) in try collection(table, object, key, path).remove(key: entry) }
   }
 
   func collection(
@@ -367,7 +363,7 @@ public struct WriteTransaction: ~Copyable {
     _ object: ObjKey,
     _ key: ColKey,
     _ path: [PathStep]
-  ) throws(TransactionError) -> CollectionEditor {
+  ) throws(EngineError) -> CollectionEditor {
     let table = try group.table(table)
     return try CollectionEditor(group, table, object, column(table, key), path: path)
   }
@@ -375,28 +371,28 @@ public struct WriteTransaction: ~Copyable {
   // MARK: schema
 
   /// Adds a table; `name` is the stored one, `class_` included.
-  public func addTable(_ name: String, kind: TableKind = .topLevel) throws(TransactionError) -> TableKey {
-    try group.change { () throws(TransactionError) in try group.addTable(name, kind: kind) }
+  public func addTable(_ name: String, kind: TableKind = .topLevel) throws(EngineError) -> TableKey {
+    try group.change { () throws(EngineError) in try group.addTable(name, kind: kind) }
   }
 
   /// Removes a table with its objects; no property of another class may link to it.
-  public func removeTable(_ key: TableKey) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try group.removeTable(key) }
+  public func removeTable(_ key: TableKey) throws(EngineError) {
+    try group.change { () throws(EngineError) in try group.removeTable(key) }
   }
 
   /// Gives a table another stored name.
-  public func renameTable(_ key: TableKey, to name: String) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try group.renameTable(key, to: name) }
+  public func renameTable(_ key: TableKey, to name: String) throws(EngineError) {
+    try group.change { () throws(EngineError) in try group.renameTable(key, to: name) }
   }
 
   /// Adds a property; objects that exist take its default.
-  public func addColumn(_ table: TableKey, _ spec: ColumnSpec) throws(TransactionError) -> ColKey {
-    try group.change { () throws(TransactionError) in try group.addColumn(group.table(table), spec) }
+  public func addColumn(_ table: TableKey, _ spec: ColumnSpec) throws(EngineError) -> ColKey {
+    try group.change { () throws(EngineError) in try group.addColumn(group.table(table), spec) }
   }
 
   /// Removes a property with its values.
-  public func removeColumn(_ table: TableKey, _ key: ColKey) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try group.removeColumn(group.table(table), key) }
+  public func removeColumn(_ table: TableKey, _ key: ColKey) throws(EngineError) {
+    try group.change { () throws(EngineError) in try group.removeColumn(group.table(table), key) }
   }
 
   /// Makes a property optional, or required: then null becomes the default of its type, in objects and in collections.
@@ -406,33 +402,33 @@ public struct WriteTransaction: ~Copyable {
     _ table: TableKey,
     _ key: ColKey,
     _ isNullable: Bool
-  ) throws(TransactionError) -> ColKey {
-    try group.change { () throws(TransactionError) in try group.setNullable(group.table(table), key, isNullable) }
+  ) throws(EngineError) -> ColKey {
+    try group.change { () throws(EngineError) in try group.setNullable(group.table(table), key, isNullable) }
   }
 
   /// Gives a property another name.
-  public func renameColumn(_ table: TableKey, _ key: ColKey, to name: String) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try group.renameColumn(group.table(table), key, to: name) }
+  public func renameColumn(_ table: TableKey, _ key: ColKey, to name: String) throws(EngineError) {
+    try group.change { () throws(EngineError) in try group.renameColumn(group.table(table), key, to: name) }
   }
 
   /// Adds a search index to a property.
-  public func addIndex(_ table: TableKey, _ key: ColKey, _ kind: IndexKind = .general) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try group.addIndex(group.table(table), key, kind) }
+  public func addIndex(_ table: TableKey, _ key: ColKey, _ kind: IndexKind = .general) throws(EngineError) {
+    try group.change { () throws(EngineError) in try group.addIndex(group.table(table), key, kind) }
   }
 
   /// Removes the search index of a property.
-  public func removeIndex(_ table: TableKey, _ key: ColKey) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try group.removeIndex(group.table(table), key) }
+  public func removeIndex(_ table: TableKey, _ key: ColKey) throws(EngineError) {
+    try group.change { () throws(EngineError) in try group.removeIndex(group.table(table), key) }
   }
 
   /// Makes a property the primary key; nil takes it away.
-  public func setPrimaryKey(_ table: TableKey, _ key: ColKey?) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in try group.setPrimaryKey(group.table(table), key) }
+  public func setPrimaryKey(_ table: TableKey, _ key: ColKey?) throws(EngineError) {
+    try group.change { () throws(EngineError) in try group.setPrimaryKey(group.table(table), key) }
   }
 
   /// Stores the schema version where the SDKs look for it. Source: docs/format/2-model.md M11.
-  public func setSchemaVersion(_ version: UInt64) throws(TransactionError) {
-    try group.change { () throws(TransactionError) in
+  public func setSchemaVersion(_ version: UInt64) throws(EngineError) {
+    try group.change { () throws(EngineError) in
       let table: TableKey
       if let known = try tableKey(named: "metadata") {
         table = known
@@ -441,7 +437,7 @@ public struct WriteTransaction: ~Copyable {
         _ = try addColumn(table, ColumnSpec("version", .int))
       }
       guard let column = try columns(of: table).first(where: { $0.name == "version" }) else {
-        throw TransactionError(.badSchema, "table metadata has no column version")
+        throw EngineError(.badSchema, "table metadata has no column version")
       }
       let editor = try group.table(table)
       if try !group.has(editor, ObjKey(0)) { _ = try group.createObject(editor, key: ObjKey(0)) }

@@ -25,13 +25,13 @@ enum AuxiliaryFile {
   }
 
   /// Opens the lock file of the realm at `realm` for reading and writing; nil if there is none. Nothing is changed.
-  static func openLock(_ path: String, besideRealm realm: String) throws(FileError) -> Int32? {
+  static func openLock(_ path: String, besideRealm realm: String) throws(EngineError) -> Int32? {
     var attempt = 0
     while true {
       var named = stat()
       if lstat(path, &named) != 0 {
         if errno == ENOENT { return nil }
-        throw FileError(opening: path, errno)
+        throw EngineError(opening: path, errno)
       }
       // Opening a device or a pipe can have effects.
       guard named.st_mode & S_IFMT == S_IFREG else { throw unsound(path, .lock, type(of: named)) }
@@ -39,12 +39,12 @@ enum AuxiliaryFile {
       if descriptor < 0 {
         if errno == ENOENT { return nil }
         if errno == ELOOP { throw unsound(path, .lock, "a symbolic link") }
-        throw FileError(opening: path, errno)
+        throw EngineError(opening: path, errno)
       }
       var isSound = false
       defer { if !isSound { close(descriptor) } }
       var status = stat()
-      guard fstat(descriptor, &status) == 0 else { throw FileError("fstat", path, errno) }
+      guard fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
       if let problem = problem(ofLock: descriptor, status, besideRealm: realm) {
         attempt += 1
         // Removed a moment ago; or on the way from a provisional name to this one, where that takes two steps.
@@ -60,13 +60,13 @@ enum AuxiliaryFile {
   }
 
   /// Throws unless there is nothing at `path`, or a folder.
-  static func checkFolder(_ path: String) throws(FileError) {
+  static func checkFolder(_ path: String) throws(EngineError) {
     guard let status = look(path), status.st_mode & S_IFMT != S_IFDIR else { return }
     throw unsound(path, .folder, type(of: status))
   }
 
   /// Throws unless there is nothing at `path`, or a pipe, or what copying leaves of a pipe.
-  static func checkPipe(_ path: String) throws(FileError) {
+  static func checkPipe(_ path: String) throws(EngineError) {
     guard let status = look(path) else { return }
     let type = status.st_mode & S_IFMT
     if type == S_IFREG, status.st_size == 0, status.st_nlink == 1 { return }
@@ -75,7 +75,7 @@ enum AuxiliaryFile {
   }
 
   /// Removes what a program left at `path` that was killed while it replaced a realm.
-  static func removeReplacement(_ path: String) throws(FileError) {
+  static func removeReplacement(_ path: String) throws(EngineError) {
     guard let status = look(path) else { return }
     guard status.st_mode & S_IFMT == S_IFREG else { throw unsound(path, .replacement, type(of: status)) }
     if status.st_nlink > 1 { throw unsound(path, .replacement, "a file that has other names too (hard links)") }
@@ -136,8 +136,8 @@ enum AuxiliaryFile {
     }
   }
 
-  private static func unsound(_ path: String, _ kind: Kind, _ found: String) -> FileError {
-    FileError(
+  private static func unsound(_ path: String, _ kind: Kind, _ found: String) -> EngineError {
+    .failed(
       "open",
       path,
       EPERM,

@@ -14,7 +14,7 @@ final class BranchSpace: PageSpace, @unchecked Sendable {
 
   override var annex: Annex? { memory }
 
-  override func require(_ offset: Int, _ count: Int) throws(FormatError) { try below.require(offset, count) }
+  override func require(_ offset: Int, _ count: Int) throws(EngineError) { try below.require(offset, count) }
 
   override var filledBytes: Int { below.filledBytes }
 

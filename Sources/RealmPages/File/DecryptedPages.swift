@@ -106,18 +106,18 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     physicalSize: Int,
     marker: (any WriterMarker)? = nil,
     after former: PageSpace? = nil
-  ) throws(FileError) {
+  ) throws(EngineError) {
     let size = EncryptedLayout.logicalSize(physicalSize)
-    guard size > 0 else { throw FileError("read", file.path, EINVAL) }
-    guard let base = clinux_reserve(size) else { throw FileError("mmap", file.path, errno) }
+    guard size > 0 else { throw .failed("read", file.path, EINVAL) }
+    guard let base = clinux_reserve(size) else { throw .failed("mmap", file.path, errno) }
     guard let flags = clinux_reserve(size / PageCipher.pageSize) else {
       clinux_unreserve(base, size)
-      throw FileError("mmap", file.path, errno)
+      throw .failed("mmap", file.path, errno)
     }
     guard var worker = Worker(key) else {
       clinux_unreserve(base, size)
       clinux_unreserve(flags, size / PageCipher.pageSize)
-      throw FileError("EVP_CIPHER_CTX_new", file.path, ENOMEM)
+      throw .failed("EVP_CIPHER_CTX_new", file.path, ENOMEM)
     }
     // What is spent is to be given back, not kept.
     if let former = former as? DecryptedPages, !former.isSpent {
@@ -166,18 +166,18 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     }
   }
 
-  override func require(_ offset: Int, _ count: Int) throws(FormatError) {
+  override func require(_ offset: Int, _ count: Int) throws(EngineError) {
     let first = offset / PageCipher.pageSize, last = (offset + max(count, 1) - 1) / PageCipher.pageSize
-    guard first >= 0, last < pageCount else { throw FormatError("bytes beyond the end of the file", ref: offset) }
+    guard first >= 0, last < pageCount else { throw .damaged("bytes beyond the end of the file", ref: offset) }
     for page in first...last where !present[page].load(ordering: .acquiring) {
       let state = fill(page)
       switch state {
       case .good, .previousContent, .zeroed: continue
-      case .neverWritten: throw FormatError("encrypted page \(page) has never been written", ref: offset)
-      case .beyondEnd: throw FormatError("encrypted page \(page) lies beyond the end of the file", ref: offset)
-      case .interrupted: throw FormatError("the first write of encrypted page \(page) was interrupted", ref: offset)
+      case .neverWritten: throw .damaged("encrypted page \(page) has never been written", ref: offset)
+      case .beyondEnd: throw .damaged("encrypted page \(page) lies beyond the end of the file", ref: offset)
+      case .interrupted: throw .damaged("the first write of encrypted page \(page) was interrupted", ref: offset)
       case .bad:
-        throw FormatError("encrypted page \(page) fails its HMAC check: it is damaged", ref: offset)
+        throw .damaged("encrypted page \(page) fails its HMAC check: it is damaged", ref: offset)
       }
     }
   }

@@ -5,8 +5,8 @@ import Glibc
 /// Lists directories.
 package enum DirectoryListing {
   /// The names in the order of their bytes, without `.` and `..`.
-  package static func names(in directory: String) throws(FileError) -> [String] {
-    guard let stream = opendir(directory) else { throw FileError("opendir", directory, errno) }
+  package static func names(in directory: String) throws(EngineError) -> [String] {
+    guard let stream = opendir(directory) else { throw .failed("opendir", directory, errno) }
     defer { closedir(stream) }
     var names: [String] = []
     while true {
@@ -17,7 +17,7 @@ package enum DirectoryListing {
       }
       if name != "." && name != ".." { names.append(name) }
     }
-    if errno != 0 { throw FileError("readdir", directory, errno) }
+    if errno != 0 { throw .failed("readdir", directory, errno) }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 }

@@ -11,19 +11,19 @@ package enum DurableTree {
   package static let mostSingleSyncs = 64
 
   /// Returns when the file at `path`, or the directory and everything below it, is on disk.
-  package static func sync(_ path: String) throws(FileError) {
+  package static func sync(_ path: String) throws(EngineError) {
     var left = mostSingleSyncs
     if try !isWithin(&left, path), try syncFileSystem(of: path) { return }
     try syncEach(path)
   }
 
   /// Returns when the names in a directory are on disk.
-  package static func syncDirectory(_ path: String) throws(FileError) {
+  package static func syncDirectory(_ path: String) throws(EngineError) {
     try sync(path, O_RDONLY | O_DIRECTORY)
   }
 
   /// Whether there are at most `left` files and directories at and below a path.
-  private static func isWithin(_ left: inout Int, _ path: String) throws(FileError) -> Bool {
+  private static func isWithin(_ left: inout Int, _ path: String) throws(EngineError) -> Bool {
     left -= 1
     if left < 0 { return false }
     guard try kind(path) == S_IFDIR else { return true }
@@ -31,7 +31,7 @@ package enum DurableTree {
     return true
   }
 
-  private static func syncEach(_ path: String) throws(FileError) {
+  private static func syncEach(_ path: String) throws(EngineError) {
     switch try kind(path) {
     case S_IFREG: try sync(path, O_RDONLY)
     case S_IFDIR:
@@ -42,32 +42,32 @@ package enum DurableTree {
     }
   }
 
-  private static func kind(_ path: String) throws(FileError) -> mode_t {
+  private static func kind(_ path: String) throws(EngineError) -> mode_t {
     var status = stat()
-    guard lstat(path, &status) == 0 else { throw FileError("lstat", path, errno) }
+    guard lstat(path, &status) == 0 else { throw .failed("lstat", path, errno) }
     return status.st_mode & S_IFMT
   }
 
   /// False where the file system cannot be synced as a whole.
-  private static func syncFileSystem(of path: String) throws(FileError) -> Bool {
+  private static func syncFileSystem(of path: String) throws(EngineError) -> Bool {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw FileError("open", path, errno) }
+    guard descriptor >= 0 else { throw .failed("open", path, errno) }
     defer { close(descriptor) }
     while clinux_sync_file_system(descriptor) != 0 {
       if errno == EOPNOTSUPP { return false }
-      if errno != EINTR { throw FileError("syncfs", path, errno) }
+      if errno != EINTR { throw .failed("syncfs", path, errno) }
     }
     return true
   }
 
-  private static func sync(_ path: String, _ flags: Int32) throws(FileError) {
+  private static func sync(_ path: String, _ flags: Int32) throws(EngineError) {
     let descriptor = open(path, flags | O_CLOEXEC)
-    guard descriptor >= 0 else { throw FileError("open", path, errno) }
+    guard descriptor >= 0 else { throw .failed("open", path, errno) }
     defer { close(descriptor) }
     while fsync(descriptor) != 0 {
       // Some file systems refuse to sync a directory, and need not.
       if errno == EINVAL, flags & O_DIRECTORY != 0 { return }
-      if errno != EINTR { throw FileError("fsync", path, errno) }
+      if errno != EINTR { throw .failed("fsync", path, errno) }
     }
   }
 }

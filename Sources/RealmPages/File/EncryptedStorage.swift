@@ -37,9 +37,9 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
 
   var name: String { base.name }
 
-  func size() throws(FileError) -> Int { EncryptedLayout.logicalSize(try base.size()) }
+  func size() throws(EngineError) -> Int { EncryptedLayout.logicalSize(try base.size()) }
 
-  func grow(to size: Int) throws(FileError) {
+  func grow(to size: Int) throws(EngineError) {
     let physicalSize = EncryptedLayout.physicalSize(size)
     if try base.size() >= physicalSize { return }
     try base.grow(to: physicalSize)
@@ -47,14 +47,14 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     try base.sync()
   }
 
-  func shrink(to size: Int) throws(FileError) { try base.shrink(to: EncryptedLayout.physicalSize(size)) }
+  func shrink(to size: Int) throws(EngineError) { try base.shrink(to: EncryptedLayout.physicalSize(size)) }
 
   func begin(reusable: () -> [Range<Int>]) {
     forget()
     self.reusable = reusable()
   }
 
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     var done = 0
     while done < buffer.count, offset + done < (try size()) {
       let (page, start) = (offset + done).quotientAndRemainder(dividingBy: Self.pageSize)
@@ -69,7 +69,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     return done
   }
 
-  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     var done = 0
     while done < bytes.count {
       let (page, start) = (offset + done).quotientAndRemainder(dividingBy: Self.pageSize)
@@ -92,11 +92,11 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   }
 
   /// A page whose present content does not matter: zeros.
-  private func blank(_ page: Int) throws(FileError) -> Pending {
+  private func blank(_ page: Int) throws(EngineError) -> Pending {
     Pending(plain: [UInt8](repeating: 0, count: Self.pageSize), slot: try slot(page), former: nil)
   }
 
-  private func slot(_ page: Int) throws(FileError) -> [UInt8] {
+  private func slot(_ page: Int) throws(EngineError) -> [UInt8] {
     let (group, index) = page.quotientAndRemainder(dividingBy: EncryptedLayout.pagesPerGroup)
     if metadata[group] == nil {
       let first = EncryptedLayout.slotOffset(group * EncryptedLayout.pagesPerGroup)
@@ -116,7 +116,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   }
 
   /// The present content of a page. Source: docs/format/4-encryption.md 4.3.
-  private func load(_ page: Int) throws(FileError) -> Pending {
+  private func load(_ page: Int) throws(EngineError) -> Pending {
     var pending = try blank(page)
     // Never written: zeros.
     if pending.slot[0..<4].allSatisfy({ $0 == 0 }) { return pending }
@@ -132,33 +132,33 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
       pending.slot = [UInt8](repeating: 0, count: EncryptedLayout.slotSize)
       return pending
     }
-    throw FileError("verify page \(page)", name, EIO)
+    throw .failed("verify page \(page)", name, EIO)
   }
 
-  func flush() throws(FileError) {
+  func flush() throws(EngineError) {
     if !pages.isEmpty { try sync() }
   }
 
-  func sync() throws(FileError) {
+  func sync() throws(EngineError) {
     if pages.isEmpty { return try base.sync() }
     let order = pages.keys.sorted()
     var slots: [[UInt8]] = [], data: [[UInt8]] = []
     for page in order {
       guard var pending = pages[page], let sealed = cipher.seal(pending.plain, slot: &pending.slot, page: page) else {
-        throw FileError("EVP_EncryptUpdate", name, EIO)
+        throw .failed("EVP_EncryptUpdate", name, EIO)
       }
       slots.append(pending.slot)
       data.append(sealed)
     }
     // Each slot now fits the page on disk with one half and the page to come with the other.
-    try inRuns(order) { (run) throws(FileError) in
+    try inRuns(order) { (run) throws(EngineError) in
       marker?.beginWriting(at: order[run.lowerBound] * Self.pageSize)
       defer { marker?.endWriting() }
       let place = EncryptedLayout.slotOffset(order[run.lowerBound])
       try write(slots[run], at: place, orRestore: order[run].map { pages[$0]?.slot })
     }
     try base.sync()
-    try inRuns(order) { (run) throws(FileError) in
+    try inRuns(order) { (run) throws(EngineError) in
       marker?.beginWriting(at: order[run.lowerBound] * Self.pageSize)
       defer { marker?.endWriting() }
       let place = EncryptedLayout.dataOffset(order[run.lowerBound])
@@ -174,10 +174,10 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   /// written and before its data was keeps the former content, and takes it for the new one as long as the slot stays
   /// the same; this makes it look again. Either form fits the page, so a crash may leave some of both. Source:
   /// docs/format/4-encryption.md 4.5.
-  private func settle(_ order: [Int], _ slots: [[UInt8]]) throws(FileError) {
+  private func settle(_ order: [Int], _ slots: [[UInt8]]) throws(EngineError) {
     guard let marker else { return }
     let settled = slots.map { slot in Array(slot[0..<32] + slot[0..<32]) }
-    try inRuns(order) { (run) throws(FileError) in
+    try inRuns(order) { (run) throws(EngineError) in
       marker.beginWriting(at: order[run.lowerBound] * Self.pageSize)
       defer { marker.endWriting() }
       try write(settled[run], at: EncryptedLayout.slotOffset(order[run.lowerBound]), orRestore: Array(slots[run]))
@@ -190,8 +190,8 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     _ parts: ArraySlice<[UInt8]>,
     at offset: Int,
     orRestore former: [[UInt8]?]
-  ) throws(FileError) {
-    do throws(FileError) { try base.write(Array(parts.joined()), at: offset) } catch {
+  ) throws(EngineError) {
+    do throws(EngineError) { try base.write(Array(parts.joined()), at: offset) } catch {
       var place = offset
       for (part, former) in zip(parts, former) {
         // The error that led here is the one to report.
@@ -203,7 +203,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   }
 
   /// Calls `body` with each run of neighbouring pages of one group, as indices into `order`.
-  private func inRuns(_ order: [Int], _ body: (Range<Int>) throws(FileError) -> Void) throws(FileError) {
+  private func inRuns(_ order: [Int], _ body: (Range<Int>) throws(EngineError) -> Void) throws(EngineError) {
     var start = 0
     for end in 1...order.count
     where end == order.count || order[end] != order[end - 1] + 1

@@ -12,22 +12,22 @@ final class FileHandle: Sendable {
   let inode: UInt64
 
   /// Opens `path`, read-only unless `forWriting`. A directory, or anything but a regular file, is refused.
-  init(path: String, forWriting: Bool = false, create: Bool = false) throws(FileError) {
+  init(path: String, forWriting: Bool = false, create: Bool = false) throws(EngineError) {
     self.path = path
     let access = forWriting ? O_RDWR : O_RDONLY
     // O_NOATIME is for the owner or root only; others open plainly.
     var fd = open(path, access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | clinux_o_noatime() | (create ? O_CREAT : 0), 0o644)
     if fd < 0 && errno == EPERM { fd = open(path, access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }
-    guard fd >= 0 else { throw FileError(opening: path, errno) }
+    guard fd >= 0 else { throw EngineError(opening: path, errno) }
     var status = stat()
     guard fstat(fd, &status) == 0 else {
       let code = errno
       close(fd)
-      throw FileError("fstat", path, code)
+      throw .failed("fstat", path, code)
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
       close(fd)
-      throw FileError("open", path, status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
+      throw .failed("open", path, status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
     }
     descriptor = fd
     device = UInt64(status.st_dev)
@@ -35,12 +35,12 @@ final class FileHandle: Sendable {
   }
 
   /// Takes over an open descriptor. `path` is what messages call the file.
-  init(adopting descriptor: Int32, path: String) throws(FileError) {
+  init(adopting descriptor: Int32, path: String) throws(EngineError) {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else {
       let code = errno
       close(descriptor)
-      throw FileError("fstat", path, code)
+      throw .failed("fstat", path, code)
     }
     self.path = path
     self.descriptor = descriptor
@@ -51,9 +51,9 @@ final class FileHandle: Sendable {
   deinit { close(descriptor) }
 
   /// What the system says of the open file.
-  func status() throws(FileError) -> FileStatus {
+  func status() throws(EngineError) -> FileStatus {
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw FileError("fstat", path, errno) }
+    guard fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
     return FileStatus(
       size: Int(status.st_size),
       modified: Timestamp(seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int32(status.st_mtim.tv_nsec)),
@@ -110,14 +110,14 @@ final class FileHandle: Sendable {
   func wasReplaced() -> Bool { place == .elsewhere }
 
   /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end of the file.
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     var done = 0
     while done < buffer.count {
       let count = pread(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done, offset + done)
       if count == 0 { break }
       if count < 0 {
         if errno == EINTR { continue }
-        throw FileError("pread", path, errno)
+        throw .failed("pread", path, errno)
       }
       done += count
     }
@@ -125,11 +125,11 @@ final class FileHandle: Sendable {
   }
 
   /// Up to `count` bytes at `offset`; fewer only at the end of the file.
-  func bytes(_ count: Int, at offset: Int) throws(FileError) -> [UInt8] {
+  func bytes(_ count: Int, at offset: Int) throws(EngineError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
-    var failure: FileError?
+    var failure: EngineError?
     let done = bytes.withUnsafeMutableBytes { buffer in
-      do throws(FileError) { return try read(into: buffer, at: offset) } catch {
+      do throws(EngineError) { return try read(into: buffer, at: offset) } catch {
         failure = error
         return 0
       }
@@ -157,33 +157,33 @@ final class FileHandle: Sendable {
   private static let maximumRanges = 4096
 
   /// Writes all bytes at `offset`.
-  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     var done = 0
     while done < bytes.count {
       let count = pwrite(descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done, offset + done)
       if count < 0 {
         if errno == EINTR { continue }
-        throw FileError("pwrite", path, errno)
+        throw .failed("pwrite", path, errno)
       }
-      if count == 0 { throw FileError("pwrite", path, ENOSPC) }
+      if count == 0 { throw .failed("pwrite", path, ENOSPC) }
       done += count
     }
   }
 
   /// Reserves space on disk up to `size` bytes, so that later writes cannot run out of it.
-  func allocate(_ size: Int) throws(FileError) {
+  func allocate(_ size: Int) throws(EngineError) {
     if try status().size >= size { return }
     let result = posix_fallocate(descriptor, 0, size)
     if result == EINVAL || result == EOPNOTSUPP || result == EPERM {
-      guard ftruncate(descriptor, size) == 0 else { throw FileError("ftruncate", path, errno) }
+      guard ftruncate(descriptor, size) == 0 else { throw .failed("ftruncate", path, errno) }
     } else if result != 0 {
-      throw FileError("posix_fallocate", path, result)
+      throw .failed("posix_fallocate", path, result)
     }
   }
 
   /// Cuts the file.
-  func truncate(_ size: Int) throws(FileError) {
-    guard ftruncate(descriptor, size) == 0 else { throw FileError("ftruncate", path, errno) }
+  func truncate(_ size: Int) throws(EngineError) {
+    guard ftruncate(descriptor, size) == 0 else { throw .failed("ftruncate", path, errno) }
   }
 
   /// Has the disk begin with what was written there, so that less is left for `sync`, which also says what failed.
@@ -192,9 +192,9 @@ final class FileHandle: Sendable {
   }
 
   /// Returns when what was written is on disk.
-  func sync() throws(FileError) {
+  func sync() throws(EngineError) {
     while fdatasync(descriptor) != 0 {
-      if errno != EINTR { throw FileError(FileError.syncCall, path, errno) }
+      if errno != EINTR { throw .failed(EngineError.syncCall, path, errno) }
     }
   }
 
@@ -205,5 +205,5 @@ final class FileHandle: Sendable {
   }
 
   /// Returns when the name of a new file is on disk.
-  func syncDirectory() throws(FileError) { try DurableTree.syncDirectory(Self.folder(of: path)) }
+  func syncDirectory() throws(EngineError) { try DurableTree.syncDirectory(Self.folder(of: path)) }
 }

@@ -21,10 +21,10 @@ final class FrontToBackWriter {
   private static let syncStep = 1 << 23
 
   /// Writes to an empty file, encrypted if there is a key.
-  init(_ file: FileHandle, key: EncryptionKey?) throws(FileError) {
+  init(_ file: FileHandle, key: EncryptionKey?) throws(EngineError) {
     self.file = file
     if let key {
-      guard let cipher = PageCipher(key) else { throw FileError("EVP_CIPHER_CTX_new", file.path, 12) }
+      guard let cipher = PageCipher(key) else { throw .failed("EVP_CIPHER_CTX_new", file.path, 12) }
       self.cipher = cipher
       sealed = .allocate(byteCount: Self.sealedSize, alignment: 16)
     } else {
@@ -44,7 +44,7 @@ final class FrontToBackWriter {
   /// Whether the end must be the end of a page.
   var needsWholePages: Bool { cipher != nil }
 
-  func append(_ bytes: UnsafeRawBufferPointer) throws(FileError) {
+  func append(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
     guard let base = bytes.baseAddress else { return }
     var done = 0
     while done < bytes.count {
@@ -56,18 +56,18 @@ final class FrontToBackWriter {
     }
   }
 
-  func append(_ bytes: [UInt8]) throws(FileError) {
-    try bytes.withUnsafeBytesOf { (bytes) throws(FileError) in try append(bytes) }
+  func append(_ bytes: [UInt8]) throws(EngineError) {
+    try bytes.withUnsafeBytesOf { (bytes) throws(EngineError) in try append(bytes) }
   }
 
   /// Appends eight bytes, as they are in memory.
-  func append(_ word: UInt64) throws(FileError) {
+  func append(_ word: UInt64) throws(EngineError) {
     var word = word
-    try withUnsafeBytes(of: &word) { (bytes) throws(FileError) in try append(bytes) }
+    try withUnsafeBytes(of: &word) { (bytes) throws(EngineError) in try append(bytes) }
   }
 
   /// Appends zero bytes.
-  func append(zeros total: Int) throws(FileError) {
+  func append(zeros total: Int) throws(EngineError) {
     var rest = total
     while rest > 0 {
       let part = min(rest, Self.pieceSize - count)
@@ -79,13 +79,13 @@ final class FrontToBackWriter {
   }
 
   /// Writes what waits, and gives the file its size. An encrypted file must end with a page.
-  func finish() throws(FileError) {
+  func finish() throws(EngineError) {
     let size = position
     try flush()
     if cipher != nil { try file.truncate(EncryptedLayout.physicalSize(size)) }
   }
 
-  private func flush() throws(FileError) {
+  private func flush() throws(EngineError) {
     if count == 0 { return }
     if let cipher, let sealed {
       try encrypt(cipher, into: sealed)
@@ -102,13 +102,13 @@ final class FrontToBackWriter {
   }
 
   /// Writes one metadata page and the pages that it is about.
-  private func encrypt(_ cipher: PageCipher, into sealed: UnsafeMutableRawPointer) throws(FileError) {
+  private func encrypt(_ cipher: PageCipher, into sealed: UnsafeMutableRawPointer) throws(EngineError) {
     let page = PageCipher.pageSize, first = written / page, pages = count / page
     sealed.initializeMemory(as: UInt8.self, repeating: 0, count: page)
     for index in 0..<pages {
       let target = sealed + (index + 1) * page, slot = sealed + index * EncryptedLayout.slotSize
       if !cipher.seal(buffer + index * page, into: target, slot: slot, page: first + index) {
-        throw FileError("EVP_EncryptUpdate", file.path, 5)
+        throw .failed("EVP_EncryptUpdate", file.path, 5)
       }
     }
     let bytes = UnsafeRawBufferPointer(start: sealed, count: (pages + 1) * page)

@@ -13,8 +13,8 @@ package final class MemoryStorage: Storage, @unchecked Sendable {
   private let used = Atomic<Int>(0)
 
   /// Reserves address space for `capacity` bytes; memory is taken as it is written.
-  package init(name: String, capacity: Int = 1 << 36) throws(FileError) {
-    guard let base = clinux_reserve(capacity) else { throw FileError("mmap", name, errno) }
+  package init(name: String, capacity: Int = 1 << 36) throws(EngineError) {
+    guard let base = clinux_reserve(capacity) else { throw .failed("mmap", name, errno) }
     self.name = name
     self.base = base
     self.capacity = capacity
@@ -22,35 +22,35 @@ package final class MemoryStorage: Storage, @unchecked Sendable {
 
   deinit { clinux_unreserve(base, capacity) }
 
-  package func size() throws(FileError) -> Int { used.load(ordering: .acquiring) }
+  package func size() throws(EngineError) -> Int { used.load(ordering: .acquiring) }
 
-  package func grow(to size: Int) throws(FileError) {
-    guard size <= capacity else { throw FileError("grow", name, ENOSPC) }
+  package func grow(to size: Int) throws(EngineError) {
+    guard size <= capacity else { throw .failed("grow", name, ENOSPC) }
     if size > used.load(ordering: .relaxed) { used.store(size, ordering: .releasing) }
   }
 
-  package func shrink(to size: Int) throws(FileError) {
+  package func shrink(to size: Int) throws(EngineError) {
     let former = used.load(ordering: .relaxed), page = PageCipher.pageSize
     let first = (size + page - 1) / page * page
     used.store(min(size, former), ordering: .releasing)
     if first < former { clinux_drop_pages(base + first, former - first) }
   }
 
-  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     let count = max(0, min(buffer.count, try size() - offset))
     buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + offset, count: count))
     return count
   }
 
-  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
-    guard offset >= 0, bytes.count <= (try size()) - offset else { throw FileError("write", name, EFAULT) }
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
+    guard offset >= 0, bytes.count <= (try size()) - offset else { throw .failed("write", name, EFAULT) }
     if let start = bytes.baseAddress { (base + offset).copyMemory(from: start, byteCount: bytes.count) }
   }
 
-  package func sync() throws(FileError) {}
+  package func sync() throws(EngineError) {}
 
   /// The present bytes; writes show in it.
-  func pages() throws(FileError) -> PageSpace { MemoryView(self, base: UnsafeRawPointer(base), size: try size()) }
+  func pages() throws(EngineError) -> PageSpace { MemoryView(self, base: UnsafeRawPointer(base), size: try size()) }
 }
 
 /// The bytes of a `MemoryStorage` as far as it had grown.

@@ -28,7 +28,7 @@ package final class NewFile {
   static let provisionalSuffix = ".tmp_compaction_space"
 
   /// Makes a file that only its owner can read, in the folder of `path`.
-  init(path: String) throws(FileError) {
+  init(path: String) throws(EngineError) {
     self.path = path
     // Of a program that was killed, where it had to name its file.
     let name = path + Self.provisionalSuffix
@@ -45,7 +45,7 @@ package final class NewFile {
         errno = error
       }
     }
-    guard descriptor >= 0 else { throw FileError(opening: path, errno) }
+    guard descriptor >= 0 else { throw EngineError(opening: path, errno) }
     handle = try FileHandle(adopting: descriptor, path: path)
   }
 
@@ -56,40 +56,40 @@ package final class NewFile {
 
   /// Gives the file the mode, owner, group and attributes of another. Where the group cannot be kept, the group gets no
   /// rights. The owner gets the rights `more` besides.
-  func takeProtection(of other: FileHandle, addingForOwner more: mode_t = 0) throws(FileError) {
+  func takeProtection(of other: FileHandle, addingForOwner more: mode_t = 0) throws(EngineError) {
     let status = try other.status()
     var mode = mode_t(status.mode & 0o777) | more
     clinux_copy_attributes(other.descriptor, handle.descriptor)
     if !Protection.give(handle.descriptor, to: status.owner, status.group) { mode &= ~0o070 }
-    guard fchmod(handle.descriptor, mode) == 0 else { throw FileError("fchmod", path, errno) }
+    guard fchmod(handle.descriptor, mode) == 0 else { throw .failed("fchmod", path, errno) }
   }
 
   /// Puts the file at its path when it is on disk, in place of what is there if `replacing`, and returns when the name
   /// is on disk too. Without `replacing`, an existing file is an error (EEXIST).
-  func put(replacing: Bool) throws(FileError) {
+  func put(replacing: Bool) throws(EngineError) {
     while fsync(handle.descriptor) != 0 {
-      if errno != EINTR { throw FileError("fsync", path, errno) }
+      if errno != EINTR { throw .failed("fsync", path, errno) }
     }
     try takeName(replacing: replacing)
     try handle.syncDirectory()
   }
 
   /// Puts the file at its path, without waiting for any disk.
-  func takeName(replacing: Bool = false) throws(FileError) {
+  func takeName(replacing: Bool = false) throws(EngineError) {
     if provisionalName == nil {
       if !replacing {
-        guard clinux_name_file(handle.descriptor, path) == 0 else { throw FileError("link", path, errno) }
+        guard clinux_name_file(handle.descriptor, path) == 0 else { throw .failed("link", path, errno) }
         return
       }
       let name = path + Self.provisionalSuffix
       try AuxiliaryFile.removeReplacement(name)
       Self.unfinished.withLock { _ = $0.insert(name) }
-      guard clinux_name_file(handle.descriptor, name) == 0 else { throw FileError("link", name, errno) }
+      guard clinux_name_file(handle.descriptor, name) == 0 else { throw .failed("link", name, errno) }
       provisionalName = name
     }
     let name = provisionalName ?? path
     guard (replacing ? rename(name, path) : clinux_rename_to_new(name, path)) == 0 else {
-      throw FileError("rename", path, errno)
+      throw .failed("rename", path, errno)
     }
     provisionalName = nil
     Self.unfinished.withLock { _ = $0.remove(name) }

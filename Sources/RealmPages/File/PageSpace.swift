@@ -28,7 +28,7 @@ class PageSpace: @unchecked Sendable {
   var annex: Annex? { nil }
 
   /// Makes `count` bytes at `offset` valid; both lie within `size`.
-  func require(_ offset: Int, _ count: Int) throws(FormatError) {}
+  func require(_ offset: Int, _ count: Int) throws(EngineError) {}
 
   /// Gives back memory that can be filled again. Only for the one who has the space alone, and holds no view of a node:
   /// what is there is valid again after the next `require`.
@@ -52,8 +52,8 @@ final class MappedFile: PageSpace, @unchecked Sendable {
   private let file: FileHandle
 
   /// Maps the whole file of `size` bytes (greater than 0).
-  init(_ file: FileHandle, size: Int) throws(FileError) {
-    guard let base = clinux_map_shared(file.descriptor, size) else { throw FileError("mmap", file.path, errno) }
+  init(_ file: FileHandle, size: Int) throws(EngineError) {
+    guard let base = clinux_map_shared(file.descriptor, size) else { throw .failed("mmap", file.path, errno) }
     self.file = file
     super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: false)
   }

@@ -54,16 +54,16 @@ struct Protection {
 
   /// Opens the lock file beside the realm at `realm` for reading and writing, and makes it, empty, if it is not there.
   /// What is no lock file is refused, and not changed.
-  static func openLock(_ path: String, besideRealm realm: String) throws(FileError) -> Int32 {
+  static func openLock(_ path: String, besideRealm realm: String) throws(EngineError) -> Int32 {
     var attempt = 0
     while true {
       if let descriptor = try AuxiliaryFile.openLock(path, besideRealm: realm) { return descriptor }
       attempt += 1
-      if attempt == 100 { throw FileError(opening: path, ENOENT) }
-      do throws(FileError) {
+      if attempt == 100 { throw EngineError(opening: path, ENOENT) }
+      do throws(EngineError) {
         let file = try NewFile(path: path)
         let code = Protection(beside: realm).apply(to: file.handle.descriptor)
-        if code != 0 { throw FileError("fchmod", path, code) }
+        if code != 0 { throw .failed("fchmod", path, code) }
         try file.takeName()
       } catch {
         // Another process was faster.
@@ -73,16 +73,16 @@ struct Protection {
   }
 
   /// Makes a directory beside a realm, if it is not there. What is no directory is refused.
-  static func makeDirectory(_ path: String, besideRealm realm: String) throws(FileError) {
+  static func makeDirectory(_ path: String, besideRealm realm: String) throws(EngineError) {
     if mkdir(path, 0o700) != 0 {
       if errno == EEXIST { return try AuxiliaryFile.checkFolder(path) }
-      throw FileError("mkdir", path, errno)
+      throw .failed("mkdir", path, errno)
     }
     let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-    guard descriptor >= 0 else { throw FileError("open", path, errno) }
+    guard descriptor >= 0 else { throw .failed("open", path, errno) }
     defer { close(descriptor) }
     let code = Protection(beside: realm).apply(to: descriptor)
-    if code != 0 { throw FileError("fchmod", path, code) }
+    if code != 0 { throw .failed("fchmod", path, code) }
   }
 
   /// Makes a named pipe beside a realm, if there is nothing; false if that is not possible.

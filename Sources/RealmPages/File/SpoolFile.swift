@@ -31,7 +31,7 @@ package final class SpoolFile: Sendable {
     deinit { spool.state.withLock { $0.unused.append(place) } }
 
     /// The bytes.
-    package func bytes() throws(FileError) -> [UInt8] { try spool.read(self) }
+    package func bytes() throws(EngineError) -> [UInt8] { try spool.read(self) }
   }
 
   private struct State {
@@ -52,18 +52,18 @@ package final class SpoolFile: Sendable {
   package init(besideRealm path: String) { realm = path }
 
   /// Stores bytes; nil if the folder of the realm takes no files, so that memory has to do. Throws if the disk is full.
-  package func store(_ bytes: [UInt8]) throws(FileError) -> Piece? {
-    try state.withLock { state throws(FileError) -> Piece? in
+  package func store(_ bytes: [UInt8]) throws(EngineError) -> Piece? {
+    try state.withLock { state throws(EngineError) -> Piece? in
       guard let (file, cipher) = try open(&state) else { return nil }
       let number = state.pieces
       guard let sealed = cipher.apply(to: bytes, number: number) else {
-        throw FileError("EVP_CipherUpdate", realm, ENOMEM)
+        throw .failed("EVP_CipherUpdate", realm, ENOMEM)
       }
       let isNew = state.unused.isEmpty
       let place = state.unused.last ?? state.places
-      var failure: FileError?
+      var failure: EngineError?
       sealed.withUnsafeBytes { sealed in
-        do throws(FileError) { try file.write(sealed, at: place * Self.pieceSize) } catch { failure = error }
+        do throws(EngineError) { try file.write(sealed, at: place * Self.pieceSize) } catch { failure = error }
       }
       if let failure { throw failure }
       if isNew { state.places += 1 } else { state.unused.removeLast() }
@@ -72,32 +72,32 @@ package final class SpoolFile: Sendable {
     }
   }
 
-  private func read(_ piece: Piece) throws(FileError) -> [UInt8] {
-    try state.withLock { state throws(FileError) in
-      guard let file = state.file, let cipher = state.cipher else { throw FileError("pread", realm, EBADF) }
+  private func read(_ piece: Piece) throws(EngineError) -> [UInt8] {
+    try state.withLock { state throws(EngineError) in
+      guard let file = state.file, let cipher = state.cipher else { throw .failed("pread", realm, EBADF) }
       let sealed = try file.bytes(piece.count, at: piece.place * Self.pieceSize)
       guard sealed.count == piece.count, let bytes = cipher.apply(to: sealed, number: piece.number) else {
-        throw FileError("pread", realm, EIO, problem: "the auxiliary file beside it is shorter than it was written")
+        throw .failed("pread", realm, EIO, problem: "the auxiliary file beside it is shorter than it was written")
       }
       return bytes
     }
   }
 
-  private func open(_ state: inout State) throws(FileError) -> (FileHandle, SpoolCipher)? {
+  private func open(_ state: inout State) throws(EngineError) -> (FileHandle, SpoolCipher)? {
     if let file = state.file, let cipher = state.cipher { return (file, cipher) }
     if state.isRefused { return nil }
     guard let file = try Self.unnamed(besideRealm: realm) else {
       state.isRefused = true
       return nil
     }
-    guard let cipher = SpoolCipher() else { throw FileError("EVP_CIPHER_CTX_new", realm, ENOMEM) }
+    guard let cipher = SpoolCipher() else { throw .failed("EVP_CIPHER_CTX_new", realm, ENOMEM) }
     (state.file, state.cipher) = (file, cipher)
     return (file, cipher)
   }
 
   /// A new file without a name in the folder of a realm, with the owner and group of the realm; nil where the folder
   /// takes no files.
-  static func unnamed(besideRealm path: String) throws(FileError) -> FileHandle? {
+  static func unnamed(besideRealm path: String) throws(EngineError) -> FileHandle? {
     var descriptor = clinux_open_unnamed(FileHandle.folder(of: path))
     if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
       let name = "\(path).\(getpid()).spool"
@@ -108,11 +108,11 @@ package final class SpoolFile: Sendable {
     }
     if descriptor < 0 {
       if [EACCES, EPERM, EROFS, ENOKEY, ENOENT].contains(errno) { return nil }
-      throw FileError(opening: "\(path).spool", errno)
+      throw EngineError(opening: "\(path).spool", errno)
     }
     let file = try FileHandle(adopting: descriptor, path: "\(path).spool")
     let code = Protection(beside: path).apply(to: descriptor)
-    if code != 0 { throw FileError("fchmod", file.path, code) }
+    if code != 0 { throw .failed("fchmod", file.path, code) }
     return file
   }
 }

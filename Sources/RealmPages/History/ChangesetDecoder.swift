@@ -31,15 +31,15 @@ package struct ChangesetDecoder: Sendable {
   private var collection: Place?
 
   /// Reads `bytes` from the first to the last.
-  package init(_ bytes: [UInt8]) throws(FormatError) {
+  package init(_ bytes: [UInt8]) throws(EngineError) {
     rest = bytes[...]
     while let code = rest.popFirst() {
-      guard let known = Changeset.Code(rawValue: code) else { throw FormatError("instruction \(code)") }
+      guard let known = Changeset.Code(rawValue: code) else { throw .damaged("instruction \(code)") }
       try read(known)
     }
   }
 
-  private mutating func read(_ code: Changeset.Code) throws(FormatError) {
+  private mutating func read(_ code: Changeset.Code) throws(EngineError) {
     switch code {
     case .insertTable, .eraseTable, .renameTable:
       let key = try index("table key")
@@ -48,7 +48,7 @@ package struct ChangesetDecoder: Sendable {
       if code == .renameTable { tables.renamed.insert(key) }
       (table, collection) = (nil, nil)
     case .selectTable:
-      if try operand("levels") != 0 { throw FormatError("levels") }
+      if try operand("levels") != 0 { throw .damaged("levels") }
       let key = try index("table key")
       (table, collection) = (key, nil)
       selected.insert(key)
@@ -67,47 +67,47 @@ package struct ChangesetDecoder: Sendable {
       collection = place
       if code == .selectByPath { try readSteps() }
     case .collectionInsert, .collectionSet, .collectionErase, .collectionClear, .collectionMove:
-      guard collection != nil else { throw FormatError("no collection is selected") }
+      guard collection != nil else { throw .damaged("no collection is selected") }
       let first = try index("position")
-      if code == .collectionMove, try index("position") == first { throw FormatError("a move to the same place") }
+      if code == .collectionMove, try index("position") == first { throw .damaged("a move to the same place") }
     case .typedLinkChange:
       _ = (try here(), try index("column key"), try index("table key"))
     }
   }
 
-  private mutating func readSteps() throws(FormatError) {
+  private mutating func readSteps() throws(EngineError) {
     let steps = try index("steps")
-    if steps == 0 { throw FormatError("a path without steps") }
+    if steps == 0 { throw .damaged("a path without steps") }
     for _ in 0..<steps {
       let key = try operand("step")
-      if key == 0 || key != Int64(Int32(truncatingIfNeeded: key)) { throw FormatError("step \(key)") }
+      if key == 0 || key != Int64(Int32(truncatingIfNeeded: key)) { throw .damaged("step \(key)") }
     }
   }
 
-  private func here() throws(FormatError) -> Int64 {
-    guard let table else { throw FormatError("no table is selected") }
+  private func here() throws(EngineError) -> Int64 {
+    guard let table else { throw .damaged("no table is selected") }
     return table
   }
 
-  private mutating func index(_ what: String) throws(FormatError) -> Int64 {
+  private mutating func index(_ what: String) throws(EngineError) -> Int64 {
     let value = try operand(what)
-    if value < 0 { throw FormatError("\(what): \(value)") }
+    if value < 0 { throw .damaged("\(what): \(value)") }
     return value
   }
 
-  private mutating func operand(_ what: String) throws(FormatError) -> Int64 {
+  private mutating func operand(_ what: String) throws(EngineError) -> Int64 {
     var value: UInt64 = 0, shift: UInt64 = 0
     while let byte = rest.popFirst() {
       if byte & 0x80 != 0 {
-        if shift > 56 { throw FormatError("\(what): more than 64 bits") }
+        if shift > 56 { throw .damaged("\(what): more than 64 bits") }
         value |= UInt64(byte & 0x7f) << shift
         shift += 7
         continue
       }
-      if byte & 0x3f == 0 && shift > 7 && value < 64 << (shift - 7) { throw FormatError("\(what): too long") }
+      if byte & 0x3f == 0 && shift > 7 && value < 64 << (shift - 7) { throw .damaged("\(what): too long") }
       value |= UInt64(byte & 0x3f) << shift
       return byte & 0x40 == 0 ? Int64(bitPattern: value) : ~Int64(bitPattern: value)
     }
-    throw FormatError("\(what): the changeset ends")
+    throw .damaged("\(what): the changeset ends")
   }
 }

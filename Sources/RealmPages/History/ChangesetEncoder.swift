@@ -11,7 +11,7 @@ struct ChangesetEncoder: Replication {
 
   var size: Int { bytes.count }
 
-  func writeHistory(of group: GroupEditor, base: UInt64, oldest: UInt64) throws(FormatError) {
+  func writeHistory(of group: GroupEditor, base: UInt64, oldest: UInt64) throws(EngineError) {
     try HistoryEditor(group: group).append(bytes, base: base, oldest: oldest)
   }
 

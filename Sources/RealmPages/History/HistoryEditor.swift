@@ -8,7 +8,7 @@ struct HistoryEditor {
 
   /// Adds the changeset that leads to the next version, and drops entries that lead to versions up to `oldest`.
   /// `base` is the version that the transaction builds on.
-  func append(_ changeset: [UInt8], base: UInt64, oldest: UInt64) throws(FormatError) {
+  func append(_ changeset: [UInt8], base: UInt64, oldest: UInt64) throws(EngineError) {
     let slab = group.slab, top = group.top
     typealias Slots = Layout.Top
     if slab.int(top, Slots.historyType) >> 1 == 0 {
@@ -27,6 +27,6 @@ struct HistoryEditor {
       let count = try tree.count()
       for _ in 0..<max(0, count - Int(clamping: base - oldest)) { try tree.remove(0) }
     }
-    try changeset.withView { (view) throws(FormatError) in try tree.insert(tree.count(), .data(view)) }
+    try changeset.withView { (view) throws(EngineError) in try tree.insert(tree.count(), .data(view)) }
   }
 }

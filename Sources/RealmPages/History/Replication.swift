@@ -32,7 +32,7 @@ protocol Replication {
 
   /// Makes the history of `group` that of the next version. `base` is the version that the transaction builds on;
   /// entries that lead to versions up to `oldest` are needed no more.
-  func writeHistory(of group: GroupEditor, base: UInt64, oldest: UInt64) throws(FormatError)
+  func writeHistory(of group: GroupEditor, base: UInt64, oldest: UInt64) throws(EngineError)
 }
 
 /// Which collection a change is about: a property of an object, and the keys of the collections nested in it.

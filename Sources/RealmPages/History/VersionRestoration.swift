@@ -13,26 +13,23 @@ extension WriteTransaction {
   /// were changed; nil if there are too many to tell, or if the schema differed.
   ///
   /// Cost: proportional to what differs. A class with properties that were removed meanwhile is read whole.
-  public func restore(_ wanted: Snapshot) throws(TransactionError) -> [ObjectReference]? {
+  public func restore(_ wanted: Snapshot) throws(EngineError) -> [ObjectReference]? {
     guard base.arena.space.isOfSameFile(as: wanted.arena.space) else {
-      throw TransactionError(.moved, "the version is one of another file, which was here before")
+      throw EngineError(.moved, "the version is one of another file, which was here before")
     }
-    let restoration: VersionRestoration
-    do throws(FormatError) { restoration = try VersionRestoration(of: wanted, over: base) } catch {
-      throw TransactionError(error)
-    }
+    let restoration = try VersionRestoration(of: wanted, over: base)
     group.isRestoring = true
     defer { group.isRestoring = false }
     return try restoration.run(self)
   }
 
   /// Adds a property before property `index`.
-  fileprivate func addColumn(_ table: TableKey, _ spec: ColumnSpec, at index: Int) throws(TransactionError) -> ColKey {
-    try group.change { () throws(TransactionError) in try group.addColumn(group.table(table), spec, at: index) }
+  fileprivate func addColumn(_ table: TableKey, _ spec: ColumnSpec, at index: Int) throws(EngineError) -> ColKey {
+    try group.change { () throws(EngineError) in try group.addColumn(group.table(table), spec, at: index) }
   }
 
   /// Whether a collection has no elements.
-  fileprivate func isEmpty(_ table: TableKey, _ object: ObjKey, _ column: ColKey) throws(TransactionError) -> Bool {
+  fileprivate func isEmpty(_ table: TableKey, _ object: ObjKey, _ column: ColKey) throws(EngineError) -> Bool {
     try count(table, object, column) == 0
   }
 }
@@ -75,7 +72,7 @@ private final class VersionRestoration {
   private static let mostTouched = 100_000
   private static let maximumDepth = 200
 
-  init(of wanted: Snapshot, over base: Snapshot) throws(FormatError) {
+  init(of wanted: Snapshot, over base: Snapshot) throws(EngineError) {
     (self.wanted, self.base) = (wanted, base)
     difference = try VersionDifference(from: base, to: wanted)
     let differences = Dictionary(difference.tables.map { ($0.key, $0) }) { first, _ in first }
@@ -90,7 +87,7 @@ private final class VersionRestoration {
     removed = difference.tables.compactMap { $0.new == nil && $0.old?.className != nil ? $0.old : nil }
   }
 
-  func run(_ transaction: borrowing WriteTransaction) throws(TransactionError) -> [ObjectReference]? {
+  func run(_ transaction: borrowing WriteTransaction) throws(EngineError) -> [ObjectReference]? {
     try check()
     try removeObjects(transaction)
     try restoreSchema(transaction)
@@ -110,19 +107,19 @@ private final class VersionRestoration {
   /// Calls `body` with what leads from the newer version back to the wanted one.
   private func forEachChange(
     _ table: TableDifference,
-    _ body: (ObjectChange) throws(TransactionError) -> Void
-  ) throws(TransactionError) {
+    _ body: (ObjectChange) throws(EngineError) -> Void
+  ) throws(EngineError) {
     let changes = difference.changes(in: table)
-    while let change = try onNodes({ () throws(FormatError) in try changes.next() }) { try body(change) }
+    while let change = try changes.next() { try body(change) }
   }
 
   /// Refuses what cannot be done, and finds out which primary keys differ.
-  private func check() throws(TransactionError) {
+  private func check() throws(EngineError) {
     for known in classes {
       guard let table = known.difference else { continue }
       let name = known.wanted.className ?? ""
       if let old = table.old, old.kind != known.wanted.kind {
-        throw TransactionError(
+        throw EngineError(
           .badSchema,
           "class \(name) was \(known.wanted.kind.name) in that version and is \(old.kind.name) now, "
             + "which cannot be brought back"
@@ -130,7 +127,7 @@ private final class VersionRestoration {
       }
       if table.old?.primaryKey?.key != known.wanted.primaryKey?.key { known.keyIsLoose = true }
       if known.wanted.kind == .embedded { continue }
-      try forEachChange(table) { (change) throws(TransactionError) in
+      try forEachChange(table) { (change) throws(EngineError) in
         if case .updated(_, let properties) = change, let index = known.wanted.primaryKeyIndex {
           if properties.contains(index) { known.keyIsLoose = true }
         }
@@ -138,11 +135,11 @@ private final class VersionRestoration {
     }
   }
 
-  private func removeObjects(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  private func removeObjects(_ transaction: borrowing WriteTransaction) throws(EngineError) {
     for known in classes where known.wanted.kind != .embedded {
       guard let table = known.difference, let old = table.old else { continue }
       known.key = old.key
-      try forEachChange(table) { (change) throws(TransactionError) in
+      try forEachChange(table) { (change) throws(EngineError) in
         guard case .deleted(let key) = change else { return }
         note(known, key)
         try transaction.delete(old.key, key)
@@ -152,7 +149,7 @@ private final class VersionRestoration {
 
   // MARK: schema
 
-  private func restoreSchema(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  private func restoreSchema(_ transaction: borrowing WriteTransaction) throws(EngineError) {
     for known in classes where known.difference.map({ $0.old != nil }) ?? true { known.key = known.wanted.key }
     // Properties of classes that go, so that classes that link to each other can go together; then the classes.
     for table in removed {
@@ -180,13 +177,13 @@ private final class VersionRestoration {
     }
     for known in classes { try restoreColumns(known, transaction) }
     findRebuilt()
-    let version = try onNodes { () throws(FormatError) in (try wanted.schemaVersion(), try base.schemaVersion()) }
+    let version = (try wanted.schemaVersion(), try base.schemaVersion())
     // All ones stand for no version.
     if version.0 != version.1 { try transaction.setSchemaVersion(version.0 ?? .max) }
   }
 
   /// Gives classes their names back, by way of other names where they are taken.
-  private func renameTables(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  private func renameTables(_ transaction: borrowing WriteTransaction) throws(EngineError) {
     let renamed = classes.filter { known in known.difference?.old.map { $0.name != known.wanted.name } ?? false }
     if !renamed.isEmpty { changesSchema = true }
     for (index, known) in renamed.enumerated() {
@@ -195,7 +192,7 @@ private final class VersionRestoration {
     for known in renamed { try transaction.renameTable(known.key, to: known.wanted.name) }
   }
 
-  private func restoreColumns(_ known: Class, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  private func restoreColumns(_ known: Class, _ transaction: borrowing WriteTransaction) throws(EngineError) {
     let columns = known.wanted.columns
     guard let table = known.difference else {
       known.columns = columns.map(\.key)
@@ -251,7 +248,7 @@ private final class VersionRestoration {
   }
 
   /// Indexes, and the primary key.
-  private func finish(_ known: Class, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  private func finish(_ known: Class, _ transaction: borrowing WriteTransaction) throws(EngineError) {
     guard let table = known.difference else { return }
     for (index, column) in known.wanted.columns.enumerated() {
       guard let kind = column.index else { continue }
@@ -268,15 +265,15 @@ private final class VersionRestoration {
   // MARK: objects
 
   /// Makes the objects that are gone, with the values that mean nothing elsewhere.
-  private func makeObjects(_ known: Class, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  private func makeObjects(_ known: Class, _ transaction: borrowing WriteTransaction) throws(EngineError) {
     guard let table = known.difference else { return }
     let cursor = ObjectCursor(known.wanted), keyIndex = known.keyIsLoose ? nil : known.wanted.primaryKeyIndex
-    try forEachChange(table) { (change) throws(TransactionError) in
+    try forEachChange(table) { (change) throws(EngineError) in
       guard case .inserted(let key) = change else { return }
       try find(key, cursor)
       var values: [(ColKey, Value)] = [], primaryKey = Value.null
       for (index, column) in known.columns.enumerated() where known.wanted.columns[index].isPlain {
-        let value = try onNodes { () throws(FormatError) in try Value(copying: cursor.value(index)) }
+        let value = try Value(copying: cursor.value(index))
         if index == keyIndex { primaryKey = value } else { values.append((column, value)) }
       }
       note(known, key)
@@ -289,10 +286,10 @@ private final class VersionRestoration {
   }
 
   /// Gives objects that came back what else they had, and those that differ what they had.
-  private func fillObjects(_ known: Class, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  private func fillObjects(_ known: Class, _ transaction: borrowing WriteTransaction) throws(EngineError) {
     guard let table = known.difference else { return }
     let cursor = ObjectCursor(known.wanted)
-    try forEachChange(table) { (change) throws(TransactionError) in
+    try forEachChange(table) { (change) throws(EngineError) in
       switch change {
       case .deleted: break
       case .inserted(let key):
@@ -311,22 +308,22 @@ private final class VersionRestoration {
   }
 
   /// Gives properties their values in all objects that were there all the time.
-  private func fillProperties(_ known: Class, _ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  private func fillProperties(_ known: Class, _ transaction: borrowing WriteTransaction) throws(EngineError) {
     if known.added.isEmpty && known.rebuilt.isEmpty { return }
     let old = known.difference == nil ? known.wanted : known.difference?.old
     guard let old else { return }
     let cursor = ObjectCursor(known.wanted), before = ObjectCursor(old)
-    while try onNodes({ () throws(FormatError) in try cursor.next() }) {
+    while try cursor.next() {
       let key = cursor.key
-      guard try onNodes({ () throws(FormatError) in try before.seek(key) }) else { continue }
+      guard try before.seek(key) else { continue }
       for index in known.added { try put(index, of: cursor, known, into: key, isNew: true, transaction) }
       for index in known.rebuilt { try put(index, of: cursor, known, into: key, isNew: false, transaction) }
     }
   }
 
-  private func find(_ key: ObjKey, _ cursor: ObjectCursor) throws(TransactionError) {
-    if try !onNodes({ () throws(FormatError) in try cursor.seek(key) }) {
-      throw TransactionError(FormatError("object \(key) cannot be found", place: "table \(cursor.table.name)"))
+  private func find(_ key: ObjKey, _ cursor: ObjectCursor) throws(EngineError) {
+    if try !cursor.seek(key) {
+      throw .damaged("object \(key) cannot be found", place: "table \(cursor.table.name)")
     }
   }
 
@@ -341,9 +338,9 @@ private final class VersionRestoration {
     isNew: Bool,
     depth: Int = 0,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     let column = known.wanted.columns[index], key = known.columns[index], table = known.key
-    let value = try onNodes { () throws(FormatError) in try Value(copying: cursor.value(index)) }
+    let value = try Value(copying: cursor.value(index))
     if column.type == .link, let target = column.targetTable.flatMap({ classOf[$0] }), target.wanted.kind == .embedded {
       return try putEmbedded(value, target, into: (table, object, key), column, isNew: isNew, depth, transaction)
     }
@@ -373,7 +370,7 @@ private final class VersionRestoration {
         _ = try transaction.remove(table, object, known.columns[index], entry: key)
       }
     default:
-      throw TransactionError(FormatError("a collection of another kind", place: "\(known.wanted.name).\(column.name)"))
+      throw .damaged("a collection of another kind", place: "\(known.wanted.name).\(column.name)")
     }
   }
 
@@ -385,7 +382,7 @@ private final class VersionRestoration {
     over present: [Value],
     _ place: Place,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     var start = 0, end = 0
     let shorter = min(values.count, present.count)
     while start < shorter, ContentComparison.scalarsAreEqual(values[start], present[start]) { start += 1 }
@@ -408,11 +405,11 @@ private final class VersionRestoration {
   }
 
   /// A value with the keys that tables have in the transaction.
-  private func mapped(_ value: Value, _ known: Class, _ column: Column) throws(TransactionError) -> Value {
+  private func mapped(_ value: Value, _ known: Class, _ column: Column) throws(EngineError) -> Value {
     switch value {
     case .link(let table, let key):
       guard let target = classOf[table], !key.isUnresolved else {
-        throw TransactionError(
+        throw EngineError(
           .forbidden,
           "\(known.wanted.className ?? "").\(column.name): links to an object that did not exist in that version "
             + "either, which cannot be brought back"
@@ -442,7 +439,7 @@ private final class VersionRestoration {
     isNew: Bool,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     let (table, object, key) = place
     switch (column.collection, value) {
     case (nil, .null):
@@ -465,7 +462,7 @@ private final class VersionRestoration {
         let made = try transaction.setEmbedded(table, object, key, entry: entry.key)
         try fill(target, from, made, depth, transaction)
       }
-    default: throw TransactionError(FormatError("embedded objects of another kind", place: column.name))
+    default: throw .damaged("embedded objects of another kind", place: column.name)
     }
   }
 
@@ -476,10 +473,10 @@ private final class VersionRestoration {
     _ made: ObjKey,
     _ depth: Int,
     _ transaction: borrowing WriteTransaction
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     embeddedLeft -= 1
     if depth > Self.maximumDepth || embeddedLeft < 0 {
-      throw TransactionError(FormatError("embedded objects that contain each other", place: known.wanted.name))
+      throw .damaged("embedded objects that contain each other", place: known.wanted.name)
     }
     let cursor = spareCursors[known.wanted.key]?.popLast() ?? ObjectCursor(known.wanted)
     defer { spareCursors[known.wanted.key, default: []].append(cursor) }
@@ -492,18 +489,16 @@ private final class VersionRestoration {
   // MARK: check
 
   /// Refuses to go on if anything differs from the wanted version after all.
-  private func checkResult(_ transaction: borrowing WriteTransaction) throws(TransactionError) {
+  private func checkResult(_ transaction: borrowing WriteTransaction) throws(EngineError) {
     let result = try transaction.changed()
-    try onNodes { () throws(FormatError) in
-      let left = try VersionDifference(from: result, to: wanted, sharing: true)
-      for table in left.tables where (table.new ?? table.old)?.className != nil {
-        let change = try left.changes(in: table).next()
-        if !table.schema.isEmpty || change != nil {
-          throw FormatError(
-            "cannot be brought back: object \(change?.key.description ?? "?") differs",
-            place: table.name
-          )
-        }
+    let left = try VersionDifference(from: result, to: wanted, sharing: true)
+    for table in left.tables where (table.new ?? table.old)?.className != nil {
+      let change = try left.changes(in: table).next()
+      if !table.schema.isEmpty || change != nil {
+        throw .damaged(
+          "cannot be brought back: object \(change?.key.description ?? "?") differs",
+          place: table.name
+        )
       }
     }
   }

@@ -42,11 +42,11 @@ final class Annex: Storage, @unchecked Sendable {
   private let reserved: Int
   private let used = Atomic<Int>(0)
 
-  init(name: String, room: BranchRoom) throws(FileError) {
+  init(name: String, room: BranchRoom) throws(EngineError) {
     self.name = name
     self.room = room
     reserved = (room.capacity + 2 << 20) & ~(PageCipher.pageSize - 1)
-    guard let base = clinux_reserve(reserved) else { throw FileError("mmap", name, errno) }
+    guard let base = clinux_reserve(reserved) else { throw .failed("mmap", name, errno) }
     self.base = base
   }
 
@@ -59,24 +59,24 @@ final class Annex: Storage, @unchecked Sendable {
   var count: Int { used.load(ordering: .acquiring) }
 
   /// The node at `ref`.
-  func node(_ ref: Int) throws(FormatError) -> Node {
+  func node(_ ref: Int) throws(EngineError) -> Node {
     let offset = ref - Self.start, count = count
     if offset < 0 || ref & (Node.alignment - 1) != 0 || offset > count - Node.headerSize {
-      throw FormatError("a ref that leads neither into the file nor to a change of it", ref: ref)
+      throw .damaged("a ref that leads neither into the file nor to a change of it", ref: ref)
     }
     guard let node = Node(header: UnsafeRawPointer(base + offset), ref: ref), node.byteSize <= count - offset else {
-      throw FormatError("no node is there", ref: ref)
+      throw .damaged("no node is there", ref: ref)
     }
     return node
   }
 
-  func size() throws(FileError) -> Int { Self.start + count }
+  func size() throws(EngineError) -> Int { Self.start + count }
 
-  func grow(to size: Int) throws(FileError) {
+  func grow(to size: Int) throws(EngineError) {
     let wanted = size - Self.start, former = count
     if wanted <= former { return }
     guard wanted <= reserved, room.take(wanted - former) else {
-      throw FileError(
+      throw .failed(
         "grow",
         name,
         ENOSPC,
@@ -86,7 +86,7 @@ final class Annex: Storage, @unchecked Sendable {
     used.store(wanted, ordering: .releasing)
   }
 
-  func shrink(to size: Int) throws(FileError) {
+  func shrink(to size: Int) throws(EngineError) {
     let wanted = max(0, size - Self.start), former = count, page = PageCipher.pageSize
     if wanted >= former { return }
     used.store(wanted, ordering: .releasing)
@@ -95,19 +95,19 @@ final class Annex: Storage, @unchecked Sendable {
     if first < former { clinux_drop_pages(base + first, former - first) }
   }
 
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileError) -> Int {
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     let start = offset - Self.start
-    guard start >= 0 else { throw FileError("read", name, EFAULT) }
+    guard start >= 0 else { throw .failed("read", name, EFAULT) }
     let bytes = max(0, min(buffer.count, count - start))
     buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + start, count: bytes))
     return bytes
   }
 
-  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileError) {
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     let start = offset - Self.start
-    guard start >= 0, bytes.count <= count - start else { throw FileError("write", name, EFAULT) }
+    guard start >= 0, bytes.count <= count - start else { throw .failed("write", name, EFAULT) }
     if let source = bytes.baseAddress { (base + start).copyMemory(from: source, byteCount: bytes.count) }
   }
 
-  func sync() throws(FileError) {}
+  func sync() throws(EngineError) {}
 }

@@ -51,18 +51,18 @@ final class Arena: Sendable {
 
   /// The node at `ref`.
   @inline(__always)
-  func node(_ ref: Int) throws(FormatError) -> Node {
+  func node(_ ref: Int) throws(EngineError) -> Node {
     if ref & (Node.alignment - 1) != 0 || ref < Self.fileHeaderSize || ref > limit - Node.headerSize {
       if let node = slab?.nodeIfPresent(ref) { return node }
       if let annex, ref >= Annex.start { return try annex.node(ref) }
-      throw FormatError("a ref that is not aligned or lies outside of the file of \(limit) bytes", ref: ref)
+      throw .damaged("a ref that is not aligned or lies outside of the file of \(limit) bytes", ref: ref)
     }
     if space.fillsOnDemand { try space.require(ref, Node.headerSize) }
     guard let node = Node(header: base.pointer + ref, ref: ref) else {
-      throw FormatError("width scheme 3 does not exist", ref: ref)
+      throw .damaged("width scheme 3 does not exist", ref: ref)
     }
     if node.byteSize > limit - ref {
-      throw FormatError("ends at \(ref + node.byteSize), beyond the logical size \(limit)", ref: ref)
+      throw .damaged("ends at \(ref + node.byteSize), beyond the logical size \(limit)", ref: ref)
     }
     if space.fillsOnDemand { try space.require(ref, node.byteSize) }
     return node
@@ -70,18 +70,18 @@ final class Arena: Sendable {
 
   /// The node at `ref`, which must hold integers.
   @inline(__always)
-  func integers(_ ref: Int) throws(FormatError) -> Node {
+  func integers(_ ref: Int) throws(EngineError) -> Node {
     let node = try node(ref)
-    if node.scheme != .bits { throw FormatError("expected integers", ref: ref) }
+    if node.scheme != .bits { throw .damaged("expected integers", ref: ref) }
     return node
   }
 
   /// The node at `ref`, which must hold refs, at least `slots` of them.
   @inline(__always)
-  func refs(_ ref: Int, slots: Int = 0) throws(FormatError) -> Node {
+  func refs(_ ref: Int, slots: Int = 0) throws(EngineError) -> Node {
     let node = try node(ref)
     if node.scheme != .bits || !node.hasRefs || node.count < slots {
-      throw FormatError("expected a node of at least \(slots) refs", ref: ref)
+      throw .damaged("expected a node of at least \(slots) refs", ref: ref)
     }
     return node
   }

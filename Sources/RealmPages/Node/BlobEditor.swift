@@ -32,7 +32,7 @@ extension NodeEditor {
   // MARK: strings
 
   /// Inserts a string (nil: null) before element `index` of the leaf in `slot`.
-  func insertString(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(FormatError) {
+  func insertString(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(EngineError) {
     let ref = try stringLeaf(slot, room: value?.count ?? 0)
     let node = slab.node(ref)
     if !node.hasRefs {
@@ -47,7 +47,7 @@ extension NodeEditor {
   }
 
   /// Replaces element `index` of the leaf in `slot`.
-  func setString(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(FormatError) {
+  func setString(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(EngineError) {
     let ref = try stringLeaf(slot, room: value?.count ?? 0)
     let node = slab.node(ref)
     if !node.hasRefs {
@@ -62,7 +62,7 @@ extension NodeEditor {
   }
 
   /// Removes element `index` of the leaf of strings in `slot`, of any form but the enumerated one.
-  func removeString(_ slot: Slot, _ index: Int) throws(FormatError) {
+  func removeString(_ slot: Slot, _ index: Int) throws(EngineError) {
     let ref = try dirty(slot)
     let node = slab.node(ref)
     if !node.hasRefs {
@@ -113,7 +113,7 @@ extension NodeEditor {
   }
 
   /// The leaf in `slot`, dirty and of a form that takes a string of `count` bytes.
-  func stringLeaf(_ slot: Slot, room count: Int) throws(FormatError) -> Int {
+  func stringLeaf(_ slot: Slot, room count: Int) throws(EngineError) -> Int {
     let ref = try dirty(slot)
     let node = slab.node(ref)
     if !node.hasRefs && node.scheme == .multiply && count > BlobLimit.shortString {
@@ -126,10 +126,10 @@ extension NodeEditor {
   }
 
   /// Copies a leaf into a new one of a larger form, which takes its slot.
-  private func convert(_ slot: Slot, _ ref: Int, isText: Bool, toBig: Bool) throws(FormatError) -> Int {
+  private func convert(_ slot: Slot, _ ref: Int, isText: Bool, toBig: Bool) throws(EngineError) -> Int {
     let zeros = isText ? 1 : 0
     let new = toBig ? slab.makeInts([.hasRefs, .context]) : makeSmallBlobs()
-    func append(_ index: Int, _ value: ByteView?) throws(FormatError) {
+    func append(_ index: Int, _ value: ByteView?) throws(EngineError) {
       if toBig {
         slab.insertInt(new, index, Int64(value.map { makeBlob($0.unsafeBytes, zeros: zeros) } ?? 0))
       } else {
@@ -151,7 +151,7 @@ extension NodeEditor {
   // MARK: binaries
 
   /// Inserts a binary (nil: null) before element `index` of the leaf in `slot`.
-  func insertBinary(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(FormatError) {
+  func insertBinary(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(EngineError) {
     let ref = try binaryLeaf(slot, room: value?.count ?? 0)
     if slab.node(ref).hasContext {
       slab.insertInt(ref, index, Int64(value.map { makeBlob($0) } ?? 0))
@@ -161,7 +161,7 @@ extension NodeEditor {
   }
 
   /// Replaces element `index` of the leaf in `slot`.
-  func setBinary(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(FormatError) {
+  func setBinary(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(EngineError) {
     let ref = try binaryLeaf(slot, room: value?.count ?? 0)
     if slab.node(ref).hasContext {
       try setBig(ref, index, value, zeros: 0)
@@ -171,12 +171,12 @@ extension NodeEditor {
   }
 
   /// Removes element `index` of the leaf of binaries in `slot`.
-  func removeBinary(_ slot: Slot, _ index: Int) throws(FormatError) {
+  func removeBinary(_ slot: Slot, _ index: Int) throws(EngineError) {
     try removeBlob(try dirty(slot), index, zeros: 0)
   }
 
   /// The leaf in `slot`, dirty and of a form that takes a binary of `count` bytes.
-  func binaryLeaf(_ slot: Slot, room count: Int) throws(FormatError) -> Int {
+  func binaryLeaf(_ slot: Slot, room count: Int) throws(EngineError) -> Int {
     let ref = try dirty(slot)
     if !slab.node(ref).hasContext && count > BlobLimit.smallString + 1 {
       return try convert(slot, ref, isText: false, toBig: true)
@@ -186,7 +186,7 @@ extension NodeEditor {
 
   // MARK: both
 
-  private func setBig(_ ref: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(FormatError) {
+  private func setBig(_ ref: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(EngineError) {
     // The new bytes may lie in the old ones.
     let new = value.map { makeBlob($0, zeros: zeros) } ?? 0
     let old = try slab.node(ref).child(index)
@@ -194,7 +194,7 @@ extension NodeEditor {
     slab.setInt(ref, index, Int64(new))
   }
 
-  private func insertSmall(_ root: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(FormatError)
+  private func insertSmall(_ root: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(EngineError)
   {
     let ends = try slab.child(root, 0, arena), blob = try slab.child(root, 1, arena)
     let nulls = try slab.child(root, 2, arena)
@@ -206,7 +206,7 @@ extension NodeEditor {
     slab.insertInt(nulls, index, value == nil ? 1 : 0)
   }
 
-  private func setSmall(_ root: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(FormatError) {
+  private func setSmall(_ root: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(EngineError) {
     let ends = try slab.child(root, 0, arena), blob = try slab.child(root, 1, arena)
     let nulls = try slab.child(root, 2, arena)
     let start = index == 0 ? 0 : Int(slab.int(ends, index - 1)), end = Int(slab.int(ends, index))
@@ -215,7 +215,7 @@ extension NodeEditor {
     slab.setInt(nulls, index, value == nil ? 1 : 0)
   }
 
-  private func removeBlob(_ root: Int, _ index: Int, zeros: Int) throws(FormatError) {
+  private func removeBlob(_ root: Int, _ index: Int, zeros: Int) throws(EngineError) {
     if slab.node(root).hasContext {
       let blob = try slab.node(root).child(index)
       if blob != 0 { try slab.dropTree(blob, arena) }

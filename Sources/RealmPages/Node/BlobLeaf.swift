@@ -19,11 +19,11 @@ struct BlobLeaf {
   let count: Int
 
   /// Opens the leaf whose root is `root`, a has-refs node. `isText` says that values carry a terminating zero.
-  init(_ arena: Arena, _ root: Node, isText: Bool) throws(FormatError) {
+  init(_ arena: Arena, _ root: Node, isText: Bool) throws(EngineError) {
     terminator = isText ? 1 : 0
     let isOldText = isText && arena.format < 10
     nullFlag = isOldText ? 0 : 1
-    if root.scheme != .bits || !root.hasRefs { throw FormatError("expected a leaf of blobs", ref: root.ref) }
+    if root.scheme != .bits || !root.hasRefs { throw .damaged("expected a leaf of blobs", ref: root.ref) }
     if root.hasContext {
       form = .big(root)
       count = root.count
@@ -32,13 +32,13 @@ struct BlobLeaf {
     // Before values could be null, their leaves had no flags.
     let hasFlags = root.count == 3
     if !hasFlags && !(arena.format < 10 && root.count == 2) {
-      throw FormatError("a small-blobs leaf with \(root.count) slots instead of 3", ref: root.ref)
+      throw .damaged("a small-blobs leaf with \(root.count) slots instead of 3", ref: root.ref)
     }
     let ends = try arena.integers(root.child(0)), bytes = try arena.node(root.child(1))
     let nulls = hasFlags ? try arena.integers(root.child(2)) : nil
-    if bytes.scheme != .ignore { throw FormatError("expected bytes", ref: bytes.ref) }
+    if bytes.scheme != .ignore { throw .damaged("expected bytes", ref: bytes.ref) }
     if let nulls, nulls.count != ends.count {
-      throw FormatError("null flags and values differ in number", ref: root.ref)
+      throw .damaged("null flags and values differ in number", ref: root.ref)
     }
     form = .small(ends: ends, bytes: bytes, nulls: nulls)
     count = ends.count
@@ -46,7 +46,7 @@ struct BlobLeaf {
 
   /// The bytes of element `index` wherever they are, nil for null: what is too large for one node comes in several.
   /// Only the history has such blobs.
-  func chunks(_ index: Int, _ arena: Arena) throws(FormatError) -> [ByteView]? {
+  func chunks(_ index: Int, _ arena: Arena) throws(EngineError) -> [ByteView]? {
     if case .big(let root) = form, case let ref = try root.child(index), ref != 0 {
       let node = try arena.node(ref)
       if node.hasContext {
@@ -59,20 +59,20 @@ struct BlobLeaf {
     return try value(index, arena).map { [$0] }
   }
 
-  private func bytes(_ ref: Int, _ arena: Arena) throws(FormatError) -> ByteView {
+  private func bytes(_ ref: Int, _ arena: Arena) throws(EngineError) -> ByteView {
     let node = try arena.node(ref)
-    if node.scheme != .ignore { throw FormatError("expected bytes", ref: ref) }
+    if node.scheme != .ignore { throw .damaged("expected bytes", ref: ref) }
     return ByteView(base: node.payload, count: node.count)
   }
 
   /// The bytes of element `index`, nil for null. Values are in one node each.
-  func value(_ index: Int, _ arena: Arena) throws(FormatError) -> ByteView? {
+  func value(_ index: Int, _ arena: Arena) throws(EngineError) -> ByteView? {
     switch form {
     case .small(let ends, let bytes, let nulls):
       if let nulls, try (nulls.int(index) == 0) == (nullFlag == 0) { return nil }
       let start = index == 0 ? 0 : try ends.int(index - 1), end = try ends.int(index) &- Int64(terminator)
       if start < 0 || end < start || end > bytes.count - terminator {
-        throw FormatError("value \(index) runs from \(start) to \(end) in \(bytes.count) bytes", ref: bytes.ref)
+        throw .damaged("value \(index) runs from \(start) to \(end) in \(bytes.count) bytes", ref: bytes.ref)
       }
       return ByteView(base: bytes.payload + Int(start), count: Int(end - start))
     case .big(let root):
@@ -80,19 +80,19 @@ struct BlobLeaf {
       if ref == 0 { return nil }
       let blob = try arena.node(ref)
       if blob.scheme != .ignore || blob.count < terminator {
-        throw FormatError("expected the bytes of a value", ref: ref)
+        throw .damaged("expected the bytes of a value", ref: ref)
       }
       return ByteView(base: blob.payload, count: blob.count - terminator)
     }
   }
 
   /// The first of the given elements that may hold `part`, by a search through the bytes of all; nil if none does.
-  func first(_ elements: Range<Int>, near part: [UInt8]) throws(FormatError) -> Int? {
+  func first(_ elements: Range<Int>, near part: [UInt8]) throws(EngineError) -> Int? {
     guard case .small(let ends, let bytes, _) = form, let last = elements.last else { return elements.first }
     let first = elements.lowerBound
     let start = first == 0 ? 0 : try ends.int(first - 1), end = try ends.int(last)
     if start < 0 || end < start || end > bytes.count {
-      throw FormatError("values that run from \(start) to \(end) in \(bytes.count) bytes", ref: bytes.ref)
+      throw .damaged("values that run from \(start) to \(end) in \(bytes.count) bytes", ref: bytes.ref)
     }
     guard let place = bytes.payload.firstPlace(of: part, in: Int(start)..<Int(end)) else { return nil }
     return min(max(first, try ends.upperBound(UInt64(place))), last)
@@ -117,25 +117,25 @@ struct StringLeaf {
   let count: Int
 
   /// Opens the leaf at `ref`, in any form but the enumerated one.
-  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     try self.init(arena, arena.node(ref))
   }
 
   /// Opens the leaf whose root has been read already.
-  init(_ arena: Arena, _ root: Node) throws(FormatError) {
+  init(_ arena: Arena, _ root: Node) throws(EngineError) {
     if root.hasRefs {
       form = .blobs(try BlobLeaf(arena, root, isText: true))
     } else if root.scheme == .multiply {
       form = .short(root)
     } else {
-      throw FormatError("expected a leaf of strings", ref: root.ref)
+      throw .damaged("expected a leaf of strings", ref: root.ref)
     }
     if case .blobs(let leaf) = form { count = leaf.count } else { count = root.count }
   }
 
   /// The bytes of element `index`, nil for null.
   @inline(__always)
-  func value(_ index: Int, _ arena: Arena) throws(FormatError) -> ByteView? {
+  func value(_ index: Int, _ arena: Arena) throws(EngineError) -> ByteView? {
     switch form {
     case .short(let node): try Self.short(node, index)
     case .blobs(let leaf): try leaf.value(index, arena)
@@ -143,7 +143,7 @@ struct StringLeaf {
   }
 
   /// The first of the given elements that may hold `part`, by a search through the bytes of all; nil if none does.
-  func first(_ elements: Range<Int>, near part: [UInt8]) throws(FormatError) -> Int? {
+  func first(_ elements: Range<Int>, near part: [UInt8]) throws(EngineError) -> Int? {
     switch form {
     case .blobs(let leaf): return try leaf.first(elements, near: part)
     case .short(let node):
@@ -156,13 +156,13 @@ struct StringLeaf {
 
   /// Short strings: zero-filled elements whose last byte tells how much of the element is not used.
   @inline(__always)
-  static func short(_ node: Node, _ index: Int) throws(FormatError) -> ByteView? {
+  static func short(_ node: Node, _ index: Int) throws(EngineError) -> ByteView? {
     let bytes = try node.element(index)
     let width = Int(node.width)
     if width == 0 { return nil }
     let unused = Int(bytes.load(fromByteOffset: width - 1, as: UInt8.self))
     if unused == width { return nil }
-    if unused > width { throw FormatError("short string \(index) has bad padding", ref: node.ref) }
+    if unused > width { throw .damaged("short string \(index) has bad padding", ref: node.ref) }
     return ByteView(base: bytes, count: width - 1 - unused)
   }
 }

@@ -36,25 +36,25 @@ package final class Effort {
 
   /// Pays for `bytes` of the file; `ref` is the node that the walk comes to.
   @inline(__always)
-  package func spend(_ bytes: Int, at ref: Int? = nil) throws(FormatError) {
+  package func spend(_ bytes: Int, at ref: Int? = nil) throws(EngineError) {
     left &-= bytes
     if left < 0 { try extend(ref) }
   }
 
   /// Adds the rest, once.
   @inline(never)
-  private func extend(_ ref: Int?) throws(FormatError) {
+  private func extend(_ ref: Int?) throws(EngineError) {
     if !isWhole {
       isWhole = true
       left += Self.leastPart + 2 * arena.storedBytes() - granted
       if left >= 0 { return }
     }
-    throw FormatError("more than the file has room for: some nodes have several parents", ref: ref)
+    throw .damaged("more than the file has room for: some nodes have several parents", ref: ref)
   }
 
   /// Pays for a list or set, apart from what is nested in it.
   @inline(__always)
-  package func enter(_ list: ListView) throws(FormatError) {
+  package func enter(_ list: ListView) throws(EngineError) {
     // A leaf of 1000 elements without any bits takes 8 bytes, one of Mixed values a node of refs besides.
     if let columns = list.subtableColumns { return try spend(8 + columns * (8 + list.count >> 7)) }
     guard let element = list.elementType else { return }
@@ -63,26 +63,26 @@ package final class Effort {
 
   /// Pays for a list or set, or a leaf of one.
   @inline(__always)
-  func enter(leaf count: Int, _ element: ElementType, at ref: Int?) throws(FormatError) {
+  func enter(leaf count: Int, _ element: ElementType, at ref: Int?) throws(EngineError) {
     try spend(element.type == .mixed && !element.isTypedLink ? 32 + count >> 5 : 8 + count >> 7, at: ref)
   }
 
   /// Pays for the schema of a table with so many properties.
-  func enter(tableOf columns: Int, at ref: Int) throws(FormatError) {
+  func enter(tableOf columns: Int, at ref: Int) throws(EngineError) {
     // Top array and spec, and for each property its name, type, attributes and key.
     try spend(64 + 8 * columns, at: ref)
   }
 
   /// Pays for a dictionary, apart from what is nested in it.
   @inline(__always)
-  package func enter(_ dictionary: DictionaryView) throws(FormatError) {
+  package func enter(_ dictionary: DictionaryView) throws(EngineError) {
     // A row of a subtable was paid for with the list of all rows. Each key of others takes a byte at least.
     if let ref = dictionary.ref { try spend(64 + dictionary.count, at: ref) }
   }
 
   /// Pays for an element of a collection, as far as its size is not known from the collection.
   @inline(__always)
-  package func enter(element: ValueView) throws(FormatError) {
+  package func enter(element: ValueView) throws(EngineError) {
     switch element {
     case .string(let bytes), .data(let bytes): try spend(bytes.count)
     default: break

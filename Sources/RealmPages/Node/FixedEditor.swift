@@ -47,13 +47,13 @@ extension NodeEditor {
   func makeDecimals() -> Int { slab.make([], .multiply, width: 0, count: 0, payload: 16) }
 
   /// Inserts a decimal (nil: null) before element `index` of a dirty leaf.
-  func insertDecimal(_ ref: Int, _ index: Int, _ value: Decimal128?) throws(FormatError) {
+  func insertDecimal(_ ref: Int, _ index: Int, _ value: Decimal128?) throws(EngineError) {
     try makeRoom(ref, for: value)
     write(value, openElement(ref, index), slab.node(ref).width)
   }
 
   /// Replaces element `index` of a dirty leaf.
-  func setDecimal(_ ref: Int, _ index: Int, _ value: Decimal128?) throws(FormatError) {
+  func setDecimal(_ ref: Int, _ index: Int, _ value: Decimal128?) throws(EngineError) {
     try makeRoom(ref, for: value)
     write(value, element(ref, index), slab.node(ref).width)
   }
@@ -63,10 +63,10 @@ extension NodeEditor {
     if let value { value.store(target, width: width) } else { Decimal128.storeNull(target, width: width) }
   }
 
-  private func makeRoom(_ ref: Int, for value: Decimal128?) throws(FormatError) {
+  private func makeRoom(_ ref: Int, for value: Decimal128?) throws(EngineError) {
     let node = slab.node(ref)
     if node.scheme != .multiply || ![0, 4, 8, 16].contains(node.width) {
-      throw FormatError("decimals of \(node.width) bytes", ref: ref)
+      throw .damaged("decimals of \(node.width) bytes", ref: ref)
     }
     if node.width == 0 {
       if node.count == 0 {

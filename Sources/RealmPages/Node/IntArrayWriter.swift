@@ -171,11 +171,11 @@ extension Slab {
 
   /// Adds `value` to the end of a dirty integer node until it has `count` elements. An error if it is no such node: in
   /// a damaged file, a loop that only asks for the count would not end.
-  func pad(_ ref: Int, to count: Int, with value: Int64 = 0) throws(FormatError) {
+  func pad(_ ref: Int, to count: Int, with value: Int64 = 0) throws(EngineError) {
     let missing = count - node(ref).count
     if missing <= 0 { return }
     if node(ref).scheme != .bits || count > 0xFF_FFFF {
-      let error = FormatError("\(node(ref).count) elements instead of \(count)", ref: ref)
+      let error = EngineError.damaged("\(node(ref).count) elements instead of \(count)", ref: ref)
       note(error)
       throw error
     }
@@ -253,13 +253,13 @@ extension Slab {
 
   /// The dirty child at `index` of a dirty has-refs node; the slot then holds its ref. `ref` there must not be 0.
   @inline(__always)
-  func child(_ parent: Int, _ index: Int, _ arena: Arena) throws(FormatError) -> Int {
+  func child(_ parent: Int, _ index: Int, _ arena: Arena) throws(EngineError) -> Int {
     let node = node(parent)
     // The elements of other nodes of the file were not checked when they were copied.
-    if !node.hasRefs { throw FormatError("slot \(index) of a node without refs", ref: parent) }
+    if !node.hasRefs { throw .damaged("slot \(index) of a node without refs", ref: parent) }
     let ref = try node.child(index)
     if owns(ref) && ref != 0 { return ref }
-    if ref == 0 { throw FormatError("slot \(index) is empty", ref: parent) }
+    if ref == 0 { throw .damaged("slot \(index) is empty", ref: parent) }
     let copy = try dirty(ref, arena)
     setInt(parent, index, Int64(copy))
     return copy

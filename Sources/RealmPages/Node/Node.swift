@@ -60,21 +60,21 @@ struct Node {
 
   /// Element `index` of an integer node.
   @inline(__always)
-  func int(_ index: Int) throws(FormatError) -> Int64 {
+  func int(_ index: Int) throws(EngineError) -> Int64 {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) || flags & 0x18 != 0 { throw badAccess(index) }
     return PackedBits.signed(payload, width, index)
   }
 
   /// Element `index` of a key or offset node.
   @inline(__always)
-  func unsigned(_ index: Int) throws(FormatError) -> UInt64 {
+  func unsigned(_ index: Int) throws(EngineError) -> UInt64 {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) || flags & 0x18 != 0 { throw badAccess(index) }
     return PackedBits.unsigned(payload, width, index)
   }
 
   /// The first of ascending integers that is not below `word`; `count` if there is none. O(log n). The keys of search
   /// indexes have 32 bits, so these are looked at without asking for the width each time.
-  func lowerBound(_ word: Int32) throws(FormatError) -> Int {
+  func lowerBound(_ word: Int32) throws(EngineError) -> Int {
     if flags & 0x18 != 0 { throw badAccess(0) }
     var low = 0, rest = count
     if width == 32 {
@@ -106,33 +106,33 @@ struct Node {
 
   /// The child at `index` of a has-refs node: 0 where there is none. A tagged integer there is an error.
   @inline(__always)
-  func child(_ index: Int) throws(FormatError) -> Int {
+  func child(_ index: Int) throws(EngineError) -> Int {
     let value = try int(index)
-    if value & 1 != 0 { throw FormatError("slot \(index) holds a number where a ref belongs", ref: ref) }
+    if value & 1 != 0 { throw .damaged("slot \(index) holds a number where a ref belongs", ref: ref) }
     return Int(value)
   }
 
   /// The child at `index`, or 0 also where the node is shorter.
   @inline(__always)
-  func childIfPresent(_ index: Int) throws(FormatError) -> Int { index < count ? try child(index) : 0 }
+  func childIfPresent(_ index: Int) throws(EngineError) -> Int { index < count ? try child(index) : 0 }
 
   /// The tagged integer at `index`; plain 0 counts as 0, as in positions that were never filled.
   @inline(__always)
-  func tagged(_ index: Int) throws(FormatError) -> Int64 {
+  func tagged(_ index: Int) throws(EngineError) -> Int64 {
     let value = try int(index)
-    if value & 1 == 0 && value != 0 { throw FormatError("slot \(index) holds a ref where a number belongs", ref: ref) }
+    if value & 1 == 0 && value != 0 { throw .damaged("slot \(index) holds a ref where a number belongs", ref: ref) }
     return value >> 1
   }
 
   /// The bytes of element `index` of a node of scheme `multiply`.
   @inline(__always)
-  func element(_ index: Int) throws(FormatError) -> UnsafeRawPointer {
+  func element(_ index: Int) throws(EngineError) -> UnsafeRawPointer {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) || scheme != .multiply { throw badAccess(index) }
     return payload + index * Int(width)
   }
 
   @inline(never)
-  private func badAccess(_ index: Int) -> FormatError {
-    FormatError("has \(count) elements of scheme \(scheme); element \(index) cannot be read", ref: ref)
+  private func badAccess(_ index: Int) -> EngineError {
+    EngineError.damaged("has \(count) elements of scheme \(scheme); element \(index) cannot be read", ref: ref)
   }
 }

@@ -16,18 +16,18 @@ struct NodeEditor {
 
   /// The node that `slot` refers to, dirty from now on.
   @inline(__always)
-  func dirty(_ slot: Slot) throws(FormatError) -> Int { try slab.child(slot.parent, slot.index, arena) }
+  func dirty(_ slot: Slot) throws(EngineError) -> Int { try slab.child(slot.parent, slot.index, arena) }
 
   /// The ref in `slot`, 0 if there is none.
   @inline(__always)
-  func ref(_ slot: Slot) throws(FormatError) -> Int { try slab.node(slot.parent).child(slot.index) }
+  func ref(_ slot: Slot) throws(EngineError) -> Int { try slab.node(slot.parent).child(slot.index) }
 
   /// Makes `slot` refer to another node; the former one is not given up.
   @inline(__always)
   func set(_ slot: Slot, _ ref: Int) { slab.setChild(slot.parent, slot.index, ref) }
 
   /// Gives up the tree that `slot` refers to and empties the slot.
-  func clear(_ slot: Slot) throws(FormatError) {
+  func clear(_ slot: Slot) throws(EngineError) {
     let ref = try ref(slot)
     if ref == 0 { return }
     try slab.dropTree(ref, arena)
@@ -55,9 +55,9 @@ struct NodeEditor {
   }
 
   /// Makes room for `more` elements at the end and returns where to write them.
-  func openElements(_ ref: Int, _ more: Int) throws(FormatError) -> UnsafeMutableRawPointer {
+  func openElements(_ ref: Int, _ more: Int) throws(EngineError) -> UnsafeMutableRawPointer {
     let node = slab.node(ref), width = Int(node.width)
-    if node.scheme != .multiply { throw FormatError("expected elements of some bytes each", ref: ref) }
+    if node.scheme != .multiply { throw .damaged("expected elements of some bytes each", ref: ref) }
     slab.reserve(ref, payload: (node.count + more) * width)
     slab.setCount(ref, node.count + more)
     return slab.memory(ref) + Node.headerSize + node.count * width
@@ -80,10 +80,10 @@ struct NodeEditor {
   }
 
   /// The leaf in `slot`, dirty, of elements of `width` bytes.
-  func elements(_ slot: Slot, width: UInt8) throws(FormatError) -> Int {
+  func elements(_ slot: Slot, width: UInt8) throws(EngineError) -> Int {
     let ref = try dirty(slot), node = slab.node(ref)
     if node.scheme == .multiply && node.width == width { return ref }
-    if node.count > 0 || node.hasRefs { throw FormatError("expected elements of \(width) bytes", ref: ref) }
+    if node.count > 0 || node.hasRefs { throw .damaged("expected elements of \(width) bytes", ref: ref) }
     slab.setHeader(ref, [], .multiply, width: width, count: 0)
     return ref
   }

@@ -6,13 +6,13 @@ struct NullableIntLeaf {
   private let sentinel: Int64
   var count: Int { node.count - 1 }
 
-  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     node = try arena.integers(ref)
     sentinel = try node.int(0)
   }
 
   @inline(__always)
-  func value(_ index: Int) throws(FormatError) -> Int64? {
+  func value(_ index: Int) throws(EngineError) -> Int64? {
     let value = try node.int(index + 1)
     return value == sentinel ? nil : value
   }
@@ -24,15 +24,15 @@ struct TimestampLeaf {
   private let nanoseconds: Node
   var count: Int { seconds.count }
 
-  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     let root = try arena.refs(ref, slots: 2)
     seconds = try NullableIntLeaf(arena, root.child(0))
     nanoseconds = try arena.integers(root.child(1))
-    if nanoseconds.count != seconds.count { throw FormatError("seconds and nanoseconds differ in number", ref: ref) }
+    if nanoseconds.count != seconds.count { throw .damaged("seconds and nanoseconds differ in number", ref: ref) }
   }
 
   @inline(__always)
-  func value(_ index: Int) throws(FormatError) -> Timestamp? {
+  func value(_ index: Int) throws(EngineError) -> Timestamp? {
     guard let seconds = try seconds.value(index) else { return nil }
     return try Timestamp(checked: seconds, nanoseconds.int(index), ref: nanoseconds.ref)
   }
@@ -41,9 +41,9 @@ struct TimestampLeaf {
 extension Timestamp {
   /// Refuses what no writer stores: nanoseconds of a second or more, or of the other sign.
   @inline(__always)
-  init(checked seconds: Int64, _ nanoseconds: Int64, ref: Int) throws(FormatError) {
+  init(checked seconds: Int64, _ nanoseconds: Int64, ref: Int) throws(EngineError) {
     if nanoseconds.magnitude >= 1_000_000_000 || seconds > 0 && nanoseconds < 0 || seconds < 0 && nanoseconds > 0 {
-      throw FormatError("a date of \(seconds) seconds and \(nanoseconds) nanoseconds", ref: ref)
+      throw .damaged("a date of \(seconds) seconds and \(nanoseconds) nanoseconds", ref: ref)
     }
     self.init(seconds: seconds, nanoseconds: Int32(nanoseconds))
   }
@@ -55,30 +55,30 @@ struct FloatingLeaf {
   var count: Int { node.count }
 
   /// `width` is 4 or 8 bytes.
-  init(_ arena: Arena, _ ref: Int, width: UInt8) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int, width: UInt8) throws(EngineError) {
     node = try arena.node(ref)
     if node.scheme != .multiply || node.width != width && node.count != 0 {
-      throw FormatError("expected elements of \(width) bytes", ref: ref)
+      throw .damaged("expected elements of \(width) bytes", ref: ref)
     }
   }
 
   /// Null is one particular NaN.
   @inline(__always)
-  func float(_ index: Int) throws(FormatError) -> Float? {
+  func float(_ index: Int) throws(EngineError) -> Float? {
     let bits = UInt32(littleEndian: try node.element(index).loadUnaligned(as: UInt32.self))
     return bits == 0x7fc0_00aa ? nil : Float(bitPattern: bits)
   }
 
   /// Null is one particular NaN.
   @inline(__always)
-  func double(_ index: Int) throws(FormatError) -> Double? {
+  func double(_ index: Int) throws(EngineError) -> Double? {
     let number = try raw(index)
     return number.bitPattern == 0x7ff8_0000_0000_00aa ? nil : number
   }
 
   /// A double as it is stored, null as the NaN that stands for it.
   @inline(__always)
-  func raw(_ index: Int) throws(FormatError) -> Double {
+  func raw(_ index: Int) throws(EngineError) -> Double {
     Double(bitPattern: UInt64(littleEndian: try node.element(index).loadUnaligned(as: UInt64.self)))
   }
 }
@@ -89,14 +89,14 @@ struct DecimalLeaf {
   private let node: Node
   var count: Int { node.count }
 
-  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     node = try arena.node(ref)
     if node.scheme != .multiply || ![0, 4, 8, 16].contains(node.width) {
-      throw FormatError("expected decimals", ref: ref)
+      throw .damaged("expected decimals", ref: ref)
     }
   }
 
-  func value(_ index: Int) throws(FormatError) -> Decimal128? {
+  func value(_ index: Int) throws(EngineError) -> Decimal128? {
     let bytes = try node.element(index)
     switch node.width {
     case 0: return node.hasContext ? Decimal128(low: 0, high: 0x3040 << 48) : nil
@@ -142,22 +142,22 @@ struct FixedBytesLeaf {
   let count: Int
 
   /// `width` is 12 or 16 bytes.
-  init(_ arena: Arena, _ ref: Int, width: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int, width: Int) throws(EngineError) {
     node = try arena.node(ref)
     self.width = width
     let block = 8 * width + 1
     let rest = node.count % block
     if node.scheme != .multiply || node.width != 1 && node.count != 0 || rest != 0 && (rest - 1) % width != 0 {
-      throw FormatError("expected values of \(width) bytes with null flags", ref: ref)
+      throw .damaged("expected values of \(width) bytes with null flags", ref: ref)
     }
     count = node.count / block * 8 + (rest == 0 ? 0 : (rest - 1) / width)
   }
 
   /// The bytes of element `index`, nil for null.
   @inline(__always)
-  private func value(_ index: Int) throws(FormatError) -> UnsafeRawPointer? {
+  private func value(_ index: Int) throws(EngineError) -> UnsafeRawPointer? {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) {
-      throw FormatError("has \(count) values; value \(index) cannot be read", ref: node.ref)
+      throw .damaged("has \(count) values; value \(index) cannot be read", ref: node.ref)
     }
     let block = node.payload + (index >> 3) * (8 * width + 1)
     if block.load(as: UInt8.self) >> UInt8(index & 7) & 1 != 0 { return nil }
@@ -165,10 +165,10 @@ struct FixedBytesLeaf {
   }
 
   /// An ObjectId; the leaf has a width of 12.
-  func objectID(_ index: Int) throws(FormatError) -> ObjectID? { try value(index).map { ObjectID($0) } }
+  func objectID(_ index: Int) throws(EngineError) -> ObjectID? { try value(index).map { ObjectID($0) } }
 
   /// A UUID; the leaf has a width of 16.
-  func uuid(_ index: Int) throws(FormatError) -> UniqueID? { try value(index).map { UniqueID($0) } }
+  func uuid(_ index: Int) throws(EngineError) -> UniqueID? { try value(index).map { UniqueID($0) } }
 }
 
 extension ObjectID {

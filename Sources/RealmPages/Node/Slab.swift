@@ -41,7 +41,7 @@ final class Slab: @unchecked Sendable {
   @exclusivity(unchecked) var bumps = 0
   /// What showed that the file is damaged while it was being changed: nothing goes on then. Nodes of a damaged file can
   /// be shorter than others say; asking for that at each step would make an error of each step.
-  @exclusivity(unchecked) private(set) var damage: FormatError?
+  @exclusivity(unchecked) private(set) var damage: EngineError?
   /// Where elements are written that have no place.
   private let nowhere = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 16)
   private let space: PageSpace?
@@ -139,12 +139,12 @@ final class Slab: @unchecked Sendable {
   var isLost: Bool { spill?.isLost ?? false }
 
   /// Notes what left a change half made.
-  func note(_ error: FormatError) { damage = damage ?? error }
+  func note(_ error: EngineError) { damage = damage ?? error }
 
   /// Notes that the node at `ref` has no element `index`.
   @inline(never)
   func refuse(_ ref: Int, _ index: Int) {
-    note(FormatError("\(node(ref).count) elements, none of them for position \(index)", ref: ref))
+    note(EngineError.damaged("\(node(ref).count) elements, none of them for position \(index)", ref: ref))
   }
 
   /// Does so, and returns where to write the element.
@@ -259,7 +259,7 @@ final class Slab: @unchecked Sendable {
   }
 
   /// A dirty copy of a node of the file, whose space is given up; a dirty node is itself.
-  func dirty(_ ref: Int, _ arena: Arena) throws(FormatError) -> Int {
+  func dirty(_ ref: Int, _ arena: Arena) throws(EngineError) -> Int {
     if owns(ref) { return ref }
     let node = try arena.node(ref)
     if node.hasRefs { try checkRefs(node) }
@@ -271,27 +271,27 @@ final class Slab: @unchecked Sendable {
 
   /// Gives up the space of a node of the file. Only in a damaged one do two refs lead to the same node; refusing the
   /// second ends every way that leads in a circle.
-  private func release(_ node: Node) throws(FormatError) {
+  private func release(_ node: Node) throws(EngineError) {
     if freed.updateValue(node.byteSize, forKey: node.ref) != nil {
-      let error = FormatError("more than one node refers to this one", ref: node.ref)
+      let error = EngineError.damaged("more than one node refers to this one", ref: node.ref)
       note(error)
       throw error
     }
   }
 
   /// Refuses refs in a node of the file that lead beyond it: in a dirty node they would be taken for a dirty node's.
-  private func checkRefs(_ node: Node) throws(FormatError) {
-    if node.scheme != .bits { throw FormatError("refs of an unknown width", ref: node.ref) }
+  private func checkRefs(_ node: Node) throws(EngineError) {
+    if node.scheme != .bits { throw .damaged("refs of an unknown width", ref: node.ref) }
     for i in 0..<(node.width == 0 ? 0 : node.count) {
       let element = PackedBits.signed(node.payload, node.width, i)
       if element & 1 == 0, element < 0 || element >= Int64(firstRef) {
-        throw FormatError("slot \(i) leads to \(element), beyond the file", ref: node.ref)
+        throw .damaged("slot \(i) leads to \(element), beyond the file", ref: node.ref)
       }
     }
   }
 
   /// Gives up one node, not its children.
-  func drop(_ ref: Int, _ arena: Arena) throws(FormatError) {
+  func drop(_ ref: Int, _ arena: Arena) throws(EngineError) {
     if owns(ref) {
       let id = id(ref)
       precondition(id < blockCount && blocks[id].capacity > 0, "a ref of no dirty node")
@@ -305,7 +305,7 @@ final class Slab: @unchecked Sendable {
   }
 
   /// Gives up a node and everything below it.
-  func dropTree(_ ref: Int, _ arena: Arena) throws(FormatError) {
+  func dropTree(_ ref: Int, _ arena: Arena) throws(EngineError) {
     var pending = [ref]
     while let ref = pending.popLast() {
       let node = try arena.node(ref)

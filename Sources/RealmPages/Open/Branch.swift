@@ -24,25 +24,21 @@ final class Branch: CommitTarget, VersionReader {
     name: String,
     status: FileStatus,
     room: BranchRoom
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     (self.base, self.name, self.status) = (base, name, status)
     if let refusal = RealmWriter.refusal(base.snapshot) { throw refusal }
     let topRef: Int
-    do throws(FileError) {
-      memory = try Annex(name: name, room: room)
-      topRef = try Self.writeFirst(base.snapshot, memory)
-    } catch { throw TransactionError(error) }
+    memory = try Annex(name: name, room: room)
+    topRef = try Self.writeFirst(base.snapshot, memory)
     space = BranchSpace(base.snapshot.arena, memory)
-    do throws(FormatError) {
-      newest = Mutex(try Snapshot(space, Header(topRef: topRef, format: 24), path: name))
-    } catch { throw TransactionError(error) }
+    newest = Mutex(try Snapshot(space, Header(topRef: topRef, format: 24), path: name))
   }
 
   /// Writes a top array that leads to the tables of `base` and knows of no free space and no history.
-  private static func writeFirst(_ base: Snapshot, _ memory: Annex) throws(FileError) -> Int {
+  private static func writeFirst(_ base: Snapshot, _ memory: Annex) throws(EngineError) -> Int {
     let start = Annex.start
     try memory.grow(to: start + PageCipher.pageSize)
-    func put(_ elements: [Int64], _ flags: NodeFlags, at ref: Int) throws(FileError) -> Int {
+    func put(_ elements: [Int64], _ flags: NodeFlags, at ref: Int) throws(EngineError) -> Int {
       var bytes = [UInt8](repeating: 0, count: Node.size(elements.count, 64))
       bytes.withUnsafeMutableBytes { bytes in
         guard let memory = bytes.baseAddress else { return }
@@ -72,17 +68,17 @@ final class Branch: CommitTarget, VersionReader {
   /// Ends the branch: nothing can be read or committed any more.
   func close() { newest.withLock { $0 = nil } }
 
-  private func newestVersion() throws(OpenError) -> Snapshot {
-    guard let snapshot = newest.withLock({ $0 }) else { throw OpenError(.moved, "\(name): it has ended") }
+  private func newestVersion() throws(EngineError) -> Snapshot {
+    guard let snapshot = newest.withLock({ $0 }) else { throw EngineError(.moved, "\(name): it has ended") }
     guard base.snapshot.pin?.isValid ?? true else {
-      throw OpenError(.moved, "\(name): the version that it builds on is gone, with its file")
+      throw EngineError(.moved, "\(name): the version that it builds on is gone, with its file")
     }
     return snapshot
   }
 
   // MARK: reading
 
-  func latest() throws(OpenError) -> Snapshot { try newestVersion() }
+  func latest() throws(EngineError) -> Snapshot { try newestVersion() }
 
   /// Its versions stay as long as they are in use.
   func isCurrent(_ snapshot: Snapshot) -> Bool { base.snapshot.pin?.isValid ?? true }
@@ -91,27 +87,24 @@ final class Branch: CommitTarget, VersionReader {
 
   var standing: Standing { Standing() }
 
-  func fileStatus() throws(OpenError) -> FileStatus { status }
+  func fileStatus() throws(EngineError) -> FileStatus { status }
 
   // MARK: writing
 
-  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot {
-    do throws(OpenError) { return try newestVersion() } catch { throw TransactionError(error) }
+  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot {
+    try newestVersion()
   }
 
-  func beginPublishing(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot {
+  func beginPublishing(until deadline: MonotonicTime) throws(EngineError) -> Snapshot {
     try begin(until: deadline, staysOnThread: true)
   }
 
-  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
+  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
     let oldest = min(base.version, VersionRegistry.shared.oldest(of: name) ?? base.version)
-    do throws(TransactionError) {
+    do throws(EngineError) {
       let committer = Committer(group: group, storage: memory, base: base.top, oldest: oldest, floor: Annex.start)
       let result = try committer.write(), header = Header(topRef: result.topRef, format: 24)
-      let snapshot: Snapshot
-      do throws(FormatError) { snapshot = try Snapshot(space, header, path: name) } catch {
-        throw TransactionError(error)
-      }
+      let snapshot = try Snapshot(space, header, path: name)
       newest.withLock { $0 = $0 == nil ? nil : snapshot }
       return result.version
     } catch {
@@ -125,13 +118,13 @@ final class Branch: CommitTarget, VersionReader {
 
   var hasUnpublished: Bool { false }
 
-  func activeVersions() throws(TransactionError) -> Int { 1 }
+  func activeVersions() throws(EngineError) -> Int { 1 }
 
-  func rewrite() throws(CopyError) -> RealmCopy.Sizes? {
-    throw CopyError(.notApplicable, "\(name): what is in memory only is not compacted")
+  func rewrite() throws(EngineError) -> RealmCopy.Sizes? {
+    throw EngineError(.notApplicable, "\(name): what is in memory only is not compacted")
   }
 
-  func publishNewest(_ newest: Snapshot) throws(TransactionError) {}
+  func publishNewest(_ newest: Snapshot) throws(EngineError) {}
 }
 
 /// A realm in memory that begins as a version of another one. Committing to it changes the other one in no way.
@@ -153,7 +146,7 @@ package struct RealmBranch: Sendable {
     name: String,
     status: FileStatus,
     room: BranchRoom
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     place = try Branch(base, name: name, status: status, room: room)
     self.base = base.snapshot
     writer = RealmWriter(place, name: name)

@@ -6,19 +6,19 @@ import Threads
 protocol CommitTarget: AnyObject, Sendable {
   /// Excludes other writers and returns the newest version, which stays readable until `end`. Throws `busy` when that
   /// is not to be had by `deadline`. Without an error, `end` must follow, on the same thread if it `staysOnThread`.
-  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot
+  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot
   /// Like `begin`, on this thread, and only for `publishNewest`: also where nothing new can be committed any more.
-  func beginPublishing(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot
+  func beginPublishing(until deadline: MonotonicTime) throws(EngineError) -> Snapshot
   /// Writes a version and shows it; its number. Between `begin` and `end`, once.
-  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64
+  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64
   /// Lets other writers in.
   func end()
   /// Whether there are grouped commits that the header does not show.
   var hasUnpublished: Bool { get }
   /// The number of versions in use, the newest among them. Between `begin` and `end`.
-  func activeVersions() throws(TransactionError) -> Int
+  func activeVersions() throws(EngineError) -> Int
   /// Writes the file anew without free space, when no other program has it open. Outside of transactions.
-  func rewrite() throws(CopyError) -> RealmCopy.Sizes?
+  func rewrite() throws(EngineError) -> RealmCopy.Sizes?
   /// Has the header show the newest version. Between `begin` and `end`.
-  func publishNewest(_ newest: Snapshot) throws(TransactionError)
+  func publishNewest(_ newest: Snapshot) throws(EngineError)
 }

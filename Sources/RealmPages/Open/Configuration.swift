@@ -134,11 +134,11 @@ public struct Configuration: Sendable {
   }
 
   /// Throws if no realm can be opened in this way.
-  func check() throws(OpenError) {
+  func check() throws(EngineError) {
     guard let identifier = inMemoryIdentifier else { return }
     let name = "the realm '\(identifier)' in memory"
-    if mode != .shared { throw OpenError(.contradictory, "\(name) can only be shared") }
-    if encryptionKey != nil { throw OpenError(.contradictory, "\(name) cannot be encrypted: leave the key out") }
+    if mode != .shared { throw EngineError(.contradictory, "\(name) can only be shared") }
+    if encryptionKey != nil { throw EngineError(.contradictory, "\(name) cannot be encrypted: leave the key out") }
     try InMemoryFolder.check(identifier)
   }
 }

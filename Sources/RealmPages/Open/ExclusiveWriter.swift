@@ -25,68 +25,59 @@ final class ExclusiveWriter: CommitTarget {
     _ configuration: Configuration,
     create: Bool,
     over wrap: (any Storage) -> any Storage
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     lock = try ExclusiveLock(realmPath: configuration.path)
-    let maker: RealmFileMaker
-    do throws(FileError) {
-      maker = try RealmFileMaker(configuration, create: create, over: wrap)
-      if create { try maker.makeEmptyIfNew() }
-    } catch { throw TransactionError(error) }
+    let maker = try RealmFileMaker(configuration, create: create, over: wrap)
+    if create { try maker.makeEmptyIfNew() }
     (file, storage) = (maker.file, maker.storage)
     // What is written is built on the file that it is written to, whatever is at the path later.
-    do throws(OpenError) { reader = try HeaderReader(configuration, maker.file) } catch {
-      throw TransactionError(error)
-    }
+    reader = try HeaderReader(configuration, maker.file)
   }
 
   /// Opens a realm in memory, which holds nothing if the memory is new.
-  init(memory: MemoryStorage) throws(TransactionError) {
+  init(memory: MemoryStorage) throws(EngineError) {
     lock = nil
     file = nil
     storage = memory
-    do throws(FileError) {
-      if try memory.size() == 0 { try RealmFileMaker.makeEmpty(memory) }
-    } catch { throw TransactionError(error) }
-    do throws(OpenError) { reader = try HeaderReader(memory: memory) } catch { throw TransactionError(error) }
+    if try memory.size() == 0 { try RealmFileMaker.makeEmpty(memory) }
+    reader = try HeaderReader(memory: memory)
   }
 
-  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot {
+  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot {
     let (snapshot, header, _) = try newest()
     if state.withLock({ $0.isReady }) || RealmWriter.refusal(snapshot) != nil { return snapshot }
-    do throws(FileError) { try RealmFileMaker.prepare(storage, snapshot, header) } catch {
-      throw TransactionError(error)
-    }
+    try RealmFileMaker.prepare(storage, snapshot, header)
     state.withLock { $0.isReady = true }
     return try newest().snapshot
   }
 
-  func beginPublishing(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot { try newest().snapshot }
+  func beginPublishing(until deadline: MonotonicTime) throws(EngineError) -> Snapshot { try newest().snapshot }
 
   func end() {}
 
-  func activeVersions() throws(TransactionError) -> Int {
+  func activeVersions() throws(EngineError) -> Int {
     VersionRegistry.shared.count(of: reader.configuration.path, besides: try newest().snapshot.version) + 1
   }
 
-  func rewrite() throws(CopyError) -> RealmCopy.Sizes? {
-    throw CopyError(.notApplicable, "\(reader.configuration.path): only a shared realm is compacted while it is open")
+  func rewrite() throws(EngineError) -> RealmCopy.Sizes? {
+    throw EngineError(.notApplicable, "\(reader.configuration.path): only a shared realm is compacted while it is open")
   }
 
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
-  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
+  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
     let published = try newest().publishedVersion
     // The file is ours alone, but nothing keeps others from moving or overwriting it.
-    if let file, file.place != .here { throw TransactionError(Participant.moved(file.path)) }
-    if !reader.isCurrent(base) { throw TransactionError(Participant.overwritten(storage.name)) }
+    if let file, file.place != .here { throw Participant.moved(file.path) }
+    if !reader.isCurrent(base) { throw Participant.overwritten(storage.name) }
     let oldest = min(published, reader.oldestVersionInUse(newest: base.version))
-    do throws(TransactionError) {
+    do throws(EngineError) {
       let result = try Committer(group: group, storage: storage, base: base.top, oldest: oldest).write()
       switch durability {
       case .full: try publish(result)
       case .grouped:
-        do throws(FileError) { try storage.flush() } catch { throw TransactionError(error) }
-        do throws(OpenError) { try reader.show(unpublished: result.topRef) } catch { throw TransactionError(error) }
+        try storage.flush()
+        try reader.show(unpublished: result.topRef)
         state.withLock { $0.unpublished = result }
       }
       return result.version
@@ -97,21 +88,19 @@ final class ExclusiveWriter: CommitTarget {
     }
   }
 
-  func publishNewest(_ newest: Snapshot) throws(TransactionError) {
+  func publishNewest(_ newest: Snapshot) throws(EngineError) {
     guard let result = state.withLock({ $0.unpublished }) else { return }
     storage.begin { [] }
     try publish(result)
   }
 
-  private func publish(_ result: Committer.Result) throws(TransactionError) {
+  private func publish(_ result: Committer.Result) throws(EngineError) {
     let header = try newest().header
-    do throws(FileError) { try Committer.publish(result, storage, replacing: header.slot) } catch {
-      throw TransactionError(error)
-    }
+    try Committer.publish(result, storage, replacing: header.slot)
     state.withLock { $0.unpublished = nil }
   }
 
-  private func newest() throws(TransactionError) -> (snapshot: Snapshot, header: Header, publishedVersion: UInt64) {
-    do throws(OpenError) { return try reader.latestWithHeader() } catch { throw TransactionError(error) }
+  private func newest() throws(EngineError) -> (snapshot: Snapshot, header: Header, publishedVersion: UInt64) {
+    try reader.latestWithHeader()
   }
 }

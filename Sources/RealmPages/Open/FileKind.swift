@@ -107,7 +107,7 @@ package struct FileKind {
   }
 }
 
-extension OpenError {
+extension EngineError {
   /// A file without the signature of a realm, read without a key.
   init(_ kind: FileKind, path: String) {
     switch kind.family {

@@ -36,34 +36,34 @@ final class HeaderReader: VersionReader {
   private let state: Mutex<State>
 
   /// Opens a file for reading. Reads the header and the top array, nothing else.
-  init(_ configuration: Configuration) throws(OpenError) {
+  init(_ configuration: Configuration) throws(EngineError) {
     self.configuration = configuration
     (memory, followsPath) = (nil, true)
     state = Mutex(try Self.firstLoad(configuration))
   }
 
   /// Shows an open file, wherever its path leads later.
-  init(_ configuration: Configuration, _ file: FileHandle) throws(OpenError) {
+  init(_ configuration: Configuration, _ file: FileHandle) throws(EngineError) {
     self.configuration = configuration
     (memory, followsPath) = (nil, false)
     state = Mutex(try Self.load(configuration, nil, file))
   }
 
   /// Opens a file that may be written to meanwhile: only an error that occurs twice counts.
-  private static func firstLoad(_ configuration: Configuration) throws(OpenError) -> State {
+  private static func firstLoad(_ configuration: Configuration) throws(EngineError) -> State {
     var former: String?
     while true {
-      do throws(OpenError) { return try load(configuration, nil) } catch {
+      do throws(EngineError) { return try load(configuration, nil) } catch {
         if error.description == former { throw error }
         former = error.description
-        if case .unreadable = error.reason { throw error }
+        if error.code != nil { throw error }
         usleep(200)
       }
     }
   }
 
   /// Opens a realm in memory.
-  init(memory: MemoryStorage) throws(OpenError) {
+  init(memory: MemoryStorage) throws(EngineError) {
     configuration = Configuration(path: memory.name)
     (self.memory, followsPath) = (memory, false)
     state = Mutex(try Self.load(configuration, memory))
@@ -72,8 +72,8 @@ final class HeaderReader: VersionReader {
   /// The newest version. Cheap when nothing changed: it compares the header with the one it knows.
   /// A file that was replaced by rename is opened again, without the key if it is plain now. While a file is being cut
   /// or rewritten by another program, the error says what was found.
-  func latest() throws(OpenError) -> Snapshot {
-    try state.withLock { state throws(OpenError) -> Snapshot in
+  func latest() throws(EngineError) -> Snapshot {
+    try state.withLock { state throws(EngineError) -> Snapshot in
       state.calls += 1
       if state.calls & 511 == 0 { Self.limitResidentPages(state.space) }
       let place = followsPath ? state.file?.place ?? .here : .here, wasReplaced = place == .elsewhere
@@ -90,7 +90,7 @@ final class HeaderReader: VersionReader {
       // A commit may be under way: look again until two looks agree.
       var attempt = 0
       while true {
-        do throws(OpenError) {
+        do throws(EngineError) {
           state = try Self.load(configuration, memory, reusing: state, mayBePlain: true)
           return state.snapshot
         } catch {
@@ -104,15 +104,15 @@ final class HeaderReader: VersionReader {
 
   /// The newest version, the header of the file, and the version that the header shows: an older one after a grouped
   /// commit.
-  func latestWithHeader() throws(OpenError) -> (Snapshot, Header, publishedVersion: UInt64) {
+  func latestWithHeader() throws(EngineError) -> (Snapshot, Header, publishedVersion: UInt64) {
     _ = try latest()
     return state.withLock { ($0.snapshot, $0.header, $0.publishedVersion) }
   }
 
   /// Makes a version the newest that this object shows, before the header does. It is forgotten when the header
   /// changes.
-  func show(unpublished topRef: Int) throws(OpenError) {
-    try state.withLock { state throws(OpenError) in
+  func show(unpublished topRef: Int) throws(EngineError) {
+    try state.withLock { state throws(EngineError) in
       var former = state
       former.unpublishedTopRef = topRef
       state = try Self.load(configuration, memory, reusing: former, mayBePlain: true)
@@ -138,13 +138,13 @@ final class HeaderReader: VersionReader {
   var standing: Standing { state.withLock { $0.standing } }
 
   /// Size, times, mode and owner of the realm file itself.
-  func fileStatus() throws(OpenError) -> FileStatus {
+  func fileStatus() throws(EngineError) -> FileStatus {
     let (file, size) = state.withLock { ($0.file, $0.space.size) }
     guard let file else {
       let epoch = Timestamp(seconds: 0, nanoseconds: 0)
       return FileStatus(size: size, modified: epoch, mode: UInt32(S_IFREG | 0o600), owner: getuid(), group: getgid())
     }
-    do throws(FileError) { return try file.status() } catch { throw OpenError(error) }
+    return try file.status()
   }
 
   /// Whether the header of the file still leads to the state's snapshot.
@@ -170,29 +170,23 @@ final class HeaderReader: VersionReader {
     _ open: FileHandle? = nil,
     reusing old: State? = nil,
     mayBePlain: Bool = false
-  ) throws(OpenError) -> State {
+  ) throws(EngineError) -> State {
     let path = configuration.path
     if let memory {
-      let space: PageSpace
-      do throws(FileError) { space = try memory.pages() } catch { throw OpenError(error) }
+      let space = try memory.pages()
       return try finish(nil, space, path, slot: nil, after: old)
     }
     let file: FileHandle, size: Int
-    do throws(FileError) {
-      if let known = open ?? old?.file { file = known } else { file = try FileHandle(path: path) }
-      size = try file.status().size
-    } catch {
-      throw OpenError(error)
-    }
-    if size == 0 { throw OpenError(FileKind([], size: 0), path: path) }
+    if let known = open ?? old?.file { file = known } else { file = try FileHandle(path: path) }
+    size = try file.status().size
+    if size == 0 { throw EngineError(FileKind([], size: 0), path: path) }
     if let key = configuration.encryptionKey, !mayBePlain || FileKind(file, size: size).family != .realm {
       return try loadEncrypted(file, size, key, after: old)
     }
     if let old, old.space is MappedFile, old.space.size == size, !old.space.isSpent {
       return try finish(file, old.space, path, slot: nil, after: old)
     }
-    let mapped: MappedFile
-    do throws(FileError) { mapped = try MappedFile(file, size: size) } catch { throw OpenError(error) }
+    let mapped = try MappedFile(file, size: size)
     return try finish(file, mapped, path, slot: nil, after: old)
   }
 
@@ -201,31 +195,29 @@ final class HeaderReader: VersionReader {
     _ size: Int,
     _ key: EncryptionKey,
     after old: State?
-  ) throws(OpenError) -> State {
+  ) throws(EngineError) -> State {
     let path = file.path, pages: DecryptedPages, slot: PageSlot
     let kind = FileKind(file, size: size)
     switch kind.family {
-    case .realm: throw OpenError(.notEncrypted, "\(path): the file is not encrypted: leave the key out")
-    case .other: throw OpenError(kind, path: path)
+    case .realm: throw EngineError(.notEncrypted, "\(path): the file is not encrypted: leave the key out")
+    case .other: throw EngineError(kind, path: path)
     default: break
     }
     if size < 2 * PageCipher.pageSize || size % PageCipher.pageSize != 0 {
-      throw OpenError(cutEncryptedFile: file, size, key)
+      throw EngineError(cutEncryptedFile: file, size, key)
     }
-    do throws(FileError) {
-      // The slot is read before the page: a change in between is noticed at the next look.
-      slot = PageSlot(file)
-      pages = try DecryptedPages(file, key: key, physicalSize: size, after: old?.space)
-    } catch { throw OpenError(error) }
+    // The slot is read before the page: a change in between is noticed at the next look.
+    slot = PageSlot(file)
+    pages = try DecryptedPages(file, key: key, physicalSize: size, after: old?.space)
     switch pages.fill(0) {
     case .good, .previousContent:
-      do throws(OpenError) { return try finish(file, pages, path, slot: slot, after: old) } catch {
+      do throws(EngineError) { return try finish(file, pages, path, slot: slot, after: old) } catch {
         guard error.reason == .damaged else { throw error }
-        throw OpenError(.damaged, "\(error); the key is right")
+        throw EngineError(.damaged, "\(error); the key is right")
       }
-    case .beyondEnd: throw OpenError(.damaged, "\(path): cut short: the first encrypted page is not there")
+    case .beyondEnd: throw EngineError(.damaged, "\(path): cut short: the first encrypted page is not there")
     case .bad, .neverWritten, .interrupted, .zeroed:
-      throw OpenError(encryptedFileIsDamaged: pages.anyPageVerifies(), path: path)
+      throw EngineError(encryptedFileIsDamaged: pages.anyPageVerifies(), path: path)
     }
   }
 
@@ -236,7 +228,7 @@ final class HeaderReader: VersionReader {
     _ path: String,
     slot: PageSlot?,
     after old: State?
-  ) throws(OpenError) -> State {
+  ) throws(EngineError) -> State {
     let header = try header(of: space, path: path, isEncrypted: slot != nil)
     let published = try snapshot(space, header, path: path)
     var state = State(
@@ -256,10 +248,10 @@ final class HeaderReader: VersionReader {
     return state
   }
 
-  static func header(of space: PageSpace, path: String, isEncrypted: Bool) throws(OpenError) -> Header {
+  static func header(of space: PageSpace, path: String, isEncrypted: Bool) throws(EngineError) -> Header {
     let header = try Header(space, path: path, isEncrypted: isEncrypted)
     guard Realm.readableFormats.contains(header.format) || header.format == 0 && header.topRef == 0 else {
-      throw OpenError(
+      throw EngineError(
         .unsupportedFormat(header.format),
         "\(path): file format \(header.format): this version reads formats 2 to 11 and 20 to 24"
       )
@@ -273,9 +265,9 @@ final class HeaderReader: VersionReader {
     _ header: Header,
     path: String,
     pin: VersionPin? = nil
-  ) throws(OpenError) -> Snapshot {
-    do throws(FormatError) { return try Snapshot(space, header, path: path, pin: pin) } catch {
-      throw OpenError(.damaged, "\(path): \(error): the file is damaged or cut short")
+  ) throws(EngineError) -> Snapshot {
+    do throws(EngineError) { return try Snapshot(space, header, path: path, pin: pin) } catch {
+      throw EngineError(.damaged, "\(path): \(error): the file is damaged or cut short")
     }
   }
 
@@ -301,7 +293,7 @@ struct PageSlot: Hashable {
   }
 }
 
-extension OpenError {
+extension EngineError {
   /// A file whose size no encrypted realm has.
   fileprivate init(cutEncryptedFile file: FileHandle, _ size: Int, _ key: EncryptionKey) {
     let rule = "\(size) bytes, but an encrypted realm has at least 8192, in steps of 4096"

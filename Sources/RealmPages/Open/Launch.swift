@@ -10,9 +10,9 @@ public enum LaunchStep: Sendable {
   /// The file was compacted.
   case compacted(RealmCopy.Sizes)
   /// It was not, because another program has the realm open, or because the realm is damaged.
-  case notCompacted(CopyError)
+  case notCompacted(EngineError)
   /// The realm did not fit the schema and was replaced by an empty one.
-  case deleted(because: TransactionError)
+  case deleted(because: EngineError)
   /// The schema was changed.
   case schemaChanged(from: UInt64?, to: UInt64?)
 }
@@ -25,8 +25,8 @@ extension RealmWriter {
     _ configuration: Configuration,
     create: Bool = true,
     report: (LaunchStep) -> Void = { _ in }
-  ) throws(TransactionError) -> RealmWriter {
-    do throws(OpenError) { try configuration.check() } catch { throw TransactionError(error) }
+  ) throws(EngineError) -> RealmWriter {
+    try configuration.check()
     let path = configuration.path
     if configuration.inMemoryIdentifier == nil && access(path, F_OK) != 0 {
       if create && path == Configuration.defaultPath { try makeFolder(FileHandle.folder(of: path)) }
@@ -35,11 +35,11 @@ extension RealmWriter {
     if let condition = configuration.compactsOnLaunch, hasContent(path) {
       try compact(configuration, condition, report)
     }
-    do throws(TransactionError) { return try openAndChange(configuration, create, report) } catch {
+    do throws(EngineError) { return try openAndChange(configuration, create, report) } catch {
       guard configuration.deletesIfMigrationNeeded, [.needsMigration, .oldSchema].contains(error.reason) else {
         throw error
       }
-      do throws(CopyError) { try RealmCopy.empty(configuration) } catch { throw TransactionError(error) }
+      try RealmCopy.empty(configuration)
       report(.deleted(because: error))
       return try openAndChange(configuration, create, report)
     }
@@ -55,7 +55,7 @@ extension RealmWriter {
     _ configuration: Configuration,
     _ create: Bool,
     _ report: (LaunchStep) -> Void
-  ) throws(TransactionError) -> RealmWriter {
+  ) throws(EngineError) -> RealmWriter {
     let writer = try RealmWriter(configuration, create: create)
     if let schema = configuration.schema { try writer.take(schema, configuration, report) }
     return writer
@@ -66,27 +66,26 @@ extension RealmWriter {
     _ schema: any WantedSchema,
     _ configuration: Configuration,
     _ report: (LaunchStep) -> Void
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     let path = configuration.path
     let transaction = try beginOnThisThread()
     let change = try schema.change(in: transaction), former = change.formerVersion
     if configuration.deletesIfMigrationNeeded, let former, let version = schema.version, version != former {
-      throw TransactionError(.needsMigration, "\(path): schema version \(former) -> \(version)")
+      throw EngineError(.needsMigration, "\(path): schema version \(former) -> \(version)")
     }
     if change.isEmpty { return transaction.rollback() }
     if !change.losses.isEmpty && configuration.migration == nil {
-      throw TransactionError(
+      throw EngineError(
         .needsMigration,
         "\(path): the schema needs a migration: it \(change.losses.joined(separator: "; it "))"
       )
     }
-    let old: Snapshot
-    do throws(OpenError) { old = try realm.latest() } catch { throw TransactionError(error) }
+    let old = try realm.latest()
     try change.make(in: transaction)
     let hasGrown = schema.version.map { version in former.map { version > $0 } ?? !change.losses.isEmpty } ?? false
     if let migration = configuration.migration, hasGrown {
       do { try migration(old, transaction, former) } catch {
-        throw TransactionError(.migrationFailed, "\(path): the migration failed, so nothing was changed: \(error)")
+        throw EngineError(.migrationFailed, "\(path): the migration failed, so nothing was changed: \(error)")
       }
     }
     _ = try transaction.commit()
@@ -97,50 +96,34 @@ extension RealmWriter {
     _ configuration: Configuration,
     _ condition: (Int, Int) -> Bool,
     _ report: (LaunchStep) -> Void
-  ) throws(TransactionError) {
-    do throws(CopyError) {
+  ) throws(EngineError) {
+    do throws(EngineError) {
       let sizes = try RealmCopy.rewrite(configuration, key: configuration.encryptionKey, where: condition)
       if let sizes { report(.compacted(sizes)) }
     } catch {
-      if error.reason != .inUse && error.reason != .damaged { throw TransactionError(error) }
+      if error.reason != .inUse && error.reason != .damaged { throw error }
       report(.notCompacted(error))
     }
   }
 
   /// Copies the seed; false if another program has made the realm meanwhile.
-  private static func copy(_ seed: String, _ configuration: Configuration) throws(TransactionError) -> Bool {
+  private static func copy(_ seed: String, _ configuration: Configuration) throws(EngineError) -> Bool {
     let source = Configuration(path: seed, encryptionKey: configuration.encryptionKey, mode: .immutable)
-    do throws(CopyError) {
+    do throws(EngineError) {
       _ = try RealmCopy.write(source, to: configuration.path, key: configuration.encryptionKey, isForWriting: true)
       return true
     } catch {
-      if error.reason == .exists { return false }
-      throw TransactionError(error)
+      if error.code == EEXIST { return false }
+      throw error
     }
   }
 
   /// Makes a folder for this user alone, and those above it.
-  private static func makeFolder(_ path: String) throws(TransactionError) {
+  private static func makeFolder(_ path: String) throws(EngineError) {
     if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
     let code = errno
-    guard code == ENOENT, path.count > 1 else { throw TransactionError(FileError("mkdir", path, code)) }
+    guard code == ENOENT, path.count > 1 else { throw .failed("mkdir", path, code) }
     try makeFolder(FileHandle.folder(of: path))
-    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw TransactionError(FileError("mkdir", path, errno)) }
-  }
-}
-
-extension TransactionError {
-  /// A file that could not be made or replaced.
-  init(_ error: CopyError) {
-    let reason: Reason =
-      switch error.reason {
-      case .open(let reason): .open(reason)
-      case .damaged: .format
-      case .file(let code): .file(code)
-      case .exists: .file(EEXIST)
-      case .inUse: .inUse
-      case .notApplicable, .cancelled: .readOnly
-      }
-    self.init(reason, error.description)
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .failed("mkdir", path, errno) }
   }
 }

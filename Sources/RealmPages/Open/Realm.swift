@@ -18,16 +18,16 @@ public final class Realm: Sendable {
   public static let readableFormats: Set<Int> = Set(2...11).union(20...24)
 
   /// Opens a file for reading. Reads the header and the top array, nothing else.
-  public convenience init(_ configuration: Configuration) throws(OpenError) {
+  public convenience init(_ configuration: Configuration) throws(EngineError) {
     try configuration.check()
     switch configuration.mode {
     case .shared: self.init(configuration, try Participant(configuration, .reader))
     case .immutable: self.init(configuration, try HeaderReader(configuration))
     case .exclusive:
       let lock: ExclusiveLock
-      do throws(TransactionError) { lock = try ExclusiveLock(realmPath: configuration.path) } catch {
-        if case .file(let code) = error.reason { throw OpenError(.unreadable(code), error.description) }
-        throw OpenError(.inUse, error.description)
+      do throws(EngineError) { lock = try ExclusiveLock(realmPath: configuration.path) } catch {
+        if case .file(let code) = error.reason { throw EngineError(.file(code), error.description) }
+        throw EngineError(.inUse, error.description)
       }
       self.init(configuration, try HeaderReader(configuration), lock)
     }
@@ -50,7 +50,7 @@ public final class Realm: Sendable {
   /// The newest version. Cheap when nothing changed: in a shared realm a look at shared memory, without a system call.
   /// A file that was replaced by rename is opened again. While a file is being cut or rewritten by another process, the
   /// error says what was found.
-  public func latest() throws(OpenError) -> Snapshot { try reader.latest() }
+  public func latest() throws(EngineError) -> Snapshot { try reader.latest() }
 
   /// Whether what was read from `snapshot` up to now is what it holds: no writer can have reused a byte of it. Ask
   /// after reading, and discard what was read when the answer is no.
@@ -100,10 +100,11 @@ public final class Realm: Sendable {
   package var lastUse: MonotonicTime? { reader.lastUse }
 
   /// Size, times, mode and owner of the realm file itself.
-  public func fileStatus() throws(OpenError) -> FileStatus { try reader.fileStatus() }
+  public func fileStatus() throws(EngineError) -> FileStatus { try reader.fileStatus() }
 
   /// The newest version in a copy of the bytes of a realm that is not encrypted. `name` shapes the messages.
-  public static func snapshot(of bytes: UnsafeRawBufferPointer, name: String = "memory") throws(OpenError) -> Snapshot {
+  public static func snapshot(of bytes: UnsafeRawBufferPointer, name: String = "memory") throws(EngineError) -> Snapshot
+  {
     let pages = MemoryPages(bytes)
     return try HeaderReader.snapshot(pages, HeaderReader.header(of: pages, path: name, isEncrypted: false), path: name)
   }

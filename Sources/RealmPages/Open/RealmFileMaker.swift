@@ -16,7 +16,7 @@ struct RealmFileMaker {
     _ configuration: Configuration,
     create: Bool,
     over wrap: (any Storage) -> any Storage = { $0 }
-  ) throws(FileError) {
+  ) throws(EngineError) {
     file = try FileHandle(path: configuration.path, forWriting: true, create: create)
     bytes = wrap(FileStorage(file))
     isEncrypted = configuration.encryptionKey != nil
@@ -24,16 +24,16 @@ struct RealmFileMaker {
   }
 
   /// What commits are written to: `bytes`, encrypted if there is a key.
-  static func storage(of bytes: any Storage, _ configuration: Configuration) throws(FileError) -> any Storage {
+  static func storage(of bytes: any Storage, _ configuration: Configuration) throws(EngineError) -> any Storage {
     guard let key = configuration.encryptionKey else { return bytes }
     guard let encrypted = EncryptedStorage(bytes, key: key) else {
-      throw FileError("EVP_CIPHER_CTX_new", configuration.path, ENOMEM)
+      throw .failed("EVP_CIPHER_CTX_new", configuration.path, ENOMEM)
     }
     return encrypted
   }
 
   /// Whether the file is new, or was left by a crash before its first header was written.
-  func holdsNothing() throws(FileError) -> Bool {
+  func holdsNothing() throws(EngineError) -> Bool {
     let size = try bytes.size(), page = PageCipher.pageSize
     if size > (isEncrypted ? 2 : 1) * page { return false }
     var content = try bytes.read(size, at: 0)
@@ -45,9 +45,9 @@ struct RealmFileMaker {
   }
 
   /// Makes a realm without content, if there is nothing in the file.
-  func makeEmptyIfNew() throws(FileError) {
+  func makeEmptyIfNew() throws(EngineError) {
     guard try holdsNothing() else { return }
-    do throws(FileError) { try Self.makeEmpty(storage) } catch {
+    do throws(EngineError) { try Self.makeEmpty(storage) } catch {
       // What a failed write left would be taken for a user's data.
       try? bytes.shrink(to: 0)
       throw error
@@ -56,7 +56,7 @@ struct RealmFileMaker {
   }
 
   /// A file of one page that holds nothing.
-  static func makeEmpty(_ storage: any Storage) throws(FileError) {
+  static func makeEmpty(_ storage: any Storage) throws(EngineError) {
     try storage.grow(to: PageCipher.pageSize)
     var header = [UInt8](repeating: 0, count: PageCipher.pageSize)
     header.replaceSubrange(16..<20, with: [0x54, 0x2d, 0x44, 0x42])
@@ -65,14 +65,14 @@ struct RealmFileMaker {
   }
 
   /// Brings a file into the form that can be updated, and gives back what a crash left at its end.
-  static func prepare(_ storage: any Storage, _ snapshot: Snapshot, _ header: Header) throws(FileError) {
+  static func prepare(_ storage: any Storage, _ snapshot: Snapshot, _ header: Header) throws(EngineError) {
     if header.isStreaming { try convert(storage, header) }
     if header.topRef != 0 { try trim(storage, to: snapshot.logicalSize) }
     try completePages(storage)
   }
 
   /// Makes the header of a copy, which cannot be updated, one that can.
-  private static func convert(_ storage: any Storage, _ header: Header) throws(FileError) {
+  private static func convert(_ storage: any Storage, _ header: Header) throws(EngineError) {
     try Committer.write(storage, UInt64(header.topRef).littleEndian, at: Layout.Header.topRef(1))
     try Committer.write(storage, UInt8(header.format), at: Layout.Header.format(1))
     try storage.sync()
@@ -81,12 +81,12 @@ struct RealmFileMaker {
   }
 
   /// A file that is updated is a whole number of pages.
-  static func completePages(_ storage: any Storage) throws(FileError) {
+  static func completePages(_ storage: any Storage) throws(EngineError) {
     try storage.grow(to: wholePages(try storage.size()))
   }
 
   /// Cuts off what lies beyond `logicalSize`.
-  static func trim(_ storage: any Storage, to logicalSize: Int) throws(FileError) {
+  static func trim(_ storage: any Storage, to logicalSize: Int) throws(EngineError) {
     let wanted = wholePages(logicalSize)
     if try storage.size() > wanted { try storage.shrink(to: wanted) }
   }

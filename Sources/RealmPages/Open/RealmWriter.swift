@@ -28,7 +28,7 @@ public final class RealmWriter: Sendable {
   private let gate = WriterGate()
   private let target: any CommitTarget
   /// The failed sync after which nothing is certain.
-  private let failure = Mutex<TransactionError?>(nil)
+  private let failure = Mutex<EngineError?>(nil)
   /// Where the nodes of large transactions go; nil if they stay in memory.
   let spill: Slab.Spill?
 
@@ -37,7 +37,7 @@ public final class RealmWriter: Sendable {
 
   /// Opens a file for writing, and makes it if it does not exist and `create` is set. In an immutable realm nothing
   /// can be written.
-  public convenience init(_ configuration: Configuration, create: Bool = false) throws(TransactionError) {
+  public convenience init(_ configuration: Configuration, create: Bool = false) throws(EngineError) {
     try self.init(configuration, create: create, over: { $0 })
   }
 
@@ -48,14 +48,14 @@ public final class RealmWriter: Sendable {
     create: Bool,
     over wrap: (any Storage) -> any Storage,
     heap: Int? = nil
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     let isSpilling = configuration.encryptionKey == nil && configuration.inMemoryIdentifier == nil
     var spill = isSpilling ? Slab.Spill(realm: configuration.path) : nil
     if let heap { spill?.heap = heap }
     self.spill = spill
-    do throws(OpenError) { try configuration.check() } catch { throw TransactionError(error) }
+    try configuration.check()
     if configuration.isReadOnly {
-      throw TransactionError(.readOnly, "\(configuration.path): the realm was to be opened for reading only")
+      throw EngineError(.readOnly, "\(configuration.path): the realm was to be opened for reading only")
     }
     let create = create || configuration.inMemoryIdentifier != nil
     switch configuration.mode {
@@ -68,12 +68,12 @@ public final class RealmWriter: Sendable {
       target = writer
       realm = Realm(configuration, writer.reader)
     case .immutable:
-      throw TransactionError(.readOnly, "\(configuration.path): the realm was to be opened without changing it")
+      throw EngineError(.readOnly, "\(configuration.path): the realm was to be opened without changing it")
     }
   }
 
   /// Opens a realm in memory, which holds nothing if the memory is new.
-  package init(memory: MemoryStorage) throws(TransactionError) {
+  package init(memory: MemoryStorage) throws(EngineError) {
     spill = nil
     let writer = try ExclusiveWriter(memory: memory)
     target = writer
@@ -99,16 +99,16 @@ public final class RealmWriter: Sendable {
   public static func reasonAgainst(writing snapshot: Snapshot) -> String? { refusal(snapshot)?.description }
 
   /// Why a version cannot be written on; nil if it can.
-  static func refusal(_ snapshot: Snapshot) -> TransactionError? {
+  static func refusal(_ snapshot: Snapshot) -> EngineError? {
     if snapshot.historyType > 2 {
-      return TransactionError(
+      return EngineError(
         .readOnly,
         "the realm has sync history, which only a sync client may write; 'realmfs convert --local' makes a copy "
           + "that can be changed"
       )
     }
     if snapshot.fileFormat != 24 && snapshot.fileFormat != 0 {
-      return TransactionError(
+      return EngineError(
         .readOnly,
         "file format \(snapshot.fileFormat): only format 24 is written; 'realmfs upgrade' brings the file to it"
       )
@@ -121,7 +121,7 @@ public final class RealmWriter: Sendable {
   /// Begins a transaction on the newest version. While another thread or another program has one, it waits; it throws
   /// `busy` when that takes longer than `timeout`. Writers of all programs have their turn in the order in which they
   /// came.
-  public func begin(timeout: Duration = RealmWriter.patience) throws(TransactionError) -> WriteTransaction {
+  public func begin(timeout: Duration = RealmWriter.patience) throws(EngineError) -> WriteTransaction {
     try begin(timeout, staysOnThread: false)
   }
 
@@ -129,13 +129,13 @@ public final class RealmWriter: Sendable {
   /// transaction is much faster so.
   package func beginOnThisThread(
     timeout: Duration = RealmWriter.patience
-  ) throws(TransactionError) -> WriteTransaction {
+  ) throws(EngineError) -> WriteTransaction {
     try begin(timeout, staysOnThread: true)
   }
 
-  private func begin(_ timeout: Duration, staysOnThread: Bool) throws(TransactionError) -> WriteTransaction {
+  private func begin(_ timeout: Duration, staysOnThread: Bool) throws(EngineError) -> WriteTransaction {
     let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
-    do throws(TransactionError) {
+    do throws(EngineError) {
       if let refusal = Self.refusal(snapshot) { throw refusal }
       try checkVersions()
     } catch {
@@ -148,17 +148,17 @@ public final class RealmWriter: Sendable {
   /// Begins what looks like a transaction on `snapshot`, to find out whether changes would be refused. It waits for
   /// nobody, keeps nobody waiting, and cannot be committed. What it finds counts only if `Realm.isCurrent` says
   /// afterwards that the snapshot could be read.
-  package static func rehearse(on snapshot: Snapshot) throws(TransactionError) -> WriteTransaction {
+  package static func rehearse(on snapshot: Snapshot) throws(EngineError) -> WriteTransaction {
     if let refusal = refusal(snapshot) { throw refusal }
     return try WriteTransaction(rehearsingOn: snapshot)
   }
 
   /// Throws if one version more would be one too many.
-  private func checkVersions() throws(TransactionError) {
+  private func checkVersions() throws(EngineError) {
     guard let limit = realm.configuration.maximumActiveVersions else { return }
     let count = try target.activeVersions()
     if count >= limit {
-      throw TransactionError(
+      throw EngineError(
         .tooManyVersions,
         "\(realm.configuration.path): \(count) versions are in use, and one more would pass the limit of \(limit); "
           + "try again when readers have moved on"
@@ -170,11 +170,11 @@ public final class RealmWriter: Sendable {
   package var hasUnsynced: Bool { target.hasUnpublished }
 
   /// Returns when every commit so far is on disk, the grouped ones too; waits like `begin`.
-  public func sync(timeout: Duration = RealmWriter.patience) throws(TransactionError) {
+  public func sync(timeout: Duration = RealmWriter.patience) throws(EngineError) {
     guard target.hasUnpublished else { return }
     let newest = try enter(until: .now.advanced(by: timeout), staysOnThread: true, onlyPublishing: true)
     defer { end() }
-    try noting { () throws(TransactionError) in try target.publishNewest(newest) }
+    try noting { () throws(EngineError) in try target.publishNewest(newest) }
   }
 
   /// Runs `body` on the newest version while no writer can commit, in this program or another; waits like `begin`.
@@ -182,7 +182,7 @@ public final class RealmWriter: Sendable {
   public func whileNobodyCommits<R>(
     timeout: Duration = RealmWriter.patience,
     _ body: (Snapshot) -> R
-  ) throws(TransactionError) -> R {
+  ) throws(EngineError) -> R {
     let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
     if let refusal = Self.refusal(snapshot) { throw refusal }
@@ -192,9 +192,9 @@ public final class RealmWriter: Sendable {
   /// Writes the file anew, without free space, and puts it in its place when it is on disk. The realm stays open: who
   /// reads meanwhile waits. Throws `inUse` if another program has the realm open or holds a version; of a
   /// realm that is read-only or in memory, `notApplicable`. Cost: reading and writing all of it.
-  public func compact(timeout: Duration = RealmWriter.patience) throws(CopyError) -> RealmCopy.Sizes? {
+  public func compact(timeout: Duration = RealmWriter.patience) throws(EngineError) -> RealmCopy.Sizes? {
     let path = realm.configuration.path
-    do throws(TransactionError) {
+    do throws(EngineError) {
       try sync(timeout: timeout)
       let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
       target.end()
@@ -202,13 +202,13 @@ public final class RealmWriter: Sendable {
         gate.leave()
         throw refusal
       }
-    } catch { throw CopyError(error, path: path) }
+    } catch { throw error.at(path) }
     defer { gate.leave() }
     return try target.rewrite()
   }
 
-  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
-    try noting { () throws(TransactionError) in try target.commit(group, base: base, durability) }
+  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
+    try noting { () throws(EngineError) in try target.commit(group, base: base, durability) }
   }
 
   /// Ends a transaction, committed or not.
@@ -221,18 +221,18 @@ public final class RealmWriter: Sendable {
     until deadline: MonotonicTime,
     staysOnThread: Bool,
     onlyPublishing: Bool = false
-  ) throws(TransactionError) -> Snapshot {
+  ) throws(EngineError) -> Snapshot {
     guard gate.enter(until: deadline) else {
-      throw TransactionError(.busy, "\(realm.configuration.path): another transaction of this program takes too long")
+      throw EngineError(.busy, "\(realm.configuration.path): another transaction of this program takes too long")
     }
-    do throws(TransactionError) {
+    do throws(EngineError) {
       if let failure = failure.withLock({ $0 }) {
-        throw TransactionError(
+        throw EngineError(
           .poisoned,
           "an earlier commit failed to reach the disk, so the file must be opened again: \(failure)"
         )
       }
-      return try noting { () throws(TransactionError) in
+      return try noting { () throws(EngineError) in
         if onlyPublishing { return try target.beginPublishing(until: deadline) }
         return try target.begin(until: deadline, staysOnThread: staysOnThread)
       }
@@ -243,8 +243,8 @@ public final class RealmWriter: Sendable {
   }
 
   /// Remembers a failed sync: nothing may be built on what is perhaps not on disk.
-  private func noting<R>(_ body: () throws(TransactionError) -> R) throws(TransactionError) -> R {
-    do throws(TransactionError) { return try body() } catch {
+  private func noting<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
+    do throws(EngineError) { return try body() } catch {
       if error.isFailedSync { failure.withLock { $0 = error } }
       throw error
     }

@@ -27,15 +27,13 @@ final class SharedWriter: CommitTarget {
     _ configuration: Configuration,
     create: Bool,
     over wrap: (any Storage) -> any Storage
-  ) throws(TransactionError) {
-    do throws(OpenError) { participant = try Participant(configuration, .writer(create: create), over: wrap) } catch {
-      throw TransactionError(error)
-    }
+  ) throws(EngineError) {
+    participant = try Participant(configuration, .writer(create: create), over: wrap)
   }
 
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
-  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(TransactionError) -> Snapshot {
+  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot {
     // What was committed goes to the file that it was committed to, before we look for another one.
     if hasUnpublished, participant.hasLostFile {
       let newest = try beginPublishing(until: deadline)
@@ -50,7 +48,7 @@ final class SharedWriter: CommitTarget {
     }
   }
 
-  func beginPublishing(until deadline: MonotonicTime) throws(TransactionError) -> Snapshot {
+  func beginPublishing(until deadline: MonotonicTime) throws(EngineError) -> Snapshot {
     try enter(until: deadline, true, onlyPublishing: true).0
   }
 
@@ -60,46 +58,44 @@ final class SharedWriter: CommitTarget {
     until deadline: MonotonicTime,
     _ staysOnThread: Bool,
     onlyPublishing: Bool = false
-  ) throws(TransactionError) -> (Snapshot, Session?) {
+  ) throws(EngineError) -> (Snapshot, Session?) {
     let session: Session
-    do throws(OpenError) {
-      // No session: a file that is not written to, as the caller finds out.
-      guard let joined = try participant.beginWriting(onlyPublishing: onlyPublishing) else {
-        return (try participant.latest(), nil)
-      }
-      session = joined
-    } catch { throw TransactionError(error) }
-    do throws(SessionError) {
+    // No session: a file that is not written to, as the caller finds out.
+    guard let joined = try participant.beginWriting(onlyPublishing: onlyPublishing) else {
+      return (try participant.latest(), nil)
+    }
+    session = joined
+    do throws(EngineError) {
       try session.lockForWriting(until: deadline, staysOnThread: staysOnThread)
       let base = try session.versions.grabNewest()
       state.withLock { $0.turn = (session, base, false) }
     } catch {
       session.unlock(hasCommitted: false)
       participant.endWriting()
-      throw TransactionError(error)
+      throw error
     }
-    do throws(OpenError) { return (try participant.latest(), session) } catch {
-      let error = onlyPublishing ? abandonIfMoved(TransactionError(error)) : TransactionError(error)
+    do throws(EngineError) { return (try participant.latest(), session) } catch {
+      let error = onlyPublishing ? abandonIfMoved(error) : error
       end()
       throw error
     }
   }
 
   /// Gives up commits that were to be published in a file that holds something else now; the error to throw.
-  private func abandonIfMoved(_ error: TransactionError) -> TransactionError {
+  private func abandonIfMoved(_ error: EngineError) -> EngineError {
     if error.reason != .moved { return error }
     allIsPublished()
-    return TransactionError(.moved, "\(error); what was committed last, and not on disk yet, is lost")
+    return EngineError(.moved, "\(error); what was committed last, and not on disk yet, is lost")
   }
 
-  func activeVersions() throws(TransactionError) -> Int {
+  func activeVersions() throws(EngineError) -> Int {
     guard let session = state.withLock({ $0.turn?.session }) else { return 0 }
-    return try taking { () throws(SessionError) in try session.versions.purge() }.count
+    return try session.versions.purge().count
   }
 
   /// Rewrites the file while no other program has it open.
-  func rewrite() throws(CopyError) -> RealmCopy.Sizes? {
-    try participant.whileAway { (configuration) throws(CopyError) in
+  func rewrite() throws(EngineError) -> RealmCopy.Sizes? {
+    try participant.whileAway { (configuration) throws(EngineError) in
       try RealmCopy.rewrite(configuration, key: configuration.encryptionKey)
     }
   }
@@ -111,10 +107,10 @@ final class SharedWriter: CommitTarget {
     if !hasUnpublished { participant.endWriting() }
   }
 
-  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(TransactionError) -> UInt64 {
+  func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
     let (turn, unpublished) = state.withLock { ($0.turn, $0.unpublished) }
-    guard let turn, let storage = participant.storage else { throw TransactionError(.inUse, "no session") }
-    return try turn.session.whereLocked { () throws(TransactionError) in
+    guard let turn, let storage = participant.storage else { throw EngineError(.inUse, "no session") }
+    return try turn.session.whereLocked { () throws(EngineError) in
       try commit(group, base: base, durability, turn, storage, isUnpublished: unpublished?.topRef == base.top.ref)
     }
   }
@@ -126,11 +122,11 @@ final class SharedWriter: CommitTarget {
     _ turn: (session: Session, base: ListedVersion, hasCommitted: Bool),
     _ storage: any Storage,
     isUnpublished: Bool
-  ) throws(TransactionError) -> UInt64 {
+  ) throws(EngineError) -> UInt64 {
     let session = turn.session
     try checkContent(base)
-    do throws(SessionError) { try session.lockFile.checkIsInPlace() } catch { throw TransactionError(error) }
-    let reachable = try taking { () throws(SessionError) in try session.versions.purge() }
+    try session.lockFile.checkIsInPlace()
+    let reachable = try session.versions.purge()
     // A header that shows something else than what we build on was left by a writer that died before it announced its
     // version. We are about to overwrite that version, so the header must lead back first.
     var header = try selected(storage)
@@ -143,10 +139,10 @@ final class SharedWriter: CommitTarget {
     switch durability {
     case .full: try publish(result, storage, replacing: header.slot)
     case .grouped:
-      do throws(FileError) { try storage.flush() } catch { throw TransactionError(error) }
+      try storage.flush()
       if header.topRef == base.top.ref { keepOnDiskVersion(turn.session, turn.base.slot) }
     }
-    try taking { () throws(SessionError) in try session.announce(result, count: reachable.count) }
+    try session.announce(result, count: reachable.count)
     state.withLock {
       $0.turn?.hasCommitted = true
       if durability == .grouped { $0.unpublished = result }
@@ -155,21 +151,19 @@ final class SharedWriter: CommitTarget {
   }
 
   /// Throws if `base` is not in the file at the path any more.
-  private func checkContent(_ base: Snapshot, mayBeElsewhere: Bool = false) throws(TransactionError) {
-    do throws(OpenError) { try participant.checkBeforeCommit(base, mayBeElsewhere: mayBeElsewhere) } catch {
-      throw TransactionError(error)
-    }
+  private func checkContent(_ base: Snapshot, mayBeElsewhere: Bool = false) throws(EngineError) {
+    try participant.checkBeforeCommit(base, mayBeElsewhere: mayBeElsewhere)
   }
 
   /// Throws if the header leads to what no writer of the session can have left: the file was overwritten, or a program
   /// that uses another lock file committed to it.
-  private func check(_ topRef: Int, _ base: Snapshot, _ session: Session) throws(TransactionError) {
+  private func check(_ topRef: Int, _ base: Snapshot, _ session: Session) throws(EngineError) {
     if topRef == base.top.ref { return }
     // An older version, while a program has grouped commits.
-    if try taking({ () throws(SessionError) in try session.versions.contains(topRef: topRef) }) { return }
+    if try session.versions.contains(topRef: topRef) { return }
     // Of a writer that died before it announced its version, and so counts as a participant still.
     if session.participants > 1, participant.version(at: topRef) == base.version + 1 { return }
-    throw TransactionError(Participant.overwritten(participant.configuration.path))
+    throw Participant.overwritten(participant.configuration.path)
   }
 
   /// Writes all but the header, while no program can join.
@@ -179,10 +173,10 @@ final class SharedWriter: CommitTarget {
     _ base: Snapshot,
     _ reachable: VersionList.Reachable,
     _ session: Session
-  ) throws(TransactionError) -> Committer.Result {
+  ) throws(EngineError) -> Committer.Result {
     try session.withoutJoining(
-      { () throws(TransactionError) in
-        do throws(TransactionError) {
+      { () throws(EngineError) in
+        do throws(EngineError) {
           try ready(storage, base, reachable, session)
           return try Committer(group: group, storage: storage, base: base.top, oldest: reachable.oldest).write()
         } catch {
@@ -194,7 +188,7 @@ final class SharedWriter: CommitTarget {
           throw error
         }
       },
-      orElse: { TransactionError($0) }
+      orElse: { $0 }
     )
   }
 
@@ -204,24 +198,22 @@ final class SharedWriter: CommitTarget {
     _ base: Snapshot,
     _ reachable: VersionList.Reachable,
     _ session: Session
-  ) throws(TransactionError) {
+  ) throws(EngineError) {
     if state.withLock({ $0.readied === session }) { return }
-    do throws(FileError) {
-      if base.top.ref != 0, session.participants == 1 {
-        try RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))
-      }
-      try RealmFileMaker.completePages(storage)
-    } catch { throw TransactionError(error) }
+    if base.top.ref != 0, session.participants == 1 {
+      try RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))
+    }
+    try RealmFileMaker.completePages(storage)
     state.withLock { $0.readied = session }
   }
 
-  func publishNewest(_ newest: Snapshot) throws(TransactionError) {
+  func publishNewest(_ newest: Snapshot) throws(EngineError) {
     guard hasUnpublished, let storage = participant.storage, let session = state.withLock({ $0.turn?.session }) else {
       return
     }
-    try session.whereLocked { () throws(TransactionError) in
+    try session.whereLocked { () throws(EngineError) in
       let header: (slot: Int, topRef: Int)
-      do throws(TransactionError) {
+      do throws(EngineError) {
         try checkContent(newest, mayBeElsewhere: true)
         header = try selected(storage)
         try check(header.topRef, newest, session)
@@ -238,16 +230,14 @@ final class SharedWriter: CommitTarget {
 
   /// The slot of the header that is selected, and where it leads. Only between commits: what waits to be written is
   /// lost.
-  private func selected(_ storage: any Storage) throws(TransactionError) -> (slot: Int, topRef: Int) {
-    do throws(FileError) {
-      storage.begin { [] }
-      let bytes = try storage.read(Header.size, at: 0)
-      guard bytes.count == Header.size else { throw FileError("read", storage.name, EIO) }
-      let slot = Int(bytes[Layout.Header.flags] & 1)
-      let place = Layout.Header.topRef(slot)
-      let ref = bytes[place..<place + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-      return (slot, Int(truncatingIfNeeded: ref))
-    } catch { throw TransactionError(error) }
+  private func selected(_ storage: any Storage) throws(EngineError) -> (slot: Int, topRef: Int) {
+    storage.begin { [] }
+    let bytes = try storage.read(Header.size, at: 0)
+    guard bytes.count == Header.size else { throw .failed("read", storage.name, EIO) }
+    let slot = Int(bytes[Layout.Header.flags] & 1)
+    let place = Layout.Header.topRef(slot)
+    let ref = bytes[place..<place + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    return (slot, Int(truncatingIfNeeded: ref))
   }
 
   private static func result(_ version: Snapshot) -> Committer.Result {
@@ -258,10 +248,8 @@ final class SharedWriter: CommitTarget {
     _ result: Committer.Result,
     _ storage: any Storage,
     replacing slot: Int
-  ) throws(TransactionError) {
-    do throws(FileError) { try Committer.publish(result, storage, replacing: slot) } catch {
-      throw TransactionError(error)
-    }
+  ) throws(EngineError) {
+    try Committer.publish(result, storage, replacing: slot)
     allIsPublished()
   }
 
@@ -281,9 +269,5 @@ final class SharedWriter: CommitTarget {
       return state.onDisk
     }
     if let former { former.session.versions.release(former.slot) }
-  }
-
-  private func taking<R>(_ body: () throws(SessionError) -> R) throws(TransactionError) -> R {
-    do throws(SessionError) { return try body() } catch { throw TransactionError(error) }
   }
 }

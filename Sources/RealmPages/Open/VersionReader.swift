@@ -6,7 +6,7 @@ import Threads
 /// Finds the newest version of a realm, and says whether what was read from a version can be trusted.
 protocol VersionReader: AnyObject, Sendable {
   /// The newest version.
-  func latest() throws(OpenError) -> Snapshot
+  func latest() throws(EngineError) -> Snapshot
   /// Whether no byte of `snapshot` can have been reused up to now.
   func isCurrent(_ snapshot: Snapshot) -> Bool
   /// Whether there seems to be a newer version.
@@ -18,7 +18,7 @@ protocol VersionReader: AnyObject, Sendable {
   /// When the newest version was last asked for; nil if that is not known.
   var lastUse: MonotonicTime? { get }
   /// What the system says of the file.
-  func fileStatus() throws(OpenError) -> FileStatus
+  func fileStatus() throws(EngineError) -> FileStatus
 }
 
 extension VersionReader {

@@ -7,7 +7,7 @@ public protocol WantedSchema: Sendable {
   /// What has to be changed in a transaction for it to have this schema, classes apart that only the realm has.
   /// Throws `needsMigration` if data would be lost and the version does not grow, `oldSchema` if it shrinks, and
   /// `badSchema` if there is no way.
-  func change(in transaction: borrowing WriteTransaction) throws(TransactionError) -> any PlannedSchemaChange
+  func change(in transaction: borrowing WriteTransaction) throws(EngineError) -> any PlannedSchemaChange
 }
 
 /// A change of a schema that was worked out, to be made in the same transaction.
@@ -19,5 +19,5 @@ public protocol PlannedSchemaChange: Sendable {
   /// The schema version of the realm before; nil if it had none.
   var formerVersion: UInt64? { get }
   /// Makes the change. On error the transaction may hold a part of it: drop it.
-  func make(in transaction: borrowing WriteTransaction) throws(TransactionError)
+  func make(in transaction: borrowing WriteTransaction) throws(EngineError)
 }

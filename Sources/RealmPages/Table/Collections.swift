@@ -11,7 +11,7 @@ final class ElementReader {
   private var end: Int
 
   /// Opens the tree at `ref`. Cost O(1).
-  init(_ arena: Arena, _ ref: Int, _ element: ElementType) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int, _ element: ElementType) throws(EngineError) {
     self.arena = arena
     self.element = element
     tree = try BPlusTree(arena, ref)
@@ -31,10 +31,10 @@ final class ElementReader {
   /// The root of the tree.
   var ref: Int { tree.root.ref }
 
-  func value(at index: Int) throws(FormatError) -> ValueView {
+  func value(at index: Int) throws(EngineError) -> ValueView {
     if index < start || index >= end {
       if index < 0 || index >= count {
-        throw FormatError("a collection of \(count) elements has no element \(index)", ref: tree.root.ref)
+        throw .damaged("a collection of \(count) elements has no element \(index)", ref: tree.root.ref)
       }
       let place = try tree.place(of: index, arena)
       leaf = try ColumnLeaf(arena, place.leaf, element, inTree: true)
@@ -48,18 +48,18 @@ final class ElementReader {
   var rootRef: Int { tree.root.ref }
 
   /// The leaf that holds the element at `index` (0 ..< count), and the positions of its elements.
-  func leafPlace(of index: Int) throws(FormatError) -> (leaf: Int, positions: Range<Int>) {
+  func leafPlace(of index: Int) throws(EngineError) -> (leaf: Int, positions: Range<Int>) {
     guard tree.innerCount != nil else { return (tree.root.ref, 0..<count) }
     let place = try tree.place(of: index, arena)
     return (place.leaf, place.start..<place.end)
   }
 
-  private func checkLeaf(_ ref: Int) throws(FormatError) {
+  private func checkLeaf(_ ref: Int) throws(EngineError) {
     if leaf.count != end - start {
       let found = leaf.count, expected = end - start
       // Nothing can be read from a leaf whose size is in doubt.
       end = start
-      throw FormatError("a leaf of \(found) elements where \(expected) belong", ref: ref)
+      throw .damaged("a leaf of \(found) elements where \(expected) belong", ref: ref)
     }
   }
 }
@@ -91,19 +91,19 @@ public struct ListView {
   static var empty: ListView { ListView(subtable: nil) }
 
   /// The rows of a subtable of formats 2 to 9; none where `rootsRef` is 0.
-  init(subtable arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(FormatError) {
+  init(subtable arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(EngineError) {
     self.init(subtable: rootsRef == 0 ? nil : try LegacySubtable(arena, spec, rootsRef: rootsRef))
   }
 
   /// The collection whose tree is at `ref`; 0 is an empty one.
-  init(_ arena: Arena, _ ref: Int, _ element: ElementType, isSet: Bool = false) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int, _ element: ElementType, isSet: Bool = false) throws(EngineError) {
     let reader = ref == 0 ? nil : try ElementReader(arena, ref, element)
     self.reader = reader
     subtable = nil
     if isSet, arena.format < 24, let reader, ValueOrder.changedBefore24(element.type) {
       // No two elements are the same.
-      if reader.count > arena.maximumBytes { throw FormatError("a set of \(reader.count) elements", ref: ref) }
-      order = try ValueOrder.sortedPositions(reader.count) { index throws(FormatError) in try reader.value(at: index) }
+      if reader.count > arena.maximumBytes { throw .damaged("a set of \(reader.count) elements", ref: ref) }
+      order = try ValueOrder.sortedPositions(reader.count) { index throws(EngineError) in try reader.value(at: index) }
     } else {
       order = nil
     }
@@ -113,10 +113,10 @@ public struct ListView {
   public var count: Int { reader?.count ?? subtable?.count ?? 0 }
 
   /// The element at `index` (0 ..< count). Cost O(log n), and O(1) for the element after the last one read.
-  public mutating func value(at index: Int) throws(FormatError) -> ValueView {
+  public mutating func value(at index: Int) throws(EngineError) -> ValueView {
     guard let reader else {
       if let subtable { return try subtable.element(index) }
-      throw FormatError("an empty collection has no element \(index)")
+      throw .damaged("an empty collection has no element \(index)")
     }
     return try reader.value(at: order?[index] ?? index)
   }
@@ -171,13 +171,13 @@ public struct DictionaryView {
   init(row: Int, of subtable: LegacySubtable) { (form, count) = (.row(row, subtable), subtable.width) }
 
   /// The dictionary whose root is at `ref`; 0 is an empty one. `keyType` is the type code of the keys.
-  init(_ arena: Arena, _ ref: Int, keyType: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int, keyType: Int) throws(EngineError) {
     if ref == 0 {
       form = .empty
       count = 0
       return
     }
-    if keyType != 2 { throw FormatError("a dictionary with keys of type \(keyType) instead of strings", ref: ref) }
+    if keyType != 2 { throw .damaged("a dictionary with keys of type \(keyType) instead of strings", ref: ref) }
     if arena.format < 23 {
       let dictionary = try HashedDictionary(arena, ref)
       form = .clusters(dictionary)
@@ -188,19 +188,19 @@ public struct DictionaryView {
     let keys = try ElementReader(arena, root.child(Layout.Dictionary.keys), .string)
     let values = try ElementReader(arena, root.child(Layout.Dictionary.values), .mixed)
     if keys.count != values.count {
-      throw FormatError("\(keys.count) dictionary keys for \(values.count) values", ref: ref)
+      throw .damaged("\(keys.count) dictionary keys for \(values.count) values", ref: ref)
     }
     form = .trees(keys: keys, values: values)
     count = keys.count
   }
 
   /// The key of the entry at `index` (0 ..< count).
-  public mutating func key(at index: Int) throws(FormatError) -> ByteView {
+  public mutating func key(at index: Int) throws(EngineError) -> ByteView {
     switch form {
-    case .empty: throw FormatError("an empty dictionary has no entry \(index)")
+    case .empty: throw .damaged("an empty dictionary has no entry \(index)")
     case .trees(let keys, _):
       guard case .string(let key) = try keys.value(at: index) else {
-        throw FormatError("a dictionary whose key \(index) is null")
+        throw .damaged("a dictionary whose key \(index) is null")
       }
       return key
     case .clusters(let dictionary): return dictionary.entries[index].key
@@ -209,8 +209,8 @@ public struct DictionaryView {
   }
 
   /// The entry whose key has these bytes; nil if there is none. Cost: O(log n).
-  package mutating func index(of key: some Sequence<UInt8>) throws(FormatError) -> Int? {
-    let place = try bisect(count) { (index) throws(FormatError) in
+  package mutating func index(of key: some Sequence<UInt8>) throws(EngineError) -> Int? {
+    let place = try bisect(count) { (index) throws(EngineError) in
       try self.key(at: index).unsafeBytes.lexicographicallyPrecedes(key)
     }
     guard place < count, try self.key(at: place).unsafeBytes.elementsEqual(key) else { return nil }
@@ -218,9 +218,9 @@ public struct DictionaryView {
   }
 
   /// The value of the entry at `index` (0 ..< count).
-  public mutating func value(at index: Int) throws(FormatError) -> ValueView {
+  public mutating func value(at index: Int) throws(EngineError) -> ValueView {
     switch form {
-    case .empty: throw FormatError("an empty dictionary has no entry \(index)")
+    case .empty: throw .damaged("an empty dictionary has no entry \(index)")
     case .trees(_, let values): return try values.value(at: index)
     case .clusters(let dictionary): return dictionary.entries[index].value
     case .row(let row, let subtable): return try subtable.value(row, index)
@@ -233,7 +233,7 @@ private final class HashedDictionary {
   let entries: [(key: ByteView, value: ValueView)]
   let tree: ClusterTree
 
-  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     let tree = ClusterTree(arena: arena, rootRef: ref)
     self.tree = tree
     let total = min(try tree.count(), arena.limit)
@@ -244,14 +244,14 @@ private final class HashedDictionary {
       let values = try ColumnLeaf(arena, cluster.leafRef(1), .mixed, inTree: false)
       for row in first..<cluster.count {
         guard case .string(let key) = try keys.value(row, arena) else {
-          throw FormatError("a dictionary with a null key", ref: ref)
+          throw .damaged("a dictionary with a null key", ref: ref)
         }
         entries.append((key, try values.value(row, arena)))
       }
       let last = try cluster.key(cluster.count - 1)
       if last == .max || last < next { break }
       next = last + 1
-      if entries.count > total { throw FormatError("a dictionary of more than its \(total) entries", ref: ref) }
+      if entries.count > total { throw .damaged("a dictionary of more than its \(total) entries", ref: ref) }
     }
     entries.sort { ValueOrder.compareBytes($0.key, $1.key) < 0 }
     self.entries = entries

@@ -42,7 +42,7 @@ enum ColumnLeaf {
   case collections(Node, CollectionKind, ElementType, dictionaryKeyType: Int)
 
   /// Opens a leaf of elements: of a scalar column, or of the tree of a collection (`inTree`).
-  init(_ arena: Arena, _ ref: Int, _ element: ElementType, inTree: Bool, enumRef: Int = 0) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int, _ element: ElementType, inTree: Bool, enumRef: Int = 0) throws(EngineError) {
     switch element.type {
     case .int where element.isNullable: self = .nullableInts(try NullableIntLeaf(arena, ref))
     case .int: self = .ints(try arena.integers(ref))
@@ -52,7 +52,7 @@ enum ColumnLeaf {
     case .string:
       let root = try arena.node(ref)
       if root.scheme == .bits && !root.hasRefs {
-        if enumRef == 0 { throw FormatError("an enumerated leaf in a column without values", ref: ref) }
+        if enumRef == 0 { throw .damaged("an enumerated leaf in a column without values", ref: ref) }
         self = .enumeratedStrings(root, try StringLeaf(arena, enumRef))
       } else {
         self = .strings(try StringLeaf(arena, root))
@@ -67,7 +67,7 @@ enum ColumnLeaf {
     case .mixed: self = .mixed(try MixedLeaf(arena, ref))
     }
     // Elements without any bits, in a number that no leaf reaches, would last for ever.
-    if inTree, count > BPlusTree.maximumLeaf { throw FormatError("a leaf of \(count) elements", ref: ref) }
+    if inTree, count > BPlusTree.maximumLeaf { throw .damaged("a leaf of \(count) elements", ref: ref) }
   }
 
   /// The number of values.
@@ -88,8 +88,8 @@ enum ColumnLeaf {
     }
   }
 
-  /// The value at `index`; an index outside of the leaf is a FormatError.
-  func value(_ index: Int, _ arena: Arena) throws(FormatError) -> ValueView {
+  /// The value at `index`; an index outside of the leaf is a EngineError.
+  func value(_ index: Int, _ arena: Arena) throws(EngineError) -> ValueView {
     switch self {
     case .ints(let node): return .int(try node.int(index))
     case .nullableInts(let leaf): return try leaf.value(index).map { .int($0) } ?? .null
@@ -98,7 +98,7 @@ enum ColumnLeaf {
       case 0: return .bool(false)
       case 1: return .bool(true)
       case 3: return .null
-      case let other: throw FormatError("\(other) is no bool", ref: node.ref)
+      case let other: throw .damaged("\(other) is no bool", ref: node.ref)
       }
     case .floats(let leaf): return try leaf.float(index).map { .float($0) } ?? .null
     case .doubles(let leaf): return try leaf.double(index).map { .double($0) } ?? .null

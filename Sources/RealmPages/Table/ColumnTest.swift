@@ -12,7 +12,7 @@ package enum ColumnTest {
   case values((ValueView) -> Bool)
 
   /// The first of the given rows that passes; nil if none does.
-  func first(_ rows: Range<Int>, of leaf: ColumnLeaf, _ arena: Arena) throws(FormatError) -> Int? {
+  func first(_ rows: Range<Int>, of leaf: ColumnLeaf, _ arena: Arena) throws(EngineError) -> Int? {
     switch (self, leaf) {
     case (.ints(let range, let isInverted), .ints(let node)):
       return try node.first(rows, in: range, isInverted: isInverted)
@@ -49,7 +49,7 @@ extension Node {
     _ elements: Range<Int>,
     in range: ClosedRange<Int64>,
     isInverted: Bool
-  ) throws(FormatError) -> Int? {
+  ) throws(EngineError) -> Int? {
     guard let last = elements.last else { return nil }
     _ = try int(last)
     func first<T: FixedWidthInteger>(_: T.Type) -> Int? {

@@ -5,7 +5,7 @@ import Glibc
 
 extension NodeEditor {
   /// Adds the values of some rows of `column` to the leaf in `slot`, which has `count` elements.
-  func append(_ column: NewColumn, _ rows: Range<Int>, to slot: Slot, count: Int) throws(FormatError) {
+  func append(_ column: NewColumn, _ rows: Range<Int>, to slot: Slot, count: Int) throws(EngineError) {
     switch column.element.type {
     case .int where column.element.isNullable:
       try appendNullableInts(column.numbers[rows], column.isNull[rows], to: dirty(slot), count: count)
@@ -20,7 +20,7 @@ extension NodeEditor {
     case .data: try appendBinaries(column, rows, to: slot, count: count)
     case .decimal128, .objectID, .uuid, .mixed:
       for (i, row) in rows.enumerated() {
-        try column.withView(row) { (value) throws(FormatError) in
+        try column.withView(row) { (value) throws(EngineError) in
           try insert(slot, count + i, value, column.element, inTree: false)
         }
       }
@@ -28,13 +28,13 @@ extension NodeEditor {
   }
 
   /// Refuses a leaf that is not as long as its cluster.
-  private func check(_ ref: Int, _ found: Int, _ count: Int) throws(FormatError) {
-    if found != count { throw FormatError("a leaf of \(found) elements in a cluster of \(count) objects", ref: ref) }
+  private func check(_ ref: Int, _ found: Int, _ count: Int) throws(EngineError) {
+    if found != count { throw .damaged("a leaf of \(found) elements in a cluster of \(count) objects", ref: ref) }
   }
 
   // MARK: numbers
 
-  private func appendInts(_ numbers: ArraySlice<Int64>, to ref: Int, count: Int) throws(FormatError) {
+  private func appendInts(_ numbers: ArraySlice<Int64>, to ref: Int, count: Int) throws(EngineError) {
     try check(ref, slab.node(ref).count, count)
     slab.appendInts(ref, numbers)
   }
@@ -44,7 +44,7 @@ extension NodeEditor {
     _ isNull: ArraySlice<Bool>,
     to ref: Int,
     count: Int
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     try check(ref, slab.node(ref).count - 1, count)
     // The largest and the smallest decide what null looks like.
     var largest: Int64?, smallest: Int64?
@@ -72,7 +72,7 @@ extension NodeEditor {
     to slot: Slot,
     count: Int,
     as: Bits.Type
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     let width = Bits.bitWidth / 8, ref = try elements(slot, width: UInt8(width))
     try check(ref, slab.node(ref).count, count)
     var target = try openElements(ref, numbers.count)
@@ -91,7 +91,7 @@ extension NodeEditor {
     return longest
   }
 
-  private func appendStrings(_ column: NewColumn, _ rows: Range<Int>, to slot: Slot, count: Int) throws(FormatError) {
+  private func appendStrings(_ column: NewColumn, _ rows: Range<Int>, to slot: Slot, count: Int) throws(EngineError) {
     let longest = longest(column, rows)
     let ref = try stringLeaf(slot, room: longest ?? 0), node = slab.node(ref)
     if !node.hasRefs {
@@ -101,7 +101,7 @@ extension NodeEditor {
       let width = Int(slab.node(ref).width)
       var target = try openElements(ref, rows.count)
       for row in rows {
-        try column.withView(row) { (value) throws(FormatError) in writeShort(target, width, Self.bytes(value)) }
+        try column.withView(row) { (value) throws(EngineError) in writeShort(target, width, Self.bytes(value)) }
         target += width
       }
     } else if node.hasContext {
@@ -111,7 +111,7 @@ extension NodeEditor {
     }
   }
 
-  private func appendBinaries(_ column: NewColumn, _ rows: Range<Int>, to slot: Slot, count: Int) throws(FormatError) {
+  private func appendBinaries(_ column: NewColumn, _ rows: Range<Int>, to slot: Slot, count: Int) throws(EngineError) {
     let ref = try binaryLeaf(slot, room: longest(column, rows) ?? 0)
     if slab.node(ref).hasContext {
       try appendBlobs(column, rows, to: ref, count: count)
@@ -120,23 +120,23 @@ extension NodeEditor {
     }
   }
 
-  private func appendBlobs(_ column: NewColumn, _ rows: Range<Int>, to ref: Int, count: Int) throws(FormatError) {
+  private func appendBlobs(_ column: NewColumn, _ rows: Range<Int>, to ref: Int, count: Int) throws(EngineError) {
     var refs: [Int64] = []
     for row in rows {
-      try column.withView(row) { (value) throws(FormatError) in
+      try column.withView(row) { (value) throws(EngineError) in
         refs.append(Int64(Self.bytes(value).map { makeBlob($0, zeros: column.zeros) } ?? 0))
       }
     }
     try appendInts(refs[...], to: ref, count: count)
   }
 
-  private func appendSmall(_ column: NewColumn, _ rows: Range<Int>, to root: Int, count: Int) throws(FormatError) {
+  private func appendSmall(_ column: NewColumn, _ rows: Range<Int>, to root: Int, count: Int) throws(EngineError) {
     let ends = try slab.child(root, 0, arena), blob = try slab.child(root, 1, arena)
     let nulls = try slab.child(root, 2, arena)
     try check(blob, slab.node(ends).count, count)
     let start = count == 0 ? 0 : Int(slab.int(ends, count - 1))
     if start != slab.node(blob).count {
-      throw FormatError("values that end at \(start) of \(slab.node(blob).count) bytes", ref: blob)
+      throw .damaged("values that end at \(start) of \(slab.node(blob).count) bytes", ref: blob)
     }
     let first = column.start(rows.lowerBound), added = first..<column.start(rows.upperBound)
     slab.reserve(blob, payload: start + added.count)

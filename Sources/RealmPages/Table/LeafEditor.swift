@@ -41,7 +41,7 @@ extension NodeEditor {
   }
 
   /// Inserts `value`, which is of the element's type, before element `index` of the leaf in `slot`.
-  func insert(_ slot: Slot, _ index: Int, _ value: ValueView, _ element: ElementType, inTree: Bool) throws(FormatError)
+  func insert(_ slot: Slot, _ index: Int, _ value: ValueView, _ element: ElementType, inTree: Bool) throws(EngineError)
   {
     switch element.type {
     case .int:
@@ -71,7 +71,7 @@ extension NodeEditor {
   }
 
   /// Replaces element `index` of the leaf in `slot`.
-  func set(_ slot: Slot, _ index: Int, _ value: ValueView, _ element: ElementType, inTree: Bool) throws(FormatError) {
+  func set(_ slot: Slot, _ index: Int, _ value: ValueView, _ element: ElementType, inTree: Bool) throws(EngineError) {
     switch element.type {
     case .int:
       let ref = try dirty(slot)
@@ -100,7 +100,7 @@ extension NodeEditor {
   }
 
   /// Removes element `index` of the leaf in `slot`.
-  func remove(_ slot: Slot, _ index: Int, _ element: ElementType) throws(FormatError) {
+  func remove(_ slot: Slot, _ index: Int, _ element: ElementType) throws(EngineError) {
     switch element.type {
     case .int: slab.removeInt(try dirty(slot), element.isNullable ? index + 1 : index)
     case .bool, .link: slab.removeInt(try dirty(slot), index)
@@ -118,7 +118,7 @@ extension NodeEditor {
   }
 
   /// Moves the elements from `start` on of the leaf in `source` to the end of the leaf in `target`.
-  func move(_ source: Slot, from start: Int, to target: Slot, _ element: ElementType, inTree: Bool) throws(FormatError)
+  func move(_ source: Slot, from start: Int, to target: Slot, _ element: ElementType, inTree: Bool) throws(EngineError)
   {
     if element.type == .mixed {
       let from = try MixedEditor(self, source), to = try MixedEditor(self, target)

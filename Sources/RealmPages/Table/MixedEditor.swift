@@ -26,19 +26,19 @@ struct MixedEditor {
   }
 
   /// Takes the leaf that `slot` refers to.
-  init(_ editor: NodeEditor, _ slot: Slot) throws(FormatError) {
+  init(_ editor: NodeEditor, _ slot: Slot) throws(EngineError) {
     self.editor = editor
     root = try editor.dirty(slot)
     try editor.slab.pad(root, to: Part.count)
   }
 
-  private func composite() throws(FormatError) -> Int { try slab.child(root, Part.composite, editor.arena) }
+  private func composite() throws(EngineError) -> Int { try slab.child(root, Part.composite, editor.arena) }
 
   /// The number of values.
-  func count() throws(FormatError) -> Int { slab.node(try composite()).count }
+  func count() throws(EngineError) -> Int { slab.node(try composite()).count }
 
   /// Inserts a value before element `index`. A list or dictionary comes in empty: fill it through `nested`.
-  func insert(_ index: Int, _ value: ValueView) throws(FormatError) {
+  func insert(_ index: Int, _ value: ValueView) throws(EngineError) {
     let count = try count(), word = try store(value)
     slab.insertInt(try composite(), index, word)
     if try slab.node(root).child(Part.keys) != 0 { slab.insertInt(try keys(count), index, 0) }
@@ -46,7 +46,7 @@ struct MixedEditor {
   }
 
   /// Replaces element `index`. What a nested collection held there must have been emptied of links before.
-  func set(_ index: Int, _ value: ValueView) throws(FormatError) {
+  func set(_ index: Int, _ value: ValueView) throws(EngineError) {
     // The new value may borrow from the old one's bytes, so it is stored before they go; releasing the old payload may
     // then move the new one, whose word is in place by that time.
     let old = slab.int(try composite(), index)
@@ -56,7 +56,7 @@ struct MixedEditor {
   }
 
   /// Removes element `index`.
-  func remove(_ index: Int) throws(FormatError) {
+  func remove(_ index: Int) throws(EngineError) {
     let count = try count(), word = slab.int(try composite(), index)
     slab.removeInt(try composite(), index)
     try release(word)
@@ -64,14 +64,14 @@ struct MixedEditor {
   }
 
   /// Where the root of the collection nested in element `index` is kept; nil if the element is no collection.
-  func nested(_ index: Int) throws(FormatError) -> Slot? {
+  func nested(_ index: Int) throws(EngineError) -> Slot? {
     let word = slab.int(try composite(), index)
     if word == 0 || Int(word >> 5 & 7) != Part.refs { return nil }
     return Slot(parent: try slab.child(root, Part.refs, editor.arena), index: Int(word >> 8))
   }
 
   /// The key that identifies the collection nested in element `index`.
-  func key(_ index: Int) throws(FormatError) -> Int64 {
+  func key(_ index: Int) throws(EngineError) -> Int64 {
     let keys = try slab.node(root).child(Part.keys)
     if keys == 0 { return 0 }
     let node = try editor.arena.integers(keys)
@@ -79,7 +79,7 @@ struct MixedEditor {
   }
 
   /// Appends element `index` of `source` here, nested collection and its key included, and leaves null there.
-  func take(_ index: Int, from source: MixedEditor, as value: ValueView) throws(FormatError) {
+  func take(_ index: Int, from source: MixedEditor, as value: ValueView) throws(EngineError) {
     let at = try count()
     guard let place = try source.nested(index) else {
       try insert(at, value)
@@ -93,7 +93,7 @@ struct MixedEditor {
   }
 
   /// Gives the collection nested in element `index`, which is empty, the root and key of one in another leaf.
-  func adopt(_ index: Int, from source: MixedEditor, _ sourceIndex: Int) throws(FormatError) {
+  func adopt(_ index: Int, from source: MixedEditor, _ sourceIndex: Int) throws(EngineError) {
     guard let from = try source.nested(sourceIndex), let to = try nested(index) else { return }
     let ref = try editor.ref(from), key = try source.key(sourceIndex)
     editor.set(from, 0)
@@ -114,7 +114,7 @@ struct MixedEditor {
   private func word(_ code: Int64, _ part: Int, _ datum: Int64) -> Int64 { datum << 8 | Int64(part) << 5 | code + 1 }
 
   /// Puts the value's payload in place; the composite word for it.
-  private func store(_ value: ValueView) throws(FormatError) -> Int64 {
+  private func store(_ value: ValueView) throws(EngineError) -> Int64 {
     switch value {
     case .null: return 0
     case .int(let value):
@@ -127,9 +127,9 @@ struct MixedEditor {
     case .string(let bytes): return word(Code.string, Part.strings, try append(bytes.unsafeBytes))
     case .data(let bytes): return word(Code.data, Part.strings, try append(bytes.unsafeBytes))
     case .objectID(let id):
-      return word(Code.objectID, Part.strings, try id.withBytes { bytes throws(FormatError) in try append(bytes) })
+      return word(Code.objectID, Part.strings, try id.withBytes { bytes throws(EngineError) in try append(bytes) })
     case .uuid(let id):
-      return word(Code.uuid, Part.strings, try id.withBytes { bytes throws(FormatError) in try append(bytes) })
+      return word(Code.uuid, Part.strings, try id.withBytes { bytes throws(EngineError) in try append(bytes) })
     case .date(let date):
       return word(Code.date, Part.pairs, try append(pair: date.seconds, Int64(date.nanoseconds)))
     case .decimal128(let value):
@@ -145,7 +145,7 @@ struct MixedEditor {
     }
   }
 
-  private func payload(_ part: Int) throws(FormatError) -> Int {
+  private func payload(_ part: Int) throws(EngineError) -> Int {
     if try slab.node(root).child(part) == 0 {
       let new = part == Part.strings ? editor.makeStrings() : slab.makeInts(part == Part.refs ? .hasRefs : [])
       slab.setChild(root, part, new)
@@ -153,27 +153,27 @@ struct MixedEditor {
     return try slab.child(root, part, editor.arena)
   }
 
-  private func append(_ part: Int, _ value: Int64) throws(FormatError) -> Int64 {
+  private func append(_ part: Int, _ value: Int64) throws(EngineError) -> Int64 {
     let ref = try payload(part), index = slab.node(ref).count
     slab.insertInt(ref, index, value)
     return Int64(index)
   }
 
-  private func append(pair first: Int64, _ second: Int64) throws(FormatError) -> Int64 {
+  private func append(pair first: Int64, _ second: Int64) throws(EngineError) -> Int64 {
     let ref = try payload(Part.pairs), index = slab.node(ref).count
     slab.insertInt(ref, index, first)
     slab.insertInt(ref, index + 1, second)
     return Int64(index / 2)
   }
 
-  private func append(_ bytes: UnsafeRawBufferPointer) throws(FormatError) -> Int64 {
+  private func append(_ bytes: UnsafeRawBufferPointer) throws(EngineError) -> Int64 {
     let ref = try payload(Part.strings), index = try StringLeaf(editor.arena, ref).count
     try editor.insertString(Slot(parent: root, index: Part.strings), index, bytes)
     return Int64(index)
   }
 
   /// Takes the payload of a word away; the last entry moves into the hole.
-  private func release(_ word: Int64) throws(FormatError) {
+  private func release(_ word: Int64) throws(EngineError) {
     let part = Int(word >> 5 & 7), index = Int(word >> 8)
     if word == 0 || part == 0 { return }
     let last: Int
@@ -218,13 +218,13 @@ struct MixedEditor {
 
   // MARK: keys of nested collections
 
-  private func setKey(_ index: Int, _ key: Int64) throws(FormatError) {
+  private func setKey(_ index: Int, _ key: Int64) throws(EngineError) {
     slab.setInt(try keys(count()), index, key)
   }
 
   /// The dirty keys, one for each of `count` values. Others may have left fewer, but the engine inserts keys where it
   /// inserts values and so needs them all.
-  private func keys(_ count: Int) throws(FormatError) -> Int {
+  private func keys(_ count: Int) throws(EngineError) -> Int {
     if try slab.node(root).child(Part.keys) == 0 {
       slab.setChild(root, Part.keys, slab.makeInts(repeating: 0, count: count))
     }
@@ -233,17 +233,17 @@ struct MixedEditor {
     return keys
   }
 
-  private func clearKey(_ index: Int) throws(FormatError) {
+  private func clearKey(_ index: Int) throws(EngineError) {
     if try key(index) != 0 { try setKey(index, 0) }
   }
 
   /// Assigns a key that no other element of the leaf has; beyond the leaf, the collection sees to it. Few elements get
   /// along with small keys, unless a key is to be one of as many as the engine can tell apart.
-  func assignKey(_ index: Int, isWide: Bool = false) throws(FormatError) {
+  func assignKey(_ index: Int, isWide: Bool = false) throws(EngineError) {
     let ref = try keys(count()), keys = slab.node(ref)
     let bits = isWide ? 32 : keys.count < 16 ? 8 : keys.count < 4096 ? 16 : 32
     let limit = Int64(1) << (bits - 1)
-    func isFree(_ key: Int64) throws(FormatError) -> Bool {
+    func isFree(_ key: Int64) throws(EngineError) -> Bool {
       if key == 0 { return false }
       return try keys.first(0..<keys.count, in: key...key, isInverted: false) == nil
     }
@@ -258,7 +258,7 @@ struct MixedEditor {
     _ leaf: Int,
     except index: Int?,
     into keys: inout Set<Int64>
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     let node = try arena.refs(leaf)
     guard node.count > Part.keys, case let ref = try node.child(Part.keys), ref != 0 else { return }
     let all = try arena.integers(ref)

@@ -6,7 +6,7 @@ struct MixedLeaf {
   private let composite: Node
   var count: Int { composite.count }
 
-  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     root = try arena.refs(ref, slots: 4)
     composite = try arena.integers(root.child(0))
   }
@@ -18,7 +18,7 @@ struct MixedLeaf {
     static let uuid: Int64 = 17, list: Int64 = 19, dictionary: Int64 = 21
   }
 
-  func value(_ index: Int, _ arena: Arena) throws(FormatError) -> ValueView {
+  func value(_ index: Int, _ arena: Arena) throws(EngineError) -> ValueView {
     let word = try composite.int(index)
     if word == 0 { return .null }
     let code = (word & 31) - 1, slot = Int(word >> 5 & 7), datum = word >> 8
@@ -43,43 +43,43 @@ struct MixedLeaf {
       let (table, key) = try pair(position, arena)
       return .link(TableKey(UInt32(truncatingIfNeeded: table)), ObjKey(key))
     case Code.list where arena.format < 24, Code.dictionary where arena.format < 24:
-      throw FormatError("a collection in a Mixed value, which format \(arena.format) does not have", ref: root.ref)
+      throw .damaged("a collection in a Mixed value, which format \(arena.format) does not have", ref: root.ref)
     case Code.list: return .list(try ListView(arena, nested(position, arena), .mixed))
     case Code.dictionary: return .dictionary(try DictionaryView(arena, nested(position, arena), keyType: 2))
-    default: throw FormatError("a Mixed value of the unknown type \(code)", ref: root.ref)
+    default: throw .damaged("a Mixed value of the unknown type \(code)", ref: root.ref)
     }
   }
 
-  private func payload(_ slot: Int, _ arena: Arena) throws(FormatError) -> Int {
+  private func payload(_ slot: Int, _ arena: Arena) throws(EngineError) -> Int {
     let ref = try root.childIfPresent(slot)
-    if ref == 0 { throw FormatError("a Mixed value without its payload", ref: root.ref) }
+    if ref == 0 { throw .damaged("a Mixed value without its payload", ref: root.ref) }
     return ref
   }
 
-  private func ints(_ arena: Arena) throws(FormatError) -> Node { try arena.integers(payload(1, arena)) }
+  private func ints(_ arena: Arena) throws(EngineError) -> Node { try arena.integers(payload(1, arena)) }
 
-  private func pair(_ index: Int, _ arena: Arena) throws(FormatError) -> (Int64, Int64) {
+  private func pair(_ index: Int, _ arena: Arena) throws(EngineError) -> (Int64, Int64) {
     let node = try arena.integers(payload(2, arena))
-    if index < 0 || index > node.count { throw FormatError("a Mixed value outside of its payload", ref: node.ref) }
+    if index < 0 || index > node.count { throw .damaged("a Mixed value outside of its payload", ref: node.ref) }
     return (try node.int(2 * index), try node.int(2 * index + 1))
   }
 
-  private func bytes(_ index: Int, _ arena: Arena) throws(FormatError) -> ByteView {
+  private func bytes(_ index: Int, _ arena: Arena) throws(EngineError) -> ByteView {
     guard let bytes = try StringLeaf(arena, payload(3, arena)).value(index, arena) else {
-      throw FormatError("a Mixed value whose bytes are null", ref: root.ref)
+      throw .damaged("a Mixed value whose bytes are null", ref: root.ref)
     }
     return bytes
   }
 
-  private func bytes(_ index: Int, _ arena: Arena, count: Int) throws(FormatError) -> UnsafeRawPointer {
+  private func bytes(_ index: Int, _ arena: Arena, count: Int) throws(EngineError) -> UnsafeRawPointer {
     let bytes = try bytes(index, arena)
     if bytes.count != count {
-      throw FormatError("a Mixed value of \(bytes.count) bytes instead of \(count)", ref: root.ref)
+      throw .damaged("a Mixed value of \(bytes.count) bytes instead of \(count)", ref: root.ref)
     }
     return bytes.base
   }
 
-  private func nested(_ index: Int, _ arena: Arena) throws(FormatError) -> Int {
+  private func nested(_ index: Int, _ arena: Arena) throws(EngineError) -> Int {
     try arena.refs(payload(4, arena)).child(index)
   }
 }

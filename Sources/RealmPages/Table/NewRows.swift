@@ -61,8 +61,8 @@ struct NewRows {
   func withView<R>(
     _ row: Int,
     _ position: Int,
-    _ body: (ValueView) throws(FormatError) -> R
-  ) throws(FormatError) -> R {
+    _ body: (ValueView) throws(EngineError) -> R
+  ) throws(EngineError) -> R {
     try columns[places[position]].withView(row, body)
   }
 }
@@ -173,7 +173,7 @@ struct NewColumn {
   func range(_ row: Int) -> Range<Int> { start(row)..<start(row + 1) - zeros }
 
   /// Calls `body` with the value of a row; a list or dictionary shows as an empty one.
-  func withView<R>(_ row: Int, _ body: (ValueView) throws(FormatError) -> R) throws(FormatError) -> R {
+  func withView<R>(_ row: Int, _ body: (ValueView) throws(EngineError) -> R) throws(EngineError) -> R {
     if isNull[row] { return try body(.null) }
     switch element.type {
     case .int: return try body(.int(numbers[row]))
@@ -185,7 +185,7 @@ struct NewColumn {
       return try body(.date(Timestamp(seconds: numbers[row], nanoseconds: Int32(nanoseconds[row]))))
     case .string, .data:
       let range = range(row)
-      return try bytes.withView { (all) throws(FormatError) in
+      return try bytes.withView { (all) throws(EngineError) in
         let view = ByteView(base: all.base + range.lowerBound, count: range.count)
         return try body(element.type == .string ? .string(view) : .data(view))
       }

@@ -44,7 +44,7 @@ public final class ObjectCursor {
 
   /// Moves to the object with this key; false (and on no object) if it does not exist. Also finds tombstones. O(log n),
   /// O(1) when the object shares the present cluster.
-  public func seek(_ key: ObjKey) throws(FormatError) -> Bool {
+  public func seek(_ key: ObjKey) throws(EngineError) -> Bool {
     if key <= self.key { beginWalk() }
     if let rows = table.legacyRows { return stand(on: key.value, of: rows) }
     let wanted = UInt64(bitPattern: key.value)
@@ -56,7 +56,7 @@ public final class ObjectCursor {
     }
     if let damage = table.damage { throw damage }
     guard let tree = key.value < 0 ? table.tombstones : table.objects,
-      let (cluster, row) = try located({ () throws(FormatError) in try tree.first(notBelow: wanted) })
+      let (cluster, row) = try located({ () throws(EngineError) in try tree.first(notBelow: wanted) })
     else {
       leave()
       return false
@@ -66,17 +66,17 @@ public final class ObjectCursor {
   }
 
   /// Moves to the first live object whose key is greater than `key`; false if there is none. O(log n).
-  public func seek(after key: ObjKey) throws(FormatError) -> Bool {
+  public func seek(after key: ObjKey) throws(EngineError) -> Bool {
     if key < self.key { beginWalk() }
     return try advance(after: key)
   }
 
   /// Does the same, but goes on behind what cannot be read, and calls `onDamage` for it. True always leads to a larger
   /// key, and the end comes after no more clusters than the file has room for.
-  package func seek(after key: ObjKey, onDamage: @escaping (FormatError) -> Void) -> Bool {
+  package func seek(after key: ObjKey, onDamage: @escaping (EngineError) -> Void) -> Bool {
     search.onDamage = onDamage
     defer { search.onDamage = nil }
-    do throws(FormatError) { return try advance(after: key) } catch {
+    do throws(EngineError) { return try advance(after: key) } catch {
       onDamage(error)
       leave()
       return false
@@ -87,7 +87,7 @@ public final class ObjectCursor {
   @inline(__always)
   private func beginWalk() { if !paysForOthers { effort?.renew() } }
 
-  private func advance(after key: ObjKey) throws(FormatError) -> Bool {
+  private func advance(after key: ObjKey) throws(EngineError) -> Bool {
     guard key.value < Int64.max else {
       leave()
       return false
@@ -97,7 +97,7 @@ public final class ObjectCursor {
     if let damage = table.damage { throw damage }
     let effort = effort ?? Effort(table.arena)
     self.effort = effort
-    let found = try located { () throws(FormatError) in
+    let found = try located { () throws(EngineError) in
       search.clusters = 0
       let found = try table.objects.first(notBelow: wanted, &search)
       // The least room that a cluster takes: its own node, and one for each property.
@@ -110,7 +110,7 @@ public final class ObjectCursor {
     }
     let next = Int64(bitPattern: try cluster.key(row))
     if next <= key.value || next < 0 {
-      throw FormatError("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)")
+      throw .damaged("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)")
     }
     enter(cluster, row, tombstones: false)
     self.key = ObjKey(next)
@@ -118,7 +118,7 @@ public final class ObjectCursor {
   }
 
   /// Moves to the next live object in key order; false at the end. O(1) within a cluster.
-  public func next() throws(FormatError) -> Bool {
+  public func next() throws(EngineError) -> Bool {
     if key != .none, row + 1 < rowCount {
       row += 1
       if isCompact, key.value < Int64.max {
@@ -136,10 +136,10 @@ public final class ObjectCursor {
 
   /// Moves to the next live object whose property at `index` of `table.columns` passes the test; false at the end. What
   /// does not pass costs a step in a leaf.
-  package func next(where index: Int, _ test: ColumnTest) throws(FormatError) -> Bool {
+  package func next(where index: Int, _ test: ColumnTest) throws(EngineError) -> Bool {
     while true {
       if key != .none, row + 1 < rowCount, let cluster {
-        let found = try located { () throws(FormatError) in
+        let found = try located { () throws(EngineError) in
           try test.first(row + 1..<rowCount, of: leaf(index, cluster), table.arena)
         }
         row = found ?? rowCount - 1
@@ -153,16 +153,16 @@ public final class ObjectCursor {
   }
 
   /// The value of the property at `index` of `table.columns`.
-  public func value(_ index: Int) throws(FormatError) -> ValueView {
-    do throws(FormatError) {
-      if key == .none { throw FormatError("no object") }
+  public func value(_ index: Int) throws(EngineError) -> ValueView {
+    do throws(EngineError) {
+      if key == .none { throw .damaged("no object") }
       switch numbers[index] {
       case .ints(let node): return .int(try node.int(row))
       case .doubles(let leaf): return try leaf.double(row).map { .double($0) } ?? .null
       case .none: break
       }
       if let rows = table.legacyRows { return try legacyValue(index, rows) }
-      guard let cluster else { throw FormatError("no object") }
+      guard let cluster else { throw .damaged("no object") }
       if let open = leaves[index] { return try open.leaf.value(row, table.arena) }
       return try leaf(index, cluster).value(row, table.arena)
     } catch {
@@ -173,7 +173,7 @@ public final class ObjectCursor {
   }
 
   /// The root of the collection that a property holds, 0 for an empty one; nil if it holds none, or in old formats.
-  func collectionRoot(_ index: Int) throws(FormatError) -> Int? {
+  func collectionRoot(_ index: Int) throws(EngineError) -> Int? {
     guard let cluster, key != .none, case .collections(let roots, _, _, _) = try leaf(index, cluster) else {
       return nil
     }
@@ -181,7 +181,7 @@ public final class ObjectCursor {
   }
 
   /// The leaf of a property in the present cluster.
-  private func leaf(_ index: Int, _ cluster: Cluster) throws(FormatError) -> ColumnLeaf {
+  private func leaf(_ index: Int, _ cluster: Cluster) throws(EngineError) -> ColumnLeaf {
     switch numbers[index] {
     case .ints(let node): return .ints(node)
     case .doubles(let leaf): return .doubles(leaf)
@@ -190,7 +190,7 @@ public final class ObjectCursor {
     let column = table.columns[index]
     let leaf = try column.leaf(table.arena, cluster.leafRef(column.key.leafPosition))
     if leaf.count != cluster.count {
-      throw FormatError("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
+      throw .damaged("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
     }
     switch leaf {
     case .ints(let node): numbers[index] = .ints(node)
@@ -202,7 +202,7 @@ public final class ObjectCursor {
 
   /// The objects that link to this one through a property of their class, in stored order; one that does so twice comes
   /// twice. None if there is no such property. Not for formats 2 to 9. Cost: the number of links.
-  public func origins(from table: TableKey, _ column: ColKey) throws(FormatError) -> [ObjKey] {
+  public func origins(from table: TableKey, _ column: ColKey) throws(EngineError) -> [ObjKey] {
     guard let cluster, key != .none, !isInTombstones,
       let backlink = self.table.backlinks.first(where: { $0.originTable == table && $0.originColumn == column })
     else { return [] }
@@ -217,7 +217,7 @@ public final class ObjectCursor {
     return keys
   }
 
-  private func step(to row: Int64, of rows: LegacyRows) throws(FormatError) -> Bool {
+  private func step(to row: Int64, of rows: LegacyRows) throws(EngineError) -> Bool {
     // Rows have no clusters: this only ends a walk that has paid for too much else.
     try effort?.spend(0)
     return stand(on: max(0, row), of: rows)
@@ -228,7 +228,7 @@ public final class ObjectCursor {
     return key != .none
   }
 
-  private func legacyValue(_ index: Int, _ rows: LegacyRows) throws(FormatError) -> ValueView {
+  private func legacyValue(_ index: Int, _ rows: LegacyRows) throws(EngineError) -> ValueView {
     if legacyReaders.isEmpty { legacyReaders = Array(repeating: nil, count: rows.columns.count) }
     if let reader = legacyReaders[index] { return try reader.value(Int(key.value)) }
     let reader = try LegacyReader(table.arena, rows.columns[index], rootsRef: rows.rootsRef)
@@ -238,15 +238,15 @@ public final class ObjectCursor {
 
   /// Takes the key of the present row, which is a later one than that of the key.
   @inline(__always)
-  private func settle(in cluster: Cluster) throws(FormatError) {
+  private func settle(in cluster: Cluster) throws(EngineError) {
     let found = Int64(bitPattern: try cluster.key(row))
     if found <= key.value {
-      throw FormatError("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)")
+      throw .damaged("object keys out of order", ref: cluster.slots.ref, place: "table \(table.name)")
     }
     key = ObjKey(found)
   }
 
-  private func settle(on wanted: UInt64, in cluster: Cluster) throws(FormatError) -> Bool {
+  private func settle(on wanted: UInt64, in cluster: Cluster) throws(EngineError) -> Bool {
     guard row < cluster.count, try cluster.key(row) == wanted else {
       key = .none
       return false
@@ -273,8 +273,8 @@ public final class ObjectCursor {
     key = .none
   }
 
-  private func located<T>(_ body: () throws(FormatError) -> T) throws(FormatError) -> T {
-    do throws(FormatError) { return try body() } catch {
+  private func located<T>(_ body: () throws(EngineError) -> T) throws(EngineError) -> T {
+    do throws(EngineError) { return try body() } catch {
       var located = error
       located.place = "table \(table.name)"
       throw located

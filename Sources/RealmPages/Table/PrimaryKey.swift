@@ -53,11 +53,11 @@ public enum PrimaryKey: Hashable, Sendable {
   }
 
   /// Calls `body` with the key as a view.
-  func withView<R>(_ body: (ValueView) throws(FormatError) -> R) throws(FormatError) -> R {
+  func withView<R>(_ body: (ValueView) throws(EngineError) -> R) throws(EngineError) -> R {
     switch self {
     case .null: return try body(.null)
     case .int(let value): return try body(.int(value))
-    case .string(let bytes): return try bytes.withView { (view) throws(FormatError) in try body(.string(view)) }
+    case .string(let bytes): return try bytes.withView { (view) throws(EngineError) in try body(.string(view)) }
     case .objectID(let id): return try body(.objectID(id))
     case .uuid(let id): return try body(.uuid(id))
     }
@@ -96,7 +96,7 @@ struct PrimaryKeyTable: Sendable {
   private let entries: [(hash: Int, key: ObjKey)]
 
   /// Reads every object of the table. Cost O(n log n).
-  init(_ table: Table, _ column: Int) throws(FormatError) {
+  init(_ table: Table, _ column: Int) throws(EngineError) {
     let cursor = ObjectCursor(table)
     var entries: [(hash: Int, key: ObjKey)] = []
     while try cursor.next() {
@@ -108,9 +108,9 @@ struct PrimaryKeyTable: Sendable {
   }
 
   /// Two objects of `table` with the same primary key; nil if there are none. Cost O(n).
-  func firstDuplicate(_ table: Table, _ column: Int) throws(FormatError) -> (ObjKey, ObjKey)? {
+  func firstDuplicate(_ table: Table, _ column: Int) throws(EngineError) -> (ObjKey, ObjKey)? {
     let cursor = ObjectCursor(table)
-    func key(_ object: ObjKey) throws(FormatError) -> PrimaryKey? {
+    func key(_ object: ObjKey) throws(EngineError) -> PrimaryKey? {
       try cursor.seek(object) ? PrimaryKey(cursor.value(column)) : nil
     }
     for i in entries.indices.dropFirst() where entries[i].hash == entries[i - 1].hash {
@@ -120,7 +120,7 @@ struct PrimaryKeyTable: Sendable {
   }
 
   /// The first object with the hash of `key` that `isMatch` confirms. Cost O(log n).
-  func first(_ key: PrimaryKey, where isMatch: (ObjKey) throws(FormatError) -> Bool) throws(FormatError) -> ObjKey? {
+  func first(_ key: PrimaryKey, where isMatch: (ObjKey) throws(EngineError) -> Bool) throws(EngineError) -> ObjKey? {
     let hash = key.hashValue
     for entry in entries[bisect(entries.count) { entries[$0].hash < hash }...] {
       if entry.hash != hash { return nil }

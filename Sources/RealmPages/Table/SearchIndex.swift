@@ -14,8 +14,8 @@ struct SearchIndex {
   /// The first object listed for `value` that `isMatch` confirms; nil if there is none. Cost O(log n).
   func first(
     _ value: ValueView,
-    where isMatch: (ObjKey) throws(FormatError) -> Bool
-  ) throws(FormatError) -> ObjKey? {
+    where isMatch: (ObjKey) throws(EngineError) -> Bool
+  ) throws(EngineError) -> ObjKey? {
     let data = IndexData(value)
     var ref = rootRef
     for offset in stride(from: 0, through: Self.maximumOffset + 4, by: 4) {
@@ -31,7 +31,7 @@ struct SearchIndex {
         for i in 0..<keys.count {
           guard case .int(let value) = try keys.value(at: i) else { continue }
           // Each object once: more would be the work of a damaged file.
-          if value <= last { throw FormatError("the keys of an index entry are out of order", ref: node.ref) }
+          if value <= last { throw .damaged("the keys of an index entry are out of order", ref: node.ref) }
           last = value
           if try isMatch(ObjKey(value)) { return ObjKey(value) }
         }
@@ -43,12 +43,12 @@ struct SearchIndex {
   }
 
   /// All objects listed for `value` that `isMatch` confirms, in ascending order. Cost O(log n) and the number of hits.
-  func all(_ value: ValueView, where isMatch: (ObjKey) throws(FormatError) -> Bool) throws(FormatError) -> [ObjKey] {
+  func all(_ value: ValueView, where isMatch: (ObjKey) throws(EngineError) -> Bool) throws(EngineError) -> [ObjKey] {
     var found: [ObjKey] = []
     // The walk of `first`, which goes on as long as nothing is confirmed.
     if let last = try first(
       value,
-      where: { (object) throws(FormatError) in
+      where: { (object) throws(EngineError) in
         if try isMatch(object) { found.append(object) }
         return false
       }
@@ -62,10 +62,10 @@ struct SearchIndex {
   /// index keys on the way there. Nil if there are more entries than `limit`, each of which costs O(1) here.
   func representatives(
     limit: Int,
-    where isMatch: (ObjKey, [Int32]) throws(FormatError) -> Bool
-  ) throws(FormatError) -> [ObjKey]? {
+    where isMatch: (ObjKey, [Int32]) throws(EngineError) -> Bool
+  ) throws(EngineError) -> [ObjKey]? {
     var found: [ObjKey] = [], path: [Int32] = [], left = limit
-    let isWhole = try collect(rootRef, depth: 0, &path, &left) { (key, path) throws(FormatError) in
+    let isWhole = try collect(rootRef, depth: 0, &path, &left) { (key, path) throws(EngineError) in
       let isConfirmed = try isMatch(key, path)
       if isConfirmed { found.append(key) }
       return isConfirmed
@@ -80,14 +80,14 @@ struct SearchIndex {
     depth: Int,
     _ path: inout [Int32],
     _ left: inout Int,
-    _ take: (ObjKey, [Int32]) throws(FormatError) -> Bool
-  ) throws(FormatError) -> Bool {
+    _ take: (ObjKey, [Int32]) throws(EngineError) -> Bool
+  ) throws(EngineError) -> Bool {
     if depth > Self.maximumDepth || 4 * path.count > Self.maximumOffset + 4 {
-      throw FormatError("the index is too deep", ref: ref)
+      throw .damaged("the index is too deep", ref: ref)
     }
     let node = try arena.refs(ref, slots: 1)
     let keys = try arena.integers(node.child(0))
-    if !node.hasContext || keys.count != node.count - 1 { throw FormatError("expected an index node", ref: ref) }
+    if !node.hasContext || keys.count != node.count - 1 { throw .damaged("expected an index node", ref: ref) }
     for i in 0..<keys.count {
       left -= 1
       if left < 0 { return false }
@@ -121,18 +121,18 @@ struct SearchIndex {
   }
 
   /// The entry for `word` below the index node at `ref`; nil if there is none.
-  func entry(_ ref: Int, _ word: Int32) throws(FormatError) -> Int64? {
+  func entry(_ ref: Int, _ word: Int32) throws(EngineError) -> Int64? {
     var node = try arena.refs(ref, slots: 1)
     for _ in 0..<Self.maximumDepth {
       let keys = try arena.integers(node.child(0))
       if !node.hasContext || keys.count != node.count - 1 {
-        throw FormatError("expected an index node", ref: node.ref)
+        throw .damaged("expected an index node", ref: node.ref)
       }
       let low = try keys.lowerBound(word)
       if low == keys.count { return nil }
       if !node.isInner { return try keys.int(low) == Int64(word) ? try node.int(low + 1) : nil }
       node = try arena.refs(node.child(low + 1), slots: 1)
     }
-    throw FormatError("the index is deeper than \(Self.maximumDepth) levels", ref: ref)
+    throw .damaged("the index is deeper than \(Self.maximumDepth) levels", ref: ref)
   }
 }

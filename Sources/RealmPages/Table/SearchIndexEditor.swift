@@ -47,8 +47,8 @@ struct SearchIndexEditor {
   func insert(
     _ value: ValueView,
     _ key: ObjKey,
-    valueOf: (ObjKey) throws(FormatError) -> ValueView
-  ) throws(FormatError) {
+    valueOf: (ObjKey) throws(EngineError) -> ValueView
+  ) throws(EngineError) {
     var entry = Entry(data: IndexData(value), value: value, key: key, isUnique: false)
     try insert(root, 0, &entry, valueOf)
   }
@@ -57,18 +57,18 @@ struct SearchIndexEditor {
   func insertUnique(
     _ value: ValueView,
     _ key: ObjKey,
-    valueOf: (ObjKey) throws(FormatError) -> ValueView
-  ) throws(FormatError) -> ObjKey? {
+    valueOf: (ObjKey) throws(EngineError) -> ValueView
+  ) throws(EngineError) -> ObjKey? {
     var entry = Entry(data: IndexData(value), value: value, key: key, isUnique: true)
     try insert(root, 0, &entry, valueOf)
     return entry.conflict
   }
 
   /// Lists `key` under a word of a full-text or list index; null is a word of its own.
-  func insert(word: [UInt8]?, _ key: ObjKey) throws(FormatError) {
-    try Self.withData(word) { (data) throws(FormatError) in
+  func insert(word: [UInt8]?, _ key: ObjKey) throws(EngineError) {
+    try Self.withData(word) { (data) throws(EngineError) in
       var entry = Entry(data: data, value: .null, key: key, isUnique: false)
-      try insert(root, 0, &entry) { _ throws(FormatError) in .null }
+      try insert(root, 0, &entry) { _ throws(EngineError) in .null }
     }
   }
 
@@ -88,18 +88,18 @@ struct SearchIndexEditor {
 
   private static func withData(
     _ word: [UInt8]?,
-    _ body: (IndexData) throws(FormatError) -> Void
-  ) throws(FormatError) {
+    _ body: (IndexData) throws(EngineError) -> Void
+  ) throws(EngineError) {
     guard let word else { return try body(IndexData(word: nil)) }
-    try word.withView { (bytes) throws(FormatError) in try body(IndexData(word: bytes)) }
+    try word.withView { (bytes) throws(EngineError) in try body(IndexData(word: bytes)) }
   }
 
   /// Lists objects under values each of which begins with another word, in their order, and with none in the index.
-  func insert(_ entries: [NewEntries.Entry]) throws(FormatError) {
+  func insert(_ entries: [NewEntries.Entry]) throws(EngineError) {
     var rest = entries[...]
     while let first = rest.first {
       var taken = 0
-      try change(root, first.word) { (ref, last) throws(FormatError) in
+      try change(root, first.word) { (ref, last) throws(EngineError) in
         taken = try insert(rest, upTo: last, ref)
         return try splitIfFull(ref)
       }
@@ -113,10 +113,10 @@ struct SearchIndexEditor {
     _ entries: ArraySlice<NewEntries.Entry>,
     upTo last: Int32,
     _ ref: Int
-  ) throws(FormatError) -> Int {
+  ) throws(EngineError) -> Int {
     let keys = try slab.child(ref, 0, arena), present = slab.node(keys), count = present.count
     let added = entries.prefix(max(1, 2 * Self.maximumCount - count)).prefix { $0.word <= last }
-    guard let first = added.first else { throw FormatError("a word beyond those of its node", ref: ref) }
+    guard let first = added.first else { throw .damaged("a word beyond those of its node", ref: ref) }
     let start = try present.lowerBound(first.word)
     var words: [Int64] = [], elements: [Int64] = [], next = start
     words.reserveCapacity(count - start + added.count)
@@ -145,10 +145,10 @@ struct SearchIndexEditor {
     _ slot: Slot,
     _ offset: Int,
     _ entry: inout Entry,
-    _ valueOf: (ObjKey) throws(FormatError) -> ValueView
-  ) throws(FormatError) {
+    _ valueOf: (ObjKey) throws(EngineError) -> ValueView
+  ) throws(EngineError) {
     let word = entry.data.key(offset)
-    try change(slot, word) { (ref, _) throws(FormatError) in
+    try change(slot, word) { (ref, _) throws(EngineError) in
       let present = try arena.integers(slab.node(ref).child(0)), position = try present.lowerBound(word)
       if position < present.count, try present.int(position) == Int64(word) {
         try add(Slot(parent: ref, index: position + 1), offset, &entry, valueOf)
@@ -175,8 +175,8 @@ struct SearchIndexEditor {
   private func change(
     _ slot: Slot,
     _ word: Int32,
-    _ body: (Int, Int32) throws(FormatError) -> Int?
-  ) throws(FormatError) {
+    _ body: (Int, Int32) throws(EngineError) -> Int?
+  ) throws(EngineError) {
     guard let right = try change(slot, word, .max, body) else { return }
     let left = try editor.ref(slot)
     editor.set(
@@ -189,8 +189,8 @@ struct SearchIndexEditor {
     _ slot: Slot,
     _ word: Int32,
     _ last: Int32,
-    _ body: (Int, Int32) throws(FormatError) -> Int?
-  ) throws(FormatError) -> Int? {
+    _ body: (Int, Int32) throws(EngineError) -> Int?
+  ) throws(EngineError) -> Int? {
     let ref = try editor.dirty(slot)
     if !slab.node(ref).isInner { return try body(ref, last) }
     let present = try arena.integers(slab.node(ref).child(0)), end = present.count - 1
@@ -210,14 +210,14 @@ struct SearchIndexEditor {
     return try splitIfFull(ref)
   }
 
-  private func lastWord(_ ref: Int) throws(FormatError) -> Int32 {
+  private func lastWord(_ ref: Int) throws(EngineError) -> Int32 {
     let keys = try arena.integers(arena.node(ref).child(0))
     return Int32(truncatingIfNeeded: try keys.int(keys.count - 1))
   }
 
   private static func tagged(_ key: ObjKey) -> Int64 { Int64(bitPattern: UInt64(bitPattern: key.value) << 1 | 1) }
 
-  private func splitIfFull(_ ref: Int) throws(FormatError) -> Int? {
+  private func splitIfFull(_ ref: Int) throws(EngineError) -> Int? {
     let count = slab.node(ref).count - 1
     if count <= Self.maximumCount { return nil }
     let keys = try slab.child(ref, 0, arena)
@@ -237,8 +237,8 @@ struct SearchIndexEditor {
     _ slot: Slot,
     _ offset: Int,
     _ entry: inout Entry,
-    _ valueOf: (ObjKey) throws(FormatError) -> ValueView
-  ) throws(FormatError) {
+    _ valueOf: (ObjKey) throws(EngineError) -> ValueView
+  ) throws(EngineError) {
     let element = slab.int(slot.parent, slot.index)
     if element & 1 == 0, try arena.node(Int(element)).hasContext {
       try insert(slot, offset + 4, &entry, valueOf)
@@ -256,7 +256,7 @@ struct SearchIndexEditor {
       }
       if isSingle && present == entry.key { return }
       let list = listOf(slot, isSingle ? present : nil)
-      let (at, isThere) = try position(list, entry.key) { _ throws(FormatError) in 0 }
+      let (at, isThere) = try position(list, entry.key) { _ throws(EngineError) in 0 }
       if !isThere { try list.insert(at, .int(entry.key.value)) }
       return
     }
@@ -272,7 +272,7 @@ struct SearchIndexEditor {
       }
       // Values in their order, within a value ascending keys.
       let list = listOf(slot, isSingle ? present : nil), value = entry.value
-      let (at, isThere) = try position(list, entry.key) { (other) throws(FormatError) in
+      let (at, isThere) = try position(list, entry.key) { (other) throws(EngineError) in
         isEqual && !isMixed && offset + 4 <= Self.maximumOffset ? 0 : ValueOrder.compare(try valueOf(other), value)
       }
       if !isThere { try list.insert(at, .int(entry.key.value)) }
@@ -287,8 +287,8 @@ struct SearchIndexEditor {
   private func equal(
     _ slot: Slot,
     _ value: ValueView,
-    _ valueOf: (ObjKey) throws(FormatError) -> ValueView
-  ) throws(FormatError) -> ObjKey? {
+    _ valueOf: (ObjKey) throws(EngineError) -> ValueView
+  ) throws(EngineError) -> ObjKey? {
     let element = slab.int(slot.parent, slot.index)
     if element & 1 != 0 { return nil }
     let reader = try ElementReader(arena, Int(element), Self.keyElement)
@@ -307,7 +307,7 @@ struct SearchIndexEditor {
     return BPlusTreeEditor(editor, slot, Self.keyElement)
   }
 
-  private func firstKey(_ list: Int) throws(FormatError) -> ObjKey {
+  private func firstKey(_ list: Int) throws(EngineError) -> ObjKey {
     guard case .int(let key) = try ElementReader(arena, list, Self.keyElement).value(at: 0) else { return .none }
     return ObjKey(key)
   }
@@ -316,10 +316,10 @@ struct SearchIndexEditor {
   private func position(
     _ list: BPlusTreeEditor,
     _ key: ObjKey,
-    order: (ObjKey) throws(FormatError) -> Int
-  ) throws(FormatError) -> (Int, isThere: Bool) {
+    order: (ObjKey) throws(EngineError) -> Int
+  ) throws(EngineError) -> (Int, isThere: Bool) {
     let reader = try ElementReader(arena, editor.ref(list.root), Self.keyElement)
-    let place = try bisect(reader.count) { (index) throws(FormatError) in
+    let place = try bisect(reader.count) { (index) throws(EngineError) in
       guard case .int(let other) = try reader.value(at: index) else { return false }
       let valueOrder = try order(ObjKey(other))
       return valueOrder < 0 || valueOrder == 0 && other < key.value
@@ -331,14 +331,14 @@ struct SearchIndexEditor {
   // MARK: removal
 
   /// Takes `key` out of the entry for `value`.
-  func remove(_ value: ValueView, _ key: ObjKey) throws(FormatError) {
+  func remove(_ value: ValueView, _ key: ObjKey) throws(EngineError) {
     _ = try remove(root, IndexData(value), 0, key)
     try collapse(root)
   }
 
   /// Takes `key` out of the entry for a word.
-  func remove(word: [UInt8]?, _ key: ObjKey) throws(FormatError) {
-    try Self.withData(word) { (data) throws(FormatError) in _ = try remove(root, data, 0, key) }
+  func remove(word: [UInt8]?, _ key: ObjKey) throws(EngineError) {
+    try Self.withData(word) { (data) throws(EngineError) in _ = try remove(root, data, 0, key) }
     try collapse(root)
   }
 
@@ -348,7 +348,7 @@ struct SearchIndexEditor {
     _ data: IndexData,
     _ offset: Int,
     _ key: ObjKey
-  ) throws(FormatError) -> Bool {
+  ) throws(EngineError) -> Bool {
     let ref = try editor.dirty(slot), word = data.key(offset)
     let present = try arena.integers(slab.node(ref).child(0)), position = try present.lowerBound(word)
     if position >= present.count { return false }
@@ -390,13 +390,13 @@ struct SearchIndexEditor {
   }
 
   /// Where a list has `key`: keys ascend but where a list holds different values. Other writers list a key twice.
-  private func place(of key: ObjKey, in list: BPlusTreeEditor) throws(FormatError) -> Int? {
+  private func place(of key: ObjKey, in list: BPlusTreeEditor) throws(EngineError) -> Int? {
     let reader = try ElementReader(arena, editor.ref(list.root), Self.keyElement)
-    func holds(_ index: Int) throws(FormatError) -> Bool {
+    func holds(_ index: Int) throws(EngineError) -> Bool {
       guard index < reader.count, case .int(let other) = try reader.value(at: index) else { return false }
       return other == key.value
     }
-    let place = try bisect(reader.count) { (index) throws(FormatError) in
+    let place = try bisect(reader.count) { (index) throws(EngineError) in
       if case .int(let other) = try reader.value(at: index) { other < key.value } else { false }
     }
     if try holds(place) { return place }
@@ -405,14 +405,14 @@ struct SearchIndexEditor {
     return nil
   }
 
-  private func drop(_ ref: Int, _ position: Int) throws(FormatError) {
+  private func drop(_ ref: Int, _ position: Int) throws(EngineError) {
     try editor.clear(Slot(parent: ref, index: position + 1))
     slab.removeInt(ref, position + 1)
     slab.removeInt(try slab.child(ref, 0, arena), position)
   }
 
   /// An inner node with one child gives way to the child.
-  private func collapse(_ slot: Slot) throws(FormatError) {
+  private func collapse(_ slot: Slot) throws(EngineError) {
     while true {
       let ref = try editor.ref(slot), node = try arena.node(ref)
       if !node.isInner { return }

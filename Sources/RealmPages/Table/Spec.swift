@@ -26,17 +26,17 @@ struct Spec {
   }
 
   /// Reads the spec of a table whose top array is `top`.
-  init(_ arena: Arena, tableTop top: Node, place: String) throws(FormatError) {
-    do throws(FormatError) {
+  init(_ arena: Arena, tableTop top: Node, place: String) throws(EngineError) {
+    do throws(EngineError) {
       let spec = try arena.refs(top.child(Layout.Table.spec), slots: Layout.Spec.count)
       let types = try arena.integers(spec.child(Layout.Spec.types))
       let names = try arena.node(spec.child(Layout.Spec.names))
       let attributes = try arena.integers(spec.child(Layout.Spec.attributes))
       let keys = try arena.integers(spec.child(Layout.Spec.keys))
       if types.count != attributes.count || types.count != keys.count || names.count > types.count {
-        throw FormatError("the arrays of the spec differ in size", ref: spec.ref)
+        throw .damaged("the arrays of the spec differ in size", ref: spec.ref)
       }
-      if types.count > 0xFFFF { throw FormatError("\(types.count) columns", ref: spec.ref) }
+      if types.count > 0xFFFF { throw .damaged("\(types.count) columns", ref: spec.ref) }
       let enumRefs = try Self.optionalNode(arena, spec.child(Layout.Spec.enumerations))
       let indexes = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.indexes))
       let oppositeTables = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.oppositeTables))
@@ -54,14 +54,14 @@ struct Spec {
         }
         if i >= names.count {
           if key.typeCode != TypeCode.backlink {
-            throw FormatError("a column of type \(key.typeCode) without a name", ref: spec.ref)
+            throw .damaged("a column of type \(key.typeCode) without a name", ref: spec.ref)
           }
           backlinks.append(BacklinkColumn(key: key, originTable: target, originColumn: origin))
           continue
         }
         let name = try StringLeaf.short(names, i)?.string ?? ""
         guard let type = Self.valueType(key.typeCode) else {
-          throw FormatError("property \"\(name)\" has the unknown type \(key.typeCode)", ref: spec.ref)
+          throw .damaged("property \"\(name)\" has the unknown type \(key.typeCode)", ref: spec.ref)
         }
         let attribute = Int(truncatingIfNeeded: try attributes.int(i))
         columns.append(
@@ -74,8 +74,8 @@ struct Spec {
             index: attribute & Attribute.fullText != 0
               ? .fullText : attribute & Attribute.indexed != 0 ? .general : nil,
             targetTable: type == .link ? target : nil,
-            enumRef: try enumRefs.map { node throws(FormatError) in try node.childIfPresent(i) } ?? 0,
-            indexRef: try indexes.map { node throws(FormatError) in try node.childIfPresent(position) } ?? 0,
+            enumRef: try enumRefs.map { node throws(EngineError) in try node.childIfPresent(i) } ?? 0,
+            indexRef: try indexes.map { node throws(EngineError) in try node.childIfPresent(position) } ?? 0,
             dictionaryKeyType: Self.dictionaryKeyType(try types.int(i))
           )
         )
@@ -89,7 +89,7 @@ struct Spec {
     }
   }
 
-  private static func optionalNode(_ arena: Arena, _ ref: Int) throws(FormatError) -> Node? {
+  private static func optionalNode(_ arena: Arena, _ ref: Int) throws(EngineError) -> Node? {
     ref == 0 ? nil : try arena.integers(ref)
   }
 
@@ -139,7 +139,7 @@ extension Column {
   }
 
   /// Opens the leaf of this column at `ref` of a cluster.
-  func leaf(_ arena: Arena, _ ref: Int) throws(FormatError) -> ColumnLeaf {
+  func leaf(_ arena: Arena, _ ref: Int) throws(EngineError) -> ColumnLeaf {
     if let collection {
       return .collections(try arena.integers(ref), collection, element, dictionaryKeyType: dictionaryKeyType)
     }

@@ -34,7 +34,7 @@ public final class Table: Sendable {
   public let contentVersion: UInt64
   /// Why nothing of the table can be read but its name; nil if it can. Such a table has no columns, and whoever looks
   /// for objects gets this error.
-  public let damage: FormatError?
+  public let damage: EngineError?
 
   let arena: Arena
   let ref: Int
@@ -66,15 +66,15 @@ public final class Table: Sendable {
   public var primaryKey: Column? { primaryKeyIndex.map { columns[$0] } }
 
   /// Reads the table whose top array is at `ref`. Cost O(columns).
-  init(_ arena: Arena, name: String, slot: Int, ref: Int) throws(FormatError) {
-    do throws(FormatError) {
+  init(_ arena: Arena, name: String, slot: Int, ref: Int) throws(EngineError) {
+    do throws(EngineError) {
       let top = try arena.refs(ref, slots: Layout.Table.minimum)
       damage = nil
       self.arena = arena
       self.ref = ref
       self.name = name
       key = TableKey(UInt32(truncatingIfNeeded: try top.tagged(Layout.Table.key)))
-      if key.slot != slot { throw FormatError("table key \(key) in slot \(slot)", ref: ref) }
+      if key.slot != slot { throw .damaged("table key \(key) in slot \(slot)", ref: ref) }
       contentVersion = UInt64(bitPattern: try top.tagged(Layout.Table.contentVersion))
       let flags = top.count > Layout.Table.flags ? try top.tagged(Layout.Table.flags) : 0
       kind = flags & 3 == 1 ? .embedded : flags & 3 == 2 ? .asymmetric : .topLevel
@@ -85,7 +85,7 @@ public final class Table: Sendable {
       let primaryKey = top.count > Layout.Table.primaryKey ? try top.int(Layout.Table.primaryKey) : 0
       primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
       if primaryKey & 1 != 0 && primaryKeyIndex == nil {
-        throw FormatError("the primary key column does not exist", ref: ref)
+        throw .damaged("the primary key column does not exist", ref: ref)
       }
       objects = ClusterTree(arena: arena, rootRef: try top.child(Layout.Table.clusters))
       objectCount = try objects.count()
@@ -100,8 +100,8 @@ public final class Table: Sendable {
   }
 
   /// Reads a table of formats 2 to 9. `pkTable` is the table `pk` of the group, which names primary keys.
-  init(_ arena: Arena, legacyName name: String, slot: Int, ref: Int, pkTable: Table?) throws(FormatError) {
-    do throws(FormatError) {
+  init(_ arena: Arena, legacyName name: String, slot: Int, ref: Int, pkTable: Table?) throws(EngineError) {
+    do throws(EngineError) {
       let rows = try LegacyRows(arena, tableTop: arena.refs(ref, slots: 2)).reachable(arena)
       damage = nil
       self.arena = arena
@@ -128,7 +128,7 @@ public final class Table: Sendable {
   }
 
   /// What stands for a table that cannot be read.
-  init(_ arena: Arena, name: String, slot: Int, ref: Int, damage: FormatError) {
+  init(_ arena: Arena, name: String, slot: Int, ref: Int, damage: EngineError) {
     self.arena = arena
     self.ref = ref
     self.name = name
@@ -144,7 +144,7 @@ public final class Table: Sendable {
   }
 
   /// Whether a live object with this key exists. Cost O(log n).
-  public func contains(_ key: ObjKey) throws(FormatError) -> Bool {
+  public func contains(_ key: ObjKey) throws(EngineError) -> Bool {
     if let damage { throw damage }
     if let legacyRows { return key.value >= 0 && key.value < legacyRows.count }
     if key.value < 0 { return false }
@@ -154,18 +154,18 @@ public final class Table: Sendable {
   /// The key of the object with this primary key, or nil; nil too when the table has none or one of another type. Cost
   /// O(log n) through the index. Formats 10 to 21 have none: there the object key is tried that follows from the
   /// primary key, and if another object has it, a table of all primary keys is built once.
-  public func objectKey(primaryKey: PrimaryKey) throws(FormatError) -> ObjKey? {
+  public func objectKey(primaryKey: PrimaryKey) throws(EngineError) -> ObjKey? {
     if let damage { throw damage }
     guard let index = primaryKeyIndex else { return nil }
     guard primaryKey.fits(columns[index].element) else { return nil }
-    func confirm(_ key: ObjKey) throws(FormatError) -> Bool {
+    func confirm(_ key: ObjKey) throws(EngineError) -> Bool {
       guard let value = try value(of: key, index) else { return false }
       return primaryKey.equals(value)
     }
     let indexRef = columns[index].indexRef
     if indexRef != 0 {
-      do throws(FormatError) {
-        return try primaryKey.withView { (value) throws(FormatError) in
+      do throws(EngineError) {
+        return try primaryKey.withView { (value) throws(EngineError) in
           try SearchIndex(arena: arena, rootRef: indexRef).first(value, where: confirm)
         }
       } catch {
@@ -174,7 +174,7 @@ public final class Table: Sendable {
     } else if let hashed = primaryKey.localKey, try confirm(hashed) {
       return hashed
     }
-    return try primaryKeyTable.withLock { table throws(FormatError) -> ObjKey? in
+    return try primaryKeyTable.withLock { table throws(EngineError) -> ObjKey? in
       if table == nil { table = try PrimaryKeyTable(self, index) }
       return try table?.first(primaryKey, where: confirm)
     }
@@ -182,7 +182,7 @@ public final class Table: Sendable {
 
   /// One value of a live object; nil if there is no such object. For those who look at one object and leave: a cursor
   /// would cost more than the value.
-  private func value(of key: ObjKey, _ index: Int) throws(FormatError) -> ValueView? {
+  private func value(of key: ObjKey, _ index: Int) throws(EngineError) -> ValueView? {
     if legacyRows != nil {
       let cursor = ObjectCursor(self)
       guard key.value >= 0, try cursor.seek(key) else { return nil }
@@ -206,9 +206,9 @@ public final class Table: Sendable {
       column.type != .decimal128, column.type != .mixed
     else { return nil }
     let cursor = ObjectCursor(self)
-    do throws(FormatError) {
+    do throws(EngineError) {
       return try SearchIndex(arena: arena, rootRef: column.indexRef).representatives(limit: 64 + objectCount / 8) {
-        (key, path) throws(FormatError) in
+        (key, path) throws(EngineError) in
         guard key.value >= 0, try cursor.seek(key) else { return false }
         return IndexData(try cursor.value(index)).hasKeys(path)
       }
@@ -220,14 +220,14 @@ public final class Table: Sendable {
 
   /// The objects whose property at `index` has this value, in ascending order, found through its search index; nil if
   /// that cannot be used. Cost O(log n) and the number of hits.
-  public func objectKeys(where index: Int, is value: ValueView) throws(FormatError) -> [ObjKey]? {
+  public func objectKeys(where index: Int, is value: ValueView) throws(EngineError) -> [ObjKey]? {
     let column = columns[index]
     guard column.collection == nil, column.index != .fullText, let key = PrimaryKey(value) else { return nil }
     if primaryKeyIndex == index { return try objectKey(primaryKey: key).map { [$0] } ?? [] }
     guard column.indexRef != 0, fileFormat == 24, key.fits(column.element) else { return nil }
     let cursor = ObjectCursor(self)
-    do throws(FormatError) {
-      return try SearchIndex(arena: arena, rootRef: column.indexRef).all(value) { (key) throws(FormatError) in
+    do throws(EngineError) {
+      return try SearchIndex(arena: arena, rootRef: column.indexRef).all(value) { (key) throws(EngineError) in
         guard key.value >= 0, try cursor.seek(key) else { return false }
         return try value.order(cursor.value(index)) == 0
       }

@@ -51,7 +51,7 @@ final class TableEditor {
   @exclusivity(unchecked) private var keyBound: Int64?
 
   /// Takes the table whose top array `slot` refers to.
-  init(_ editor: NodeEditor, _ slot: Slot, name: String) throws(FormatError) {
+  init(_ editor: NodeEditor, _ slot: Slot, name: String) throws(EngineError) {
     self.editor = editor
     self.name = name
     top = try editor.dirty(slot)
@@ -61,7 +61,7 @@ final class TableEditor {
   }
 
   /// Reads the spec again after it was changed.
-  func reloadSchema() throws(FormatError) {
+  func reloadSchema() throws(EngineError) {
     try writeWaiting()
     let node = editor.slab.node(top)
     let spec = try Spec(editor.arena, tableTop: node, place: "table \(name)")
@@ -79,7 +79,7 @@ final class TableEditor {
     for (i, column) in columns.enumerated() { columnsByLeaf[column.key.leafPosition] = i }
     var positions: Set<Int> = []
     for key in columns.map(\.key) + backlinks.map(\.key) where !positions.insert(key.leafPosition).inserted {
-      throw FormatError("table \(name): two columns at position \(key.leafPosition)", ref: top)
+      throw .damaged("table \(name): two columns at position \(key.leafPosition)", ref: top)
     }
     layout = RowLayout(
       columns.map { column in
@@ -105,7 +105,7 @@ final class TableEditor {
   var className: String { name.hasPrefix(Table.classPrefix) ? String(name.dropFirst(Table.classPrefix.count)) : name }
 
   /// The tree of all objects.
-  func objects() throws(FormatError) -> ClusterTreeEditor {
+  func objects() throws(EngineError) -> ClusterTreeEditor {
     try writeWaiting()
     return tree
   }
@@ -116,7 +116,7 @@ final class TableEditor {
   }
 
   /// The table as readers see it, with all its objects. Valid until the next change.
-  func view() throws(FormatError) -> Table {
+  func view() throws(EngineError) -> Table {
     try writeWaiting()
     return try Table(editor.arena, name: name, slot: key.slot, ref: top)
   }
@@ -138,15 +138,13 @@ final class TableEditor {
   // MARK: rows
 
   /// Where the object is; an error if it does not exist.
-  func place(_ key: ObjKey) throws(TransactionError) -> ClusterTreeEditor.Place {
-    do throws(FormatError) {
-      if let place = try find(key) { return place }
-    } catch { throw TransactionError(error) }
-    throw TransactionError(.notFound, "\(className): no object \(key)")
+  func place(_ key: ObjKey) throws(EngineError) -> ClusterTreeEditor.Place {
+    if let place = try find(key) { return place }
+    throw EngineError(.notFound, "\(className): no object \(key)")
   }
 
   /// Where the object is, an unresolved one too; nil if it does not exist. O(log n).
-  func find(_ key: ObjKey) throws(FormatError) -> ClusterTreeEditor.Place? {
+  func find(_ key: ObjKey) throws(EngineError) -> ClusterTreeEditor.Place? {
     if key.isUnresolved { return try tombstones?.find(UInt64(bitPattern: key.value)) }
     if key == .none { return nil }
     try writeRows(upTo: key)
@@ -154,7 +152,7 @@ final class TableEditor {
   }
 
   /// The row of an object, as it is stored; nil if there is no such object. Makes nothing dirty.
-  private func row(_ key: ObjKey) throws(FormatError) -> (cluster: Cluster, row: Int)? {
+  private func row(_ key: ObjKey) throws(EngineError) -> (cluster: Cluster, row: Int)? {
     if key.value < 0 { return nil }
     try writeRows(upTo: key)
     let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Layout.Table.clusters))
@@ -164,14 +162,14 @@ final class TableEditor {
   }
 
   /// Whether an object has this key; an unresolved one does not count. O(log n), and O(1) for a key beyond all others.
-  func contains(_ key: ObjKey) throws(FormatError) -> Bool {
+  func contains(_ key: ObjKey) throws(EngineError) -> Bool {
     if key == seen { return true }
     if try key.value > largestKey() { return false }
     return try row(key) != nil
   }
 
   /// A key that none is larger than; -1 without objects.
-  private func largestKey() throws(FormatError) -> Int64 {
+  private func largestKey() throws(EngineError) -> Int64 {
     if let keyBound { return keyBound }
     let tree = ClusterTree(arena: editor.arena, rootRef: try editor.slab.node(top).child(Layout.Table.clusters))
     // The order is that of unsigned numbers.
@@ -186,7 +184,7 @@ final class TableEditor {
     _ key: ObjKey,
     primaryKey: (column: ColKey, value: Value)? = nil,
     _ values: [(ColKey, Value)] = []
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     if try key.value <= largestKey() {
       try writeRows()
       defer { waiting.removeAll() }
@@ -199,7 +197,7 @@ final class TableEditor {
   }
 
   /// Adds an unresolved object, which no index lists.
-  func insertUnresolved(_ key: ObjKey, _ primaryKey: (column: ColKey, value: Value)) throws(FormatError) {
+  func insertUnresolved(_ key: ObjKey, _ primaryKey: (column: ColKey, value: Value)) throws(EngineError) {
     if editor.slab.int(top, Layout.Table.tombstones) == 0 {
       editor.slab.setChild(top, Layout.Table.tombstones, ClusterTreeEditor.make(editor, layout))
     }
@@ -212,16 +210,16 @@ final class TableEditor {
   private static let maximumWaitingBytes = 1 << 18
 
   /// Writes all that waits.
-  func writeWaiting() throws(FormatError) {
+  func writeWaiting() throws(EngineError) {
     try writeRows()
     for position in newEntries.indices { try writeEntries(position) }
   }
 
-  private func writeRows() throws(FormatError) {
+  private func writeRows() throws(EngineError) {
     if waiting.count == 0 { return }
     // Rows may be in some columns and not in others.
     if let damage = editor.slab.damage { throw damage }
-    do throws(FormatError) { try tree.append(waiting) } catch {
+    do throws(EngineError) { try tree.append(waiting) } catch {
       editor.slab.note(error)
       throw error
     }
@@ -229,18 +227,18 @@ final class TableEditor {
   }
 
   /// Writes them if an object with this key may be among them.
-  private func writeRows(upTo key: ObjKey) throws(FormatError) {
+  private func writeRows(upTo key: ObjKey) throws(EngineError) {
     if let first = waiting.keys.first, UInt64(bitPattern: key.value) >= first { try writeRows() }
   }
 
   /// Removes an object, and nothing that follows from its values elsewhere.
-  func removeRow(_ key: ObjKey) throws(FormatError) {
+  func removeRow(_ key: ObjKey) throws(EngineError) {
     seen = nil
     try (key.isUnresolved ? tombstones : objects())?.remove(UInt64(bitPattern: key.value))
   }
 
   /// The keys of all unresolved objects.
-  func unresolvedKeys() throws(FormatError) -> [ObjKey] {
+  func unresolvedKeys() throws(EngineError) -> [ObjKey] {
     guard let tombstones = try view().tombstones else { return [] }
     var keys: [ObjKey] = [], next: UInt64 = 0
     while let (cluster, first) = try tombstones.first(notBelow: next) {
@@ -260,33 +258,33 @@ final class TableEditor {
   }
 
   /// The value of a column in a row; collections come as views.
-  func value(_ place: ClusterTreeEditor.Place, _ column: Column) throws(FormatError) -> ValueView {
+  func value(_ place: ClusterTreeEditor.Place, _ column: Column) throws(EngineError) -> ValueView {
     let leaf = try column.leaf(editor.arena, editor.slab.node(place.cluster).child(column.key.leafPosition + 1))
     return try leaf.value(place.row, editor.arena)
   }
 
   /// The value of a column of an object, without making anything dirty; nil if there is no such object.
-  func read(_ key: ObjKey, _ column: Column) throws(FormatError) -> ValueView? {
+  func read(_ key: ObjKey, _ column: Column) throws(EngineError) -> ValueView? {
     guard let (cluster, row) = try row(key) else { return nil }
     return try column.leaf(editor.arena, cluster.leafRef(column.key.leafPosition)).value(row, editor.arena)
   }
 
   /// The indexed value of an object; null if there is no such object.
-  func read(_ key: ObjKey, _ column: IndexedColumn) throws(FormatError) -> ValueView {
+  func read(_ key: ObjKey, _ column: IndexedColumn) throws(EngineError) -> ValueView {
     guard let (cluster, row) = try row(key) else { return .null }
     let ref = try cluster.leafRef(column.key.leafPosition), enumRef = columns[column.index].enumRef
     return try ColumnLeaf(editor.arena, ref, column.element, inTree: false, enumRef: enumRef).value(row, editor.arena)
   }
 
   /// Replaces the value of a scalar column in a row, and nothing else: no links, no index.
-  func store(_ place: ClusterTreeEditor.Place, _ column: Column, _ value: ValueView) throws(FormatError) {
+  func store(_ place: ClusterTreeEditor.Place, _ column: Column, _ value: ValueView) throws(EngineError) {
     let slot = leafSlot(place, column.key.leafPosition)
     try editor.materialise(slot, enumRef: column.enumRef)
     try editor.set(slot, place.row, value, column.element, inTree: false)
   }
 
   /// The place that holds the root of a collection column in a row.
-  func collectionSlot(_ place: ClusterTreeEditor.Place, _ column: Column) throws(FormatError) -> Slot {
+  func collectionSlot(_ place: ClusterTreeEditor.Place, _ column: Column) throws(EngineError) -> Slot {
     Slot(parent: try editor.dirty(leafSlot(place, column.key.leafPosition)), index: place.row)
   }
 
@@ -298,7 +296,7 @@ final class TableEditor {
   }
 
   /// The next free object key. Source: docs/format/2-model.md M5.
-  func nextKey() throws(FormatError) -> ObjKey {
+  func nextKey() throws(EngineError) -> ObjKey {
     while true {
       let element = editor.slab.int(top, Layout.Table.sequence)
       let sequence = UInt64(bitPattern: element & 1 == 0 ? 0 : element >> 1)
@@ -313,17 +311,17 @@ final class TableEditor {
   // MARK: index
 
   /// The index of a column, or nil if it has none.
-  func index(_ column: Column) throws(FormatError) -> SearchIndexEditor? {
+  func index(_ column: Column) throws(EngineError) -> SearchIndexEditor? {
     try index(column.key.leafPosition, isFullWord: column.index == .fullText || column.collection != nil)
   }
 
   /// The index of the column at `position` in clusters, or nil if it has none.
-  func index(_ position: Int, isFullWord: Bool) throws(FormatError) -> SearchIndexEditor? {
+  func index(_ position: Int, isFullWord: Bool) throws(EngineError) -> SearchIndexEditor? {
     try writeEntries(position)
     return try indexRoot(position) == 0 ? nil : indexEditor(position, isFullWord)
   }
 
-  private func indexEditor(_ position: Int, _ isFullWord: Bool) throws(FormatError) -> SearchIndexEditor {
+  private func indexEditor(_ position: Int, _ isFullWord: Bool) throws(EngineError) -> SearchIndexEditor {
     let root = Slot(parent: try editor.slab.child(top, Layout.Table.indexes, editor.arena), index: position)
     let column = position < columnsByLeaf.count ? columnsByLeaf[position] : -1
     let isMixed = column >= 0 && elements[column].type == .mixed
@@ -331,13 +329,13 @@ final class TableEditor {
   }
 
   /// The dirty node of the roots of all indexes, by leaf position.
-  func indexRefs() throws(FormatError) -> Int {
+  func indexRefs() throws(EngineError) -> Int {
     for position in newEntries.indices { try writeEntries(position) }
     return try editor.slab.child(top, Layout.Table.indexes, editor.arena)
   }
 
   /// The root of the index of the column at `position`, as far as it is written; 0 if there is none.
-  private func indexRoot(_ position: Int) throws(FormatError) -> Int {
+  private func indexRoot(_ position: Int) throws(EngineError) -> Int {
     let refs = try editor.slab.node(top).child(Layout.Table.indexes)
     if refs == 0 { return 0 }
     let node = try editor.arena.integers(refs)
@@ -346,7 +344,7 @@ final class TableEditor {
 
   /// Has an object listed with others in the index of the column at `position`, if no other value there begins like
   /// this one; else false.
-  func listLater(_ key: ObjKey, _ data: IndexData, _ position: Int) throws(FormatError) -> Bool {
+  func listLater(_ key: ObjKey, _ data: IndexData, _ position: Int) throws(EngineError) -> Bool {
     let root = try indexRoot(position), word = data.key(0)
     if root == 0 { return false }
     if try SearchIndex(arena: editor.arena, rootRef: root).entry(root, word) != nil { return false }
@@ -356,10 +354,10 @@ final class TableEditor {
     return true
   }
 
-  private func writeEntries(_ position: Int) throws(FormatError) {
+  private func writeEntries(_ position: Int) throws(EngineError) {
     if position >= newEntries.count || newEntries[position].count == 0 { return }
     if let damage = editor.slab.damage { throw damage }
-    do throws(FormatError) {
+    do throws(EngineError) {
       try indexEditor(position, false).insert(newEntries[position].takeAll())
     } catch {
       editor.slab.note(error)
@@ -368,7 +366,7 @@ final class TableEditor {
   }
 
   /// The object whose primary key is `value`, found through the index.
-  func find(primaryKey value: ValueView) throws(FormatError) -> ObjKey? {
+  func find(primaryKey value: ValueView) throws(EngineError) -> ObjKey? {
     guard let primaryKeyIndex else { return nil }
     let column = columns[primaryKeyIndex], position = column.key.leafPosition
     if position < newEntries.count, newEntries[position].contains(IndexData(value).key(0)) {
@@ -376,7 +374,7 @@ final class TableEditor {
     }
     let root = try indexRoot(position)
     if root != 0 {
-      return try SearchIndex(arena: editor.arena, rootRef: root).first(value) { (found) throws(FormatError) in
+      return try SearchIndex(arena: editor.arena, rootRef: root).first(value) { (found) throws(EngineError) in
         guard let other = try read(found, column) else { return false }
         return IndexData(other).isEqual(IndexData(value))
       }

@@ -39,10 +39,10 @@ public enum Value: Hashable, Sendable {
   public static func text(_ text: some StringProtocol) -> Value { .string(Array(text.utf8)) }
 
   /// A deep copy of what was read.
-  public init(copying view: ValueView) throws(FormatError) { try self.init(copying: view, view.effort) }
+  public init(copying view: ValueView) throws(EngineError) { try self.init(copying: view, view.effort) }
 
   /// A deep copy, paid for with `effort`; nil is enough for a value in which nothing is nested.
-  init(copying view: ValueView, _ effort: Effort?) throws(FormatError) {
+  init(copying view: ValueView, _ effort: Effort?) throws(EngineError) {
     switch view {
     case .null: self = .null
     case .int(let value): self = .int(value)

@@ -13,8 +13,8 @@ enum ValueOrder {
   /// The positions 0 ..< count in the order of the values there. Cost O(n log n).
   static func sortedPositions(
     _ count: Int,
-    _ value: (Int) throws(FormatError) -> ValueView
-  ) throws(FormatError) -> [Int] {
+    _ value: (Int) throws(EngineError) -> ValueView
+  ) throws(EngineError) -> [Int] {
     var values: [(position: Int, value: ValueView)] = []
     values.reserveCapacity(min(count, 1 << 16))
     for position in 0..<count { values.append((position, try value(position))) }

@@ -23,13 +23,13 @@ struct BPlusTree {
   /// Deeper trees do not exist: 1000 children a node.
   static let maximumDepth = 12
 
-  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     root = try arena.node(ref)
     innerCount = root.isInner ? try Self.total(root, arena) : nil
   }
 
   /// The leaf that holds position `index`; `index` is below `innerCount`. Cost O(log n).
-  func place(of index: Int, _ arena: Arena) throws(FormatError) -> Place {
+  func place(of index: Int, _ arena: Arena) throws(EngineError) -> Place {
     var node = root, start = 0, end = innerCount ?? Int.max
     for _ in 0..<Self.maximumDepth {
       guard node.isInner else { return Place(leaf: node.ref, start: start, end: end) }
@@ -38,14 +38,14 @@ struct BPlusTree {
       var child: Int, childStart: Int, childEnd = end
       if head & 1 != 0 {
         let perChild = Int(head >> 1)
-        if perChild <= 0 { throw FormatError("a compact inner node of \(perChild) elements a child", ref: node.ref) }
+        if perChild <= 0 { throw .damaged("a compact inner node of \(perChild) elements a child", ref: node.ref) }
         child = local / perChild
         childStart = child * perChild
         if child < children - 1 { childEnd = start + childStart + perChild }
       } else {
         let offsets = try arena.integers(Int(head))
         if offsets.count != children - 1 {
-          throw FormatError("\(offsets.count) offsets for \(children) children", ref: node.ref)
+          throw .damaged("\(offsets.count) offsets for \(children) children", ref: node.ref)
         }
         child = try offsets.upperBound(UInt64(local))
         childStart = child == 0 ? 0 : Int(truncatingIfNeeded: try offsets.unsigned(child - 1))
@@ -53,21 +53,21 @@ struct BPlusTree {
       }
       start = start &+ childStart
       if child >= children || start > index || childEnd <= index || childEnd > end {
-        throw FormatError("position \(index) is in no child", ref: node.ref)
+        throw .damaged("position \(index) is in no child", ref: node.ref)
       }
       end = childEnd
       let ref = try node.child(child + Inner.firstChild)
       node = try arena.node(ref)
     }
-    throw FormatError("the tree is deeper than \(Self.maximumDepth) levels", ref: root.ref)
+    throw .damaged("the tree is deeper than \(Self.maximumDepth) levels", ref: root.ref)
   }
 
   /// Even leaves that hold nothing but zeros or nulls take a header for 1000 of them.
-  private static func total(_ node: Node, _ arena: Arena) throws(FormatError) -> Int {
-    if node.count < 3 || !node.hasRefs { throw FormatError("an inner node without children", ref: node.ref) }
+  private static func total(_ node: Node, _ arena: Arena) throws(EngineError) -> Int {
+    if node.count < 3 || !node.hasRefs { throw .damaged("an inner node without children", ref: node.ref) }
     let total = try node.tagged(node.count - 1)
     if total <= 0 || total / 1000 > Int64(arena.maximumNodes) {
-      throw FormatError("an inner node that counts \(total) elements", ref: node.ref)
+      throw .damaged("an inner node that counts \(total) elements", ref: node.ref)
     }
     return Int(total)
   }
@@ -75,7 +75,7 @@ struct BPlusTree {
 
 extension Node {
   /// The number of elements, read as unsigned and ascending, that are not greater than `value`. Cost O(log count).
-  func upperBound(_ value: UInt64) throws(FormatError) -> Int {
-    try bisect(count) { (index) throws(FormatError) in try unsigned(index) <= value }
+  func upperBound(_ value: UInt64) throws(EngineError) -> Int {
+    try bisect(count) { (index) throws(EngineError) in try unsigned(index) <= value }
   }
 }

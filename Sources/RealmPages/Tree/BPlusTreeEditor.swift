@@ -22,12 +22,12 @@ struct BPlusTreeEditor {
   }
 
   /// Makes the tree if the slot is empty.
-  func create() throws(FormatError) {
+  func create() throws(EngineError) {
     if try editor.ref(root) == 0 { editor.set(root, editor.makeLeaf(element, inTree: true)) }
   }
 
   /// The number of elements.
-  func count() throws(FormatError) -> Int {
+  func count() throws(EngineError) -> Int {
     let ref = try editor.ref(root)
     if ref == 0 { return 0 }
     if let count = try BPlusTree(arena, ref).innerCount { return count }
@@ -35,12 +35,12 @@ struct BPlusTreeEditor {
   }
 
   /// The element at `index`.
-  func value(at index: Int) throws(FormatError) -> ValueView {
+  func value(at index: Int) throws(EngineError) -> ValueView {
     try ElementReader(arena, editor.ref(root), element).value(at: index)
   }
 
   /// Inserts before element `index`.
-  func insert(_ index: Int, _ value: ValueView) throws(FormatError) {
+  func insert(_ index: Int, _ value: ValueView) throws(EngineError) {
     try create()
     guard let split = try insert(root, index, value) else { return }
     // The root was split: a new one takes its place.
@@ -56,13 +56,13 @@ struct BPlusTreeEditor {
   }
 
   /// Whether the root of a tree of links says that there are unresolved ones, without which the engine would show them.
-  private func isMarked() throws(FormatError) -> Bool {
+  private func isMarked() throws(EngineError) -> Bool {
     if element.type != .link { return false }
     return try arena.node(editor.ref(root)).hasContext
   }
 
   /// Makes a new root of a tree of links say what the one before said.
-  private func mark(_ isMarked: Bool) throws(FormatError) {
+  private func mark(_ isMarked: Bool) throws(EngineError) {
     let wasMarked = try self.isMarked()
     if element.type != .link || wasMarked == isMarked { return }
     let ref = try editor.dirty(root), node = slab.node(ref)
@@ -71,13 +71,13 @@ struct BPlusTreeEditor {
   }
 
   /// Replaces the element at `index`.
-  func set(_ index: Int, _ value: ValueView) throws(FormatError) {
+  func set(_ index: Int, _ value: ValueView) throws(EngineError) {
     let (slot, local) = try leaf(of: index)
     try editor.set(slot, local, value, element, inTree: true)
   }
 
   /// Removes the element at `index`. The last one leaves an empty leaf.
-  func remove(_ index: Int) throws(FormatError) {
+  func remove(_ index: Int) throws(EngineError) {
     _ = try remove(root, index)
     // A root with one child is that child.
     while true {
@@ -93,7 +93,7 @@ struct BPlusTreeEditor {
   }
 
   /// The leaf that holds `index`, dirty, and the position in it. For elements that are changed in place.
-  func leaf(of index: Int) throws(FormatError) -> (slot: Slot, index: Int) {
+  func leaf(of index: Int) throws(EngineError) -> (slot: Slot, index: Int) {
     var slot = root, local = index
     while true {
       let ref = try editor.dirty(slot)
@@ -106,14 +106,14 @@ struct BPlusTreeEditor {
 
   /// The keys of the collections nested in a tree of Mixed values, but for one element; nil if the tree is one leaf.
   /// O(n).
-  func nestedKeys(except place: (leaf: Int, index: Int)) throws(FormatError) -> Set<Int64>? {
+  func nestedKeys(except place: (leaf: Int, index: Int)) throws(EngineError) -> Set<Int64>? {
     if try !arena.node(editor.ref(root)).isInner { return nil }
     var keys: Set<Int64> = []
     var pending = [(ref: try editor.ref(root), depth: 0)]
     while let (ref, depth) = pending.popLast() {
       let node = try arena.node(ref)
       if node.isInner {
-        if depth == BPlusTree.maximumDepth { throw FormatError("the tree is too deep", ref: ref) }
+        if depth == BPlusTree.maximumDepth { throw .damaged("the tree is too deep", ref: ref) }
         for child in 1..<max(1, node.count - 1) { pending.append((try node.child(child), depth + 1)) }
       } else {
         try MixedEditor.collectKeys(arena, ref, except: ref == place.leaf ? place.index : nil, into: &keys)
@@ -125,7 +125,7 @@ struct BPlusTreeEditor {
   // MARK: inner nodes
 
   /// The child of a dirty inner node that holds `index`, and the position of its first element.
-  private func position(_ ref: Int, _ index: Int) throws(FormatError) -> (child: Int, start: Int) {
+  private func position(_ ref: Int, _ index: Int) throws(EngineError) -> (child: Int, start: Int) {
     let node = slab.node(ref), children = node.count - Inner.others, head = try node.int(Inner.head)
     if head & 1 != 0 {
       let perChild = max(1, Int(head >> 1)), child = min(index / perChild, children - 1)
@@ -137,7 +137,7 @@ struct BPlusTreeEditor {
   }
 
   /// The offsets node of a dirty inner node, which takes the general form.
-  private func offsets(_ ref: Int) throws(FormatError) -> Int {
+  private func offsets(_ ref: Int) throws(EngineError) -> Int {
     let head = slab.int(ref, Inner.head)
     if head & 1 == 0 { return try slab.child(ref, Inner.head, arena) }
     let children = slab.node(ref).count - Inner.others
@@ -156,7 +156,7 @@ struct BPlusTreeEditor {
     let rightCount: Int
   }
 
-  private func insert(_ slot: Slot, _ index: Int, _ value: ValueView) throws(FormatError) -> Split? {
+  private func insert(_ slot: Slot, _ index: Int, _ value: ValueView) throws(EngineError) -> Split? {
     let ref = try editor.dirty(slot)
     if !slab.node(ref).isInner { return try insertIntoLeaf(slot, ref, index, value) }
     // Inserting at the end of a child goes to that child, not to the start of the next.
@@ -179,7 +179,7 @@ struct BPlusTreeEditor {
     _ ref: Int,
     _ index: Int,
     _ value: ValueView
-  ) throws(FormatError) -> Split? {
+  ) throws(EngineError) -> Split? {
     let count = try ColumnLeaf(arena, ref, element, inTree: true).count
     if count < Self.maximumCount {
       try editor.insert(slot, index, value, element, inTree: true)
@@ -207,7 +207,7 @@ struct BPlusTreeEditor {
   }
 
   /// Moves the children from `middle` on of an inner node to a new one.
-  private func splitInner(_ ref: Int, at middle: Int) throws(FormatError) -> Split {
+  private func splitInner(_ ref: Int, at middle: Int) throws(EngineError) -> Split {
     let offsets = try offsets(ref), children = slab.node(ref).count - Inner.others, all = total(ref)
     let leftCount = Int(truncatingIfNeeded: try slab.node(offsets).unsigned(middle - 1))
     var moved: [Int64] = [0]
@@ -224,7 +224,7 @@ struct BPlusTreeEditor {
   }
 
   /// Removes an element below `slot`; true if nothing is left there.
-  private func remove(_ slot: Slot, _ index: Int) throws(FormatError) -> Bool {
+  private func remove(_ slot: Slot, _ index: Int) throws(EngineError) -> Bool {
     let ref = try editor.dirty(slot)
     if !slab.node(ref).isInner {
       try editor.remove(slot, index, element)
@@ -248,9 +248,9 @@ struct BPlusTreeEditor {
   }
 
   /// Joins a leaf that has become small with its right or left neighbour.
-  private func mergeIfSmall(_ ref: Int, _ child: Int) throws(FormatError) {
+  private func mergeIfSmall(_ ref: Int, _ child: Int) throws(EngineError) {
     let offsets = try offsets(ref), children = slab.node(ref).count - Inner.others
-    func size(_ i: Int) throws(FormatError) -> Int {
+    func size(_ i: Int) throws(EngineError) -> Int {
       let start = i == 0 ? 0 : Int(truncatingIfNeeded: try slab.node(offsets).unsigned(i - 1))
       let end = i == children - 1 ? total(ref) : Int(truncatingIfNeeded: try slab.node(offsets).unsigned(i))
       return end - start

@@ -16,7 +16,7 @@ struct Cluster {
   /// realm-core puts at most this many objects into a leaf, and as many children into an inner node.
   static let maximumCount = 256
 
-  init(_ arena: Arena, _ node: Node, offset: UInt64) throws(FormatError) {
+  init(_ arena: Arena, _ node: Node, offset: UInt64) throws(EngineError) {
     slots = node
     self.offset = offset
     let head = try node.int(Leaf.head)
@@ -29,27 +29,27 @@ struct Cluster {
       count = keys.count
     }
     if count < 0 || count > Self.maximumCount {
-      throw FormatError("\(count) objects in one cluster", ref: node.ref)
+      throw .damaged("\(count) objects in one cluster", ref: node.ref)
     }
   }
 
   /// The key of the object in `row`, as an unsigned number.
   @inline(__always)
-  func key(_ row: Int) throws(FormatError) -> UInt64 {
+  func key(_ row: Int) throws(EngineError) -> UInt64 {
     try offset &+ (keys?.unsigned(row) ?? UInt64(row))
   }
 
   /// The first row whose key is not below `key`; `count` if there is none.
-  func lowerBound(_ key: UInt64) throws(FormatError) -> Int {
+  func lowerBound(_ key: UInt64) throws(EngineError) -> Int {
     guard keys != nil else { return key < offset ? 0 : Int(min(key - offset, UInt64(count))) }
-    return try bisect(count) { (row) throws(FormatError) in try self.key(row) < key }
+    return try bisect(count) { (row) throws(EngineError) in try self.key(row) < key }
   }
 
   /// The ref of the leaf of the column at `position`.
   @inline(__always)
-  func leafRef(_ position: Int) throws(FormatError) -> Int {
+  func leafRef(_ position: Int) throws(EngineError) -> Int {
     let ref = try slots.childIfPresent(position + Leaf.firstColumn)
-    if ref == 0 { throw FormatError("has no leaf for column position \(position)", ref: slots.ref) }
+    if ref == 0 { throw .damaged("has no leaf for column position \(position)", ref: slots.ref) }
     return ref
   }
 }
@@ -65,29 +65,29 @@ struct ClusterTree {
   private static let maximumVisits = 1000
 
   /// The number of objects as the root has it. O(1).
-  func count() throws(FormatError) -> Int {
+  func count() throws(EngineError) -> Int {
     let root = try arena.refs(rootRef, slots: 1)
     if !root.isInner { return try Cluster(arena, root, offset: 0).count }
     let count = try root.tagged(Inner.count)
-    if count < 0 { throw FormatError("an inner node that counts \(count) objects", ref: rootRef) }
+    if count < 0 { throw .damaged("an inner node that counts \(count) objects", ref: rootRef) }
     return Int(count)
   }
 
   /// The largest key, nil if there is none. O(log n).
-  func lastKey() throws(FormatError) -> UInt64? {
+  func lastKey() throws(EngineError) -> UInt64? {
     let cluster = try cluster { (inner, _) in inner.childCount - 1 }
     return cluster.count == 0 ? nil : try cluster.key(cluster.count - 1)
   }
 
   /// The cluster and row of the first object whose key is not below `key`; nil if there is none. O(log n).
   ///
-  func first(notBelow key: UInt64) throws(FormatError) -> (cluster: Cluster, row: Int)? {
+  func first(notBelow key: UInt64) throws(EngineError) -> (cluster: Cluster, row: Int)? {
     var search = Search()
     return try first(notBelow: key, &search)
   }
 
   /// The same, counting the clusters that are looked into.
-  func first(notBelow key: UInt64, _ search: inout Search) throws(FormatError) -> (cluster: Cluster, row: Int)? {
+  func first(notBelow key: UInt64, _ search: inout Search) throws(EngineError) -> (cluster: Cluster, row: Int)? {
     search.visits = 0
     return try first(in: rootRef, offset: 0, notBelow: key, depth: nil, &search)
   }
@@ -95,7 +95,7 @@ struct ClusterTree {
   /// What a search, or several after each other, has looked into.
   struct Search {
     /// Called for a child that cannot be read: the search goes on with the next one. Nil ends the search there.
-    var onDamage: ((FormatError) -> Void)?
+    var onDamage: ((EngineError) -> Void)?
     /// Clusters, and children that could not be read.
     var clusters = 0
     /// Nodes of the present search.
@@ -103,8 +103,8 @@ struct ClusterTree {
   }
 
   /// The cluster and row of the object with this key; nil if there is none. O(log n).
-  func place(of key: UInt64) throws(FormatError) -> (cluster: Cluster, row: Int)? {
-    let cluster = try cluster { (inner, offset) throws(FormatError) in
+  func place(of key: UInt64) throws(EngineError) -> (cluster: Cluster, row: Int)? {
+    let cluster = try cluster { (inner, offset) throws(EngineError) in
       key < offset ? 0 : try inner.child(for: key &- offset)
     }
     let row = try cluster.lowerBound(key)
@@ -115,13 +115,13 @@ struct ClusterTree {
   /// The cluster that one way down leads to: `choose` takes a child of each inner node, which begins at the key given.
   @inline(__always)
   private func cluster(
-    _ choose: (InnerClusterNode, UInt64) throws(FormatError) -> Int
-  ) throws(FormatError) -> Cluster {
+    _ choose: (InnerClusterNode, UInt64) throws(EngineError) -> Int
+  ) throws(EngineError) -> Cluster {
     var ref = rootRef, offset: UInt64 = 0, depth: Int?
     while true {
       let node = try arena.refs(ref, slots: 1)
       guard node.isInner else {
-        if let depth, depth != 0 { throw FormatError("a cluster \(depth) levels too high", ref: ref) }
+        if let depth, depth != 0 { throw .damaged("a cluster \(depth) levels too high", ref: ref) }
         return try Cluster(arena, node, offset: offset)
       }
       let inner = try InnerClusterNode(arena, node, depth: depth)
@@ -138,13 +138,13 @@ struct ClusterTree {
     notBelow key: UInt64,
     depth: Int?,
     _ search: inout Search
-  ) throws(FormatError) -> (cluster: Cluster, row: Int)? {
+  ) throws(EngineError) -> (cluster: Cluster, row: Int)? {
     search.visits += 1
-    if search.visits > Self.maximumVisits { throw FormatError("too many empty clusters", ref: ref) }
+    if search.visits > Self.maximumVisits { throw .damaged("too many empty clusters", ref: ref) }
     let node = try arena.refs(ref, slots: 1)
     guard node.isInner else {
       search.clusters += 1
-      if let depth, depth != 0 { throw FormatError("a cluster \(depth) levels too high", ref: ref) }
+      if let depth, depth != 0 { throw .damaged("a cluster \(depth) levels too high", ref: ref) }
       let cluster = try Cluster(arena, node, offset: offset)
       let row = try cluster.lowerBound(key)
       return row < cluster.count ? (cluster, row) : nil
@@ -153,7 +153,7 @@ struct ClusterTree {
     // Keys wrap modulo 2^64; a key before this subtree starts with its first child.
     var child = key < offset ? 0 : try inner.child(for: key &- offset)
     while child < inner.childCount {
-      do throws(FormatError) {
+      do throws(EngineError) {
         let start = offset &+ (try inner.start(child)), childRef = try node.child(child + 3)
         if let found = try first(in: childRef, offset: start, notBelow: key, depth: inner.level - 1, &search) {
           return found
@@ -177,29 +177,29 @@ struct InnerClusterNode {
   private let offsets: Node?
 
   /// Checks a node that is `depth` levels above the clusters, as far as that is known.
-  init(_ arena: Arena, _ node: Node, depth: Int?) throws(FormatError) {
+  init(_ arena: Arena, _ node: Node, depth: Int?) throws(EngineError) {
     level = Int(truncatingIfNeeded: try node.tagged(Inner.level))
     childCount = node.count - Inner.firstChild
     if childCount < 1 || childCount > Cluster.maximumCount || level < 1 || level > ClusterTree.maximumDepth
       || level != depth ?? level
     {
-      throw FormatError("an inner cluster node of level \(level) with \(childCount) children", ref: node.ref)
+      throw .damaged("an inner cluster node of level \(level) with \(childCount) children", ref: node.ref)
     }
     let starts = try node.child(Inner.starts)
     offsets = starts == 0 ? nil : try arena.integers(starts)
     if let offsets, offsets.count != childCount {
-      throw FormatError("\(offsets.count) key offsets for \(childCount) children", ref: node.ref)
+      throw .damaged("\(offsets.count) key offsets for \(childCount) children", ref: node.ref)
     }
   }
 
   /// The child that an object with this key is below.
-  func child(for key: UInt64) throws(FormatError) -> Int {
+  func child(for key: UInt64) throws(EngineError) -> Int {
     if let offsets { return max(0, try offsets.upperBound(key) - 1) }
     return Int(min(key >> (8 * UInt64(level)), UInt64(childCount - 1)))
   }
 
   /// Where a child begins.
-  func start(_ child: Int) throws(FormatError) -> UInt64 {
+  func start(_ child: Int) throws(EngineError) -> UInt64 {
     try offsets?.unsigned(child) ?? UInt64(child) << (8 * UInt64(level))
   }
 }

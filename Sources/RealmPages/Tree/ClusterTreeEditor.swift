@@ -71,7 +71,7 @@ struct ClusterTreeEditor {
   // MARK: objects
 
   /// The dirty place of the object with this key; nil if there is none. O(log n).
-  func find(_ key: UInt64) throws(FormatError) -> Place? {
+  func find(_ key: UInt64) throws(EngineError) -> Place? {
     var slot = root, local = key
     while true {
       let ref = try editor.dirty(slot)
@@ -89,7 +89,7 @@ struct ClusterTreeEditor {
   }
 
   /// Adds one of new rows; its key is new to the tree. O(log n + 256).
-  func insert(_ rows: NewRows, _ row: Int) throws(FormatError) {
+  func insert(_ rows: NewRows, _ row: Int) throws(EngineError) {
     if let split = try insert(root, rows.keys[row], rows, row) {
       let left = try editor.ref(root)
       let isInner = slab.node(left).isInner
@@ -112,7 +112,7 @@ struct ClusterTreeEditor {
   }
 
   /// Adds objects whose keys ascend and are beyond all others. O(log n) for each cluster that they fill.
-  func append(_ rows: NewRows) throws(FormatError) {
+  func append(_ rows: NewRows) throws(EngineError) {
     var next = 0
     while next < rows.count {
       let count = try appendToLast(rows, next)
@@ -122,7 +122,7 @@ struct ClusterTreeEditor {
   }
 
   /// Adds as many of the rows from `first` on as the last cluster has room for; how many these are.
-  private func appendToLast(_ rows: NewRows, _ first: Int) throws(FormatError) -> Int {
+  private func appendToLast(_ rows: NewRows, _ first: Int) throws(EngineError) -> Int {
     var ref = try editor.dirty(root), inner: [Int] = [], offset: UInt64 = 0
     while slab.node(ref).isInner {
       let (child, start) = try child(ref, .max)
@@ -139,7 +139,7 @@ struct ClusterTreeEditor {
   }
 
   /// Removes the object with this key, which exists, with its values; links and collections are the caller's business.
-  func remove(_ key: UInt64) throws(FormatError) {
+  func remove(_ key: UInt64) throws(EngineError) {
     _ = try remove(root, key)
     while true {
       let ref = try editor.ref(root), node = try arena.node(ref)
@@ -160,11 +160,11 @@ struct ClusterTreeEditor {
   // MARK: columns
 
   /// Calls `body` with each dirty cluster and its number of objects.
-  func forEachCluster(_ body: (Int, Int) throws(FormatError) -> Void) throws(FormatError) {
+  func forEachCluster(_ body: (Int, Int) throws(EngineError) -> Void) throws(EngineError) {
     try forEachCluster(root, body)
   }
 
-  private func forEachCluster(_ slot: Slot, _ body: (Int, Int) throws(FormatError) -> Void) throws(FormatError) {
+  private func forEachCluster(_ slot: Slot, _ body: (Int, Int) throws(EngineError) -> Void) throws(EngineError) {
     let ref = try editor.dirty(slot)
     if slab.node(ref).isInner {
       for i in 3..<slab.node(ref).count { try forEachCluster(Slot(parent: ref, index: i), body) }
@@ -174,8 +174,8 @@ struct ClusterTreeEditor {
   }
 
   /// Adds a column to every cluster, filled by `value` for each row.
-  func addColumn(_ column: ClusterColumn) throws(FormatError) {
-    try forEachCluster { (cluster, count) throws(FormatError) in
+  func addColumn(_ column: ClusterColumn) throws(EngineError) {
+    try forEachCluster { (cluster, count) throws(EngineError) in
       try slab.pad(cluster, to: column.position + 1 + Leaf.firstColumn)
       let slot = Slot(parent: cluster, index: column.position + Leaf.firstColumn)
       try editor.clear(slot)
@@ -185,8 +185,8 @@ struct ClusterTreeEditor {
   }
 
   /// Takes a column out of every cluster, with all that hangs from it.
-  func removeColumn(_ position: Int) throws(FormatError) {
-    try forEachCluster { (cluster, _) throws(FormatError) in
+  func removeColumn(_ position: Int) throws(EngineError) {
+    try forEachCluster { (cluster, _) throws(EngineError) in
       if position + Leaf.firstColumn < slab.node(cluster).count {
         try editor.clear(Slot(parent: cluster, index: position + Leaf.firstColumn))
       }
@@ -195,10 +195,10 @@ struct ClusterTreeEditor {
 
   // MARK: leaves
 
-  private func insertDefault(_ slot: Slot, _ row: Int, _ column: ClusterColumn) throws(FormatError) {
+  private func insertDefault(_ slot: Slot, _ row: Int, _ column: ClusterColumn) throws(EngineError) {
     switch column.kind {
     case .scalar(let element, _):
-      try element.defaultValue.withView { (value) throws(FormatError) in
+      try element.defaultValue.withView { (value) throws(EngineError) in
         try editor.insert(slot, row, value, element, inTree: false)
       }
     case .collection, .backlink: slab.insertInt(try editor.dirty(slot), row, 0)
@@ -213,11 +213,11 @@ struct ClusterTreeEditor {
     key: UInt64,
     _ rows: NewRows,
     _ row: Int
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     try insertKey(cluster, index, count: count, key)
-    try forEachLeaf(cluster) { (slot, column) throws(FormatError) in
+    try forEachLeaf(cluster) { (slot, column) throws(EngineError) in
       guard case .scalar(let element, _) = column.kind else { return try insertDefault(slot, index, column) }
-      try rows.withView(row, column.position) { (value) throws(FormatError) in
+      try rows.withView(row, column.position) { (value) throws(EngineError) in
         try editor.insert(slot, index, value, element, inTree: false)
       }
     }
@@ -230,11 +230,11 @@ struct ClusterTreeEditor {
     to cluster: Int,
     count: Int,
     offset: UInt64
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     for (i, row) in added.enumerated() {
       try insertKey(cluster, count + i, count: count + i, rows.keys[row] &- offset)
     }
-    try forEachLeaf(cluster) { (slot, column) throws(FormatError) in
+    try forEachLeaf(cluster) { (slot, column) throws(EngineError) in
       if case .scalar = column.kind {
         try editor.append(rows.column(column.position), added, to: slot, count: count)
       } else {
@@ -243,7 +243,7 @@ struct ClusterTreeEditor {
     }
   }
 
-  private func insertKey(_ cluster: Int, _ index: Int, count: Int, _ key: UInt64) throws(FormatError) {
+  private func insertKey(_ cluster: Int, _ index: Int, count: Int, _ key: UInt64) throws(EngineError) {
     if slab.int(cluster, Leaf.head) & 1 != 0 && key == UInt64(count) && index == count {
       slab.setTagged(cluster, Leaf.head, Int64(count + 1))
     } else {
@@ -254,8 +254,8 @@ struct ClusterTreeEditor {
   /// Calls `body` with the slot of each column's leaf, which is there and not enumerated.
   private func forEachLeaf(
     _ cluster: Int,
-    _ body: (Slot, ClusterColumn) throws(FormatError) -> Void
-  ) throws(FormatError) {
+    _ body: (Slot, ClusterColumn) throws(EngineError) -> Void
+  ) throws(EngineError) {
     try slab.pad(cluster, to: layout.slotCount)
     for column in columns {
       let slot = Slot(parent: cluster, index: column.position + Leaf.firstColumn)
@@ -267,7 +267,7 @@ struct ClusterTreeEditor {
     }
   }
 
-  private func generalKeys(_ cluster: Int) throws(FormatError) -> Int {
+  private func generalKeys(_ cluster: Int) throws(EngineError) -> Int {
     let head = slab.int(cluster, Leaf.head)
     if head & 1 == 0 { return try slab.child(cluster, Leaf.head, arena) }
     let made = slab.makeUnsigned((0..<max(0, head >> 1)).map { UInt64($0) })
@@ -275,7 +275,7 @@ struct ClusterTreeEditor {
     return made
   }
 
-  private func removeRow(_ cluster: Int, _ row: Int) throws(FormatError) {
+  private func removeRow(_ cluster: Int, _ row: Int) throws(EngineError) {
     let count = try Cluster(arena, slab.node(cluster), offset: 0).count
     if slab.int(cluster, Leaf.head) & 1 != 0 && row == count - 1 {
       slab.setTagged(cluster, Leaf.head, Int64(count - 1))
@@ -297,7 +297,7 @@ struct ClusterTreeEditor {
   }
 
   /// Moves the rows from `start` on to the end of another cluster, whose keys are relative to `base` of this one's.
-  private func moveRows(_ from: Int, _ start: Int, to: Int, keysMinus base: UInt64) throws(FormatError) {
+  private func moveRows(_ from: Int, _ start: Int, to: Int, keysMinus base: UInt64) throws(EngineError) {
     let source = try Cluster(arena, slab.node(from), offset: 0), count = source.count
     let target = try Cluster(arena, slab.node(to), offset: 0).count
     var keys: [UInt64] = []
@@ -340,13 +340,13 @@ struct ClusterTreeEditor {
     let key: UInt64
   }
 
-  private func count(_ ref: Int) throws(FormatError) -> Int {
+  private func count(_ ref: Int) throws(EngineError) -> Int {
     let node = slab.node(ref)
     return node.isInner ? Int(slab.int(ref, Inner.count) >> 1) : try Cluster(arena, node, offset: 0).count
   }
 
   /// The child of a dirty inner node for `key`, and its offset.
-  private func child(_ ref: Int, _ key: UInt64) throws(FormatError) -> (child: Int, start: UInt64) {
+  private func child(_ ref: Int, _ key: UInt64) throws(EngineError) -> (child: Int, start: UInt64) {
     let node = slab.node(ref), children = node.count - Inner.firstChild, starts = try node.child(Inner.starts)
     if starts == 0 {
       let shift = 8 * UInt64(slab.int(ref, Inner.level) >> 1)
@@ -358,7 +358,7 @@ struct ClusterTreeEditor {
     return (child, try offsets.unsigned(child))
   }
 
-  private func generalOffsets(_ ref: Int) throws(FormatError) -> Int {
+  private func generalOffsets(_ ref: Int) throws(EngineError) -> Int {
     if slab.int(ref, Inner.starts) != 0 { return try slab.child(ref, Inner.starts, arena) }
     let shift = 8 * UInt64(slab.int(ref, Inner.level) >> 1)
     let made = slab.makeUnsigned((0..<UInt64(slab.node(ref).count - Inner.firstChild)).map { $0 << shift })
@@ -366,7 +366,7 @@ struct ClusterTreeEditor {
     return made
   }
 
-  private func insert(_ slot: Slot, _ key: UInt64, _ rows: NewRows, _ row: Int) throws(FormatError) -> Split? {
+  private func insert(_ slot: Slot, _ key: UInt64, _ rows: NewRows, _ row: Int) throws(EngineError) -> Split? {
     let ref = try editor.dirty(slot)
     if !slab.node(ref).isInner { return try insertIntoLeaf(ref, key, rows, row) }
     let (child, first) = try child(ref, key)
@@ -391,7 +391,7 @@ struct ClusterTreeEditor {
     return try splitInner(ref, at: child + 1 == children ? children : (children + 1) / 2)
   }
 
-  private func insertIntoLeaf(_ ref: Int, _ key: UInt64, _ rows: NewRows, _ row: Int) throws(FormatError) -> Split? {
+  private func insertIntoLeaf(_ ref: Int, _ key: UInt64, _ rows: NewRows, _ row: Int) throws(EngineError) -> Split? {
     let cluster = try Cluster(arena, slab.node(ref), offset: 0)
     let index = try cluster.lowerBound(key)
     if cluster.count < Cluster.maximumCount {
@@ -411,7 +411,7 @@ struct ClusterTreeEditor {
     return Split(right: right, key: base)
   }
 
-  private func splitInner(_ ref: Int, at middle: Int) throws(FormatError) -> Split {
+  private func splitInner(_ ref: Int, at middle: Int) throws(EngineError) -> Split {
     let children = slab.node(ref).count - Inner.firstChild, level = slab.int(ref, Inner.level)
     let wasCompact = slab.int(ref, Inner.starts) == 0
     let shift = 8 * UInt64(level >> 1)
@@ -439,13 +439,13 @@ struct ClusterTreeEditor {
   }
 
   /// Removes an object below `slot`; true if nothing is left there.
-  private func remove(_ slot: Slot, _ key: UInt64) throws(FormatError) -> Bool {
+  private func remove(_ slot: Slot, _ key: UInt64) throws(EngineError) -> Bool {
     let ref = try editor.dirty(slot)
     if !slab.node(ref).isInner {
       let cluster = try Cluster(arena, slab.node(ref), offset: 0)
       let row = try cluster.lowerBound(key)
       guard row < cluster.count, try cluster.key(row) == key else {
-        throw FormatError("no object with key \(key) in its cluster", ref: ref)
+        throw .damaged("no object with key \(key) in its cluster", ref: ref)
       }
       try removeRow(ref, row)
       return cluster.count == 1
@@ -461,7 +461,7 @@ struct ClusterTreeEditor {
     return isEmpty
   }
 
-  private func removeChild(_ ref: Int, _ child: Int) throws(FormatError) {
+  private func removeChild(_ ref: Int, _ child: Int) throws(EngineError) {
     let children = slab.node(ref).count - Inner.firstChild
     if !(slab.int(ref, Inner.starts) == 0 && child == children - 1) { slab.removeInt(try generalOffsets(ref), child) }
     try editor.clear(Slot(parent: ref, index: child + Inner.firstChild))
@@ -469,7 +469,7 @@ struct ClusterTreeEditor {
   }
 
   /// Joins a cluster that has become small with its right or left neighbour.
-  private func mergeIfSmall(_ ref: Int, _ child: Int) throws(FormatError) {
+  private func mergeIfSmall(_ ref: Int, _ child: Int) throws(EngineError) {
     let children = slab.node(ref).count - Inner.firstChild
     let node = try arena.node(slab.node(ref).child(child + Inner.firstChild))
     guard children > 1, !node.isInner, try Cluster(arena, node, offset: 0).count < Cluster.maximumCount / 4
@@ -488,7 +488,7 @@ struct ClusterTreeEditor {
   }
 
   /// Adds `base` to all keys of the subtree in `slot`, whose parent's offset for it goes away.
-  private func shift(_ slot: Slot, by base: UInt64) throws(FormatError) {
+  private func shift(_ slot: Slot, by base: UInt64) throws(EngineError) {
     let ref = try editor.dirty(slot)
     if slab.node(ref).isInner {
       slab.addUnsigned(try generalOffsets(ref), from: 0, Int(bitPattern: UInt(base)))
@@ -501,7 +501,7 @@ struct ClusterTreeEditor {
 extension NodeEditor {
   /// Turns the leaf in `slot`, if it is enumerated, into one that holds its strings. `enumRef` leads to the strings of
   /// the column, 0 if it has none.
-  func materialise(_ slot: Slot, enumRef: Int) throws(FormatError) {
+  func materialise(_ slot: Slot, enumRef: Int) throws(EngineError) {
     if enumRef == 0 { return }
     let old = try arena.node(ref(slot))
     if old.hasRefs || old.scheme != .bits { return }

@@ -87,9 +87,9 @@ final class CheckContext {
   }
 
   /// Runs `body` and records the error that ends it.
-  func guarded(_ body: () throws(FormatError) -> Void) {
+  func guarded(_ body: () throws(EngineError) -> Void) {
     let start = place
-    do throws(FormatError) { try body() } catch { report(error.problem, ref: error.ref) }
+    do throws(EngineError) { try body() } catch { report(error.problem, ref: error.ref) }
     place = start
   }
 
@@ -117,46 +117,46 @@ final class CheckContext {
 
   /// The node at `ref`, which becomes explained. A second claim is an error, and so is that of a node that shares bytes
   /// with another: no byte is looked at twice.
-  func claim(_ ref: Int) throws(FormatError) -> Node {
+  func claim(_ ref: Int) throws(EngineError) -> Node {
     let node = try arena.node(ref)
-    if !accepted.contains(ref / Node.alignment) { throw FormatError("cannot be told from its surroundings", ref: ref) }
+    if !accepted.contains(ref / Node.alignment) { throw .damaged("cannot be told from its surroundings", ref: ref) }
     if node.payloadSize == 0 {
       bitless += node.count
       if bitless > Self.maximumBitless + arena.limit * 125 {
-        throw FormatError("\(node.count) elements without a bit, after many others", ref: ref)
+        throw .damaged("\(node.count) elements without a bit, after many others", ref: ref)
       }
     }
-    if !explained.insert(ref / Node.alignment) { throw FormatError("belongs to more than one parent", ref: ref) }
+    if !explained.insert(ref / Node.alignment) { throw .damaged("belongs to more than one parent", ref: ref) }
     noteRead(node)
     return node
   }
 
   /// Claims a node of plain integers.
-  func integers(_ ref: Int) throws(FormatError) -> Node {
+  func integers(_ ref: Int) throws(EngineError) -> Node {
     let node = try claim(ref)
     try expect(node, .bits, hasRefs: false)
     return node
   }
 
   /// Claims a node of refs with one of the given numbers of slots.
-  func refs(_ ref: Int, _ slots: ClosedRange<Int> = 0...0xFF_FFFF, context: Bool = false) throws(FormatError) -> Node {
+  func refs(_ ref: Int, _ slots: ClosedRange<Int> = 0...0xFF_FFFF, context: Bool = false) throws(EngineError) -> Node {
     let node = try claim(ref)
     try expect(node, .bits, hasRefs: true, context: context)
-    if !slots.contains(node.count) { throw FormatError("has \(node.count) slots instead of \(slots)", ref: ref) }
+    if !slots.contains(node.count) { throw .damaged("has \(node.count) slots instead of \(slots)", ref: ref) }
     return node
   }
 
   /// Claims a node of a search index, which has its keys in the first slot and an entry for each in the others. It is
   /// `levels` sub-indexes down, and `depth` inner nodes in its own.
-  func indexNode(_ ref: Int, levels: Int, depth: Int) throws(FormatError) -> (node: Node, keys: Node) {
+  func indexNode(_ ref: Int, levels: Int, depth: Int) throws(EngineError) -> (node: Node, keys: Node) {
     let node = try claim(ref)
     try expect(node, .bits, hasRefs: true, inner: node.isInner, context: true)
     if node.count == 0 || depth == Self.maximumIndexDepth || levels > Self.maximumIndexLevels {
-      throw FormatError("an index node of \(node.count) slots, \(levels) levels deep", ref: ref)
+      throw .damaged("an index node of \(node.count) slots, \(levels) levels deep", ref: ref)
     }
     let keys = try integers(node.child(0))
     if keys.count != node.count - 1 {
-      throw FormatError("\(keys.count) keys for \(node.count - 1) entries", ref: ref)
+      throw .damaged("\(keys.count) keys for \(node.count - 1) entries", ref: ref)
     }
     return (node, keys)
   }
@@ -167,7 +167,7 @@ final class CheckContext {
   private static let maximumIndexDepth = 12
 
   /// Claims a subtree whose meaning does not matter.
-  func claimAll(below ref: Int) throws(FormatError) {
+  func claimAll(below ref: Int) throws(EngineError) {
     var pending = [ref]
     while let ref = pending.popLast() {
       let node = try claim(ref)
@@ -186,9 +186,9 @@ final class CheckContext {
     hasRefs: Bool,
     inner: Bool = false,
     context: Bool = false
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     if node.scheme != scheme || node.hasRefs != hasRefs || node.isInner != inner || node.hasContext != context {
-      throw FormatError(
+      throw .damaged(
         "flags that do not belong here: scheme \(node.scheme), has refs \(node.hasRefs), inner \(node.isInner),"
           + " context \(node.hasContext)",
         ref: node.ref

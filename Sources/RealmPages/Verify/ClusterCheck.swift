@@ -15,7 +15,7 @@ struct ClusterCheck {
   /// Checks the tree at `ref` and calls `leaf` for each cluster, whose own nodes are claimed but not the leaves of its
   /// columns. Returns the number of objects. `leaf` may drop pages when it is done with its cluster, if the caller
   /// holds no view of a node.
-  func check(_ ref: Int, leaf: (Cluster) throws(FormatError) -> Void) throws(FormatError) -> Int {
+  func check(_ ref: Int, leaf: (Cluster) throws(EngineError) -> Void) throws(EngineError) -> Int {
     var last: Int64?
     return try subtree(ref, offset: 0, depth: nil, last: &last, leaf)
   }
@@ -25,13 +25,13 @@ struct ClusterCheck {
     offset: UInt64,
     depth: Int?,
     last: inout Int64?,
-    _ leaf: (Cluster) throws(FormatError) -> Void
-  ) throws(FormatError) -> Int {
+    _ leaf: (Cluster) throws(EngineError) -> Void
+  ) throws(EngineError) -> Int {
     let node = try context.claim(ref)
     try context.expect(node, .bits, hasRefs: true, inner: node.isInner)
     if node.isInner { return try inner(node, offset: offset, depth: depth, last: &last, leaf) }
-    if let depth, depth != 0 { throw FormatError("a cluster \(depth) levels too high", ref: ref) }
-    if node.count == 0 { throw FormatError("a cluster without slots", ref: ref) }
+    if let depth, depth != 0 { throw .damaged("a cluster \(depth) levels too high", ref: ref) }
+    if node.count == 0 { throw .damaged("a cluster without slots", ref: ref) }
     let head = try node.int(Layout.Cluster.head)
     if head & 1 == 0 { _ = try context.integers(Int(head)) }
     let cluster = try Cluster(context.arena, node, offset: offset)
@@ -41,7 +41,7 @@ struct ClusterCheck {
       if let last, key <= last { context.report("object key \(key) comes after \(last)", ref: ref) }
       last = key
     }
-    do throws(FormatError) { try leaf(cluster) } catch {
+    do throws(EngineError) { try leaf(cluster) } catch {
       // The rest of the tree can still be checked.
       context.report(error.problem, ref: error.ref ?? ref)
     }
@@ -53,15 +53,15 @@ struct ClusterCheck {
     offset: UInt64,
     depth: Int?,
     last: inout Int64?,
-    _ leaf: (Cluster) throws(FormatError) -> Void
-  ) throws(FormatError) -> Int {
+    _ leaf: (Cluster) throws(EngineError) -> Void
+  ) throws(EngineError) -> Int {
     let children = node.count - Layout.InnerCluster.firstChild
     if children < 1 || children > Self.maximumChildren {
-      throw FormatError("an inner cluster node of \(node.count) slots", ref: node.ref)
+      throw .damaged("an inner cluster node of \(node.count) slots", ref: node.ref)
     }
     let level = try node.tagged(Layout.InnerCluster.level), total = try node.tagged(Layout.InnerCluster.count)
     if level < 1 || level > Int64(Self.maximumDepth) || depth.map({ Int64($0) != level }) ?? false {
-      throw FormatError("an inner cluster node of level \(level) where \(depth ?? 1) belongs", ref: node.ref)
+      throw .damaged("an inner cluster node of level \(level) where \(depth ?? 1) belongs", ref: node.ref)
     }
     if children > Cluster.maximumCount {
       context.report("\(children) children in an inner cluster node", ref: node.ref)
@@ -69,7 +69,7 @@ struct ClusterCheck {
     let offsetsRef = try node.child(Layout.InnerCluster.starts)
     let offsets = offsetsRef == 0 ? nil : try context.integers(offsetsRef)
     if let offsets, offsets.count != children {
-      throw FormatError("\(offsets.count) key offsets for \(children) children", ref: node.ref)
+      throw .damaged("\(offsets.count) key offsets for \(children) children", ref: node.ref)
     }
     // Copied: `leaf` may drop the pages.
     var starts: [UInt64] = [], refs: [Int] = []
@@ -86,7 +86,7 @@ struct ClusterCheck {
       if child > 0, let last, UInt64(bitPattern: last) >= offset &+ start {
         context.report("child \(child - 1) has the key \(last), which belongs to the next child", ref: node.ref)
       }
-      do throws(FormatError) {
+      do throws(EngineError) {
         count += try subtree(refs[child], offset: offset &+ start, depth: Int(level) - 1, last: &last, leaf)
       } catch {
         context.report(error.problem, ref: error.ref)

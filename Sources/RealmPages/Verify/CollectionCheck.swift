@@ -18,8 +18,8 @@ struct CollectionCheck {
     _ element: ElementType,
     keyType: Int = Spec.TypeCode.string,
     nesting: Int = 0
-  ) throws(FormatError) {
-    if nesting > Self.maximumNesting { throw FormatError("collections nested \(nesting) deep", ref: ref) }
+  ) throws(EngineError) {
+    if nesting > Self.maximumNesting { throw .damaged("collections nested \(nesting) deep", ref: ref) }
     switch kind {
     case .list: _ = try sequence(ref, element, nesting)
     case .set: try set(ref, element, nesting)
@@ -29,7 +29,7 @@ struct CollectionCheck {
 
   /// Checks value `index` of the leaf of Mixed values at `ref`, whose structure has been checked, with what is
   /// nested in it. Returns the value; nil for a nested collection.
-  func mixedValue(_ leaf: MixedLeaf, _ ref: Int, _ index: Int, nesting: Int = 0) throws(FormatError) -> ValueView? {
+  func mixedValue(_ leaf: MixedLeaf, _ ref: Int, _ index: Int, nesting: Int = 0) throws(EngineError) -> ValueView? {
     if let (nested, isDictionary) = try MixedCheck.nested(arena, ref, index) {
       if nested != 0 { try check(nested, isDictionary ? .dictionary : .list, .mixed, nesting: nesting + 1) }
       return nil
@@ -46,12 +46,12 @@ struct CollectionCheck {
     _ ref: Int,
     _ element: ElementType,
     _ nesting: Int,
-    _ body: (ValueView?) throws(FormatError) -> Void = { _ in }
-  ) throws(FormatError) -> Int {
+    _ body: (ValueView?) throws(EngineError) -> Void = { _ in }
+  ) throws(EngineError) -> Int {
     var keys: Set<Int64> = []
     var nulls = 0, unresolved = false
     let ofLinks = element.type == .link, mayBeNull = element.isNullable || ofLinks
-    let count = try TreeCheck(context).check(ref, ofLinks: ofLinks) { leafRef, isFirst throws(FormatError) in
+    let count = try TreeCheck(context).check(ref, ofLinks: ofLinks) { leafRef, isFirst throws(EngineError) in
       if element.type == .mixed && !element.isTypedLink {
         let count = try MixedCheck(context).check(leafRef)
         try MixedCheck(context).checkKeys(leafRef, &keys)
@@ -85,10 +85,10 @@ struct CollectionCheck {
     return count
   }
 
-  private func set(_ ref: Int, _ element: ElementType, _ nesting: Int) throws(FormatError) {
+  private func set(_ ref: Int, _ element: ElementType, _ nesting: Int) throws(EngineError) {
     var last: ValueView?, isOrdered = true, hasNaN = false
-    _ = try sequence(ref, element, nesting) { value throws(FormatError) in
-      guard var value else { throw FormatError("a collection nested in a set", ref: ref) }
+    _ = try sequence(ref, element, nesting) { value throws(EngineError) in
+      guard var value else { throw .damaged("a collection nested in a set", ref: ref) }
       switch value {
       case .float(let number) where number.isNaN: hasNaN = true
       case .double(let number) where number.isNaN: hasNaN = true
@@ -113,35 +113,35 @@ struct CollectionCheck {
     _ element: ElementType,
     _ keyType: Int,
     _ nesting: Int
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     if keyType != Spec.TypeCode.string {
-      throw FormatError("a dictionary with keys of type \(keyType) instead of strings", ref: ref)
+      throw .damaged("a dictionary with keys of type \(keyType) instead of strings", ref: ref)
     }
     if arena.format < 23 { return try hashedDictionary(ref, element, nesting) }
     let root = try context.refs(ref, 2...2)
     var last: ByteView?
-    let keys = try sequence(root.child(Layout.Dictionary.keys), .string, nesting) { key throws(FormatError) in
-      guard case .string(let key)? = key else { throw FormatError("a dictionary with a null key", ref: ref) }
+    let keys = try sequence(root.child(Layout.Dictionary.keys), .string, nesting) { key throws(EngineError) in
+      guard case .string(let key)? = key else { throw .damaged("a dictionary with a null key", ref: ref) }
       if let last, ValueOrder.compareBytes(last, key) >= 0 {
         context.report("the keys \(last.quoted) and \(key.quoted) of a dictionary are out of order", ref: ref)
       }
       last = key
     }
-    let values = try sequence(root.child(Layout.Dictionary.values), .mixed, nesting) { value throws(FormatError) in
+    let values = try sequence(root.child(Layout.Dictionary.values), .mixed, nesting) { value throws(EngineError) in
       checkEntry(value, element, ref)
     }
-    if keys != values { throw FormatError("\(keys) dictionary keys for \(values) values", ref: ref) }
+    if keys != values { throw .damaged("\(keys) dictionary keys for \(values) values", ref: ref) }
   }
 
   /// A dictionary of formats 21 and 22: a cluster tree in the order of the hashes of its keys.
-  private func hashedDictionary(_ ref: Int, _ element: ElementType, _ nesting: Int) throws(FormatError) {
+  private func hashedDictionary(_ ref: Int, _ element: ElementType, _ nesting: Int) throws(EngineError) {
     let problems = context.summary.problems
-    _ = try ClusterCheck(context).check(ref) { cluster throws(FormatError) in
+    _ = try ClusterCheck(context).check(ref) { cluster throws(EngineError) in
       if cluster.count == 0 && cluster.slots.count == 1 { return }
       let keys = try LeafCheck(context).strings(cluster.leafRef(0))
       let values = try MixedCheck(context).check(cluster.leafRef(1))
       if keys != cluster.count || values != cluster.count || cluster.slots.count > 3 {
-        throw FormatError("\(keys) keys and \(values) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
+        throw .damaged("\(keys) keys and \(values) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
       }
       let leafRef = try cluster.leafRef(1), leaf = try MixedLeaf(arena, leafRef)
       for i in 0..<values { checkEntry(try mixedValue(leaf, leafRef, i, nesting: nesting), element, ref) }

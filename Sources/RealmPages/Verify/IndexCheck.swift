@@ -36,7 +36,7 @@ final class IndexCheck {
   }
 
   /// Claims and checks the whole index.
-  func run() throws(FormatError) {
+  func run() throws(EngineError) {
     let problems = context.summary.problems
     _ = try walk(column.indexRef, depth: 0)
     // Missing entries are reported only of an index that holds together.
@@ -48,10 +48,10 @@ final class IndexCheck {
   // MARK: Nodes
 
   /// Checks the node at `ref` with all below it and returns its last key.
-  private func walk(_ ref: Int, depth: Int) throws(FormatError) -> Int64? {
+  private func walk(_ ref: Int, depth: Int) throws(EngineError) -> Int64? {
     let (node, keys) = try context.indexNode(ref, levels: path.count, depth: depth)
     if keys.width != 32 || keys.count > TreeCheck.maximumCount {
-      throw FormatError("\(keys.count) keys of \(keys.width) bits", ref: ref)
+      throw .damaged("\(keys.count) keys of \(keys.width) bits", ref: ref)
     }
     if keys.count == 0 && !(path.isEmpty && depth == 0) { context.report("an empty index node", ref: ref) }
     // Copied: pages may be dropped between entries.
@@ -64,7 +64,7 @@ final class IndexCheck {
     for (i, (key, element)) in entries.enumerated() {
       if let last, key <= last { context.report("the keys of an index node are out of order", ref: ref) }
       last = key
-      do throws(FormatError) {
+      do throws(EngineError) {
         if !isInner {
           try entry(element, key, ref)
         } else if try walk(Int(element), depth: depth + 1) != key {
@@ -77,7 +77,7 @@ final class IndexCheck {
   }
 
   /// Checks what a node of the last level at `ref` has under one key.
-  private func entry(_ element: Int64, _ key: Int64, _ ref: Int) throws(FormatError) {
+  private func entry(_ element: Int64, _ key: Int64, _ ref: Int) throws(EngineError) {
     path.append(Int32(truncatingIfNeeded: key))
     defer { path.removeLast() }
     if element & 1 != 0 {
@@ -90,7 +90,7 @@ final class IndexCheck {
       _ = try walk(child.ref, depth: 0)
       return
     }
-    let count = try TreeCheck(context).check(child.ref) { leafRef, _ throws(FormatError) in
+    let count = try TreeCheck(context).check(child.ref) { leafRef, _ throws(EngineError) in
       try LeafCheck(context).check(leafRef, Self.origins)
     }
     if count == 0 { context.report("an empty entry", ref: child.ref) }
@@ -110,11 +110,11 @@ final class IndexCheck {
 
     init(_ key: Int64) { (reader, ref, single) = (nil, 0, key) }
 
-    init(_ arena: Arena, _ ref: Int, _ element: ElementType) throws(FormatError) {
+    init(_ arena: Arena, _ ref: Int, _ element: ElementType) throws(EngineError) {
       (reader, self.ref, single) = (try ElementReader(arena, ref, element), ref, nil)
     }
 
-    mutating func next() throws(FormatError) -> Int64? {
+    mutating func next() throws(EngineError) -> Int64? {
       defer { position += 1 }
       guard let reader else { return position == 0 ? single : nil }
       guard position < reader.count, case .int(let key) = try reader.value(at: position) else { return nil }
@@ -122,19 +122,19 @@ final class IndexCheck {
     }
 
     /// Goes on after pages were dropped.
-    mutating func reopen(_ arena: Arena, _ element: ElementType) throws(FormatError) {
+    mutating func reopen(_ arena: Arena, _ element: ElementType) throws(EngineError) {
       if reader != nil { reader = try ElementReader(arena, ref, element) }
     }
   }
 
   /// The keys of a word ascend; an index of lists can repeat them.
-  private func checkOrder(_ reader: ElementReader?) throws(FormatError) {
+  private func checkOrder(_ reader: ElementReader?) throws(EngineError) {
     guard let reader else { return }
     var last: Int64?
     for i in 0..<reader.count {
       guard case .int(let key) = try reader.value(at: i) else { continue }
       if let last, key < last || key == last && column.collection == nil {
-        throw FormatError("the object keys of an entry are out of order", ref: nil)
+        throw .damaged("the object keys of an entry are out of order", ref: nil)
       }
       if key != last { found += 1 }
       last = key
@@ -142,13 +142,13 @@ final class IndexCheck {
   }
 
   /// Checks that the objects of one entry have values that lead there, in the right order.
-  private func checkObjects(_ list: KeyList, _ ref: Int) throws(FormatError) {
+  private func checkObjects(_ list: KeyList, _ ref: Int) throws(EngineError) {
     var keys = list
     var last: (key: Int64, value: ValueView, data: IndexData)?
     var areEqual = true, isAscending = true, haveEqualData = true, areEqualAscending = true
     while let key = try keys.next() {
       found += 1
-      if found > table.objectCount { throw FormatError("more entries than objects", ref: ref) }
+      if found > table.objectCount { throw .damaged("more entries than objects", ref: ref) }
       guard key >= 0, try cursor.seek(ObjKey(key)) else {
         context.report("object \(key) is in the index, but does not exist", ref: ref)
         continue
@@ -188,7 +188,7 @@ final class IndexCheck {
   // MARK: Words
 
   /// Looks for every word of every object; returns how many there are.
-  private func lookUpWords() throws(FormatError) -> Int {
+  private func lookUpWords() throws(EngineError) -> Int {
     var expected = 0
     while try cursor.next() {
       context.place.object = cursor.key.value
@@ -196,7 +196,7 @@ final class IndexCheck {
       case .string(let text) where column.index == .fullText:
         for word in FullTextWords.words(in: text.unsafeBytes) {
           expected += 1
-          try word.withView { (word) throws(FormatError) in _ = try lookUp(IndexData(word: word)) }
+          try word.withView { (word) throws(EngineError) in _ = try lookUp(IndexData(word: word)) }
         }
       case .list(var list), .set(var list):
         var elements: Set<[UInt8]> = [], hasNull = false
@@ -206,7 +206,7 @@ final class IndexCheck {
         // Some words share an entry: see `SearchIndexEditor.canShareEntry`.
         var entries: Set<Entry> = []
         for element in elements {
-          entries.insert(try element.withView { (word) throws(FormatError) in try lookUp(IndexData(word: word)) })
+          entries.insert(try element.withView { (word) throws(EngineError) in try lookUp(IndexData(word: word)) })
         }
         if hasNull { entries.insert(try lookUp(IndexData(word: nil))) }
         expected += entries.count
@@ -215,7 +215,7 @@ final class IndexCheck {
       let key = cursor.key
       if context.dropPages() {
         cursor = ObjectCursor(table)
-        if try !cursor.seek(key) { throw FormatError("object \(key) is not found again", ref: nil) }
+        if try !cursor.seek(key) { throw .damaged("object \(key) is not found again", ref: nil) }
       }
     }
     context.place.object = nil
@@ -229,7 +229,7 @@ final class IndexCheck {
   }
 
   /// Looks for a word of the object at hand and returns where it is, or should be.
-  private func lookUp(_ data: IndexData) throws(FormatError) -> Entry {
+  private func lookUp(_ data: IndexData) throws(EngineError) -> Entry {
     var ref = column.indexRef
     let search = SearchIndex(arena: arena, rootRef: ref)
     for offset in stride(from: 0, through: 4 * CheckContext.maximumIndexLevels, by: 4) {
@@ -244,18 +244,18 @@ final class IndexCheck {
       }
       if offset + 4 < data.count { context.report("a word is in the index under its first \(offset + 4) bytes") }
       let isListed =
-        try node.map { node throws(FormatError) in try contains(cursor.key.value, in: node.ref) }
+        try node.map { node throws(EngineError) in try contains(cursor.key.value, in: node.ref) }
         ?? (Int64(bitPattern: UInt64(bitPattern: entry) >> 1) == cursor.key.value)
       if !isListed { context.report("is missing from an entry of the index") }
       return Entry(ref: ref, key: data.key(offset))
     }
-    throw FormatError("the index has more than \(CheckContext.maximumIndexLevels) levels", ref: ref)
+    throw .damaged("the index has more than \(CheckContext.maximumIndexLevels) levels", ref: ref)
   }
 
   /// Whether an ascending list has `key`.
-  private func contains(_ key: Int64, in ref: Int) throws(FormatError) -> Bool {
+  private func contains(_ key: Int64, in ref: Int) throws(EngineError) -> Bool {
     let reader = try ElementReader(arena, ref, Self.origins)
-    let place = try bisect(reader.count) { (index) throws(FormatError) in
+    let place = try bisect(reader.count) { (index) throws(EngineError) in
       if case .int(let other) = try reader.value(at: index) { other < key } else { false }
     }
     guard place < reader.count, case .int(let other) = try reader.value(at: place) else { return false }

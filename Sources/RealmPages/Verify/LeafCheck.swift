@@ -16,7 +16,7 @@ struct LeafCheck {
     _ element: ElementType,
     mayHaveContext: Bool = false,
     enumCount: Int? = nil
-  ) throws(FormatError) -> Int {
+  ) throws(EngineError) -> Int {
     switch element.type {
     case .int:
       let node = try context.integers(ref)
@@ -38,7 +38,7 @@ struct LeafCheck {
       let node = try context.claim(ref)
       // The flag tells zeros from nulls at width 0, and stays when the leaf is widened.
       try context.expect(node, .multiply, hasRefs: false, context: node.hasContext)
-      if ![0, 4, 8, 16].contains(node.width) { throw FormatError("decimals of \(node.width) bytes", ref: ref) }
+      if ![0, 4, 8, 16].contains(node.width) { throw .damaged("decimals of \(node.width) bytes", ref: ref) }
       return node.count
     case .objectID, .uuid:
       let node = try context.claim(ref)
@@ -51,15 +51,15 @@ struct LeafCheck {
     case .mixed:
       // Typed links: two integers each.
       let node = try context.integers(ref)
-      if node.count % 2 != 0 { throw FormatError("typed links in \(node.count) integers", ref: ref) }
+      if node.count % 2 != 0 { throw .damaged("typed links in \(node.count) integers", ref: ref) }
       return node.count / 2
     }
   }
 
   /// The elements of `node` without the sentinel for null.
-  private func nullableInts(_ node: Node) throws(FormatError) -> Int {
+  private func nullableInts(_ node: Node) throws(EngineError) -> Int {
     if node.count == 0 {
-      throw FormatError("nullable integers without the element that stands for null", ref: node.ref)
+      throw .damaged("nullable integers without the element that stands for null", ref: node.ref)
     }
     // Others write this value without asking, and would make null of it.
     let null = try node.int(0)
@@ -69,29 +69,29 @@ struct LeafCheck {
     return node.count - 1
   }
 
-  private func elements(_ ref: Int, widths: Set<UInt8>) throws(FormatError) -> Int {
+  private func elements(_ ref: Int, widths: Set<UInt8>) throws(EngineError) -> Int {
     let node = try context.claim(ref)
     try context.expect(node, .multiply, hasRefs: false)
     if !widths.contains(node.width) && (node.count != 0 || node.width != 0) {
-      throw FormatError("elements of \(node.width) bytes", ref: ref)
+      throw .damaged("elements of \(node.width) bytes", ref: ref)
     }
     return node.count
   }
 
-  private func dates(_ ref: Int) throws(FormatError) -> Int {
+  private func dates(_ ref: Int) throws(EngineError) -> Int {
     let root = try context.refs(ref, 2...2)
     let seconds = try context.integers(root.child(0)), nanoseconds = try context.integers(root.child(1))
     let count = try nullableInts(seconds)
-    if nanoseconds.count != count { throw FormatError("seconds and nanoseconds differ in number", ref: ref) }
+    if nanoseconds.count != count { throw .damaged("seconds and nanoseconds differ in number", ref: ref) }
     let leaf = try TimestampLeaf(arena, ref)
     for i in 0..<count {
-      do throws(FormatError) { _ = try leaf.value(i) } catch { context.report(error.problem, ref: error.ref) }
+      do throws(EngineError) { _ = try leaf.value(i) } catch { context.report(error.problem, ref: error.ref) }
     }
     return count
   }
 
   /// Claims a leaf of strings in any form and returns the number of strings.
-  func strings(_ ref: Int, enumCount: Int? = nil) throws(FormatError) -> Int {
+  func strings(_ ref: Int, enumCount: Int? = nil) throws(EngineError) -> Int {
     let root = try context.claim(ref)
     if root.hasRefs { return try blobs(root, isText: true) }
     if root.scheme == .multiply {
@@ -100,30 +100,30 @@ struct LeafCheck {
       try shortStrings(root)
       return root.count
     }
-    guard let enumCount else { throw FormatError("an enumerated leaf in a column without values", ref: ref) }
+    guard let enumCount else { throw .damaged("an enumerated leaf in a column without values", ref: ref) }
     try context.expect(root, .bits, hasRefs: false)
     for i in 0..<root.count {
       let index = try root.int(i)
-      if index < 0 || index >= Int64(enumCount) { throw FormatError("\(index) is no enumerated value", ref: ref) }
+      if index < 0 || index >= Int64(enumCount) { throw .damaged("\(index) is no enumerated value", ref: ref) }
     }
     return root.count
   }
 
   /// Short strings, each filled up with zeros.
-  func shortStrings(_ node: Node) throws(FormatError) {
+  func shortStrings(_ node: Node) throws(EngineError) {
     let width = Int(node.width)
     for i in 0..<node.count {
       guard let text = try StringLeaf.short(node, i) else { continue }
       let bytes = try node.element(i)
       for at in text.count..<width - 1 where bytes.load(fromByteOffset: at, as: UInt8.self) != 0 {
-        throw FormatError("short string \(i) has bad padding", ref: node.ref)
+        throw .damaged("short string \(i) has bad padding", ref: node.ref)
       }
     }
   }
 
   /// Checks small or big blobs below `root`, which is claimed; returns their number. Values are in one node each;
   /// `inChunks` allows more.
-  func blobs(_ root: Node, isText: Bool, inChunks: Bool = false) throws(FormatError) -> Int {
+  func blobs(_ root: Node, isText: Bool, inChunks: Bool = false) throws(EngineError) -> Int {
     try context.expect(root, .bits, hasRefs: true, context: root.hasContext)
     if root.hasContext {
       for i in 0..<root.count {
@@ -135,30 +135,30 @@ struct LeafCheck {
     // Before values could be null, their leaves had no flags.
     let hasFlags = root.count == 3
     if !hasFlags && !(arena.format < 10 && root.count == 2) {
-      throw FormatError("a small-blobs leaf of \(root.count) slots", ref: root.ref)
+      throw .damaged("a small-blobs leaf of \(root.count) slots", ref: root.ref)
     }
     let ends = try context.integers(root.child(0)), bytes = try context.claim(root.child(1))
     let nulls = hasFlags ? try context.integers(root.child(2)) : nil
     try context.expect(bytes, .ignore, hasRefs: false)
     if let nulls, nulls.count != ends.count {
-      throw FormatError("null flags and values differ in number", ref: root.ref)
+      throw .damaged("null flags and values differ in number", ref: root.ref)
     }
     var start: Int64 = 0
     for i in 0..<ends.count {
       let end = try ends.int(i), null = try nulls?.int(i) ?? 0
       if end < start || end > Int64(bytes.count) || null != 0 && null != 1 || isText && end == start {
-        throw FormatError("value \(i) runs from \(start) to \(end), with a null flag of \(null)", ref: root.ref)
+        throw .damaged("value \(i) runs from \(start) to \(end), with a null flag of \(null)", ref: root.ref)
       }
       if isText && bytes.payload.load(fromByteOffset: Int(end - 1), as: UInt8.self) != 0 {
-        throw FormatError("value \(i) does not end with a zero", ref: bytes.ref)
+        throw .damaged("value \(i) does not end with a zero", ref: bytes.ref)
       }
       start = end
     }
-    if start != Int64(bytes.count) { throw FormatError("\(bytes.count) bytes for values of \(start)", ref: bytes.ref) }
+    if start != Int64(bytes.count) { throw .damaged("\(bytes.count) bytes for values of \(start)", ref: bytes.ref) }
     return ends.count
   }
 
-  private func blob(_ ref: Int, isText: Bool, inChunks: Bool) throws(FormatError) {
+  private func blob(_ ref: Int, isText: Bool, inChunks: Bool) throws(EngineError) {
     let node = try context.claim(ref)
     if node.hasContext && inChunks {
       try context.expect(node, .bits, hasRefs: true, context: true)
@@ -167,7 +167,7 @@ struct LeafCheck {
     }
     try context.expect(node, .ignore, hasRefs: false)
     if isText && (node.count == 0 || node.payload.load(fromByteOffset: node.count - 1, as: UInt8.self) != 0) {
-      throw FormatError("a string that does not end with a zero", ref: ref)
+      throw .damaged("a string that does not end with a zero", ref: ref)
     }
   }
 }

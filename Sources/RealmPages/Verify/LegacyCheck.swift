@@ -10,12 +10,12 @@ struct LegacyCheck {
   init(_ context: CheckContext) { self.context = context }
 
   /// Checks all tables and returns those that can be read.
-  func run() throws(FormatError) -> [Table] {
+  func run() throws(EngineError) -> [Table] {
     let top = snapshot.top
     try context.expect(context.claim(top.ref), .bits, hasRefs: true)
     let names = try SchemaCheck(context).shortNames(top.namesRef), refs = try context.refs(top.tablesRef)
     if names.count != refs.count || refs.count > 0xFFFF {
-      throw FormatError("\(names.count) names for \(refs.count) tables", ref: top.tablesRef)
+      throw .damaged("\(names.count) names for \(refs.count) tables", ref: top.tablesRef)
     }
     var tables: [Table] = [], seen: Set<String> = []
     for slot in 0..<refs.count {
@@ -24,7 +24,7 @@ struct LegacyCheck {
       if name.isEmpty || !seen.insert(name).inserted {
         context.report("the name \"\(name)\" of table \(slot) is empty or not unique")
       }
-      context.guarded { () throws(FormatError) in
+      context.guarded { () throws(EngineError) in
         context.place.table = name
         let problems = context.summary.problems
         let ref = try refs.child(slot)
@@ -40,7 +40,7 @@ struct LegacyCheck {
   }
 
   /// Reads every value, for the rules that single values have.
-  private func readAll(_ table: Table) throws(FormatError) {
+  private func readAll(_ table: Table) throws(EngineError) {
     let cursor = ObjectCursor(table)
     while try cursor.next() {
       context.place.object = cursor.key.value
@@ -50,7 +50,7 @@ struct LegacyCheck {
   }
 
   /// Subtables end, because each of their nodes has been found in one place only.
-  private func read(_ value: ValueView) throws(FormatError) {
+  private func read(_ value: ValueView) throws(EngineError) {
     switch value {
     case .list(var list): for i in 0..<list.count { try read(list.value(at: i)) }
     case .dictionary(var row): for i in 0..<row.count { try read(row.value(at: i)) }
@@ -61,7 +61,7 @@ struct LegacyCheck {
   // MARK: Tables
 
   /// Claims a table's top array with all below it; returns the number of its rows. A table in a group has a key.
-  private func checkTable(_ ref: Int, _ key: TableKey?) throws(FormatError) -> Int {
+  private func checkTable(_ ref: Int, _ key: TableKey?) throws(EngineError) -> Int {
     let top = try context.refs(ref, 2...3)
     try claimSpec(top.child(0))
     try claimRest(of: top, from: 2)
@@ -70,14 +70,14 @@ struct LegacyCheck {
   }
 
   /// Claims what lies in slots of no known meaning.
-  private func claimRest(of node: Node, from first: Int) throws(FormatError) {
+  private func claimRest(of node: Node, from first: Int) throws(EngineError) {
     for slot in first..<max(first, node.count) {
       let element = try node.int(slot)
       if element & 1 == 0 && element != 0 { try context.claimAll(below: Int(element)) }
     }
   }
 
-  private func claimSpec(_ ref: Int) throws(FormatError) {
+  private func claimSpec(_ ref: Int) throws(EngineError) {
     let spec = try context.refs(ref, 3...6)
     let types = try context.integers(spec.child(0))
     _ = try SchemaCheck(context).shortNames(spec.child(1))
@@ -104,14 +104,14 @@ struct LegacyCheck {
   }
 
   /// Claims the columns below the array of roots at `ref`; returns the number of rows.
-  private func checkColumns(_ spec: LegacySpec, _ ref: Int, _ key: TableKey?) throws(FormatError) -> Int {
+  private func checkColumns(_ spec: LegacySpec, _ ref: Int, _ key: TableKey?) throws(EngineError) -> Int {
     if ref == 0 {
-      if spec.rootCount > 0 { throw FormatError("a table whose columns are missing", ref: spec.ref) }
+      if spec.rootCount > 0 { throw .damaged("a table whose columns are missing", ref: spec.ref) }
       return 0
     }
     let roots = try context.refs(ref)
     if roots.count != spec.rootCount {
-      throw FormatError("\(roots.count) columns and indexes instead of \(spec.rootCount)", ref: ref)
+      throw .damaged("\(roots.count) columns and indexes instead of \(spec.rootCount)", ref: ref)
     }
     var rows: Int?
     let start = context.place
@@ -130,7 +130,7 @@ struct LegacyCheck {
       context.place = start
     }
     for backlink in spec.backlinks {
-      guard let key else { throw FormatError("links to rows of a subtable", ref: ref) }
+      guard let key else { throw .damaged("links to rows of a subtable", ref: ref) }
       expect(try checkBacklinks(roots.child(backlink.root), backlink, key))
       context.place = start
     }
@@ -140,7 +140,7 @@ struct LegacyCheck {
   // MARK: Columns
 
   /// Claims one column and returns its number of rows. `links` is the number of the column in the ledger.
-  private func checkColumn(_ column: LegacyColumn, _ ref: Int, _ links: Int?) throws(FormatError) -> Int {
+  private func checkColumn(_ column: LegacyColumn, _ ref: Int, _ links: Int?) throws(EngineError) -> Int {
     switch column.kind {
     case .plain where column.column.type == .bool && column.column.isNullable, .oldDate where column.column.isNullable:
       return try tree(ref, LegacyReader.nullableInt)
@@ -148,45 +148,45 @@ struct LegacyCheck {
     case .oldDate, .enumerated: return try tree(ref, LegacyReader.int)
     case .timestamp: return try checkTimes(ref)
     case .link:
-      guard let links, let target = column.column.targetTable else { throw FormatError("a link in a subtable") }
-      return try forEachElement(of: ref) { (row, value) throws(FormatError) in
+      guard let links, let target = column.column.targetTable else { throw .damaged("a link in a subtable") }
+      return try forEachElement(of: ref) { (row, value) throws(EngineError) in
         if value != 0 { context.links.forward(links, from: row, to: target, value &- 1) }
       }
     case .linkList:
-      guard let links, let target = column.column.targetTable else { throw FormatError("links in a subtable") }
-      return try forEachRef(of: ref) { (row, list) throws(FormatError) in
-        _ = try forEachElement(of: list) { (_, value) throws(FormatError) in
+      guard let links, let target = column.column.targetTable else { throw .damaged("links in a subtable") }
+      return try forEachRef(of: ref) { (row, list) throws(EngineError) in
+        _ = try forEachElement(of: list) { (_, value) throws(EngineError) in
           context.links.forward(links, from: row, to: target, value)
         }
       }
     case .subtable(let spec):
-      return try forEachRef(of: ref) { (_, roots) throws(FormatError) in _ = try checkColumns(spec, roots, nil) }
+      return try forEachRef(of: ref) { (_, roots) throws(EngineError) in _ = try checkColumns(spec, roots, nil) }
     case .oldMixed: return try checkMixed(ref)
     }
   }
 
-  private func checkTimes(_ ref: Int) throws(FormatError) -> Int {
+  private func checkTimes(_ ref: Int) throws(EngineError) -> Int {
     let root = try context.refs(ref, 2...2)
     let count = try tree(root.child(0), LegacyReader.nullableInt)
     if try tree(root.child(1), LegacyReader.int) != count {
-      throw FormatError("seconds and nanoseconds differ in number", ref: ref)
+      throw .damaged("seconds and nanoseconds differ in number", ref: ref)
     }
     return count
   }
 
-  private func checkMixed(_ ref: Int) throws(FormatError) -> Int {
+  private func checkMixed(_ ref: Int) throws(EngineError) -> Int {
     let root = try context.refs(ref, 2...4)
     let count = try tree(root.child(0), LegacyReader.int)
     let types = try ElementReader(arena, root.child(0), LegacyReader.int)
     if root.count > 2 { _ = try tree(root.child(2), ElementType(.data, isNullable: true)) }
     if root.count > 3 { _ = try checkTimes(root.child(3)) }
-    let rows = try forEachRef(of: root.child(1)) { (row, table) throws(FormatError) in
+    let rows = try forEachRef(of: root.child(1)) { (row, table) throws(EngineError) in
       guard row < count, case .int(LegacyMixedReader.Code.table) = try types.value(at: Int(row)) else {
-        throw FormatError("a ref in a Mixed value that is no table", ref: ref)
+        throw .damaged("a ref in a Mixed value that is no table", ref: ref)
       }
       _ = try checkTable(table, nil)
     }
-    if rows != count { throw FormatError("\(count) types for \(rows) Mixed values", ref: ref) }
+    if rows != count { throw .damaged("\(count) types for \(rows) Mixed values", ref: ref) }
     return count
   }
 
@@ -194,16 +194,16 @@ struct LegacyCheck {
     _ ref: Int,
     _ backlink: LegacyBacklink,
     _ table: TableKey
-  ) throws(FormatError) -> Int {
+  ) throws(EngineError) -> Int {
     let links = context.links.number(backlink.originTable, ColKey(Int64(backlink.originColumn)))
-    return try TreeCheck(context).check(ref, firstPosition: 0) { (leafRef, start) throws(FormatError) in
+    return try TreeCheck(context).check(ref, firstPosition: 0) { (leafRef, start) throws(EngineError) in
       let leaf = try context.refs(leafRef)
       for i in 0..<leaf.count {
         let element = try leaf.int(i), row = Int64(start + i)
         if element & 1 != 0 {
           context.links.backward(links, from: ObjKey(tagged: element).value, to: table, row)
         } else if element != 0 {
-          _ = try forEachElement(of: Int(element)) { (_, origin) throws(FormatError) in
+          _ = try forEachElement(of: Int(element)) { (_, origin) throws(EngineError) in
             context.links.backward(links, from: origin, to: table, row)
           }
         }
@@ -215,8 +215,8 @@ struct LegacyCheck {
   // MARK: Trees
 
   /// Claims a tree of values; returns their number.
-  private func tree(_ ref: Int, _ element: ElementType) throws(FormatError) -> Int {
-    try TreeCheck(context).check(ref) { (leafRef, _) throws(FormatError) in
+  private func tree(_ ref: Int, _ element: ElementType) throws(EngineError) -> Int {
+    try TreeCheck(context).check(ref) { (leafRef, _) throws(EngineError) in
       try LeafCheck(context).check(leafRef, element)
     }
   }
@@ -224,13 +224,13 @@ struct LegacyCheck {
   /// Claims a tree of integers and calls `body` with each and its position.
   private func forEachElement(
     of ref: Int,
-    _ body: (Int64, Int64) throws(FormatError) -> Void
-  ) throws(FormatError) -> Int {
-    try TreeCheck(context).check(ref, firstPosition: 0) { (leafRef, start) throws(FormatError) in
+    _ body: (Int64, Int64) throws(EngineError) -> Void
+  ) throws(EngineError) -> Int {
+    try TreeCheck(context).check(ref, firstPosition: 0) { (leafRef, start) throws(EngineError) in
       let leaf = try context.integers(leafRef)
       // Zeros take no room, so only this bounds the links that a damaged header makes up.
       if leaf.width == 0 && leaf.count > TreeCheck.maximumCount {
-        throw FormatError("a leaf of \(leaf.count) elements in a B+tree", ref: leafRef)
+        throw .damaged("a leaf of \(leaf.count) elements in a B+tree", ref: leafRef)
       }
       for i in 0..<leaf.count { try body(Int64(start + i), leaf.int(i)) }
       return leaf.count
@@ -240,9 +240,9 @@ struct LegacyCheck {
   /// Claims a tree of refs and numbers, and calls `body` with each ref that is not 0, and its position.
   private func forEachRef(
     of ref: Int,
-    _ body: (Int64, Int) throws(FormatError) -> Void
-  ) throws(FormatError) -> Int {
-    try TreeCheck(context).check(ref, firstPosition: 0) { (leafRef, start) throws(FormatError) in
+    _ body: (Int64, Int) throws(EngineError) -> Void
+  ) throws(EngineError) -> Int {
+    try TreeCheck(context).check(ref, firstPosition: 0) { (leafRef, start) throws(EngineError) in
       let leaf = try context.refs(leafRef)
       for i in 0..<leaf.count {
         let element = try leaf.int(i)

@@ -23,7 +23,7 @@ final class LegacyIndexCheck {
   }
 
   /// Claims and checks the index at `ref`.
-  func run(_ ref: Int) throws(FormatError) {
+  func run(_ ref: Int) throws(EngineError) {
     let problems = context.summary.problems
     _ = try walk(ref, depth: 0)
     if context.summary.problems != problems { return }
@@ -32,7 +32,7 @@ final class LegacyIndexCheck {
   }
 
   /// Checks the node at `ref` with all below it and returns its last key.
-  private func walk(_ ref: Int, depth: Int) throws(FormatError) -> Int64? {
+  private func walk(_ ref: Int, depth: Int) throws(EngineError) -> Int64? {
     let (node, keys) = try context.indexNode(ref, levels: path.count, depth: depth)
     var last: Int64?
     for i in 0..<keys.count {
@@ -52,23 +52,23 @@ final class LegacyIndexCheck {
     return last
   }
 
-  private func entry(_ element: Int64, _ ref: Int) throws(FormatError) {
+  private func entry(_ element: Int64, _ ref: Int) throws(EngineError) {
     if element & 1 != 0 { return try row(ObjKey(tagged: element).value, ref) }
     if try context.arena.node(Int(element)).hasContext {
       _ = try walk(Int(element), depth: 0)
       return
     }
-    _ = try TreeCheck(context).check(Int(element)) { (leafRef, _) throws(FormatError) in
+    _ = try TreeCheck(context).check(Int(element)) { (leafRef, _) throws(EngineError) in
       let leaf = try context.integers(leafRef)
       // Zeros take no room, so a damaged header can make up millions of them.
-      if leaf.count > count { throw FormatError("\(leaf.count) rows in the index, where \(count) exist", ref: leafRef) }
+      if leaf.count > count { throw .damaged("\(leaf.count) rows in the index, where \(count) exist", ref: leafRef) }
       for i in 0..<leaf.count { try row(leaf.int(i), leafRef) }
       return leaf.count
     }
   }
 
-  private func row(_ row: Int64, _ ref: Int) throws(FormatError) {
-    if row < 0 || row >= count { throw FormatError("row \(row) is in the index, but does not exist", ref: ref) }
+  private func row(_ row: Int64, _ ref: Int) throws(EngineError) {
+    if row < 0 || row >= count { throw .damaged("row \(row) is in the index, but does not exist", ref: ref) }
     if !seen.insert(Int(row)) { return context.report("row \(row) is in the index twice", ref: ref) }
     guard context.arena.format >= Self.firstFormatOfWords else { return }
     var value = try reader.value(Int(row))

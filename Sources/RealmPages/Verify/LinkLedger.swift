@@ -133,7 +133,7 @@ struct LinkLedger {
     )
   }
 
-  private func exists(_ key: Int64, in table: Table) throws(FormatError) -> Bool {
+  private func exists(_ key: Int64, in table: Table) throws(EngineError) -> Bool {
     try ObjectCursor(table).seek(ObjKey(key))
   }
 }

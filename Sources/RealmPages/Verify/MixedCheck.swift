@@ -14,7 +14,7 @@ struct MixedCheck {
   init(_ context: CheckContext) { self.context = context }
 
   /// Claims the nodes of the leaf at `ref`, but not those of nested collections, and returns the number of values.
-  func check(_ ref: Int) throws(FormatError) -> Int {
+  func check(_ ref: Int) throws(EngineError) -> Int {
     let root = try context.refs(ref, 4...6)
     let composite = try context.integers(root.child(0))
     var used = try payloads(root)
@@ -28,12 +28,12 @@ struct MixedCheck {
       let code = Int(word & 31) - 1
       let payload = try place(of: code, Int(word >> 5 & 7), ref)
       if payload == .inline {
-        if code == Spec.TypeCode.bool && word >> 8 != 0 && word >> 8 != 1 { throw FormatError("a bad bool", ref: ref) }
+        if code == Spec.TypeCode.bool && word >> 8 != 0 && word >> 8 != 1 { throw .damaged("a bad bool", ref: ref) }
         continue
       }
       let index = word >> 8
       if index < 0 || index >= Int64(used[payload.rawValue].count) {
-        throw FormatError("value \(i) lies outside of its payload", ref: ref)
+        throw .damaged("value \(i) lies outside of its payload", ref: ref)
       }
       if !used[payload.rawValue].insert(Int(index)) {
         context.report("value \(i) shares its payload with another", ref: ref)
@@ -51,7 +51,7 @@ struct MixedCheck {
 
   /// Adds the keys of the collections nested in the leaf at `ref`, which has been checked, to those in `keys`. Within a
   /// list or dictionary each is used once. In a Mixed property the object tells them apart, and they can be equal.
-  func checkKeys(_ ref: Int, _ keys: inout Set<Int64>) throws(FormatError) {
+  func checkKeys(_ ref: Int, _ keys: inout Set<Int64>) throws(EngineError) {
     let keyRef = try arena.node(ref).childIfPresent(5)
     if keyRef == 0 { return }
     let node = try arena.node(keyRef)
@@ -64,7 +64,7 @@ struct MixedCheck {
   }
 
   /// The payload that values of a type have; `slot` is what the value says.
-  private func place(of code: Int, _ slot: Int, _ ref: Int) throws(FormatError) -> Payload {
+  private func place(of code: Int, _ slot: Int, _ ref: Int) throws(EngineError) -> Payload {
     let payload: Payload
     switch code {
     case Spec.TypeCode.int: payload = slot == 0 ? .inline : .ints
@@ -73,16 +73,16 @@ struct MixedCheck {
     case Spec.TypeCode.string, Spec.TypeCode.data, Spec.TypeCode.objectID, Spec.TypeCode.uuid: payload = .strings
     case Spec.TypeCode.date, Spec.TypeCode.decimal128, Spec.TypeCode.typedLink: payload = .pairs
     case Spec.TypeCode.nestedList, Spec.TypeCode.nestedDictionary: payload = .collections
-    default: throw FormatError("a Mixed value of the unknown type \(code)", ref: ref)
+    default: throw .damaged("a Mixed value of the unknown type \(code)", ref: ref)
     }
-    if payload.rawValue != slot { throw FormatError("a Mixed value of type \(code) in payload \(slot)", ref: ref) }
+    if payload.rawValue != slot { throw .damaged("a Mixed value of type \(code) in payload \(slot)", ref: ref) }
     return payload
   }
 
   /// Claims the payload nodes; for each, a set as large as its number of entries.
-  private func payloads(_ root: Node) throws(FormatError) -> [BitSet] {
+  private func payloads(_ root: Node) throws(EngineError) -> [BitSet] {
     let pairs = try optional(root, 2)
-    if let pairs, pairs.count % 2 != 0 { throw FormatError("half a pair", ref: pairs.ref) }
+    if let pairs, pairs.count % 2 != 0 { throw .damaged("half a pair", ref: pairs.ref) }
     let strings = try root.child(3)
     let collections = try root.childIfPresent(4)
     let counts = [
@@ -93,14 +93,14 @@ struct MixedCheck {
     return counts.map { BitSet(count: $0) }
   }
 
-  private func optional(_ root: Node, _ slot: Int) throws(FormatError) -> Node? {
+  private func optional(_ root: Node, _ slot: Int) throws(EngineError) -> Node? {
     let ref = try root.childIfPresent(slot)
     return ref == 0 ? nil : try context.integers(ref)
   }
 
   /// The ref of the nested collection of value `index` of the leaf at `ref`, and whether it is a dictionary; nil if the
   /// value is something else. The leaf has been checked.
-  static func nested(_ arena: Arena, _ ref: Int, _ index: Int) throws(FormatError) -> (ref: Int, isDictionary: Bool)? {
+  static func nested(_ arena: Arena, _ ref: Int, _ index: Int) throws(EngineError) -> (ref: Int, isDictionary: Bool)? {
     let root = try arena.node(ref)
     let word = try arena.node(root.child(0)).int(index)
     let code = Int(word & 31) - 1

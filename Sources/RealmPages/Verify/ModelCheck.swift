@@ -16,7 +16,7 @@ struct ModelCheck {
   func run() {
     var tables: [TableKey: Table] = [:]
     if snapshot.fileFormat < Self.oldestClusterFormat {
-      context.guarded { () throws(FormatError) in
+      context.guarded { () throws(EngineError) in
         for table in try LegacyCheck(context).run() {
           tables[table.key] = table
           context.place.table = table.name
@@ -26,7 +26,7 @@ struct ModelCheck {
     } else {
       tables = checkTables()
     }
-    context.guarded { () throws(FormatError) in context.links.compare(context, tables: tables) }
+    context.guarded { () throws(EngineError) in context.links.compare(context, tables: tables) }
     checkTop()
     guard context.summary.problems == 0 else { return }
     if let first = context.reached.firstMissing(in: context.explained) {
@@ -39,18 +39,18 @@ struct ModelCheck {
   /// Checks all tables and returns those that could be read.
   private func checkTables() -> [TableKey: Table] {
     var tables: [CheckedTable] = []
-    context.guarded { () throws(FormatError) in tables = try readTables() }
+    context.guarded { () throws(EngineError) in tables = try readTables() }
     let byKey = Dictionary(tables.map { ($0.table.key, $0) }) { first, _ in first }
     for table in tables { check(table, byKey) }
     return byKey.mapValues(\.table)
   }
 
-  private func readTables() throws(FormatError) -> [CheckedTable] {
+  private func readTables() throws(EngineError) -> [CheckedTable] {
     let schema = SchemaCheck(context)
     try context.expect(context.claim(top.ref), .bits, hasRefs: true)
     let names = try schema.shortNames(top.namesRef), refs = try context.refs(top.tablesRef)
     if names.count != refs.count || refs.count > 0xFFFF {
-      throw FormatError("\(names.count) names for \(refs.count) tables", ref: top.tablesRef)
+      throw .damaged("\(names.count) names for \(refs.count) tables", ref: top.tablesRef)
     }
     var tables: [CheckedTable] = [], seen: Set<String> = []
     for slot in 0..<refs.count {
@@ -64,7 +64,7 @@ struct ModelCheck {
         context.report("the name \"\(name)\" of table \(slot) is empty or not unique")
       }
       if !text.isUTF8 { context.report("the name of table \(slot) is not UTF-8") }
-      context.guarded { () throws(FormatError) in
+      context.guarded { () throws(EngineError) in
         context.place.table = name
         tables.append(try schema.table(slot: slot, ref: Int(element)))
       }
@@ -77,28 +77,28 @@ struct ModelCheck {
     context.place.table = table.name
     SchemaCheck(context).columns(checked, all)
     let problems = context.summary.problems
-    context.guarded { () throws(FormatError) in
+    context.guarded { () throws(EngineError) in
       context.summary.objects += try ObjectCheck(context, checked, isTombstones: false).run(table.objects.rootRef)
     }
-    context.guarded { () throws(FormatError) in
+    context.guarded { () throws(EngineError) in
       if let tombstones = table.tombstones {
         _ = try ObjectCheck(context, checked, isTombstones: true).run(tombstones.rootRef)
       }
     }
     let objectsAreSound = context.summary.problems == problems
     for (index, column) in table.columns.enumerated() where column.indexRef != 0 {
-      context.guarded { () throws(FormatError) in
+      context.guarded { () throws(EngineError) in
         context.place.column = column.name
         try IndexCheck(context, table, column: index, objectsAreSound: objectsAreSound).run()
       }
     }
-    context.guarded { () throws(FormatError) in if objectsAreSound { try checkPrimaryKeys(table) } }
-    context.guarded { () throws(FormatError) in try checkCollisions(checked.collisionRef) }
+    context.guarded { () throws(EngineError) in if objectsAreSound { try checkPrimaryKeys(table) } }
+    context.guarded { () throws(EngineError) in try checkCollisions(checked.collisionRef) }
     context.place = CheckContext.Place()
   }
 
   /// Primary keys are unique. Where there is an index, its check has told.
-  private func checkPrimaryKeys(_ table: Table) throws(FormatError) {
+  private func checkPrimaryKeys(_ table: Table) throws(EngineError) {
     guard let index = table.primaryKeyIndex, table.columns[index].indexRef == 0 else { return }
     if let (a, b) = try PrimaryKeyTable(table, index).firstDuplicate(table, index) {
       context.report("objects \(a) and \(b) have the same primary key")
@@ -106,7 +106,7 @@ struct ModelCheck {
   }
 
   /// Two halves of a hash and an object key for each object whose key was taken. Source: docs/format/2-model.md M5.
-  private func checkCollisions(_ ref: Int) throws(FormatError) {
+  private func checkCollisions(_ ref: Int) throws(EngineError) {
     if ref == 0 { return }
     let map = try context.refs(ref, 3...3)
     var counts: Set<Int> = []
@@ -118,29 +118,29 @@ struct ModelCheck {
 
   private func checkTop() {
     for ref in top.freeRefs where ref != 0 {
-      context.guarded { () throws(FormatError) in
+      context.guarded { () throws(EngineError) in
         context.place.part = "free list"
         _ = try context.integers(ref)
       }
     }
-    context.guarded { () throws(FormatError) in
+    context.guarded { () throws(EngineError) in
       context.place.part = "compaction state"
       if top.evacuation != 0 && top.evacuation & 1 == 0 {
         let state = try context.integers(Int(top.evacuation))
         if state.count < 2 { context.report("\(state.count) elements", ref: state.ref) }
       }
     }
-    context.guarded { () throws(FormatError) in
+    context.guarded { () throws(EngineError) in
       context.place.part = "history"
       try checkHistory()
     }
   }
 
   /// The in-Realm history is a B+tree of binaries; histories of synchronisation are left alone.
-  private func checkHistory() throws(FormatError) {
+  private func checkHistory() throws(EngineError) {
     if top.historyRef == 0 { return }
     if top.historyType != 2 { return try context.claimAll(below: top.historyRef) }
-    let count = try TreeCheck(context).check(top.historyRef) { leafRef, _ throws(FormatError) in
+    let count = try TreeCheck(context).check(top.historyRef) { leafRef, _ throws(EngineError) in
       try LeafCheck(context).blobs(context.claim(leafRef), isText: false, inChunks: true)
     }
     if UInt64(count) > snapshot.version {

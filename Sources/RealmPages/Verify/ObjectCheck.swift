@@ -24,15 +24,15 @@ struct ObjectCheck {
   }
 
   /// Checks all live objects, or all tombstones; returns their number.
-  func run(_ rootRef: Int) throws(FormatError) -> Int {
-    try ClusterCheck(context).check(rootRef) { cluster throws(FormatError) in
+  func run(_ rootRef: Int) throws(EngineError) -> Int {
+    try ClusterCheck(context).check(rootRef) { cluster throws(EngineError) in
       checkCluster(cluster)
       _ = context.dropPages()
     }
   }
 
   private func checkCluster(_ cluster: Cluster) {
-    context.guarded { () throws(FormatError) in
+    context.guarded { () throws(EngineError) in
       if cluster.count > 0 {
         let first = Int64(bitPattern: try cluster.key(0)), last = Int64(bitPattern: try cluster.key(cluster.count - 1))
         if !isTombstones && first < 0 { context.report("the negative object key \(first)", ref: cluster.slots.ref) }
@@ -45,7 +45,7 @@ struct ObjectCheck {
     }
     if cluster.count == 0 && cluster.slots.count == 1 { return }
     for (index, column) in table.columns.enumerated() {
-      context.guarded { () throws(FormatError) in
+      context.guarded { () throws(EngineError) in
         context.place.column = column.name
         context.linkColumn = linkNumbers[index]
         try checkColumn(column, index, cluster)
@@ -53,13 +53,13 @@ struct ObjectCheck {
     }
     var owners = Array(repeating: 0, count: cluster.count)
     for (index, column) in table.backlinks.enumerated() {
-      context.guarded { () throws(FormatError) in
+      context.guarded { () throws(EngineError) in
         context.place.column = "backlinks at \(column.key.leafPosition)"
         try checkBacklinks(column, backlinkNumbers[index], cluster, &owners)
       }
     }
     if table.kind == .embedded && !isTombstones {
-      context.guarded { () throws(FormatError) in
+      context.guarded { () throws(EngineError) in
         for (row, count) in owners.enumerated() where count != 1 {
           context.place.object = Int64(bitPattern: try cluster.key(row))
           context.report("an embedded object with \(count) owners")
@@ -68,18 +68,18 @@ struct ObjectCheck {
     }
   }
 
-  private func stand(on row: Int, of cluster: Cluster) throws(FormatError) {
+  private func stand(on row: Int, of cluster: Cluster) throws(EngineError) {
     context.place.object = Int64(bitPattern: try cluster.key(row))
   }
 
-  private func checkColumn(_ column: Column, _ index: Int, _ cluster: Cluster) throws(FormatError) {
+  private func checkColumn(_ column: Column, _ index: Int, _ cluster: Cluster) throws(EngineError) {
     let ref = try cluster.leafRef(column.key.leafPosition)
     if let collection = column.collection {
       let leaf = try context.refs(ref)
       try expect(leaf.count, in: cluster, ref)
       for row in 0..<leaf.count {
         try stand(on: row, of: cluster)
-        do throws(FormatError) {
+        do throws(EngineError) {
           let root = try leaf.child(row)
           if root == 0 { continue }
           try CollectionCheck(context).check(root, collection, column.element, keyType: column.dictionaryKeyType)
@@ -102,14 +102,14 @@ struct ObjectCheck {
     }
   }
 
-  private func expect(_ count: Int, in cluster: Cluster, _ ref: Int) throws(FormatError) {
+  private func expect(_ count: Int, in cluster: Cluster, _ ref: Int) throws(EngineError) {
     if count != cluster.count {
-      throw FormatError("a leaf of \(count) values in a cluster of \(cluster.count)", ref: ref)
+      throw .damaged("a leaf of \(count) values in a cluster of \(cluster.count)", ref: ref)
     }
   }
 
   /// Nulls and links of a scalar column; other values have no rules of their own.
-  private func checkValues(_ column: Column, _ ref: Int, _ cluster: Cluster) throws(FormatError) {
+  private func checkValues(_ column: Column, _ ref: Int, _ cluster: Cluster) throws(EngineError) {
     let hasLinks = column.type == .link || column.type == .mixed
     if !hasLinks && (column.isNullable || column.type == .int || isTombstones) { return }
     let leaf = try column.leaf(arena, ref)
@@ -131,7 +131,7 @@ struct ObjectCheck {
     _ number: Int,
     _ cluster: Cluster,
     _ owners: inout [Int]
-  ) throws(FormatError) {
+  ) throws(EngineError) {
     let ref = try cluster.leafRef(column.key.leafPosition)
     let leaf = try context.refs(ref)
     try expect(leaf.count, in: cluster, ref)
@@ -145,8 +145,8 @@ struct ObjectCheck {
         owners[row] += 1
         continue
       }
-      do throws(FormatError) {
-        owners[row] += try TreeCheck(context).check(Int(element)) { leafRef, _ throws(FormatError) in
+      do throws(EngineError) {
+        owners[row] += try TreeCheck(context).check(Int(element)) { leafRef, _ throws(EngineError) in
           let origins = try context.integers(leafRef)
           for i in 0..<origins.count {
             context.links.backward(number, from: try origins.int(i), to: table.key, key)

@@ -44,7 +44,7 @@ struct SchemaCheck {
   // MARK: Tables
 
   /// Claims the schema of the table in `slot` and checks what can be told from it alone.
-  func table(slot: Int, ref: Int) throws(FormatError) -> CheckedTable {
+  func table(slot: Int, ref: Int) throws(EngineError) -> CheckedTable {
     let top = try context.refs(ref, Layout.Table.minimum...Layout.Table.count)
     for number in [Layout.Table.columnCounter, Layout.Table.contentVersion, Layout.Table.sequence] {
       _ = try top.tagged(number)
@@ -53,7 +53,7 @@ struct SchemaCheck {
     if try top.int(Layout.Table.unused) != 0 { context.report("slot 1 of the table is not 0", ref: ref) }
     let flags = top.count > Layout.Table.flags ? try top.tagged(Layout.Table.flags) : 0
     if flags < 0 || flags > 2 { context.report("unknown bits in the flags \(flags)", ref: ref) }
-    guard let table = try context.snapshot.table(slot: slot) else { throw FormatError("no table", ref: ref) }
+    guard let table = try context.snapshot.table(slot: slot) else { throw .damaged("no table", ref: ref) }
     if let damage = table.damage { throw damage }
     context.place.table = table.name
     let facts = try columns(top)
@@ -72,14 +72,14 @@ struct SchemaCheck {
     )
   }
 
-  private func columns(_ top: Node) throws(FormatError) -> [ColumnFacts] {
+  private func columns(_ top: Node) throws(EngineError) -> [ColumnFacts] {
     let spec = try context.refs(top.child(Layout.Table.spec), Layout.Spec.count...Layout.Spec.count)
     let types = try context.integers(spec.child(Layout.Spec.types))
     let attributes = try context.integers(spec.child(Layout.Spec.attributes))
     let keys = try context.integers(spec.child(Layout.Spec.keys)), names = try shortNames(spec.child(Layout.Spec.names))
     if try spec.int(Layout.Spec.unused) != 0 { context.report("slot 3 of the spec is not 0", ref: spec.ref) }
     if types.count != attributes.count || types.count != keys.count || names.count > types.count {
-      throw FormatError("the arrays of the spec differ in size", ref: spec.ref)
+      throw .damaged("the arrays of the spec differ in size", ref: spec.ref)
     }
     var size = 0
     for i in 0..<keys.count { size = max(size, ColKey(try keys.int(i)).leafPosition + 1) }
@@ -112,8 +112,8 @@ struct SchemaCheck {
     return facts
   }
 
-  private func tableKey(_ value: Int64) throws(FormatError) -> TableKey {
-    if !Self.tableKeys.contains(value) { throw FormatError("\(value) is no table key") }
+  private func tableKey(_ value: Int64) throws(EngineError) -> TableKey {
+    if !Self.tableKeys.contains(value) { throw .damaged("\(value) is no table key") }
     return TableKey(UInt32(value))
   }
 
@@ -121,26 +121,26 @@ struct SchemaCheck {
   private func arraysBeside(
     _ top: Node,
     _ size: Int
-  ) throws(FormatError) -> (indexes: Node, tables: Node, columns: Node)? {
+  ) throws(EngineError) -> (indexes: Node, tables: Node, columns: Node)? {
     let ref = try top.child(Layout.Table.indexes)
     if ref == 0 { return nil }
     let indexes = try context.refs(ref), tables = try context.integers(top.child(Layout.Table.oppositeTables))
     let columns = try context.integers(top.child(Layout.Table.oppositeColumns))
     if indexes.count < size || tables.count != indexes.count || columns.count != indexes.count {
-      throw FormatError("index refs or opposite columns are not as many as columns", ref: ref)
+      throw .damaged("index refs or opposite columns are not as many as columns", ref: ref)
     }
     return (indexes, tables, columns)
   }
 
   /// Claims a node of names of tables or columns.
-  func shortNames(_ ref: Int) throws(FormatError) -> Node {
+  func shortNames(_ ref: Int) throws(EngineError) -> Node {
     let names = try context.claim(ref)
     try context.expect(names, .multiply, hasRefs: false)
     try LeafCheck(context).shortStrings(names)
     return names
   }
 
-  private func enumCounts(_ top: Node, _ columnCount: Int) throws(FormatError) -> [Int?] {
+  private func enumCounts(_ top: Node, _ columnCount: Int) throws(EngineError) -> [Int?] {
     var counts: [Int?] = Array(repeating: nil, count: columnCount)
     let ref = try arena.node(top.child(Layout.Table.spec)).child(Layout.Spec.enumerations)
     if ref == 0 { return counts }

@@ -18,7 +18,7 @@ struct SpaceCheck {
     _ = covered.insert(0..<min(covered.count, Arena.fileHeaderSize / Node.alignment))
     walk(&covered)
     context.place.part = "free list"
-    context.guarded { () throws(FormatError) in try markFree(&covered) }
+    context.guarded { () throws(EngineError) in try markFree(&covered) }
     context.place.part = "storage"
     checkGaps(covered)
     context.place.part = ""
@@ -55,16 +55,16 @@ struct SpaceCheck {
     var pending = [(ref: top.ref, parent: 0, slot: 0)]
     _ = context.reached.insert(top.ref / Node.alignment)
     while let (ref, parent, slot) = pending.popLast() {
-      do throws(FormatError) {
+      do throws(EngineError) {
         let node = try arena.node(ref)
         context.summary.nodes += 1
         context.summary.bytes += node.byteSize
         context.noteRead(node)
         let start = ref / Node.alignment
         if let taken = covered.insert(start..<start + node.byteSize / Node.alignment) {
-          throw FormatError("of \(node.byteSize) bytes overlaps what is used at \(taken * Node.alignment)", ref: ref)
+          throw .damaged("of \(node.byteSize) bytes overlaps what is used at \(taken * Node.alignment)", ref: ref)
         }
-        if node.isInner && !node.hasRefs { throw FormatError("an inner node without refs", ref: ref) }
+        if node.isInner && !node.hasRefs { throw .damaged("an inner node without refs", ref: ref) }
         if node.hasRefs { try follow(node, &pending) }
         _ = context.accepted.insert(start)
       } catch {
@@ -75,8 +75,8 @@ struct SpaceCheck {
     }
   }
 
-  private func follow(_ node: Node, _ pending: inout [(ref: Int, parent: Int, slot: Int)]) throws(FormatError) {
-    if node.scheme != .bits { throw FormatError("refs of scheme \(node.scheme)", ref: node.ref) }
+  private func follow(_ node: Node, _ pending: inout [(ref: Int, parent: Int, slot: Int)]) throws(EngineError) {
+    if node.scheme != .bits { throw .damaged("refs of scheme \(node.scheme)", ref: node.ref) }
     var magnitudes: UInt64 = 0, isNegative = false
     var bad: (slot: Int, value: Int64, isKnown: Bool)?
     for i in 0..<(node.width == 0 ? 0 : node.count) {
@@ -114,7 +114,7 @@ struct SpaceCheck {
 
   // MARK: Free space
 
-  private func markFree(_ covered: inout BitSet) throws(FormatError) {
+  private func markFree(_ covered: inout BitSet) throws(EngineError) {
     let refs = top.freeRefs
     if refs[0] == 0 {
       if refs[1] != 0 || refs[2] != 0 { context.report("sizes or versions without positions") }
@@ -123,10 +123,10 @@ struct SpaceCheck {
     let positions = try arena.integers(refs[0]), sizes = try arena.integers(refs[1])
     let versions = refs[2] == 0 ? nil : try arena.integers(refs[2])
     if sizes.count != positions.count || versions.map({ $0.count != positions.count }) ?? false {
-      throw FormatError("positions, sizes and versions differ in number", ref: refs[0])
+      throw .damaged("positions, sizes and versions differ in number", ref: refs[0])
     }
     // Nothing bounds the number of entries of width 0.
-    if positions.width == 0 && positions.count != 0 { throw FormatError("free space at 0", ref: refs[0]) }
+    if positions.width == 0 && positions.count != 0 { throw .damaged("free space at 0", ref: refs[0]) }
     var last: Int64 = 0
     for i in 0..<positions.count {
       let position = try positions.int(i), size = try sizes.int(i), version = try versions?.int(i) ?? 0

@@ -40,8 +40,8 @@ struct TreeCheck {
   func check(
     _ ref: Int,
     ofLinks: Bool = false,
-    leaf: (Int, Bool) throws(FormatError) -> Int
-  ) throws(FormatError) -> Int {
+    leaf: (Int, Bool) throws(EngineError) -> Int
+  ) throws(EngineError) -> Int {
     let root = try context.arena.node(ref)
     if !root.isInner { return try leaf(ref, true) }
     let extent = try inner(root, Position(depth: 0, isFirst: true, ofLinks: ofLinks), leaf)
@@ -55,10 +55,10 @@ struct TreeCheck {
   func check(
     _ ref: Int,
     firstPosition: Int,
-    leaf: (Int, Int) throws(FormatError) -> Int
-  ) throws(FormatError) -> Int {
+    leaf: (Int, Int) throws(EngineError) -> Int
+  ) throws(EngineError) -> Int {
     var position = firstPosition
-    return try check(ref) { (leafRef, _) throws(FormatError) in
+    return try check(ref) { (leafRef, _) throws(EngineError) in
       let count = try leaf(leafRef, position)
       position += count
       return count
@@ -68,8 +68,8 @@ struct TreeCheck {
   private func subtree(
     _ ref: Int,
     _ position: Position,
-    _ leaf: (Int, Bool) throws(FormatError) -> Int
-  ) throws(FormatError) -> Extent {
+    _ leaf: (Int, Bool) throws(EngineError) -> Int
+  ) throws(EngineError) -> Extent {
     let node = try context.arena.node(ref)
     if node.isInner { return try inner(node, position, leaf) }
     let count = try leaf(ref, position.isFirst)
@@ -79,14 +79,14 @@ struct TreeCheck {
   private func inner(
     _ node: Node,
     _ position: Position,
-    _ leaf: (Int, Bool) throws(FormatError) -> Int
-  ) throws(FormatError) -> Extent {
+    _ leaf: (Int, Bool) throws(EngineError) -> Int
+  ) throws(EngineError) -> Extent {
     _ = try context.claim(node.ref)
     let mayHaveContext = position.ofLinks && position.isFirst
     try context.expect(node, .bits, hasRefs: true, inner: true, context: mayHaveContext && node.hasContext)
     let children = node.count - Inner.others
     if children < 1 || position.depth == Self.maximumDepth {
-      throw FormatError(
+      throw .damaged(
         "an inner node of \(children) children, \(position.depth) levels below the root",
         ref: node.ref
       )

@@ -20,19 +20,19 @@ struct Header: Hashable {
   private static let cookie: UInt64 = 0x3034_1252_37E5_26C8
 
   /// Reads the header of `space`. `isEncrypted` only shapes the message.
-  init(_ space: PageSpace, path: String, isEncrypted: Bool) throws(OpenError) {
+  init(_ space: PageSpace, path: String, isEncrypted: Bool) throws(EngineError) {
     let bytes = space.base
     guard space.size >= Self.size,
       bytes.loadUnaligned(fromByteOffset: Layout.Header.signature, as: UInt32.self).littleEndian == Self.signature
     else {
       if isEncrypted {
-        throw OpenError(
+        throw EngineError(
           .wrongKey,
           "\(path): wrong encryption key: its second half fits the file, its first half does not"
         )
       }
       let head = UnsafeRawBufferPointer(start: bytes, count: min(space.size, FileKind.headSize))
-      throw OpenError(FileKind(Array(head), size: space.size), path: path)
+      throw EngineError(FileKind(Array(head), size: space.size), path: path)
     }
     let slots = (Self.slot(0, of: space), Self.slot(1, of: space))
     topRefs = (slots.0.topRef, slots.1.topRef)
@@ -43,18 +43,18 @@ struct Header: Hashable {
     if isStreaming {
       let footer = space.size - Self.footerSize
       guard footer >= Self.size else {
-        throw OpenError(.damaged, "\(path): a copy of a realm that is cut short: \(space.size) bytes, no footer")
+        throw EngineError(.damaged, "\(path): a copy of a realm that is cut short: \(space.size) bytes, no footer")
       }
-      do throws(FormatError) { try space.require(footer, Self.footerSize) } catch {
-        throw OpenError(.damaged, "\(path): the footer of this copy of a realm cannot be read: \(error)")
+      do throws(EngineError) { try space.require(footer, Self.footerSize) } catch {
+        throw EngineError(.damaged, "\(path): the footer of this copy of a realm cannot be read: \(error)")
       }
       guard UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: footer + 8, as: UInt64.self)) == Self.cookie else {
-        throw OpenError(.damaged, "\(path): a copy of a realm that is cut short: its footer is missing")
+        throw EngineError(.damaged, "\(path): a copy of a realm that is cut short: its footer is missing")
       }
       ref = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: footer, as: UInt64.self))
     }
     guard ref % 8 == 0, ref < UInt64(space.size) else {
-      throw OpenError(
+      throw EngineError(
         .damaged,
         "\(path): the header points to \(ref), but the file has \(space.size) bytes: it is damaged or cut short"
       )
@@ -63,7 +63,7 @@ struct Header: Hashable {
   }
 
   /// The headers that lead to what either slot shows; without those that can lead nowhere.
-  static func bothSlots(of space: PageSpace) throws(FormatError) -> [Header] {
+  static func bothSlots(of space: PageSpace) throws(EngineError) -> [Header] {
     if space.size < Self.size { return [] }
     try space.require(0, Self.size)
     return [0, 1].compactMap { index in

@@ -27,7 +27,7 @@ public final class Snapshot: Sendable {
   private let schemaEffort: Mutex<Effort>
 
   /// Reads the top array that `header` selects.
-  init(_ space: PageSpace, _ header: Header, path: String = "", pin: VersionPin? = nil) throws(FormatError) {
+  init(_ space: PageSpace, _ header: Header, path: String = "", pin: VersionPin? = nil) throws(EngineError) {
     self.path = path
     self.pin = pin
     fileFormat = header.format
@@ -52,17 +52,17 @@ public final class Snapshot: Sendable {
   deinit { if pin == nil { VersionRegistry.shared.remove(path, top.version) } }
 
   /// The names and refs of all table slots; nil without content.
-  private func group() throws(FormatError) -> (names: Node, refs: Node)? {
+  private func group() throws(EngineError) -> (names: Node, refs: Node)? {
     if top.ref == 0 { return nil }
     let names = try arena.node(top.namesRef), refs = try arena.integers(top.tablesRef)
     if names.count != refs.count || refs.count > 0xFFFF {
-      throw FormatError("\(names.count) names for \(refs.count) tables", ref: top.tablesRef)
+      throw .damaged("\(names.count) names for \(refs.count) tables", ref: top.tablesRef)
     }
     return (names, refs)
   }
 
   /// The slots in use: the position and the ref of each table.
-  func tableSlots() throws(FormatError) -> [(slot: Int, ref: Int)] {
+  func tableSlots() throws(EngineError) -> [(slot: Int, ref: Int)] {
     guard let (_, refs) = try group() else { return [] }
     var slots: [(slot: Int, ref: Int)] = []
     for slot in 0..<refs.count {
@@ -73,7 +73,7 @@ public final class Snapshot: Sendable {
   }
 
   /// The keys of all tables in slot order.
-  public func tableKeys() throws(FormatError) -> [TableKey] {
+  public func tableKeys() throws(EngineError) -> [TableKey] {
     var keys: [TableKey] = []
     for (slot, _) in try tableSlots() {
       if let table = try table(slot: slot) { keys.append(table.key) }
@@ -82,13 +82,13 @@ public final class Snapshot: Sendable {
   }
 
   /// The table with this key; nil if there is none. One that is damaged is there too: see `Table.damage`.
-  public func table(_ key: TableKey) throws(FormatError) -> Table? {
+  public func table(_ key: TableKey) throws(EngineError) -> Table? {
     guard let table = try table(slot: key.slot), table.key == key || table.damage != nil else { return nil }
     return table
   }
 
   /// The table with this stored name (`class_Person`); nil if there is none.
-  public func table(named name: String) throws(FormatError) -> Table? {
+  public func table(named name: String) throws(EngineError) -> Table? {
     guard let (names, _) = try group() else { return nil }
     for slot in 0..<names.count where try StringLeaf.short(names, slot)?.string == name {
       if let table = try table(slot: slot) { return table }
@@ -98,21 +98,21 @@ public final class Snapshot: Sendable {
 
   /// The table in a slot of the group; nil if the slot is free or beyond the end. Read once a snapshot. Damage costs
   /// the table that it is in, not its neighbours.
-  func table(slot: Int) throws(FormatError) -> Table? {
+  func table(slot: Int) throws(EngineError) -> Table? {
     if let table = tables.withLock({ $0[slot] }) { return table }
     guard let (names, refs) = try group(), slot < refs.count else { return nil }
     let element = try refs.int(slot)
     if element == 0 || element & 1 != 0 { return nil }
     let name = try StringLeaf.short(names, slot)?.string ?? ""
     var table: Table
-    do throws(FormatError) {
+    do throws(EngineError) {
       if fileFormat >= 10 {
         table = try Table(arena, name: name, slot: slot, ref: Int(element))
       } else {
         let pkTable = name.hasPrefix(Table.classPrefix) ? try self.table(named: "pk") : nil
         table = try Table(arena, legacyName: name, slot: slot, ref: Int(element), pkTable: pkTable)
       }
-      try schemaEffort.withLock { (effort) throws(FormatError) in
+      try schemaEffort.withLock { (effort) throws(EngineError) in
         try effort.enter(tableOf: table.columns.count, at: Int(element))
       }
     } catch {
@@ -129,7 +129,7 @@ public final class Snapshot: Sendable {
   /// The version before this one, to which the header of the file still leads. Commits leave alone what it consists of,
   /// but not the next one: read it while no writer can commit. Nil where there is none, as in a file that was just
   /// made, compacted or converted. Source: docs/format/3-commit.md 3.7.
-  public func previous() throws(FormatError) -> Snapshot? {
+  public func previous() throws(EngineError) -> Snapshot? {
     var newest: Snapshot?
     for header in try Header.bothSlots(of: arena.space)
     where header.topRef != top.ref && Realm.readableFormats.contains(header.format) {
@@ -145,7 +145,7 @@ public final class Snapshot: Sendable {
 
   /// The schema version that the SDK stores in table `metadata`; nil if not versioned.
   /// Source: docs/format/2-model.md M11.
-  public func schemaVersion() throws(FormatError) -> UInt64? {
+  public func schemaVersion() throws(EngineError) -> UInt64? {
     guard let table = try table(named: "metadata") else { return nil }
     if let damage = table.damage { throw damage }
     guard
@@ -157,7 +157,7 @@ public final class Snapshot: Sendable {
   }
 
   /// The number of free bytes below the logical size, by the free list. O(free entries).
-  public func freeBytes() throws(FormatError) -> Int {
+  public func freeBytes() throws(EngineError) -> Int {
     if top.freeRefs[1] == 0 { return 0 }
     let sizes = try arena.integers(top.freeRefs[1])
     var sum = 0
@@ -167,7 +167,7 @@ public final class Snapshot: Sendable {
 
   /// For each of these older versions, the bytes that commits have released since, which cannot be used again while it
   /// is in use. Cost: one pass over the free list.
-  public func bytesReleased(since versions: [UInt64]) throws(FormatError) -> [Int] {
+  public func bytesReleased(since versions: [UInt64]) throws(EngineError) -> [Int] {
     var sums = Array(repeating: 0, count: versions.count)
     if versions.isEmpty || top.freeRefs[1] == 0 || top.freeRefs[2] == 0 { return sums }
     let sizes = try arena.integers(top.freeRefs[1]), released = try arena.integers(top.freeRefs[2])
@@ -180,12 +180,12 @@ public final class Snapshot: Sendable {
   }
 
   /// The bytes of all nodes below a table, found by walking it. O(size of the table).
-  public func storedBytes(of key: TableKey) throws(FormatError) -> Int {
+  public func storedBytes(of key: TableKey) throws(EngineError) -> Int {
     try storedBytes(of: key, sweep: Effort(arena))
   }
 
   /// The same, for a walk through many tables that pays for all of them with `effort`.
-  package func storedBytes(of key: TableKey, sweep effort: Effort) throws(FormatError) -> Int {
+  package func storedBytes(of key: TableKey, sweep effort: Effort) throws(EngineError) -> Int {
     guard let table = try table(key) else { return 0 }
     if let damage = table.damage { throw damage }
     var walker = TreeWalker(arena)

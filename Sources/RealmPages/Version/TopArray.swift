@@ -32,19 +32,19 @@ struct TopArray: Sendable, Equatable {
   }
 
   /// Reads the top array at `ref`.
-  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     let node = try arena.refs(ref, slots: Layout.Top.minimum)
     if !Self.acceptedCounts.contains(node.count) {
-      throw FormatError("a top array of \(node.count) slots", ref: ref)
+      throw .damaged("a top array of \(node.count) slots", ref: ref)
     }
-    func tagged(_ slot: Int) throws(FormatError) -> Int64 { slot < node.count ? try node.tagged(slot) : 0 }
+    func tagged(_ slot: Int) throws(EngineError) -> Int64 { slot < node.count ? try node.tagged(slot) : 0 }
     self.ref = ref
     slotCount = node.count
     namesRef = try node.child(Layout.Top.names)
     tablesRef = try node.child(Layout.Top.tables)
     let size = try node.tagged(Layout.Top.logicalSize)
     if size < Int64(ref + node.byteSize) || size > Int64(arena.end) {
-      throw FormatError("a logical size of \(size) bytes, but the file has \(arena.end)", ref: ref)
+      throw .damaged("a logical size of \(size) bytes, but the file has \(arena.end)", ref: ref)
     }
     logicalSize = Int(size)
     freeRefs = [

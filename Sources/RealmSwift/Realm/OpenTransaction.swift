@@ -25,7 +25,7 @@ final class OpenTransaction: @unchecked Sendable {
   }
 
   /// Commits; only if something was changed.
-  func commit() throws(TransactionError) {
+  func commit() throws(EngineError) {
     isOver = true
     _ = try place.move().commit()
   }

@@ -17,14 +17,8 @@ extension Realm {
       }
       key = made
     }
-    do throws(CopyError) {
-      _ = try RealmCopy.write(context.file.reader.configuration, to: fileURL.path, key: key)
-    } catch {
-      switch error.reason {
-      case .exists: throw Error(.fileExists, error.description)
-      case .damaged: throw Error(.invalidDatabase, error.description)
-      default: throw Error(.fileAccess, error.description)
-      }
+    _ = try Realm.Error.translating {
+      try RealmCopy.write(context.file.reader.configuration, to: fileURL.path, key: key)
     }
   }
 

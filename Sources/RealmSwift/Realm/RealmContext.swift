@@ -144,7 +144,7 @@ final class RealmContext {
       throw Realm.Error(.fail, "\(file.path) was opened read-only: there are no write transactions")
     }
     if isInTransaction { throw Realm.Error(.fail, "The Realm is already in a write transaction") }
-    do throws(TransactionError) {
+    do throws(EngineError) {
       transaction = OpenTransaction(staysOnThread ? try writer.beginOnThisThread() : try writer.begin())
     } catch { throw Realm.Error(error) }
     isDirty = false
@@ -187,7 +187,7 @@ final class RealmContext {
     let isDirty = isDirty
     self.isDirty = false
     generation += 1
-    do throws(TransactionError) { if isDirty { _ = try transaction.commit() } else { transaction.rollback() } } catch {
+    do throws(EngineError) { if isDirty { _ = try transaction.commit() } else { transaction.rollback() } } catch {
       throw Realm.Error(error)
     }
     hold = try Realm.Error.translating { try file.reader.hold() }

@@ -46,33 +46,15 @@ extension Realm {
 }
 
 extension Realm.Error {
-  init(_ error: OpenError) {
-    let code: Code =
-      switch error.reason {
-      case .unreadable(let errno): Self.code(of: errno)
-      case .notARealm, .damaged, .keyNeeded, .wrongKey, .notEncrypted: .invalidDatabase
-      case .unsupportedFormat: .unsupportedFileFormatVersion
-      case .inUse: .incompatibleLockFile
-      case .moved, .untrusted: .fileAccess
-      case .contradictory: .invalidInput
-      }
-    self.init(code, error.description)
-  }
-
-  init(_ error: TransactionError) {
+  init(_ error: EngineError) {
     let code: Code =
       switch error.reason {
       case .file(let errno): Self.code(of: errno)
-      case .open(let reason):
-        switch reason {
-        case .unreadable(let errno): Self.code(of: errno)
-        case .notARealm, .damaged, .keyNeeded, .wrongKey, .notEncrypted: .invalidDatabase
-        case .inUse: .incompatibleLockFile
-        default: .fileAccess
-        }
-      case .format: .invalidDatabase
+      case .damaged, .notARealm, .keyNeeded, .wrongKey, .notEncrypted: .invalidDatabase
+      case .unsupportedFormat, .readOnly: .unsupportedFileFormatVersion
       case .inUse: .incompatibleLockFile
-      case .readOnly: .unsupportedFileFormatVersion
+      case .moved, .untrusted: .fileAccess
+      case .contradictory: .invalidInput
       case .needsMigration, .oldSchema, .badSchema: .schemaMismatch
       default: .fail
       }
@@ -91,10 +73,6 @@ extension Realm.Error {
 
   /// Runs what the engine does; its errors become those of this library.
   static func translating<R>(_ body: () throws -> R) throws -> R {
-    do { return try body() } catch let error as TransactionError { throw Realm.Error(error) } catch let error
-      as OpenError
-    { throw Realm.Error(error) } catch let error as FormatError {
-      throw Realm.Error(.invalidDatabase, error.description)
-    }
+    do { return try body() } catch let error as EngineError { throw Realm.Error(error) }
   }
 }

@@ -11,7 +11,7 @@ struct SchemaChange {
 
   private let wanted: WantedClasses
 
-  init(to wanted: WantedClasses, from snapshot: Snapshot) throws(FormatError) {
+  init(to wanted: WantedClasses, from snapshot: Snapshot) throws(EngineError) {
     self.wanted = wanted
     for schema in wanted.classes {
       guard let table = try snapshot.table(named: Table.classPrefix + schema.name) else {

@@ -19,7 +19,7 @@ final class LegacyMixedReader {
   }
 
   /// Opens the column at `ref`.
-  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     let root = try arena.refs(ref, slots: 2)
     let bytes = try root.childIfPresent(2), dates = try root.childIfPresent(3)
     let times = dates == 0 ? nil : try arena.refs(dates, slots: 2)
@@ -35,11 +35,11 @@ final class LegacyMixedReader {
     }
     (self.seconds, self.nanoseconds) = (seconds, nanoseconds)
     if data.count != types.count {
-      throw FormatError("\(types.count) types for \(data.count) Mixed values", ref: ref)
+      throw .damaged("\(types.count) types for \(data.count) Mixed values", ref: ref)
     }
   }
 
-  func value(_ row: Int) throws(FormatError) -> ValueView {
+  func value(_ row: Int) throws(EngineError) -> ValueView {
     guard case .int(let type) = try types.value(at: row), case .int(let stored) = try data.value(at: row) else {
       return .null
     }
@@ -58,7 +58,7 @@ final class LegacyMixedReader {
       return .data(view)
     case Code.string:
       guard case .data(let view) = try payload(bytes, place), view.count > 0 else {
-        throw FormatError("a string without its final zero in a Mixed value", ref: ref)
+        throw .damaged("a string without its final zero in a Mixed value", ref: ref)
       }
       return .string(ByteView(base: view.base, count: view.count - 1))
     case Code.date:
@@ -71,12 +71,12 @@ final class LegacyMixedReader {
       if table == 0 { return .list(.empty) }
       let top = try arena.refs(table, slots: 2)
       return .list(try ListView(subtable: arena, LegacySpec(arena, top.child(0)), rootsRef: top.child(1)))
-    default: throw FormatError("a Mixed value of the unknown type \(type)", ref: ref)
+    default: throw .damaged("a Mixed value of the unknown type \(type)", ref: ref)
     }
   }
 
-  private func payload(_ reader: ElementReader?, _ place: Int) throws(FormatError) -> ValueView {
-    guard let reader else { throw FormatError("a Mixed value without its payload", ref: ref) }
+  private func payload(_ reader: ElementReader?, _ place: Int) throws(EngineError) -> ValueView {
+    guard let reader else { throw .damaged("a Mixed value without its payload", ref: ref) }
     return try reader.value(at: place)
   }
 }

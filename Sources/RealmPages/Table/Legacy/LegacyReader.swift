@@ -16,7 +16,7 @@ final class LegacyReader {
   static let nullableInt = ElementType(.int, isNullable: true)
 
   /// A reader of the column in the table whose array of roots is at `rootsRef`.
-  init(_ arena: Arena, _ column: LegacyColumn, rootsRef: Int) throws(FormatError) {
+  init(_ arena: Arena, _ column: LegacyColumn, rootsRef: Int) throws(EngineError) {
     let ref = try arena.refs(rootsRef).child(column.root)
     self.arena = arena
     self.column = column
@@ -56,7 +56,7 @@ final class LegacyReader {
     return count == 0 || isReachable(count - 1) ? count : bisect(count, isReachable)
   }
 
-  func value(_ row: Int) throws(FormatError) -> ValueView {
+  func value(_ row: Int) throws(EngineError) -> ValueView {
     if let mixed { return try mixed.value(row) }
     let stored = try values.value(at: row)
     switch (column.kind, stored) {
@@ -77,7 +77,7 @@ final class LegacyReader {
       return .list(try ListView(arena, Self.ref(stored), column.column.element))
     case (.subtable(let spec), .int(let stored)):
       return .list(try ListView(subtable: arena, spec, rootsRef: Self.ref(stored)))
-    default: throw FormatError("a value of an unexpected kind in row \(row)", ref: ref)
+    default: throw .damaged("a value of an unexpected kind in row \(row)", ref: ref)
     }
   }
 
@@ -88,8 +88,8 @@ final class LegacyReader {
   }
 
   /// A stored value that must be a ref, or 0.
-  static func ref(_ value: Int64) throws(FormatError) -> Int {
-    if value & 1 != 0 { throw FormatError("a row that holds the number \(value) where a ref belongs") }
+  static func ref(_ value: Int64) throws(EngineError) -> Int {
+    if value & 1 != 0 { throw .damaged("a row that holds the number \(value) where a ref belongs") }
     return Int(truncatingIfNeeded: value)
   }
 }

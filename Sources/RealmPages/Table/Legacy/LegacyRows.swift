@@ -11,17 +11,17 @@ struct LegacyRows: Sendable {
   let rootsRef: Int
 
   /// Reads the table whose top array is `top`: spec and column roots.
-  init(_ arena: Arena, tableTop top: Node) throws(FormatError) {
+  init(_ arena: Arena, tableTop top: Node) throws(EngineError) {
     try self.init(arena, LegacySpec(arena, top.child(0)), rootsRef: top.childIfPresent(1))
   }
 
   /// The rows below the array of roots at `rootsRef` that a spec describes. Cost O(1) and the height of a tree.
-  init(_ arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(FormatError) {
+  init(_ arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(EngineError) {
     self.spec = spec
     self.rootsRef = rootsRef
     columns = spec.columns.filter { !$0.isInternal }
     guard rootsRef != 0 else {
-      if spec.rootCount > 0 { throw FormatError("a table whose columns are missing", ref: spec.ref) }
+      if spec.rootCount > 0 { throw .damaged("a table whose columns are missing", ref: spec.ref) }
       count = 0
       return
     }
@@ -42,10 +42,10 @@ struct LegacyRows: Sendable {
 
   /// The rows of a class: no more than some column has, because what the root of a damaged tree counts may be anything.
   /// Cost O(columns) and the height of a tree in a sound file.
-  func reachable(_ arena: Arena) throws(FormatError) -> LegacyRows {
+  func reachable(_ arena: Arena) throws(EngineError) -> LegacyRows {
     // A leaf has at most 1000 values, and 8 bytes.
     if count / 125 * max(1, spec.columns.count) > Node.headerSize * arena.maximumNodes {
-      throw FormatError("\(count) rows of \(spec.columns.count) values, for which the file has no room", ref: rootsRef)
+      throw .damaged("\(count) rows of \(spec.columns.count) values, for which the file has no room", ref: rootsRef)
     }
     var most = 0
     for column in spec.columns where most < count {
@@ -57,7 +57,7 @@ struct LegacyRows: Sendable {
   }
 
   /// The name of the property that table `pk` declares as the primary key of class `className`; nil if there is none.
-  static func primaryKeyName(_ pkTable: Table?, of className: String?) throws(FormatError) -> String? {
+  static func primaryKeyName(_ pkTable: Table?, of className: String?) throws(EngineError) -> String? {
     if let damage = pkTable?.damage { throw damage }
     guard let pkTable, let className,
       let table = pkTable.columns.firstIndex(where: { $0.name == "pk_table" }),

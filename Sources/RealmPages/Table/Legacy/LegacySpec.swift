@@ -64,12 +64,12 @@ struct LegacySpec: Sendable {
   }
 
   /// Reads the spec at `ref`. Cost O(columns).
-  init(_ arena: Arena, _ ref: Int) throws(FormatError) {
+  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     var budget = Budget()
     try self.init(arena, ref, &budget)
   }
 
-  private init(_ arena: Arena, _ ref: Int, _ budget: inout Budget) throws(FormatError) {
+  private init(_ arena: Arena, _ ref: Int, _ budget: inout Budget) throws(EngineError) {
     let spec = try arena.refs(ref, slots: 3)
     let types = try arena.integers(spec.child(0)), names = try arena.node(spec.child(1))
     let attributes = try arena.integers(spec.child(2))
@@ -77,10 +77,10 @@ struct LegacySpec: Sendable {
     let enumLists = try Self.optionalNode(arena, spec.childIfPresent(4))
     budget.columns -= types.count
     if attributes.count != types.count || names.count > types.count {
-      throw FormatError("the arrays of the spec differ in size", ref: ref)
+      throw .damaged("the arrays of the spec differ in size", ref: ref)
     }
     if budget.columns < 0 || budget.depth > Budget.maximumDepth {
-      throw FormatError("subtables without end", ref: ref)
+      throw .damaged("subtables without end", ref: ref)
     }
     var columns: [LegacyColumn] = [], backlinks: [LegacyBacklink] = []
     var root = 0, subSpec = 0, enumList = 0
@@ -95,7 +95,7 @@ struct LegacySpec: Sendable {
       let firstSubSpec = subSpec
       switch code {
       case OldType.enumeratedString:
-        guard let enumLists else { throw FormatError("an enumerated column without values", ref: ref) }
+        guard let enumLists else { throw .damaged("an enumerated column without values", ref: ref) }
         kind = .enumerated(valuesRef: try enumLists.child(enumList))
         type = .string
         enumList += 1
@@ -120,7 +120,7 @@ struct LegacySpec: Sendable {
         continue
       case OldType.subtable:
         let element = Int(truncatingIfNeeded: try Self.subSpecElement(subSpecs, &subSpec, ref))
-        if element & 1 != 0 { throw FormatError("a number where a sub-spec belongs", ref: ref) }
+        if element & 1 != 0 { throw .damaged("a number where a sub-spec belongs", ref: ref) }
         budget.depth += 1
         let rows = try LegacySpec(arena, element, &budget)
         budget.depth -= 1
@@ -130,7 +130,7 @@ struct LegacySpec: Sendable {
         isNullable = only?.column.isNullable ?? true
       default: break
       }
-      guard let type, i < names.count else { throw FormatError("column \(i) has the unknown type \(code)", ref: ref) }
+      guard let type, i < names.count else { throw .damaged("column \(i) has the unknown type \(code)", ref: ref) }
       columns.append(
         LegacyColumn(
           column: Column(
@@ -170,7 +170,7 @@ struct LegacySpec: Sendable {
     }
   }
 
-  private static func name(_ names: Node, _ index: Int, _ taken: inout Set<String>) throws(FormatError) -> String {
+  private static func name(_ names: Node, _ index: Int, _ taken: inout Set<String>) throws(EngineError) -> String {
     var name = try StringLeaf.short(names, index)?.string ?? ""
     if name.isEmpty { name = "col_\(index)" }
     while taken.contains(name) { name += "_\(index)" }
@@ -180,17 +180,17 @@ struct LegacySpec: Sendable {
 
   /// The columns in which synchronised realms kept the identities of objects. Source: v13.27.0 table.cpp,
   /// finalize_migration.
-  private static func isInternal(_ names: Node, _ index: Int) throws(FormatError) -> Bool {
+  private static func isInternal(_ names: Node, _ index: Int) throws(EngineError) -> Bool {
     let name = try StringLeaf.short(names, index)?.string
     return name == "!OID" || name == "!ROW_INDEX"
   }
 
-  private static func optionalNode(_ arena: Arena, _ ref: Int) throws(FormatError) -> Node? {
+  private static func optionalNode(_ arena: Arena, _ ref: Int) throws(EngineError) -> Node? {
     ref == 0 ? nil : try arena.integers(ref)
   }
 
-  private static func subSpecElement(_ node: Node?, _ index: inout Int, _ ref: Int) throws(FormatError) -> Int64 {
-    guard let node else { throw FormatError("a link or subtable column without its sub-spec", ref: ref) }
+  private static func subSpecElement(_ node: Node?, _ index: inout Int, _ ref: Int) throws(EngineError) -> Int64 {
+    guard let node else { throw .damaged("a link or subtable column without its sub-spec", ref: ref) }
     index += 1
     return try node.int(index - 1)
   }

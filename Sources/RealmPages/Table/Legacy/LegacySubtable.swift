@@ -12,7 +12,7 @@ final class LegacySubtable {
   private let names: [(column: Int, name: HeldValue)]
 
   /// The subtable whose array of roots is at `rootsRef`. Cost O(columns).
-  init(_ arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(FormatError) {
+  init(_ arena: Arena, _ spec: LegacySpec, rootsRef: Int) throws(EngineError) {
     self.arena = arena
     rows = try LegacyRows(arena, spec, rootsRef: rootsRef)
     var readers: [LegacyReader] = []
@@ -28,8 +28,8 @@ final class LegacySubtable {
   var width: Int { names.count }
 
   /// The row at `index`: a value, or a dictionary.
-  func element(_ index: Int) throws(FormatError) -> ValueView {
-    if index < 0 || index >= count { throw FormatError("a subtable of \(count) rows has no row \(index)") }
+  func element(_ index: Int) throws(EngineError) -> ValueView {
+    if index < 0 || index >= count { throw .damaged("a subtable of \(count) rows has no row \(index)") }
     return isPlain ? try readers[0].value(index) : .dictionary(DictionaryView(row: index, of: self))
   }
 
@@ -37,7 +37,7 @@ final class LegacySubtable {
     if case .string(let name) = names[entry].name.view { name } else { .empty }
   }
 
-  func value(_ row: Int, _ entry: Int) throws(FormatError) -> ValueView { try readers[names[entry].column].value(row) }
+  func value(_ row: Int, _ entry: Int) throws(EngineError) -> ValueView { try readers[names[entry].column].value(row) }
 
   /// A key of a dictionary has no dot, and no dollar sign at its start. Source: docs/format/2-model.md M8.
   private static func names(_ spec: LegacySpec) -> [(column: Int, name: HeldValue)] {
