@@ -196,7 +196,7 @@ private struct Mount {
     case .seeded(let seed): Log.notice("\(path) did not exist and is a copy of \(seed)")
     case .compacted(let sizes): Log.notice("\(path): compacted from \(sizes.before) to \(sizes.after) bytes")
     case .notCompacted(let error):
-      Log.notice("\(path) was not compacted: \(CommandFailure(error, path: path).message)")
+      Log.notice("\(path) was not compacted: \(CommandFailure(error, rewriting: path).message)")
     case .deleted(let error): Log.notice("\(path) is empty now: \(error)")
     case .schemaChanged(let old, let new):
       let versions = [old, new].map { $0.map { "\($0)" } ?? "none" }
