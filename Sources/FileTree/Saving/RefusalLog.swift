@@ -11,6 +11,8 @@ final class RefusalLog: Sendable {
     var lines: [String] = []
     /// By path in the tree.
     var reasons: [String: String] = [:]
+    /// Whether there were more reasons than are kept, so that a file may have been refused that has none.
+    var hasForgotten = false
   }
 
   private let state = Mutex(State())
@@ -22,7 +24,10 @@ final class RefusalLog: Sendable {
     let reason = reason.printable
     remark(path, operation, reason)
     state.withLock { state in
-      if state.reasons.count >= 1000 { state.reasons.removeAll() }
+      if state.reasons.count >= 1000 {
+        state.reasons.removeAll()
+        state.hasForgotten = true
+      }
       state.reasons[path] = reason
     }
   }
@@ -52,8 +57,8 @@ final class RefusalLog: Sendable {
   /// Whether nothing was refused that was not saved since.
   var isEmpty: Bool { state.withLock { $0.reasons.isEmpty } }
 
-  /// Whether anything was ever refused.
-  var wereAny: Bool { state.withLock { !$0.lines.isEmpty } }
+  /// Whether there may be a file that was refused and not saved since.
+  var mayHaveAny: Bool { state.withLock { !$0.reasons.isEmpty || $0.hasForgotten } }
 
   /// All lines, the oldest first.
   var text: [UInt8] { state.withLock { Array($0.lines.joined().utf8) } }

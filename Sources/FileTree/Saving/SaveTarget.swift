@@ -116,7 +116,7 @@ extension TreeContext {
 
   private func accepted(_ target: any SaveTarget) {
     takeBackKept()
-    if !refusals.wereAny { return }
+    if !refusals.mayHaveAny { return }
     guard let place = target.shownPlace(self) else { return }
     refusals.clear(place.path)
     if let rejected = place.rejected { _ = overlay.unlink(rejected) }

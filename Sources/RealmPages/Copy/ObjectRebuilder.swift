@@ -492,29 +492,8 @@ final class ObjectRebuilder {
         try group.addBacklink(target, object, from: table, column, key)
       }
     }
-    switch value {
-    case .list(let values):
-      for value in values { try add(value, to: steps, column) }
-    case .dictionary(let entries):
-      for entry in entries {
-        if case .link(let target, let object) = entry.value, column.type == .link {
-          try steps.setEmbedded(key: entry.key, target, object)
-        } else {
-          try steps.set(key: entry.key, entry.value)
-        }
-      }
-    default: break
-    }
-  }
-
-  private func add(_ value: Value, to steps: CollectionEditor, _ column: Column) throws(EngineError) {
-    switch (column.collection, value) {
-    case (.set, _): _ = try steps.add(value)
     // Embedded objects are linked like others, but for the check that refuses it to everybody else.
-    case (.list, .link(let target, let object)) where column.type == .link:
-      try steps.insertEmbedded(steps.count(), target, object)
-    default: try steps.insert(steps.count(), value)
-    }
+    try steps.fill(value, adoptsEmbedded: true)
   }
 
   /// Embedded objects whose owner is gone.

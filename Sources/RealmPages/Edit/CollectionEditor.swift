@@ -135,7 +135,9 @@ struct CollectionEditor {
     }
   }
 
-  func check(_ value: Value, _ found: Found) throws(EngineError) {
+  /// Refuses a value that cannot be an element. A link to an embedded object can, if that is `adopted`.
+  func check(_ value: Value, _ found: Found, adoptsEmbedded: Bool = false) throws(EngineError) {
+    if adoptsEmbedded, column.type == .link, case .link = value { return }
     if !value.fits(found.element) {
       throw EngineError(.wrongType, "\(place): a value that is not of the element's type")
     }
@@ -166,16 +168,9 @@ struct CollectionEditor {
     for (target, key) in links { try group.dropLink(target, key, from: table, column, object) }
   }
 
+  /// Fills the collection that was just nested at `step`, if `value` is one.
   func fill(_ step: PathStep, _ value: Value) throws(EngineError) {
-    switch value {
-    case .list(let values):
-      let inner = try nested(step)
-      for (i, value) in values.enumerated() { try inner.insert(i, value) }
-    case .dictionary(let entries):
-      let inner = try nested(step)
-      for entry in entries { try inner.set(key: entry.key, entry.value) }
-    default: break
-    }
+    if value.isCollection { try nested(step).fill(value) }
   }
 
   // MARK: storing

@@ -22,26 +22,15 @@ extension CollectionEditor {
 
   static let valueElement = ElementType.mixed
 
-  /// Puts an entry into a dictionary, new or in place of the one with this key.
-  func set(key: [UInt8], _ value: Value) throws(EngineError) {
-    try put(key, value, allowEmbedded: false)
-    try fill(.key(key), value)
-  }
-
-  /// Puts a link to an embedded object that was made for this dictionary.
-  func setEmbedded(key: [UInt8], _ target: TableKey, _ object: ObjKey) throws(EngineError) {
-    try put(key, .link(target, object), allowEmbedded: true)
-  }
-
-  private func put(_ key: [UInt8], _ value: Value, allowEmbedded: Bool) throws(EngineError) {
+  /// Puts an entry into a dictionary, new or in place of the one with this key. A link to an embedded object that was
+  /// made for the dictionary is `adopted`.
+  func set(key: [UInt8], _ value: Value, adoptsEmbedded: Bool = false) throws(EngineError) {
     let found = try find()
     guard found.kind == .dictionary else { throw EngineError(.wrongType, "\(place): not a dictionary") }
     try group.checkDictionaryKey(key, table, column)
-    if !allowEmbedded { try check(value, found) }
+    try check(value, found, adoptsEmbedded: adoptsEmbedded)
     let (index, isThere) = try key.withView { (key) throws(EngineError) in try keyPosition(found, key) }
-    if isThere {
-      try unlink(try self.value(in: found, at: index))
-    }
+    if isThere { try unlink(try self.value(in: found, at: index)) }
     try change { (found) throws(EngineError) in
       if try editor.ref(found.slot) == 0 { editor.set(found.slot, editor.slab.makeInts(.hasRefs, [0, 0])) }
       let root = try editor.dirty(found.slot)
@@ -60,6 +49,7 @@ extension CollectionEditor {
       }
     }
     try link(value)
+    try fill(.key(key), value)
   }
 
   /// Whether there is an entry with this key, and it is null.
@@ -68,10 +58,7 @@ extension CollectionEditor {
     guard found.kind == .dictionary else { return false }
     let (index, isThere) = try key.withView { (key) throws(EngineError) in try keyPosition(found, key) }
     guard isThere else { return false }
-    let root = try editor.arena.refs(editor.ref(found.slot), slots: Layout.Dictionary.count)
-    guard case .null = try ElementReader(editor.arena, root.child(Layout.Dictionary.values), .mixed).value(at: index)
-    else { return false }
-    return true
+    return if case .null = try value(in: found, at: index) { true } else { false }
   }
 
   private func value(in found: Found, at index: Int) throws(EngineError) -> ValueView {

@@ -5,11 +5,11 @@ extension CollectionEditor {
     if index < 0 || index >= limit { throw EngineError(.notFound, "\(place): no position \(index)") }
   }
 
-  /// Inserts before element `index` of a list.
-  func insert(_ index: Int, _ value: Value) throws(EngineError) {
+  /// Inserts before element `index` of a list. A link to an embedded object that was made for the list is `adopted`.
+  func insert(_ index: Int, _ value: Value, adoptsEmbedded: Bool = false) throws(EngineError) {
     try change { (found) throws(EngineError) in
       guard found.kind == .list else { throw EngineError(.wrongType, "\(place): not a list") }
-      try check(value, found)
+      try check(value, found, adoptsEmbedded: adoptsEmbedded)
       let count = try tree(found).count()
       try checkIndex(index, below: count + 1)
       try insertRaw(found, index, value)
@@ -22,17 +22,6 @@ extension CollectionEditor {
 
   /// Refuses a position where nothing can be inserted.
   func checkInsertion(at index: Int) throws(EngineError) { try checkIndex(index, below: count() + 1) }
-
-  /// Inserts a link to an embedded object that was made for this list.
-  func insertEmbedded(_ index: Int, _ target: TableKey, _ key: ObjKey) throws(EngineError) {
-    try change { (found) throws(EngineError) in
-      let count = try tree(found).count()
-      try checkIndex(index, below: count + 1)
-      try insertRaw(found, index, .link(target, key))
-      group.replication.collectionInsert(found.logPath, index)
-    }
-    try link(.link(target, key))
-  }
 
   /// Replaces element `index` of a list.
   func set(_ index: Int, _ value: Value) throws(EngineError) {

@@ -66,18 +66,12 @@ extension GroupEditor {
         if list.count == 0 { continue }
         let collection = try CollectionEditor(self, table, key, new)
         let values = try elements(list, new)
-        if new.collection == .set {
-          // Null is the first. What stands for it comes last, so that it gives way to an equal value that is there.
-          for value in values.reversed() { _ = try collection.add(value) }
-        } else {
-          for value in values { try collection.insert(collection.count(), value) }
-        }
+        // In a set null is the first. What stands for it comes last, so that it gives way to an equal value that is
+        // there.
+        try collection.fill(.list(new.collection == .set ? values.reversed() : values))
       case .dictionary(let dictionary):
         if dictionary.count == 0 { continue }
-        let collection = try CollectionEditor(self, table, key, new)
-        for entry in try entries(dictionary, new) {
-          try collection.set(key: entry.key, entry.value)
-        }
+        try CollectionEditor(self, table, key, new).fill(.dictionary(entries(dictionary, new)))
       case .null:
         try new.element.defaultValue.withView { (value) throws(EngineError) in try table.store(place, new, value) }
       case let value: try table.store(place, new, value)

@@ -184,32 +184,10 @@ extension GroupEditor {
       case .link(let target, let targetKey):
         guard let index = table.columnIndex(key) else { continue }
         try addBacklink(target, targetKey, from: table, table.columns[index], object)
-      case .list(let values):
+      default:
         guard let index = table.columnIndex(key) else { continue }
-        let collection = try CollectionEditor(self, table, object, table.columns[index])
-        for (i, value) in values.enumerated() {
-          if table.columns[index].collection == .set {
-            _ = try collection.add(value)
-          } else {
-            try collection.insert(i, value)
-          }
-        }
-      case .dictionary(let entries):
-        guard let index = table.columnIndex(key) else { continue }
-        let collection = try CollectionEditor(self, table, object, table.columns[index])
-        for entry in entries { try collection.set(key: entry.key, entry.value) }
-      default: break
+        try CollectionEditor(self, table, object, table.columns[index]).fill(value)
       }
-    }
-  }
-}
-
-extension Value {
-  /// Whether it is a list or dictionary.
-  fileprivate var isCollection: Bool {
-    switch self {
-    case .list, .dictionary: true
-    default: false
     }
   }
 }

@@ -174,11 +174,20 @@ public struct WriteTransaction: ~Copyable {
       }
       try group.check(value, level: 1, from: table, column)
       try group.store(table, object, column, value)
-      let steps = try CollectionEditor(group, table, object, column)
-      switch value {
-      case .list(let values): for (i, value) in values.enumerated() { try steps.insert(i, value) }
-      case .dictionary(let entries): for entry in entries { try steps.set(key: entry.key, entry.value) }
-      default: break
+      try CollectionEditor(group, table, object, column).fill(value)
+    }
+  }
+
+  /// Makes a property hold a value, a list or set that of a list, with the least change: what is stored already stays.
+  /// Embedded objects are made with `setEmbedded` and `insertEmbedded`.
+  public func assign(_ table: TableKey, _ object: ObjKey, _ key: ColKey, _ value: Value) throws(EngineError) {
+    let present = try self.value(table, object, key)
+    let column = try self.column(group.table(table), key)
+    if column.collection == nil {
+      if !present.isStored(as: value) { try set(table, object, key, value) }
+    } else {
+      try group.change { () throws(EngineError) in
+        try CollectionEditor(group, group.table(table), object, column).write(value, over: present)
       }
     }
   }
@@ -208,7 +217,7 @@ public struct WriteTransaction: ~Copyable {
       let list = try CollectionEditor(group, table, object, column)
       try list.checkInsertion(at: index)
       let made = try group.createObject(target, key: nil)
-      try list.insertEmbedded(index, target.key, made)
+      try list.insert(index, .link(target.key, made), adoptsEmbedded: true)
       return made
     }
   }
@@ -226,7 +235,8 @@ public struct WriteTransaction: ~Copyable {
       try group.checkDictionaryKey(entry, table, column)
       _ = try table.place(object)
       let made = try group.createObject(target, key: nil)
-      try CollectionEditor(group, table, object, column).setEmbedded(key: entry, target.key, made)
+      let dictionary = try CollectionEditor(group, table, object, column)
+      try dictionary.set(key: entry, .link(target.key, made), adoptsEmbedded: true)
       return made
     }
   }

@@ -329,7 +329,7 @@ private final class VersionRestoration {
 
   // MARK: values
 
-  /// Gives a property of an object the value that `cursor` shows. One that `isNew` has its default so far.
+  /// Gives a property of an object the value that `cursor` shows. An object that `isNew` has no embedded ones yet.
   private func put(
     _ index: Int,
     of cursor: ObjectCursor,
@@ -344,65 +344,10 @@ private final class VersionRestoration {
     if column.type == .link, let target = column.targetTable.flatMap({ classOf[$0] }), target.wanted.kind == .embedded {
       return try putEmbedded(value, target, into: (table, object, key), column, isNew: isNew, depth, transaction)
     }
-    let wanted = try mapped(value, known, column)
-    switch (column.collection, wanted) {
-    case (nil, _):
-      if isNew, ContentComparison.scalarsAreEqual(wanted, column.element.defaultValue) { return }
-      try transaction.set(table, object, key, wanted)
-    case (.list, .list(let values)):
-      var present: [Value] = []
-      if !isNew, case .list(let found) = try transaction.value(table, object, key) { present = found }
-      try putList(values, over: present, (table, object, key), transaction)
-    case (.set, .list(let values)):
-      if try !transaction.isEmpty(table, object, key) { try transaction.clear(table, object, key) }
-      for value in values { _ = try transaction.add(table, object, key, value) }
-    case (.dictionary, .dictionary(let entries)):
-      var present: [[UInt8]: Value] = [:]
-      if !isNew, case .dictionary(let found) = try transaction.value(table, object, key) {
-        present = Dictionary(found.map { ($0.key, $0.value) }) { first, _ in first }
-      }
-      for entry in entries {
-        let former = present.removeValue(forKey: entry.key)
-        if let former, ContentComparison.scalarsAreEqual(former, entry.value) { continue }
-        try transaction.set(table, object, key, entry: entry.key, entry.value)
-      }
-      for key in present.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-        _ = try transaction.remove(table, object, known.columns[index], entry: key)
-      }
-    default:
-      throw .damaged("a collection of another kind", place: "\(known.wanted.name).\(column.name)")
-    }
+    try transaction.assign(table, object, key, mapped(value, known, column))
   }
 
   private typealias Place = (table: TableKey, object: ObjKey, column: ColKey)
-
-  /// Changes a list between the elements that it begins and ends with in both versions.
-  private func putList(
-    _ values: [Value],
-    over present: [Value],
-    _ place: Place,
-    _ transaction: borrowing WriteTransaction
-  ) throws(EngineError) {
-    var start = 0, end = 0
-    let shorter = min(values.count, present.count)
-    while start < shorter, ContentComparison.scalarsAreEqual(values[start], present[start]) { start += 1 }
-    while end < shorter - start,
-      ContentComparison.scalarsAreEqual(values[values.count - 1 - end], present[present.count - 1 - end])
-    {
-      end += 1
-    }
-    let common = shorter - end
-    for index in start..<common {
-      if ContentComparison.scalarsAreEqual(values[index], present[index]) { continue }
-      try transaction.set(place.table, place.object, place.column, at: index, values[index])
-    }
-    for index in stride(from: present.count - end - 1, through: common, by: -1) {
-      try transaction.remove(place.table, place.object, place.column, at: index)
-    }
-    for index in common..<max(common, values.count - end) {
-      try transaction.insert(place.table, place.object, place.column, at: index, values[index])
-    }
-  }
 
   /// A value with the keys that tables have in the transaction.
   private func mapped(_ value: Value, _ known: Class, _ column: Column) throws(EngineError) -> Value {
@@ -507,11 +452,4 @@ private final class VersionRestoration {
 extension Column {
   /// Whether its values mean nothing elsewhere and hold nothing else.
   fileprivate var isPlain: Bool { collection == nil && type != .link && type != .mixed }
-}
-
-extension ContentComparison {
-  /// Whether two values are the same; collections do not count as the same.
-  fileprivate static func scalarsAreEqual(_ value: Value, _ other: Value) -> Bool {
-    value.withView { view in other.withView { scalarsAreEqual(view, $0) } }
-  }
 }

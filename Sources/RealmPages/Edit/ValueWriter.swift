@@ -1,0 +1,96 @@
+// The one writer of whole values into properties: whatever gives an object a value that it has somewhere else, or a
+// caller's, ends here. A new value fills an empty collection; another one is written over the present one with the
+// least change. Texts of objects plan their own steps (RealmJSON/ObjectPlan.swift), which end in the same editors.
+
+extension CollectionEditor {
+  /// Puts the elements of a list or dictionary into the collection, which is empty. An element that `adoptsEmbedded`
+  /// may be a link to an embedded object that no other has.
+  func fill(_ value: Value, adoptsEmbedded: Bool = false) throws(EngineError) {
+    switch value {
+    case .list(let values) where column.collection == .set && path.isEmpty:
+      for value in values { _ = try add(value) }
+    case .list(let values):
+      for (index, value) in values.enumerated() { try insert(index, value, adoptsEmbedded: adoptsEmbedded) }
+    case .dictionary(let entries):
+      for entry in entries { try set(key: entry.key, entry.value, adoptsEmbedded: adoptsEmbedded) }
+    default: break
+    }
+  }
+
+  /// Makes a list hold these elements. What both begin and end with stays.
+  private func write(list wanted: [Value], over present: [Value]) throws(EngineError) {
+    if wanted.isEmpty {
+      if !present.isEmpty { try clear() }
+      return
+    }
+    let difference = ListDifference(old: present.count, new: wanted.count) { present[$0].isStored(as: wanted[$1]) }
+    for index in difference.replaced where !present[index].isStored(as: wanted[index]) { try set(index, wanted[index]) }
+    for index in difference.removed.reversed() { try remove(index) }
+    for index in difference.inserted { try insert(index, wanted[index]) }
+  }
+
+  /// Makes a set hold these elements. What is in both stays; of elements that may be in no order, all or none.
+  private func write(set wanted: [Value], over present: [Value]) throws(EngineError) {
+    let old = Set(present.map(\.bits)), new = Set(wanted.map(\.bits))
+    if old == new { return }
+    if ValueOrder.isUnordered(column.type) {
+      if !present.isEmpty { try clear() }
+      return try fill(.list(wanted))
+    }
+    for value in present where !new.contains(value.bits) { _ = try discard(value) }
+    for value in wanted where !old.contains(value.bits) { _ = try add(value) }
+  }
+
+  /// Makes a dictionary hold these entries. Those that are the same in both stay.
+  private func write(dictionary wanted: [Value.Entry], over present: [Value.Entry]) throws(EngineError) {
+    var stored = Dictionary(present.map { ($0.key, $0.value) }) { $1 }
+    for entry in wanted {
+      if let former = stored.removeValue(forKey: entry.key), former.isStored(as: entry.value) { continue }
+      try set(key: entry.key, entry.value)
+    }
+    for entry in present where stored[entry.key] != nil { _ = try remove(key: entry.key) }
+  }
+
+  /// Makes the collection hold what `wanted` says.
+  func write(_ wanted: Value, over present: Value) throws(EngineError) {
+    switch (column.collection, wanted, present) {
+    case (.list, .list(let values), .list(let present)): try write(list: values, over: present)
+    case (.set, .list(let values), .list(let present)): try write(set: values, over: present)
+    case (.dictionary, .dictionary(let entries), .dictionary(let present)):
+      try write(dictionary: entries, over: present)
+    default: throw EngineError(.wrongType, "\(place): a list or set is written as a list, a dictionary as one")
+    }
+  }
+}
+
+extension Value {
+  /// Whether it is a list or dictionary.
+  var isCollection: Bool {
+    switch self {
+    case .list, .dictionary: true
+    default: false
+    }
+  }
+
+  /// Whether storing one in place of the other changes nothing, bit by bit: all NaNs of one pattern are the same, and
+  /// entries of dictionaries have no order.
+  package func isStored(as other: Value) -> Bool {
+    switch (self, other) {
+    case (.list(let a), .list(let b)): return a.count == b.count && zip(a, b).allSatisfy { $0.isStored(as: $1) }
+    case (.dictionary(let a), .dictionary(let b)):
+      let former = Dictionary(a.map { ($0.key, $0.value) }) { $1 },
+        new = Dictionary(b.map { ($0.key, $0.value) }) { $1 }
+      return former.count == new.count && former.allSatisfy { new[$0]?.isStored(as: $1) ?? false }
+    default: return withView { view in other.withView { ContentComparison.scalarsAreEqual(view, $0) } }
+    }
+  }
+
+  /// A value that is equal for numbers of the same bits only; a NaN equals itself.
+  fileprivate var bits: Value {
+    switch self {
+    case .float(let number): .list([.int(Int64(number.bitPattern))])
+    case .double(let number): .list([.null, .int(Int64(bitPattern: number.bitPattern))])
+    default: self
+    }
+  }
+}
