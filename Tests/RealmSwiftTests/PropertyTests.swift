@@ -184,7 +184,7 @@ import Testing
       object.tags.insert(objectsIn: ["x", "y", "z"])
       object.tags.remove("y")
       #expect(object.tags.contains("x") && !object.tags.contains("y") && object.tags.count == 2)
-      object.prices.merge(["a": 1.0, "b": 2.0].map { (key: $0.key, value: $0.value) })
+      object.prices.merge(["a": 1.0, "b": 2.0], uniquingKeysWith: { $1 })
       object.prices["a"] = nil
       #expect(object.prices.keys == ["b"])
       object.numbers = object.numbers

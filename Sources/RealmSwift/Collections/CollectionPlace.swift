@@ -50,18 +50,26 @@ struct CollectionPlace {
     }
   }
 
+  /// An element of a list or set, or the value of an entry of a map.
   func element<T: RealmCollectionValue>(at index: Int) -> T {
-    guard var list = list(), index >= 0, index < list.count else {
-      Misuse.stop("Index \(index) is out of bounds (must be less than \(count)).")
+    if var list = list(), list.indices.contains(index) { return read(Misuse.unwrap { try list.value(at: index) }) }
+    if var entries = dictionary(), entries.indices.contains(index) {
+      return read(Misuse.unwrap { try entries.value(at: index) })
     }
-    return read(Misuse.unwrap { try list.value(at: index) })
+    Misuse.stop("Index \(index) is out of bounds (must be less than \(count)).")
   }
 
-  /// All elements of a list or set.
-  func elements<T: RealmCollectionValue>() -> [T] {
-    guard var list = list() else { return [] }
-    return (0..<list.count).map { index in read(Misuse.unwrap { try list.value(at: index) }) }
+  /// All elements of a list or set, or the values of a map in the order of their names.
+  func values() throws -> [ValueView] {
+    switch view() {
+    case .list(var list), .set(var list): try list.indices.map { try list.value(at: $0) }
+    case .dictionary(var entries): try entries.indices.map { try entries.value(at: $0) }
+    default: []
+    }
   }
+
+  /// The same as values of a type.
+  func elements<T: RealmCollectionValue>() -> [T] { Misuse.unwrap { try values() }.map { read($0) } }
 
   func read<T: RealmCollectionValue>(_ view: ValueView) -> T {
     T._rlmRead(StoredValue(view: view, context: context)) ?? T._rlmDefault()
@@ -127,4 +135,11 @@ struct CollectionPlace {
     guard var entries = dictionary() else { return nil }
     return Misuse.unwrap { try entries.index(of: name.utf8).map { read(try entries.value(at: $0)) } }
   }
+}
+
+extension ListView {
+  fileprivate var indices: Range<Int> { 0..<count }
+}
+extension DictionaryView {
+  fileprivate var indices: Range<Int> { 0..<count }
 }

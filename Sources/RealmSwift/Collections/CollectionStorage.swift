@@ -5,6 +5,7 @@ enum CollectionStorage<Values> {
   case unmanaged(Values)
   case managed(CollectionPlace)
 
+  var place: CollectionPlace? { if case .managed(let place) = self { place } else { nil } }
   var realm: Realm? { if case .managed(let place) = self { Realm(place.context) } else { nil } }
   /// Whether the owner was deleted.
   var isInvalidated: Bool { if case .managed(let place) = self { place.isInvalidated } else { false } }

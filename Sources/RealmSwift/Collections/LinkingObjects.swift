@@ -40,6 +40,11 @@ extension LinkingObjects: RealmCollection {
   }
 }
 
+extension LinkingObjects: CustomStringConvertible {
+  /// The objects.
+  public var description: String { "LinkingObjects<\(Element.self)> \(Array(self))" }
+}
+
 extension LinkingObjects: LinkingObjectsProtocol {
   /// Not a stored property.
   public static var _rlmType: _PropertyType {

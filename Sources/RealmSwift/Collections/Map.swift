@@ -49,13 +49,16 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
   /// The values in the order of their names.
   public var values: [Value] { entries.map(\.value) }
 
-  private var entries: [(key: Key, value: Value)] {
+  private var entries: [SingleMapEntry<Key, Value>] {
     switch storage {
-    case .unmanaged(let entries): return entries.sorted { $0.key < $1.key }
+    case .unmanaged(let entries):
+      return entries.map { SingleMapEntry(key: $0.key, value: $0.value) }.sorted { $0.key < $1.key }
     case .managed(let place):
       guard var view = place.dictionary() else { return [] }
       return Misuse.unwrap {
-        try (0..<view.count).map { (Key(_rlmKey: try view.key(at: $0).string), place.read(try view.value(at: $0))) }
+        try (0..<view.count).map {
+          SingleMapEntry(key: Key(_rlmKey: try view.key(at: $0).string), value: place.read(try view.value(at: $0)))
+        }
       }
     }
   }
@@ -101,15 +104,41 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     }
   }
 
-  /// Takes the entries of a dictionary or another map, which win over those that are there.
-  public func merge<S: Sequence>(_ other: S) where S.Element == (key: Key, value: Value) {
-    for entry in Array(other) { updateValue(entry.value, forKey: entry.key) }
+  /// Takes the entries of a dictionary or another sequence; `combine` makes one value of the present and the new one.
+  public func merge<S: Sequence>(
+    _ sequence: S,
+    uniquingKeysWith combine: (Value, Value) throws -> Value
+  ) rethrows where S.Element == (key: Key, value: Value) {
+    for entry in Array(sequence) {
+      updateValue(try self[entry.key].map { try combine($0, entry.value) } ?? entry.value, forKey: entry.key)
+    }
   }
+
+  /// Takes the entries of another map; `combine` makes one value of the present and the new one.
+  public func merge(_ other: Map, uniquingKeysWith combine: (Value, Value) throws -> Value) rethrows {
+    try merge(other.asKeyValueSequence(), uniquingKeysWith: combine)
+  }
+}
+
+/// An entry of a map.
+public struct SingleMapEntry<Key: _MapKey, Value: RealmCollectionValue>: Hashable {
+  /// The name.
+  public let key: Key
+  /// The value.
+  public let value: Value
 }
 
 extension Map: Sequence {
   /// The entries in ascending order of their names.
-  public func makeIterator() -> IndexingIterator<[(key: Key, value: Value)]> { entries.makeIterator() }
+  public func makeIterator() -> IndexingIterator<[SingleMapEntry<Key, Value>]> { entries.makeIterator() }
+
+  /// The entries as pairs: `for (name, value) in map.asKeyValueSequence()`.
+  public func asKeyValueSequence() -> [(key: Key, value: Value)] { entries.map { ($0.key, $0.value) } }
+}
+
+extension Map: Equatable {
+  /// Whether both are the same map of an object, or have equal entries.
+  public static func == (a: Map, b: Map) -> Bool { a === b || a.entries == b.entries }
 }
 
 extension Map: CustomStringConvertible {
@@ -132,7 +161,7 @@ extension Map: _Persistable {
   public static func _rlmSet(_ place: PropertyPlace, _ value: Map) {
     let entries = Array(value), map = Map(CollectionPlace(place))
     map.removeAll()
-    map.merge(entries)
+    for entry in entries { map.updateValue(entry.value, forKey: entry.key) }
   }
   /// The map of a dictionary.
   public static func _rlmCast(_ value: Any?) -> Map? {

@@ -96,6 +96,11 @@ extension MutableSet: RandomAccessCollection {
   }
 }
 
+extension MutableSet: Equatable {
+  /// Whether both are the same set of an object, or have equal values.
+  public static func == (a: MutableSet, b: MutableSet) -> Bool { a === b || a.values == b.values }
+}
+
 extension MutableSet: CustomStringConvertible {
   /// The values.
   public var description: String { "MutableSet<\(Element.self)> \(Array(self))" }

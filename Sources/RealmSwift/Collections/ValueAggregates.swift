@@ -2,17 +2,47 @@
 
 import RealmPages
 
-extension RealmCollection {
+enum ValueAggregates {
   /// The values that are not null, as the engine has them.
-  fileprivate var engineValues: [(element: Element, held: HeldValue)] {
-    compactMap { element in
-      guard let scalar = element._rlmAny as? any _ScalarValue else { return nil }
-      return (element, HeldValue(scalar._rlmEngineValue.value))
+  private static func engineValues<Element: RealmCollectionValue>(
+    _ values: some Sequence<Element>
+  ) -> [(element: Element, held: HeldValue)] {
+    values.compactMap { element in
+      switch element._rlmAny {
+      case let scalar as any _ScalarValue: (element, HeldValue(scalar._rlmEngineValue.value))
+      case let custom as any FailableCustomPersistable: (element, HeldValue(custom._rlmPlain().value))
+      default: nil
+      }
+    }
+  }
+
+  static func min<Element: RealmCollectionValue>(_ values: some Sequence<Element>) -> Element? {
+    engineValues(values).min { $0.held.view.order($1.held.view) < 0 }?.element
+  }
+
+  static func max<Element: RealmCollectionValue>(_ values: some Sequence<Element>) -> Element? {
+    engineValues(values).max { $0.held.view.order($1.held.view) < 0 }?.element
+  }
+
+  static func sum<Element: RealmCollectionValue>(_ values: some Sequence<Element>) -> Element {
+    Element._rlmCast(total(engineValues(values))) ?? Element._rlmDefault()
+  }
+
+  static func average<Element: RealmCollectionValue, T: RealmCollectionValue>(
+    _ values: some Sequence<Element>
+  ) -> T? {
+    let values = engineValues(values)
+    if values.isEmpty { return nil }
+    switch total(values) {
+    case let sum as Int64: return T._rlmCast(Double(sum) / Double(values.count))
+    case let sum as Double: return T._rlmCast(sum / Double(values.count))
+    case let sum as Decimal128: return T._rlmCast(sum / Decimal128(values.count))
+    default: return nil
     }
   }
 
   /// The sum in the type that the values are added in: integers and numbers as such, decimals and mixed as decimals.
-  fileprivate func total(_ values: [(element: Element, held: HeldValue)]) -> Any {
+  private static func total<Element: RealmCollectionValue>(_ values: [(element: Element, held: HeldValue)]) -> Any {
     var integer: Int64 = 0, number = 0.0, decimal = Decimal128().decimal
     for value in values {
       switch value.held.view {
@@ -34,29 +64,20 @@ extension RealmCollection {
   }
 }
 
-extension RealmCollection where Element: MinMaxType {
+extension RealmCollection where Element.PersistedType: MinMaxType {
   /// The smallest value; nil if there is none.
-  public func min() -> Element? { engineValues.min { $0.held.view.order($1.held.view) < 0 }?.element }
+  public func min() -> Element? { ValueAggregates.min(self) }
 
   /// The greatest value; nil if there is none.
-  public func max() -> Element? { engineValues.max { $0.held.view.order($1.held.view) < 0 }?.element }
+  public func max() -> Element? { ValueAggregates.max(self) }
 }
 
-extension RealmCollection where Element: AddableType {
+extension RealmCollection where Element.PersistedType: AddableType {
   /// The sum of the values; zero if there are none.
-  public func sum() -> Element {
-    Element._rlmCast(total(engineValues)) ?? Element._rlmDefault()
-  }
+  public func sum() -> Element { ValueAggregates.sum(self) }
 
   /// The average of the values; nil if there are none.
-  public func average<T: RealmCollectionValue & AddableType>() -> T? {
-    let values = engineValues
-    if values.isEmpty { return nil }
-    switch total(values) {
-    case let sum as Int64: return T._rlmCast(Double(sum) / Double(values.count))
-    case let sum as Double: return T._rlmCast(sum / Double(values.count))
-    case let sum as Decimal128: return T._rlmCast(sum / Decimal128(values.count))
-    default: return nil
-    }
+  public func average<T: RealmCollectionValue>() -> T? where T.PersistedType: AddableType {
+    ValueAggregates.average(self)
   }
 }

@@ -11,6 +11,16 @@ public enum RealmCollectionChange<CollectionType> {
   case error(any Error)
 }
 
+/// What happened to a map.
+public enum RealmMapChange<MapType: RealmKeyedCollection> {
+  /// The map can be read; comes first, once.
+  case initial(MapType)
+  /// It has changed: the names of the entries that were removed, added or changed.
+  case update(MapType, deletions: [MapType.Key], insertions: [MapType.Key], modifications: [MapType.Key])
+  /// It cannot be observed any more.
+  case error(any Error)
+}
+
 /// A property that changed.
 public struct PropertyChange {
   /// The name in the class.
@@ -29,6 +39,17 @@ public enum ObjectChange<T> {
   case deleted
   /// It cannot be observed any more.
   case error(any Error)
+}
+
+extension ObjectChange where T: ObjectBase {
+  /// The same change of the object as one of another class; nil if it is none.
+  func of<Other: ObjectBase>(_ type: Other.Type) -> ObjectChange<Other>? {
+    switch self {
+    case .change(let object, let properties): (object as? Other).map { .change($0, properties) }
+    case .deleted: .deleted
+    case .error(let error): .error(error)
+    }
+  }
 }
 
 extension Realm {

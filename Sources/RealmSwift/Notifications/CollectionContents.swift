@@ -18,15 +18,12 @@ enum CollectionContents {
   }
 
   init(_ source: ResultsSource) throws {
-    guard case .values(let place, _) = source.origin, case .positions(let positions) = source.content else {
+    guard case .values(let place, _, _) = source.origin, case .positions(let positions) = source.content else {
       self = .keys(source.keys)
       return
     }
-    guard var list = place.list() else {
-      self = .values([])
-      return
-    }
-    self = .values(try positions.map { try Value(copying: list.value(at: $0)) })
+    let values = try place.values()
+    self = .values(try positions.map { try Value(copying: values[$0]) })
   }
 
   /// Cost: O(n), and where the order of objects changed, O(n · moves).

@@ -9,6 +9,11 @@ class Observer {
   func deliver() {}
   /// Takes what has changed up to now as seen.
   func skip() {}
+
+  /// The properties that key paths begin with.
+  static func properties(_ keyPaths: [String]?) -> Set<String>? {
+    keyPaths.map { Set($0.map { String($0.prefix { $0 != "." }) }) }
+  }
 }
 
 extension RealmContext {
@@ -61,7 +66,7 @@ final class CollectionObserver<C: RealmCollection>: Observer {
   init(_ collection: C, _ keyPaths: [String]?, _ block: @escaping (RealmCollectionChange<C>) -> Void) {
     (self.collection, self.block) = (collection, block)
     source = collection._rlmResults.source
-    properties = keyPaths.map { Set($0.map { String($0.split(separator: ".").first ?? "") }) }
+    properties = Self.properties(keyPaths)
   }
 
   override func skip() {
@@ -100,6 +105,67 @@ final class CollectionObserver<C: RealmCollection>: Observer {
   }
 }
 
+/// Observes a map.
+final class MapObserver<Key: _MapKey, Element: RealmCollectionValue>: Observer {
+  private let map: Map<Key, Element>
+  private let place: CollectionPlace
+  private let source: ResultsSource
+  private let properties: Set<String>?
+  private let block: (RealmMapChange<Map<Key, Element>>) -> Void
+  private var last: (hold: VersionHold, entries: [String: Value])?
+
+  init(
+    _ map: Map<Key, Element>,
+    _ place: CollectionPlace,
+    _ keyPaths: [String]?,
+    _ block: @escaping (RealmMapChange<Map<Key, Element>>) -> Void
+  ) {
+    (self.map, self.place, source, self.block) = (map, place, map._rlmResults.source, block)
+    properties = Self.properties(keyPaths)
+  }
+
+  override func skip() {
+    // What cannot be read now is told of later.
+    guard last != nil, let hold = place.context.hold, let entries = try? entries() else { return }
+    last = (hold, entries)
+  }
+
+  /// What is in the map; nothing if its owner is gone.
+  private func entries() throws -> [String: Value] {
+    guard !place.isInvalidated, var view = place.dictionary() else { return [:] }
+    var entries: [String: Value] = [:]
+    for index in 0..<view.count {
+      entries[try view.key(at: index).string] = try Value(copying: view.value(at: index))
+    }
+    return entries
+  }
+
+  override func deliver() {
+    do {
+      guard let hold = place.context.hold else { return }
+      if let last, last.hold.snapshot.version == hold.snapshot.version { return }
+      let entries = try entries(), former = last
+      last = (hold, entries)
+      guard let former else { return block(.initial(map)) }
+      let changed = try ChangedObjects(from: former.hold, to: hold, source, properties)
+      func names(_ names: [String]) -> [Key] { names.sorted().map { Key(_rlmKey: $0) } }
+      let deletions = names(former.entries.keys.filter { entries[$0] == nil })
+      let insertions = names(entries.keys.filter { former.entries[$0] == nil })
+      var modified: [String] = []
+      for (name, value) in entries {
+        guard let old = former.entries[name] else { continue }
+        if old != value { modified.append(name) } else if case .link(_, let key) = value,
+          try changed.contains(key.value) { modified.append(name) }
+      }
+      if deletions.isEmpty && insertions.isEmpty && modified.isEmpty { return }
+      block(.update(map, deletions: deletions, insertions: insertions, modifications: names(modified)))
+    } catch {
+      isOver = true
+      block(.error(error))
+    }
+  }
+}
+
 /// Observes an object.
 final class ObjectObserver<T: ObjectBase>: Observer {
   private let object: T
@@ -109,7 +175,7 @@ final class ObjectObserver<T: ObjectBase>: Observer {
 
   init(_ object: T, _ keyPaths: [String]?, _ block: @escaping (ObjectChange<T>) -> Void) {
     (self.object, self.block) = (object, block)
-    properties = keyPaths.map { Set($0.map { String($0.split(separator: ".").first ?? "") }) }
+    properties = Self.properties(keyPaths)
     last = object.context?.hold
   }
 

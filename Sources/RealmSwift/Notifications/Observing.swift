@@ -19,7 +19,7 @@ extension RealmCollection {
   }
 }
 
-extension RealmCollection where Self: ThreadConfined {
+extension RealmCollection {
   /// Calls `block` on a serial queue, with the collection of a realm that belongs to the queue.
   public func observe(
     keyPaths: [String]? = nil,
@@ -27,6 +27,56 @@ extension RealmCollection where Self: ThreadConfined {
     _ block: @escaping @Sendable (RealmCollectionChange<Self>) -> Void
   ) -> NotificationToken {
     QueueObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+  }
+}
+
+extension RealmCollection where Element: ObjectBase {
+  /// The same, with the properties as key paths.
+  public func observe(
+    keyPaths: [PartialKeyPath<Element>],
+    _ block: @escaping (RealmCollectionChange<Self>) -> Void
+  ) -> NotificationToken {
+    observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, block)
+  }
+
+  /// The same on a serial queue, with the properties as key paths.
+  public func observe(
+    keyPaths: [PartialKeyPath<Element>],
+    on queue: DispatchQueue,
+    _ block: @escaping @Sendable (RealmCollectionChange<Self>) -> Void
+  ) -> NotificationToken {
+    observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, on: queue, block)
+  }
+}
+
+extension Map {
+  /// Calls `block` soon with the map, and again after each commit that changed it, with the names of the entries that
+  /// changed. `keyPaths` names the properties of linked objects whose modifications count; nil stands for all.
+  public func observe(
+    keyPaths: [String]? = nil,
+    _ block: @escaping (RealmMapChange<Map>) -> Void
+  ) -> NotificationToken {
+    guard let place else { Misuse.stop("Only what a realm manages supports change notifications.") }
+    return place.context.observe(MapObserver(self, place, keyPaths, block))
+  }
+
+  /// Calls `block` on a serial queue, with the map of a realm that belongs to the queue.
+  public func observe(
+    keyPaths: [String]? = nil,
+    on queue: DispatchQueue,
+    _ block: @escaping @Sendable (RealmMapChange<Map>) -> Void
+  ) -> NotificationToken {
+    QueueObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+  }
+}
+
+extension Map where Value: OptionalLink {
+  /// The same, with the properties as key paths.
+  public func observe(
+    keyPaths: [PartialKeyPath<Value.Linked>],
+    _ block: @escaping (RealmMapChange<Map>) -> Void
+  ) -> NotificationToken {
+    observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, block)
   }
 }
 
@@ -39,6 +89,23 @@ extension ThreadConfined where Self: ObjectBase {
   ) -> NotificationToken {
     guard let context else { Misuse.stop("Only objects which are managed by a Realm support change notifications.") }
     return context.observe(ObjectObserver(self, keyPaths, block))
+  }
+
+  /// The same for a block that takes the object as one of a base class.
+  @_disfavoredOverload
+  public func observe<Base: ObjectBase>(
+    keyPaths: [String]? = nil,
+    _ block: @escaping (ObjectChange<Base>) -> Void
+  ) -> NotificationToken {
+    observe(keyPaths: keyPaths) { (change: ObjectChange<Self>) in change.of(Base.self).map(block) }
+  }
+
+  /// The same, with the properties as key paths.
+  public func observe(
+    keyPaths: [PartialKeyPath<Self>],
+    _ block: @escaping (ObjectChange<Self>) -> Void
+  ) -> NotificationToken {
+    observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, block)
   }
 
   /// Calls `block` on a serial queue, with the object of a realm that belongs to the queue.

@@ -1,10 +1,12 @@
 // What lists, sets, results and linking objects have in common.
 
+public import Foundation
 import RealmPages
 import RealmQuery
 
 /// A collection of a realm: lists, sets, results, linking objects.
-public protocol RealmCollection: RandomAccessCollection where Element: RealmCollectionValue, Index == Int {
+public protocol RealmCollection<Element>: RandomAccessCollection, ThreadConfined, Equatable, CustomStringConvertible
+where Element: RealmCollectionValue, Index == Int {
   /// The realm; nil for a collection that belongs to no object yet.
   var realm: Realm? { get }
   /// Whether what it belongs to was deleted, or its realm invalidated.
@@ -42,35 +44,43 @@ extension RealmCollection {
   }
 
   /// The smallest value of a property; nil if there are no values.
-  public func min<T: RealmCollectionValue & MinMaxType>(ofProperty property: String) -> T? {
+  public func min<T: RealmCollectionValue>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
     _rlmResults.aggregate(.min, property)
   }
 
   /// The greatest value of a property; nil if there are no values.
-  public func max<T: RealmCollectionValue & MinMaxType>(ofProperty property: String) -> T? {
+  public func max<T: RealmCollectionValue>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
     _rlmResults.aggregate(.max, property)
   }
 
   /// The sum of the values of a property.
-  public func sum<T: RealmCollectionValue & AddableType>(ofProperty property: String) -> T {
+  public func sum<T: RealmCollectionValue>(ofProperty property: String) -> T where T.PersistedType: AddableType {
     _rlmResults.aggregate(.sum, property) ?? T._rlmCast(0) ?? T._rlmDefault()
   }
 
   /// The average of the values of a property; nil if there are no values.
-  public func average<T: RealmCollectionValue & AddableType>(ofProperty property: String) -> T? {
+  public func average<T: RealmCollectionValue>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
     _rlmResults.aggregate(.avg, property)
   }
 
   /// The position of the first object that passes a condition; nil if there is none.
   public func index(matching predicateFormat: String, _ args: Any...) -> Int? {
-    let passing = Set(
-      _rlmResults.passing(PredicateFormat.condition(predicateFormat, args, _rlmResults.schema)).source.keys
-    )
+    firstIndex(passing: PredicateFormat.condition(predicateFormat, args, _rlmResults.schema))
+  }
+
+  fileprivate func firstIndex(passing condition: QueryCondition) -> Int? {
+    let passing = Set(_rlmResults.passing(condition).source.keys)
     return _rlmResults.source.keys.firstIndex { passing.contains($0) }
   }
 
   /// The values of a property of all objects.
-  public func value(forKey key: String) -> [Any?] { map { ($0 as? ObjectBase)?[key] } }
+  public func value(forKey key: String) -> [Any?] { map { ($0._rlmAny as? ObjectBase)?[key] } }
+
+  /// The objects at these positions.
+  public func objects(at indexes: IndexSet) -> [Element] { indexes.map { self[$0] } }
+
+  /// Whether both are collections of the same realm with equal elements, or, unmanaged, have equal elements.
+  public static func == (a: Self, b: Self) -> Bool { a.realm == b.realm && a.elementsEqual(b) }
 
   /// Sets a property of all objects.
   public func setValue(_ value: Any?, forKey key: String) {
@@ -84,6 +94,11 @@ extension RealmCollection where Element: ObjectBase {
     _rlmResults.passing(isIncluded(Query<Element>()).condition(_rlmResults.schema))
   }
 
+  /// The position of the first object that passes a condition; nil if there is none.
+  public func index(matching isIncluded: (Query<Element>) -> Query<Bool>) -> Int? {
+    firstIndex(passing: isIncluded(Query<Element>()).condition(_rlmResults.schema))
+  }
+
   /// The objects in the order of a property.
   public func sorted<T: _Persistable>(by keyPath: KeyPath<Element, T>, ascending: Bool = true) -> Results<Element> {
     sorted(byKeyPath: PropertyTracer.name(of: keyPath), ascending: ascending)
@@ -95,29 +110,32 @@ extension RealmCollection where Element: ObjectBase {
   }
 
   /// The smallest value of a property; nil if there are no values.
-  public func min<T: RealmCollectionValue & MinMaxType>(of keyPath: KeyPath<Element, T>) -> T? {
+  public func min<T: RealmCollectionValue>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
     min(ofProperty: PropertyTracer.name(of: keyPath))
   }
 
   /// The greatest value of a property; nil if there are no values.
-  public func max<T: RealmCollectionValue & MinMaxType>(of keyPath: KeyPath<Element, T>) -> T? {
+  public func max<T: RealmCollectionValue>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
     max(ofProperty: PropertyTracer.name(of: keyPath))
   }
 
   /// The sum of the values of a property.
-  public func sum<T: RealmCollectionValue & AddableType>(of keyPath: KeyPath<Element, T>) -> T {
+  public func sum<T: RealmCollectionValue>(of keyPath: KeyPath<Element, T>) -> T where T.PersistedType: AddableType {
     sum(ofProperty: PropertyTracer.name(of: keyPath))
   }
 
   /// The average of the values of a property; nil if there are no values.
-  public func average<T: RealmCollectionValue & AddableType>(of keyPath: KeyPath<Element, T>) -> T? {
+  public func average<T: RealmCollectionValue>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: AddableType {
     average(ofProperty: PropertyTracer.name(of: keyPath))
   }
 }
 
-extension RealmCollection where Element: Comparable & _ScalarValue {
+extension RealmCollection where Element.PersistedType: SortableType {
   /// The values in order.
   public func sorted(ascending: Bool = true) -> Results<Element> { _rlmResults.orderedValues(ascending) }
+
+  /// Each value once.
+  public func distinct() -> Results<Element> { _rlmResults.distinctValues }
 }
 
 /// A property, or a path to one, that objects are sorted by.

@@ -11,7 +11,7 @@ public struct Results<Element: RealmCollectionValue> {
   init(_ source: ResultsSource) { self.source = source }
 
   init(_ place: CollectionPlace) {
-    if let type = Element.self as? ObjectBase.Type {
+    if let type = Element._rlmType.linkedClass?.type {
       self.init(ResultsSource(place.context, .collection(place, place.context.managed(type))))
     } else {
       self.init(ResultsSource(place.context, .values(place, ascending: nil)))
@@ -42,14 +42,20 @@ public struct Results<Element: RealmCollectionValue> {
   }
 
   func orderedValues(_ ascending: Bool) -> Results {
-    guard case .values(let place, _) = source.origin else { return self }
-    return Results(ResultsSource(source.context, .values(place, ascending: ascending)))
+    guard case .values(let place, _, let isDistinct) = source.origin else { return self }
+    return Results(ResultsSource(source.context, .values(place, ascending: ascending, isDistinct: isDistinct)))
+  }
+
+  var distinctValues: Results {
+    guard case .values(let place, let ascending, _) = source.origin else { return self }
+    return Results(ResultsSource(source.context, .values(place, ascending: ascending, isDistinct: true)))
   }
 
   func aggregate<T: RealmCollectionValue>(_ kind: QueryAggregate.Kind, _ property: String) -> T? {
     guard let view = source.aggregate(kind, PredicateFormat.path(property, schema)) else { return nil }
     if case .null = view { return nil }
-    if let value = T._rlmRead(StoredValue(view: view, context: source.context)) as T?, !(value is any OptionalProtocol)
+    if let value = T._rlmRead(StoredValue(view: view, context: source.context)) as T?,
+      (value as? any OptionalProtocol)?.isNil != true
     {
       return value
     }
@@ -74,7 +80,7 @@ extension Results: RealmCollection {
 
   /// The element at a position.
   public subscript(position: Int) -> Element {
-    if case .values(let place, _) = source.origin, case .positions(let positions) = source.content {
+    if case .values(let place, _, _) = source.origin, case .positions(let positions) = source.content {
       if !positions.indices.contains(position) { outOfBounds(position, positions.count) }
       return place.element(at: positions[position])
     }
@@ -89,7 +95,7 @@ extension Results: RealmCollection {
 
   /// The elements that are there now: changes while they are visited do not change which are visited.
   public func makeIterator() -> AnyIterator<Element> {
-    if case .values(let place, _) = source.origin, case .positions(let positions) = source.content {
+    if case .values(let place, _, _) = source.origin, case .positions(let positions) = source.content {
       let elements: [Element] = place.elements()
       var rest = positions.makeIterator()
       return AnyIterator { rest.next().map { elements[$0] } }

@@ -9,10 +9,10 @@ import RealmQuery
 final class ResultsSource {
   enum Origin {
     case table(ManagedClass)
-    /// The objects of a list or set; the class that they have.
+    /// The objects of a list, set or map; the class that they have.
     case collection(CollectionPlace, ManagedClass)
-    /// The values of a list or set, in ascending order or not.
-    case values(CollectionPlace, ascending: Bool?)
+    /// The values of a list, set or map, in ascending or descending order or as they are; each once if distinct.
+    case values(CollectionPlace, ascending: Bool?, isDistinct: Bool = false)
     /// The objects of the first class that link to an object, through a property.
     case linking(ManagedClass, property: Int, target: ManagedClass, key: Int64)
   }
@@ -52,7 +52,7 @@ final class ResultsSource {
   var isInvalidated: Bool {
     switch origin {
     case .table(let type): type.isDead
-    case .collection(let place, _), .values(let place, _): place.isInvalidated
+    case .collection(let place, _), .values(let place, _, _): place.isInvalidated
     case .linking(_, _, let target, let key): !context.contains(target, key)
     }
   }
@@ -112,25 +112,29 @@ final class ResultsSource {
       return .keys(try query.keys().map(\.value))
     case .collection(let place, _):
       // Nothing is left of a list whose object was deleted.
-      guard !place.isInvalidated, var list = place.list() else { return .keys([]) }
+      if place.isInvalidated { return .keys([]) }
       var keys: [ObjKey] = []
-      for index in 0..<list.count {
-        if case .link(_, let key) = try list.value(at: index), !key.isUnresolved { keys.append(key) }
-      }
+      for value in try place.values() { if case .link(_, let key) = value, !key.isUnresolved { keys.append(key) } }
       return .keys(try (query?.keys(among: keys) ?? keys).map(\.value))
     case .linking(let type, let property, let target, let key):
       let keys = try context.origins(of: target, key, from: type, property)
       return .keys(try (query?.keys(among: keys) ?? keys).map(\.value))
-    case .values(let place, let ascending):
-      guard !place.isInvalidated, var list = place.list() else { return .positions([]) }
-      guard let ascending else { return .positions(Array(0..<list.count)) }
-      var values: [(position: Int, value: ValueView)] = []
-      for index in 0..<list.count { values.append((index, try list.value(at: index))) }
-      values.sort { a, b in
-        let order = a.value.order(b.value)
-        return order == 0 ? a.position < b.position : (order < 0) == ascending
+    case .values(let place, let ascending, let isDistinct):
+      if place.isInvalidated { return .positions([]) }
+      guard isDistinct || ascending != nil else { return .positions(Array(0..<place.count)) }
+      let values = try place.values()
+      var positions = values.indices.sorted { a, b in
+        let order = values[a].order(values[b])
+        return order == 0 ? a < b : (order < 0) == (ascending ?? true)
       }
-      return .positions(values.map(\.position))
+      if isDistinct {
+        // Equal values are neighbours, the first of them comes first.
+        positions = positions.indices.filter {
+          $0 == 0 || values[positions[$0 - 1]].order(values[positions[$0]]) != 0
+        }.map { positions[$0] }
+        if ascending == nil { positions.sort() }
+      }
+      return .positions(positions)
     }
   }
 

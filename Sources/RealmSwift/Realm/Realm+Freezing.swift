@@ -99,8 +99,10 @@ extension ResultsSource {
       return other.counterpart(of: place).map {
         ResultsSource(other, .collection($0, other.counterpart(of: type)), conditions)
       }
-    case .values(let place, let ascending):
-      return other.counterpart(of: place).map { ResultsSource(other, .values($0, ascending: ascending), conditions) }
+    case .values(let place, let ascending, let isDistinct):
+      return other.counterpart(of: place).map {
+        ResultsSource(other, .values($0, ascending: ascending, isDistinct: isDistinct), conditions)
+      }
     case .linking(let type, let property, let target, let key):
       let (type, target) = (other.counterpart(of: type), other.counterpart(of: target))
       guard other.contains(target, key) else { return nil }
@@ -127,24 +129,47 @@ extension Results: ThreadConfined {
   }
 }
 
-extension List: ThreadConfined {
-  /// The list in the version that the realm reads, for all threads.
-  public func freeze() -> List {
-    guard case .managed(let place) = storage, let frozen = place.context.frozen().counterpart(of: place) else {
-      Misuse.stop("Only lists of managed objects can be frozen.")
+/// A list, set or map that a property holds.
+protocol PropertyCollection: ThreadConfined {
+  /// Where it is; nil for a collection that belongs to no object yet.
+  var place: CollectionPlace? { get }
+  init(_ place: CollectionPlace)
+}
+
+extension PropertyCollection {
+  /// The collection in the version that the realm reads, for all threads.
+  public func freeze() -> Self {
+    guard let place, let frozen = place.context.frozen().counterpart(of: place) else {
+      Misuse.stop("Only collections of managed objects can be frozen.")
     }
-    return List(frozen)
+    return Self(frozen)
   }
 
-  /// The list in the live realm of this thread; nil if its object was deleted.
-  public func thaw() -> List? {
-    guard case .managed(let place) = storage else { return self }
-    return place.context.thawed().counterpart(of: place).map { List($0) }
+  /// The collection in the live realm of this thread; nil if its object was deleted.
+  public func thaw() -> Self? {
+    guard let place else { return self }
+    return place.context.thawed().counterpart(of: place).map { Self($0) }
   }
 
-  /// The same list in another realm of the file; nil if its object was deleted.
-  public func _rlmCounterpart(in realm: Realm) -> List? {
-    guard case .managed(let place) = storage else { return nil }
-    return realm.context.counterpart(of: place).map { List($0) }
+  /// The same collection in another realm of the file; nil if its object was deleted.
+  public func _rlmCounterpart(in realm: Realm) -> Self? {
+    place.flatMap { realm.context.counterpart(of: $0) }.map { Self($0) }
+  }
+}
+
+extension List: PropertyCollection { var place: CollectionPlace? { storage.place } }
+extension MutableSet: PropertyCollection { var place: CollectionPlace? { storage.place } }
+extension Map: PropertyCollection { var place: CollectionPlace? { storage.place } }
+
+extension LinkingObjects: ThreadConfined {
+  /// The linking objects in the version that the realm reads, for all threads.
+  public func freeze() -> LinkingObjects { LinkingObjects(_rlmResults.freeze()) }
+
+  /// The linking objects in the live realm of this thread; nil if the object was deleted.
+  public func thaw() -> LinkingObjects? { _rlmResults.thaw().map { LinkingObjects($0) } }
+
+  /// The same linking objects in another realm of the file; nil if the object was deleted.
+  public func _rlmCounterpart(in realm: Realm) -> LinkingObjects? {
+    _rlmResults._rlmCounterpart(in: realm).map { LinkingObjects($0) }
   }
 }

@@ -36,3 +36,7 @@ final class PropertyTracer {
     return name
   }
 }
+
+/// The stored names of the properties that a key path of a model class reads, with points between them, as format
+/// strings and `keyPaths` name them.
+public func _name<Root: ObjectBase>(for keyPath: PartialKeyPath<Root>) -> String { PropertyTracer.name(of: keyPath) }

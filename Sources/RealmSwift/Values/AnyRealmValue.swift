@@ -66,7 +66,7 @@ public enum AnyRealmValue: Hashable {
   }
 }
 
-extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxType, AddableType {
+extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxType, AddableType, SortableType {
   /// Any type.
   public static var _rlmType: _PropertyType { _PropertyType(type: .mixed, isOptional: true) }
   /// Nothing.

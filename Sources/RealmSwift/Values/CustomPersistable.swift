@@ -2,10 +2,9 @@
 
 import RealmPages
 
-/// A type that is stored as another one, from which it cannot always be made.
-public protocol FailableCustomPersistable: _RealmOptionalValue, _Persistable {
-  /// The type that is stored: a scalar or an embedded object.
-  associatedtype PersistedType: _RealmOptionalValue
+/// A type that is stored as another one, its `PersistedType`, from which it cannot always be made: a scalar or an
+/// embedded object.
+public protocol FailableCustomPersistable: _RealmOptionalValue, _Persistable where PersistedType: _RealmOptionalValue {
   /// The value of a stored one; nil if there is none.
   init?(persistedValue: PersistedType)
   /// The value to store.

@@ -89,7 +89,7 @@ extension Decimal128 {
   }
 }
 
-extension Decimal128: _ScalarValue, MinMaxType, AddableType {
+extension Decimal128: _ScalarValue, MinMaxType, AddableType, SortableType {
   /// A decimal number.
   public static var _rlmType: _PropertyType { _PropertyType(type: .decimal128) }
   /// Zero.

@@ -2,21 +2,29 @@
 
 import RealmPages
 
-extension Optional: RealmCollectionValue where Wrapped: _RealmOptionalValue {
+extension Optional: _RealmSchemaDiscoverable where Wrapped: _RealmOptionalValue {
   /// What the wrapped type is, or null.
   public static var _rlmType: _PropertyType {
     var type = Wrapped._rlmType
     type.isOptional = true
     return type
   }
+  /// The value, nil for null.
+  public var _rlmAny: Any? { self }
+}
+
+extension Optional: _HasPersistedType where Wrapped: _RealmOptionalValue {
+  /// What a value is stored as that is not null.
+  public typealias PersistedType = Wrapped.PersistedType
+}
+
+extension Optional: RealmCollectionValue where Wrapped: _RealmOptionalValue {
   /// Null.
   public static func _rlmDefault() -> Wrapped? { nil }
   /// The value that was read, or null.
   public static func _rlmRead(_ stored: StoredValue) -> Wrapped?? { .some(Wrapped._rlmRead(stored)) }
   /// The value as the engine stores it.
   public func _rlmWrite(_ target: WriteTarget) -> EngineValue { self?._rlmWrite(target) ?? EngineValue(.null) }
-  /// The value, nil for null.
-  public var _rlmAny: Any? { self }
   /// The value that another one stands for.
   public static func _rlmCast(_ value: Any?) -> Wrapped?? {
     guard let value, !Self.isNull(value) else { return .some(nil) }
@@ -45,11 +53,15 @@ extension Optional: _Persistable where Wrapped: _RealmOptionalValue {
 
 extension Optional: _PrimaryKey where Wrapped: _PrimaryKey {}
 extension Optional: _Indexable where Wrapped: _Indexable {}
-extension Optional: MinMaxType where Wrapped: MinMaxType {}
-extension Optional: AddableType where Wrapped: AddableType {}
 
-/// Any optional, to see whether it is nil.
-protocol OptionalProtocol {
+/// Any optional.
+public protocol OptionalProtocol {
+  /// The type of the values that are not nil.
+  associatedtype Wrapped
+  /// Whether it is nil.
   var isNil: Bool { get }
 }
-extension Optional: OptionalProtocol { var isNil: Bool { self == nil } }
+extension Optional: OptionalProtocol {
+  /// Whether it is nil.
+  public var isNil: Bool { self == nil }
+}

@@ -3,10 +3,22 @@
 
 import RealmPages
 
-/// A type that `@Persisted` properties can have.
-public protocol _Persistable {
+/// A type that a schema can describe.
+public protocol _RealmSchemaDiscoverable {
   /// How the schema describes the type.
   static var _rlmType: _PropertyType { get }
+  /// The value, nil for null.
+  var _rlmAny: Any? { get }
+}
+
+/// A type whose values are stored as those of another one, or as they are.
+public protocol _HasPersistedType: _RealmSchemaDiscoverable {
+  /// The type that is stored; of an optional, the one that is not null.
+  associatedtype PersistedType = Self
+}
+
+/// A type that `@Persisted` properties can have.
+public protocol _Persistable: _HasPersistedType {
   /// Whether the values are scalars, which an object can be created with.
   static var _rlmIsPlain: Bool { get }
   /// The default value.
@@ -21,14 +33,10 @@ public protocol _Persistable {
   static func _rlmCast(_ value: Any?) -> Self?
   /// The value as the engine stores it; only of scalars.
   func _rlmPlain() -> EngineValue
-  /// The value, nil for null.
-  var _rlmAny: Any? { get }
 }
 
 /// A type that elements of collections can have.
-public protocol RealmCollectionValue: Hashable {
-  /// How the schema describes the type of an element.
-  static var _rlmType: _PropertyType { get }
+public protocol RealmCollectionValue: Hashable, _HasPersistedType {
   /// The value that was read.
   static func _rlmRead(_ stored: StoredValue) -> Self?
   /// What stands for a value that cannot be read.
@@ -37,8 +45,6 @@ public protocol RealmCollectionValue: Hashable {
   static func _rlmCast(_ value: Any?) -> Self?
   /// The value as the engine stores it. A linked object that is unmanaged is added first.
   func _rlmWrite(_ target: WriteTarget) -> EngineValue
-  /// The value, nil for null.
-  var _rlmAny: Any? { get }
 }
 
 /// A type that is stored as one value, which can be optional.
@@ -58,6 +64,8 @@ public protocol _Indexable {}
 public protocol MinMaxType {}
 /// A type with a sum and an average.
 public protocol AddableType {}
+/// A type with an order.
+public protocol SortableType {}
 
 /// How the schema describes a type.
 public struct _PropertyType: Sendable {

@@ -3,7 +3,8 @@
 import RealmPages
 
 /// An enumeration that can be the type of a property: `enum Size: String, PersistableEnum { case small, large }`.
-public protocol PersistableEnum: _ScalarValue, RawRepresentable, CaseIterable where RawValue: _ScalarValue {}
+public protocol PersistableEnum: _ScalarValue, RawRepresentable, CaseIterable
+where RawValue: _ScalarValue, PersistedType == RawValue {}
 
 extension PersistableEnum {
   /// What the raw value is.

@@ -18,7 +18,7 @@ extension Bool: _ScalarValue, _PrimaryKey, _Indexable {
 
 /// The integers, which are stored in 64 bits.
 public protocol _StoredInteger: FixedWidthInteger, SignedInteger, _ScalarValue, _PrimaryKey, _Indexable, MinMaxType,
-  AddableType
+  AddableType, SortableType
 {}
 
 extension _StoredInteger {
@@ -47,7 +47,7 @@ extension Int16: _StoredInteger {}
 extension Int32: _StoredInteger {}
 extension Int64: _StoredInteger {}
 
-extension Float: _ScalarValue, MinMaxType, AddableType {
+extension Float: _ScalarValue, MinMaxType, AddableType, SortableType {
   /// A number of 32 bits.
   public static var _rlmType: _PropertyType { _PropertyType(type: .float) }
   /// Zero.
@@ -67,7 +67,7 @@ extension Float: _ScalarValue, MinMaxType, AddableType {
   }
 }
 
-extension Double: _ScalarValue, MinMaxType, AddableType {
+extension Double: _ScalarValue, MinMaxType, AddableType, SortableType {
   /// A number of 64 bits.
   public static var _rlmType: _PropertyType { _PropertyType(type: .double) }
   /// Zero.
@@ -91,7 +91,7 @@ extension Double: _ScalarValue, MinMaxType, AddableType {
   }
 }
 
-extension String: _ScalarValue, _PrimaryKey, _Indexable {
+extension String: _ScalarValue, _PrimaryKey, _Indexable, SortableType {
   /// A text.
   public static var _rlmType: _PropertyType { _PropertyType(type: .string) }
   /// An empty text.
@@ -104,7 +104,7 @@ extension String: _ScalarValue, _PrimaryKey, _Indexable {
   public var _rlmEngineValue: EngineValue { EngineValue(.text(self)) }
 }
 
-extension Data: _ScalarValue {
+extension Data: _ScalarValue, SortableType {
   /// Bytes.
   public static var _rlmType: _PropertyType { _PropertyType(type: .data) }
   /// No bytes.
@@ -117,7 +117,7 @@ extension Data: _ScalarValue {
   public var _rlmEngineValue: EngineValue { EngineValue(.data([UInt8](self))) }
 }
 
-extension Date: _ScalarValue, _Indexable, MinMaxType {
+extension Date: _ScalarValue, _Indexable, MinMaxType, SortableType {
   /// A point in time.
   public static var _rlmType: _PropertyType { _PropertyType(type: .date) }
   /// The beginning of 1970.

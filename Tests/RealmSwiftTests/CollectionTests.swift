@@ -1,0 +1,121 @@
+// What collections can be asked, whatever their kind.
+
+import Foundation
+import RealmSwift
+import Testing
+
+@Suite struct CollectionTests {
+  private struct Colour: CustomPersistable, Hashable {
+    typealias PersistedType = Int
+    let number: Int
+    init(persistedValue: Int) { number = persistedValue }
+    var persistableValue: Int { number }
+  }
+
+  private class Palette: Object {
+    @Persisted var colours: List<Colour>
+    @Persisted var sizes: MutableSet<Size>
+    @Persisted var words: Map<String, String>
+    @Persisted var dogs: Map<String, Dog?>
+    @Persisted var numbers: List<Int?>
+  }
+
+  private static func palette() throws -> (Realm, Palette) {
+    let realm = try Realm(
+      configuration: .init(
+        inMemoryIdentifier: "collections \(UUID())",
+        objectTypes: [Palette.self, Dog.self, Person.self, Address.self, Street.self]
+      )
+    )
+    return (realm, try realm.write { realm.create(Palette.self) })
+  }
+
+  @Test("the values of a map as results")
+  func mapValues() throws {
+    let (realm, palette) = try Self.palette()
+    try realm.write {
+      palette.words.merge(["b": "two", "a": "one", "c": "two"], uniquingKeysWith: { $1 })
+      for (name, age) in [("x", 3), ("y", 1), ("z", 2)] {
+        palette.dogs[name] = .some(Dog(value: ["name": name, "age": age]))
+      }
+    }
+    #expect(Array(palette.words.sorted(ascending: false)) == ["two", "two", "one"])
+    #expect(palette.words.map(\.key) == ["a", "b", "c"])
+    #expect(palette.dogs.sorted(by: \.age).map { $0?.name } == ["y", "z", "x"])
+    #expect(palette.dogs.filter("age > %@", 1).count == 2)
+    #expect(palette.dogs.where { $0.age > 1 }.count == 2)
+    #expect(palette.dogs.sum(of: \.age) as Int == 6 && palette.dogs.max(ofProperty: "age") == 3)
+    #expect(palette.dogs.contains { key, dog in key == "y" && dog?.age == 1 })
+    try realm.write { palette.words.merge(["a": "!"], uniquingKeysWith: +) }
+    #expect(palette.words["a"] == "one!")
+  }
+
+  @Test("what values of own types add up to, and their order")
+  func aggregates() throws {
+    let (realm, palette) = try Self.palette()
+    try realm.write {
+      palette.colours.append(objectsIn: [3, 1, 2].map { Colour(persistedValue: $0) })
+      palette.numbers.append(objectsIn: [2, nil, 1, 2])
+      palette.sizes.insert(objectsIn: [.small, .large])
+    }
+    #expect(palette.colours.max()?.number == 3 && palette.colours.sum().number == 6)
+    #expect(palette.colours.sorted().map(\.number) == [1, 2, 3])
+    #expect(palette.numbers.distinct().map { $0 } == [2, nil, 1])
+    #expect(Array(palette.numbers.distinct().sorted(ascending: false)) == [2, 1, nil])
+    #expect(palette.sizes.sorted().map(\.rawValue) == ["large", "small"])
+  }
+
+  @Test("a collection of any kind")
+  func anyCollection() throws {
+    let (realm, palette) = try Self.palette()
+    try realm.write { palette.numbers.append(objectsIn: [1, nil]) }
+    let collections = [AnyRealmCollection(palette.numbers), AnyRealmCollection(palette.numbers.sorted())]
+    #expect(collections.map { Array($0) } == [[1, nil], [nil, 1]])
+    let frozen = collections[0].freeze()
+    try realm.write { palette.numbers.append(3) }
+    #expect(frozen.count == 2 && frozen.isFrozen && frozen.thaw()?.count == 3)
+    try realm.write { realm.delete(palette) }
+    #expect(collections[0].isInvalidated)
+  }
+
+  @Test("notifications of maps name the entries")
+  func mapNotifications() throws {
+    let (realm, palette) = try Self.palette()
+    try realm.write {
+      palette.words.merge(["a": "one", "b": "two"], uniquingKeysWith: { $1 })
+      palette.dogs["x"] = .some(Dog(value: ["name": "Rex"]))
+    }
+    var seen: [String] = []
+    let token = palette.words.observe { change in
+      if case .update(_, let deletions, let insertions, let modifications) = change {
+        seen.append("-\(deletions) +\(insertions) *\(modifications)")
+      }
+    }
+    let dogs = palette.dogs.observe(keyPaths: [\.name]) { change in
+      if case .update(_, _, _, let modifications) = change { seen.append("dogs \(modifications)") }
+    }
+    // The first calls come with what there is.
+    realm.refresh()
+    try realm.write {}
+    try onAnotherThread { [configuration = realm.configuration] in
+      let realm = try Realm(configuration: configuration)
+      guard let palette = realm.objects(Palette.self).first else { return }
+      try realm.write { palette.dogs["x"]??.age = 9 }
+      try realm.write {
+        palette.words.removeObject(for: "a")
+        palette.words["b"] = "2"
+        palette.words["c"] = "three"
+        palette.dogs["x"]??.name = "Max"
+      }
+    }
+    realm.refresh()
+    #expect(Set(seen) == [#"-["a"] +["c"] *["b"]"#, #"dogs ["x"]"#])
+    token.invalidate()
+    dogs.invalidate()
+  }
+
+  @Test("names of properties by key paths")
+  func names() {
+    #expect(_name(for: \Person.favourite?.name) == "favourite.name")
+  }
+}
