@@ -85,31 +85,34 @@ import Testing
       palette.words.merge(["a": "one", "b": "two"], uniquingKeysWith: { $1 })
       palette.dogs["x"] = .some(Dog(value: ["name": "Rex"]))
     }
-    var seen: [String] = []
+    let told = Told()
     let token = palette.words.observe { change in
       if case .update(_, let deletions, let insertions, let modifications) = change {
-        seen.append("-\(deletions) +\(insertions) *\(modifications)")
+        told.say("-\(deletions) +\(insertions) *\(modifications)")
       }
     }
     let dogs = palette.dogs.observe(keyPaths: [\.name]) { change in
-      if case .update(_, _, _, let modifications) = change { seen.append("dogs \(modifications)") }
+      if case .update(_, _, _, let modifications) = change { told.say("dogs \(modifications)") }
+    }
+    func elsewhere(_ body: @escaping (Palette) -> Void) throws {
+      try onAnotherThread { [configuration = realm.configuration] in
+        let realm = try Realm(configuration: configuration)
+        guard let palette = realm.objects(Palette.self).first else { return }
+        try realm.write { body(palette) }
+      }
+      #expect(realm.refresh())
     }
     // The first calls come with what there is.
-    realm.refresh()
-    try realm.write {}
-    try onAnotherThread { [configuration = realm.configuration] in
-      let realm = try Realm(configuration: configuration)
-      guard let palette = realm.objects(Palette.self).first else { return }
-      try realm.write { palette.dogs["x"]??.age = 9 }
-      try realm.write {
-        palette.words.removeObject(for: "a")
-        palette.words["b"] = "2"
-        palette.words["c"] = "three"
-        palette.dogs["x"]??.name = "Max"
-      }
+    try elsewhere { $0.dogs["x"]??.age = 9 }
+    try elsewhere { $0.dogs["x"]??.age = 10 }
+    #expect(told.all.isEmpty)
+    try elsewhere { palette in
+      palette.words.removeObject(for: "a")
+      palette.words["b"] = "2"
+      palette.words["c"] = "three"
+      palette.dogs["x"]??.name = "Max"
     }
-    realm.refresh()
-    #expect(Set(seen) == [#"-["a"] +["c"] *["b"]"#, #"dogs ["x"]"#])
+    #expect(told.all == [#"-["a"] +["c"] *["b"]"#, #"dogs ["x"]"#])
     token.invalidate()
     dogs.invalidate()
   }
@@ -117,5 +120,33 @@ import Testing
   @Test("names of properties by key paths")
   func names() {
     #expect(_name(for: \Person.favourite?.name) == "favourite.name")
+  }
+
+  @Test("elements move and go by their positions")
+  func offsets() throws {
+    let list = List<Int>()
+    list.append(objectsIn: 0..<6)
+    list.move(fromOffsets: [1, 2, 5], toOffset: 4)
+    #expect(Array(list) == [0, 3, 1, 2, 5, 4])
+    list.remove(atOffsets: [0, 4])
+    #expect(Array(list) == [3, 1, 2, 4])
+  }
+
+  @Test("properties of linked objects by name, and aggregates as numbers of Foundation")
+  func linkedProperties() throws {
+    let (realm, _) = try Self.palette()
+    try realm.write {
+      let person = realm.create(Person.self, value: ["name": "Ada", "favourite": ["name": "Rex", "age": 3]])
+      person.setValue(4, forKeyPath: "favourite.age")
+      #expect(person.value(forKeyPath: "favourite.age") as? Int == 4)
+    }
+    #expect(realm.objects(Dog.self).sum(ofProperty: "age") as NSNumber == 4)
+    #expect(realm.objects(Dog.self).average(of: \.age) == 4)
+  }
+
+  @Test("decimals are numbers")
+  func decimals() {
+    let half: Decimal128 = 0.5
+    #expect([half, 2, -half].reduce(.zero, +) == 2 && (-half).magnitude == half && half * 4 / 2 == 1)
   }
 }

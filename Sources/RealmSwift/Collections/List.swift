@@ -1,5 +1,6 @@
 // Ordered collections.
 
+public import Foundation
 import RealmPages
 
 /// An ordered collection that a property holds.
@@ -105,6 +106,22 @@ public final class List<Element: RealmCollectionValue> {
   /// Inserts elements before the one at `index`.
   public func insert<C: Collection>(contentsOf elements: C, at index: Int) where C.Element == Element {
     replaceSubrange(index..<index, with: elements)
+  }
+
+  /// Removes the elements at these positions.
+  public func remove(atOffsets offsets: IndexSet) { for offset in offsets.reversed() { remove(at: offset) } }
+
+  /// Moves the elements at these positions before the one at `destination`.
+  public func move(fromOffsets offsets: IndexSet, toOffset destination: Int) {
+    var destination = destination
+    // Those from below leave a place before the destination, those from above fill one.
+    for (moved, offset) in offsets.filter({ $0 < destination }).enumerated() {
+      move(from: offset - moved, to: destination - 1)
+    }
+    for offset in offsets where offset >= destination {
+      move(from: offset, to: destination)
+      destination += 1
+    }
   }
 
   /// The position of the first element that is equal; nil if there is none.

@@ -59,22 +59,22 @@ extension RealmKeyedCollection {
   }
 
   /// The smallest value of a property; nil if there are no values.
-  public func min<T: RealmCollectionValue>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
+  public func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
     _rlmResults.min(ofProperty: property)
   }
 
   /// The greatest value of a property; nil if there are no values.
-  public func max<T: RealmCollectionValue>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
+  public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
     _rlmResults.max(ofProperty: property)
   }
 
   /// The sum of the values of a property.
-  public func sum<T: RealmCollectionValue>(ofProperty property: String) -> T where T.PersistedType: AddableType {
+  public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
     _rlmResults.sum(ofProperty: property)
   }
 
   /// The average of the values of a property; nil if there are no values.
-  public func average<T: RealmCollectionValue>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
+  public func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
     _rlmResults.average(ofProperty: property)
   }
 }
@@ -94,19 +94,19 @@ extension RealmKeyedCollection where Value: OptionalLink {
   }
 
   /// The smallest value of a property; nil if there are no values.
-  public func min<T: RealmCollectionValue>(of keyPath: KeyPath<Value.Linked, T>) -> T?
+  public func min<T: _HasPersistedType>(of keyPath: KeyPath<Value.Linked, T>) -> T?
   where T.PersistedType: MinMaxType { min(ofProperty: PropertyTracer.name(of: keyPath)) }
 
   /// The greatest value of a property; nil if there are no values.
-  public func max<T: RealmCollectionValue>(of keyPath: KeyPath<Value.Linked, T>) -> T?
+  public func max<T: _HasPersistedType>(of keyPath: KeyPath<Value.Linked, T>) -> T?
   where T.PersistedType: MinMaxType { max(ofProperty: PropertyTracer.name(of: keyPath)) }
 
   /// The sum of the values of a property.
-  public func sum<T: RealmCollectionValue>(of keyPath: KeyPath<Value.Linked, T>) -> T
+  public func sum<T: _HasPersistedType>(of keyPath: KeyPath<Value.Linked, T>) -> T
   where T.PersistedType: AddableType { sum(ofProperty: PropertyTracer.name(of: keyPath)) }
 
   /// The average of the values of a property; nil if there are no values.
-  public func average<T: RealmCollectionValue>(of keyPath: KeyPath<Value.Linked, T>) -> T?
+  public func average<T: _HasPersistedType>(of keyPath: KeyPath<Value.Linked, T>) -> T?
   where T.PersistedType: AddableType { average(ofProperty: PropertyTracer.name(of: keyPath)) }
 }
 
@@ -123,7 +123,7 @@ extension RealmKeyedCollection where Value.PersistedType: AddableType {
   public func sum() -> Value { ValueAggregates.sum(values) }
 
   /// The average of the values; nil if there are none.
-  public func average<T: RealmCollectionValue>() -> T? where T.PersistedType: AddableType {
+  public func average<T: _HasPersistedType>() -> T? where T.PersistedType: AddableType {
     ValueAggregates.average(values)
   }
 }

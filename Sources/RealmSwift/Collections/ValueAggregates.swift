@@ -28,7 +28,7 @@ enum ValueAggregates {
     Element._rlmCast(total(engineValues(values))) ?? Element._rlmDefault()
   }
 
-  static func average<Element: RealmCollectionValue, T: RealmCollectionValue>(
+  static func average<Element: RealmCollectionValue, T: _HasPersistedType>(
     _ values: some Sequence<Element>
   ) -> T? {
     let values = engineValues(values)
@@ -77,7 +77,7 @@ extension RealmCollection where Element.PersistedType: AddableType {
   public func sum() -> Element { ValueAggregates.sum(self) }
 
   /// The average of the values; nil if there are none.
-  public func average<T: RealmCollectionValue>() -> T? where T.PersistedType: AddableType {
+  public func average<T: _HasPersistedType>() -> T? where T.PersistedType: AddableType {
     ValueAggregates.average(self)
   }
 }

@@ -49,8 +49,25 @@ open class ObjectBase: Hashable, CustomStringConvertible {
     set { ValueAssignment.set(key, to: newValue, of: self) }
   }
 
+  /// The schema of the class.
+  public static func sharedSchema() -> ObjectSchema? { ObjectSchema(ClassSchema.of(self)) }
+
   /// The value of the property with this name.
   public final func value(forKey key: String) -> Any? { self[key] }
+
+  /// The value of a property of this object, or of one that it links to: `dog.name`.
+  public final func value(forKeyPath keyPath: String) -> Any? {
+    guard let point = keyPath.firstIndex(of: ".") else { return self[keyPath] }
+    return (self[String(keyPath[..<point])] as? ObjectBase)?
+      .value(forKeyPath: String(keyPath[keyPath.index(after: point)...]))
+  }
+
+  /// Sets a property of this object, or of one that it links to.
+  public final func setValue(_ value: Any?, forKeyPath keyPath: String) {
+    guard let point = keyPath.firstIndex(of: ".") else { return self[keyPath] = value }
+    (self[String(keyPath[..<point])] as? ObjectBase)?
+      .setValue(value, forKeyPath: String(keyPath[keyPath.index(after: point)...]))
+  }
 
   /// Sets the property with this name.
   public final func setValue(_ value: Any?, forKey key: String) { self[key] = value }

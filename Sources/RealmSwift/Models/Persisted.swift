@@ -88,7 +88,7 @@ struct PropertyDeclaration: Sendable {
   var originProperty: String?
 }
 
-extension Persisted where Value: _PrimaryKey {
+extension Persisted where Value.PersistedType: _PrimaryKey {
   /// The primary key.
   public init(primaryKey: Bool) {
     self.init()
@@ -102,7 +102,7 @@ extension Persisted where Value: _PrimaryKey {
   }
 }
 
-extension Persisted where Value: _Indexable {
+extension Persisted where Value.PersistedType: _Indexable {
   /// A property with a search index.
   public init(indexed: Bool) {
     self.init()

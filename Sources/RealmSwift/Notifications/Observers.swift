@@ -154,8 +154,13 @@ final class MapObserver<Key: _MapKey, Element: RealmCollectionValue>: Observer {
       var modified: [String] = []
       for (name, value) in entries {
         guard let old = former.entries[name] else { continue }
-        if old != value { modified.append(name) } else if case .link(_, let key) = value,
-          try changed.contains(key.value) { modified.append(name) }
+        if old != value {
+          modified.append(name)
+        } else if case .link(_, let key) = value,
+          try changed.contains(key.value)
+        {
+          modified.append(name)
+        }
       }
       if deletions.isEmpty && insertions.isEmpty && modified.isEmpty { return }
       block(.update(map, deletions: deletions, insertions: insertions, modifications: names(modified)))

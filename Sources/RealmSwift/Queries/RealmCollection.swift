@@ -44,22 +44,22 @@ extension RealmCollection {
   }
 
   /// The smallest value of a property; nil if there are no values.
-  public func min<T: RealmCollectionValue>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
+  public func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
     _rlmResults.aggregate(.min, property)
   }
 
   /// The greatest value of a property; nil if there are no values.
-  public func max<T: RealmCollectionValue>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
+  public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
     _rlmResults.aggregate(.max, property)
   }
 
   /// The sum of the values of a property.
-  public func sum<T: RealmCollectionValue>(ofProperty property: String) -> T where T.PersistedType: AddableType {
+  public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
     _rlmResults.aggregate(.sum, property) ?? T._rlmCast(0) ?? T._rlmDefault()
   }
 
   /// The average of the values of a property; nil if there are no values.
-  public func average<T: RealmCollectionValue>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
+  public func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
     _rlmResults.aggregate(.avg, property)
   }
 
@@ -110,22 +110,22 @@ extension RealmCollection where Element: ObjectBase {
   }
 
   /// The smallest value of a property; nil if there are no values.
-  public func min<T: RealmCollectionValue>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
+  public func min<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
     min(ofProperty: PropertyTracer.name(of: keyPath))
   }
 
   /// The greatest value of a property; nil if there are no values.
-  public func max<T: RealmCollectionValue>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
+  public func max<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: MinMaxType {
     max(ofProperty: PropertyTracer.name(of: keyPath))
   }
 
   /// The sum of the values of a property.
-  public func sum<T: RealmCollectionValue>(of keyPath: KeyPath<Element, T>) -> T where T.PersistedType: AddableType {
+  public func sum<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T where T.PersistedType: AddableType {
     sum(ofProperty: PropertyTracer.name(of: keyPath))
   }
 
   /// The average of the values of a property; nil if there are no values.
-  public func average<T: RealmCollectionValue>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: AddableType {
+  public func average<T: _HasPersistedType>(of keyPath: KeyPath<Element, T>) -> T? where T.PersistedType: AddableType {
     average(ofProperty: PropertyTracer.name(of: keyPath))
   }
 }

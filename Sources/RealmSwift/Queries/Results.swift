@@ -51,14 +51,9 @@ public struct Results<Element: RealmCollectionValue> {
     return Results(ResultsSource(source.context, .values(place, ascending: ascending, isDistinct: true)))
   }
 
-  func aggregate<T: RealmCollectionValue>(_ kind: QueryAggregate.Kind, _ property: String) -> T? {
+  func aggregate<T: _HasPersistedType>(_ kind: QueryAggregate.Kind, _ property: String) -> T? {
     guard let view = source.aggregate(kind, PredicateFormat.path(property, schema)) else { return nil }
     if case .null = view { return nil }
-    if let value = T._rlmRead(StoredValue(view: view, context: source.context)) as T?,
-      (value as? any OptionalProtocol)?.isNil != true
-    {
-      return value
-    }
     return AnyRealmValue(view, in: source.context).flatMap { T._rlmCast($0._rlmAny) }
   }
 

@@ -74,7 +74,11 @@ extension Decimal128: Hashable, Comparable {
   public func hash(into hasher: inout Hasher) { hasher.combine(doubleValue) }
 }
 
-extension Decimal128 {
+extension Decimal128: SignedNumeric {
+  /// The decimal of an integer.
+  public init?<T: BinaryInteger>(exactly source: T) { self.init(source) }
+  /// The number without its sign.
+  public var magnitude: Decimal128 { self < 0 ? -self : self }
   /// The sum.
   public static func + (a: Decimal128, b: Decimal128) -> Decimal128 { combine("+", a, b) }
   /// The difference.
@@ -83,6 +87,11 @@ extension Decimal128 {
   public static func * (a: Decimal128, b: Decimal128) -> Decimal128 { combine("*", a, b) }
   /// The quotient.
   public static func / (a: Decimal128, b: Decimal128) -> Decimal128 { combine("/", a, b) }
+
+  /// Multiplies a number.
+  public static func *= (a: inout Decimal128, b: Decimal128) { a = a * b }
+  /// Divides a number.
+  public static func /= (a: inout Decimal128, b: Decimal128) { a = a / b }
 
   private static func combine(_ operation: Unicode.Scalar, _ a: Decimal128, _ b: Decimal128) -> Decimal128 {
     Decimal128(.combine(operation, a.decimal, b.decimal))

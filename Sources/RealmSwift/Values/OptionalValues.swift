@@ -51,9 +51,6 @@ extension Optional: _Persistable where Wrapped: _RealmOptionalValue {
   }
 }
 
-extension Optional: _PrimaryKey where Wrapped: _PrimaryKey {}
-extension Optional: _Indexable where Wrapped: _Indexable {}
-
 /// Any optional.
 public protocol OptionalProtocol {
   /// The type of the values that are not nil.

@@ -15,22 +15,22 @@ public protocol _RealmSchemaDiscoverable {
 public protocol _HasPersistedType: _RealmSchemaDiscoverable {
   /// The type that is stored; of an optional, the one that is not null.
   associatedtype PersistedType = Self
+  /// The default value, and what stands for a value that cannot be read.
+  static func _rlmDefault() -> Self
+  /// The value that another one stands for, such as an `Int` for an `Int8`; nil if it stands for none.
+  static func _rlmCast(_ value: Any?) -> Self?
 }
 
 /// A type that `@Persisted` properties can have.
 public protocol _Persistable: _HasPersistedType {
   /// Whether the values are scalars, which an object can be created with.
   static var _rlmIsPlain: Bool { get }
-  /// The default value.
-  static func _rlmDefault() -> Self
   /// The value in a managed object.
   static func _rlmGet(_ place: PropertyPlace) -> Self
   /// Sets the value in a managed object.
   static func _rlmSet(_ place: PropertyPlace, _ value: Self)
   /// What a property of an object gives that only records which properties are read; nil for the default value.
   static func _rlmTraced(_ place: PropertyPlace) -> Self?
-  /// The value that another one stands for, such as an `Int` for an `Int8`; nil if it stands for none.
-  static func _rlmCast(_ value: Any?) -> Self?
   /// The value as the engine stores it; only of scalars.
   func _rlmPlain() -> EngineValue
 }
@@ -39,10 +39,6 @@ public protocol _Persistable: _HasPersistedType {
 public protocol RealmCollectionValue: Hashable, _HasPersistedType {
   /// The value that was read.
   static func _rlmRead(_ stored: StoredValue) -> Self?
-  /// What stands for a value that cannot be read.
-  static func _rlmDefault() -> Self
-  /// The value that another one stands for.
-  static func _rlmCast(_ value: Any?) -> Self?
   /// The value as the engine stores it. A linked object that is unmanaged is added first.
   func _rlmWrite(_ target: WriteTarget) -> EngineValue
 }

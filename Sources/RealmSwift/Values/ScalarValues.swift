@@ -186,6 +186,35 @@ extension UUID: _ScalarValue, _PrimaryKey, _Indexable {
   }
 }
 
+/// Numbers of Foundation, as the results of aggregates.
+extension NSNumber: _HasPersistedType, MinMaxType, AddableType {
+  /// The number itself.
+  public typealias PersistedType = NSNumber
+  /// A number.
+  public static var _rlmType: _PropertyType { _PropertyType(type: .double) }
+  /// Zero.
+  public static func _rlmDefault() -> Self {
+    guard let zero = _rlmCast(0) else { Misuse.stop("\(Self.self) is not the class of a number") }
+    return zero
+  }
+  /// The number itself.
+  public var _rlmAny: Any? { self }
+  /// The number of a value.
+  public static func _rlmCast(_ value: Any?) -> Self? {
+    let number: NSNumber? =
+      switch value {
+      case let same as Self: same
+      case let integer as Int: NSNumber(value: integer)
+      case let integer as any BinaryInteger: NSNumber(value: Int64(clamping: integer))
+      case let float as Float: NSNumber(value: float)
+      case let double as Double: NSNumber(value: double)
+      case let decimal as Decimal128: NSNumber(value: decimal.doubleValue)
+      default: nil
+      }
+    return number as? Self
+  }
+}
+
 // What is read most: without the detour over generic code.
 
 extension Int {
