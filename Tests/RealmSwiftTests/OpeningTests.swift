@@ -319,3 +319,36 @@ class Pup: Basis {
   @Persisted var name = ""
   @Persisted var age = 0
 }
+
+// Two classes of the program for the objects of one class of the file.
+private class FirstView: Object {
+  @Persisted var number = 0
+  @Persisted var text = ""
+  override class func _realmObjectName() -> String? { "Shared" }
+}
+private class SecondView: Object {
+  @Persisted var count = 0
+  @Persisted var text = ""
+  override class func _realmObjectName() -> String? { "Shared" }
+  override class func propertiesMapping() -> [String: String] { ["count": "number"] }
+}
+private class OtherView: Object {
+  @Persisted var number = ""
+  override class func _realmObjectName() -> String? { "Shared" }
+  override class func shouldIncludeInDefaultSchema() -> Bool { false }
+}
+
+@Suite struct SharedNameTests {
+  @Test("two classes with one name share their objects if they store the same")
+  func shared() throws {
+    let identifier = "shared \(UUID())"
+    let realm = try Realm(
+      configuration: .init(inMemoryIdentifier: identifier, objectTypes: [FirstView.self, SecondView.self])
+    )
+    try realm.write { realm.create(FirstView.self, value: ["number": 3, "text": "a"]) }
+    #expect(realm.objects(SecondView.self).where { $0.count == 3 }.first?.text == "a")
+    #expect(throws: Realm.Error.self) {
+      try Realm(configuration: .init(inMemoryIdentifier: "other", objectTypes: [FirstView.self, OtherView.self]))
+    }
+  }
+}

@@ -17,6 +17,11 @@ public struct AnyRealmCollection<Element: RealmCollectionValue>: RealmCollection
   public var count: Int { base.count }
   /// The element at a position.
   public subscript(position: Int) -> Element { base[position] }
+  /// The elements as the collection that it stands for goes through them.
+  public func makeIterator() -> AnyIterator<Element> { Self.iterator(base) }
+  private static func iterator<C: RealmCollection>(_ base: C) -> AnyIterator<Element> where C.Element == Element {
+    AnyIterator(base.makeIterator())
+  }
   /// The realm; nil for a collection that belongs to no object yet.
   public var realm: Realm? { base.realm }
   /// Whether what it belongs to was deleted, or its realm invalidated.

@@ -33,6 +33,8 @@ extension LinkingObjects: RealmCollection {
     guard let results else { Misuse.stop("Index \(position) is out of bounds: nothing links to an unmanaged object.") }
     return results[position]
   }
+  /// The objects that are there now: changes while they are visited do not change which are visited.
+  public func makeIterator() -> AnyIterator<Element> { results?.makeIterator() ?? AnyIterator { nil } }
   /// The objects as results.
   public var _rlmResults: Results<Element> {
     guard let results else { Misuse.stop("This operation needs an object that was added to a realm.") }

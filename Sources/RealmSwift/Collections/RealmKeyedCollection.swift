@@ -79,6 +79,20 @@ extension RealmKeyedCollection {
   }
 }
 
+extension Map {
+  /// The value of a name.
+  public func value(forKey key: String) -> Any? { self[Key(_rlmKey: key)]?._rlmAny }
+
+  /// Sets the value of a name; ends the process if it has another type.
+  public func setValue(_ value: Any?, forKey key: String) {
+    guard let value else { return removeObject(for: Key(_rlmKey: key)) }
+    guard let element = Value._rlmCast(value) else {
+      Misuse.stop("The value '\(value)' does not fit a map of \(Value.self).")
+    }
+    updateValue(element, forKey: Key(_rlmKey: key))
+  }
+}
+
 extension RealmKeyedCollection where Value: OptionalLink {
   /// The objects that pass a condition: `where { $0.age > 3 }`.
   public func `where`(_ isIncluded: (Query<Value>) -> Query<Bool>) -> Results<Value> {

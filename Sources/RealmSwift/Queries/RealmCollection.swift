@@ -73,8 +73,14 @@ extension RealmCollection {
     return _rlmResults.source.keys.firstIndex { passing.contains($0) }
   }
 
-  /// The values of a property of all objects.
-  public func value(forKey key: String) -> [Any?] { map { ($0._rlmAny as? ObjectBase)?[key] } }
+  /// The values of a property of all objects, `NSNull` for null; of the key "self" the elements.
+  public func value(forKey key: String) -> [Any] {
+    map { element in
+      if key == "self" { return element._rlmAny ?? NSNull() }
+      guard let object = element._rlmAny as? ObjectBase else { Misuse.stop("A value has no property '\(key)'.") }
+      return object[key] ?? NSNull()
+    }
+  }
 
   /// The objects at these positions.
   public func objects(at indexes: IndexSet) -> [Element] { indexes.map { self[$0] } }
@@ -164,6 +170,11 @@ public struct SortDescriptor: Hashable, Sendable, ExpressibleByStringLiteral, Cu
 }
 
 extension List: RealmCollection {
+  /// The elements that are there now: changes while they are visited do not change which are visited.
+  public func makeIterator() -> AnyIterator<Element> {
+    if case .unmanaged(let elements) = storage { return AnyIterator(elements.makeIterator()) }
+    return _rlmResults.makeIterator()
+  }
   /// The list as results.
   public var _rlmResults: Results<Element> {
     guard case .managed(let place) = storage else {
@@ -174,6 +185,11 @@ extension List: RealmCollection {
 }
 
 extension MutableSet: RealmCollection {
+  /// The values that are there now: changes while they are visited do not change which are visited.
+  public func makeIterator() -> AnyIterator<Element> {
+    if case .unmanaged(let values) = storage { return AnyIterator(values.makeIterator()) }
+    return _rlmResults.makeIterator()
+  }
   /// The set as results.
   public var _rlmResults: Results<Element> {
     guard case .managed(let place) = storage else {

@@ -29,6 +29,11 @@ struct ModelProperty: @unchecked Sendable {
   /// Whether it is a column of the table.
   var isStored: Bool { !type.isLinkingObjects }
 
+  func isStored(as other: ModelProperty) -> Bool {
+    type.type == other.type.type && type.collection == other.type.collection && isPrimaryKey == other.isPrimaryKey
+      && type.isOptional == other.type.isOptional && linkedName == other.linkedName
+  }
+
   var storage: StorageAccess { StorageAccess(property: self) }
 
   struct StorageAccess {
@@ -114,6 +119,19 @@ final class ClassSchema: Sendable {
     for (index, property) in properties.enumerated() { indexes[property.name] = index }
     self.indexes = indexes
     wrongKeys = Set([primaryKey].compactMap { $0 }).union(indexed).subtracting(properties.map(\.name))
+  }
+
+  /// Whether objects of both classes are stored in the same properties.
+  func storesTheSame(as other: ClassSchema) -> Bool {
+    func stored(_ schema: ClassSchema) -> [String: ModelProperty] {
+      Dictionary(
+        schema.properties.filter(\.isStored).map { ($0.storedName, $0) },
+        uniquingKeysWith: { first, _ in first }
+      )
+    }
+    let (mine, theirs) = (stored(self), stored(other))
+    return isEmbedded == other.isEmbedded && mine.count == theirs.count
+      && mine.allSatisfy { name, property in theirs[name].map { property.isStored(as: $0) } ?? false }
   }
 
   /// What is wrong with the class; empty if it can be used.

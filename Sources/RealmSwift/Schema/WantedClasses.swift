@@ -20,14 +20,16 @@ struct WantedClasses: Sendable {
     var byName: [String: ClassSchema] = [:]
     var problems: [String] = []
     for schema in classes {
-      if let other = byName[schema.name], other !== schema {
+      // Two classes may stand for the objects of one, if they store the same.
+      if let other = byName[schema.name], !other.storesTheSame(as: schema) {
         problems.append(
           "\(String(reflecting: other.type)) and \(String(reflecting: schema.type)) both have the name '\(schema.name)'"
         )
       }
-      byName[schema.name] = schema
+      if byName[schema.name] == nil { byName[schema.name] = schema }
     }
-    classes = byName.values.sorted { $0.name < $1.name }
+    var known: Set<ObjectIdentifier> = []
+    classes = classes.filter { known.insert(ObjectIdentifier($0)).inserted }.sorted { $0.name < $1.name }
     for schema in classes {
       problems += schema.problems
       for property in schema.properties where byName[property.linkedName ?? schema.name] == nil {

@@ -32,6 +32,17 @@ public struct Decimal128: Sendable {
   /// The decimal of a number of Foundation.
   public init(number: NSNumber) { self.init(RealmPages.Decimal128(parsing: number.stringValue)) }
 
+  /// The decimal of a number or a text; of anything else, none.
+  public init(value: Any) { self = Self._rlmCast(value) ?? Decimal128(RealmPages.Decimal128(parsing: "NaN")) }
+
+  /// The least number.
+  public static var min: Decimal128 { -max }
+
+  /// The greatest number.
+  public static var max: Decimal128 {
+    Decimal128(RealmPages.Decimal128(parsing: String(repeating: "9", count: 34) + "E6111"))
+  }
+
   /// Whether it is no number.
   public var isNaN: Bool { decimal.high & 0x7C00_0000_0000_0000 == 0x7C00_0000_0000_0000 }
 
@@ -72,6 +83,13 @@ extension Decimal128: Hashable, Comparable {
   public static func < (a: Decimal128, b: Decimal128) -> Bool { a.order(b) < 0 }
   /// Feeds the value of the number.
   public func hash(into hasher: inout Hasher) { hasher.combine(doubleValue) }
+}
+
+extension Decimal128: Strideable {
+  /// The number with another one added.
+  public func advanced(by other: Decimal128) -> Decimal128 { self + other }
+  /// What has to be added for another number.
+  public func distance(to other: Decimal128) -> Decimal128 { other - self }
 }
 
 extension Decimal128: SignedNumeric {
