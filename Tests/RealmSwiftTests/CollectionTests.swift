@@ -122,6 +122,72 @@ import Testing
     #expect(_name(for: \Person.favourite?.name) == "favourite.name")
   }
 
+  @Test("queries over the names and values of maps, enumerations, own types and texts")
+  func queries() throws {
+    let (realm, palette) = try Self.palette()
+    try realm.write {
+      palette.words.merge(["a": "one", "\\\"#": "odd"], uniquingKeysWith: { $1 })
+      palette.dogs["x"] = .some(Dog(value: ["name": "Rex", "age": 3]))
+      palette.colours.append(objectsIn: [1, 3].map { Colour(persistedValue: $0) })
+      palette.sizes.insert(.large)
+    }
+    let palettes = realm.objects(Palette.self)
+    func finds(_ condition: (Query<Palette>) -> Query<Bool>) -> Bool { palettes.where(condition).count == 1 }
+    #expect(finds { $0.words.keys == "a" } && !finds { $0.words.keys == "one" })
+    #expect(finds { $0.words["a"] == "one" } && !finds { $0.words["b"] == "one" })
+    #expect(finds { $0.words["\\\"#"] == "odd" })
+    #expect(finds { $0.words.values.starts(with: "on") } && !finds { $0.words.values == "a" })
+    #expect(finds { $0.dogs.values.age > 2 } && !finds { $0.dogs.values.age > 3 })
+    #expect(finds { $0.colours.contains(Colour(persistedValue: 3)) } && !finds { $0.colours.persistableValue == 2 })
+    #expect(
+      finds { $0.colours.persistableValue.contains(1...3) } && !finds { $0.colours.max > Colour(persistedValue: 3) }
+    )
+    #expect(finds { $0.sizes == .large } && !finds { $0.sizes.rawValue == "small" })
+    #expect(finds { $0.words["a"] > "o" } && !finds { $0.words["a"] > "p" })
+  }
+
+  @Test("create copies what belongs to another realm, and embedded objects of others")
+  func copies() throws {
+    let (realm, _) = try Self.palette(), (other, _) = try Self.palette()
+    let theirs = try other.write {
+      other.create(Person.self, value: ["name": "Ada", "dogs": [["name": "Rex"]], "home": ["city": "Oslo"]])
+    }
+    let mine = try realm.write { realm.create(Person.self, value: theirs) }
+    #expect(mine.realm == realm && mine.dogs.map(\.name) == ["Rex"] && mine.home?.city == "Oslo")
+    #expect(theirs.realm == other && theirs.home?.realm == other && mine.dogs.first?._id == theirs.dogs.first?._id)
+    let second = try realm.write {
+      realm.create(Person.self, value: ["name": "Bob", "home": mine.home as Any, "odd": 1])
+    }
+    #expect(second.home?.city == "Oslo" && second.home != mine.home)
+  }
+
+  @Test("modifications by key paths over links")
+  func linkedKeyPaths() throws {
+    let (realm, palette) = try Self.palette()
+    try realm.write {
+      realm.create(Person.self, value: ["name": "Ada", "favourite": ["name": "Rex", "age": 3]])
+      _ = palette
+    }
+    let told = Told()
+    let token = realm.objects(Person.self).observe(keyPaths: [\.favourite?.age]) { change in
+      if case .update(_, _, _, let modifications) = change { told.say("\(modifications)") }
+    }
+    func elsewhere(_ body: @escaping (Realm) throws -> Void) throws {
+      try onAnotherThread { [configuration = realm.configuration] in
+        let realm = try Realm(configuration: configuration)
+        try realm.write { try body(realm) }
+      }
+      #expect(realm.refresh())
+    }
+    try elsewhere { $0.create(Dog.self) }
+    try elsewhere { $0.objects(Dog.self).filter("name == 'Rex'").first?.weight = 9 }
+    try elsewhere { $0.objects(Person.self).first?.age = 4 }
+    #expect(told.all.isEmpty)
+    try elsewhere { $0.objects(Dog.self).filter("name == 'Rex'").first?.age = 4 }
+    #expect(told.all == ["[0]"])
+    token.invalidate()
+  }
+
   @Test("elements move and go by their positions")
   func offsets() throws {
     let list = List<Int>()

@@ -42,6 +42,11 @@ extension LinkingObjects: RealmCollection {
   }
 }
 
+extension LinkingObjects {
+  /// Whether both were read from a property at once.
+  public static func == (a: LinkingObjects, b: LinkingObjects) -> Bool { a.results?.source === b.results?.source }
+}
+
 extension LinkingObjects: CustomStringConvertible {
   /// The objects.
   public var description: String { "LinkingObjects<\(Element.self)> \(Array(self))" }

@@ -1,5 +1,6 @@
 // Collections of values by name.
 
+import Foundation
 import RealmPages
 
 /// A type that the keys of a map have: only strings.
@@ -166,7 +167,14 @@ extension Map: _Persistable {
   /// The map of a dictionary.
   public static func _rlmCast(_ value: Any?) -> Map? {
     if let same = value as? Map { return same }
+    if let other = value as? any RealmKeyedCollection { return map(of: other) }
     guard let entries = value as? [String: Any] else { return nil }
+    return map(of: entries.map { ($0.key, $0.value) })
+  }
+  private static func map<Other: RealmKeyedCollection>(of other: Other) -> Map? {
+    map(of: zip(other.keys, other.values).map { ($0._rlmKey, $1._rlmAny ?? NSNull()) })
+  }
+  private static func map(of entries: [(String, Any)]) -> Map? {
     let map = Map()
     for (key, value) in entries {
       guard let element = Value._rlmCast(value) else { return nil }

@@ -28,7 +28,8 @@ enum ValueAssignment {
   static func entries(of value: Any, for schema: ClassSchema) -> [(String, Any?)] {
     switch value {
     case let entries as [String: Any]:
-      return entries.map { ($0.key, $0.value) }
+      // Dictionaries often come from elsewhere and name more than the class has.
+      return entries.filter { schema.index(of: $0.key) != nil }.map { ($0.key, $0.value) }
     case let values as [Any]:
       if values.count > schema.properties.count {
         Misuse.stop(

@@ -80,26 +80,24 @@ final class ChangedObjects {
   private let table: TableKey?
   private var cursors: [TableKey: ObjectCursor] = [:]
   private static let depth = 4
-  private let followsLinks: Bool
+  private let context: RealmContext
+  /// The paths of properties that count; nil for all properties, and those of linked objects.
+  private let keyPaths: [[String]]?
+  /// Of objects that have changed: the columns, where only some properties count.
+  private var columns: [ObjectReference: [Int]] = [:]
 
-  init(from old: VersionHold, to new: VersionHold, _ source: ResultsSource, _ properties: Set<String>?) throws {
+  init(from old: VersionHold, to new: VersionHold, _ source: ResultsSource, _ keyPaths: [[String]]?) throws {
     snapshot = new.snapshot
     table = source.managedClass?.key
-    followsLinks = properties == nil
-    guard let type = source.managedClass else { return }
+    context = source.context
+    self.keyPaths = keyPaths
+    guard table != nil else { return }
     let difference = try VersionDifference(from: old.snapshot, to: new.snapshot)
-    for table in difference.tables where followsLinks || table.key == type.key {
-      guard let columns = table.new?.columns else { continue }
+    for table in difference.tables {
       let walk = difference.changes(in: table)
       while let change = try walk.next() {
         guard case .updated(let key, let changed) = change else { continue }
-        if let properties, let schema = type.schema,
-          !changed.contains(where: { column in
-            schema.index(of: columns[column].name).map { properties.contains(schema.properties[$0].name) } ?? false
-          })
-        {
-          continue
-        }
+        if keyPaths != nil { columns[ObjectReference(table: table.key, key: key)] = Array(changed) }
         keys[table.key, default: []].insert(key.value)
       }
     }
@@ -108,7 +106,21 @@ final class ChangedObjects {
   /// Whether an object of the collection has changed.
   func contains(_ key: Int64) throws -> Bool {
     guard let table, !keys.isEmpty else { return false }
-    return try contains(ObjectReference(table: table, key: ObjKey(key)), depth: followsLinks ? Self.depth : 0)
+    let object = ObjectReference(table: table, key: ObjKey(key))
+    guard let keyPaths else { return try contains(object, depth: Self.depth) }
+    return try keyPaths.contains { try hasChanged(object, $0[...]) }
+  }
+
+  /// Whether a property on the path has changed.
+  private func hasChanged(_ object: ObjectReference, _ path: ArraySlice<String>) throws -> Bool {
+    guard let name = path.first, let cursor = try cursor(object.table) else { return false }
+    let schema = context.schema(of: object.table)
+    let stored = schema?.index(of: name).map { schema?.properties[$0].storedName ?? name } ?? name
+    guard let column = cursor.table.columns.firstIndex(where: { $0.name == stored }) else { return false }
+    if columns[object]?.contains(column) ?? false { return true }
+    let rest = path.dropFirst()
+    guard !rest.isEmpty, try cursor.seek(object.key) else { return false }
+    return try Self.targets(of: cursor.value(column)).contains { try hasChanged($0, rest) }
   }
 
   private func contains(_ object: ObjectReference, depth: Int) throws -> Bool {

@@ -10,9 +10,9 @@ class Observer {
   /// Takes what has changed up to now as seen.
   func skip() {}
 
-  /// The properties that key paths begin with.
-  static func properties(_ keyPaths: [String]?) -> Set<String>? {
-    keyPaths.map { Set($0.map { String($0.prefix { $0 != "." }) }) }
+  /// The steps of key paths.
+  static func paths(_ keyPaths: [String]?) -> [[String]]? {
+    keyPaths?.map { $0.split(separator: ".").map { String($0) } }
   }
 }
 
@@ -59,14 +59,14 @@ extension RealmContext {
 final class CollectionObserver<C: RealmCollection>: Observer {
   private let collection: C
   private let source: ResultsSource
-  private let properties: Set<String>?
+  private let keyPaths: [[String]]?
   private let block: (RealmCollectionChange<C>) -> Void
   private var last: (hold: VersionHold, contents: CollectionContents)?
 
   init(_ collection: C, _ keyPaths: [String]?, _ block: @escaping (RealmCollectionChange<C>) -> Void) {
     (self.collection, self.block) = (collection, block)
     source = collection._rlmResults.source
-    properties = Self.properties(keyPaths)
+    self.keyPaths = Self.paths(keyPaths)
   }
 
   override func skip() {
@@ -87,7 +87,7 @@ final class CollectionObserver<C: RealmCollection>: Observer {
       let contents = try contents(), former = last
       last = (hold, contents)
       guard let former else { return block(.initial(collection)) }
-      let changed = try ChangedObjects(from: former.hold, to: hold, source, properties)
+      let changed = try ChangedObjects(from: former.hold, to: hold, source, keyPaths)
       let changes = try contents.changes(since: former.contents, changed)
       if changes.isEmpty { return }
       block(
@@ -110,7 +110,7 @@ final class MapObserver<Key: _MapKey, Element: RealmCollectionValue>: Observer {
   private let map: Map<Key, Element>
   private let place: CollectionPlace
   private let source: ResultsSource
-  private let properties: Set<String>?
+  private let keyPaths: [[String]]?
   private let block: (RealmMapChange<Map<Key, Element>>) -> Void
   private var last: (hold: VersionHold, entries: [String: Value])?
 
@@ -121,7 +121,7 @@ final class MapObserver<Key: _MapKey, Element: RealmCollectionValue>: Observer {
     _ block: @escaping (RealmMapChange<Map<Key, Element>>) -> Void
   ) {
     (self.map, self.place, source, self.block) = (map, place, map._rlmResults.source, block)
-    properties = Self.properties(keyPaths)
+    self.keyPaths = Self.paths(keyPaths)
   }
 
   override func skip() {
@@ -147,7 +147,7 @@ final class MapObserver<Key: _MapKey, Element: RealmCollectionValue>: Observer {
       let entries = try entries(), former = last
       last = (hold, entries)
       guard let former else { return block(.initial(map)) }
-      let changed = try ChangedObjects(from: former.hold, to: hold, source, properties)
+      let changed = try ChangedObjects(from: former.hold, to: hold, source, keyPaths)
       func names(_ names: [String]) -> [Key] { names.sorted().map { Key(_rlmKey: $0) } }
       let deletions = names(former.entries.keys.filter { entries[$0] == nil })
       let insertions = names(entries.keys.filter { former.entries[$0] == nil })
@@ -180,7 +180,7 @@ final class ObjectObserver<T: ObjectBase>: Observer {
 
   init(_ object: T, _ keyPaths: [String]?, _ block: @escaping (ObjectChange<T>) -> Void) {
     (self.object, self.block) = (object, block)
-    properties = Self.properties(keyPaths)
+    properties = Self.paths(keyPaths).map { Set($0.compactMap(\.first)) }
     last = object.context?.hold
   }
 

@@ -57,6 +57,9 @@ enum PredicateFormat {
     return .bound(text, values)
   }
 
+  /// What format strings call otherwise than the query language.
+  private static let words = ["@allKeys": "@keys", "@allValues": "@values"]
+
   private static func places(in format: String) -> Int { format.count { $0 == "%" } }
 
   /// A path of property names as the query language has it: by the names in the realm, linking objects by the links.
@@ -64,7 +67,14 @@ enum PredicateFormat {
     guard var schema else { return path }
     var steps: [String] = []
     var names = path.split(separator: ".", omittingEmptySubsequences: false)[...]
-    while let name = names.first, let index = schema.index(of: String(name)) {
+    while let name = names.first {
+      if name.hasPrefix("@") {
+        // What the query language says of collections, not of a property.
+        steps.append(Self.words[String(name)] ?? String(name))
+        names.removeFirst()
+        continue
+      }
+      guard let index = schema.index(of: String(name)) else { break }
       names.removeFirst()
       let property = schema.properties[index]
       if property.type.isLinkingObjects, let origin = property.linkedClass, let link = property.originProperty {
@@ -77,7 +87,7 @@ enum PredicateFormat {
       guard let linked = property.linkedClass else { break }
       schema = linked
     }
-    return (steps + names.map { String($0) }).joined(separator: ".")
+    return (steps + names.map { words[String($0)] ?? String($0) }).joined(separator: ".")
   }
 
   /// An argument as the engine has it.

@@ -426,6 +426,13 @@ extension Query where T: RealmCollection, T.Element.PersistedType: _QueryNumeric
 // MARK: maps
 
 extension Query where T: RealmKeyedCollection {
+  /// The values of the entries, of which one must pass the condition.
+  public var values: Query<T.Value> { path("@values") }
+  /// The value of an entry.
+  public subscript(key: T.Key) -> Query<T.Value> {
+    let escaped = key._rlmKey.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\"", with: "\\\"")
+    return Query<T.Value>(.text([.path(path)], "#[\"\(escaped)\"]"))
+  }
   /// The number of entries.
   public var count: Query<Int> { aggregate("count") }
   /// Whether a value is among those of the entries.
@@ -436,6 +443,11 @@ extension Query where T: RealmKeyedCollection {
   public func containsAny<S: Sequence>(in values: S) -> Query<Bool> where S.Element == T.Value {
     Query<Bool>(.text([node, Self.argument(Self.list(values))], "(ANY # IN #)"))
   }
+}
+
+extension Query where T: RealmKeyedCollection, T.Key == String {
+  /// The names of the entries, of which one must pass the condition.
+  public var keys: Query<String> { path("@keys") }
 }
 
 extension Query where T: RealmKeyedCollection, T.Value: Comparable {

@@ -58,7 +58,11 @@ public struct Results<Element: RealmCollectionValue> {
   }
 
   private func element(_ key: Int64, _ type: ManagedClass) -> Element {
-    guard let element = source.context.object(type, key) as? Element else {
+    let element =
+      Element.self is ObjectBase.Type
+      ? source.context.object(type, key) as? Element
+      : Element._rlmRead(StoredValue(view: .link(type.key, ObjKey(key)), context: source.context))
+    guard let element else {
       Misuse.stop("the objects of '\(type.name)' are no \(Element.self)")
     }
     return element
@@ -102,6 +106,11 @@ extension Results: RealmCollection {
 
   /// The results themselves.
   public var _rlmResults: Results { self }
+}
+
+extension Results {
+  /// Whether both are the same results, and not others that find the same.
+  public static func == (a: Results, b: Results) -> Bool { a.source === b.source }
 }
 
 extension Results where Element: ObjectBase {

@@ -24,7 +24,8 @@ extension RealmContext {
   ) {
     switch value.content {
     case .value(let value): apply { try plain($0, value) }
-    case .embedded(let object):
+    case .embedded(let given):
+      let object = given.context != nil && copiesManaged ? copy(of: given) : given
       let target = targetForEmbedding(object)
       let made = apply(embedded)
       fill(object, target, made.value)
@@ -42,6 +43,7 @@ extension RealmContext {
   /// Adds an unmanaged object, or finds the managed one, and returns the link to it.
   func link(to object: ObjectBase, _ policy: Realm.UpdatePolicy) -> Value {
     if let other = object.context {
+      if other !== self, copiesManaged { return link(to: copy(of: object), policy) }
       guard other === self, let managed = object.managedClass else {
         Misuse.stop("The object of class '\(ClassSchema.of(type(of: object)).name)' is managed by another realm.")
       }
@@ -51,6 +53,13 @@ extension RealmContext {
     add(object, policy)
     guard let managed = object.managedClass else { return .null }
     return .link(managed.key, ObjKey(object.objectKey))
+  }
+
+  /// An unmanaged object with the values of another one.
+  private func copy<T: ObjectBase>(of object: T) -> T {
+    let copy = type(of: object).init()
+    ValueAssignment.assign(object, to: copy)
+    return copy
   }
 
   /// Makes an unmanaged object a managed one. What it links to becomes managed too.

@@ -44,12 +44,15 @@ extension Realm {
   }
 
   /// Makes an object of the values in a dictionary, an array or another object, or changes the one with its primary
-  /// key: then only the properties that `value` names.
+  /// key: then only the properties that `value` names. Objects of other realms are copied.
   @discardableResult
   public func create<T: Object>(_ type: T.Type, value: Any = [String: Any](), update: UpdatePolicy = .error) -> T {
     context.checkWrite()
     let managed = context.managed(type)
     guard let schema = managed.schema else { Misuse.stop("'\(managed.name)' is no model.") }
+    let copied = context.copiesManaged
+    context.copiesManaged = true
+    defer { context.copiesManaged = copied }
     if update != .error, let primaryKey = schema.primaryKey {
       let entries = ValueAssignment.entries(of: value, for: schema)
       if let given = entries.first(where: { $0.0 == primaryKey.name || $0.0 == primaryKey.storedName })?.1,

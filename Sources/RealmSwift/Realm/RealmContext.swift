@@ -21,6 +21,8 @@ final class RealmContext {
   private(set) var isDirty = false
   /// What is done with objects that exist, while an object is being added.
   var addPolicy: Realm.UpdatePolicy?
+  /// Whether objects of other realms, and embedded ones of other objects, are copied, as in `create`.
+  var copiesManaged = false
   private var classes: [ObjectIdentifier: ManagedClass] = [:]
   /// The version that was frozen last, for as long as it is used.
   weak var frozenVersion: RealmContext?

@@ -114,7 +114,9 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
   }
   /// The value that another one stands for.
   public static func _rlmCast(_ value: Any?) -> AnyRealmValue? {
-    guard let value, !ValueAssignment.isNull(value) else { return AnyRealmValue.none }
+    guard let value, !ValueAssignment.isNull(value), (value as? any OptionalProtocol)?.isNil != true else {
+      return AnyRealmValue.none
+    }
     switch value {
     case let same as AnyRealmValue: return same
     case let value as Bool: return .bool(value)

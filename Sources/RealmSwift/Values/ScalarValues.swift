@@ -120,8 +120,8 @@ extension Data: _ScalarValue, SortableType {
 extension Date: _ScalarValue, _Indexable, MinMaxType, SortableType {
   /// A point in time.
   public static var _rlmType: _PropertyType { _PropertyType(type: .date) }
-  /// The beginning of 1970.
-  public static func _rlmDefault() -> Date { Date(timeIntervalSince1970: 0) }
+  /// Now.
+  public static func _rlmDefault() -> Date { Date() }
   /// The value that was read.
   public static func _rlmRead(_ stored: StoredValue) -> Date? {
     if case .date(let time) = stored.view { Date(time) } else { nil }
@@ -156,8 +156,8 @@ extension Date {
 extension UUID: _ScalarValue, _PrimaryKey, _Indexable {
   /// A UUID.
   public static var _rlmType: _PropertyType { _PropertyType(type: .uuid) }
-  /// The UUID of zeros.
-  public static func _rlmDefault() -> UUID { UUID(UniqueID(high: 0, low: 0)) }
+  /// A new UUID.
+  public static func _rlmDefault() -> UUID { UUID() }
   /// The value that was read.
   public static func _rlmRead(_ stored: StoredValue) -> UUID? {
     if case .uuid(let id) = stored.view { UUID(id) } else { nil }
