@@ -16,9 +16,8 @@ extension Realm {
   public init<A: Actor>(configuration: Configuration = .defaultConfiguration, actor: isolated A) async throws {
     // Held until the realm holds it.
     let file = try await Background.result { try RealmOpening.open(configuration) }
-    // The main actor and the main thread are the same place.
-    let place: Confinement = actor is MainActor ? .current : .actor(actor)
-    self.init(try Realm.Error.translating { try RealmOpening.context(configuration, place) })
+    // The main actor too: where `dispatchMain` runs it, each of its jobs may have another thread.
+    self.init(try Realm.Error.translating { try RealmOpening.context(configuration, .actor(actor)) })
     withExtendedLifetime(file) {}
   }
 
