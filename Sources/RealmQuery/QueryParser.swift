@@ -369,7 +369,8 @@ struct QueryParser {
         case .integer(let text):
           guard let index = Int(text) else { throw unexpected("an index") }
           path.elements.append((.index(index), place))
-        case .string(let key): path.elements.append((.key(key), place))
+        case .value(.int(let index)): path.elements.append((.index(Int(index)), place))
+        case .string(let key), .value(.string(let key)): path.elements.append((.key(key), place))
         case .symbol("*"): path.elements.append((.all, place))
         case .word(let word) where word.uppercased() == "FIRST": path.elements.append((.index(0), place))
         case .word(let word) where word.uppercased() == "LAST": path.elements.append((.last, place))

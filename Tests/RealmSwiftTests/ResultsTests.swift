@@ -70,6 +70,38 @@ import Testing
     #expect(names(dogs.where { $0.owners.name == "Ada" }) == ["Rex", "rocky"])
   }
 
+  @Test("a condition counts the elements of a collection that pass it")
+  func subqueries() {
+    let people = realm.objects(Person.self)
+    #expect(people.where { ($0.dogs.age == 3).count == 2 }.map(\.name) == ["Ada"])
+    #expect(people.where { ($0.dogs.age == 3 && $0.dogs.name == "Rex").count == 1 }.map(\.name) == ["Ada"])
+    #expect(people.where { ($0.dogs.age == 3 && !$0.dogs.isGood).count > 0 }.isEmpty)
+    #expect(people.where { $0.dogs.isGood.count == 2 && $0.age > 30 }.map(\.name) == ["Ada"])
+    #expect(people.where { ($0.dogs.age == 3).count == 0 || ($0.dogs.age == 3).count == 2 }.count == 2)
+    #expect(names(dogs.where { ($0.owners.age > 30).count == 1 }) == ["Rex", "rocky"])
+    #expect(names(dogs.where { ($0.owners.dogs.count == 2).count == 1 }) == ["Rex", "rocky"])
+  }
+
+  @Test("maps are asked for a key, for their keys and for their values")
+  func maps() throws {
+    let realm = try Realm(configuration: folder.configuration(Everything.self, named: "maps"))
+    try realm.write {
+      realm.create(Everything.self, value: ["id": 1, "prices": ["tea": 2.5, "co'f #e\"": 3]])
+      realm.create(Everything.self, value: ["id": 2, "prices": ["tea": 4.0]])
+      realm.create(Everything.self, value: ["id": 3])
+    }
+    func ids(_ condition: (Query<Everything>) -> Query<Bool>) -> [Int] {
+      realm.objects(Everything.self).where(condition).map(\.id)
+    }
+    #expect(ids { $0.prices["tea"] == 2.5 } == [1] && ids { $0.prices["tea"] > 1 } == [1, 2])
+    #expect(ids { $0.prices["co'f #e\""] == 3 } == [1] && ids { !($0.prices["tea"] < 3) } == [2, 3])
+    #expect(ids { $0.prices.keys == "tea" } == [1, 2] && ids { $0.prices.keys.starts(with: "co") } == [1])
+    #expect(ids { $0.prices.values >= 4 } == [2] && ids { $0.prices.values.in([3, 4]) } == [1, 2])
+    #expect(ids { $0.prices.count == 0 } == [3] && ids { $0.prices.contains(2.5) } == [1])
+    #expect(ids { $0.prices.max >= 3 && $0.prices.sum < 5 } == [2] && ids { $0.prices.avg > 3 } == [2])
+    #expect(realm.objects(Everything.self).filter("prices[%@] == %@", "tea", 4).map(\.id) == [2])
+  }
+
   @Test("results are sorted, made distinct and summed up")
   func order() {
     #expect(names(dogs.sorted(byKeyPath: "age", ascending: false)) == ["Fido", "Bella", "Rex", "rocky"])

@@ -7,8 +7,11 @@ import RealmQuery
 /// What an expression is made of.
 indirect enum QueryNode {
   case root
-  case path(String)
+  /// The names of properties with dots, and the path of the first collection among them.
+  case path(String, within: String?)
   case value(Value)
+  /// The number of elements of the one collection in a condition that pass it.
+  case matches(QueryNode)
   /// Words of the query language; each # is the next node.
   case text([QueryNode], String)
 }
@@ -23,42 +26,55 @@ indirect enum QueryNode {
 
   init(_ node: QueryNode = .root) { self.node = node }
 
-  private func child(_ name: String) -> String {
-    switch node {
-    case .path(let path): "\(path).\(name)"
-    default: name
+  /// The path that this is, and that of the first collection in it.
+  private var place: (path: String, collection: String?) {
+    guard case .path(let path, let collection) = node else {
+      Misuse.stop("Invalid query: only a property has elements and members.")
     }
+    return (path, collection)
   }
 
-  /// The path that this is.
-  var path: String {
-    guard case .path(let path) = node else { Misuse.stop("Invalid query: only a property has elements and members.") }
-    return path
+  /// A property of what this is, or what its values add up to.
+  func path<V>(_ name: String) -> Query<V> {
+    if case .root = node { return Query<V>(.path(name, within: V.self is any _QueryCollection.Type ? name : nil)) }
+    let (path, collection) = place, longer = "\(path).\(name)"
+    return Query<V>(.path(longer, within: collection ?? (V.self is any _QueryCollection.Type ? longer : nil)))
   }
-
-  func path<V>(_ name: String) -> Query<V> { Query<V>(.path(child(name))) }
 
   /// The whole condition.
   func condition(_ schema: ClassSchema?) -> QueryCondition {
-    var values: [Value] = []
-    func render(_ node: QueryNode) -> String {
+    var values: [Value] = [], variables = 0
+    /// In a subquery, its variable stands for the elements of `collection`.
+    func render(_ node: QueryNode, _ subquery: (collection: String, variable: String)? = nil) -> String {
       switch node {
       case .root: return "TRUEPREDICATE"
-      case .path(let path): return PredicateFormat.path(path, schema)
+      case .path(let path, let collection):
+        let text = PredicateFormat.path(path, schema)
+        guard let subquery, collection == subquery.collection, !path.hasPrefix("\(subquery.collection).@") else {
+          return text
+        }
+        return subquery.variable + text.dropFirst(PredicateFormat.path(subquery.collection, schema).utf8.count)
+      case .matches(let condition):
+        guard let collection = condition.collections.first else {
+          Misuse.stop("Subqueries must contain a keypath starting with a collection.")
+        }
+        if condition.collections.count > 1 { Misuse.stop("A subquery is about one collection, not about several.") }
+        variables += 1
+        let variable = "$element\(variables)"
+        let text = render(condition.asCondition, (collection, variable))
+        return "SUBQUERY(\(PredicateFormat.path(collection, schema)), \(variable), \(text)).@count"
       case .value(let value):
         values.append(value)
         return "$\(values.count - 1)"
       case .text(let parts, let pattern):
         var text = "", rest = parts.makeIterator()
         for character in pattern {
-          if character == "#", let part = rest.next() { text += render(part) } else { text.append(character) }
+          if character == "#", let part = rest.next() { text += render(part, subquery) } else { text.append(character) }
         }
         return text
       }
     }
-    // A property of a truth value by itself.
-    if case .path = node { return .bound("\(render(node)) == true", []) }
-    let text = render(node)
+    let text = render(node.asCondition)
     return .bound(text, values)
   }
 
@@ -70,6 +86,26 @@ indirect enum QueryNode {
     Query<Bool>(.text([node, Self.argument(value)], "(# \(word) #)"))
   }
 }
+
+extension QueryNode {
+  /// A condition; a property of a truth value by itself is one.
+  fileprivate var asCondition: QueryNode { if case .path = self { .text([self], "(# == true)") } else { self } }
+
+  /// The collections whose elements this is about.
+  fileprivate var collections: Set<String> {
+    switch self {
+    case .path(_, let collection): collection.map { [$0] } ?? []
+    case .text(let parts, _): parts.reduce(into: []) { $0.formUnion($1.collections) }
+    case .root, .value, .matches: []
+    }
+  }
+}
+
+/// A type whose values are collections.
+public protocol _QueryCollection {}
+extension List: _QueryCollection {}
+extension MutableSet: _QueryCollection {}
+extension LinkingObjects: _QueryCollection {}
 
 extension Query where T: ObjectBase {
   /// A property of the class.
@@ -111,7 +147,7 @@ extension Query {
   }
 
   /// What a property of collections, or of their elements, adds up to.
-  fileprivate func aggregate<V>(_ name: String) -> Query<V> { Query<V>(.path("\(path).@\(name)")) }
+  fileprivate func aggregate<V>(_ name: String) -> Query<V> { path("@\(name)") }
 }
 
 extension Query where T: _RealmSchemaDiscoverable {
@@ -183,10 +219,10 @@ extension Query where T: _HasPersistedType, T.PersistedType: _QueryNumeric {
   public var avg: Query { elementAggregate("avg") }
 
   private func elementAggregate(_ name: String) -> Query {
-    var steps = path.split(separator: ".")
-    if steps.count < 2 { Misuse.stop("Invalid query: '\(path)' is no property of the elements of a collection.") }
+    var steps = place.path.split(separator: ".")
+    if steps.count < 2 { Misuse.stop("Invalid query: '\(place.path)' is no property of the elements of a collection.") }
     steps.insert("@\(name)", at: steps.count - 1)
-    return Query(.path(steps.joined(separator: ".")))
+    return Query(.path(steps.joined(separator: "."), within: place.collection))
   }
 }
 
@@ -213,14 +249,23 @@ extension Query where T: OptionalProtocol, T.Wrapped: Comparable {
 }
 
 extension Query where T == Bool {
-  private var condition_: QueryNode { if case .path = node { .text([node], "(# == true)") } else { node } }
+  /// The number of elements of a collection that pass this condition on their properties.
+  ///
+  /// ```swift
+  /// people.where { ($0.dogs.age > 3 && $0.dogs.isGood).count >= 2 }
+  /// ```
+  public var count: Query<Int> { Query<Int>(.matches(node)) }
 
   /// Not.
-  public static prefix func ! (query: Query) -> Query { Query(.text([query.condition_], "NOT (#)")) }
+  public static prefix func ! (query: Query) -> Query { Query(.text([query.node.asCondition], "NOT (#)")) }
   /// And.
-  public static func && (a: Query, b: Query) -> Query { Query(.text([a.condition_, b.condition_], "(# AND #)")) }
+  public static func && (a: Query, b: Query) -> Query {
+    Query(.text([a.node.asCondition, b.node.asCondition], "(# AND #)"))
+  }
   /// Or.
-  public static func || (a: Query, b: Query) -> Query { Query(.text([a.condition_, b.condition_], "(# OR #)")) }
+  public static func || (a: Query, b: Query) -> Query {
+    Query(.text([a.node.asCondition, b.node.asCondition], "(# OR #)"))
+  }
 }
 
 // MARK: what enumerations and own types are stored as
@@ -429,9 +474,12 @@ extension Query where T: RealmKeyedCollection {
   /// The values of the entries, of which one must pass the condition.
   public var values: Query<T.Value> { path("@values") }
   /// The value of an entry.
+  ///
+  /// ```swift
+  /// shops.where { $0.prices["tea"] < 3 }
+  /// ```
   public subscript(key: T.Key) -> Query<T.Value> {
-    let escaped = key._rlmKey.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\"", with: "\\\"")
-    return Query<T.Value>(.text([.path(path)], "#[\"\(escaped)\"]"))
+    Query<T.Value>(.text([node, .value(.string(Array(key._rlmKey.utf8)))], "#[#]"))
   }
   /// The number of entries.
   public var count: Query<Int> { aggregate("count") }
