@@ -188,6 +188,25 @@ import Testing
     token.invalidate()
   }
 
+  @Test("objects and collections as text, links included, and circles to a depth")
+  func descriptions() {
+    let person = Person(value: ["name": "Ada", "favourite": ["name": "Rex"], "dogs": [["name": "Max"]]])
+    #expect(person.description.contains("\tfavourite = Dog {\n\t\t_id = "))
+    #expect(person.description.contains("\t\t[0] Dog {\n\t\t\t_id = "))
+    #expect(person.dogs.description.hasPrefix("List<Dog> <0x"))
+    let circle = Everything()
+    circle.link = circle
+    #expect(circle.description.contains("link = <Maximum depth exceeded>;"))
+  }
+
+  @Test("aggregates of objects that no realm manages")
+  func unmanagedAggregates() {
+    let dogs = List<Dog>()
+    dogs.append(objectsIn: [1, 2, 6].map { Dog(value: ["age": $0, "weight": Double($0) / 2]) })
+    #expect(dogs.min(of: \.age) == 1 && dogs.max(ofProperty: "age") == 6 && dogs.sum(of: \.age) == 9)
+    #expect(dogs.average(ofProperty: "weight") == 1.5)
+  }
+
   @Test("elements move and go by their positions")
   func offsets() throws {
     let list = List<Int>()

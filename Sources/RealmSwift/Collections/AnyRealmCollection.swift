@@ -30,8 +30,6 @@ public struct AnyRealmCollection<Element: RealmCollectionValue>: RealmCollection
   public var isFrozen: Bool { base.isFrozen }
   /// The collection as results.
   public var _rlmResults: Results<Element> { base._rlmResults }
-  /// What the collection that it stands for says.
-  public var description: String { base.description }
 
   /// The collection in the version that the realm reads, for all threads.
   public func freeze() -> AnyRealmCollection { AnyRealmCollection(of: base.freeze()) }

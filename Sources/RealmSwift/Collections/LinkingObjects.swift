@@ -8,7 +8,7 @@ public protocol LinkingObjectsProtocol: _Persistable {}
 /// The objects that link to this one: `@Persisted(originProperty: "dogs") var owners: LinkingObjects<Person>`.
 public struct LinkingObjects<Element: ObjectBase> {
   /// Nil for an unmanaged object, to which nothing links.
-  private let results: Results<Element>?
+  let results: Results<Element>?
 
   /// The objects that link to one through a property; for `@objc` models of the SDK.
   init(_ results: Results<Element>?) { self.results = results }
@@ -45,11 +45,6 @@ extension LinkingObjects: RealmCollection {
 extension LinkingObjects {
   /// Whether both were read from a property at once.
   public static func == (a: LinkingObjects, b: LinkingObjects) -> Bool { a.results?.source === b.results?.source }
-}
-
-extension LinkingObjects: CustomStringConvertible {
-  /// The objects.
-  public var description: String { "LinkingObjects<\(Element.self)> \(Array(self))" }
 }
 
 extension LinkingObjects: LinkingObjectsProtocol {

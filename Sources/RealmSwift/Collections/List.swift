@@ -179,11 +179,6 @@ extension List: Equatable {
   public static func == (a: List, b: List) -> Bool { a === b || a.elementsEqual(b) }
 }
 
-extension List: CustomStringConvertible {
-  /// The elements.
-  public var description: String { "List<\(Element.self)> \(Array(self))" }
-}
-
 extension List: _Persistable {
   /// A list of the element's type.
   public static var _rlmType: _PropertyType {

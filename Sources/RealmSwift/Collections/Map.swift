@@ -142,11 +142,6 @@ extension Map: Equatable {
   public static func == (a: Map, b: Map) -> Bool { a === b || a.entries == b.entries }
 }
 
-extension Map: CustomStringConvertible {
-  /// The entries.
-  public var description: String { "Map<\(Key.self), \(Value.self)> \(entries)" }
-}
-
 extension Map: _Persistable {
   /// A dictionary of the value's type.
   public static var _rlmType: _PropertyType {

@@ -101,11 +101,6 @@ extension MutableSet: Equatable {
   public static func == (a: MutableSet, b: MutableSet) -> Bool { a === b || a.values == b.values }
 }
 
-extension MutableSet: CustomStringConvertible {
-  /// The values.
-  public var description: String { "MutableSet<\(Element.self)> \(Array(self))" }
-}
-
 extension MutableSet: _Persistable {
   /// A set of the element's type.
   public static var _rlmType: _PropertyType {

@@ -109,15 +109,6 @@ open class ObjectBase: Hashable, CustomStringConvertible {
     if context == nil { hasher.combine(ObjectIdentifier(self)) } else { hasher.combine(objectKey) }
   }
 
-  /// The class and the properties of the object.
-  open var description: String {
-    if isInvalidated { return "[invalid object]" }
-    let schema = ClassSchema.of(type(of: self))
-    let lines = schema.properties.enumerated().map { index, property in
-      let value = property.storage.anyValue(of: self, index)
-      if let link = value as? ObjectBase { return "\t\(property.name) = \(type(of: link).className()) {...};\n" }
-      return "\t\(property.name) = \(value ?? "(null)");\n"
-    }
-    return "\(schema.name) {\n\(lines.joined())}"
-  }
+  /// The class and the properties of the object, and of those that it links to.
+  open var description: String { Description.text(of: self, depth: 0) }
 }

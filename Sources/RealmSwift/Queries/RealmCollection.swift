@@ -45,22 +45,37 @@ extension RealmCollection {
 
   /// The smallest value of a property; nil if there are no values.
   public func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
-    _rlmResults.aggregate(.min, property)
+    aggregate(.min, property)
   }
 
   /// The greatest value of a property; nil if there are no values.
   public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
-    _rlmResults.aggregate(.max, property)
+    aggregate(.max, property)
   }
 
   /// The sum of the values of a property.
   public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
-    _rlmResults.aggregate(.sum, property) ?? T._rlmCast(0) ?? T._rlmDefault()
+    aggregate(.sum, property) ?? T._rlmCast(0) ?? T._rlmDefault()
   }
 
   /// The average of the values of a property; nil if there are no values.
   public func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
-    _rlmResults.aggregate(.avg, property)
+    aggregate(.avg, property)
+  }
+
+  private func aggregate<T: _HasPersistedType>(_ kind: QueryAggregate.Kind, _ property: String) -> T? {
+    if realm != nil { return _rlmResults.aggregate(kind, property) }
+    let values = map { AnyRealmValue._rlmCast(($0._rlmAny as? ObjectBase)?.value(forKeyPath: property)) ?? .none }
+    let result: AnyRealmValue? =
+      switch kind {
+      case .min: ValueAggregates.min(values)
+      case .max: ValueAggregates.max(values)
+      case .sum: ValueAggregates.sum(values)
+      case .avg: ValueAggregates.average(values)
+      }
+    guard let value = result?._rlmAny else { return nil }
+    // Mixed values are added as decimals.
+    return T._rlmCast(value) ?? (value as? Decimal128).flatMap { T._rlmCast($0.doubleValue) }
   }
 
   /// The position of the first object that passes a condition; nil if there is none.

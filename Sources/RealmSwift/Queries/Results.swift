@@ -120,8 +120,3 @@ extension Results where Element: ObjectBase {
     return source.keys.firstIndex(of: object.objectKey)
   }
 }
-
-extension Results: CustomStringConvertible {
-  /// The elements.
-  public var description: String { "Results<\(Element.self)> \(Array(self))" }
-}
