@@ -207,6 +207,16 @@ import Testing
     #expect(dogs.average(ofProperty: "weight") == 1.5)
   }
 
+  @Test("null stands for an empty collection, and arrays leave linking objects out")
+  func nullValues() {
+    let dog = Dog(value: [ObjectId.generate(), "Rex", 3, 4.5, false] as [Any])
+    #expect(dog.name == "Rex" && !dog.isGood)
+    #expect(Dog.sharedSchema()?.properties.map(\.name) == ["_id", "name", "age", "weight", "isGood"])
+    #expect(Dog.sharedSchema()?.computedProperties.map(\.name) == ["owners"])
+    let palette = Palette(value: ["numbers": NSNull(), "sizes": NSNull(), "words": NSNull()])
+    #expect(palette.numbers.isEmpty && palette.sizes.isEmpty && palette.words.keys.isEmpty)
+  }
+
   @Test("elements move and go by their positions")
   func offsets() throws {
     let list = List<Int>()

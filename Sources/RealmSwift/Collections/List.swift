@@ -197,6 +197,7 @@ extension List: _Persistable {
   /// The list of an array.
   public static func _rlmCast(_ value: Any?) -> List? {
     if let same = value as? List { return same }
+    if let value, ValueAssignment.isNull(value) { return List() }
     guard let value, let values = value as? any Sequence else { return nil }
     let list = List()
     for value in values {

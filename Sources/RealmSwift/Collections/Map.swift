@@ -162,6 +162,7 @@ extension Map: _Persistable {
   /// The map of a dictionary.
   public static func _rlmCast(_ value: Any?) -> Map? {
     if let same = value as? Map { return same }
+    if let value, ValueAssignment.isNull(value) { return Map() }
     if let other = value as? any RealmKeyedCollection { return map(of: other) }
     guard let entries = value as? [String: Any] else { return nil }
     return map(of: entries.map { ($0.key, $0.value) })

@@ -121,6 +121,7 @@ extension MutableSet: _Persistable {
   /// The set of a sequence.
   public static func _rlmCast(_ value: Any?) -> MutableSet? {
     if let same = value as? MutableSet { return same }
+    if let value, ValueAssignment.isNull(value) { return MutableSet() }
     guard let value, let values = value as? any Sequence else { return nil }
     let set = MutableSet()
     for value in values {

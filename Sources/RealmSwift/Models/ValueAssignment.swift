@@ -31,12 +31,11 @@ enum ValueAssignment {
       // Dictionaries often come from elsewhere and name more than the class has.
       return entries.filter { schema.index(of: $0.key) != nil }.map { ($0.key, $0.value) }
     case let values as [Any]:
-      if values.count > schema.properties.count {
-        Misuse.stop(
-          "There are \(values.count) values for the \(schema.properties.count) properties of '\(schema.name)'."
-        )
+      let properties = schema.properties.filter(\.isStored)
+      if values.count > properties.count {
+        Misuse.stop("There are \(values.count) values for the \(properties.count) properties of '\(schema.name)'.")
       }
-      return zip(schema.properties, values).map { ($0.name, $1) }
+      return zip(properties, values).map { ($0.name, $1) }
     case let other as ObjectBase:
       let theirs = ClassSchema.of(type(of: other))
       var entries: [(String, Any?)] = []

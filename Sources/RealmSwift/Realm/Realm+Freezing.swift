@@ -71,7 +71,7 @@ extension ThreadConfined where Self: ObjectBase {
 
   /// The object in the live realm of this thread; nil if it was deleted.
   public func thaw() -> Self? {
-    guard let context else { return self }
+    guard let context else { Misuse.stop("Unmanaged objects cannot be thawed.") }
     return counterpart(in: context.thawed())
   }
 

@@ -60,8 +60,10 @@ public struct ObjectSchema: Sendable, CustomStringConvertible {
 
   /// The name of the class.
   public var className: String { schema.name }
-  /// The properties in the order of their declaration.
-  public var properties: [Property] { schema.properties.map { Property($0) } }
+  /// The properties that are stored, in the order of their declaration.
+  public var properties: [Property] { schema.properties.filter(\.isStored).map { Property($0) } }
+  /// The properties that are linking objects.
+  public var computedProperties: [Property] { schema.properties.filter { !$0.isStored }.map { Property($0) } }
   /// The primary key; nil if there is none.
   public var primaryKeyProperty: Property? { schema.primaryKey.map { Property($0) } }
   /// Whether objects of the class are part of others.

@@ -44,6 +44,8 @@ extension FailableCustomPersistable {
   public var _rlmAny: Any? { self }
   /// The value, or that of one as it is stored.
   public static func _rlmCast(_ value: Any?) -> Self? {
-    value as? Self ?? PersistedType._rlmCast(value).flatMap { Self(persistedValue: $0) }
+    // A property of an embedded object that is not optional stands for one of default values.
+    if let value, ValueAssignment.isNull(value), PersistedType.self is EmbeddedObject.Type { return _rlmDefault() }
+    return value as? Self ?? PersistedType._rlmCast(value).flatMap { Self(persistedValue: $0) }
   }
 }
