@@ -33,6 +33,16 @@ private func text<C: RealmCollection>(_ change: RealmCollectionChange<C>) -> Str
   }
 }
 
+/// An actor that observes.
+private actor Listener {
+  nonisolated let lines: AsyncStream<String>
+  private let heard: AsyncStream<String>.Continuation
+
+  init() { (lines, heard) = AsyncStream.makeStream() }
+
+  func say(_ line: String) { heard.yield(line) }
+}
+
 @Suite struct NotificationTests {
   private let folder: RealmFolder
   private let configuration: Realm.Configuration
@@ -48,6 +58,42 @@ private func text<C: RealmCollection>(_ change: RealmCollectionChange<C>) -> Str
         realm.add(Dog(value: ["name": name, "age": index]))
       }
     }
+  }
+
+  @Test("an actor observes results, objects and maps of the main actor", .timeLimit(.minutes(1)))
+  @MainActor
+  func actors() async throws {
+    let realm = try await Realm(configuration: configuration), listener = Listener()
+    var lines = listener.lines.makeAsyncIterator()
+    try fill(realm)
+    let dogs = realm.objects(Dog.self), dog = try #require(dogs.first)
+    let person = try realm.write { realm.create(Person.self, value: ["name": "Ada"]) }
+    let ofDogs = await dogs.observe(keyPaths: [\.name], on: listener) { listener, change in listener.say(text(change)) }
+    #expect(await lines.next(isolation: #isolation) == "initial 4")
+    let ofDog = await dog.observe(on: listener) { (listener, change: ObjectChange<Dog>) in
+      switch change {
+      case .change(let dog, let properties): listener.say("\(dog.name) \(dog.age) \(properties.map(\.name))")
+      case .deleted: listener.say("deleted")
+      case .error(let error): listener.say("\(error)")
+      }
+    }
+    // At once: the observer is there when `observe` returns.
+    try realm.write { dog.age = 7 }
+    #expect(await lines.next(isolation: #isolation) == "a 7 [\"age\"]")
+    let ofPlaces = await person.places.observe(on: listener) { listener, change in
+      switch change {
+      case .initial(let map): listener.say("map of \(map.count)")
+      case .update(_, _, let insertions, _): listener.say("\(insertions)")
+      case .error(let error): listener.say("\(error)")
+      }
+    }
+    #expect(await lines.next(isolation: #isolation) == "map of 0")
+    try realm.write { person.places["home"] = Address(value: ["city": "Rome"]) }
+    #expect(await lines.next(isolation: #isolation) == "[\"home\"]")
+    try realm.write { realm.delete(dog) }
+    #expect(await lines.next(isolation: #isolation) == "3: -[0] +[] ~[]")
+    #expect(await lines.next(isolation: #isolation) == "deleted")
+    withExtendedLifetime((ofDogs, ofDog, ofPlaces)) {}
   }
 
   @Test("results tell of deletions, insertions and modifications by position, after refresh and after own commits")

@@ -67,6 +67,69 @@ enum V2 {
     #expect(initial.fileURL?.lastPathComponent == "default.realm" && initial.schemaVersion == 0 && !initial.readOnly)
   }
 
+  @Test("asyncOpen migrates and calls back on its queue, with an error for what does not open or was cancelled")
+  func asyncOpen() throws {
+    try fill()
+    var configuration = folder.configuration(V2.Owner.self)
+    let queue = DispatchQueue(label: "asyncOpen"), told = Told()
+    let callback: @Sendable (Result<Realm, any Error>) -> Void = { result in
+      dispatchPrecondition(condition: .onQueue(queue))
+      switch result {
+      case .success(let realm): told.say("\(realm.objects(V2.Owner.self).count) \(realm.configuration.schemaVersion)")
+      case .failure(let error as Realm.Error): told.say("\(error.code)")
+      case .failure(let error): told.say("\(type(of: error))")
+      }
+    }
+    Realm.asyncOpen(configuration: configuration, callbackQueue: queue, callback: callback)
+    #expect(told.next() == "schemaMismatch")
+    configuration.schemaVersion = 2
+    // The callback cannot run before the task is cancelled.
+    queue.sync { Realm.asyncOpen(configuration: configuration, callbackQueue: queue, callback: callback).cancel() }
+    #expect(told.next() == "CancellationError")
+    Realm.asyncOpen(configuration: configuration, callbackQueue: queue, callback: callback)
+    #expect(told.next() == "3 2")
+  }
+
+  @Test("performMigration brings a file to the schema of its configuration, and says why not")
+  func performMigration() throws {
+    try fill()
+    var configuration = folder.configuration(V2.Owner.self)
+    #expect(throws: Realm.Error.self) { try Realm.performMigration(for: configuration) }
+    configuration.schemaVersion = 2
+    configuration.migrationBlock = { migration, _ in
+      migration.enumerateObjects(ofType: "Owner") { old, new in new?["fullName"] = old?["firstName"] }
+    }
+    try Realm.performMigration(for: configuration)
+    configuration.migrationBlock = { _, _ in Issue.record("the file was migrated already") }
+    let owners = try Realm(configuration: configuration).objects(V2.Owner.self)
+    #expect(owners.map(\.fullName) == ["First0", "First1", "First2"])
+    #expect(try folder.problems() == [])
+  }
+
+  @Test("a @ThreadSafe parameter leads to the object in the realm of each thread, and to nil after it was deleted")
+  func threadSafe() throws {
+    let realm = try Realm(configuration: folder.configuration(V1.Pet.self))
+    let pet = try realm.write { realm.create(V1.Pet.self, value: ["name": "a"]) }
+    func rename(@ThreadSafe _ pet: V1.Pet?, to name: String) throws {
+      try onAnotherThread {
+        let found = try #require(pet), realm = try #require(found.realm)
+        try realm.write { found.name += name }
+        #expect(pet?.name == "ab")
+      }
+    }
+    func delete(@ThreadSafe _ pet: V1.Pet?) throws {
+      try onAnotherThread {
+        if let found = pet { try found.realm?.write { found.realm?.delete(found) } }
+        #expect(pet == nil)
+      }
+      #expect(pet == nil)
+    }
+    try rename(pet, to: "b")
+    #expect(realm.refresh() && pet.name == "ab")
+    try delete(pet)
+    #expect(realm.refresh() && pet.isInvalidated)
+  }
+
   @Test("a changed class needs a greater schema version, and the error names every difference")
   func needsMigration() throws {
     try fill()

@@ -76,5 +76,6 @@ extension Confinement {
     }
   }
 
-  private static func run(on actor: isolated any Actor, _ body: @Sendable () -> Void) async { body() }
+  /// Runs `body` in an actor.
+  static func run(on actor: isolated any Actor, _ body: @Sendable () -> Void) async { body() }
 }

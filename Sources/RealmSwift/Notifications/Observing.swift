@@ -26,7 +26,7 @@ extension RealmCollection {
     on queue: DispatchQueue,
     _ block: @escaping @Sendable (RealmCollectionChange<Self>) -> Void
   ) -> NotificationToken {
-    QueueObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+    RemoteObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
   }
 }
 
@@ -66,7 +66,7 @@ extension Map {
     on queue: DispatchQueue,
     _ block: @escaping @Sendable (RealmMapChange<Map>) -> Void
   ) -> NotificationToken {
-    QueueObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+    RemoteObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
   }
 }
 
@@ -114,37 +114,133 @@ extension ThreadConfined where Self: ObjectBase {
     on queue: DispatchQueue,
     _ block: @escaping @Sendable (ObjectChange<Self>) -> Void
   ) -> NotificationToken {
-    QueueObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+    RemoteObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
   }
 }
 
-/// An observer on a queue, from another place.
-private final class QueueObservation: @unchecked Sendable {
-  // Unchecked: used on the queue only.
+extension RealmCollection {
+  /// Calls `block` in an actor, with the collection of a realm that belongs to the actor.
+  ///
+  /// ```swift
+  /// let token = await dogs.observe(on: kennel) { kennel, change in kennel.note(change) }
+  /// ```
+  public func observe<A: Actor>(
+    keyPaths: [String]? = nil,
+    on actor: A,
+    _isolation: isolated (any Actor)? = #isolation,
+    _ block: @escaping @Sendable (isolated A, RealmCollectionChange<Self>) -> Void
+  ) async -> NotificationToken {
+    await RemoteObservation.begin(self, on: actor, block) { $0.observe(keyPaths: keyPaths, $1) }
+  }
+}
+
+extension RealmCollection where Element: ObjectBase {
+  /// The same in an actor, with the properties as key paths.
+  public func observe<A: Actor>(
+    keyPaths: [PartialKeyPath<Element>],
+    on actor: A,
+    _isolation: isolated (any Actor)? = #isolation,
+    _ block: @escaping @Sendable (isolated A, RealmCollectionChange<Self>) -> Void
+  ) async -> NotificationToken {
+    await observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, on: actor, block)
+  }
+}
+
+extension Map {
+  /// Calls `block` in an actor, with the map of a realm that belongs to the actor.
+  public func observe<A: Actor>(
+    keyPaths: [String]? = nil,
+    on actor: A,
+    _isolation: isolated (any Actor)? = #isolation,
+    _ block: @escaping @Sendable (isolated A, RealmMapChange<Map>) -> Void
+  ) async -> NotificationToken {
+    await RemoteObservation.begin(self, on: actor, block) { $0.observe(keyPaths: keyPaths, $1) }
+  }
+}
+
+extension ThreadConfined where Self: ObjectBase {
+  /// Calls `block` in an actor, with the object of a realm that belongs to the actor.
+  public func observe<A: Actor>(
+    keyPaths: [String]? = nil,
+    on actor: A,
+    _isolation: isolated (any Actor)? = #isolation,
+    _ block: @escaping @Sendable (isolated A, ObjectChange<Self>) -> Void
+  ) async -> NotificationToken {
+    await RemoteObservation.begin(self, on: actor, block) { $0.observe(keyPaths: keyPaths, $1) }
+  }
+
+  /// The same in an actor, with the properties as key paths.
+  public func observe<A: Actor>(
+    keyPaths: [PartialKeyPath<Self>],
+    on actor: A,
+    _isolation: isolated (any Actor)? = #isolation,
+    _ block: @escaping @Sendable (isolated A, ObjectChange<Self>) -> Void
+  ) async -> NotificationToken {
+    await observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, on: actor, block)
+  }
+}
+
+/// An observer on a queue or in an actor, from another place.
+private final class RemoteObservation: @unchecked Sendable {
+  // Unchecked: used in its place only.
+  private let place: Confinement
+  private let start: (Realm) -> NotificationToken?
+  private let configuration: Realm.Configuration
   private var token: NotificationToken?
   private var isOver = false
 
-  /// Makes an observer of the counterpart of `value` in the realm of a queue.
+  private init<T: ThreadConfined>(_ value: T, _ place: Confinement, _ observe: @escaping (T) -> NotificationToken) {
+    guard let realm = value.realm else { Misuse.stop("Only what a realm manages supports change notifications.") }
+    let reference = ThreadSafeReference(to: value)
+    (self.place, configuration) = (place, realm.configuration)
+    start = { $0.resolve(reference).map(observe) }
+  }
+
+  /// Makes the observer, in its place.
+  private func begin() {
+    if isOver { return }
+    let context = Misuse.unwrap { try Realm.Error.translating { try RealmOpening.context(configuration, place) } }
+    token = start(Realm(context))
+  }
+
+  /// Ends the observer from anywhere.
+  private var outside: NotificationToken {
+    let schedule = place.scheduler()
+    return NotificationToken {
+      schedule {
+        self.isOver = true
+        self.token = nil
+      }
+    }
+  }
+
+  /// Observes the counterpart of `value` in the realm of a queue.
   static func begin<T: ThreadConfined>(
     _ value: T,
     on queue: DispatchQueue,
     _ observe: @escaping (T) -> NotificationToken
   ) -> NotificationToken {
-    guard let realm = value.realm else { Misuse.stop("Only what a realm manages supports change notifications.") }
-    let configuration = realm.configuration, observation = QueueObservation(),
-      reference = ThreadSafeReference(to: value)
-    nonisolated(unsafe) let begin: (Realm) -> NotificationToken? = { $0.resolve(reference).map(observe) }
-    queue.async {
-      if observation.isOver { return }
-      let realm = Misuse.unwrap { try Realm(configuration: configuration, queue: queue) }
-      observation.token = begin(realm)
-    }
-    return NotificationToken {
-      queue.async {
-        observation.isOver = true
-        observation.token = nil
+    let observation = RemoteObservation(value, .queue(queue), observe)
+    queue.async { observation.begin() }
+    return observation.outside
+  }
+
+  /// Observes the counterpart of `value` in the realm of an actor; the observer is there when this returns.
+  static func begin<T: ThreadConfined, A: Actor, Change>(
+    _ value: T,
+    on actor: A,
+    _ block: @escaping @Sendable (isolated A, Change) -> Void,
+    isolation: isolated (any Actor)? = #isolation,
+    _ observe: @escaping (T, @escaping (Change) -> Void) -> NotificationToken
+  ) async -> NotificationToken {
+    let observation = RemoteObservation(value, .actor(actor)) { value in
+      observe(value) { change in
+        nonisolated(unsafe) let change = change
+        actor.assumeIsolated { block($0, change) }
       }
     }
+    await Confinement.run(on: actor) { observation.begin() }
+    return observation.outside
   }
 }
 

@@ -2,6 +2,7 @@
 
 public import Dispatch
 import RealmPages
+import Synchronization
 import Threads
 
 extension Realm {
@@ -58,17 +59,67 @@ extension Realm {
   }
 }
 
+extension Realm {
+  /// Opens a realm on a thread of its own, migration included, and calls `callback` on a serial queue with the realm,
+  /// which belongs to the queue, or with why there is none.
+  ///
+  /// ```swift
+  /// Realm.asyncOpen { result in
+  ///   if case .success(let realm) = result { print(realm.objects(Dog.self).count) }
+  /// }
+  /// ```
+  @discardableResult
+  public static func asyncOpen(
+    configuration: Configuration = .defaultConfiguration,
+    callbackQueue: DispatchQueue = .main,
+    callback: @escaping (Result<Realm, any Swift.Error>) -> Void
+  ) -> AsyncOpenTask {
+    let task = AsyncOpenTask()
+    nonisolated(unsafe) let callback = callback
+    Background.run {
+      let file = Result { try RealmOpening.open(configuration) }
+      callbackQueue.async {
+        callback(
+          Result {
+            if task.isCancelled { throw CancellationError() }
+            // Held until the realm holds it.
+            return try withExtendedLifetime(try file.get()) {
+              try Realm(configuration: configuration, queue: callbackQueue)
+            }
+          }
+        )
+      }
+    }
+    return task
+  }
+
+  /// The opening of a realm that `asyncOpen` began.
+  public final class AsyncOpenTask: Sendable {
+    private let cancelled = Atomic(false)
+
+    fileprivate init() {}
+
+    fileprivate var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
+
+    /// Has the callback get a `CancellationError`, unless it was called already.
+    public func cancel() { cancelled.store(true, ordering: .releasing) }
+  }
+}
+
 /// Work beside the threads that tasks share.
 enum Background {
+  /// Runs `body` on a thread of its own; without a thread to be had, the caller waits.
+  static func run(_ body: @escaping @Sendable () -> Void) {
+    if let thread = Threads.Thread(body) { thread.detach() } else { body() }
+  }
+
   /// What `body` returns or throws, on a thread of its own.
   static func result<R: Sendable>(
     isolation: isolated (any Actor)? = #isolation,
     _ body: @escaping @Sendable () throws -> R
   ) async throws -> R {
     let result: Result<R, any Error> = await withCheckedContinuation { continuation in
-      let run: @Sendable () -> Void = { continuation.resume(returning: Result { try body() }) }
-      // Without a thread to be had, the caller waits.
-      if let thread = Threads.Thread(run) { thread.detach() } else { run() }
+      run { continuation.resume(returning: Result { try body() }) }
     }
     return try result.get()
   }

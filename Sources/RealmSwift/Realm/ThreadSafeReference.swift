@@ -1,5 +1,6 @@
 // From one thread to another: references that are resolved where they are needed.
 
+import Foundation
 import RealmPages
 
 /// A reference to an object or a collection of a realm, which another thread resolves, once, in its own realm. The file
@@ -35,5 +36,45 @@ extension Realm {
   public func resolve<Confined: ThreadConfined>(_ reference: ThreadSafeReference<Confined>) -> Confined? {
     context.checkThread()
     return reference.resolve(in: context)
+  }
+}
+
+/// A property or parameter that threads hand to each other: each access leads to the realm of the thread that makes it,
+/// and is nil once the object or the collection was deleted. The file keeps the version of the last access.
+///
+/// ```swift
+/// func rename(@ThreadSafe _ dog: Dog?) {
+///   DispatchQueue.global().async {
+///     guard let dog, let realm = dog.realm else { return }
+///     try? realm.write { dog.name = "King" }
+///   }
+/// }
+/// ```
+@propertyWrapper public final class ThreadSafe<T: ThreadConfined>: @unchecked Sendable {
+  // Unchecked: used under the lock only.
+  private var place: (reference: ThreadSafeReference<T>, configuration: Realm.Configuration)?
+  private let lock = NSLock()
+
+  /// Takes something that a realm manages.
+  public init(wrappedValue: T?) { self.wrappedValue = wrappedValue }
+
+  /// The object or the collection, in the realm of the thread that asks.
+  public var wrappedValue: T? {
+    get {
+      lock.withLock {
+        guard let (reference, configuration) = place else { return nil }
+        let value = Misuse.unwrap { try Realm(configuration: configuration) }.resolve(reference)
+        place = value.map { (ThreadSafeReference(to: $0), configuration) }
+        return value
+      }
+    }
+    set {
+      lock.withLock {
+        place = newValue.map { value in
+          guard let realm = value.realm else { Misuse.stop("Only managed objects may be wrapped as thread safe.") }
+          return (ThreadSafeReference(to: value), realm.configuration)
+        }
+      }
+    }
   }
 }

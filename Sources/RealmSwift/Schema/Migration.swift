@@ -11,6 +11,17 @@ public typealias MigrationObjectEnumerateBlock = (_ oldObject: MigrationObject?,
 /// An object in a migration.
 public typealias MigrationObject = DynamicObject
 
+extension Realm {
+  /// Brings the file of a configuration to its schema, with its migration block where that is needed, as opening does.
+  ///
+  /// ```swift
+  /// try Realm.performMigration(for: configuration)
+  /// ```
+  public static func performMigration(for configuration: Configuration = .defaultConfiguration) throws {
+    _ = try RealmOpening.open(configuration)
+  }
+}
+
 /// A migration of a realm: its objects before and after. Only valid in the block that it was given to.
 public final class Migration {
   private let context: RealmContext
