@@ -90,6 +90,18 @@ enum V2 {
     #expect(told.next() == "3 2")
   }
 
+  @Test("Realm.open opens the realm that the calling actor has") @MainActor
+  func openForActor() async throws {
+    let configuration = folder.configuration(V1.Pet.self)
+    let realm = try await Realm.open(configuration: configuration)
+    try await realm.asyncWrite { _ = realm.create(V1.Pet.self, value: ["name": "a"]) }
+    let same = try await Realm(configuration: configuration, actor: MainActor.shared)
+    try same.write {
+      same.create(V1.Pet.self, value: ["name": "b"])
+      #expect(realm.isInWriteTransaction && realm.objects(V1.Pet.self).count == 2)
+    }
+  }
+
   @Test("performMigration brings a file to the schema of its configuration, and says why not")
   func performMigration() throws {
     try fill()

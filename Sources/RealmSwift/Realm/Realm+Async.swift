@@ -15,11 +15,27 @@ extension Realm {
   /// }
   /// ```
   public init<A: Actor>(configuration: Configuration = .defaultConfiguration, actor: isolated A) async throws {
+    self = try await Realm.open(configuration: configuration, _isolation: actor)
+  }
+
+  /// Opens a realm for the actor that calls this.
+  ///
+  /// ```swift
+  /// @MainActor func show() async throws {
+  ///   let realm = try await Realm.open()
+  ///   print(realm.objects(Dog.self).count)
+  /// }
+  /// ```
+  public static func open(
+    configuration: Configuration = .defaultConfiguration,
+    _isolation actor: isolated any Actor = #isolation
+  ) async throws -> Realm {
     // Held until the realm holds it.
     let file = try await Background.result { try RealmOpening.open(configuration) }
     // The main actor too: where `dispatchMain` runs it, each of its jobs may have another thread.
-    self.init(try Realm.Error.translating { try RealmOpening.context(configuration, .actor(actor)) })
-    withExtendedLifetime(file) {}
+    return try withExtendedLifetime(file) {
+      Realm(try Realm.Error.translating { try RealmOpening.context(configuration, .actor(actor)) })
+    }
   }
 
   /// Opens a realm for the main actor.
