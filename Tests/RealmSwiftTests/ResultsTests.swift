@@ -82,6 +82,13 @@ import Testing
     #expect(names(dogs.where { ($0.owners.dogs.count == 2).count == 1 }) == ["Rex", "rocky"])
   }
 
+  @Test("a subquery goes through a list whose name has letters of several bytes")
+  func subqueryOfUmlauts() throws {
+    let realm = try Realm(configuration: folder.configuration(Kitchen.self, Owner.self, named: "kitchen"))
+    try realm.write { realm.create(Kitchen.self, value: ["köche": [["name": "Ann"], ["name": "Bo"]]]) }
+    #expect(realm.objects(Kitchen.self).where { ($0.köche.name == "Bo").count == 1 }.count == 1)
+  }
+
   @Test("maps are asked for a key, for their keys and for their values")
   func maps() throws {
     let realm = try Realm(configuration: folder.configuration(Everything.self, named: "maps"))
@@ -173,3 +180,4 @@ import Testing
 }
 
 class Owner: Object { @Persisted var name = "" }
+class Kitchen: Object { @Persisted var köche: List<Owner> }

@@ -53,7 +53,7 @@ indirect enum QueryNode {
         guard let subquery, collection == subquery.collection, !path.hasPrefix("\(subquery.collection).@") else {
           return text
         }
-        return subquery.variable + text.dropFirst(PredicateFormat.path(subquery.collection, schema).utf8.count)
+        return subquery.variable + text.dropFirst(PredicateFormat.path(subquery.collection, schema).count)
       case .matches(let condition):
         guard let collection = condition.collections.first else {
           Misuse.stop("Subqueries must contain a keypath starting with a collection.")
