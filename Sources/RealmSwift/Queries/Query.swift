@@ -36,9 +36,9 @@ indirect enum QueryNode {
 
   /// A property of what this is, or what its values add up to.
   func path<V>(_ name: String) -> Query<V> {
-    if case .root = node { return Query<V>(.path(name, within: V.self is any _QueryCollection.Type ? name : nil)) }
+    if case .root = node { return Query<V>(.path(name, within: V.self is any RealmCollection.Type ? name : nil)) }
     let (path, collection) = place, longer = "\(path).\(name)"
-    return Query<V>(.path(longer, within: collection ?? (V.self is any _QueryCollection.Type ? longer : nil)))
+    return Query<V>(.path(longer, within: collection ?? (V.self is any RealmCollection.Type ? longer : nil)))
   }
 
   /// The whole condition.
@@ -100,12 +100,6 @@ extension QueryNode {
     }
   }
 }
-
-/// A type whose values are collections.
-public protocol _QueryCollection {}
-extension List: _QueryCollection {}
-extension MutableSet: _QueryCollection {}
-extension LinkingObjects: _QueryCollection {}
 
 extension Query where T: ObjectBase {
   /// A property of the class.
