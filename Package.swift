@@ -15,7 +15,6 @@ let package = Package(
   products: [
     .library(name: "RealmPages", targets: ["RealmPages"]),
     .library(name: "RealmJSON", targets: ["RealmJSON"]),
-    .library(name: "RealmObjects", targets: ["RealmObjects"]),
     .library(name: "RealmSwift", targets: ["RealmSwift"]),
     .executable(name: "realmfs", targets: ["realmfs"]),
   ],
@@ -30,11 +29,6 @@ let package = Package(
     .target(
       name: "RealmPages",
       dependencies: ["Threads", "CLinux", "COpenSSL", "CIntelDecimal"],
-      swiftSettings: strict
-    ),
-    .target(
-      name: "RealmObjects",
-      dependencies: ["RealmPages", "Threads"],
       swiftSettings: strict
     ),
     .target(
@@ -106,11 +100,6 @@ let package = Package(
     .testTarget(
       name: "RealmPagesTests",
       dependencies: ["RealmPages", "RealmJSON", "TestSupport", "CommitLoop"],
-      swiftSettings: strict
-    ),
-    .testTarget(
-      name: "RealmObjectsTests",
-      dependencies: ["RealmObjects", "RealmPages", "RealmJSON", "TestSupport"],
       swiftSettings: strict
     ),
     // Damaged files; the address sanitizer runs these tests, too.

@@ -3,9 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-for library in RealmPages RealmObjects RealmSwift; do swift build --target "$library" ${SWIFTFLAGS:-}; done
+for library in RealmPages RealmSwift; do swift build --target "$library" ${SWIFTFLAGS:-}; done
 swift package dump-symbol-graph --minimum-access-level public >/dev/null
-for library in RealmPages RealmObjects RealmSwift; do
+for library in RealmPages RealmSwift; do
   graphs=$(mktemp -d)
   find .build -path "*/symbolgraph/$library*.symbols.json" -exec cp {} "$graphs/" \;
   catalog=("Sources/$library"/*.docc)

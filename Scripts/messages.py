@@ -73,7 +73,7 @@ GROUPS = [
 # Texts that are no messages: help, manual pages, source code of schemas, SQL.
 OTHERS = re.compile(
     r"realmfs/(Options|HelpText|ManPage|MountManPage|Roff|Schema|Completions|Completer|ShellWords)|ControlReadme"
-    r"|RealmObjects/|RealmSwift/|Threads/|SQLiteSink|ReadmeText"
+    r"|RealmSwift/|Threads/|SQLiteSink|ReadmeText"
 )
 
 

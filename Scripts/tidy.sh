@@ -45,7 +45,6 @@ may_import Threads 'Glibc'
 system='Glibc|Synchronization|CLinux|Threads'
 may_import RealmPages "$system|COpenSSL|CIntelDecimal"
 may_import RealmJSON "$system|RealmPages|CIntelDecimal"
-may_import RealmObjects "$system|RealmPages|Threads"
 may_import RealmSwift "$system|RealmPages|RealmJSON|RealmQuery|Foundation|Dispatch|Swift"
 may_import RealmNames "$system|RealmPages|RealmJSON|COpenSSL"
 may_import FileTree "$system|RealmPages|RealmJSON|RealmNames|RealmQuery|RealmTransfer"

@@ -7,6 +7,7 @@ import RealmPages
 ///
 /// ```swift
 /// class Person: Object {
+///   @Persisted var age = 0
 ///   @Persisted var dogs: List<Dog>
 /// }
 /// ```

@@ -68,6 +68,14 @@
     }
   }
 
+  /// Whether the storage has a value, or will.
+  var holdsValue: Bool {
+    switch state {
+    case .initial, .value: true
+    case .managed, .tracing: false
+    }
+  }
+
   /// The value of an unmanaged object, which is made now if it was not asked for before.
   mutating func settle() -> Value {
     switch state {

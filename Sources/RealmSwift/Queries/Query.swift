@@ -19,7 +19,8 @@ indirect enum QueryNode {
 /// An expression in `where`: a property, or a condition on properties.
 ///
 /// ```swift
-/// realm.objects(Person.self).where { $0.age > 18 && $0.dogs.count > 0 }
+/// let people = realm.objects(Person.self)
+/// let adults = people.where { $0.age > 18 && $0.dogs.count > 0 }
 /// ```
 @dynamicMemberLookup public struct Query<T> {
   let node: QueryNode
@@ -246,7 +247,7 @@ extension Query where T == Bool {
   /// The number of elements of a collection that pass this condition on their properties.
   ///
   /// ```swift
-  /// people.where { ($0.dogs.age > 3 && $0.dogs.isGood).count >= 2 }
+  /// let owners = people.where { ($0.dogs.age > 3 && $0.dogs.name == "Rex").count >= 1 }
   /// ```
   public var count: Query<Int> { Query<Int>(.matches(node)) }
 
@@ -470,7 +471,7 @@ extension Query where T: RealmKeyedCollection {
   /// The value of an entry.
   ///
   /// ```swift
-  /// shops.where { $0.prices["tea"] < 3 }
+  /// let cheap = shops.where { $0.prices["tea"] < 3 }
   /// ```
   public subscript(key: T.Key) -> Query<T.Value> {
     Query<T.Value>(.text([node, .value(.string(Array(key._rlmKey.utf8)))], "#[#]"))

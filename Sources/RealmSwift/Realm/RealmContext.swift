@@ -113,7 +113,7 @@ final class RealmContext {
   }
 
   /// Reads a version again after `invalidate`.
-  private func revive() throws {
+  func revive() throws {
     if hold == nil && !isInTransaction { _ = try refresh() }
   }
 
@@ -164,7 +164,7 @@ final class RealmContext {
 
   /// Gives the transaction out, to be committed; nil if there is nothing to commit.
   func leave() -> OpenTransaction? {
-    guard isDirty, let transaction else {
+    guard isDirty, let transaction, transaction.engine.hasChanges else {
       cancel()
       return nil
     }
@@ -186,7 +186,7 @@ final class RealmContext {
     changed = nil
     guard let transaction else { throw Realm.Error(.fail, "There is no write transaction to commit") }
     self.transaction = nil
-    let isDirty = isDirty
+    let isDirty = isDirty && transaction.engine.hasChanges
     self.isDirty = false
     generation += 1
     do throws(EngineError) { if isDirty { _ = try transaction.commit() } else { transaction.rollback() } } catch {

@@ -43,9 +43,9 @@ extension Realm {
 /// and is nil once the object or the collection was deleted. The file keeps the version of the last access.
 ///
 /// ```swift
-/// func rename(@ThreadSafe _ dog: Dog?) {
+/// func rename(_ dog: ThreadSafe<Dog>) {
 ///   DispatchQueue.global().async {
-///     guard let dog, let realm = dog.realm else { return }
+///     guard let dog = dog.wrappedValue, let realm = dog.realm else { return }
 ///     try? realm.write { dog.name = "King" }
 ///   }
 /// }

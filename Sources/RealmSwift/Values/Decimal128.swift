@@ -65,6 +65,26 @@ extension Decimal128: CustomStringConvertible {
   }
 }
 
+extension Decimal128: Codable {
+  /// Reads a text, or a number.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if let number = try? container.decode(Int64.self) {  // a text is next
+      self.init(number)
+    } else if let number = try? container.decode(Double.self) {  // likewise
+      self.init(number)
+    } else {
+      try self.init(string: container.decode(String.self))
+    }
+  }
+
+  /// Writes a text.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(stringValue)
+  }
+}
+
 extension Decimal128: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral {
   /// The decimal of an integer.
   public init(integerLiteral value: Int64) { self.init(value) }

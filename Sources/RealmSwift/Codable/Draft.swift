@@ -1,5 +1,6 @@
 // From a value of an Encodable type to a draft: a tree of plain values, which a transaction then fits to the schema.
 
+import Foundation
 import RealmPages
 
 /// A value on its way into a realm.
@@ -68,6 +69,8 @@ final class Draft {
     default: nil
     }
   }
+
+  var isNull: Bool { if case .null = content { true } else { false } }
 
   var count: Int {
     switch content {
@@ -170,4 +173,49 @@ private struct DraftElements: UnkeyedEncodingContainer {
   }
   func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { next().unkeyedContainer() }
   func superEncoder() -> any Encoder { next() }
+}
+
+extension Draft {
+  /// The draft as a value of a type; nil if it is of another.
+  func value(as type: ValueType) -> Value? {
+    switch (type, content) {
+    case (_, .null): .null
+    case (.int, .int(let value)): .int(value)
+    case (.bool, .bool(let value)): .bool(value)
+    case (.double, .real(let value)): .double(value)
+    case (.double, .int(let value)): Double(exactly: value).map { .double($0) }
+    case (.float, .real(let value)): .float(Float(value))
+    case (.string, .text(let text)): .text(text)
+    case (.objectID, .text(let text)): ObjectID(text).map { .objectID($0) }
+    case (.uuid, .text(let text)): UniqueID(text).map { .uuid($0) }
+    // Nil for a text that is no number, which is refused like a value of another type.
+    case (.decimal128, .text(let text)): (try? Decimal128(string: text)).map { .decimal128($0.decimal) }
+    case (.decimal128, .int(let value)): .decimal128(Decimal128(value).decimal)
+    case (.date, .real(let time)): .date(Date(timeIntervalSinceReferenceDate: time).timestamp)
+    case (.data, .bytes(let bytes)): .data(bytes)
+    case (.data, .list(let elements)): Self.bytes(elements).map { .data($0) }
+    default: nil
+    }
+  }
+
+  private static func bytes(_ elements: [Draft]) -> [UInt8]? {
+    let bytes = elements.compactMap { element -> UInt8? in
+      if case .int(let value) = element.content { UInt8(exactly: value) } else { nil }
+    }
+    return bytes.count == elements.count ? bytes : nil
+  }
+
+  /// The draft as it is.
+  var mixed: Value {
+    switch content {
+    case .null: .null
+    case .bool(let value): .bool(value)
+    case .int(let value): .int(value)
+    case .real(let value): .double(value)
+    case .text(let text): .text(text)
+    case .list(let elements): .list(elements.map(\.mixed))
+    case .bytes(let bytes): .list(bytes.map { .int(Int64($0)) })
+    case .object(let entries): .dictionary(entries.map { Value.Entry(key: Array($0.name.utf8), value: $0.value.mixed) })
+    }
+  }
 }

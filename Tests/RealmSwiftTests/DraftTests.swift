@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@testable import RealmObjects
+@testable import RealmSwift
 
 @Suite struct DraftTests {
   private struct Record: Encodable {

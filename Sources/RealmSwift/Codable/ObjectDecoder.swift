@@ -1,7 +1,32 @@
 // From an object to a value of a Decodable type. Links are followed, so types may nest as deep as they like, but not in
 // circles: a depth limit ends these.
 
+import Foundation
 import RealmPages
+
+/// An object of one version, its properties by their stored names.
+struct StoredObject {
+  let snapshot: Snapshot
+  let table: Table
+  let key: ObjKey
+
+  var className: String { table.className ?? table.name }
+
+  /// A copy of the value of a property; nil if the class does not have it. O(log n).
+  func value(_ name: String) throws -> Value? {
+    guard let index = table.columns.firstIndex(where: { $0.name == name }) else { return nil }
+    let cursor = ObjectCursor(table)
+    return try cursor.seek(key) ? Value(copying: cursor.value(index)) : nil
+  }
+
+  /// The object that a link leads to; nil for other values, and for one that is gone.
+  static func linked(_ value: Value, in snapshot: Snapshot) throws -> StoredObject? {
+    guard case .link(let table, let key) = value, let table = try snapshot.table(table), try table.contains(key) else {
+      return nil
+    }
+    return StoredObject(snapshot: snapshot, table: table, key: key)
+  }
+}
 
 /// A step of a coding path.
 struct PathKey: CodingKey {
@@ -13,13 +38,13 @@ struct PathKey: CodingKey {
 
 /// Decodes an object: its properties are the keys.
 struct ObjectDecoder: Decoder {
-  let object: RealmObject
+  let object: StoredObject
   let codingPath: [any CodingKey]
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   private static let deepest = 100
 
-  init(_ object: RealmObject, path: [any CodingKey]) throws {
+  init(_ object: StoredObject, path: [any CodingKey] = []) throws {
     if path.count > Self.deepest {
       throw DecodingError.dataCorrupted(.init(codingPath: path, debugDescription: "links lead in a circle"))
     }
@@ -30,10 +55,10 @@ struct ObjectDecoder: Decoder {
     let object = object
     return KeyedDecodingContainer(
       KeyedValues<Key>(
-        names: object.propertyNames,
-        realm: object.realm,
+        names: object.table.columns.map(\.name),
+        snapshot: object.snapshot,
         codingPath: codingPath,
-        value: { name in try object[name] }
+        value: { name in try object.value(name) ?? .null }
       )
     )
   }
@@ -49,7 +74,7 @@ struct ObjectDecoder: Decoder {
 /// The entries of an object or a dictionary.
 private struct KeyedValues<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let names: [String]
-  let realm: FrozenRealm
+  let snapshot: Snapshot
   let codingPath: [any CodingKey]
   let value: (String) throws -> Value
 
@@ -64,7 +89,7 @@ private struct KeyedValues<Key: CodingKey>: KeyedDecodingContainerProtocol {
         .init(codingPath: codingPath, debugDescription: "no property \"\(key.stringValue)\"")
       )
     }
-    return ValueDecoder(value: try value(key.stringValue), realm: realm, codingPath: codingPath + [key])
+    return ValueDecoder(value: try value(key.stringValue), snapshot: snapshot, codingPath: codingPath + [key])
   }
 
   func decodeNil(forKey key: Key) throws -> Bool { try decoder(key).decodeNil() }
@@ -81,14 +106,14 @@ private struct KeyedValues<Key: CodingKey>: KeyedDecodingContainerProtocol {
   func superDecoder(forKey key: Key) throws -> any Decoder { try decoder(key) }
 
   private func superDecoder(named name: String) throws -> any Decoder {
-    ValueDecoder(value: try value(name), realm: realm, codingPath: codingPath + [PathKey(stringValue: name)])
+    ValueDecoder(value: try value(name), snapshot: snapshot, codingPath: codingPath + [PathKey(stringValue: name)])
   }
 }
 
 /// Decodes one value.
 private struct ValueDecoder: Decoder, SingleValueDecodingContainer {
   let value: Value
-  let realm: FrozenRealm
+  let snapshot: Snapshot
   let codingPath: [any CodingKey]
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
@@ -96,9 +121,9 @@ private struct ValueDecoder: Decoder, SingleValueDecodingContainer {
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
     switch value {
-    case .list(let values): Elements(values: values, realm: realm, codingPath: codingPath)
+    case .list(let values): Elements(values: values, snapshot: snapshot, codingPath: codingPath)
     // As Foundation's Data wants them.
-    case .data(let bytes): Elements(values: bytes.map { .int(Int64($0)) }, realm: realm, codingPath: codingPath)
+    case .data(let bytes): Elements(values: bytes.map { .int(Int64($0)) }, snapshot: snapshot, codingPath: codingPath)
     default: throw mismatch([Any].self)
     }
   }
@@ -110,30 +135,48 @@ private struct ValueDecoder: Decoder, SingleValueDecodingContainer {
       return KeyedDecodingContainer(
         KeyedValues<Key>(
           names: Array(values.keys),
-          realm: realm,
+          snapshot: snapshot,
           codingPath: codingPath,
           value: { values[$0] ?? .null }
         )
       )
     }
-    guard let object = try realm.object(value) else { throw mismatch([String: Any].self) }
+    guard let object = try StoredObject.linked(value, in: snapshot) else { throw mismatch([String: Any].self) }
     return try ObjectDecoder(object, path: codingPath).container(keyedBy: type)
   }
 
   func decodeNil() -> Bool { value == .null }
 
-  func decode(_ type: Bool.Type) throws -> Bool { try value.asBool ?? fail(type) }
-  func decode(_ type: String.Type) throws -> String { try value.codedText ?? fail(type) }
+  func decode(_ type: Bool.Type) throws -> Bool { if case .bool(let truth) = value { truth } else { try fail(type) } }
+  /// ObjectIds, UUIDs and decimals code themselves as text.
+  func decode(_ type: String.Type) throws -> String {
+    switch value {
+    case .string(let bytes): String(decoding: bytes, as: UTF8.self)
+    case .objectID(let id): id.description
+    case .uuid(let id): id.description
+    case .decimal128(let decimal): Decimal128(decimal).description
+    default: try fail(type)
+    }
+  }
+  /// A `Date` codes itself as the seconds since the beginning of 2001.
   func decode(_ type: Double.Type) throws -> Double {
-    if case .date(let date) = value { return date.secondsSinceReference }
-    return try value.asDouble ?? value.asInt.flatMap { Double(exactly: $0) } ?? fail(type)
+    switch value {
+    case .double(let number): number
+    case .float(let number): Double(number)
+    case .int(let number): try Double(exactly: number) ?? fail(type)
+    case .date(let time): Date(time).timeIntervalSinceReferenceDate
+    default: try fail(type)
+    }
   }
   func decode(_ type: Float.Type) throws -> Float {
-    if case .float(let number) = value { return number }
-    return try value.asDouble.map { Float($0) } ?? fail(type)
+    switch value {
+    case .float(let number): number
+    case .double(let number): Float(number)
+    default: try fail(type)
+    }
   }
   func decode<T: Decodable & FixedWidthInteger>(_ type: T.Type) throws -> T {
-    guard let number = value.asInt else { return try fail(type) }
+    guard case .int(let number) = value else { return try fail(type) }
     guard let result = T(exactly: number) else {
       throw DecodingError.dataCorrupted(.init(codingPath: codingPath, debugDescription: "\(number) is beyond \(type)"))
     }
@@ -152,12 +195,12 @@ private struct ValueDecoder: Decoder, SingleValueDecodingContainer {
 /// The elements of a list or set.
 private struct Elements: UnkeyedDecodingContainer {
   let values: [Value]
-  let realm: FrozenRealm
+  let snapshot: Snapshot
   let codingPath: [any CodingKey]
   private(set) var currentIndex = 0
 
-  init(values: [Value], realm: FrozenRealm, codingPath: [any CodingKey]) {
-    (self.values, self.realm, self.codingPath) = (values, realm, codingPath)
+  init(values: [Value], snapshot: Snapshot, codingPath: [any CodingKey]) {
+    (self.values, self.snapshot, self.codingPath) = (values, snapshot, codingPath)
   }
 
   var count: Int? { values.count }
@@ -169,7 +212,7 @@ private struct Elements: UnkeyedDecodingContainer {
       throw DecodingError.valueNotFound(Any.self, .init(codingPath: path, debugDescription: "no more elements"))
     }
     defer { currentIndex += 1 }
-    return ValueDecoder(value: values[currentIndex], realm: realm, codingPath: path)
+    return ValueDecoder(value: values[currentIndex], snapshot: snapshot, codingPath: path)
   }
 
   mutating func decodeNil() throws -> Bool {
