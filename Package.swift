@@ -76,6 +76,13 @@ let package = Package(
       path: "Tests/CommitLoop",
       swiftSettings: strict
     ),
+    // Observes a realm, or commits to it until it is killed; tests of two programs run it.
+    .executableTarget(
+      name: "ObserveLoop",
+      dependencies: ["RealmSwift"],
+      path: "Tests/ObserveLoop",
+      swiftSettings: strict
+    ),
     // Edits a tree at random; a test runs it on a mount.
     .executableTarget(
       name: "EditLoop",
@@ -110,7 +117,7 @@ let package = Package(
     ),
     .testTarget(
       name: "RealmSwiftTests",
-      dependencies: ["RealmSwift", "RealmPages", "TestSupport"],
+      dependencies: ["RealmSwift", "RealmPages", "TestSupport", "ObserveLoop"],
       swiftSettings: strict
     ),
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),
