@@ -139,14 +139,20 @@ let package = Package(
 
 // Measured, not shipped: REALMFS_BENCHMARKS=1 swift build -c release --product WriteBench.
 if Context.environment["REALMFS_BENCHMARKS"] != nil {
-  package.targets.append(
+  package.targets += [
     .executableTarget(
       name: "WriteBench",
       dependencies: ["RealmPages", "CSQLite"],
       path: "Benchmarks/WriteBench",
       swiftSettings: strict
-    )
-  )
+    ),
+    .executableTarget(
+      name: "ObjectBench",
+      dependencies: ["RealmSwift"],
+      path: "Benchmarks/ObjectBench",
+      swiftSettings: strict
+    ),
+  ]
 }
 
 // The tests that a sanitizer runs, and nothing that they do not need:
