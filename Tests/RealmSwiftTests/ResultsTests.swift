@@ -181,3 +181,27 @@ import Testing
 
 class Owner: Object { @Persisted var name = "" }
 class Kitchen: Object { @Persisted var köche: List<Owner> }
+
+@Suite struct KeyPathValueTests {
+  @Test("the values of a path, and what they add up to")
+  func values() throws {
+    let types: [ObjectBase.Type] = [Dog.self, Person.self, Address.self, Street.self]
+    let realm = try Realm(configuration: .init(inMemoryIdentifier: "values \(UUID())", objectTypes: types))
+    try realm.write {
+      realm.create(Person.self, value: ["name": "Ada", "age": 3, "favourite": ["name": "Rex"]])
+      realm.create(Person.self, value: ["name": "Bob", "age": 5])
+      realm.create(Person.self, value: ["name": "Cid", "age": 3])
+    }
+    let people = realm.objects(Person.self).sorted(byKeyPath: "name")
+    #expect(people.value(forKeyPath: "name") as? [String] == ["Ada", "Bob", "Cid"])
+    let dogs = try #require(people.value(forKeyPath: "favourite.name") as? [Any])
+    #expect(dogs.count == 3 && dogs[0] as? String == "Rex" && dogs[1] is NSNull)
+    #expect(people.value(forKeyPath: "@count") as? Int == 3)
+    #expect(people.value(forKeyPath: "@max.age") as? Int == 5)
+    #expect(people.value(forKeyPath: "@min.age") as? Int == 3)
+    #expect(people.value(forKeyPath: "@sum.age") as? Int == 11)
+    #expect((people.value(forKeyPath: "@avg.age") as? Double).map { abs($0 - 11.0 / 3) < 1e-9 } == true)
+    #expect(people.value(forKeyPath: "@unionOfObjects.favourite.name") as? [String] == ["Rex"])
+    #expect(people.value(forKeyPath: "@distinctUnionOfObjects.age") as? [Int] == [3, 5])
+  }
+}

@@ -83,6 +83,15 @@ extension Map {
   /// The value of a name.
   public func value(forKey key: String) -> Any? { self[Key(_rlmKey: key)]?._rlmAny }
 
+  /// The value of a name, or of a property of the object there: `rex.name`.
+  public func value(forKeyPath keyPath: String) -> Any? {
+    guard let point = keyPath.firstIndex(of: "."), self[Key(_rlmKey: keyPath)] == nil else {
+      return value(forKey: keyPath)
+    }
+    return (value(forKey: String(keyPath[..<point])) as? ObjectBase)?
+      .value(forKeyPath: String(keyPath[keyPath.index(after: point)...]))
+  }
+
   /// Sets the value of a name; ends the process if it has another type.
   public func setValue(_ value: Any?, forKey key: String) {
     guard let value else { return removeObject(for: Key(_rlmKey: key)) }

@@ -6,7 +6,7 @@ enum Description {
   /// The text of an object.
   static func text(of object: ObjectBase, depth: Int) -> String {
     if object.isInvalidated { return "[invalid object]" }
-    let schema = ClassSchema.of(type(of: object))
+    let schema = object.schema
     let lines = schema.properties.enumerated().filter { $1.isStored }.map { index, property in
       "\t\(property.name) = \(text(ofValue: property.storage.anyValue(of: object, index), depth: depth + 1));\n"
     }

@@ -36,13 +36,15 @@ open class ObjectBase: Hashable, CustomStringConvertible {
   /// Whether the object belongs to a frozen realm, so that it never changes.
   public final var isFrozen: Bool { context?.isFrozen ?? false }
 
+  /// The properties of the object: those of its class, or of the class that a dynamic object stands for.
+  final var schema: ClassSchema { managedClass?.schema ?? ClassSchema.of(type(of: self)) }
+
   /// The schema of the object's class.
-  public final var objectSchema: ObjectSchema { ObjectSchema(ClassSchema.of(Self.self)) }
+  public final var objectSchema: ObjectSchema { ObjectSchema(schema) }
 
   /// The value of the property with this name: read as `Any?`, set in a write transaction if the object is managed.
-  public final subscript(key: String) -> Any? {
+  public subscript(key: String) -> Any? {
     get {
-      let schema = ClassSchema.of(type(of: self))
       guard let index = schema.index(of: key) else { Misuse.stop("\(schema.name) has no property '\(key)'") }
       return schema.properties[index].storage.anyValue(of: self, index)
     }

@@ -6,12 +6,19 @@ enum ValueAssignment {
   /// Whether it is Foundation's null.
   static func isNull(_ value: Any) -> Bool { value is NSNull }
 
+  /// The value without optionals around it; Foundation's null for nil.
+  static func unwrapped(_ value: Any?) -> Any {
+    guard let value else { return NSNull() }
+    guard let optional = value as? any OptionalProtocol else { return value }
+    return unwrapped(optional.anyValue)
+  }
+
   /// Whether it can be the value of an object.
   static func isObjectLike(_ value: Any) -> Bool { value is [String: Any] || value is [Any] || value is ObjectBase }
 
   /// Sets a property of an object; ends the process if the value has another type.
   static func set(_ name: String, to value: Any?, of object: ObjectBase) {
-    let schema = ClassSchema.of(type(of: object))
+    let schema = object.schema
     guard let index = schema.index(of: name) else { Misuse.stop("'\(schema.name)' has no property '\(name)'.") }
     let property = schema.properties[index]
     if !property.storage.setAny(value, of: object, index) {
@@ -21,7 +28,7 @@ enum ValueAssignment {
 
   /// Sets the properties that `value` names.
   static func assign(_ value: Any, to object: ObjectBase) {
-    for (name, value) in entries(of: value, for: ClassSchema.of(type(of: object))) { set(name, to: value, of: object) }
+    for (name, value) in entries(of: value, for: object.schema) { set(name, to: value, of: object) }
   }
 
   /// The values by property name.
@@ -37,7 +44,7 @@ enum ValueAssignment {
       }
       return zip(properties, values).map { ($0.name, $1) }
     case let other as ObjectBase:
-      let theirs = ClassSchema.of(type(of: other))
+      let theirs = other.schema
       var entries: [(String, Any?)] = []
       for property in schema.properties where property.isStored {
         guard let index = theirs.index(of: property.name) else { continue }

@@ -93,7 +93,34 @@ extension RealmCollection {
     map { element in
       if key == "self" { return element._rlmAny ?? NSNull() }
       guard let object = element._rlmAny as? ObjectBase else { Misuse.stop("A value has no property '\(key)'.") }
-      return object[key] ?? NSNull()
+      return ValueAssignment.unwrapped(object[key])
+    }
+  }
+
+  /// The values of a path such as `dog.name` of all objects, `NSNull` for null; of `@count` the number of elements, of
+  /// `@min.age`, `@max.age`, `@sum.age` and `@avg.age` what the values add up to, of `@unionOfObjects.name` the values
+  /// that are not null, of `@distinctUnionOfObjects.name` each of them once.
+  public func value(forKeyPath keyPath: String) -> Any? {
+    guard keyPath.hasPrefix("@") else {
+      return map { element -> Any in
+        guard let object = element._rlmAny as? ObjectBase else { Misuse.stop("A value has no property '\(keyPath)'.") }
+        return ValueAssignment.unwrapped(object.value(forKeyPath: keyPath))
+      }
+    }
+    let parts = keyPath.split(separator: ".", maxSplits: 1), path = parts.count > 1 ? String(parts[1]) : ""
+    func number(_ value: AnyRealmValue?) -> Any? { value?._rlmAny }
+    func values() -> [Any] { (value(forKeyPath: path) as? [Any] ?? []).filter { !ValueAssignment.isNull($0) } }
+    switch parts[0] {
+    case "@count": return count
+    case "@min": return number(min(ofProperty: path))
+    case "@max": return number(max(ofProperty: path))
+    case "@sum": return number(sum(ofProperty: path))
+    case "@avg": return number(average(ofProperty: path))
+    case "@unionOfObjects": return values()
+    case "@distinctUnionOfObjects":
+      var seen: Set<AnyHashable> = []
+      return values().filter { ($0 as? AnyHashable).map { seen.insert($0).inserted } ?? true }
+    default: Misuse.stop("The collection operator '\(parts[0])' is not known.")
     }
   }
 
@@ -181,7 +208,9 @@ public struct SortDescriptor: Hashable, Sendable, ExpressibleByStringLiteral, Cu
   public func reversed() -> SortDescriptor { SortDescriptor(keyPath: keyPath, ascending: !ascending) }
 
   /// The path and the direction.
-  public var description: String { "\(keyPath) \(ascending ? "ascending" : "descending")" }
+  public var description: String {
+    "SortDescriptor(keyPath: \(keyPath), direction: \(ascending ? "ascending" : "descending"))"
+  }
 }
 
 extension List: RealmCollection {

@@ -154,6 +154,16 @@ enum RealmOpening {
     _ configuration: Realm.Configuration,
     _ confinement: Confinement = .current
   ) throws -> RealmContext {
+    do { return try Realm.Error.translating { try opened(configuration, confinement) } } catch var error as Realm.Error {
+      error.fileURL = configuration.fileURL
+      throw error
+    }
+  }
+
+  private static func opened(
+    _ configuration: Realm.Configuration,
+    _ confinement: Confinement
+  ) throws -> RealmContext {
     let file = try RealmFile.of(configuration)
     let place = Place(path: file.path, confinement: confinement.identity)
     if let known = instances.withLock({ $0[place] })?.context, known.file === file { return known }

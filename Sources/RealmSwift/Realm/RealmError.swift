@@ -1,5 +1,6 @@
 // Why a realm does not open, or a change is refused.
 
+public import Foundation
 import RealmPages
 
 extension Realm {
@@ -11,6 +12,8 @@ extension Realm {
       case fail
       /// The file cannot be read or written.
       case fileAccess
+      /// The system refused what was asked of the file.
+      case fileOperationFailed
       /// The permissions of the file do not allow it.
       case filePermissionDenied
       /// There is a file where none may be.
@@ -37,13 +40,53 @@ extension Realm {
     public let code: Code
     /// What happened, where, and what to do.
     public let description: String
+    /// The file that was to be opened; nil for other errors.
+    public internal(set) var fileURL: URL?
 
     init(_ code: Code, _ description: String) { (self.code, self.description) = (code, description) }
+
+    /// An error of a kind, as programs that test themselves make them.
+    public init(_ code: Code) { self.init(code, "\(code)") }
 
     /// The same as `description`.
     public var localizedDescription: String { description }
   }
 }
+
+extension Realm.Error: Equatable {
+  /// Whether both are of a kind.
+  public static func == (a: Realm.Error, b: Realm.Error) -> Bool { a.code == b.code }
+}
+
+extension Realm.Error {
+  /// The kind as a pattern: `catch Realm.Error.fileNotFound`.
+  public static var fail: Code { .fail }
+  /// The kind as a pattern.
+  public static var fileAccess: Code { .fileAccess }
+  /// The kind as a pattern.
+  public static var fileOperationFailed: Code { .fileOperationFailed }
+  /// The kind as a pattern.
+  public static var filePermissionDenied: Code { .filePermissionDenied }
+  /// The kind as a pattern.
+  public static var fileExists: Code { .fileExists }
+  /// The kind as a pattern.
+  public static var fileNotFound: Code { .fileNotFound }
+  /// The kind as a pattern.
+  public static var incompatibleLockFile: Code { .incompatibleLockFile }
+  /// The kind as a pattern.
+  public static var fileFormatUpgradeRequired: Code { .fileFormatUpgradeRequired }
+  /// The kind as a pattern.
+  public static var invalidDatabase: Code { .invalidDatabase }
+  /// The kind as a pattern.
+  public static var schemaMismatch: Code { .schemaMismatch }
+  /// The kind as a pattern.
+  public static var alreadyOpen: Code { .alreadyOpen }
+  /// The kind as a pattern.
+  public static var unsupportedFileFormatVersion: Code { .unsupportedFileFormatVersion }
+}
+
+/// Whether an error is of a kind, as in `catch Realm.Error.fileNotFound`.
+public func ~= (code: Realm.Error.Code, error: any Error) -> Bool { (error as? Realm.Error)?.code == code }
 
 extension Realm.Error {
   init(_ error: EngineError) {
@@ -67,7 +110,7 @@ extension Realm.Error {
     case 2: .fileNotFound
     case 1, 13, 30: .filePermissionDenied
     case 17: .fileExists
-    default: .fileAccess
+    default: .fileOperationFailed
     }
   }
 

@@ -54,7 +54,7 @@ public struct Property: Sendable, CustomStringConvertible {
 
 /// The schema of a class.
 public struct ObjectSchema: Sendable, CustomStringConvertible {
-  private let schema: ClassSchema
+  let schema: ClassSchema
 
   init(_ schema: ClassSchema) { self.schema = schema }
 
@@ -87,3 +87,19 @@ public struct Schema: Sendable, CustomStringConvertible {
   /// The classes.
   public var description: String { objectSchema.map(\.description).joined(separator: "\n") }
 }
+
+extension Property: Equatable {
+  /// Whether both have the same name and are stored alike.
+  public static func == (a: Property, b: Property) -> Bool {
+    a.name == b.name && a.columnName == b.columnName && a.isIndexed == b.isIndexed && a.property.isStored(as: b.property)
+  }
+}
+
+extension ObjectSchema: Equatable {
+  /// Whether both have the same name and equal properties.
+  public static func == (a: ObjectSchema, b: ObjectSchema) -> Bool {
+    a.className == b.className && a.isEmbedded == b.isEmbedded && a.properties == b.properties
+  }
+}
+
+extension Schema: Equatable {}

@@ -57,8 +57,12 @@ public protocol OptionalProtocol {
   associatedtype Wrapped
   /// Whether it is nil.
   var isNil: Bool { get }
+  /// What is not nil.
+  var anyValue: Any? { get }
 }
 extension Optional: OptionalProtocol {
   /// Whether it is nil.
   public var isNil: Bool { self == nil }
+  /// What is not nil.
+  public var anyValue: Any? { map { $0 } }
 }
