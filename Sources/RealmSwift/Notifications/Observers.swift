@@ -251,14 +251,11 @@ final class RealmObserver: Observer {
   override func skip() { last = context.version }
 
   override func deliver() {
-    if !context.autorefresh {
-      if let hold = context.hold, context.file.reader.hasChanged(since: hold.snapshot) {
-        block(.refreshRequired, Realm(context))
-      }
-      return
+    if context.version != last {
+      last = context.version
+      block(.didChange, Realm(context))
+    } else if !context.autorefresh, let hold = context.hold, context.file.reader.hasChanged(since: hold.snapshot) {
+      block(.refreshRequired, Realm(context))
     }
-    if context.version == last { return }
-    last = context.version
-    block(.didChange, Realm(context))
   }
 }

@@ -60,7 +60,13 @@ extension Realm {
     guard let writer = context.file.writer, !context.isFrozen else {
       throw Error(.fail, "\(context.file.path) was opened read-only: there are no write transactions")
     }
-    let begun = try await Background.result { try Realm.Error.translating { OpenTransaction(try writer.begin()) } }
+    context.asyncWriteDepth += 1
+    defer { context.asyncWriteDepth -= 1 }
+    // A task that is cancelled does not wait for the other writer; what was begun for it is taken back.
+    let begun = try await Background.cancellableResult {
+      try Realm.Error.translating { OpenTransaction(try writer.begin()) }
+    }
+    try Task.checkCancellation()
     try context.enter(begun)
     let result: Result
     do { result = try block() } catch {
@@ -138,5 +144,48 @@ enum Background {
       run { continuation.resume(returning: Result { try body() }) }
     }
     return try result.get()
+  }
+
+  /// The same, but a task that is cancelled gets a `CancellationError` at once; what `body` returns is dropped then.
+  static func cancellableResult<R: Sendable>(
+    isolation: isolated (any Actor)? = #isolation,
+    _ body: @escaping @Sendable () throws -> R
+  ) async throws -> R {
+    let answer = Answer<R>()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        guard answer.wait(continuation) else { return continuation.resume(throwing: CancellationError()) }
+        run { answer.give(Result { try body() }) }
+      }
+    } onCancel: {
+      answer.give(.failure(CancellationError()))
+    }
+  }
+
+  /// What a task waits for: the first result that is given.
+  private final class Answer<R: Sendable>: Sendable {
+    private enum State {
+      case asked
+      case waiting(CheckedContinuation<R, any Error>)
+      case given
+    }
+    private let state = Mutex(State.asked)
+
+    /// Whether nothing was given yet.
+    func wait(_ continuation: CheckedContinuation<R, any Error>) -> Bool {
+      state.withLock { state in
+        guard case .asked = state else { return false }
+        state = .waiting(continuation)
+        return true
+      }
+    }
+
+    func give(_ result: Result<R, any Error>) {
+      let continuation = state.withLock { state -> CheckedContinuation<R, any Error>? in
+        defer { state = .given }
+        return if case .waiting(let continuation) = state { continuation } else { nil }
+      }
+      continuation?.resume(with: result)
+    }
   }
 }

@@ -34,6 +34,10 @@ final class RealmContext {
   var isDelivering = false
   /// Whether a realm with observers moves to the newest version by itself.
   var autorefresh = true
+  /// The write transactions that run later.
+  private(set) lazy var asyncWrites = AsyncWrites(self)
+  /// How many calls of `asyncWrite` are not over.
+  var asyncWriteDepth = 0
 
   init(
     _ file: RealmFile,
@@ -146,6 +150,7 @@ final class RealmContext {
       throw Realm.Error(.fail, "\(file.path) was opened read-only: there are no write transactions")
     }
     if isInTransaction { throw Realm.Error(.fail, "The Realm is already in a write transaction") }
+    if let acquired = try asyncWrites.takeAcquired() { return try enter(acquired) }
     do throws(EngineError) {
       transaction = OpenTransaction(staysOnThread ? try writer.beginOnThisThread() : try writer.begin())
     } catch { throw Realm.Error(error) }
@@ -194,6 +199,7 @@ final class RealmContext {
     }
     hold = try Realm.Error.translating { try file.reader.hold() }
     if isDirty { file.delivery.noteChange() }
+    asyncWrites.next()
   }
 
   func cancel() {
@@ -208,6 +214,7 @@ final class RealmContext {
     _ = try? refresh()
     // What was committed meanwhile.
     schedule?()
+    asyncWrites.next()
   }
 
   /// Runs what changes the realm.
@@ -334,6 +341,9 @@ final class RealmContext {
   func object<T: ObjectBase>(of type: T.Type, _ table: TableKey, _ key: Int64) -> T? {
     if type == ObjectBase.self || type == Object.self || type == EmbeddedObject.self {
       return object(table, key) as? T
+    }
+    if type == DynamicObject.self {
+      return schema(of: table).flatMap { DynamicObject(self, self.managed($0.type), key) as? T }
     }
     let managed = managed(type)
     return managed.key == table ? object(managed, key) as? T : nil
