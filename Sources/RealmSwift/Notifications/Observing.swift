@@ -181,7 +181,7 @@ extension ThreadConfined where Self: ObjectBase {
 }
 
 /// An observer on a queue or in an actor, from another place.
-private final class RemoteObservation: @unchecked Sendable {
+final class RemoteObservation: @unchecked Sendable {
   // Unchecked: used in its place only.
   private let place: Confinement
   private let start: (Realm) -> NotificationToken?

@@ -28,12 +28,18 @@ final class PropertyTracer {
   static func name<Root: ObjectBase>(of path: PartialKeyPath<Root>) -> String {
     let key = KnownPath(path: path)
     if let name = known.withLock({ $0[key] }) { return name }
-    let tracer = PropertyTracer()
-    if let root = object(of: Root.self, tracer) as? Root { _ = root[keyPath: path] }
-    if tracer.names.isEmpty { Misuse.stop("the key path of \(Root.self) reads no @Persisted property") }
-    let name = tracer.names.joined(separator: ".")
+    let names = names(of: path)
+    if names.isEmpty { Misuse.stop("the key path of \(Root.self) reads no @Persisted property") }
+    let name = names.joined(separator: ".")
     known.withLock { $0[key] = name }
     return name
+  }
+
+  /// The stored names of the properties that a key path reads; none for one that reads no property.
+  static func names<Root: ObjectBase>(of path: PartialKeyPath<Root>) -> [String] {
+    let tracer = PropertyTracer()
+    if let root = object(of: Root.self, tracer) as? Root { _ = root[keyPath: path] }
+    return tracer.names
   }
 }
 

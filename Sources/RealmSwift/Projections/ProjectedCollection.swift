@@ -1,0 +1,90 @@
+// One property of all objects of a collection, as a collection of its own.
+
+/// What one property of the objects of a list or set has, in their order: `person.dogs.projectTo.name`.
+public struct ProjectedCollection<Element: RealmCollectionValue>: RandomAccessCollection, CustomStringConvertible {
+  private let base: any ProjectedBase
+  private let path: AnyKeyPath
+
+  fileprivate init(_ base: any ProjectedBase, _ path: AnyKeyPath) { (self.base, self.path) = (base, path) }
+
+  /// The position of the first value.
+  public var startIndex: Int { 0 }
+  /// The position after the last value.
+  public var endIndex: Int { base.count }
+  /// The value of the object at a position.
+  public subscript(position: Int) -> Element {
+    guard let value = base.object(at: position)[keyPath: path] as? Element else {
+      Misuse.stop("The projected property has no value of type \(Element.self).")
+    }
+    return value
+  }
+
+  /// The type and the values.
+  public var description: String {
+    let lines = enumerated().map { "\t[\($0)] \($1)\n" }
+    return "ProjectedCollection<\(Element.self)> {\n\(lines.joined())}"
+  }
+}
+
+extension ProjectedCollection: ThreadConfined {
+  /// The realm; nil for a collection that belongs to no object yet.
+  public var realm: Realm? { base.realm }
+  /// Whether what the collection belongs to was deleted, or its realm invalidated.
+  public var isInvalidated: Bool { base.isInvalidated }
+  /// Whether it belongs to a frozen realm.
+  public var isFrozen: Bool { base.isFrozen }
+  /// The collection in the version that the realm reads, for all threads.
+  public func freeze() -> ProjectedCollection { ProjectedCollection(base.freeze(), path) }
+  /// The collection in the live realm of this thread; nil if what it belongs to was deleted.
+  public func thaw() -> ProjectedCollection? { base.thaw().map { ProjectedCollection($0, path) } }
+  /// The same collection in another realm of the file; nil if what it belongs to was deleted.
+  public func _rlmCounterpart(in realm: Realm) -> ProjectedCollection? {
+    base._rlmCounterpart(in: realm).map { ProjectedCollection($0, path) }
+  }
+}
+
+/// A collection whose objects are projected.
+private protocol ProjectedBase: ThreadConfined {
+  var count: Int { get }
+  func object(at position: Int) -> ObjectBase
+}
+
+/// A list or set.
+private struct ObjectCollection<C: RealmCollection>: ProjectedBase where C.Element: ObjectBase {
+  let collection: C
+
+  var count: Int { collection.count }
+  func object(at position: Int) -> ObjectBase { collection[position] }
+  var realm: Realm? { collection.realm }
+  var isInvalidated: Bool { collection.isInvalidated }
+  var isFrozen: Bool { collection.isFrozen }
+  func freeze() -> ObjectCollection { ObjectCollection(collection: collection.freeze()) }
+  func thaw() -> ObjectCollection? { collection.thaw().map { ObjectCollection(collection: $0) } }
+  func _rlmCounterpart(in realm: Realm) -> ObjectCollection? {
+    collection._rlmCounterpart(in: realm).map { ObjectCollection(collection: $0) }
+  }
+}
+
+/// Leads from a collection of objects to one of their properties: `dogs.projectTo.name`.
+@dynamicMemberLookup public struct CollectionElementMapper<Element: ObjectBase> {
+  private let base: any ProjectedBase
+
+  fileprivate init<C: RealmCollection>(_ collection: C) where C.Element == Element {
+    base = ObjectCollection(collection: collection)
+  }
+
+  /// One property of all objects.
+  public subscript<V: RealmCollectionValue>(dynamicMember member: KeyPath<Element, V>) -> ProjectedCollection<V> {
+    ProjectedCollection(base, member)
+  }
+}
+
+extension List where Element: ObjectBase {
+  /// One property of all objects: `dogs.projectTo.name`.
+  public var projectTo: CollectionElementMapper<Element> { CollectionElementMapper(self) }
+}
+
+extension MutableSet where Element: ObjectBase {
+  /// One property of all objects: `dogs.projectTo.name`.
+  public var projectTo: CollectionElementMapper<Element> { CollectionElementMapper(self) }
+}
