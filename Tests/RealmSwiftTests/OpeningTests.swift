@@ -170,7 +170,7 @@ enum V2 {
         let first = old?["firstName"] as? String ?? "", last = old?["lastName"] as? String ?? ""
         new?["fullName"] = "\(first) \(last)"
         new?["age"] = (old?["age"] as? Int).map { "\($0)" }
-        #expect((old?["pet"] as? DynamicObject)?["name"] as? String == "Pet \(old?["id"] as? Int ?? -1)")
+        #expect((old?["pet"] as? MigrationObject)?["name"] as? String == "Pet \(old?["id"] as? Int ?? -1)")
         if old?["id"] as? Int == 2, let new { migration.delete(new) }
       }
       migration.create("Owner", value: ["id": 9, "fullName": "Nine"])

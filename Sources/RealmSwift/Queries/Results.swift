@@ -59,7 +59,7 @@ public struct Results<Element: RealmCollectionValue> {
 
   private func element(_ key: Int64, _ type: ManagedClass) -> Element {
     let element =
-      Element.self is ObjectBase.Type
+      Element.self is ObjectBase.Type && Element.self != DynamicObject.self
       ? source.context.object(type, key) as? Element
       : Element._rlmRead(StoredValue(view: .link(type.key, ObjKey(key)), context: source.context))
     guard let element else {

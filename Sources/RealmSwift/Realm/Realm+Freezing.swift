@@ -82,7 +82,8 @@ extension ThreadConfined where Self: ObjectBase {
     guard let managedClass else { return nil }
     if other === context { return self }
     let type = other.counterpart(of: managedClass)
-    return other.contains(type, objectKey) ? other.object(type, objectKey) as? Self : nil
+    guard other.contains(type, objectKey) else { return nil }
+    return (self is DynamicObject ? DynamicObject(other, type, objectKey) : other.object(type, objectKey)) as? Self
   }
 }
 

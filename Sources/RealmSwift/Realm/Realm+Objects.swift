@@ -13,13 +13,18 @@ extension Realm {
   public func object<Element: Object, KeyType>(ofType type: Element.Type, forPrimaryKey key: KeyType) -> Element? {
     context.checkThread()
     let managed = context.managed(type)
+    return find(managed, key).flatMap { context.object(managed, $0) as? Element }
+  }
+
+  /// The key of the object with a primary key.
+  func find(_ managed: ManagedClass, _ key: Any) -> Int64? {
     guard let schema = managed.schema, let primaryKey = schema.primaryKey else {
       Misuse.stop("'\(managed.name)' does not have a primary key.")
     }
     guard let value = primaryKey.engineKey(key) else {
       Misuse.stop("'\(key)' is of another type than the primary key '\(managed.name).\(primaryKey.name)'.")
     }
-    return context.find(managed, value).flatMap { context.object(managed, $0) as? Element }
+    return context.find(managed, value)
   }
 
   /// Adds an unmanaged object, which becomes managed, with all that it links to. A managed object of this realm stays
@@ -68,7 +73,7 @@ extension Realm {
         return object
       }
     }
-    let object = T()
+    let object = type.init()
     ValueAssignment.assign(value, to: object)
     context.add(object, update)
     return object

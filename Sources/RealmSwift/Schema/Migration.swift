@@ -8,9 +8,6 @@ public typealias MigrationBlock = @Sendable (_ migration: Migration, _ oldSchema
 /// Called with an object as it was and as it will be; nil where it does not exist.
 public typealias MigrationObjectEnumerateBlock = (_ oldObject: MigrationObject?, _ newObject: MigrationObject?) -> Void
 
-/// An object in a migration.
-public typealias MigrationObject = DynamicObject
-
 extension Realm {
   /// Brings the file of a configuration to its schema, with its migration block where that is needed, as opening does.
   ///
@@ -26,15 +23,15 @@ extension Realm {
 public final class Migration {
   private let context: RealmContext
   private let former: Snapshot
-  private let oldSide: DynamicRealm
-  private let newSide: DynamicRealm
+  private let oldSide: MigrationSide
+  private let newSide: MigrationSide
   /// The classes that go when the migration is over.
   private(set) var removed: [TableKey] = []
 
   init(_ context: RealmContext, from former: Snapshot) {
     (self.context, self.former) = (context, former)
-    oldSide = DynamicRealm(.former(former))
-    newSide = DynamicRealm(.transaction(context))
+    oldSide = MigrationSide(.former(former))
+    newSide = MigrationSide(.transaction(context))
   }
 
   /// After this its objects cannot be used any more.
@@ -69,7 +66,7 @@ public final class Migration {
       }
       return try transaction.create(table, primaryKey: value)
     }
-    let object = DynamicObject(newSide, typeName, table, key)
+    let object = MigrationObject(newSide, typeName, table, key)
     for (name, value) in value where name != primaryKey?.name { object[name] = value }
     return object
   }

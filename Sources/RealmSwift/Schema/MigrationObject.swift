@@ -1,10 +1,10 @@
-// Objects whose classes have no model: their properties by name.
+// Objects in migrations, whose classes may have no model: their properties by name.
 
 import Foundation
 import RealmPages
 
 /// One side of a migration.
-final class DynamicRealm {
+final class MigrationSide {
   enum Source {
     case former(Snapshot)
     case transaction(RealmContext)
@@ -27,20 +27,20 @@ final class DynamicRealm {
   }
 
   /// The object; nil if it does not exist.
-  func object(_ name: String, _ key: ObjKey) -> DynamicObject? {
+  func object(_ name: String, _ key: ObjKey) -> MigrationObject? {
     switch source {
-    case .former: return DynamicObject(self, name, table(name), key)
+    case .former: return MigrationObject(self, name, table(name), key)
     case .transaction(let context):
       let exists = context.apply { transaction throws -> Bool in
         guard let table = try transaction.tableKey(named: Table.classPrefix + name) else { return false }
         return try transaction.contains(table, key)
       }
-      return exists ? DynamicObject(self, name, table(name), key) : nil
+      return exists ? MigrationObject(self, name, table(name), key) : nil
     }
   }
 
   /// The object that a link leads to.
-  private func object(_ table: TableKey, _ key: ObjKey) -> DynamicObject? {
+  private func object(_ table: TableKey, _ key: ObjKey) -> MigrationObject? {
     if key.isUnresolved { return nil }
     let name = Misuse.unwrap { () throws -> String? in
       switch source {
@@ -48,7 +48,7 @@ final class DynamicRealm {
       case .transaction(let context): try context.change { try $0.table(table).className }
       }
     }
-    return name.map { DynamicObject(self, $0, table, key) }
+    return name.map { MigrationObject(self, $0, table, key) }
   }
 
   /// A value as programs see it: collections are arrays and dictionaries.
@@ -92,23 +92,23 @@ final class DynamicRealm {
     case .decimal128: return cast(Decimal128.self)
     case .objectID: return cast(ObjectId.self)
     case .uuid: return cast(UUID.self)
-    case .link: return (value as? DynamicObject).flatMap { $0.side === self ? .link($0.table, $0.key) : nil }
+    case .link: return (value as? MigrationObject).flatMap { $0.side === self ? .link($0.table, $0.key) : nil }
     case .mixed:
-      if let object = value as? DynamicObject { return object.side === self ? .link(object.table, object.key) : nil }
+      if let object = value as? MigrationObject { return object.side === self ? .link(object.table, object.key) : nil }
       return (AnyRealmValue._rlmCast(value)?._rlmAny as? any _ScalarValue)?._rlmEngineValue.value
     }
   }
 }
 
-/// An object in a migration, its properties by name. Links are dynamic objects, lists and sets are arrays, maps are
+/// An object in a migration, its properties by name. Links are such objects too, lists and sets are arrays, maps are
 /// dictionaries.
-@dynamicMemberLookup public final class DynamicObject {
-  let side: DynamicRealm
+@dynamicMemberLookup public final class MigrationObject {
+  let side: MigrationSide
   private let className: String
   let table: TableKey
   let key: ObjKey
 
-  init(_ side: DynamicRealm, _ className: String, _ table: TableKey, _ key: ObjKey) {
+  init(_ side: MigrationSide, _ className: String, _ table: TableKey, _ key: ObjKey) {
     (self.side, self.className, self.table, self.key) = (side, className, table, key)
   }
 

@@ -29,6 +29,9 @@ extension ObjectBase: _RealmOptionalValue {
   /// The object, or a new one with the values of a dictionary, an array or another object.
   public static func _rlmCast(_ value: Any?) -> Self? {
     if let same = value as? Self { return same }
+    if let dynamic = value as? DynamicObject, let type = dynamic.managedClass, type.schema?.type == Self.self {
+      return dynamic.context?.object(type, dynamic.objectKey) as? Self
+    }
     guard let value, ValueAssignment.isObjectLike(value) else { return nil }
     let object = Self()
     ValueAssignment.assign(value, to: object)
