@@ -35,7 +35,9 @@ extension Dog {
 
   @Test("values are in sections by what a block makes of them")
   func values() throws {
-    let owner = try realm.write { realm.create(Everything.self, value: ["numbers": [5, 1, 4, 2], "optionals": ["b", nil]]) }
+    let owner = try realm.write {
+      realm.create(Everything.self, value: ["numbers": [5, 1, 4, 2], "optionals": ["b", nil]])
+    }
     let parity = owner.numbers.sectioned(by: { $0 % 2 == 0 ? "even" : "odd" })
     #expect(parity.allKeys == ["odd", "even"])
     #expect(parity.map(Array.init) == [[1, 5], [2, 4]])
@@ -63,7 +65,8 @@ extension Dog {
     guard case .update(_, let gone, let come, let changed, let newSections, let oldSections) = change else {
       return "initial"
     }
-    return "-[\(paths(gone))] +[\(paths(come))] ~[\(paths(changed))] sections -\(Array(oldSections)) +\(Array(newSections))"
+    return
+      "-[\(paths(gone))] +[\(paths(come))] ~[\(paths(changed))] sections -\(Array(oldSections)) +\(Array(newSections))"
   }
 
   @Test("an observer is told of sections and elements that came and went")

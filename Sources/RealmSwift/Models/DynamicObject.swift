@@ -28,7 +28,8 @@ import RealmPages
       guard let index = schema.index(of: key), schema.properties[index].type.type == .link else { return super[key] }
       let place = PropertyPlace(self, index)
       switch schema.properties[index].type.collection {
-      case .list where !schema.properties[index].type.isLinkingObjects: return List<DynamicObject>(CollectionPlace(place))
+      case .list where !schema.properties[index].type.isLinkingObjects:
+        return List<DynamicObject>(CollectionPlace(place))
       case .set: return MutableSet<DynamicObject>(CollectionPlace(place))
       case .dictionary: return Map<String, DynamicObject?>(CollectionPlace(place))
       default: return super[key]

@@ -157,7 +157,8 @@ struct ProjectedProperty: @unchecked Sendable {
   }
 
   private static func property<Root: ObjectBase>(of root: Root.Type, _ child: Mirror.Child) -> ProjectedProperty? {
-    guard let label = child.label, let path = (child.value as? any AnyProjected)?.anyPath as? PartialKeyPath<Root> else {
+    guard let label = child.label, let path = (child.value as? any AnyProjected)?.anyPath as? PartialKeyPath<Root>
+    else {
       return nil
     }
     let name = String(label.dropFirst()), names = PropertyTracer.names(of: path)

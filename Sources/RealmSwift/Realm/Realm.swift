@@ -154,7 +154,9 @@ enum RealmOpening {
     _ configuration: Realm.Configuration,
     _ confinement: Confinement = .current
   ) throws -> RealmContext {
-    do { return try Realm.Error.translating { try opened(configuration, confinement) } } catch var error as Realm.Error {
+    do {
+      return try Realm.Error.translating { try opened(configuration, confinement) }
+    } catch var error as Realm.Error {
       error.fileURL = configuration.fileURL
       throw error
     }

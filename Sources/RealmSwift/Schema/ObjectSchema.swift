@@ -91,7 +91,8 @@ public struct Schema: Sendable, CustomStringConvertible {
 extension Property: Equatable {
   /// Whether both have the same name and are stored alike.
   public static func == (a: Property, b: Property) -> Bool {
-    a.name == b.name && a.columnName == b.columnName && a.isIndexed == b.isIndexed && a.property.isStored(as: b.property)
+    a.name == b.name && a.columnName == b.columnName && a.isIndexed == b.isIndexed
+      && a.property.isStored(as: b.property)
   }
 }
 
