@@ -169,7 +169,7 @@ extension RealmCollection {
     SectionedResults(_rlmSections: Sections(_rlmResults.orderedValues(ascending), block), nil)
   }
 
-  /// The objects in sections by what `keyBlock` makes of them, in an order that should have those of a section together.
+  /// The objects in sections by what `keyBlock` makes of them, in an order that has those of a section together.
   public func sectioned<Key: _Persistable & Hashable>(
     sortDescriptors: [SortDescriptor],
     _ keyBlock: @escaping (Element) -> Key
