@@ -3,23 +3,27 @@
 
 /// Makes a property of a model class persistent.
 @propertyWrapper public struct Persisted<Value: _Persistable> {
-  enum State {
+  /// What an unmanaged object has; nothing that counts in a managed one.
+  @usableFromInline enum State {
     case initial((() -> Value)?)
     case value(Value)
-    /// The position in `ClassSchema.properties`.
-    case managed(Int)
-    /// The same, of an object that only records which properties are read.
-    case tracing(Int, (() -> Value)?)
+    /// The default value, of an object that only records which properties are read.
+    case tracing((() -> Value)?)
+    /// The property of the linking class, of linking objects.
+    case origin(String)
   }
 
-  var state: State
-  var declaration = PropertyDeclaration()
+  // Programs that keep many objects read the least memory if this is small.
+  @usableFromInline var place = StoragePlace()
+  @usableFromInline var isPrimaryKey = false
+  @usableFromInline var isIndexed = false
+  @usableFromInline var state: State
 
   /// A property with the default value of its type.
-  public init() { state = .initial(nil) }
+  @inlinable public init() { state = .initial(nil) }
 
   /// A property with a default value.
-  public init(wrappedValue: @autoclosure @escaping () -> Value) { state = .initial(wrappedValue) }
+  @inlinable public init(wrappedValue: @autoclosure @escaping () -> Value) { state = .initial(wrappedValue) }
 
   /// Not accessible: models are classes.
   @available(*, unavailable, message: "@Persisted is for properties of Object and EmbeddedObject classes")
@@ -30,51 +34,34 @@
   }
 
   /// Reads and writes the property of an object.
+  @inlinable
   public static subscript<Enclosing: ObjectBase>(
     _enclosingInstance object: Enclosing,
     wrapped _: ReferenceWritableKeyPath<Enclosing, Value>,
     storage storage: ReferenceWritableKeyPath<Enclosing, Self>
   ) -> Value {
+    // Inlined into the property, where the compiler knows the key path and reads the storage without it.
     get {
-      if let type = object.managedClass, let index = type.index(of: storage) {
-        return Value._rlmGet(PropertyPlace(object, index))
-      }
-      return value(of: object, storage)
+      let place = object[keyPath: storage].place
+      if place.isManaged { return Value._rlmGet(PropertyPlace(object, place.property)) }
+      return object[keyPath: storage].unmanagedValue(of: object)
     }
     set {
-      if case .managed(let index) = object[keyPath: storage].state {
-        Value._rlmSet(PropertyPlace(object, index), newValue)
-      } else {
-        object[keyPath: storage].state = .value(newValue)
-      }
+      let place = object[keyPath: storage].place
+      if place.isManaged { return Value._rlmSet(PropertyPlace(object, place.property), newValue) }
+      object[keyPath: storage].state = .value(newValue)
     }
   }
 
-  /// The value by the state of the storage.
-  @inline(never)
-  private static func value<Enclosing: ObjectBase>(
-    of object: Enclosing,
-    _ storage: ReferenceWritableKeyPath<Enclosing, Self>
-  ) -> Value {
-    switch object[keyPath: storage].state {
-    case .value(let value): return value
-    case .managed(let index):
-      object.managedClass?.note(storage, index)
-      return Value._rlmGet(PropertyPlace(object, index))
-    case .initial: return object[keyPath: storage].settle()
-    case .tracing(let index, let make):
-      object.tracer?.record(ClassSchema.of(type(of: object)).properties[index])
-      return Value._rlmTraced(PropertyPlace(object, index)) ?? make?() ?? Value._rlmDefault()
-    }
+  /// The value of an object that is not managed.
+  @usableFromInline mutating func unmanagedValue(of object: ObjectBase) -> Value {
+    guard case .tracing(let make) = state else { return settle() }
+    object.tracer?.record(ClassSchema.of(type(of: object)).properties[place.property])
+    return Value._rlmTraced(PropertyPlace(object, place.property)) ?? make?() ?? Value._rlmDefault()
   }
 
-  /// Whether the storage has a value, or will.
-  var holdsValue: Bool {
-    switch state {
-    case .initial, .value: true
-    case .managed, .tracing: false
-    }
-  }
+  /// Whether the object is unmanaged, so that the storage has its value, or will.
+  var holdsValue: Bool { if case .tracing = state { false } else { !place.isManaged } }
 
   /// The value of an unmanaged object, which is made now if it was not asked for before.
   mutating func settle() -> Value {
@@ -84,29 +71,37 @@
       let value = make?() ?? Value._rlmDefault()
       state = .value(value)
       return value
-    case .managed, .tracing: return Value._rlmDefault()
+    case .tracing, .origin: return Value._rlmDefault()
     }
   }
 }
 
-/// What a declaration says besides the type.
-struct PropertyDeclaration: Sendable {
-  var isPrimaryKey = false
-  var isIndexed = false
-  var originProperty: String?
+/// Which property of its class a storage is, and whether its object is managed. Like `Int32`, so that it can be set
+/// where the type of the property is not known.
+@usableFromInline struct StoragePlace {
+  /// The position in `ClassSchema.properties`; in an unmanaged object plus `Int32.min`.
+  @usableFromInline let position: Int32
+
+  /// The place of an unmanaged object, for now without a property.
+  @inlinable init() { position = .min }
+
+  init(_ property: Int, isManaged: Bool) { position = Int32(property) + (isManaged ? 0 : .min) }
+
+  @inlinable var isManaged: Bool { position >= 0 }
+  @inlinable var property: Int { Int(position & .max) }
 }
 
 extension Persisted where Value.PersistedType: _PrimaryKey {
   /// The primary key.
   public init(primaryKey: Bool) {
     self.init()
-    declaration.isPrimaryKey = primaryKey
+    isPrimaryKey = primaryKey
   }
 
   /// The primary key, with a default value.
   public init(wrappedValue: @autoclosure @escaping () -> Value, primaryKey: Bool) {
     state = .initial(wrappedValue)
-    declaration.isPrimaryKey = primaryKey
+    isPrimaryKey = primaryKey
   }
 }
 
@@ -114,20 +109,17 @@ extension Persisted where Value.PersistedType: _Indexable {
   /// A property with a search index.
   public init(indexed: Bool) {
     self.init()
-    declaration.isIndexed = indexed
+    isIndexed = indexed
   }
 
   /// A property with a search index and a default value.
   public init(wrappedValue: @autoclosure @escaping () -> Value, indexed: Bool) {
     state = .initial(wrappedValue)
-    declaration.isIndexed = indexed
+    isIndexed = indexed
   }
 }
 
 extension Persisted where Value: LinkingObjectsProtocol {
   /// The objects that link to this one through their property `originProperty`.
-  public init(originProperty: String) {
-    self.init()
-    declaration.originProperty = originProperty
-  }
+  public init(originProperty: String) { state = .origin(originProperty) }
 }

@@ -4,7 +4,6 @@
 protocol PropertyStorage {
   static var valueType: any _Persistable.Type { get }
   static func declaration(in object: ObjectBase, at offset: Int) -> PropertyDeclaration
-  static func manage(_ object: ObjectBase, at offset: Int, _ index: Int)
   static func trace(_ object: ObjectBase, at offset: Int, _ index: Int)
   /// The value of an unmanaged object as the engine stores it; nil for what is not one scalar value.
   static func plainValue(of object: ObjectBase, at offset: Int) -> EngineValue?
@@ -18,6 +17,23 @@ protocol PropertyStorage {
   static func setManaged(_ value: Any?, _ place: PropertyPlace) -> Bool
 }
 
+/// What a declaration says besides the type.
+struct PropertyDeclaration: Sendable {
+  let isPrimaryKey: Bool
+  let isIndexed: Bool
+  let originProperty: String?
+}
+
+extension StoragePlace {
+  /// Makes the storages of an object those of a managed one. The place is the first thing in each, at its offset.
+  static func manage(_ object: ObjectBase, _ offsets: [Int]) {
+    let start = Unmanaged.passUnretained(object).toOpaque()
+    for (index, offset) in offsets.enumerated() {
+      (start + offset).storeBytes(of: StoragePlace(index, isManaged: true), as: StoragePlace.self)
+    }
+  }
+}
+
 extension Persisted: PropertyStorage {
   static var valueType: any _Persistable.Type { Value.self }
 
@@ -27,18 +43,24 @@ extension Persisted: PropertyStorage {
   }
 
   static func declaration(in object: ObjectBase, at offset: Int) -> PropertyDeclaration {
-    pointer(object, offset).pointee.declaration
-  }
-
-  static func manage(_ object: ObjectBase, at offset: Int, _ index: Int) {
-    pointer(object, offset).pointee.state = .managed(index)
+    let storage = pointer(object, offset).pointee
+    var origin: String?
+    if case .origin(let name) = storage.state { origin = name }
+    return PropertyDeclaration(isPrimaryKey: storage.isPrimaryKey, isIndexed: storage.isIndexed, originProperty: origin)
   }
 
   static func trace(_ object: ObjectBase, at offset: Int, _ index: Int) {
     let storage = pointer(object, offset)
-    if case .initial(let make) = storage.pointee.state { storage.pointee.state = .tracing(index, make) }
+    storage.pointee.place = StoragePlace(index, isManaged: false)
+    if case .initial(let make) = storage.pointee.state { storage.pointee.state = .tracing(make) }
+    if case .origin = storage.pointee.state { storage.pointee.state = .tracing(nil) }
   }
 
+  // The types that are written most, without a look for generic types.
+  @_specialize(where Value == Int)
+  @_specialize(where Value == Bool)
+  @_specialize(where Value == Double)
+  @_specialize(where Value == String)
   static func plainValue(of object: ObjectBase, at offset: Int) -> EngineValue? {
     guard Value._rlmIsPlain else { return nil }
     return pointer(object, offset).pointee.settle()._rlmPlain()
@@ -46,6 +68,7 @@ extension Persisted: PropertyStorage {
 
   static func transfer(from object: ObjectBase, at offset: Int, to place: PropertyPlace) {
     let value = pointer(object, offset).pointee.settle()
+    pointer(object, offset).pointee.state = .initial(nil)
     Value._rlmSet(place, value)
   }
 

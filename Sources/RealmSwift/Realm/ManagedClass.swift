@@ -8,8 +8,6 @@ final class ManagedClass {
   let schema: ClassSchema?
   let name: String
   let key: TableKey
-  /// Whether several threads use it.
-  let isShared: Bool
   /// By position in the properties of the model: the columns. `ColKey(-1)` for what is not stored.
   private(set) var columnKeys: [ColKey] = []
   private(set) var columns: [Int] = []
@@ -20,9 +18,8 @@ final class ManagedClass {
   /// The generation of the context that `table` belongs to.
   private(set) var generation: Int
 
-  init(_ schema: ClassSchema?, _ table: Table, _ generation: Int, isShared: Bool = false) {
+  init(_ schema: ClassSchema?, _ table: Table, _ generation: Int) {
     self.schema = schema
-    self.isShared = isShared
     name = schema?.name ?? table.className ?? table.name
     key = table.key
     self.table = table
@@ -37,21 +34,6 @@ final class ManagedClass {
     self.table = table
     cursor = ObjectCursor(table)
     findColumns()
-  }
-
-  // MARK: key paths
-
-  /// The positions of properties by the key paths of their storage, which the compiler makes once: looking a key path
-  /// up takes less time than applying it. They are kept, so that no other one gets the address.
-  private var positions: [ObjectIdentifier: (path: AnyKeyPath, index: Int)] = [:]
-
-  @inline(__always)
-  func index(of storage: AnyKeyPath) -> Int? { isShared ? nil : positions[ObjectIdentifier(storage)]?.index }
-
-  func note(_ storage: AnyKeyPath, _ index: Int) {
-    // Key paths of generic code are made anew each time.
-    if isShared || positions.count > 4 * columnKeys.count { return }
-    positions[ObjectIdentifier(storage)] = (storage, index)
   }
 
   private func findColumns() {

@@ -118,8 +118,8 @@ extension RealmContext {
       if property.isStored, index != schema.primaryKeyIndex, plainToo || !isPlain {
         property.storageType.transfer(from: object, at: property.offset, to: PropertyPlace(object, index))
       }
-      property.storageType.manage(object, at: property.offset, index)
     }
+    StoragePlace.manage(object, schema.offsets)
   }
 
   /// A primary key in a message.

@@ -262,7 +262,7 @@ final class RealmContext {
     guard wanted.classes.contains(where: { $0 === schema }) else { return nil }
     return Misuse.unwrap {
       guard let table = try snapshot().table(named: Table.classPrefix + schema.name) else { return nil }
-      return ManagedClass(schema, table, generation, isShared: isFrozen)
+      return ManagedClass(schema, table, generation)
     }
   }
 
@@ -366,9 +366,7 @@ final class RealmContext {
     object.context = self
     object.managedClass = managed
     object.objectKey = key
-    for (index, property) in schema.properties.enumerated() {
-      property.storageType.manage(object, at: property.offset, index)
-    }
+    StoragePlace.manage(object, schema.offsets)
   }
 }
 

@@ -58,6 +58,8 @@ final class ClassSchema: Sendable {
   let name: String
   let isEmbedded: Bool
   let properties: [ModelProperty]
+  /// Where the storages of the properties are in an object.
+  let offsets: [Int]
   let primaryKeyIndex: Int?
   private let wrongKeys: Set<String>
   private let indexes: [String: Int]
@@ -113,6 +115,7 @@ final class ClassSchema: Sendable {
       return true
     }
     self.properties = properties
+    offsets = properties.map(\.offset)
     primaryKeyIndex = properties.firstIndex(where: \.isPrimaryKey)
     var indexes: [String: Int] = [:]
     for (index, property) in properties.enumerated() { indexes[property.storedName] = index }

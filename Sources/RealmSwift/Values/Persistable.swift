@@ -82,10 +82,10 @@ struct ClassReference: @unchecked Sendable {
 
 /// A property of a managed object.
 public struct PropertyPlace {
-  let object: ObjectBase
-  let index: Int
+  @usableFromInline let object: ObjectBase
+  @usableFromInline let index: Int
 
-  init(_ object: ObjectBase, _ index: Int) { (self.object, self.index) = (object, index) }
+  @inlinable init(_ object: ObjectBase, _ index: Int) { (self.object, self.index) = (object, index) }
 }
 
 /// A value that was read, which lives until the next change.
