@@ -127,6 +127,32 @@ private actor Listener {
     #expect(told.all.isEmpty && dogs.isEmpty)
   }
 
+  @Test("key paths of an object lead through links, lists and linking objects")
+  func keyPaths() throws {
+    let realm = try Realm(configuration: configuration)
+    let ada = try realm.write { realm.create(Person.self, value: ["name": "Ada", "dogs": [["name": "Rex"]]]) }
+    let rex = try #require(ada.dogs.first)
+    var ofNames: [String] = [], ofList: [String] = [], ofOwners: [String] = []
+    func names<T>(_ change: ObjectChange<T>) -> String {
+      if case .change(_, let properties) = change { properties.map(\.name).joined(separator: " ") } else { "\(change)" }
+    }
+    let tokens = [
+      ada.observe(keyPaths: ["dogs.name"]) { ofNames.append(names($0)) },
+      ada.observe(keyPaths: ["dogs"]) { ofList.append(names($0)) },
+      rex.observe(keyPaths: [\.owners[0].age]) { ofOwners.append(names($0)) },
+    ]
+    try realm.write { rex.name = "King" }
+    // A write transaction begins with what was not told of yet.
+    try realm.write { ada.age = 3 }
+    #expect(ofNames == ["dogs"] && ofList.isEmpty && ofOwners.isEmpty)
+    try realm.write { ada.dogs.append(Dog()) }
+    #expect(ofNames == ["dogs"] && ofList.isEmpty && ofOwners == ["owners"])
+    try realm.write {}
+    #expect(ofNames == ["dogs", "dogs"] && ofList == ["dogs"] && ofOwners == ["owners"])
+    tokens.forEach { #expect($0.invalidate()) }
+    #expect(!tokens[0].invalidate())
+  }
+
   @Test("lists tell of their elements, of objects that are linked, and of their end")
   func lists() throws {
     let realm = try Realm(configuration: configuration), dogs = Told(), people = Told(), ages = Told()

@@ -195,7 +195,7 @@ class Kitchen: Object { @Persisted var köche: List<Owner> }
     let people = realm.objects(Person.self).sorted(byKeyPath: "name")
     #expect(people.value(forKeyPath: "name") as? [String] == ["Ada", "Bob", "Cid"])
     let dogs = try #require(people.value(forKeyPath: "favourite.name") as? [Any])
-    #expect(dogs.count == 3 && dogs[0] as? String == "Rex" && dogs[1] is NSNull)
+    #expect(dogs.count == 3 && dogs[0] as? String == "Rex" && dogs[1] as? String? == .some(nil))
     #expect(people.value(forKeyPath: "@count") as? Int == 3)
     #expect(people.value(forKeyPath: "@max.age") as? Int == 5)
     #expect(people.value(forKeyPath: "@min.age") as? Int == 3)
@@ -203,5 +203,38 @@ class Kitchen: Object { @Persisted var köche: List<Owner> }
     #expect((people.value(forKeyPath: "@avg.age") as? Double).map { abs($0 - 11.0 / 3) < 1e-9 } == true)
     #expect(people.value(forKeyPath: "@unionOfObjects.favourite.name") as? [String] == ["Rex"])
     #expect(people.value(forKeyPath: "@distinctUnionOfObjects.age") as? [Int] == [3, 5])
+  }
+
+  @Test("names of key paths through lists, maps and linking objects")
+  func names() {
+    #expect(_name(for: \Person.dogs[0].name) == "dogs.name")
+    #expect(_name(for: \Person.dogs[0].owners[0].age) == "dogs.owners.age")
+    #expect(_name(for: \Person.places[""]??.street?.name) == "places.street.name")
+    #expect(_name(for: \Everything.tags.count) == "tags")
+  }
+
+  @Test("no link leads to an unmanaged object; nothing adds up to zero; maps without a realm add up")
+  func corners() throws {
+    let types: [ObjectBase.Type] = [Dog.self, Person.self, Address.self, Street.self]
+    let realm = try Realm(configuration: .init(inMemoryIdentifier: "corners \(UUID())", objectTypes: types))
+    try realm.write { _ = realm.create(Person.self, value: ["name": "Ada", "dogs": [["name": "Rex"]]]) }
+    let people = realm.objects(Person.self)
+    #expect(people.filter("ANY dogs == %@", Dog()).isEmpty)
+    #expect(people.filter("ANY dogs == %@", people[0].dogs[0]).count == 1)
+    #expect(List<AnyRealmValue>().sum() == .int(0))
+    let everything = Everything()
+    everything.linksByName["a"] = Everything(value: ["id": 1])
+    everything.linksByName["b"] = Everything(value: ["id": 2])
+    #expect(everything.linksByName.sum(of: \.id) == 3 && everything.linksByName.max(of: \.id) == 2)
+  }
+
+  @Test("the schema version of a file, open or not")
+  func schemaVersion() throws {
+    let folder = try RealmFolder()
+    var configuration = folder.configuration(Street.self, Address.self)
+    #expect(throws: Realm.Error(.fileNotFound)) { try schemaVersionAtURL(folder.url()) }
+    configuration.schemaVersion = 7
+    let realm = try Realm(configuration: configuration)
+    #expect(try schemaVersionAtURL(folder.url()) == 7 && realm.isEmpty)
   }
 }

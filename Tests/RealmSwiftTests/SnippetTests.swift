@@ -60,6 +60,13 @@ struct Snippets<Nothing> {
   }
   // end
 
+  // snippet: owner
+  class Owner: Projection<Person> {
+    @Projected(\Person.age) var years
+    @Projected(\Person.dogs.projectTo.name) var dogNames: ProjectedCollection<String>
+  }
+  // end
+
   private let folder: TemporaryFolder
 
   /// Makes a folder for the default realm.
@@ -115,6 +122,39 @@ struct Snippets<Nothing> {
     _ = try await Store()
     token.invalidate()
     return dogs.count
+  }
+
+  func views() throws -> [Int] {
+    let realm = try Realm()
+    // snippet: owners
+    for owner in realm.objects(Owner.self) { print(owner.years, Array(owner.dogNames)) }
+    // end
+    // snippet: sections
+    for section in realm.objects(Dog.self).sectioned(by: \.age) {
+      print(section.key, section.map(\.name))
+    }
+    // end
+    // snippet: dynamic
+    for dog in realm.dynamicObjects("Dog") { print(dog.name as? String ?? "") }
+    // end
+    return realm.objects(Owner.self).map(\.years)
+  }
+
+  /// How many dogs there are once a dog was made later.
+  func later() throws -> Int {
+    let queue = DispatchQueue(label: "later")
+    let realm = try queue.sync { try Realm(queue: queue) }
+    _ = queue.sync {
+      // snippet: writeAsync
+      realm.writeAsync {
+        realm.create(Dog.self, value: ["name": "Rex"])
+      } onComplete: { error in
+        if let error { print(error) }
+      }
+      // end
+    }
+    for _ in 0..<1000 where queue.sync(execute: { realm.isPerformingAsynchronousWriteOperations }) { usleep(10_000) }
+    return queue.sync { realm.objects(Dog.self).count }
   }
 
   func renamed() throws -> String? {
@@ -176,9 +216,11 @@ struct CodableSnippets {
       #expect(try snippets.start() == ["Rex"])
       #expect(try snippets.query() == [2, 1, 1, 1])
       #expect(try await snippets.actors() == 2)
+      #expect(try snippets.views() == [30, 10])
       #expect(try snippets.open() == 2)
       #expect(try CodableSnippets().run() == ["Rex", "Rex", "Rex", "Rex"])
       #expect(try snippets.renamed() == "King")
+      #expect(try snippets.later() == 4)
     }
   }
 

@@ -9,8 +9,9 @@ public protocol LinkingObjectsProtocol: _Persistable {}
 public struct LinkingObjects<Element: ObjectBase> {
   /// Nil for an unmanaged object, to which nothing links.
   let results: Results<Element>?
+  /// An object that records, for key paths through the collection.
+  private var traced: Element?
 
-  /// The objects that link to one through a property; for `@objc` models of the SDK.
   init(_ results: Results<Element>?) { self.results = results }
 
   /// The realm; nil for an unmanaged object.
@@ -30,6 +31,7 @@ extension LinkingObjects: RealmCollection {
   public var count: Int { results?.count ?? 0 }
   /// The object at a position.
   public subscript(position: Int) -> Element {
+    if let traced { return traced }
     guard let results else { Misuse.stop("Index \(position) is out of bounds: nothing links to an unmanaged object.") }
     return results[position]
   }
@@ -56,6 +58,12 @@ extension LinkingObjects: LinkingObjectsProtocol {
       linkedClass: ClassReference(type: Element.self),
       isLinkingObjects: true
     )
+  }
+  /// Linking objects of which each is one that records.
+  public static func _rlmTraced(_ place: PropertyPlace) -> LinkingObjects? {
+    var objects = LinkingObjects(nil)
+    objects.traced = PropertyTracer.element(place)
+    return objects
   }
   /// Nothing.
   public static func _rlmDefault() -> LinkingObjects { LinkingObjects(nil) }

@@ -187,6 +187,13 @@ extension List: _Persistable {
     type.collection = .list
     return type
   }
+  /// A list with one object that records, for key paths through it.
+  public static func _rlmTraced(_ place: PropertyPlace) -> List? {
+    guard let element: Element = PropertyTracer.element(place) else { return nil }
+    let list = List()
+    list.storage = .unmanaged([element])
+    return list
+  }
   /// An empty list.
   public static func _rlmDefault() -> List { List() }
   /// The list of a managed object.

@@ -149,6 +149,13 @@ extension Map: _Persistable {
     type.collection = .dictionary
     return type
   }
+  /// A map with one object that records, under any name, for key paths through it.
+  public static func _rlmTraced(_ place: PropertyPlace) -> Map? {
+    guard let element: Value = PropertyTracer.element(place) else { return nil }
+    let map = Map()
+    map.storage = .unmanaged([Key(_rlmKey: ""): element])
+    return map
+  }
   /// An empty map.
   public static func _rlmDefault() -> Map { Map() }
   /// The map of a managed object.

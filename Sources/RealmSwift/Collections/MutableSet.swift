@@ -108,6 +108,13 @@ extension MutableSet: _Persistable {
     type.collection = .set
     return type
   }
+  /// A set with one object that records, for key paths through it.
+  public static func _rlmTraced(_ place: PropertyPlace) -> MutableSet? {
+    guard let element: Element = PropertyTracer.element(place) else { return nil }
+    let set = MutableSet()
+    set.storage = .unmanaged([element])
+    return set
+  }
   /// An empty set.
   public static func _rlmDefault() -> MutableSet { MutableSet() }
   /// The set of a managed object.

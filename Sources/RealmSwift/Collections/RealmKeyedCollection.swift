@@ -58,24 +58,32 @@ extension RealmKeyedCollection {
     _rlmResults.sorted(by: sortDescriptors)
   }
 
+  /// The values as a collection that adds up, in a realm or not.
+  private var elements: AnyRealmCollection<Value> {
+    if realm != nil { return AnyRealmCollection(_rlmResults) }
+    let list = List<Value>()
+    list.append(objectsIn: values)
+    return AnyRealmCollection(list)
+  }
+
   /// The smallest value of a property; nil if there are no values.
   public func min<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
-    _rlmResults.min(ofProperty: property)
+    elements.min(ofProperty: property)
   }
 
   /// The greatest value of a property; nil if there are no values.
   public func max<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: MinMaxType {
-    _rlmResults.max(ofProperty: property)
+    elements.max(ofProperty: property)
   }
 
   /// The sum of the values of a property.
   public func sum<T: _HasPersistedType>(ofProperty property: String) -> T where T.PersistedType: AddableType {
-    _rlmResults.sum(ofProperty: property)
+    elements.sum(ofProperty: property)
   }
 
   /// The average of the values of a property; nil if there are no values.
   public func average<T: _HasPersistedType>(ofProperty property: String) -> T? where T.PersistedType: AddableType {
-    _rlmResults.average(ofProperty: property)
+    elements.average(ofProperty: property)
   }
 }
 

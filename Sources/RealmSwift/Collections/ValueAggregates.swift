@@ -56,6 +56,8 @@ enum ValueAggregates {
     case .int: return integer
     case .float, .double: return number
     default:
+      // Of mixed values, nothing adds up to an integer.
+      if values.isEmpty, Element._rlmType.type == .mixed { return integer }
       for value in values {
         decimal = .combine("+", decimal, RealmPages.Decimal128(comparing: value.held.view))
       }

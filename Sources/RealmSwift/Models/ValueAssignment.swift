@@ -6,9 +6,9 @@ enum ValueAssignment {
   /// Whether it is Foundation's null.
   static func isNull(_ value: Any) -> Bool { value is NSNull }
 
-  /// The value without optionals around it; Foundation's null for nil.
+  /// The value with no optional around it but a nil, which can be cast to any optional type.
   static func unwrapped(_ value: Any?) -> Any {
-    guard let value else { return NSNull() }
+    guard let value, !isNull(value) else { return Any?.none as Any }
     guard let optional = value as? any OptionalProtocol else { return value }
     return unwrapped(optional.anyValue)
   }

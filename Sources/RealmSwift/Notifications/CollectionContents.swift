@@ -115,12 +115,23 @@ final class ChangedObjects {
   private func hasChanged(_ object: ObjectReference, _ path: ArraySlice<String>) throws -> Bool {
     guard let name = path.first, let cursor = try cursor(object.table) else { return false }
     let schema = context.schema(of: object.table)
-    let stored = schema?.index(of: name).map { schema?.properties[$0].storedName ?? name } ?? name
+    let property = schema?.index(of: name).flatMap { schema?.properties[$0] }, stored = property?.storedName ?? name
+    if let property, property.type.isLinkingObjects {
+      return try cursor.seek(object.key) && linking(cursor, property).contains { try hasChanged($0, path.dropFirst()) }
+    }
     guard let column = cursor.table.columns.firstIndex(where: { $0.name == stored }) else { return false }
     if columns[object]?.contains(column) ?? false { return true }
     let rest = path.dropFirst()
     guard !rest.isEmpty, try cursor.seek(object.key) else { return false }
     return try Self.targets(of: cursor.value(column)).contains { try hasChanged($0, rest) }
+  }
+
+  /// The objects that a property with linking objects has.
+  private func linking(_ cursor: ObjectCursor, _ property: ModelProperty) throws -> [ObjectReference] {
+    guard let origin = property.linkedClass, let name = property.originProperty, let index = origin.index(of: name)
+    else { return [] }
+    let type = context.managed(origin.type)
+    return try cursor.origins(from: type.key, type.columnKeys[index]).map { ObjectReference(table: type.key, key: $0) }
   }
 
   private func contains(_ object: ObjectReference, depth: Int) throws -> Bool {

@@ -8,11 +8,16 @@ public final class NotificationToken {
 
   init(_ observer: Observer? = nil, _ end: @escaping () -> Void) { (self.observer, self.end) = (observer, end) }
 
+  /// A token of notifications that ended before they began.
+  init() { (observer, end) = (nil, nil) }
+
   deinit { end?() }
 
-  /// Ends the notifications.
-  public func invalidate() {
+  /// Ends the notifications; whether they had not ended before.
+  @discardableResult
+  public func invalidate() -> Bool {
+    defer { end = nil }
     end?()
-    end = nil
+    return end != nil
   }
 }

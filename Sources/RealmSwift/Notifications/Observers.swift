@@ -10,9 +10,10 @@ class Observer {
   /// Takes what has changed up to now as seen.
   func skip() {}
 
-  /// The steps of key paths.
+  /// The steps of key paths; nil for none, which stands for all.
   static func paths(_ keyPaths: [String]?) -> [[String]]? {
-    keyPaths?.map { $0.split(separator: ".").map { String($0) } }
+    guard let keyPaths, !keyPaths.isEmpty else { return nil }
+    return keyPaths.map { $0.split(separator: ".").map { String($0) } }
   }
 }
 
@@ -174,13 +175,13 @@ final class MapObserver<Key: _MapKey, Element: RealmCollectionValue>: Observer {
 /// Observes an object.
 final class ObjectObserver<T: ObjectBase>: Observer {
   private let object: T
-  private let properties: Set<String>?
+  private let keyPaths: [[String]]?
   private let block: (ObjectChange<T>) -> Void
   private var last: VersionHold?
 
   init(_ object: T, _ keyPaths: [String]?, _ block: @escaping (ObjectChange<T>) -> Void) {
     (self.object, self.block) = (object, block)
-    properties = Self.paths(keyPaths).map { Set($0.compactMap(\.first)) }
+    self.keyPaths = Self.paths(keyPaths)
     last = object.context?.hold
   }
 
@@ -196,12 +197,36 @@ final class ObjectObserver<T: ObjectBase>: Observer {
     }
     guard let former, former.snapshot.version != hold.snapshot.version else { return }
     do {
-      let changes = try changes(from: former, to: hold, context, type)
+      var changes = try changes(from: former, to: hold, context, type)
+      changes += try linkedChanges(from: former, to: hold, context, type).filter { change in
+        !changes.contains { $0.name == change.name }
+      }
       if !changes.isEmpty { block(.change(object, changes)) }
     } catch {
       isOver = true
       block(.error(error))
     }
+  }
+
+  /// The properties through which key paths lead to what has changed.
+  private func linkedChanges(
+    from old: VersionHold,
+    to new: VersionHold,
+    _ context: RealmContext,
+    _ type: ManagedClass
+  ) throws -> [PropertyChange] {
+    let source = ResultsSource(context, .table(type))
+    var changes: [PropertyChange] = []
+    for path in keyPaths ?? [] where path.count > 1 {
+      guard let name = path.first, let schema = type.schema, let index = schema.index(of: name) else { continue }
+      let property = schema.properties[index]
+      guard !changes.contains(where: { $0.name == property.name }),
+        try ChangedObjects(from: old, to: new, source, [path]).contains(object.objectKey)
+      else { continue }
+      let present = property.storage.anyValue(of: object, index)
+      changes.append(PropertyChange(name: property.name, oldValue: nil, newValue: present))
+    }
+    return changes
   }
 
   private func changes(
@@ -225,7 +250,7 @@ final class ObjectObserver<T: ObjectBase>: Observer {
     for column in columns {
       guard let index = schema.index(of: after.columns[column].name) else { continue }
       let property = schema.properties[index]
-      if let properties, !properties.contains(property.name) { continue }
+      if let keyPaths, !keyPaths.contains([property.name]), !keyPaths.contains([property.storedName]) { continue }
       var former: Any?
       if let place = table.oldProperty(column) {
         former = AnyRealmValue(try cursor.value(place), in: context)?._rlmAny

@@ -233,6 +233,7 @@ final class RemoteObservation: @unchecked Sendable {
     isolation: isolated (any Actor)? = #isolation,
     _ observe: @escaping (T, @escaping (Change) -> Void) -> NotificationToken
   ) async -> NotificationToken {
+    if Task.isCancelled { return NotificationToken() }
     let observation = RemoteObservation(value, .actor(actor)) { value in
       observe(value) { change in
         nonisolated(unsafe) let change = change

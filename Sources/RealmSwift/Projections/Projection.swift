@@ -56,12 +56,14 @@ public protocol ProjectionObservable: AnyObject, RealmCollectionValue, ThreadCon
 /// The base class of views of objects, which show only what their properties name.
 ///
 /// ```swift
-/// class PersonView: Projection<Person> {
-///   @Projected(\Person.name) var name
-///   @Projected(\Person.address?.city) var city
+/// class Owner: Projection<Person> {
+///   @Projected(\Person.age) var years
 ///   @Projected(\Person.dogs.projectTo.name) var dogNames: ProjectedCollection<String>
 /// }
-/// for person in realm.objects(PersonView.self) { print(person.name, person.city ?? "") }
+/// ```
+///
+/// ```swift
+/// for owner in realm.objects(Owner.self) { print(owner.years, Array(owner.dogNames)) }
 /// ```
 open class Projection<Root: ObjectBase & ThreadConfined>: ProjectionObservable, CustomStringConvertible {
   /// What is stored is the object.

@@ -97,7 +97,8 @@ enum PredicateFormat {
     case let scalar as any _ScalarValue: return scalar._rlmEngineValue.value
     case let custom as any FailableCustomPersistable: return custom._rlmPlain().value
     case let object as ObjectBase:
-      guard let type = object.managedClass else { Misuse.stop("An unmanaged object cannot be looked for: \(format)") }
+      // No link leads to an unmanaged object.
+      guard let type = object.managedClass else { return .link(TableKey(.max), ObjKey(-1)) }
       return .link(type.key, ObjKey(object.objectKey))
     case let value as AnyRealmValue: return value._rlmAny.map { Self.value(of: $0, format) } ?? .null
     case let list as any Sequence:

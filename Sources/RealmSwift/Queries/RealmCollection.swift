@@ -88,16 +88,16 @@ extension RealmCollection {
     return _rlmResults.source.keys.firstIndex { passing.contains($0) }
   }
 
-  /// The values of a property of all objects, `NSNull` for null; of the key "self" the elements.
+  /// The values of a property of all objects, nil for null; of the key "self" the elements.
   public func value(forKey key: String) -> [Any] {
     map { element in
-      if key == "self" { return element._rlmAny ?? NSNull() }
+      if key == "self" { return ValueAssignment.unwrapped(element._rlmAny) }
       guard let object = element._rlmAny as? ObjectBase else { Misuse.stop("A value has no property '\(key)'.") }
       return ValueAssignment.unwrapped(object[key])
     }
   }
 
-  /// The values of a path such as `dog.name` of all objects, `NSNull` for null; of `@count` the number of elements, of
+  /// The values of a path such as `dog.name` of all objects, nil for null; of `@count` the number of elements, of
   /// `@min.age`, `@max.age`, `@sum.age` and `@avg.age` what the values add up to, of `@unionOfObjects.name` the values
   /// that are not null, of `@distinctUnionOfObjects.name` each of them once.
   public func value(forKeyPath keyPath: String) -> Any? {
@@ -108,8 +108,14 @@ extension RealmCollection {
       }
     }
     let parts = keyPath.split(separator: ".", maxSplits: 1), path = parts.count > 1 ? String(parts[1]) : ""
-    func number(_ value: AnyRealmValue?) -> Any? { value?._rlmAny }
-    func values() -> [Any] { (value(forKeyPath: path) as? [Any] ?? []).filter { !ValueAssignment.isNull($0) } }
+    func values() -> [Any] {
+      (value(forKeyPath: path) as? [Any] ?? []).filter { ($0 as? any OptionalProtocol)?.isNil != true }
+    }
+    func number(_ value: AnyRealmValue?) -> Any? {
+      // Unmanaged values are added as decimals.
+      if case .decimal128(let sum)? = value, !values().contains(where: { $0 is Decimal128 }) { return sum.doubleValue }
+      return value?._rlmAny
+    }
     switch parts[0] {
     case "@count": return count
     case "@min": return number(min(ofProperty: path))

@@ -123,7 +123,7 @@ extension Realm {
   /// realm.writeAsync {
   ///   realm.create(Dog.self, value: ["name": "Rex"])
   /// } onComplete: { error in
-  ///   print(error ?? "saved")
+  ///   if let error { print(error) }
   /// }
   /// ```
   @discardableResult

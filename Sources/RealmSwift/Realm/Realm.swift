@@ -66,8 +66,6 @@ public struct Realm {
     withoutNotifying tokens: [NotificationToken] = [],
     _ block: () throws -> Result
   ) throws -> Result {
-    // What others have changed is told of first.
-    if !tokens.isEmpty { context.deliverChanges() }
     try context.begin()
     let result: Result
     do { result = try block() } catch {

@@ -150,6 +150,8 @@ final class RealmContext {
       throw Realm.Error(.fail, "\(file.path) was opened read-only: there are no write transactions")
     }
     if isInTransaction { throw Realm.Error(.fail, "The Realm is already in a write transaction") }
+    // What others have changed, and what was changed before, is told of first.
+    if !observers.isEmpty { deliverChanges() }
     if let acquired = try asyncWrites.takeAcquired() { return try enter(acquired) }
     do throws(EngineError) {
       transaction = OpenTransaction(staysOnThread ? try writer.beginOnThisThread() : try writer.begin())

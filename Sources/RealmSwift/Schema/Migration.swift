@@ -1,5 +1,6 @@
 // What a migration block works with: the objects before and after, by the names of their properties.
 
+public import Foundation
 import RealmPages
 
 /// The block that brings objects to a new schema; it gets the schema version of the file.
@@ -7,6 +8,17 @@ public typealias MigrationBlock = @Sendable (_ migration: Migration, _ oldSchema
 
 /// Called with an object as it was and as it will be; nil where it does not exist.
 public typealias MigrationObjectEnumerateBlock = (_ oldObject: MigrationObject?, _ newObject: MigrationObject?) -> Void
+
+/// The schema version of a file, without opening it for its classes. Throws for a file that has none yet.
+public func schemaVersionAtURL(_ fileURL: URL, encryptionKey: Data? = nil) throws -> UInt64 {
+  let configuration = Realm.Configuration(fileURL: fileURL, encryptionKey: encryptionKey, readOnly: true)
+  return try Realm.Error.translating {
+    guard let version = try RealmPages.Realm(configuration.engine()).hold().snapshot.schemaVersion() else {
+      throw Realm.Error(.invalidDatabase, "\(fileURL.path) has no schema yet")
+    }
+    return version
+  }
+}
 
 extension Realm {
   /// Brings the file of a configuration to its schema, with its migration block where that is needed, as opening does.

@@ -18,6 +18,16 @@ final class PropertyTracer {
     return object
   }
 
+  /// An element that records with the tracer of the object whose collection is read; nil for values.
+  static func element<Element>(_ place: PropertyPlace) -> Element? {
+    func object(_ type: Any.Type) -> Any? {
+      if let type = type as? ObjectBase.Type { return PropertyTracer.object(of: type, place.object.tracer) }
+      return (type as? any OptionalProtocol.Type).flatMap { object(wrapped($0)) }
+    }
+    func wrapped<Type: OptionalProtocol>(_ type: Type.Type) -> Any.Type { Type.Wrapped.self }
+    return object(Element.self) as? Element
+  }
+
   private struct KnownPath: Hashable, @unchecked Sendable {
     // Unchecked: key paths to properties never change.
     let path: AnyKeyPath
