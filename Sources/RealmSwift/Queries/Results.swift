@@ -100,9 +100,15 @@ extension Results: RealmCollection {
       return AnyIterator { rest.next().map { elements[$0] } }
     }
     guard let type = source.managedClass else { return AnyIterator { nil } }
+    if let cursor = source.walk() {
+      return AnyIterator { Misuse.unwrap { try cursor.next() ? element(cursor.key.value, type) : nil } }
+    }
     var rest = source.keys.makeIterator()
     return AnyIterator { rest.next().map { element($0, type) } }
   }
+
+  /// The first element; nil if there is none. O(1) for all objects of a class.
+  public var first: Element? { makeIterator().next() }
 
   /// The results themselves.
   public var _rlmResults: Results { self }

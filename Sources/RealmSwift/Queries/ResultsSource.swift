@@ -95,6 +95,15 @@ final class ResultsSource {
     }
   }
 
+  /// A walk over all objects of a class in the version that is read, which needs no memory for their keys. Nil for
+  /// other results, and in a write transaction, whose objects may change meanwhile.
+  func walk() -> ObjectWalk? {
+    guard case .whole = content, !context.isInTransaction, let type = managedClass, let hold = context.hold else {
+      return nil
+    }
+    return ObjectWalk(hold, Misuse.unwrap { try context.current(type).table })
+  }
+
   /// Whether the conditions can be asked: their names and types are right.
   func check() throws { _ = try query() }
 
@@ -148,4 +157,15 @@ final class ResultsSource {
       return aggregate.result
     }
   }
+}
+
+/// A walk over the objects of a version, which stays readable until then.
+final class ObjectWalk {
+  private let hold: VersionHold
+  private let cursor: ObjectCursor
+
+  init(_ hold: VersionHold, _ table: Table) { (self.hold, cursor) = (hold, ObjectCursor(table)) }
+
+  var key: ObjKey { cursor.key }
+  func next() throws -> Bool { try cursor.next() }
 }

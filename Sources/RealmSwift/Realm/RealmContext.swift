@@ -376,8 +376,7 @@ extension PropertyPlace {
   /// Reads the property.
   @inline(__always)
   func read<R>(_ body: (StoredValue) -> R) -> R {
-    guard let context = object.context, let type = object.managedClass else { Misuse.stop("the object is not managed") }
-    return context.read(type, object.objectKey, index, body)
+    object.withManager { $0.read($1, object.objectKey, index, body) }
   }
 
   /// Stores one value in the property.
