@@ -44,7 +44,7 @@ examples: ## build and run the example as a package of its own
 	Scripts/examples.sh --package
 
 test: ## unit, golden and command tests
-	$(SWIFT) test $(SWIFTFLAGS)
+	@SWIFT="$(SWIFT)" SWIFTFLAGS="$(SWIFTFLAGS)" Scripts/test.sh
 
 e2e: release ## tests on real mounts; ONLY="keys xattr" picks some
 	Tests/e2e/run.sh $(ONLY)

@@ -62,6 +62,7 @@ for script in "${scripts[@]}"; do
     failed=$((failed + 1))
   fi
 done
+[ "$failed" -eq 0 ] || { echo "What failed:" && grep -h "^not ok - " "$logs"/*; }
 [ "$skipped" -eq 0 ] || echo "$skipped skipped"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
