@@ -173,7 +173,7 @@ struct CheckedWriteTests {
 
   @Test("a check waits for no writer and keeps none waiting")
   func checksWhileOthersWrite() throws {
-    let tree = try WritableTree("people") { $0.lockTimeout = .milliseconds(1) }
+    let tree = try WritableTree("people") { $0.lockTimeout = .milliseconds(200) }
     let other = try RealmWriter(Configuration(path: tree.path))
     let busy = try other.begin()
     #expect(tree.put("Person/4.json", #"{"age": "x"}"#) == "write: refused invalid")

@@ -47,7 +47,7 @@ struct DelayedSyncTests {
   }
 
   private func wait(for condition: () throws -> Bool) rethrows {
-    let limit = Date().addingTimeInterval(20)
+    let limit = Date().addingTimeInterval(120)
     while try !condition(), Date() < limit { usleep(5000) }
   }
 
@@ -69,8 +69,8 @@ struct DelayedSyncTests {
     let scratch = try ScratchRealm("people")
     let failures = Mutex(0)
     var options = TreeOptions()
-    options.groupCommit = 200
-    options.lockTimeout = .milliseconds(10)
+    options.groupCommit = 2000
+    options.lockTimeout = .milliseconds(200)
     options.log = { _ in failures.withLock { $0 += 1 } }
     let writer = try RealmWriter(Configuration(path: scratch.file.path))
     let tree = try FileTree(writer, options: options)

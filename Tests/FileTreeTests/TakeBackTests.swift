@@ -182,7 +182,7 @@ struct TakeBackTests {
 
   @Test("what cannot come back says so, and its text is kept; what can later comes back later")
   func comesBackLater() throws {
-    let tree = try WritableTree.ofLinks { $0.lockTimeout = .milliseconds(1) }
+    let tree = try WritableTree.ofLinks { $0.lockTimeout = .milliseconds(200) }
     let before = try tree.texts(), text = try tree.tree.text("Target/1.json")
     try tree.unlink("Target/1.json")
     let other = try RealmWriter(Configuration(path: tree.path))

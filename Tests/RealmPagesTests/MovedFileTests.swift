@@ -59,7 +59,7 @@ struct MovedFileTests {
   private func bytes(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
 
   private func waitUntil(_ condition: () throws -> Bool) rethrows -> Bool {
-    let deadline = Date(timeIntervalSinceNow: 20)
+    let deadline = Date(timeIntervalSinceNow: 120)
     while try !condition() {
       if Date() > deadline { return false }
       usleep(20_000)

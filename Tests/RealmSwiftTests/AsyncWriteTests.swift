@@ -20,7 +20,7 @@ import Testing
     nonisolated(unsafe) let body = body
     let (queue, configuration) = (queue, configuration)
     try queue.sync { try body(Realm(configuration: configuration, queue: queue)) { finished.signal() } }
-    #expect(finished.wait(timeout: .now() + 20) == .success)
+    #expect(finished.wait(timeout: .now() + 120) == .success)
   }
 
   private func names() throws -> [String] {
@@ -65,7 +65,7 @@ import Testing
     #expect(try folder.problems() == [])
   }
 
-  @Test("a task that is cancelled does not wait for another writer", .timeLimit(.minutes(1)))
+  @Test("a task that is cancelled does not wait for another writer", .timeLimit(.minutes(10)))
   @MainActor
   func cancelledTask() async throws {
     let realm = try await Realm(configuration: configuration)

@@ -62,7 +62,7 @@ private final class Peer {
     configuration = folder.configuration(Counter.self, Note.self)
   }
 
-  @Test("another program is told of the commits of this one, of objects and of collections", .timeLimit(.minutes(1)))
+  @Test("another program is told of the commits of this one, of objects and of collections", .timeLimit(.minutes(10)))
   func observed() throws {
     let realm = try Realm(configuration: configuration)
     let counter = try realm.write { realm.create(Counter.self) }

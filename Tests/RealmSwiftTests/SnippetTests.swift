@@ -209,7 +209,7 @@ struct CodableSnippets {
 }
 
 @Suite struct SnippetTests {
-  @Test("the snippets do what the text beside them says", .timeLimit(.minutes(1)))
+  @Test("the snippets do what the text beside them says", .timeLimit(.minutes(10)))
   func snippets() async {
     await #expect(processExitsWith: .success) {
       let snippets = try Snippets<Void>()
