@@ -17,7 +17,7 @@ RELEASE_FLAGS = -c release --static-swift-stdlib $(SWIFTFLAGS)
 PROGRAM = .build/release/realmfs
 export REALMFS = $(CURDIR)/$(PROGRAM)
 
-.PHONY: all help setup demo check build release examples test e2e asan fuzz bench soak lint tidy format docs man completions \
+.PHONY: all help setup demo check build release examples test e2e asan tsan fuzz bench soak lint tidy format docs man completions \
 	install uninstall deb dist package-check clean
 
 all: release
@@ -51,6 +51,10 @@ e2e: release ## tests on real mounts; ONLY="keys xattr" picks some
 
 asan: ## the tests that read damaged files, under the address sanitizer
 	Scripts/asan.sh
+
+tsan: ## the tests of RealmSwift under the thread and the address sanitizer; ONLY=NAME picks some
+	Scripts/tsan.sh thread
+	Scripts/tsan.sh address
 
 fuzz: ## libFuzzer on open and walk, FUZZ_SECONDS=60
 	FUZZ_SECONDS=$(FUZZ_SECONDS) Fuzz/run.sh

@@ -27,7 +27,9 @@ import Testing
     #expect(realm.dynamicObjects("Dog").map { $0.name as? String } == ["Rex"])
     #expect(realm.dynamicObjects("Person").filter("age == 4").count == 1)
     #expect(ada.objectSchema.className == "Person")
-    #expect(ada.description == typed.description)
+    // Each makes lists of its own.
+    func text(_ object: ObjectBase) -> String { object.description.replacing(#/<0x[0-9a-f]+>/#, with: "") }
+    #expect(text(ada) == text(typed) && text(ada).contains("name = Rex;"))
   }
 
   @Test("collections of dynamic objects follow the object, frozen ones stay")
