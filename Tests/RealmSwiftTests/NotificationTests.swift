@@ -311,4 +311,32 @@ private actor Listener {
     queue.sync {}
     #expect(told.all.isEmpty)
   }
+
+  @Test("observers are ended on any thread; one that was ended before its queue came to it is never called")
+  func endedElsewhere() throws {
+    let realm = try Realm(configuration: configuration), queue = DispatchQueue(label: "observer"), told = Told()
+    try fill(realm)
+    queue.sync {
+      let token = realm.objects(Dog.self).observe(on: queue) { told.say(text($0)) }
+      token.invalidate()
+    }
+    queue.sync {}
+    #expect(told.all.isEmpty)
+
+    nonisolated(unsafe) let dogs = try queue.sync {
+      try Realm(configuration: configuration, queue: queue).objects(Dog.self)
+    }
+    for _ in 0..<1000 {
+      nonisolated(unsafe) let tokens = queue.sync { (0..<4).map { _ in dogs.observe { _ in } } }
+      queue.async {
+        let others = (0..<4).map { _ in dogs.observe { _ in } }
+        dogs.realm?.refresh()
+        withExtendedLifetime(others) {}
+      }
+      for token in tokens { token.invalidate() }
+    }
+    let token = queue.sync { dogs.observe { told.say(text($0)) } }
+    #expect(told.next() == "initial 4")
+    token.invalidate()
+  }
 }

@@ -1,10 +1,15 @@
 // The observers of one realm: what each of them saw last, and what it is told when the realm has moved on.
 
+import Foundation
 import RealmPages
+import Synchronization
 
-/// Something that is told of changes. Used where its realm is confined.
+/// Something that is told of changes. Used where its realm is confined, but ended on any thread.
 class Observer {
-  var isOver = false
+  private let ended = Atomic(false)
+  final var isOver: Bool { ended.load(ordering: .acquiring) }
+  final func end() { ended.store(true, ordering: .releasing) }
+
   /// Tells what has changed up to now.
   func deliver() {}
   /// Takes what has changed up to now as seen.
@@ -17,33 +22,63 @@ class Observer {
   }
 }
 
+/// The observers of a realm, and what has them called. Tokens end observers on any thread.
+final class ObserverList: @unchecked Sendable {
+  // Unchecked: the lock guards all of it.
+  private let lock = NSLock()
+  private var observers: [Observer] = []
+  private var scheduled: (@Sendable () -> Void)?
+
+  /// The observers that are there now.
+  var all: [Observer] { lock.withLock { observers } }
+
+  /// Has the observers called where the realm is confined, if there are any.
+  func schedule() { lock.withLock { scheduled }?() }
+
+  /// Adds an observer; the first one calls `start`, which returns what has the observers called.
+  func add(_ observer: Observer, start: () -> @Sendable () -> Void) {
+    lock.withLock {
+      observers.append(observer)
+      if scheduled == nil { scheduled = start() }
+    }
+  }
+
+  /// Forgets the observers that were ended; after the last one, `stop` is called.
+  func removeEnded(stop: () -> Void) {
+    // Freed without the lock: what observers hold may end other observers.
+    let gone = lock.withLock {
+      let gone = observers.filter(\.isOver)
+      observers.removeAll(where: \.isOver)
+      if observers.isEmpty, scheduled != nil {
+        scheduled = nil
+        stop()
+      }
+      return gone
+    }
+    withExtendedLifetime(gone) {}
+  }
+}
+
 extension RealmContext {
   /// Adds an observer, which is called for the first time soon.
   func observe(_ observer: Observer) -> NotificationToken {
     checkThread()
     if isFrozen { Misuse.stop("Frozen Realms do not change and do not have change notifications.") }
-    observers.append(observer)
-    if schedule == nil {
+    observers.add(observer) {
       let scheduler = confinement.scheduler()
       nonisolated(unsafe) weak let context = self
       let call: @Sendable () -> Void = { scheduler { context?.deliverChanges() } }
-      schedule = call
       file.delivery.subscribe(identity, file, call)
+      return call
     }
-    schedule?()
+    observers.schedule()
     return NotificationToken(observer) { [self] in
-      observer.isOver = true
-      observers.removeAll { $0.isOver }
-      if observers.isEmpty { stopDelivery() }
+      observer.end()
+      observers.removeEnded { file.delivery.unsubscribe(identity) }
     }
   }
 
-  var identity: UInt { UInt(bitPattern: ObjectIdentifier(self)) }
-
-  func stopDelivery() {
-    schedule = nil
-    file.delivery.unsubscribe(identity)
-  }
+  private var identity: UInt { UInt(bitPattern: ObjectIdentifier(self)) }
 
   /// Moves to the newest version and tells the observers; in a write transaction later.
   func deliverChanges() {
@@ -52,7 +87,7 @@ extension RealmContext {
     defer { isDelivering = false }
     // A version that cannot be read now may be later; the observers are told then.
     if autorefresh { _ = try? refresh() }
-    for observer in observers where !observer.isOver { observer.deliver() }
+    for observer in observers.all where !observer.isOver { observer.deliver() }
   }
 }
 
@@ -100,7 +135,7 @@ final class CollectionObserver<C: RealmCollection>: Observer {
         )
       )
     } catch {
-      isOver = true
+      end()
       block(.error(error))
     }
   }
@@ -166,7 +201,7 @@ final class MapObserver<Key: _MapKey, Element: RealmCollectionValue>: Observer {
       if deletions.isEmpty && insertions.isEmpty && modified.isEmpty { return }
       block(.update(map, deletions: deletions, insertions: insertions, modifications: names(modified)))
     } catch {
-      isOver = true
+      end()
       block(.error(error))
     }
   }
@@ -192,7 +227,7 @@ final class ObjectObserver<T: ObjectBase>: Observer {
     let former = last
     last = hold
     if object.isInvalidated {
-      isOver = true
+      end()
       return block(.deleted)
     }
     guard let former, former.snapshot.version != hold.snapshot.version else { return }
@@ -203,7 +238,7 @@ final class ObjectObserver<T: ObjectBase>: Observer {
       }
       if !changes.isEmpty { block(.change(object, changes)) }
     } catch {
-      isOver = true
+      end()
       block(.error(error))
     }
   }

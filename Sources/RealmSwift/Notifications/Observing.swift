@@ -2,6 +2,7 @@
 
 public import Dispatch
 import RealmPages
+import Synchronization
 
 extension RealmCollection {
   /// Calls `block` soon with the collection, and again after each commit that changed it, with what changed. `keyPaths`
@@ -26,7 +27,7 @@ extension RealmCollection {
     on queue: DispatchQueue,
     _ block: @escaping @Sendable (RealmCollectionChange<Self>) -> Void
   ) -> NotificationToken {
-    RemoteObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+    RemoteObservation.begin(self, on: queue, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 }
 
@@ -66,7 +67,7 @@ extension Map {
     on queue: DispatchQueue,
     _ block: @escaping @Sendable (RealmMapChange<Map>) -> Void
   ) -> NotificationToken {
-    RemoteObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+    RemoteObservation.begin(self, on: queue, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 }
 
@@ -114,7 +115,7 @@ extension ThreadConfined where Self: ObjectBase {
     on queue: DispatchQueue,
     _ block: @escaping @Sendable (ObjectChange<Self>) -> Void
   ) -> NotificationToken {
-    RemoteObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+    RemoteObservation.begin(self, on: queue, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 }
 
@@ -180,53 +181,82 @@ extension ThreadConfined where Self: ObjectBase {
   }
 }
 
+/// What an observer is told when its realm cannot be read in its place; nil if there is no word for that.
+protocol ObservedChange {
+  static func failure(_ error: any Error) -> Self?
+}
+
+extension RealmCollectionChange: ObservedChange {
+  static func failure(_ error: any Error) -> Self? { .error(error) }
+}
+
+extension RealmMapChange: ObservedChange {
+  static func failure(_ error: any Error) -> Self? { .error(error) }
+}
+
+extension ObjectChange: ObservedChange {
+  static func failure(_ error: any Error) -> Self? { .error(error) }
+}
+
+extension SectionedResultsChange: ObservedChange {
+  static func failure(_ error: any Error) -> Self? { nil }
+}
+
 /// An observer on a queue or in an actor, from another place.
 final class RemoteObservation: @unchecked Sendable {
-  // Unchecked: used in its place only.
+  // Unchecked: used in its place only, but for `isOver`.
   private let place: Confinement
   private let start: (Realm) -> NotificationToken?
+  private let fail: (any Error) -> Void
   private let configuration: Realm.Configuration
   private var token: NotificationToken?
-  private var isOver = false
+  private let isOver = Atomic(false)
 
-  private init<T: ThreadConfined>(_ value: T, _ place: Confinement, _ observe: @escaping (T) -> NotificationToken) {
+  private init<T: ThreadConfined, Change: ObservedChange>(
+    _ value: T,
+    _ place: Confinement,
+    _ block: @escaping (Change) -> Void,
+    _ observe: @escaping (T, @escaping (Change) -> Void) -> NotificationToken
+  ) {
     guard let realm = value.realm else { Misuse.stop("Only what a realm manages supports change notifications.") }
     let reference = ThreadSafeReference(to: value)
     (self.place, configuration) = (place, realm.configuration)
-    start = { $0.resolve(reference).map(observe) }
+    start = { $0.resolve(reference).map { observe($0, block) } }
+    fail = { error in Change.failure(error).map(block) }
   }
 
   /// Makes the observer, in its place.
   private func begin() {
-    if isOver { return }
-    let context = Misuse.unwrap { try Realm.Error.translating { try RealmOpening.context(configuration, place) } }
-    token = start(Realm(context))
+    if isOver.load(ordering: .acquiring) { return }
+    do {
+      let context = try Realm.Error.translating { try RealmOpening.context(configuration, place) }
+      token = start(Realm(context))
+    } catch { fail(error) }
   }
 
   /// Ends the observer from anywhere.
   private var outside: NotificationToken {
     let schedule = place.scheduler()
     return NotificationToken {
-      schedule {
-        self.isOver = true
-        self.token = nil
-      }
+      self.isOver.store(true, ordering: .releasing)
+      schedule { self.token = nil }
     }
   }
 
   /// Observes the counterpart of `value` in the realm of a queue.
-  static func begin<T: ThreadConfined>(
+  static func begin<T: ThreadConfined, Change: ObservedChange>(
     _ value: T,
     on queue: DispatchQueue,
-    _ observe: @escaping (T) -> NotificationToken
+    _ block: @escaping (Change) -> Void,
+    _ observe: @escaping (T, @escaping (Change) -> Void) -> NotificationToken
   ) -> NotificationToken {
-    let observation = RemoteObservation(value, .queue(queue), observe)
+    let observation = RemoteObservation(value, .queue(queue), block, observe)
     queue.async { observation.begin() }
     return observation.outside
   }
 
   /// Observes the counterpart of `value` in the realm of an actor; the observer is there when this returns.
-  static func begin<T: ThreadConfined, A: Actor, Change>(
+  static func begin<T: ThreadConfined, A: Actor, Change: ObservedChange>(
     _ value: T,
     on actor: A,
     _ block: @escaping @Sendable (isolated A, Change) -> Void,
@@ -234,12 +264,11 @@ final class RemoteObservation: @unchecked Sendable {
     _ observe: @escaping (T, @escaping (Change) -> Void) -> NotificationToken
   ) async -> NotificationToken {
     if Task.isCancelled { return NotificationToken() }
-    let observation = RemoteObservation(value, .actor(actor)) { value in
-      observe(value) { change in
-        nonisolated(unsafe) let change = change
-        actor.assumeIsolated { block($0, change) }
-      }
+    let told: (Change) -> Void = { change in
+      nonisolated(unsafe) let change = change
+      actor.assumeIsolated { block($0, change) }
     }
+    let observation = RemoteObservation(value, .actor(actor), told, observe)
     await Confinement.run(on: actor) { observation.begin() }
     return observation.outside
   }

@@ -25,7 +25,7 @@ final class ProjectionObserver<P: ProjectionObservable>: Observer {
     let former = last
     last = hold
     if object.isInvalidated {
-      isOver = true
+      end()
       return block(.deleted)
     }
     guard let former, former.snapshot.version != hold.snapshot.version else { return }
@@ -50,7 +50,7 @@ final class ProjectionObserver<P: ProjectionObservable>: Observer {
       }
       if !changes.isEmpty { block(.change(projection, changes)) }
     } catch {
-      isOver = true
+      end()
       block(.error(error))
     }
   }
@@ -75,7 +75,7 @@ extension ProjectionObservable {
       Misuse.stop("Only objects which are managed by a Realm support change notifications.")
     }
     guard let queue else { return context.observe(ProjectionObserver(self, keyPaths, block)) }
-    return RemoteObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+    return RemoteObservation.begin(self, on: queue, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 
   /// The same, with the properties as key paths of the projection.

@@ -28,9 +28,7 @@ final class RealmContext {
   weak var frozenVersion: RealmContext?
   /// Guards the classes of a frozen realm and their cursors.
   private let frozenLock = NSLock()
-  var observers: [Observer] = []
-  /// Has the observers called; nil without any.
-  var schedule: (@Sendable () -> Void)?
+  let observers = ObserverList()
   var isDelivering = false
   /// Whether a realm with observers moves to the newest version by itself.
   var autorefresh = true
@@ -51,8 +49,6 @@ final class RealmContext {
     self.confinement = isFrozen ? .everywhere : confinement
     self.hold = try hold ?? Realm.Error.translating { try file.reader.hold() }
   }
-
-  deinit { if schedule != nil { stopDelivery() } }
 
   func isSameRealm(as other: RealmContext) -> Bool {
     self === other || file === other.file && isFrozen == other.isFrozen && (!isFrozen || version == other.version)
@@ -151,7 +147,7 @@ final class RealmContext {
     }
     if isInTransaction { throw Realm.Error(.fail, "The Realm is already in a write transaction") }
     // What others have changed, and what was changed before, is told of first.
-    if !observers.isEmpty { deliverChanges() }
+    if !observers.all.isEmpty { deliverChanges() }
     if let acquired = try asyncWrites.takeAcquired() { return try enter(acquired) }
     do throws(EngineError) {
       transaction = OpenTransaction(staysOnThread ? try writer.beginOnThisThread() : try writer.begin())
@@ -215,7 +211,7 @@ final class RealmContext {
     // The version from before stays what is read if no other can be.
     _ = try? refresh()
     // What was committed meanwhile.
-    schedule?()
+    observers.schedule()
     asyncWrites.next()
   }
 

@@ -176,7 +176,7 @@ extension RealmSectionedResult {
     on queue: DispatchQueue,
     _ block: @escaping @Sendable (SectionedResultsChange<Self>) -> Void
   ) -> NotificationToken {
-    RemoteObservation.begin(self, on: queue) { $0.observe(keyPaths: keyPaths, block) }
+    RemoteObservation.begin(self, on: queue, block) { $0.observe(keyPaths: keyPaths, $1) }
   }
 
   /// The same in an actor, with the sections in a realm that belongs to the actor.
