@@ -51,11 +51,10 @@ if [ "$kind" = thread ]; then
   cat >"$probe/probe.swift" <<'SWIFT'
 import Glibc
 nonisolated(unsafe) var number = 0
-var threads = [pthread_t(), pthread_t()]
-for index in threads.indices {
-  pthread_create(&threads[index], nil, { _ in for _ in 0..<100_000 { number += 1 }; return nil }, nil)
-}
-for thread in threads { pthread_join(thread, nil) }
+var thread = pthread_t()
+pthread_create(&thread, nil, { _ in for _ in 0..<100_000 { number += 1 }; return nil }, nil)
+for _ in 0..<100_000 { number += 1 }
+pthread_join(thread, nil)
 SWIFT
 else
   cat >"$probe/probe.swift" <<'SWIFT'
