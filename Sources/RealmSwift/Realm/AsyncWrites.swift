@@ -84,7 +84,11 @@ final class AsyncWrites: @unchecked Sendable {
     // The realm stays open until its writes are over.
     nonisolated(unsafe) let context = context
     Background.run {
-      acquisition.fill(Result { try Realm.Error.translating { OpenTransaction(try writer.begin()) } })
+      acquisition.fill(
+        Result {
+          try Realm.Error.translating { OpenTransaction(try writer.begin(timeout: RealmContext.endless)) }
+        }
+      )
       schedule { context.asyncWrites.run(acquisition) }
     }
   }

@@ -76,8 +76,10 @@ public struct Realm {
     return result
   }
 
-  /// Begins a write transaction; ends the process if it cannot begin.
-  public func beginWrite() { Misuse.unwrap { try context.begin(staysOnThread: false) } }
+  /// Begins a write transaction, however long other writers take; ends the process if it cannot begin.
+  public func beginWrite() {
+    Misuse.unwrap { try context.begin(staysOnThread: false, timeout: RealmContext.endless) }
+  }
 
   /// Commits the write transaction: the changes are on disk when it returns.
   public func commitWrite(withoutNotifying tokens: [NotificationToken] = []) throws {

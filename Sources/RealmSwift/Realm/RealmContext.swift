@@ -140,7 +140,10 @@ final class RealmContext {
 
   // MARK: transactions
 
-  func begin(staysOnThread: Bool = true) throws {
+  /// How long those wait for other writers who could not be told that they took too long.
+  static let endless = Duration.seconds(Int64.max)
+
+  func begin(staysOnThread: Bool = true, timeout: Duration = RealmWriter.patience) throws {
     checkThread()
     guard let writer = file.writer, !isFrozen else {
       throw Realm.Error(.fail, "\(file.path) was opened read-only: there are no write transactions")
@@ -150,7 +153,9 @@ final class RealmContext {
     if !observers.all.isEmpty { deliverChanges() }
     if let acquired = try asyncWrites.takeAcquired() { return try enter(acquired) }
     do throws(EngineError) {
-      transaction = OpenTransaction(staysOnThread ? try writer.beginOnThisThread() : try writer.begin())
+      let begun =
+        staysOnThread ? try writer.beginOnThisThread(timeout: timeout) : try writer.begin(timeout: timeout)
+      transaction = OpenTransaction(begun)
     } catch { throw Realm.Error(error) }
     isDirty = false
     generation += 1
