@@ -300,11 +300,14 @@ private actor Listener {
       dog.observe(on: queue) { change in
         if case .change(let dog, let properties) = change { told.say("\(dog.name) \(properties.map(\.name))") }
       },
+      dog.observe(on: queue) { (change: ObjectChange<ObjectBase>) in
+        if case .change(let object, _) = change { told.say("\(object["name"] ?? "")") }
+      },
     ]
     #expect(told.next() == "initial 3")
     queue.sync {}
     try realm.write { dog.age = 70 }
-    #expect(Set([told.next(), told.next()]) == ["3: -[] +[] ~[0]", "b [\"age\"]"])
+    #expect(Set([told.next(), told.next(), told.next()]) == ["3: -[] +[] ~[0]", "b [\"age\"]", "b"])
     for token in tokens { token.invalidate() }
     queue.sync {}
     try realm.write { dog.age = 80 }

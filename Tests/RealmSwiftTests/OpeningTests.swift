@@ -227,6 +227,8 @@ enum V2 {
       let realm = try Realm(configuration: configuration)
       try realm.write { realm.add(Owner(value: ["name": "secret"])) }
       try realm.writeCopy(toFile: folder.url("copy"), encryptionKey: other)
+      try realm.writeCopy(configuration: Realm.Configuration(fileURL: folder.url("second"), encryptionKey: other))
+      #expect(try folder.problems("second", key: other) == [])
       let taken = #expect(throws: Realm.Error.self) { try realm.writeCopy(toFile: folder.url("copy")) }
       #expect(taken?.code == .fileExists)
     }

@@ -79,6 +79,25 @@ extension Map where Value: OptionalLink {
   ) -> NotificationToken {
     observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, block)
   }
+
+  /// The same on a serial queue, with the properties as key paths.
+  public func observe(
+    keyPaths: [PartialKeyPath<Value.Linked>],
+    on queue: DispatchQueue,
+    _ block: @escaping @Sendable (RealmMapChange<Map>) -> Void
+  ) -> NotificationToken {
+    observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, on: queue, block)
+  }
+
+  /// The same in an actor, with the properties as key paths.
+  public func observe<A: Actor>(
+    keyPaths: [PartialKeyPath<Value.Linked>],
+    on actor: A,
+    _isolation: isolated (any Actor)? = #isolation,
+    _ block: @escaping @Sendable (isolated A, RealmMapChange<Map>) -> Void
+  ) async -> NotificationToken {
+    await observe(keyPaths: keyPaths.map { PropertyTracer.name(of: $0) }, on: actor, block)
+  }
 }
 
 extension ThreadConfined where Self: ObjectBase {
@@ -116,6 +135,16 @@ extension ThreadConfined where Self: ObjectBase {
     _ block: @escaping @Sendable (ObjectChange<Self>) -> Void
   ) -> NotificationToken {
     RemoteObservation.begin(self, on: queue, block) { $0.observe(keyPaths: keyPaths, $1) }
+  }
+
+  /// The same for a block that takes the object as one of a base class.
+  @_disfavoredOverload
+  public func observe<Base: ObjectBase>(
+    keyPaths: [String]? = nil,
+    on queue: DispatchQueue,
+    _ block: @escaping @Sendable (ObjectChange<Base>) -> Void
+  ) -> NotificationToken {
+    observe(keyPaths: keyPaths, on: queue) { (change: ObjectChange<Self>) in change.of(Base.self).map(block) }
   }
 }
 

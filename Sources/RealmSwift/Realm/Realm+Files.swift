@@ -22,6 +22,12 @@ extension Realm {
     }
   }
 
+  /// The same to the file of a configuration, with its encryption key.
+  public func writeCopy(configuration: Configuration) throws {
+    guard let fileURL = configuration.fileURL else { throw Error(.invalidInput, "a copy needs a fileURL") }
+    try writeCopy(toFile: fileURL, encryptionKey: configuration.encryptionKey)
+  }
+
   /// Whether the realm of a configuration exists.
   public static func fileExists(for configuration: Configuration) -> Bool {
     guard let path = try? configuration.engine().path else { return false }  // no place, no file
