@@ -1,7 +1,7 @@
 // What top-level and embedded objects have in common: an object is unmanaged and owns its values, or it is managed and
 // stands for an object of a realm.
 
-/// The base class of `Object` and `EmbeddedObject`.
+/// The base class of `Object`, `EmbeddedObject` and `AsymmetricObject`.
 open class ObjectBase: Hashable, CustomStringConvertible {
   /// The realm of a managed object.
   final var context: RealmContext?

@@ -79,6 +79,13 @@ extension Realm {
     return object
   }
 
+  /// Makes an object that is uploaded and removed. Ends the process in a realm without flexible sync, which has no such
+  /// classes.
+  public func create<T: AsymmetricObject>(_ type: T.Type, value: Any = [String: Any]()) {
+    context.checkWrite()
+    Misuse.stop("Objects of the asymmetric class '\(type.className())' need a realm with flexible sync.")
+  }
+
   /// Deletes an object. Links to it become nil or are removed from collections, embedded objects go too.
   public func delete(_ object: ObjectBase) {
     context.checkWrite()

@@ -15,7 +15,8 @@ enum ClassDiscovery {
 
   private static let cache = Mutex<[ClassReference]?>(nil)
 
-  /// The classes that derive from `Object` or `EmbeddedObject`. Libraries that are loaded later are not seen.
+  /// The classes that derive from `Object`, `EmbeddedObject` or `AsymmetricObject`. Libraries that are loaded later are
+  /// not seen.
   static var modelClasses: [ClassReference] {
     if let known = cache.withLock({ $0 }) { return known }
     let found = Found()
@@ -55,7 +56,8 @@ enum ClassDiscovery {
     let accessor = descriptor + 12 + Int(descriptor.load(fromByteOffset: 12, as: Int32.self))
     let metadata = unsafeBitCast(accessor, to: (@convention(c) (UInt) -> UnsafeRawPointer).self)(0)
     guard let type = unsafeBitCast(metadata, to: Any.Type.self) as? ObjectBase.Type,
-      type != Object.self, type != EmbeddedObject.self, type is Object.Type || type is EmbeddedObject.Type
+      type != Object.self, type != EmbeddedObject.self, type != AsymmetricObject.self,
+      type is Object.Type || type is EmbeddedObject.Type || type is AsymmetricObject.Type
     else { return nil }
     return type
   }

@@ -56,7 +56,7 @@ final class ClassSchema: Sendable {
   let reference: ClassReference
   /// The name in the realm.
   let name: String
-  let isEmbedded: Bool
+  let kind: TableKind
   let properties: [ModelProperty]
   /// Where the storages of the properties are in an object.
   let offsets: [Int]
@@ -65,6 +65,7 @@ final class ClassSchema: Sendable {
   private let indexes: [String: Int]
 
   var type: ObjectBase.Type { reference.type }
+  var isEmbedded: Bool { kind == .embedded }
   var primaryKey: ModelProperty? { primaryKeyIndex.map { properties[$0] } }
 
   /// The position of the property with this name in the class, or in the realm.
@@ -89,7 +90,7 @@ final class ClassSchema: Sendable {
   private init(_ type: ObjectBase.Type) {
     reference = ClassReference(type: type)
     name = type._realmObjectName() ?? String(describing: type)
-    isEmbedded = type is EmbeddedObject.Type
+    kind = type is EmbeddedObject.Type ? .embedded : type is AsymmetricObject.Type ? .asymmetric : .topLevel
     let example = type.init()
     let mapping = type.propertiesMapping(), ignored = Set(type.ignoredProperties())
     let primaryKey = type.primaryKey(), indexed = Set(type.indexedProperties())
@@ -133,7 +134,7 @@ final class ClassSchema: Sendable {
       )
     }
     let (mine, theirs) = (stored(self), stored(other))
-    return isEmbedded == other.isEmbedded && mine.count == theirs.count
+    return kind == other.kind && mine.count == theirs.count
       && mine.allSatisfy { name, property in theirs[name].map { property.isStored(as: $0) } ?? false }
   }
 
@@ -149,6 +150,17 @@ final class ClassSchema: Sendable {
     if keys.count > 1 { problems.append("class '\(name)' has \(keys.count) primary keys") }
     if isEmbedded, let key = keys.first {
       problems.append("the embedded class '\(name)' cannot have the primary key '\(key.name)'")
+    }
+    if kind == .asymmetric {
+      problems.append("the asymmetric class '\(name)' is not allowed in a local realm: it needs flexible sync")
+    }
+    for property in properties {
+      guard let linked = property.type.linkedClass?.type else { continue }
+      if linked is AsymmetricObject.Type {
+        problems.append("property '\(name).\(property.name)' cannot be a link to an asymmetric object")
+      } else if kind == .asymmetric, !(linked is EmbeddedObject.Type) {
+        problems.append("property '\(name).\(property.name)' of an asymmetric class can only link to embedded objects")
+      }
     }
     for missing in wrongKeys.sorted() {
       problems.append("class '\(name)' has no @Persisted property '\(missing)'")

@@ -68,6 +68,8 @@ public struct ObjectSchema: Sendable, CustomStringConvertible {
   public var primaryKeyProperty: Property? { schema.primaryKey.map { Property($0) } }
   /// Whether objects of the class are part of others.
   public var isEmbedded: Bool { schema.isEmbedded }
+  /// Whether objects of the class are only written, to be uploaded.
+  public var isAsymmetric: Bool { schema.kind == .asymmetric }
   /// The property with this name; nil if there is none.
   public subscript(propertyName: String) -> Property? {
     schema.index(of: propertyName).map { Property(schema.properties[$0]) }
@@ -99,7 +101,7 @@ extension Property: Equatable {
 extension ObjectSchema: Equatable {
   /// Whether both have the same name and equal properties.
   public static func == (a: ObjectSchema, b: ObjectSchema) -> Bool {
-    a.className == b.className && a.isEmbedded == b.isEmbedded && a.properties == b.properties
+    a.className == b.className && a.schema.kind == b.schema.kind && a.properties == b.properties
   }
 }
 

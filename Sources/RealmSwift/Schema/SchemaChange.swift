@@ -28,8 +28,8 @@ struct SchemaChange {
       isEmpty = false
       migrations.append(text)
     }
-    if (table.kind == .embedded) != schema.isEmbedded {
-      add("class '\(schema.name)' has been made \(schema.isEmbedded ? "embedded" : "top-level")")
+    if table.kind != schema.kind {
+      add("class '\(schema.name)' has been made \(schema.kind.name)")
     }
     for property in schema.properties where property.isStored {
       let place = "'\(schema.name).\(property.storedName)'"
@@ -61,14 +61,14 @@ struct SchemaChange {
       let name = Table.classPrefix + schema.name
       if let key = try transaction.tableKey(named: name) {
         let table = try transaction.table(key)
-        if (table.kind == .embedded) != schema.isEmbedded {
+        if table.kind != schema.kind {
           throw Realm.Error(
             .schemaMismatch,
-            "class '\(schema.name)' cannot be made \(schema.isEmbedded ? "embedded" : "top-level") in a realm with it"
+            "class '\(schema.name)' cannot be made \(schema.kind.name) in a realm with it"
           )
         }
       } else {
-        _ = try transaction.addTable(name, kind: schema.isEmbedded ? .embedded : .topLevel)
+        _ = try transaction.addTable(name, kind: schema.kind)
       }
     }
     for schema in wanted.classes {
