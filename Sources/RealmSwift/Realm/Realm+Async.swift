@@ -115,6 +115,21 @@ extension Realm {
     return task
   }
 
+  /// The same for a callback that takes the realm and the error apart: one of them is nil.
+  @discardableResult
+  public static func asyncOpen(
+    configuration: Configuration = .defaultConfiguration,
+    callbackQueue: DispatchQueue = .main,
+    callback: @escaping (Realm?, (any Swift.Error)?) -> Void
+  ) -> AsyncOpenTask {
+    asyncOpen(configuration: configuration, callbackQueue: callbackQueue) { (result: Result<Realm, any Swift.Error>) in
+      switch result {
+      case .success(let realm): callback(realm, nil)
+      case .failure(let error): callback(nil, error)
+      }
+    }
+  }
+
   /// The opening of a realm that `asyncOpen` began.
   public final class AsyncOpenTask: Sendable {
     private let cancelled = Atomic(false)

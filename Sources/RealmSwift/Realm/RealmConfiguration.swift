@@ -9,14 +9,19 @@ extension Realm {
   public struct Configuration: @unchecked Sendable {
     // Unchecked: metatypes never change, and the blocks are called by the thread that opens the realm.
 
-    /// The file; nil for a realm in memory. Setting it resets `inMemoryIdentifier`.
+    /// The file; nil for a realm in memory. Setting it resets `inMemoryIdentifier` and `syncConfiguration`.
     public var fileURL: URL? {
-      didSet { if fileURL != nil { inMemoryIdentifier = nil } }
+      didSet { if fileURL != nil { (inMemoryIdentifier, syncConfiguration) = (nil, nil) } }
     }
-    /// The name of a realm in memory, which is gone when the last instance is. Setting it resets `fileURL` and
-    /// `seedFilePath`.
+    /// The name of a realm in memory, which is gone when the last instance is. Setting it resets `fileURL`,
+    /// `seedFilePath` and `syncConfiguration`.
     public var inMemoryIdentifier: String? {
-      didSet { if inMemoryIdentifier != nil { (fileURL, seedFilePath) = (nil, nil) } }
+      didSet { if inMemoryIdentifier != nil { (fileURL, seedFilePath, syncConfiguration) = (nil, nil, nil) } }
+    }
+    /// The realm of a sync server, which this library does not open; nil for a local realm. Setting it resets `fileURL`
+    /// and `inMemoryIdentifier`.
+    public var syncConfiguration: SyncConfiguration? {
+      didSet { if syncConfiguration != nil { (fileURL, inMemoryIdentifier) = (nil, nil) } }
     }
     /// The 64-byte key of an encrypted file.
     public var encryptionKey: Data?
@@ -45,6 +50,7 @@ extension Realm {
     public init(
       fileURL: URL? = Self.defaultFileURL,
       inMemoryIdentifier: String? = nil,
+      syncConfiguration: SyncConfiguration? = nil,
       encryptionKey: Data? = nil,
       readOnly: Bool = false,
       schemaVersion: UInt64 = 0,
@@ -55,8 +61,9 @@ extension Realm {
       maximumNumberOfActiveVersions: UInt? = nil,
       seedFilePath: URL? = nil
     ) {
-      self.fileURL = inMemoryIdentifier == nil ? fileURL : nil
-      self.inMemoryIdentifier = inMemoryIdentifier
+      self.fileURL = inMemoryIdentifier == nil && syncConfiguration == nil ? fileURL : nil
+      self.inMemoryIdentifier = syncConfiguration == nil ? inMemoryIdentifier : nil
+      self.syncConfiguration = syncConfiguration
       self.encryptionKey = encryptionKey
       self.readOnly = readOnly
       self.schemaVersion = schemaVersion
@@ -84,6 +91,7 @@ extension Realm {
 extension Realm.Configuration {
   /// The engine's configuration.
   func engine() throws -> RealmPages.Configuration {
+    if let syncConfiguration { throw syncConfiguration.refusal }
     var engine: RealmPages.Configuration
     if let inMemoryIdentifier {
       engine = RealmPages.Configuration(inMemoryIdentifier: inMemoryIdentifier)
