@@ -28,6 +28,10 @@ struct Snippets<Nothing> {
     @Persisted var prices: Map<String, Double>
   }
 
+  class Note: Object {
+    @Persisted var extra: AnyRealmValue
+  }
+
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   // snippet: store
   actor Store {
@@ -74,7 +78,7 @@ struct Snippets<Nothing> {
     folder = try TemporaryFolder()
     Realm.Configuration.defaultConfiguration = Realm.Configuration(
       fileURL: folder.url.appending(path: "default.realm"),
-      objectTypes: [Dog.self, Person.self, Shop.self]
+      objectTypes: [Dog.self, Person.self, Shop.self, Note.self]
     )
   }
 
@@ -109,6 +113,22 @@ struct Snippets<Nothing> {
     let owners = people.where { ($0.dogs.age > 3 && $0.dogs.name == "Rex").count >= 1 }
     // end
     return [people.count, adults.count, owners.count, cheap.count]
+  }
+
+  func notes() throws -> [Int?] {
+    let realm = try Realm(), note = Note()
+    try realm.write {
+      realm.add(note)
+      // snippet: nested
+      note.extra = .fromDictionary(["tags": .fromArray([.string("a"), .int(1)]), "draft": .bool(true)])
+      note.extra.dictionaryValue?["tags"]?.listValue?.append(.none)
+      // end
+    }
+    let notes = realm.objects(Note.self)
+    // snippet: tagged
+    let tagged = notes.where { $0.extra["tags"].any == .string("a") }
+    // end
+    return [tagged.count, note.extra.dictionaryValue?["tags"]?.listValue?.count]
   }
 
   @MainActor func actors() async throws -> Int {
@@ -215,6 +235,7 @@ struct CodableSnippets {
       let snippets = try Snippets<Void>()
       #expect(try snippets.start() == ["Rex"])
       #expect(try snippets.query() == [2, 1, 1, 1])
+      #expect(try snippets.notes() == [1, 3])
       #expect(try await snippets.actors() == 2)
       #expect(try snippets.views() == [30, 10])
       #expect(try snippets.open() == 2)

@@ -122,6 +122,15 @@ public struct ListView {
   }
 }
 
+extension ListView {
+  /// The key of the collection nested in element `index`, which it keeps when elements move; 0 if it has none.
+  package func nestedKey(at index: Int) throws(EngineError) -> Int64 {
+    guard let stored, stored.element.type == .mixed, index < stored.count else { return 0 }
+    let place = try stored.leafPlace(of: index)
+    return try MixedEditor.key(stored.arena, place.leaf, index - place.positions.lowerBound)
+  }
+}
+
 /// The entries of a dictionary in ascending byte order of their keys, borrowed from the snapshot. Not for use by
 /// several threads at once.
 public struct DictionaryView {

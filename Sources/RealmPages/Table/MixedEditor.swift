@@ -252,6 +252,14 @@ struct MixedEditor {
     slab.setInt(ref, index, key)
   }
 
+  /// The key that identifies the collection nested in element `index` of a leaf; 0 if it has none.
+  static func key(_ arena: Arena, _ leaf: Int, _ index: Int) throws(EngineError) -> Int64 {
+    let node = try arena.refs(leaf)
+    guard node.count > Part.keys, case let ref = try node.child(Part.keys), ref != 0 else { return 0 }
+    let keys = try arena.integers(ref)
+    return index < keys.count ? try keys.int(index) : 0
+  }
+
   /// Adds the keys of a leaf's nested collections, but for one element.
   static func collectKeys(
     _ arena: Arena,

@@ -8,28 +8,59 @@ struct CollectionPlace {
   let type: ManagedClass
   let key: Int64
   let property: Int
+  /// Nil for the collection that a property is.
+  let nested: NestedPlace?
 
-  init(_ place: PropertyPlace) {
+  init(_ place: PropertyPlace, _ nested: NestedPlace? = nil) {
     guard let context = place.object.context, let type = place.object.managedClass else {
       Misuse.stop("the object is not managed")
     }
-    (self.context, self.type, key, property) = (context, type, place.object.objectKey, place.index)
+    self.init(context, type, place.object.objectKey, place.index, nested)
   }
 
-  init(_ context: RealmContext, _ type: ManagedClass, _ key: Int64, _ property: Int) {
-    (self.context, self.type, self.key, self.property) = (context, type, key, property)
+  init(_ context: RealmContext, _ type: ManagedClass, _ key: Int64, _ property: Int, _ nested: NestedPlace? = nil) {
+    (self.context, self.type, self.key, self.property, self.nested) = (context, type, key, property, nested)
   }
 
-  /// Whether the owner was deleted.
-  var isInvalidated: Bool { !context.contains(type, key) }
+  /// The list or dictionary `view` in a Mixed of this one.
+  private func inside(_ step: NestedPlace.Step, _ view: ValueView) -> CollectionPlace {
+    let kind: CollectionKind = if case .dictionary = view { .dictionary } else { .list }
+    return CollectionPlace(context, type, key, property, NestedPlace(steps: (nested?.steps ?? []) + [step], kind: kind))
+  }
+
+  /// Whether the owner was deleted, or the Mixed has another value.
+  var isInvalidated: Bool {
+    if !context.contains(type, key) { return true }
+    return nested != nil && Misuse.unwrap { try found() } == nil
+  }
+
+  private func found() throws -> (view: ValueView, path: [PathStep])? {
+    guard let view = try context.view(type, key, property) else { return nil }
+    return if let nested { try nested.find(in: view) } else { (view, []) }
+  }
+
+  private func place() -> (view: ValueView, path: [PathStep]) {
+    context.checkThread()
+    guard let found = Misuse.unwrap({ try found() }) else {
+      Misuse.stop("The object that the collection belongs to was deleted, or its realm invalidated.")
+    }
+    return found
+  }
 
   private func view() -> ValueView {
+    if nested != nil { return place().view }
     context.checkThread()
     guard let view = Misuse.unwrap({ try context.view(type, key, property) }) else {
       Misuse.stop("The object that the collection belongs to was deleted, or its realm invalidated.")
     }
     return view
   }
+
+  /// Whether it is a list.
+  var isList: Bool { if case .list = view() { true } else { false } }
+
+  /// The way for the engine into a Mixed.
+  private func path() -> [PathStep] { nested == nil ? [] : place().path }
 
   /// The elements of a list or set.
   func list() -> ListView? {
@@ -52,9 +83,11 @@ struct CollectionPlace {
 
   /// An element of a list or set, or the value of an entry of a map.
   func element<T: RealmCollectionValue>(at index: Int) -> T {
-    if var list = list(), list.indices.contains(index) { return read(Misuse.unwrap { try list.value(at: index) }) }
+    if var list = list(), list.indices.contains(index) {
+      return Misuse.unwrap { try read(list.value(at: index), in: list, index) }
+    }
     if var entries = dictionary(), entries.indices.contains(index) {
-      return read(Misuse.unwrap { try entries.value(at: index) })
+      return Misuse.unwrap { try read(entries.value(at: index), entries.key(at: index)) }
     }
     Misuse.stop("Index \(index) is out of bounds (must be less than \(count)).")
   }
@@ -69,9 +102,50 @@ struct CollectionPlace {
   }
 
   /// The same as values of a type.
-  func elements<T: RealmCollectionValue>() -> [T] { Misuse.unwrap { try values() }.map { read($0) } }
+  func elements<T: RealmCollectionValue>() -> [T] {
+    Misuse.unwrap {
+      switch view() {
+      case .list(var list), .set(var list):
+        try list.indices.map { try read(list.value(at: $0), in: list, $0) }
+      case .dictionary(var entries):
+        try entries.indices.map { try read(entries.value(at: $0), entries.key(at: $0)) }
+      default: []
+      }
+    }
+  }
 
-  func read<T: RealmCollectionValue>(_ view: ValueView) -> T {
+  /// The entries of a map in the order of their names.
+  func entries<T: RealmCollectionValue>() -> [(key: String, value: T)] {
+    guard var entries = dictionary() else { return [] }
+    return Misuse.unwrap {
+      try entries.indices.map { index in
+        let key = try entries.key(at: index)
+        return (key.string, try read(entries.value(at: index), key))
+      }
+    }
+  }
+
+  private func read<T: RealmCollectionValue>(_ view: ValueView, in list: ListView, _ index: Int) throws -> T {
+    switch view {
+    case .list, .dictionary:
+      read(view, .element(key: try list.nestedKey(at: index), position: index))
+    default: read(view)
+    }
+  }
+
+  private func read<T: RealmCollectionValue>(_ view: ValueView, _ key: ByteView) -> T {
+    switch view {
+    case .list, .dictionary: read(view, .entry(Array(key.unsafeBytes)))
+    default: read(view)
+    }
+  }
+
+  /// A collection in a Mixed, one step further.
+  private func read<T: RealmCollectionValue>(_ view: ValueView, _ step: NestedPlace.Step) -> T {
+    AnyRealmValue(inside(step, view)) as? T ?? T._rlmDefault()
+  }
+
+  private func read<T: RealmCollectionValue>(_ view: ValueView) -> T {
     T._rlmRead(StoredValue(view: view, context: context)) ?? T._rlmDefault()
   }
 
@@ -87,27 +161,39 @@ struct CollectionPlace {
   // MARK: lists
 
   func insert(_ value: EngineValue, at index: Int) {
+    let path = path()
     context.store(
       value,
-      plain: { try $0.insert(type.key, object, column, at: index, $1) },
+      plain: { try $0.insert(type.key, object, column, path: path, at: index, $1) },
       embedded: { try $0.insertEmbedded(type.key, object, column, at: index) }
     )
   }
 
   func replace(_ value: EngineValue, at index: Int) {
     switch value.content {
-    case .value(let value): context.apply { try $0.set(type.key, object, column, at: index, value) }
+    case .value(let value):
+      let path = path()
+      context.apply { try $0.set(type.key, object, column, path: path, at: index, value) }
     case .embedded:
       remove(at: index)
       insert(value, at: index)
     }
   }
 
-  func remove(at index: Int) { context.apply { try $0.remove(type.key, object, column, at: index) } }
+  func remove(at index: Int) {
+    let path = path()
+    context.apply { try $0.remove(type.key, object, column, path: path, at: index) }
+  }
 
-  func move(from: Int, to: Int) { context.apply { try $0.move(type.key, object, column, from: from, to: to) } }
+  func move(from: Int, to: Int) {
+    let path = path()
+    context.apply { try $0.move(type.key, object, column, path: path, from: from, to: to) }
+  }
 
-  func clear() { context.apply { try $0.clear(type.key, object, column) } }
+  func clear() {
+    let path = path()
+    context.apply { try $0.clear(type.key, object, column, path: path) }
+  }
 
   // MARK: sets
 
@@ -118,22 +204,33 @@ struct CollectionPlace {
   // MARK: maps
 
   func set(_ value: EngineValue, entry: String) {
-    let entry = Array(entry.utf8)
+    let entry = Array(entry.utf8), path = path()
     context.store(
       value,
-      plain: { try $0.set(type.key, object, column, entry: entry, $1) },
+      plain: { try $0.set(type.key, object, column, path: path, entry: entry, $1) },
       embedded: { try $0.setEmbedded(type.key, object, column, entry: entry) }
     )
   }
 
   func remove(entry: String) {
-    context.apply { _ = try $0.remove(type.key, object, column, entry: Array(entry.utf8)) }
+    let path = path()
+    context.apply { _ = try $0.remove(type.key, object, column, path: path, entry: Array(entry.utf8)) }
   }
 
   /// The value of an entry.
   func entry<T: RealmCollectionValue>(_ name: String) -> T? {
     guard var entries = dictionary() else { return nil }
-    return Misuse.unwrap { try entries.index(of: name.utf8).map { read(try entries.value(at: $0)) } }
+    return Misuse.unwrap {
+      try entries.index(of: name.utf8).map { try read(entries.value(at: $0), entries.key(at: $0)) }
+    }
+  }
+}
+
+extension CollectionPlace: Equatable {
+  /// Whether both are the same collection of the same object.
+  static func == (a: CollectionPlace, b: CollectionPlace) -> Bool {
+    a.context.isSameRealm(as: b.context) && a.type.key == b.type.key && a.key == b.key && a.property == b.property
+      && a.nested == b.nested
   }
 }
 

@@ -19,3 +19,14 @@ enum CollectionStorage<Values> {
     self = .unmanaged(values)
   }
 }
+
+extension CollectionStorage: Equatable where Values: Equatable {
+  /// Whether both are the same collection of an object, or, unmanaged, have equal values.
+  static func == (a: CollectionStorage, b: CollectionStorage) -> Bool {
+    switch (a, b) {
+    case (.managed(let a), .managed(let b)): a == b
+    case (.unmanaged(let a), .unmanaged(let b)): a == b
+    default: false
+    }
+  }
+}

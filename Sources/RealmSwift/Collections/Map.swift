@@ -55,12 +55,7 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue> {
     case .unmanaged(let entries):
       return entries.map { SingleMapEntry(key: $0.key, value: $0.value) }.sorted { $0.key < $1.key }
     case .managed(let place):
-      guard var view = place.dictionary() else { return [] }
-      return Misuse.unwrap {
-        try (0..<view.count).map {
-          SingleMapEntry(key: Key(_rlmKey: try view.key(at: $0).string), value: place.read(try view.value(at: $0)))
-        }
-      }
+      return place.entries().map { SingleMapEntry(key: Key(_rlmKey: $0.key), value: $0.value) }
     }
   }
 

@@ -5,7 +5,8 @@ import RealmPages
 /// The objects or values of a collection at one version.
 enum CollectionContents {
   case keys([Int64])
-  case values([Value])
+  /// Of a list in its own order, a value in the place of another one is a modification.
+  case values([Value], isList: Bool)
   /// Of a list whose owner is gone.
   case none
 
@@ -15,24 +16,53 @@ enum CollectionContents {
     var insertions: [Int] = []
     var modifications: [Int] = []
     var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && modifications.isEmpty }
+
+    /// The same, but where one value is deleted and another one inserted in its place, that is a modification.
+    var withModifications: Changes {
+      var changes = Changes(), old = 0, new = 0
+      var deleted = deletions[...], inserted = insertions[...]
+      while !deleted.isEmpty || !inserted.isEmpty {
+        // What stays has the same distance from the last change in both.
+        let (deletion, insertion) = (deleted.first ?? .max, inserted.first ?? .max)
+        let kept = min(deletion - old, insertion - new)
+        (old, new) = (old + kept, new + kept)
+        if deletion == old {
+          if insertion == new { changes.modifications.append(old) } else { changes.deletions.append(old) }
+          deleted.removeFirst()
+          old += 1
+        } else {
+          changes.insertions.append(new)
+        }
+        if insertion == new {
+          inserted.removeFirst()
+          new += 1
+        }
+      }
+      return changes
+    }
   }
 
   init(_ source: ResultsSource) throws {
-    guard case .values(let place, _, _) = source.origin, case .positions(let positions) = source.content else {
+    guard case .values(let place, let ascending, let isDistinct) = source.origin,
+      case .positions(let positions) = source.content
+    else {
       self = .keys(source.keys)
       return
     }
     let values = try place.values()
-    self = .values(try positions.map { try Value(copying: values[$0]) })
+    let isList = ascending == nil && !isDistinct && place.isList
+    self = .values(try positions.map { try Value(copying: values[$0]) }, isList: isList)
   }
 
   /// Cost: O(n), and where the order of objects changed, O(n · moves).
   func changes(since former: CollectionContents, _ changed: ChangedObjects) throws -> Changes {
     switch (former, self) {
     case (.keys(let old), .keys(let new)): return try Self.changes(from: old, to: new, changed)
-    case (.values(let old), .values(let new)): return Self.difference(from: old, to: new)
+    case (.values(let old, _), .values(let new, let isList)):
+      let changes = Self.difference(from: old, to: new)
+      return isList ? changes.withModifications : changes
     case (.keys(let old), .none): return Changes(deletions: Array(old.indices))
-    case (.values(let old), .none): return Changes(deletions: Array(old.indices))
+    case (.values(let old, _), .none): return Changes(deletions: Array(old.indices))
     default: return Changes()
     }
   }

@@ -463,6 +463,25 @@ extension Query where T: RealmCollection, T.Element.PersistedType: _QueryNumeric
   public var avg: Query<T.Element> { aggregate("avg") }
 }
 
+// MARK: collections in mixed values
+
+extension Query where T == AnyRealmValue {
+  /// The element of a list.
+  public subscript(position: Int) -> Query<AnyRealmValue> {
+    Query(.text([node, .value(.int(Int64(position)))], "#[#]"))
+  }
+  /// The value of an entry of a dictionary.
+  ///
+  /// ```swift
+  /// let tagged = notes.where { $0.extra["tags"].any == .string("a") }
+  /// ```
+  public subscript(key: String) -> Query<AnyRealmValue> {
+    Query(.text([node, .value(.string(Array(key.utf8)))], "#[#]"))
+  }
+  /// All elements of a list, or values of a dictionary, of which one must pass the condition.
+  public var any: Query<AnyRealmValue> { Query(.text([node], "#[*]")) }
+}
+
 // MARK: maps
 
 extension Query where T: RealmKeyedCollection {

@@ -38,10 +38,10 @@ extension RealmContext {
     return managed(schema.type)
   }
 
-  /// The same collection in another version; nil if its owner is not there.
+  /// The same collection in another version; nil if its owner, or the collection in a Mixed, is not there.
   func counterpart(of place: CollectionPlace) -> CollectionPlace? {
-    let type = counterpart(of: place.type)
-    return contains(type, place.key) ? CollectionPlace(self, type, place.key, place.property) : nil
+    let other = CollectionPlace(self, counterpart(of: place.type), place.key, place.property, place.nested)
+    return other.isInvalidated ? nil : other
   }
 }
 

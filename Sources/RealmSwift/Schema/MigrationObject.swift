@@ -93,9 +93,26 @@ final class MigrationSide {
     case .objectID: return cast(ObjectId.self)
     case .uuid: return cast(UUID.self)
     case .link: return (value as? MigrationObject).flatMap { $0.side === self ? .link($0.table, $0.key) : nil }
-    case .mixed:
-      if let object = value as? MigrationObject { return object.side === self ? .link(object.table, object.key) : nil }
-      return (AnyRealmValue._rlmCast(value)?._rlmAny as? any _ScalarValue)?._rlmEngineValue.value
+    case .mixed: return mixedValue(value)
+    }
+  }
+
+  /// A value of any type; arrays and dictionaries are nested collections.
+  private func mixedValue(_ value: Any) -> Value? {
+    switch value {
+    case let object as MigrationObject: return object.side === self ? .link(object.table, object.key) : nil
+    case let values as [Any]:
+      let elements = values.compactMap { mixedValue($0) }
+      return elements.count == values.count ? .list(elements) : nil
+    case let values as [String: Any]:
+      let entries = values.compactMap { name, value in
+        mixedValue(value).map { Value.Entry(key: Array(name.utf8), value: $0) }
+      }
+      return entries.count == values.count ? .dictionary(entries) : nil
+    default:
+      guard let mixed = AnyRealmValue._rlmCast(value) else { return nil }
+      if case .none = mixed { return .null }
+      return (mixed._rlmAny as? any _ScalarValue)?._rlmEngineValue.value
     }
   }
 }

@@ -146,7 +146,7 @@ extension CollectionContents {
   fileprivate func elements(at positions: [Int]) -> CollectionContents {
     switch self {
     case .keys(let keys): .keys(positions.map { keys[$0] })
-    case .values(let values): .values(positions.map { values[$0] })
+    case .values(let values, _): .values(positions.map { values[$0] }, isList: false)
     case .none: .none
     }
   }
@@ -154,7 +154,7 @@ extension CollectionContents {
   fileprivate var count: Int {
     switch self {
     case .keys(let keys): keys.count
-    case .values(let values): values.count
+    case .values(let values, _): values.count
     case .none: 0
     }
   }

@@ -3,8 +3,13 @@
 public import Foundation
 import RealmPages
 
-/// A value of any type that a realm stores, for properties of mixed type.
-public enum AnyRealmValue: Hashable {
+/// A value of any type that a realm stores, for properties of mixed type; also lists and dictionaries of such values.
+///
+/// ```swift
+/// note.extra = .fromDictionary(["tags": .fromArray([.string("a"), .int(1)]), "draft": .bool(true)])
+/// note.extra.dictionaryValue?["tags"]?.listValue?.append(.none)
+/// ```
+public enum AnyRealmValue {
   case none
   case int(Int)
   case bool(Bool)
@@ -17,6 +22,25 @@ public enum AnyRealmValue: Hashable {
   case objectId(ObjectId)
   case decimal128(Decimal128)
   case uuid(UUID)
+  case dictionary(Map<String, AnyRealmValue>)
+  case list(List<AnyRealmValue>)
+
+  /// Nothing.
+  public init() { self = .none }
+
+  /// A list of values.
+  public static func fromArray(_ array: [AnyRealmValue]) -> AnyRealmValue {
+    let list = List<AnyRealmValue>()
+    list.append(objectsIn: array)
+    return .list(list)
+  }
+
+  /// Values by name.
+  public static func fromDictionary(_ dictionary: [String: AnyRealmValue]) -> AnyRealmValue {
+    let map = Map<String, AnyRealmValue>()
+    for (name, value) in dictionary { map.updateValue(value, forKey: name) }
+    return .dictionary(map)
+  }
 
   /// The integer; nil for another value.
   public var intValue: Int? { if case .int(let value) = self { value } else { nil } }
@@ -40,6 +64,18 @@ public enum AnyRealmValue: Hashable {
   public var uuidValue: UUID? { if case .uuid(let value) = self { value } else { nil } }
   /// The object, if it is of the class; nil for another value.
   public func object<T: Object>(_ type: T.Type) -> T? { if case .object(let value) = self { value as? T } else { nil } }
+
+  /// The dictionary, changes to which change the value; nil for another value.
+  public var dictionaryValue: Map<String, AnyRealmValue>? {
+    if case .dictionary(let value) = self { value } else { nil }
+  }
+  /// The list, changes to which change the value; nil for another value.
+  public var listValue: List<AnyRealmValue>? { if case .list(let value) = self { value } else { nil } }
+
+  /// The collection of a managed object.
+  init(_ place: CollectionPlace) {
+    self = place.nested?.kind == .dictionary ? .dictionary(Map(place)) : .list(List(place))
+  }
 
   /// The value of a property or element of mixed type; nil for a collection.
   init?(_ view: ValueView, in context: RealmContext) {
@@ -71,12 +107,17 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
   public static var _rlmType: _PropertyType { _PropertyType(type: .mixed, isOptional: true) }
   /// Nothing.
   public static func _rlmDefault() -> AnyRealmValue { .none }
-  /// The value that was read.
+  /// The value that was read; nil for a collection, of which the place is needed.
   public static func _rlmRead(_ stored: StoredValue) -> AnyRealmValue? {
-    guard let value = AnyRealmValue(stored.view, in: stored.context) else {
-      Misuse.stop("the mixed value is a list or a dictionary, which AnyRealmValue does not hold")
+    AnyRealmValue(stored.view, in: stored.context)
+  }
+  /// The value in a managed object.
+  public static func _rlmGet(_ place: PropertyPlace) -> AnyRealmValue {
+    let (value, kind) = place.read { stored -> (AnyRealmValue?, CollectionKind) in
+      let kind: CollectionKind = if case .dictionary = stored.view { .dictionary } else { .list }
+      return (AnyRealmValue(stored.view, in: stored.context), kind)
     }
-    return value
+    return value ?? AnyRealmValue(CollectionPlace(place, NestedPlace(steps: [], kind: kind)))
   }
   /// The value as the engine stores it.
   public func _rlmWrite(_ target: WriteTarget) -> EngineValue {
@@ -93,6 +134,11 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
     case .decimal128(let value): value._rlmEngineValue
     case .uuid(let value): value._rlmEngineValue
     case .object(let value): value._rlmWrite(target)
+    case .list(let values): EngineValue(.list(values.map { $0._rlmWrite(target).value }))
+    case .dictionary(let entries):
+      EngineValue(
+        .dictionary(entries.map { Value.Entry(key: Array($0.key.utf8), value: $0.value._rlmWrite(target).value) })
+      )
     }
   }
   /// The value that it holds.
@@ -110,6 +156,8 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
     case .decimal128(let value): value
     case .uuid(let value): value
     case .object(let value): value
+    case .list(let value): value
+    case .dictionary(let value): value
     }
   }
   /// The value that another one stands for.
@@ -130,7 +178,55 @@ extension AnyRealmValue: RealmCollectionValue, _Persistable, _Indexable, MinMaxT
     case let value as Decimal128: return .decimal128(value)
     case let value as UUID: return .uuid(value)
     case let value as Object: return .object(value)
+    case let value as List<AnyRealmValue>: return .list(value)
+    case let value as Map<String, AnyRealmValue>: return .dictionary(value)
+    case is [Any]: return List<AnyRealmValue>._rlmCast(value).map { .list($0) }
+    case is [String: Any]: return Map<String, AnyRealmValue>._rlmCast(value).map { .dictionary($0) }
     default: return nil
+    }
+  }
+}
+
+extension AnyRealmValue: Hashable {
+  /// Whether both have the same type and value. Collections are equal if they are the same one of an object, or,
+  /// unmanaged, have equal elements.
+  public static func == (a: AnyRealmValue, b: AnyRealmValue) -> Bool {
+    switch (a, b) {
+    case (.none, .none): true
+    case (.int(let a), .int(let b)): a == b
+    case (.bool(let a), .bool(let b)): a == b
+    case (.float(let a), .float(let b)): a == b
+    case (.double(let a), .double(let b)): a == b
+    case (.string(let a), .string(let b)): a == b
+    case (.data(let a), .data(let b)): a == b
+    case (.date(let a), .date(let b)): a == b
+    case (.object(let a), .object(let b)): a == b
+    case (.objectId(let a), .objectId(let b)): a == b
+    case (.decimal128(let a), .decimal128(let b)): a == b
+    case (.uuid(let a), .uuid(let b)): a == b
+    case (.list(let a), .list(let b)): a === b || a.storage == b.storage
+    case (.dictionary(let a), .dictionary(let b)): a === b || a.storage == b.storage
+    default: false
+    }
+  }
+
+  /// Feeds the value; of a collection, that it is one.
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .none: hasher.combine(0)
+    case .int(let value): hasher.combine(value)
+    case .bool(let value): hasher.combine(value)
+    case .float(let value): hasher.combine(value)
+    case .double(let value): hasher.combine(value)
+    case .string(let value): hasher.combine(value)
+    case .data(let value): hasher.combine(value)
+    case .date(let value): hasher.combine(value)
+    case .object(let value): hasher.combine(value)
+    case .objectId(let value): hasher.combine(value)
+    case .decimal128(let value): hasher.combine(value)
+    case .uuid(let value): hasher.combine(value)
+    case .list: hasher.combine(1)
+    case .dictionary: hasher.combine(2)
     }
   }
 }

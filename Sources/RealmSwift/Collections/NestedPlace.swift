@@ -1,0 +1,63 @@
+// The way from a property to a list or dictionary that a Mixed in it holds. Elements of lists may move, so a step knows
+// the key that the file gives to each collection that is nested in a list.
+
+import RealmPages
+
+/// A list or dictionary in a Mixed, seen from the property.
+struct NestedPlace {
+  enum Step {
+    /// The entry of a dictionary.
+    case entry([UInt8])
+    /// The element of a list: the key of the collection there, and where it was last.
+    case element(key: Int64, position: Int)
+  }
+
+  /// Empty for the value of the property itself.
+  let steps: [Step]
+  let kind: CollectionKind
+
+  /// The collection in the value of the property, and its path for the engine; nil if it is not there any more.
+  func find(in value: ValueView) throws -> (view: ValueView, path: [PathStep])? {
+    var view = value, path: [PathStep] = []
+    for step in steps {
+      switch (step, view) {
+      case (.entry(let key), .dictionary(var entries)):
+        guard let index = try entries.index(of: key) else { return nil }
+        view = try entries.value(at: index)
+        path.append(.key(key))
+      case (.element(let key, let position), .list(var list)):
+        guard let index = try list.position(ofNested: key, near: position) else { return nil }
+        view = try list.value(at: index)
+        path.append(.index(index))
+      default: return nil
+      }
+    }
+    switch (kind, view) {
+    case (.list, .list), (.dictionary, .dictionary): return (view, path)
+    default: return nil
+    }
+  }
+}
+
+extension NestedPlace.Step: Equatable {
+  /// Whether both lead to the same collection.
+  static func == (a: NestedPlace.Step, b: NestedPlace.Step) -> Bool {
+    switch (a, b) {
+    case (.entry(let a), .entry(let b)): a == b
+    case (.element(0, let a), .element(0, let b)): a == b
+    case (.element(let a, _), .element(let b, _)): a == b
+    default: false
+    }
+  }
+}
+
+extension NestedPlace: Equatable {}
+
+extension ListView {
+  /// Where the collection with this key is; without keys, where it was.
+  fileprivate func position(ofNested key: Int64, near position: Int) throws -> Int? {
+    if position < count, try key == 0 || nestedKey(at: position) == key { return position }
+    for index in 0..<count where try key != 0 && nestedKey(at: index) == key { return index }
+    return nil
+  }
+}
