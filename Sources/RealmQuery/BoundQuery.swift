@@ -102,8 +102,8 @@ struct QueryBinder {
       let candidates = all.compactMap(\.candidates)
       if candidates.count == all.count { result.candidates = Self.union(candidates) }
       return result
-    case .compare(let left, let comparison, let right, let ignoresCase, let column):
-      return try compare(left, comparison, right, ignoresCase, column)
+    case .compare(let left, let comparison, let right, let options, let column):
+      return try compare(left, comparison, right, options, column)
     }
   }
 
@@ -124,7 +124,7 @@ struct QueryBinder {
     _ leftSyntax: ExpressionSyntax,
     _ comparison: Comparison,
     _ rightSyntax: ExpressionSyntax,
-    _ ignoresCase: Bool,
+    _ text: TextOptions,
     _ column: Int
   ) throws(QueryError) -> BoundPredicate {
     let left: BoundExpression, right: BoundExpression
@@ -143,7 +143,7 @@ struct QueryBinder {
     let areListsCompared = leftQuantifier == nil && quantifier == nil && !left.isSingle && !right.isSingle
     if !areListsCompared { for path in [left.path, right.path] { path?.takeEachOnce() } }
     let options = ComparisonOptions(
-      ignoresCase: ignoresCase,
+      text: text,
       isPlain: left.property != nil && right.isConstant,
       areTypes: left.isTypeName
     )
@@ -162,11 +162,11 @@ struct QueryBinder {
         withExtendedLifetime(right) { comparison.holds(value, constant, options) }
       }
       bound = BoundPredicate { (cursor) throws in holds(try cursor.value(property)) }
-      let part = ignoresCase ? nil : comparison.neededPart(of: constant)
+      let part = !text.isEmpty ? nil : comparison.neededPart(of: constant)
       let test = ColumnTest(table.columns[property], comparison, constant) ?? part.map { .texts(with: $0, holds) }
       bound.scan = PropertyScan(property: property, test: test ?? .values(holds))
     }
-    if !ignoresCase && (comparison == .equal || comparison == .isIn) {
+    if text.isEmpty && (comparison == .equal || comparison == .isIn) {
       bound.candidates = candidates(left, right, comparison) ?? candidates(right, left, comparison)
     }
     return bound

@@ -30,8 +30,8 @@ enum Operand {
 
 /// How two values are compared, beyond what the comparison itself says.
 struct ComparisonOptions {
-  /// Upper and lower case are the same.
-  var ignoresCase = false
+  /// What does not count in texts.
+  var text: TextOptions = []
   /// A property stands against a constant. Then a text that is null comes before all others, and a part that is null is
   /// in every text.
   var isPlain = false
@@ -86,8 +86,8 @@ extension Comparison {
     case (false, false): break
     }
     guard a.isComparable(b) else { return self == .notEqual }
-    if options.ignoresCase, let a = a.textBytes, let b = b.textBytes {
-      let isEqual = TextMatch.equal(a, b, ignoresCase: true)
+    if !options.text.isEmpty, let a = a.textBytes, let b = b.textBytes {
+      let isEqual = TextMatch.holds(.equal, a, b, options.text)
       return self == .notEqual ? !isEqual : isEqual
     }
     if a.isNaN || b.isNaN { return self == .notEqual }
@@ -104,19 +104,13 @@ extension Comparison {
   }
 
   private func holdsForTexts(_ a: ValueView, _ b: ValueView, _ options: ComparisonOptions) -> Bool {
-    let ignoresCase = options.ignoresCase
     if a.isNull || b.isNull {
       if a.isNull && b.isNull { return true }
       // Every text begins and ends with nothing, and holds it.
       return options.isPlain && b.isNull && self != .like && a.textBytes != nil
     }
     guard a.isComparable(b), let text = a.textBytes, let part = b.textBytes else { return false }
-    return switch self {
-    case .beginsWith: TextMatch.begins(text, part, ignoresCase: ignoresCase)
-    case .endsWith: TextMatch.ends(text, part, ignoresCase: ignoresCase)
-    case .contains: TextMatch.contains(text, part, ignoresCase: ignoresCase)
-    default: TextMatch.like(text, part, ignoresCase: ignoresCase)
-    }
+    return TextMatch.holds(self, text, part, options.text)
   }
 }
 

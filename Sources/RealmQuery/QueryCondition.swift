@@ -30,7 +30,7 @@ public enum QueryCondition: Sendable {
       .path(path),
       .equal,
       .constant(ConstantSyntax(kind: kind, column: 1)),
-      ignoresCase: false,
+      [],
       column: 1
     )
   }

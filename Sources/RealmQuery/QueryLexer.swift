@@ -37,8 +37,8 @@ struct QueryToken {
     case real(String)
     case string([UInt8])
     case value(Value)
-    /// `[c]`
-    case ignoreCase
+    /// `[c]`, `[d]` or `[cd]`
+    case textOptions(TextOptions)
     case end
   }
 
@@ -93,10 +93,11 @@ struct QueryLexer {
   }
 
   private mutating func next() throws(QueryError) -> QueryToken.Kind {
-    for symbol: StaticString in ["[c]", "==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||"] where isNext(symbol) {
+    for symbol: StaticString in ["==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||"] where isNext(symbol) {
       index += symbol.utf8CodeUnitCount
-      return symbol.description == "[c]" ? .ignoreCase : .symbol(symbol.description)
+      return .symbol(symbol.description)
     }
+    if peek() == UInt8(ascii: "["), let options = takeTextOptions() { return .textOptions(options) }
     let byte = peek()
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "'"): return .string(try string(byte))
@@ -112,6 +113,16 @@ struct QueryLexer {
       return .symbol(String(decoding: [byte], as: UTF8.self))
     default: return try word()
     }
+  }
+
+  private mutating func takeTextOptions() -> TextOptions? {
+    let known: [(StaticString, TextOptions)] = [
+      ("[c]", .ignoresCase), ("[d]", .ignoresDiacritics), ("[cd]", [.ignoresCase, .ignoresDiacritics]),
+      ("[dc]", [.ignoresCase, .ignoresDiacritics]),
+    ]
+    guard let (text, options) = known.first(where: { isNext($0.0) }) else { return nil }
+    index += text.utf8CodeUnitCount
+    return options
   }
 
   /// Whether a path could go on here, so that a point is no part of a number.

@@ -49,7 +49,7 @@ struct QueryParser {
       case .symbol(let text), .word(let text), .operation(let text), .integer(let text), .real(let text): "'\(text)'"
       case .string: "a string"
       case .value: "a value"
-      case .ignoreCase: "[c]"
+      case .textOptions(let options): "[\(options.letters)]"
       case .end: "the end"
       }
     return QueryError(column: token.column, problem: "expected \(wanted), found \(found)")
@@ -147,8 +147,8 @@ struct QueryParser {
         throw QueryError(column: column, problem: "BETWEEN needs two bounds: {1, 10}")
       }
       return .and([
-        .compare(left, .greaterOrEqual, .constant(bounds[0]), ignoresCase: false, column: column),
-        .compare(left, .lessOrEqual, .constant(bounds[1]), ignoresCase: false, column: column),
+        .compare(left, .greaterOrEqual, .constant(bounds[0]), [], column: column),
+        .compare(left, .lessOrEqual, .constant(bounds[1]), [], column: column),
       ])
     }
     for word in ["TEXT", "GEOWITHIN"] where isKeyword(word) {
@@ -157,18 +157,20 @@ struct QueryParser {
     guard let comparison = takeComparison() else {
       throw unexpected("a comparison such as ==, <, IN, BEGINSWITH or CONTAINS")
     }
-    var ignoresCase = false
-    if token.kind == .ignoreCase {
+    var options: TextOptions = []
+    if case .textOptions(let given) = token.kind {
       switch comparison {
       case .less, .lessOrEqual, .greater, .greaterOrEqual:
-        throw unexpected("a value; [c] does not go with <, <=, > and >=")
+        throw unexpected("a value; [\(given.letters)] does not go with <, <=, > and >=")
+      case .like where given.contains(.ignoresDiacritics):
+        throw unexpected("a value or [c]; [\(given.letters)] does not go with LIKE")
       default: break
       }
-      ignoresCase = true
+      options = given
       advance()
     }
     let right = comparison == .isIn ? try collection() : try sum()
-    return .compare(left, comparison, right, ignoresCase: ignoresCase, column: column)
+    return .compare(left, comparison, right, options, column: column)
   }
 
   private mutating func takeComparison() -> Comparison? {

@@ -99,7 +99,7 @@ indirect enum PredicateSyntax {
   case and([PredicateSyntax])
   case or([PredicateSyntax])
   case not(PredicateSyntax)
-  case compare(ExpressionSyntax, Comparison, ExpressionSyntax, ignoresCase: Bool, column: Int)
+  case compare(ExpressionSyntax, Comparison, ExpressionSyntax, TextOptions, column: Int)
 }
 
 /// What comes behind the predicate, in its order.

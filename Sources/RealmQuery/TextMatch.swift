@@ -1,11 +1,68 @@
 // Comparing texts by their bytes. Without case, the letters of ASCII and Latin-1 count as the same in both cases, as in
-// Realm.
+// Realm. Without diacritics, texts are compared without their marks, as in Realm's SDK for Swift.
 
 import Glibc
+@_spi(_Unicode) import Swift
+
+/// What does not count when texts are compared.
+struct TextOptions: OptionSet {
+  let rawValue: Int
+  /// `[c]`
+  static let ignoresCase = TextOptions(rawValue: 1)
+  /// `[d]`
+  static let ignoresDiacritics = TextOptions(rawValue: 2)
+
+  /// What stands in the brackets.
+  var letters: String { (contains(.ignoresCase) ? "c" : "") + (contains(.ignoresDiacritics) ? "d" : "") }
+}
 
 /// Comparisons of texts.
 enum TextMatch {
   typealias Bytes = UnsafeRawBufferPointer
+
+  /// Compares two texts, or a text with its part.
+  static func holds(_ comparison: Comparison, _ a: Bytes, _ b: Bytes, _ options: TextOptions) -> Bool {
+    guard options.contains(.ignoresDiacritics), !isASCII(a) || !isASCII(b) else {
+      return holds(comparison, a, b, ignoresCase: options.contains(.ignoresCase))
+    }
+    return withoutMarks(a, options).withUnsafeBytes { a in
+      withoutMarks(b, options).withUnsafeBytes { b in holds(comparison, a, b, ignoresCase: false) }
+    }
+  }
+
+  private static func holds(_ comparison: Comparison, _ a: Bytes, _ b: Bytes, ignoresCase: Bool) -> Bool {
+    switch comparison {
+    case .beginsWith: begins(a, b, ignoresCase: ignoresCase)
+    case .endsWith: ends(a, b, ignoresCase: ignoresCase)
+    case .contains: contains(a, b, ignoresCase: ignoresCase)
+    case .like: like(a, b, ignoresCase: ignoresCase)
+    default: equal(a, b, ignoresCase: ignoresCase)
+    }
+  }
+
+  private static func isASCII(_ text: Bytes) -> Bool { text.allSatisfy { $0 < 0x80 } }
+
+  /// Where letters end whose marks are diacritics: those of Latin, Greek and Cyrillic. Elsewhere, marks are vowels.
+  private static let diacriticLimit: UInt32 = 0x510
+
+  /// The text without diacritics, and in lower case if case does not count. `é` and `e` with a mark behind it are the
+  /// same.
+  private static func withoutMarks(_ text: Bytes, _ options: TextOptions) -> [UInt8] {
+    var bytes: [UInt8] = [], dropsMarks = false
+    for scalar in String(decoding: text, as: UTF8.self)._nfd {
+      if scalar.properties.generalCategory == .nonspacingMark {
+        if dropsMarks { continue }
+      } else {
+        dropsMarks = scalar.value < diacriticLimit
+      }
+      if options.contains(.ignoresCase) {
+        bytes.append(contentsOf: scalar.properties.lowercaseMapping.utf8)
+      } else {
+        bytes.append(contentsOf: String(scalar).utf8)
+      }
+    }
+    return bytes
+  }
 
   static func equal(_ a: Bytes, _ b: Bytes, ignoresCase: Bool) -> Bool {
     a.count == b.count && matches(a, b, at: 0, ignoresCase)

@@ -286,10 +286,11 @@ enum Options {
         """,
         """
         Comparisons are ==, !=, <, <=, >, >=, IN, BETWEEN, BEGINSWITH, ENDSWITH, CONTAINS and LIKE (with * and ?); [c] \
-        behind one ignores case. They are joined with AND, OR, NOT and parentheses. A path leads through links \
-        (dog.name), backwards (@links.Person.dog.age), into lists (tags[0]) and dictionaries (map['key'], map.@keys). \
-        A list before a comparison means any of its elements; ANY, ALL and NONE say so. @count, @min, @max, @sum and \
-        @avg work lists out, SUBQUERY(friends, $f, $f.age > 9).@count counts objects, and + - * / calculate.
+        behind one ignores case, [d] diacritics, [cd] both. They are joined with AND, OR, NOT and parentheses. A path \
+        leads through links (dog.name), backwards (@links.Person.dog.age), into lists (tags[0]) and dictionaries \
+        (map['key'], map.@keys). A list before a comparison means any of its elements; ANY, ALL and NONE say so. \
+        @count, @min, @max, @sum and @avg work lists out, SUBQUERY(friends, $f, $f.age > 9).@count counts objects, and \
+        + - * / calculate.
         """,
         """
         Values are numbers, "strings", true, false, NULL, oid(..), uuid(..), B64"..", binary("..") and \

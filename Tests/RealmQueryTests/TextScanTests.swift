@@ -41,4 +41,33 @@ struct TextScanTests {
       try check("t LIKE '\(part)?*\(other)'") { $0.count > length + 2 && $0.hasPrefix(part) && $0.hasSuffix(other) }
     }
   }
+
+  private static let cafés = [
+    "café", "cafe\u{301}", "CAFÉ", "cafe", "cafes", "Ωμέγα", "йод", "हिन्दी", "ø", "e",
+  ]
+
+  @Test(
+    "with [d] letters of Latin, Greek and Cyrillic count without their marks, and in any form of Unicode",
+    arguments: [
+      ("t == 'café'", [0]), ("t ==[d] 'cafe'", [0, 1, 3]), ("t ==[d] 'CAFÉ'", [2]),
+      ("t ==[cd] 'cafè'", [0, 1, 2, 3]), ("t ==[dc] 'CAFE'", [0, 1, 2, 3]), ("t !=[cd] 'cafe'", [4, 5, 6, 7, 8, 9]),
+      ("t CONTAINS[d] 'fe'", [0, 1, 3, 4]), ("t CONTAINS[cd] 'ÁF'", [0, 1, 2, 3, 4]),
+      ("t BEGINSWITH[d] 'çafe\u{301}s'", [4]), ("t ENDSWITH[cd] 'É'", [0, 1, 2, 3, 9]),
+      ("t ==[d] 'Ωμεγα'", [5]), ("t ==[cd] 'ωΜεγα'", [5]), ("t ==[d] 'иод'", [6]),
+      // Vowels of Devanagari are marks, but no diacritics; the stroke of ø is no mark.
+      ("t ==[d] 'हनद'", []), ("t ==[d] 'o'", []), ("t IN[d] {'ё', 'é'}", [9]),
+    ] as [(String, [Int])]
+  )
+  func diacritics(query: String, found: [Int]) throws {
+    let writer = try RealmWriter(memory: MemoryStorage(name: "marks"))
+    let transaction = try writer.begin()
+    let table = try transaction.addTable("class_Item")
+    let column = try transaction.addColumn(table, ColumnSpec("t", .string, isNullable: true))
+    try transaction.addIndex(table, column)
+    for text in Self.cafés { _ = try transaction.create(table, values: [(column, .text(text))]) }
+    _ = try transaction.commit()
+    let snapshot = try writer.realm.latest()
+    let items = try #require(try snapshot.table(table))
+    #expect(try Query(query, of: items, in: snapshot).keys().map { Int($0.value) } == found)
+  }
 }

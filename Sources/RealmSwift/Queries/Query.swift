@@ -321,7 +321,13 @@ public struct StringOptions: OptionSet, Sendable {
   /// Large and small letters are the same.
   public static let caseInsensitive = StringOptions(rawValue: 1)
 
-  fileprivate func word(_ word: String) -> String { contains(.caseInsensitive) ? "\(word)[c]" : word }
+  /// Letters with and without diacritics are the same.
+  public static let diacriticInsensitive = StringOptions(rawValue: 2)
+
+  fileprivate func word(_ word: String) -> String {
+    if isEmpty { return word }
+    return "\(word)[\(contains(.caseInsensitive) ? "c" : "")\(contains(.diacriticInsensitive) ? "d" : "")]"
+  }
 }
 
 extension Query where T: _HasPersistedType, T.PersistedType: _QueryString {
