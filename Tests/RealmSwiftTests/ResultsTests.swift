@@ -85,6 +85,41 @@ import Testing
     #expect(names(dogs.where { ($0.owners.dogs.count == 2).count == 1 }) == ["Rex", "rocky"])
   }
 
+  @Test("a condition in a subquery counts the elements of a collection that the elements have")
+  func nestedSubqueries() throws {
+    let people = realm.objects(Person.self), rocky = try #require(dogs.filter("name == 'rocky'").first)
+    try realm.write {
+      let cid = realm.create(Person.self, value: ["name": "Cid", "age": 50, "dogs": [rocky]])
+      cid.dogs.append(try #require(dogs.filter("name == 'Fido'").first))
+    }
+    func names(_ condition: (Query<Person>) -> Query<Bool>) -> [String] { people.where(condition).map(\.name).sorted() }
+    #expect(names { ($0.dogs.age > 0 && ($0.dogs.owners.age > 30).count == 2).count == 1 } == ["Ada", "Cid"])
+    #expect(names { ($0.dogs.age == 7 && ($0.dogs.owners.age > 30).count == 1).count == 1 } == ["Cid"])
+    #expect(names { ($0.dogs.age == 7 && !(($0.dogs.owners.age > 30).count == 1)).count == 1 } == [])
+    // Three of them: owners of rocky with a dog of seven years.
+    let deep = names {
+      ($0.dogs.isGood
+        && ($0.dogs.owners.age > 30 && ($0.dogs.owners.dogs.age == 7 && $0.dogs.owners.dogs.isGood == false).count > 0)
+          .count == 1)
+        .count == 1
+    }
+    #expect(deep == ["Ada", "Cid"])
+  }
+
+  @Test("a condition on the same collection in a subquery is about that of the elements, as in the SDK")
+  func subqueryOfElements() throws {
+    let realm = try Realm(configuration: folder.configuration(Everything.self, named: "same"))
+    try realm.write {
+      let leaf = realm.create(Everything.self, value: ["id": 1])
+      let middle = realm.create(Everything.self, value: ["id": 2, "links": [leaf]])
+      realm.create(Everything.self, value: ["id": 3, "links": [middle]])
+    }
+    let all = realm.objects(Everything.self)
+    #expect(all.where { ($0.links.id > 0 && ($0.links.id == 1).count == 1).count == 1 }.map(\.id) == [3])
+    #expect(all.where { ($0.links.id > 0 && ($0.links.links.id == 1).count == 1).count == 1 }.map(\.id) == [3])
+    #expect(all.where { ($0.links.id > 0 && ($0.links.id != 123).count > 0).count > 0 }.map(\.id) == [3])
+  }
+
   @Test("a subquery goes through a list whose name has letters of several bytes")
   func subqueryOfUmlauts() throws {
     let realm = try Realm(configuration: folder.configuration(Kitchen.self, Owner.self, named: "kitchen"))

@@ -45,25 +45,21 @@ indirect enum QueryNode {
   /// The whole condition.
   func condition(_ schema: ClassSchema?) -> QueryCondition {
     var values: [Value] = [], variables = 0
-    /// In a subquery, its variable stands for the elements of `collection`.
-    func render(_ node: QueryNode, _ subquery: (collection: String, variable: String)? = nil) -> String {
+    func render(_ node: QueryNode, _ subquery: Subquery? = nil) -> String {
       switch node {
       case .root: return "TRUEPREDICATE"
-      case .path(let path, let collection):
-        let text = PredicateFormat.path(path, schema)
-        guard let subquery, collection == subquery.collection, !path.hasPrefix("\(subquery.collection).@") else {
-          return text
-        }
-        return subquery.variable + text.dropFirst(PredicateFormat.path(subquery.collection, schema).count)
+      case .path(let path, _): return subquery?.text(path, schema) ?? PredicateFormat.path(path, schema)
       case .matches(let condition):
-        guard let collection = condition.collections.first else {
+        guard var collection = condition.collections.first else {
           Misuse.stop("Subqueries must contain a keypath starting with a collection.")
         }
         if condition.collections.count > 1 { Misuse.stop("A subquery is about one collection, not about several.") }
         variables += 1
         let variable = "$element\(variables)"
-        let text = render(condition.asCondition, (collection, variable))
-        return "SUBQUERY(\(PredicateFormat.path(collection, schema)), \(variable), \(text)).@count"
+        var list = PredicateFormat.path(collection, schema)
+        if let subquery { (collection, list) = subquery.inner(condition.pathsOfCollections, schema) }
+        let text = render(condition.asCondition, Subquery(collection: collection, variable: variable))
+        return "SUBQUERY(\(list), \(variable), \(text)).@count"
       case .value(let value):
         values.append(value)
         return "$\(values.count - 1)"
@@ -97,6 +93,15 @@ extension QueryNode {
     switch self {
     case .path(_, let collection): collection.map { [$0] } ?? []
     case .text(let parts, _): parts.reduce(into: []) { $0.formUnion($1.collections) }
+    case .root, .value, .matches: []
+    }
+  }
+
+  /// The paths that lead through a collection.
+  fileprivate var pathsOfCollections: Set<String> {
+    switch self {
+    case .path(let path, let collection): collection == nil ? [] : [path]
+    case .text(let parts, _): parts.reduce(into: []) { $0.formUnion($1.pathsOfCollections) }
     case .root, .value, .matches: []
     }
   }
