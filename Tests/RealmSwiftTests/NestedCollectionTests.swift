@@ -162,6 +162,16 @@ class Jotting: Object {
     #expect(notes.filter("extra['tags'][1] == 2").map(\.id) == [2])
   }
 
+  @Test("a list is not compared as a whole: the process ends and says what to ask instead")
+  func comparedAsWhole() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let realm = try Realm(configuration: .init(inMemoryIdentifier: "nested", objectTypes: [Jotting.self]))
+      _ = realm.objects(Jotting.self).where { $0.extra == .fromArray([.int(1)]) }
+    }
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains("ask for its elements"))
+  }
+
   @Test("nested collections are frozen and thawed, handed to other threads, and gone in versions without them")
   func versions() throws {
     let note = try note(0, Self.sample)
@@ -229,6 +239,13 @@ class Jotting: Object {
     #expect(
       try changes { map["numbers"] = nil }
         == ["list -[0, 1, 2] +[] ~[]", "map -[\"numbers\"] +[] ~[]", "note [\"extra\"]"]
+    )
+    #expect(
+      try changes { note.extra = .int(1) } == ["map -[\"empty\", \"new\", \"none\"] +[] ~[]", "note [\"extra\"]"]
+    )
+    #expect(
+      try changes { note.extra = .fromDictionary(["numbers": .fromArray([.int(5)])]) }
+        == ["list -[] +[0] ~[]", "map -[] +[\"numbers\"] ~[]", "note [\"extra\"]"]
     )
     tokens.forEach { $0.invalidate() }
   }

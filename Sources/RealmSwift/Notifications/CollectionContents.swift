@@ -63,6 +63,8 @@ enum CollectionContents {
       return isList ? changes.withModifications : changes
     case (.keys(let old), .none): return Changes(deletions: Array(old.indices))
     case (.values(let old, _), .none): return Changes(deletions: Array(old.indices))
+    // A Mixed that has a list again.
+    case (.none, .values(let new, _)): return Changes(insertions: Array(new.indices))
     default: return Changes()
     }
   }

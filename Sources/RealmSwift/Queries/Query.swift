@@ -76,7 +76,12 @@ indirect enum QueryNode {
   }
 
   static func argument(_ value: Any?) -> QueryNode {
-    .value(value.map { PredicateFormat.value(of: $0, "where") } ?? .null)
+    let argument = value.map { PredicateFormat.value(of: $0, "where") } ?? .null
+    // What stands behind IN is an array.
+    if case .list = argument, !(value is [Any]) {
+      Misuse.stop("A list in a mixed value is not compared as a whole: ask for its elements, as in $0.any[0] == 1.")
+    }
+    return .value(argument)
   }
 
   func compare(_ word: String, _ value: Any?) -> Query<Bool> {
