@@ -1,7 +1,7 @@
 // Measures RealmSwift: inserts, property reads, queries, iteration, notifications. One JSON line for each measure:
 // milliseconds, or kilobytes, and a sum by which a peer that does the same work knows that it did.
 //
-//     ObjectBench FOLDER [OBJECTS] [ROUNDS]
+//     ObjectBench FOLDER [OBJECTS] [ROUNDS] [MEASURE]
 
 import Foundation
 import RealmSwift
@@ -18,14 +18,18 @@ class Item: Object {
 
 let arguments = CommandLine.arguments
 guard arguments.count > 1 else {
-  print("usage: ObjectBench FOLDER [OBJECTS] [ROUNDS]")
+  print("usage: ObjectBench FOLDER [OBJECTS] [ROUNDS] [MEASURE]")
   exit(2)
 }
 let folder = URL(fileURLWithPath: arguments[1])
 let count = arguments.count > 2 ? Int(arguments[2]) ?? 100_000 : 100_000
 let rounds = arguments.count > 3 ? Int(arguments[3]) ?? 5 : 5
 
+/// The one measure to run; all if it is empty. Objects are inserted in any case.
+let wanted = arguments.count > 4 ? arguments[4] : ""
+
 func measure(_ name: String, per times: Int = 1, _ body: () throws -> Int) rethrows {
+  if !wanted.isEmpty, wanted != name, name != "insert" { return }
   let clock = ContinuousClock(), start = clock.now
   let sum = try body()
   report(name, (clock.now - start) / .milliseconds(1) / Double(times), sum)
@@ -60,6 +64,7 @@ func insert(into configuration: Realm.Configuration) throws -> Int {
 }
 
 func read(_ realm: Realm) {
+  if !wanted.isEmpty, !wanted.hasPrefix("read") { return }
   let objects = Array(realm.objects(Item.self)), passes = max(1, 1_000_000 / count)
   measure("read-int") {
     var sum = 0
@@ -121,13 +126,14 @@ func latency(_ configuration: Realm.Configuration) throws {
 }
 
 let configuration = Realm.Configuration(fileURL: folder.appending(path: "items.realm"), objectTypes: [Item.self])
-for _ in 0..<rounds {
+for _ in 0..<(wanted.isEmpty || wanted == "insert" ? rounds : 1) {
   _ = try Realm.deleteFiles(for: configuration)
   try measure("insert") { try insert(into: configuration) }
 }
 let realm = try Realm(configuration: configuration)
 for _ in 0..<rounds { read(realm) }
 for _ in 0..<rounds { query(realm) }
+if !wanted.isEmpty { exit(0) }
 let before = residentSet()
 var sum = 0
 for item in realm.objects(Item.self) { sum += item.code }

@@ -29,6 +29,8 @@ struct BoundPredicate {
   let holds: (ObjectCursor) throws -> Bool
   /// All objects that can pass, found through an index in ascending order; nil if there is no such index.
   var candidates: (() throws -> [ObjKey]?)?
+  /// Whether each of the candidates was seen to pass when it was found.
+  var areCandidatesSure = false
   /// A test of one property that all objects pass that can.
   var scan: PropertyScan?
 
@@ -168,6 +170,7 @@ struct QueryBinder {
     }
     if text.isEmpty && (comparison == .equal || comparison == .isIn) {
       bound.candidates = candidates(left, right, comparison) ?? candidates(right, left, comparison)
+      bound.areCandidatesSure = left.property != nil || right.property != nil
     }
     return bound
   }
@@ -262,6 +265,9 @@ struct QueryBinder {
     else { return nil }
     let target = path.table
     guard target.primaryKeyIndex == index || target.columns[index].index == .general else { return nil }
+    if path.plainProperty != nil, let value = constant.constant {
+      return { () throws in try withExtendedLifetime(constant) { try target.objectKeys(where: index, is: value) } }
+    }
     let cursor = ObjectCursor(table)
     return { () throws in
       let values: [ValueView] =

@@ -10,15 +10,26 @@ public enum QueryCondition: Sendable {
   /// Realm Query Language with arguments: `$0` stands for the first one. A list goes behind IN or BETWEEN, a link is
   /// compared with properties that are links.
   case bound(String, [Value])
+  /// What a program has put together without text.
+  case built(QueryPredicate)
   /// A property of one value is `value`, or null.
   case equal(property: String, Value)
   /// A property that is a single link leads to the object with this key.
   case link(property: String, ObjKey)
 
+  /// The text of the condition, if it was given as such.
+  public var text: String? {
+    switch self {
+    case .query(let text), .bound(let text, _): text
+    case .built, .equal, .link: nil
+    }
+  }
+
   func syntax() throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
     switch self {
     case .query(let text): return try QueryParser.parse(text)
     case .bound(let text, let arguments): return try QueryParser.parse(text, arguments)
+    case .built(let predicate): return (predicate.syntax, [])
     case .equal(let property, let value): return (Self.compare(property, .value(value, text: nil)), [])
     case .link(let property, let key): return (Self.compare(property, .key(key)), [])
     }
@@ -34,4 +45,11 @@ public enum QueryCondition: Sendable {
       column: 1
     )
   }
+}
+
+/// A predicate of which there is no text.
+public struct QueryPredicate: Sendable {
+  let syntax: PredicateSyntax
+
+  package init(_ syntax: PredicateSyntax) { self.syntax = syntax }
 }

@@ -1,14 +1,14 @@
 // A query as it is written: names are not looked up yet. Each part knows its column.
 
-import RealmPages
+package import RealmPages
 
 /// What is asked of a list that is compared.
-enum Quantifier {
+package enum Quantifier: Sendable {
   case any, all, none
 }
 
 /// The comparisons.
-enum Comparison: String {
+package enum Comparison: String, Sendable {
   case equal = "=="
   case notEqual = "!="
   case less = "<"
@@ -30,15 +30,15 @@ enum Comparison: String {
 }
 
 /// What is worked out from the elements of a list.
-enum Aggregate: String {
+package enum Aggregate: String, Sendable {
   case min = "@min"
   case max = "@max"
   case sum = "@sum"
   case average = "@avg"
 }
 
-struct PathSyntax {
-  enum Element {
+package struct PathSyntax: Sendable {
+  package enum Element: Sendable {
     case name(String)
     case index(Int)
     case last
@@ -46,7 +46,7 @@ struct PathSyntax {
     case key([UInt8])
   }
 
-  enum Ending {
+  package enum Ending: Sendable {
     case value
     /// `@count`, `@size`
     case count
@@ -56,13 +56,17 @@ struct PathSyntax {
     case aggregate(Aggregate, of: String?)
   }
 
-  var quantifier: Quantifier?
-  var elements: [(element: Element, column: Int)]
-  var ending = Ending.value
-  let column: Int
+  package var quantifier: Quantifier?
+  package var elements: [(element: Element, column: Int)]
+  package var ending = Ending.value
+  package let column: Int
+
+  package init(quantifier: Quantifier?, elements: [(element: Element, column: Int)], column: Int) {
+    (self.quantifier, self.elements, self.column) = (quantifier, elements, column)
+  }
 }
 
-indirect enum ExpressionSyntax {
+package indirect enum ExpressionSyntax: Sendable {
   case constant(ConstantSyntax)
   case list([ConstantSyntax], Quantifier?, column: Int)
   case path(PathSyntax)
@@ -80,8 +84,8 @@ indirect enum ExpressionSyntax {
   }
 }
 
-struct ConstantSyntax {
-  enum Kind {
+package struct ConstantSyntax: Sendable {
+  package enum Kind: Sendable {
     /// A value; the text of a number, where it must not pass through a double.
     case value(Value, text: String?)
     /// The object of a class with a primary key.
@@ -90,11 +94,13 @@ struct ConstantSyntax {
     case key(ObjKey)
   }
 
-  let kind: Kind
-  let column: Int
+  package let kind: Kind
+  package let column: Int
+
+  package init(kind: Kind, column: Int) { (self.kind, self.column) = (kind, column) }
 }
 
-indirect enum PredicateSyntax {
+package indirect enum PredicateSyntax: Sendable {
   case constant(Bool)
   case and([PredicateSyntax])
   case or([PredicateSyntax])
@@ -103,7 +109,7 @@ indirect enum PredicateSyntax {
 }
 
 /// What comes behind the predicate, in its order.
-enum OrderingSyntax {
+package enum OrderingSyntax: Sendable {
   case sort([(path: PathSyntax, ascending: Bool)])
   case distinct([PathSyntax])
   case limit(Int)

@@ -5,12 +5,15 @@ import Glibc
 @_spi(_Unicode) import Swift
 
 /// What does not count when texts are compared.
-struct TextOptions: OptionSet {
-  let rawValue: Int
+package struct TextOptions: OptionSet, Sendable {
+  package let rawValue: Int
+
+  package init(rawValue: Int) { self.rawValue = rawValue }
+
   /// `[c]`
-  static let ignoresCase = TextOptions(rawValue: 1)
+  package static let ignoresCase = TextOptions(rawValue: 1)
   /// `[d]`
-  static let ignoresDiacritics = TextOptions(rawValue: 2)
+  package static let ignoresDiacritics = TextOptions(rawValue: 2)
 
   /// What stands in the brackets.
   var letters: String { (contains(.ignoresCase) ? "c" : "") + (contains(.ignoresDiacritics) ? "d" : "") }

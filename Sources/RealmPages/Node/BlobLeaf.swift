@@ -19,7 +19,7 @@ struct BlobLeaf {
   let count: Int
 
   /// Opens the leaf whose root is `root`, a has-refs node. `isText` says that values carry a terminating zero.
-  init(_ arena: Arena, _ root: Node, isText: Bool) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ root: Node, isText: Bool) throws(EngineError) {
     terminator = isText ? 1 : 0
     let isOldText = isText && arena.format < 10
     nullFlag = isOldText ? 0 : 1
@@ -117,12 +117,12 @@ struct StringLeaf {
   let count: Int
 
   /// Opens the leaf at `ref`, in any form but the enumerated one.
-  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ ref: Int) throws(EngineError) {
     try self.init(arena, arena.node(ref))
   }
 
   /// Opens the leaf whose root has been read already.
-  init(_ arena: Arena, _ root: Node) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ root: Node) throws(EngineError) {
     if root.hasRefs {
       form = .blobs(try BlobLeaf(arena, root, isText: true))
     } else if root.scheme == .multiply {
@@ -132,6 +132,9 @@ struct StringLeaf {
     }
     if case .blobs(let leaf) = form { count = leaf.count } else { count = root.count }
   }
+
+  /// The node of short strings; nil if there are longer ones.
+  var short: Node? { if case .short(let node) = form { node } else { nil } }
 
   /// The bytes of element `index`, nil for null.
   @inline(__always)

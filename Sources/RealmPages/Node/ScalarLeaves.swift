@@ -6,7 +6,7 @@ struct NullableIntLeaf {
   private let sentinel: Int64
   var count: Int { node.count - 1 }
 
-  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ ref: Int) throws(EngineError) {
     node = try arena.integers(ref)
     sentinel = try node.int(0)
   }
@@ -24,7 +24,7 @@ struct TimestampLeaf {
   private let nanoseconds: Node
   var count: Int { seconds.count }
 
-  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ ref: Int) throws(EngineError) {
     let root = try arena.refs(ref, slots: 2)
     seconds = try NullableIntLeaf(arena, root.child(0))
     nanoseconds = try arena.integers(root.child(1))
@@ -55,7 +55,7 @@ struct FloatingLeaf {
   var count: Int { node.count }
 
   /// `width` is 4 or 8 bytes.
-  init(_ arena: Arena, _ ref: Int, width: UInt8) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ ref: Int, width: UInt8) throws(EngineError) {
     node = try arena.node(ref)
     if node.scheme != .multiply || node.width != width && node.count != 0 {
       throw .damaged("expected elements of \(width) bytes", ref: ref)
@@ -89,7 +89,7 @@ struct DecimalLeaf {
   private let node: Node
   var count: Int { node.count }
 
-  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ ref: Int) throws(EngineError) {
     node = try arena.node(ref)
     if node.scheme != .multiply || ![0, 4, 8, 16].contains(node.width) {
       throw .damaged("expected decimals", ref: ref)
@@ -142,7 +142,7 @@ struct FixedBytesLeaf {
   let count: Int
 
   /// `width` is 12 or 16 bytes.
-  init(_ arena: Arena, _ ref: Int, width: Int) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ ref: Int, width: Int) throws(EngineError) {
     node = try arena.node(ref)
     self.width = width
     let block = 8 * width + 1

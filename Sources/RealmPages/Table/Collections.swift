@@ -44,6 +44,13 @@ final class ElementReader {
     return try leaf.value(index - start, arena)
   }
 
+  /// The integer at `index`, of a reader of integers that cannot be null.
+  func integer(at index: Int) throws(EngineError) -> Int64 {
+    if index >= start, index < end, case .ints(let node) = leaf { return try node.int(index - start) }
+    guard case .int(let value) = try value(at: index) else { throw .damaged("expected integers", ref: tree.root.ref) }
+    return value
+  }
+
   /// The root of the tree.
   var rootRef: Int { tree.root.ref }
 

@@ -42,7 +42,8 @@ enum ColumnLeaf {
   case collections(Node, CollectionKind, ElementType, dictionaryKeyType: Int)
 
   /// Opens a leaf of elements: of a scalar column, or of the tree of a collection (`inTree`).
-  init(_ arena: Arena, _ ref: Int, _ element: ElementType, inTree: Bool, enumRef: Int = 0) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ ref: Int, _ element: ElementType, inTree: Bool, enumRef: Int = 0) throws(EngineError)
+  {
     switch element.type {
     case .int where element.isNullable: self = .nullableInts(try NullableIntLeaf(arena, ref))
     case .int: self = .ints(try arena.integers(ref))

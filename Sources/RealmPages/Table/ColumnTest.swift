@@ -31,6 +31,35 @@ package enum ColumnTest {
     return nil
   }
 
+  /// Calls `body` with each of the given rows that passes.
+  @inline(__always)
+  func forEach(
+    _ rows: Range<Int>,
+    of leaf: ColumnLeaf,
+    _ arena: Arena,
+    _ body: (Int) throws(EngineError) -> Void
+  ) throws(EngineError) {
+    if case .ints(let range, let isInverted) = self, case .ints(let node) = leaf {
+      return try node.forEach(rows, in: range, isInverted: isInverted, body)
+    }
+    var rows = rows
+    while let row = try first(rows, of: leaf, arena) {
+      try body(row)
+      rows = row + 1..<rows.upperBound
+    }
+  }
+
+  /// The number of the given rows that pass.
+  func count(_ rows: Range<Int>, of leaf: ColumnLeaf, _ arena: Arena) throws(EngineError) -> Int {
+    if case .ints(let range, let isInverted) = self, case .ints(let node) = leaf {
+      let inside = try node.count(rows, in: range)
+      return isInverted ? rows.count - inside : inside
+    }
+    var count = 0
+    try forEach(rows, of: leaf, arena) { _ in count += 1 }
+    return count
+  }
+
   /// Whether a value passes.
   func passes(_ value: ValueView) -> Bool {
     switch self {
@@ -44,6 +73,47 @@ package enum ColumnTest {
 }
 
 extension Node {
+  /// Calls `body` with each of the given elements that is in `range`, or that is not. The width is asked for once.
+  @inline(__always)
+  func forEach(
+    _ elements: Range<Int>,
+    in range: ClosedRange<Int64>,
+    isInverted: Bool,
+    _ body: (Int) throws(EngineError) -> Void
+  ) throws(EngineError) {
+    guard let last = elements.last else { return }
+    _ = try int(last)
+    for element in elements where range.contains(PackedBits.signed(payload, width, element)) != isInverted {
+      try body(element)
+    }
+  }
+
+  /// The number of the given elements that are in `range`. The processor compares many at once.
+  func count(_ elements: Range<Int>, in range: ClosedRange<Int64>) throws(EngineError) -> Int {
+    guard let last = elements.last else { return 0 }
+    _ = try int(last)
+    func count<T: FixedWidthInteger & SignedInteger>(_: T.Type) -> Int {
+      let low = max(range.lowerBound, Int64(T.min)), high = min(range.upperBound, Int64(T.max))
+      if low > high { return 0 }
+      // One comparison each: below the smallest one, the difference is a large number.
+      let start = T(low), length = T.Magnitude(truncatingIfNeeded: high &- low)
+      var count = 0
+      for element in elements {
+        let value = payload.loadUnaligned(fromByteOffset: element &* MemoryLayout<T>.size, as: T.self)
+        count &+= T.Magnitude(truncatingIfNeeded: T(littleEndian: value) &- start) <= length ? 1 : 0
+      }
+      return count
+    }
+    switch width {
+    case 8: return count(Int8.self)
+    case 16: return count(Int16.self)
+    case 32: return count(Int32.self)
+    case 64: return count(Int64.self)
+    default:
+      return elements.reduce(0) { range.contains(PackedBits.signed(payload, width, $1)) ? $0 + 1 : $0 }
+    }
+  }
+
   /// The first of the given elements that is in `range`, or that is not. The width is asked for once.
   func first(
     _ elements: Range<Int>,

@@ -6,7 +6,7 @@ struct MixedLeaf {
   private let composite: Node
   var count: Int { composite.count }
 
-  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ ref: Int) throws(EngineError) {
     root = try arena.refs(ref, slots: 4)
     composite = try arena.integers(root.child(0))
   }

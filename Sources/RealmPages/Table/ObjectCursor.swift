@@ -18,11 +18,11 @@ public final class ObjectCursor {
   /// By position in `table.columns`: the leaf in the present cluster, once it was asked for.
   @exclusivity(unchecked) private var leaves: [OpenLeaf?]
   /// By position in `table.columns`: what is quickest to read again of the open leaves.
-  @exclusivity(unchecked) private var numbers: [NumberLeaf]
+  @exclusivity(unchecked) private var quickLeaves: [QuickLeaf]
   /// The rows of the present cluster if it holds live objects, else 0.
   @exclusivity(unchecked) private var rowCount = 0
-  /// Whether the keys of the present cluster follow each other without a gap.
-  @exclusivity(unchecked) private var isCompact = false
+  /// The key of row 0 if the present cluster holds live objects whose keys follow each other without a gap, else nil.
+  @exclusivity(unchecked) private var firstKey: Int64?
   @exclusivity(unchecked) private var search = ClusterTree.Search()
   /// What pays for the clusters of a walk with `next`. Given by the caller for a walk through many tables.
   @exclusivity(unchecked) private var effort: Effort?
@@ -39,7 +39,7 @@ public final class ObjectCursor {
     self.effort = effort
     paysForOthers = effort != nil
     leaves = Array(repeating: nil, count: table.columns.count)
-    numbers = Array(repeating: .none, count: table.columns.count)
+    quickLeaves = Array(repeating: .none, count: table.columns.count)
   }
 
   /// Moves to the object with this key; false (and on no object) if it does not exist. Also finds tombstones. O(log n),
@@ -121,7 +121,7 @@ public final class ObjectCursor {
   public func next() throws(EngineError) -> Bool {
     if key != .none, row + 1 < rowCount {
       row += 1
-      if isCompact, key.value < Int64.max {
+      if firstKey != nil, key.value < Int64.max {
         key = ObjKey(key.value + 1)
         return true
       }
@@ -152,13 +152,97 @@ public final class ObjectCursor {
     }
   }
 
+  /// Moves to the row of a key in the present cluster, if that takes no search; nil else.
+  @inline(__always)
+  private func quickRow(of key: ObjKey) -> Int? {
+    guard let firstKey, key.value >= 0 else { return nil }
+    let row = key.value &- firstKey
+    return row >= 0 && row < Int64(rowCount) ? Int(row) : nil
+  }
+
+  /// The integer at `index` of `table.columns` of an object of the present cluster, without moving the cursor. Nil if
+  /// it is not found at once; then `seek` and `value` find it, or say why not.
+  package func integer(_ index: Int, of key: ObjKey) -> Int64? {
+    guard let row = quickRow(of: key), case .ints(let node) = quickLeaves[index], row < node.count else { return nil }
+    return PackedBits.signed(node.payload, node.width, row)
+  }
+
+  /// The same for a number of floating point that is not null.
+  package func double(_ index: Int, of key: ObjKey) -> Double? {
+    guard let row = quickRow(of: key), case .doubles(let leaf) = quickLeaves[index], row < leaf.count else {
+      return nil
+    }
+    // What cannot be read is reported by `value`.
+    return try? leaf.double(row)
+  }
+
+  /// The same for a short text that is not null.
+  package func text(_ index: Int, of key: ObjKey) -> ByteView? {
+    guard let row = quickRow(of: key), case .shortStrings(let node) = quickLeaves[index], row < node.count else {
+      return nil
+    }
+    // What cannot be read is reported by `value`.
+    return try? StringLeaf.short(node, row)
+  }
+
+  /// Moves through one more cluster of live objects, and appends the keys of those behind this one whose property at
+  /// `index` of `table.columns` passes the test; false at the end.
+  package func nextCluster(
+    where index: Int,
+    _ test: ColumnTest,
+    into keys: inout [ObjKey]
+  ) throws(EngineError) -> Bool {
+    guard try next() else { return false }
+    guard rowCount > 0, let cluster else {
+      if test.passes(try value(index)) { keys.append(key) }
+      return true
+    }
+    let rows = row..<rowCount
+    try located { () throws(EngineError) in
+      let leaf = try leaf(index, cluster)
+      guard let firstKey else {
+        return try test.forEach(rows, of: leaf, table.arena) { (row) throws(EngineError) in
+          keys.append(ObjKey(Int64(bitPattern: try cluster.key(row))))
+        }
+      }
+      try test.forEach(rows, of: leaf, table.arena) { keys.append(ObjKey(firstKey &+ Int64($0))) }
+    }
+    try moveToEnd(of: cluster)
+    return true
+  }
+
+  /// Moves to the last row of the present cluster.
+  private func moveToEnd(of cluster: Cluster) throws(EngineError) {
+    if row + 1 >= rowCount { return }
+    row = rowCount - 1
+    try settle(in: cluster)
+  }
+
+  /// The number of live objects behind this one whose property at `index` of `table.columns` passes the test. Moves to
+  /// the end.
+  package func count(where index: Int, _ test: ColumnTest) throws(EngineError) -> Int {
+    var count = 0
+    while try next() {
+      guard rowCount > 0, let cluster else {
+        if test.passes(try value(index)) { count += 1 }
+        continue
+      }
+      count += try located { () throws(EngineError) in
+        try test.count(row..<rowCount, of: leaf(index, cluster), table.arena)
+      }
+      try moveToEnd(of: cluster)
+    }
+    return count
+  }
+
   /// The value of the property at `index` of `table.columns`.
   public func value(_ index: Int) throws(EngineError) -> ValueView {
     do throws(EngineError) {
       if key == .none { throw .damaged("no object") }
-      switch numbers[index] {
+      switch quickLeaves[index] {
       case .ints(let node): return .int(try node.int(row))
       case .doubles(let leaf): return try leaf.double(row).map { .double($0) } ?? .null
+      case .shortStrings(let node): return try StringLeaf.short(node, row).map { .string($0) } ?? .null
       case .none: break
       }
       if let rows = table.legacyRows { return try legacyValue(index, rows) }
@@ -182,10 +266,10 @@ public final class ObjectCursor {
 
   /// The leaf of a property in the present cluster.
   private func leaf(_ index: Int, _ cluster: Cluster) throws(EngineError) -> ColumnLeaf {
-    switch numbers[index] {
+    switch quickLeaves[index] {
     case .ints(let node): return .ints(node)
     case .doubles(let leaf): return .doubles(leaf)
-    case .none: if let open = leaves[index] { return open.leaf }
+    case .shortStrings, .none: if let open = leaves[index] { return open.leaf }
     }
     let column = table.columns[index]
     let leaf = try column.leaf(table.arena, cluster.leafRef(column.key.leafPosition))
@@ -193,9 +277,11 @@ public final class ObjectCursor {
       throw .damaged("a leaf of \(leaf.count) values in a cluster of \(cluster.count)", ref: cluster.slots.ref)
     }
     switch leaf {
-    case .ints(let node): numbers[index] = .ints(node)
-    case .doubles(let leaf): numbers[index] = .doubles(leaf)
-    default: leaves[index] = OpenLeaf(leaf)
+    case .ints(let node): quickLeaves[index] = .ints(node)
+    case .doubles(let leaf): quickLeaves[index] = .doubles(leaf)
+    default:
+      if case .strings(let strings) = leaf, let node = strings.short { quickLeaves[index] = .shortStrings(node) }
+      leaves[index] = OpenLeaf(leaf)
     }
     return leaf
   }
@@ -258,10 +344,10 @@ public final class ObjectCursor {
   private func enter(_ cluster: Cluster, _ row: Int, tombstones: Bool) {
     if self.cluster?.slots.ref != cluster.slots.ref {
       for i in leaves.indices { leaves[i] = nil }
-      for i in numbers.indices { numbers[i] = .none }
+      for i in quickLeaves.indices { quickLeaves[i] = .none }
     }
     rowCount = tombstones ? 0 : cluster.count
-    isCompact = cluster.keys == nil
+    firstKey = cluster.keys == nil && !tombstones ? Int64(bitPattern: cluster.offset) : nil
     self.cluster = cluster
     self.row = row
     isInTombstones = tombstones
@@ -282,11 +368,12 @@ public final class ObjectCursor {
   }
 }
 
-/// A leaf of plain numbers.
-private enum NumberLeaf {
+/// A leaf whose values are read with a few instructions.
+private enum QuickLeaf {
   case none
   case ints(Node)
   case doubles(FloatingLeaf)
+  case shortStrings(Node)
 }
 
 /// A leaf in a box, so that finding it again does not copy it.

@@ -29,7 +29,7 @@ struct SearchIndex {
         let keys = try ElementReader(arena, node.ref, ElementType(.int, isNullable: false))
         var last = Int64.min
         for i in 0..<keys.count {
-          guard case .int(let value) = try keys.value(at: i) else { continue }
+          let value = try keys.integer(at: i)
           // Each object once: more would be the work of a damaged file.
           if value <= last { throw .damaged("the keys of an index entry are out of order", ref: node.ref) }
           last = value

@@ -225,11 +225,17 @@ public final class Table: Sendable {
     guard column.collection == nil, column.index != .fullText, let key = PrimaryKey(value) else { return nil }
     if primaryKeyIndex == index { return try objectKey(primaryKey: key).map { [$0] } ?? [] }
     guard column.indexRef != 0, fileFormat == 24, key.fits(column.element) else { return nil }
-    let cursor = ObjectCursor(self)
+    // What is asked of each hit stands in variables: finding it again would take longer than the question.
+    let objects = objects, arena = arena, position = column.key.leafPosition, element = column.element
+    let enumRef = column.enumRef
+    var integer: Int64?
+    if element.type == .int, !element.isNullable, case .int(let number) = value { integer = number }
     do throws(EngineError) {
       return try SearchIndex(arena: arena, rootRef: column.indexRef).all(value) { (key) throws(EngineError) in
-        guard key.value >= 0, try cursor.seek(key) else { return false }
-        return try value.order(cursor.value(index)) == 0
+        guard key.value >= 0, let (cluster, row) = try objects.place(of: UInt64(key.value)) else { return false }
+        let ref = try cluster.leafRef(position)
+        if let integer { return try arena.integers(ref).int(row) == integer }
+        return try value.order(ColumnLeaf(arena, ref, element, inTree: false, enumRef: enumRef).value(row, arena)) == 0
       }
     } catch {
       // A damaged index is only a lost shortcut: the objects themselves are asked.

@@ -23,7 +23,7 @@ struct BPlusTree {
   /// Deeper trees do not exist: 1000 children a node.
   static let maximumDepth = 12
 
-  init(_ arena: Arena, _ ref: Int) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ ref: Int) throws(EngineError) {
     root = try arena.node(ref)
     innerCount = root.isInner ? try Self.total(root, arena) : nil
   }

@@ -16,7 +16,7 @@ struct Cluster {
   /// realm-core puts at most this many objects into a leaf, and as many children into an inner node.
   static let maximumCount = 256
 
-  init(_ arena: Arena, _ node: Node, offset: UInt64) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ node: Node, offset: UInt64) throws(EngineError) {
     slots = node
     self.offset = offset
     let head = try node.int(Leaf.head)
@@ -177,7 +177,7 @@ struct InnerClusterNode {
   private let offsets: Node?
 
   /// Checks a node that is `depth` levels above the clusters, as far as that is known.
-  init(_ arena: Arena, _ node: Node, depth: Int?) throws(EngineError) {
+  init(_ arena: borrowing Arena, _ node: Node, depth: Int?) throws(EngineError) {
     level = Int(truncatingIfNeeded: try node.tagged(Inner.level))
     childCount = node.count - Inner.firstChild
     if childCount < 1 || childCount > Cluster.maximumCount || level < 1 || level > ClusterTree.maximumDepth

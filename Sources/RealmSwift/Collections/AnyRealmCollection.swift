@@ -18,9 +18,10 @@ public struct AnyRealmCollection<Element: RealmCollectionValue>: RealmCollection
   /// The element at a position.
   public subscript(position: Int) -> Element { base[position] }
   /// The elements as the collection that it stands for goes through them.
-  public func makeIterator() -> AnyIterator<Element> { Self.iterator(base) }
-  private static func iterator<C: RealmCollection>(_ base: C) -> AnyIterator<Element> where C.Element == Element {
-    AnyIterator(base.makeIterator())
+  public func makeIterator() -> RLMIterator<Element> { Self.iterator(base) }
+  private static func iterator<C: RealmCollection>(_ base: C) -> RLMIterator<Element> where C.Element == Element {
+    let iterator = base.makeIterator()
+    return iterator as? RLMIterator<Element> ?? RLMIterator(AnyIterator(iterator))
   }
   /// The realm; nil for a collection that belongs to no object yet.
   public var realm: Realm? { base.realm }

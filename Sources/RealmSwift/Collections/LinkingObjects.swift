@@ -36,7 +36,7 @@ extension LinkingObjects: RealmCollection {
     return results[position]
   }
   /// The objects that are there now: changes while they are visited do not change which are visited.
-  public func makeIterator() -> AnyIterator<Element> { results?.makeIterator() ?? AnyIterator { nil } }
+  public func makeIterator() -> RLMIterator<Element> { results?.makeIterator() ?? RLMIterator(AnyIterator { nil }) }
   /// The objects as results.
   public var _rlmResults: Results<Element> {
     guard let results else { Misuse.stop("This operation needs an object that was added to a realm.") }

@@ -113,7 +113,7 @@ extension Map {
 extension RealmKeyedCollection where Value: OptionalLink {
   /// The objects that pass a condition: `where { $0.age > 3 }`.
   public func `where`(_ isIncluded: (Query<Value>) -> Query<Bool>) -> Results<Value> {
-    _rlmResults.passing(isIncluded(Query<Value>()).condition(_rlmResults.schema))
+    _rlmResults.passing(QueryBuilder.condition(isIncluded(Query<Value>()).node, _rlmResults.schema))
   }
 
   /// The objects in the order of a property.

@@ -14,9 +14,7 @@ import RealmPages
   /// The object of a realm with this key.
   convenience init(_ context: RealmContext, _ type: ManagedClass, _ key: Int64) {
     self.init()
-    self.context = context
-    managedClass = type
-    objectKey = key
+    becomeManaged(by: context, type, key)
   }
 
   /// The class itself is in no realm.

@@ -3,12 +3,14 @@
 
 /// The base class of `Object`, `EmbeddedObject` and `AsymmetricObject`.
 open class ObjectBase: Hashable, CustomStringConvertible {
+  // Exclusive access is not checked at run time here: it would take as long as reading a number, no function hands one
+  // of these out for writing, and a managed object is used by one thread, or does not change.
   /// The realm of a managed object.
-  final var context: RealmContext?
-  /// The class in that realm.
-  final var managedClass: ManagedClass?
+  @exclusivity(unchecked) final private(set) var context: RealmContext?
+  /// The class in that realm, which lives as long as the realm.
+  @exclusivity(unchecked) final private var borrowedClass: Borrowed<ManagedClass>?
   /// The key of the object in its table.
-  final var objectKey = ObjectBase.noKey
+  @exclusivity(unchecked) final private(set) var objectKey = ObjectBase.noKey
   /// Set while a key path is being resolved to property names.
   final var tracer: PropertyTracer?
 
@@ -22,6 +24,23 @@ open class ObjectBase: Hashable, CustomStringConvertible {
   public convenience init(value: Any) {
     self.init()
     ValueAssignment.assign(value, to: self)
+  }
+
+  /// The class of a managed object in its realm.
+  final var managedClass: ManagedClass? { borrowedClass?.object }
+
+  /// Makes the object stand for one of a realm.
+  final func becomeManaged(by context: RealmContext, _ managed: ManagedClass, _ key: Int64) {
+    self.context = context
+    borrowedClass = Borrowed(managed)
+    objectKey = key
+  }
+
+  /// Calls `body` with the class of a managed object.
+  @inline(__always)
+  final func withClass<R>(_ body: (ManagedClass) -> R) -> R {
+    guard let borrowedClass else { Misuse.stop("the object is not managed") }
+    return borrowedClass.with(body)
   }
 
   /// The realm that manages the object; nil for an unmanaged object.

@@ -34,19 +34,18 @@
   }
 
   /// Reads and writes the property of an object.
-  @inlinable
   public static subscript<Enclosing: ObjectBase>(
     _enclosingInstance object: Enclosing,
     wrapped _: ReferenceWritableKeyPath<Enclosing, Value>,
     storage storage: ReferenceWritableKeyPath<Enclosing, Self>
   ) -> Value {
     // Inlined into the property, where the compiler knows the key path and reads the storage without it.
-    get {
+    @inlinable @inline(__always) get {
       let place = object[keyPath: storage].place
       if place.isManaged { return Value._rlmGet(PropertyPlace(object, place.property)) }
       return object[keyPath: storage].unmanagedValue(of: object)
     }
-    set {
+    @inlinable @inline(__always) set {
       let place = object[keyPath: storage].place
       if place.isManaged { return Value._rlmSet(PropertyPlace(object, place.property), newValue) }
       object[keyPath: storage].state = .value(newValue)

@@ -34,18 +34,6 @@ extension StoragePlace {
   }
 }
 
-extension ObjectBase {
-  /// Calls `body` with the realm and the class of a managed object. The object keeps both: nothing is counted here,
-  /// which would take as long as reading a number.
-  @inline(__always)
-  final func withManager<R>(_ body: (RealmContext, ManagedClass) -> R) -> R {
-    guard let context, let managedClass else { Misuse.stop("the object is not managed") }
-    return Unmanaged.passUnretained(context)._withUnsafeGuaranteedRef { context in
-      Unmanaged.passUnretained(managedClass)._withUnsafeGuaranteedRef { body(context, $0) }
-    }
-  }
-}
-
 extension Persisted: PropertyStorage {
   static var valueType: any _Persistable.Type { Value.self }
 

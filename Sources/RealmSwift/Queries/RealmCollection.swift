@@ -145,12 +145,12 @@ extension RealmCollection {
 extension RealmCollection where Element: ObjectBase {
   /// The objects that pass a condition: `where { $0.age > 3 && $0.name.starts(with: "R") }`.
   public func `where`(_ isIncluded: (Query<Element>) -> Query<Bool>) -> Results<Element> {
-    _rlmResults.passing(isIncluded(Query<Element>()).condition(_rlmResults.schema))
+    _rlmResults.passing(QueryBuilder.condition(isIncluded(Query<Element>()).node, _rlmResults.schema))
   }
 
   /// The position of the first object that passes a condition; nil if there is none.
   public func index(matching isIncluded: (Query<Element>) -> Query<Bool>) -> Int? {
-    firstIndex(passing: isIncluded(Query<Element>()).condition(_rlmResults.schema))
+    firstIndex(passing: QueryBuilder.condition(isIncluded(Query<Element>()).node, _rlmResults.schema))
   }
 
   /// The objects in the order of a property.
@@ -221,8 +221,8 @@ public struct SortDescriptor: Hashable, Sendable, ExpressibleByStringLiteral, Cu
 
 extension List: RealmCollection {
   /// The elements that are there now: changes while they are visited do not change which are visited.
-  public func makeIterator() -> AnyIterator<Element> {
-    if case .unmanaged(let elements) = storage { return AnyIterator(elements.makeIterator()) }
+  public func makeIterator() -> RLMIterator<Element> {
+    if case .unmanaged(let elements) = storage { return RLMIterator(AnyIterator(elements.makeIterator())) }
     return _rlmResults.makeIterator()
   }
   /// The list as results.
@@ -236,8 +236,8 @@ extension List: RealmCollection {
 
 extension MutableSet: RealmCollection {
   /// The values that are there now: changes while they are visited do not change which are visited.
-  public func makeIterator() -> AnyIterator<Element> {
-    if case .unmanaged(let values) = storage { return AnyIterator(values.makeIterator()) }
+  public func makeIterator() -> RLMIterator<Element> {
+    if case .unmanaged(let values) = storage { return RLMIterator(AnyIterator(values.makeIterator())) }
     return _rlmResults.makeIterator()
   }
   /// The set as results.

@@ -36,7 +36,7 @@ public struct Results<Element: RealmCollectionValue> {
     }
     let next = source.with(condition)
     do { try next.check() } catch let error as QueryError {
-      Misuse.stop("Invalid query: \(error.problem): \(condition)")
+      Misuse.stop("Invalid query\(condition.text.map { " '\($0)'" } ?? ""): \(error.problem)")
     } catch { Misuse.stop("\(error)") }
     return Results(next)
   }
@@ -93,22 +93,26 @@ extension Results: RealmCollection {
   }
 
   /// The elements that are there now: changes while they are visited do not change which are visited.
-  public func makeIterator() -> AnyIterator<Element> {
+  public func makeIterator() -> RLMIterator<Element> {
     if case .values(let place, _, _) = source.origin, case .positions(let positions) = source.content {
       let elements: [Element] = place.elements()
       var rest = positions.makeIterator()
-      return AnyIterator { rest.next().map { elements[$0] } }
+      return RLMIterator(AnyIterator { rest.next().map { elements[$0] } })
     }
-    guard let type = source.managedClass else { return AnyIterator { nil } }
-    if let cursor = source.walk() {
-      return AnyIterator { Misuse.unwrap { try cursor.next() ? element(cursor.key.value, type) : nil } }
+    guard let type = source.managedClass else { return RLMIterator(AnyIterator { nil }) }
+    if let schema = type.schema, schema.type == Element.self {
+      if let walk = source.walk() { return RLMIterator(ObjectStream(source.context, type, schema, walk)) }
+      return RLMIterator(ObjectStream(source.context, type, schema, source.keys))
     }
     var rest = source.keys.makeIterator()
-    return AnyIterator { rest.next().map { element($0, type) } }
+    return RLMIterator(AnyIterator { rest.next().map { element($0, type) } })
   }
 
   /// The first element; nil if there is none. O(1) for all objects of a class.
-  public var first: Element? { makeIterator().next() }
+  public var first: Element? {
+    var elements = makeIterator()
+    return elements.next()
+  }
 
   /// The results themselves.
   public var _rlmResults: Results { self }

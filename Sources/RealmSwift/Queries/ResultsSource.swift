@@ -21,6 +21,9 @@ final class ResultsSource {
   let origin: Origin
   let conditions: [QueryCondition]
   private var known: (generation: Int, content: Content)?
+  private var knownCount: (generation: Int, count: Int)?
+  /// The conditions, looked up in the version of a generation.
+  private var bound: (generation: Int, query: RealmQuery.Query)?
   /// Guards `known` of frozen results, which several threads read.
   private let frozenLock = NSLock()
 
@@ -71,10 +74,23 @@ final class ResultsSource {
   }
 
   var count: Int {
-    switch content {
-    case .keys(let keys): keys.count
-    case .whole(let count): count
-    case .positions(let positions): positions.count
+    context.checkThread()
+    if context.isFrozen { return frozenLock.withLock { counted } }
+    return counted
+  }
+
+  private var counted: Int {
+    // Objects of a class are counted in less time than their keys are found.
+    if case .table(let type) = origin, !conditions.isEmpty, !type.isDead, known?.generation != context.generation {
+      if let knownCount, knownCount.generation == context.generation { return knownCount.count }
+      let count = Misuse.unwrap { try query()?.count() ?? 0 }
+      knownCount = (context.generation, count)
+      return count
+    }
+    switch evaluated {
+    case .keys(let keys): return keys.count
+    case .whole(let count): return count
+    case .positions(let positions): return positions.count
     }
   }
 
@@ -109,7 +125,10 @@ final class ResultsSource {
 
   private func query() throws -> RealmQuery.Query? {
     guard !conditions.isEmpty, let type = managedClass else { return nil }
-    return try RealmQuery.Query(conditions, of: context.current(type).table, in: context.snapshot())
+    if let bound, bound.generation == context.generation { return bound.query }
+    let query = try RealmQuery.Query(conditions, of: context.current(type).table, in: context.snapshot())
+    bound = (context.generation, query)
+    return query
   }
 
   private func evaluate() throws -> Content {

@@ -4,29 +4,52 @@ import RealmPages
 
 /// A class of an open realm. One thread at a time, unless the realm is frozen.
 final class ManagedClass {
+  // What each read of a property looks at is not checked for exclusive access at run time, as in `RealmContext`.
+
   /// Nil for a class that is only known by its table.
   let schema: ClassSchema?
   let name: String
   let key: TableKey
   /// By position in the properties of the model: the columns. `ColKey(-1)` for what is not stored.
-  private(set) var columnKeys: [ColKey] = []
-  private(set) var columns: [Int] = []
+  @exclusivity(unchecked) private(set) var columnKeys: [ColKey] = []
+  @exclusivity(unchecked) private(set) var columns: [Int] = []
   private(set) var table: Table
-  private(set) var cursor: ObjectCursor
+  @exclusivity(unchecked) private(set) var cursor: ObjectCursor {
+    didSet { borrowedCursor = Borrowed(cursor) }
+  }
+  @exclusivity(unchecked) private var borrowedCursor: Borrowed<ObjectCursor>
   /// Whether the realm was invalidated since.
-  var isDead = false
-  /// The generation of the context that `table` belongs to.
-  private(set) var generation: Int
+  private(set) var isDead = false
+  /// The generation of the context that `table` belongs to; -1 if the realm was invalidated since.
+  @exclusivity(unchecked) private(set) var generation: Int
+  /// The context, which keeps the class.
+  private let context: Borrowed<RealmContext>
 
-  init(_ schema: ClassSchema?, _ table: Table, _ generation: Int) {
+  init(_ schema: ClassSchema?, _ context: RealmContext, _ table: Table, _ generation: Int) {
     self.schema = schema
+    self.context = Borrowed(context)
     name = schema?.name ?? table.className ?? table.name
     key = table.key
     self.table = table
     self.generation = generation
     cursor = ObjectCursor(table)
+    borrowedCursor = Borrowed(cursor)
     findColumns()
   }
+
+  /// Calls `body` with the cursor if it stands for what is read now, on this thread; nil else.
+  @inline(__always)
+  func withCurrentCursor<R>(_ body: (ObjectCursor) -> R?) -> R? {
+    if !context.with({ $0.isCurrent(self) }) { return nil }
+    return borrowedCursor.with(body)
+  }
+
+  /// Calls `body` with the realm of the class.
+  @inline(__always)
+  func withContext<R>(_ body: (RealmContext) -> R) -> R { context.with(body) }
+
+  /// Ends what was read: the realm was invalidated.
+  func end() { (isDead, generation) = (true, -1) }
 
   func move(to table: Table, _ generation: Int) {
     self.generation = generation

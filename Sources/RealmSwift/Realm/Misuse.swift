@@ -5,7 +5,7 @@ import Glibc
 
 enum Misuse {
   /// Prints the message and ends the process.
-  static func stop(_ message: String) -> Never {
+  @inline(never) static func stop(_ message: String) -> Never {
     let text = Array("RealmSwift: \(message)\n".utf8)
     _ = Glibc.write(STDERR_FILENO, text, text.count)
     preconditionFailure(message)

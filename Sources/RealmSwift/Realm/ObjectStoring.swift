@@ -110,9 +110,7 @@ extension RealmContext {
     plainToo: Bool
   ) {
     // Links in a circle find the object managed.
-    object.context = self
-    object.managedClass = managed
-    object.objectKey = key
+    object.becomeManaged(by: self, managed, key)
     for (index, property) in schema.properties.enumerated() {
       let isPlain = property.storageType.valueType._rlmIsPlain
       if property.isStored, index != schema.primaryKeyIndex, plainToo || !isPlain {

@@ -6,24 +6,31 @@ import RealmPages
 
 /// The realm of one thread, or a frozen version of it. `Realm` is a handle of it.
 final class RealmContext {
+  // What each read of a property looks at is not checked for exclusive access at run time: that would take as long as
+  // the read, no function hands one of these out for writing, and one thread uses them, or nobody changes them.
+
   let file: RealmFile
   let configuration: Realm.Configuration
   let wanted: WantedClasses
   /// Whether it stays at its version, for all threads.
   let isFrozen: Bool
   let confinement: Confinement
-  private(set) var hold: VersionHold?
+  /// The thread that the realm is confined to; 0 for other confinements.
+  private let thread: pthread_t
+  @exclusivity(unchecked) private(set) var hold: VersionHold?
   /// Not nil in a write transaction.
-  private var transaction: OpenTransaction?
+  @exclusivity(unchecked) private var transaction: OpenTransaction?
   /// Grows when what was read may be out of date.
-  private(set) var generation = 0
+  @exclusivity(unchecked) private(set) var generation = 0
   /// Whether the transaction has changed anything.
-  private(set) var isDirty = false
+  @exclusivity(unchecked) private(set) var isDirty = false
   /// What is done with objects that exist, while an object is being added.
   var addPolicy: Realm.UpdatePolicy?
   /// Whether objects of other realms, and embedded ones of other objects, are copied, as in `create`.
   var copiesManaged = false
   private var classes: [ObjectIdentifier: ManagedClass] = [:]
+  /// All classes that were ever found: objects refer to them without keeping them.
+  private var found: [ManagedClass] = []
   /// The version that was frozen last, for as long as it is used.
   weak var frozenVersion: RealmContext?
   /// Guards the classes of a frozen realm and their cursors.
@@ -47,6 +54,7 @@ final class RealmContext {
     (self.file, self.configuration, self.wanted) = (file, configuration, wanted)
     isFrozen = hold != nil
     self.confinement = isFrozen ? .everywhere : confinement
+    if case .thread(let thread) = self.confinement { self.thread = thread } else { thread = 0 }
     self.hold = try hold ?? Realm.Error.translating { try file.reader.hold() }
   }
 
@@ -61,7 +69,7 @@ final class RealmContext {
 
   /// Ends the process if the realm is used on another thread than the one that opened it.
   @inline(__always)
-  func checkThread() { confinement.check() }
+  func checkThread() { if pthread_equal(thread, pthread_self()) == 0 { confinement.check() } }
 
   var isInTransaction: Bool { transaction != nil }
 
@@ -106,7 +114,7 @@ final class RealmContext {
     checkThread()
     if isFrozen { return }
     cancel()
-    for type in classes.values { type.isDead = true }
+    for type in classes.values { type.end() }
     classes = [:]
     hold = nil
     generation += 1
@@ -265,7 +273,9 @@ final class RealmContext {
     guard wanted.classes.contains(where: { $0 === schema }) else { return nil }
     return Misuse.unwrap {
       guard let table = try snapshot().table(named: Table.classPrefix + schema.name) else { return nil }
-      return ManagedClass(schema, table, generation)
+      let type = ManagedClass(schema, self, table, generation)
+      found.append(type)
+      return type
     }
   }
 
@@ -273,14 +283,6 @@ final class RealmContext {
   func schema(of table: TableKey) -> ClassSchema? {
     let name = Misuse.unwrap { try snapshot().table(table)?.className }
     return wanted.classes.first { $0.name == name }
-  }
-
-  /// The class of a table, without a model.
-  func dynamicClass(named name: String) -> ManagedClass? {
-    Misuse.unwrap { () throws in
-      guard let table = try snapshot().table(named: Table.classPrefix + name) else { return nil }
-      return ManagedClass(nil, table, generation)
-    }
   }
 
   /// The class at the version that is read.
@@ -314,6 +316,12 @@ final class RealmContext {
       Misuse.stop("The object of class '\(type.name)' was deleted, or its realm invalidated.")
     }
     return body(StoredValue(view: view, context: self))
+  }
+
+  /// Whether the cursor of a class stands for what is read now, on this thread.
+  @inline(__always)
+  func isCurrent(_ type: ManagedClass) -> Bool {
+    pthread_equal(thread, pthread_self()) != 0 && type.generation == generation && !isDirty
   }
 
   /// The value of a property; nil if the object does not exist.
@@ -366,9 +374,7 @@ final class RealmContext {
   }
 
   func bind(_ object: ObjectBase, to managed: ManagedClass, _ schema: ClassSchema, _ key: Int64) {
-    object.context = self
-    object.managedClass = managed
-    object.objectKey = key
+    object.becomeManaged(by: self, managed, key)
     StoragePlace.manage(object, schema.offsets)
   }
 }
@@ -377,7 +383,30 @@ extension PropertyPlace {
   /// Reads the property.
   @inline(__always)
   func read<R>(_ body: (StoredValue) -> R) -> R {
-    object.withManager { $0.read($1, object.objectKey, index, body) }
+    object.withClass { type in type.withContext { $0.read(type, object.objectKey, index, body) } }
+  }
+
+  // What is read most: nil where `read` has to be asked, which finds the value or says why not.
+
+  /// An integer.
+  @inline(__always) var integer: Int64? {
+    object.withClass { type in
+      type.withCurrentCursor { $0.integer(type.columns[index], of: ObjKey(object.objectKey)) }
+    }
+  }
+
+  /// A number of floating point.
+  @inline(__always) var double: Double? {
+    object.withClass { type in
+      type.withCurrentCursor { $0.double(type.columns[index], of: ObjKey(object.objectKey)) }
+    }
+  }
+
+  /// The bytes of a short text, which stay where they are for as long as the object keeps its realm.
+  @inline(__always) var text: ByteView? {
+    object.withClass { type in
+      type.withCurrentCursor { $0.text(type.columns[index], of: ObjKey(object.objectKey)) }
+    }
   }
 
   /// Stores one value in the property.

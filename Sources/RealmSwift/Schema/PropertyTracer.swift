@@ -32,17 +32,30 @@ final class PropertyTracer {
     // Unchecked: key paths to properties never change.
     let path: AnyKeyPath
   }
-  private static let known = Mutex<[KnownPath: String]>([:])
+
+  private struct Known {
+    var names: [KnownPath: [String]] = [:]
+    /// By the identity of a key path, which is told sooner than whether two are equal. Those in a program's text are
+    /// made once; of others not all are kept.
+    var byIdentity: [ObjectIdentifier: (path: KnownPath, names: [String])] = [:]
+  }
+  private static let known = Mutex(Known())
+  private static let mostIdentities = 4096
 
   /// The stored names of the properties that a key path reads, with points between them.
-  static func name<Root: ObjectBase>(of path: PartialKeyPath<Root>) -> String {
+  static func name<Root: ObjectBase>(of path: PartialKeyPath<Root>) -> String { steps(of: path).joined(separator: ".") }
+
+  /// The stored names of the properties that a key path reads; ends the process if it reads none.
+  static func steps<Root: ObjectBase>(of path: PartialKeyPath<Root>) -> [String] {
+    if let names = known.withLock({ $0.byIdentity[ObjectIdentifier(path)]?.names }) { return names }
     let key = KnownPath(path: path)
-    if let name = known.withLock({ $0[key] }) { return name }
-    let names = names(of: path)
+    let names = known.withLock { $0.names[key] } ?? names(of: path)
     if names.isEmpty { Misuse.stop("the key path of \(Root.self) reads no @Persisted property") }
-    let name = names.joined(separator: ".")
-    known.withLock { $0[key] = name }
-    return name
+    known.withLock { known in
+      known.names[key] = names
+      if known.byIdentity.count < mostIdentities { known.byIdentity[ObjectIdentifier(path)] = (key, names) }
+    }
+    return names
   }
 
   /// The stored names of the properties that a key path reads; none for one that reads no property.

@@ -219,7 +219,10 @@ extension NSNumber: _HasPersistedType, MinMaxType, AddableType {
 
 extension Int {
   /// The value in a managed object.
-  public static func _rlmGet(_ place: PropertyPlace) -> Int { place.read { _rlmRead($0) } ?? 0 }
+  public static func _rlmGet(_ place: PropertyPlace) -> Int {
+    if let number = place.integer { return Int(truncatingIfNeeded: number) }
+    return place.read { _rlmRead($0) } ?? 0
+  }
 }
 extension Bool {
   /// The value in a managed object.
@@ -227,11 +230,17 @@ extension Bool {
 }
 extension Double {
   /// The value in a managed object.
-  public static func _rlmGet(_ place: PropertyPlace) -> Double { place.read { _rlmRead($0) } ?? 0 }
+  public static func _rlmGet(_ place: PropertyPlace) -> Double {
+    if let number = place.double { return number }
+    return place.read { _rlmRead($0) } ?? 0
+  }
 }
 extension String {
   /// The value in a managed object.
-  public static func _rlmGet(_ place: PropertyPlace) -> String { place.read { _rlmRead($0) } ?? "" }
+  public static func _rlmGet(_ place: PropertyPlace) -> String {
+    if let bytes = place.text { return bytes.string }
+    return place.read { _rlmRead($0) } ?? ""
+  }
 }
 extension Date {
   /// The value in a managed object.

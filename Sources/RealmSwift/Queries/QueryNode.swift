@@ -1,0 +1,178 @@
+// What an expression in `where` is made of, and the predicate that it becomes.
+
+import RealmPages
+import RealmQuery
+
+/// A part of an expression.
+indirect enum QueryNode {
+  /// All objects.
+  case all
+  case path(QueryPlace)
+  case value(Value)
+  /// The number of elements of the one collection in a condition that pass it.
+  case matches(QueryNode)
+  /// If `isAny`, the left side is a collection, one of whose elements has to pass.
+  case compare(QueryNode, Comparison, QueryNode, TextOptions = [], isAny: Bool = false)
+  case and(QueryNode, QueryNode)
+  case or(QueryNode, QueryNode)
+  case not(QueryNode)
+
+  /// The paths that lead through a collection, outside of other subqueries.
+  fileprivate var pathsOfCollections: Set<QueryPlace> {
+    switch self {
+    case .all, .value, .matches: []
+    case .path(let place): place.collection == nil ? [] : [place]
+    case .compare(let a, _, let b, _, _), .and(let a, let b), .or(let a, let b):
+      a.pathsOfCollections.union(b.pathsOfCollections)
+    case .not(let inner): inner.pathsOfCollections
+    }
+  }
+}
+
+/// A path from an object to a property.
+struct QueryPlace: Hashable, CustomStringConvertible {
+  enum Step: Hashable {
+    /// A property, or what the query language says of a collection, which begins with @.
+    case name(String)
+    /// An entry of a dictionary.
+    case key([UInt8])
+    /// An element of a list.
+    case index(Int)
+    /// All elements.
+    case all
+  }
+
+  var steps: [Step] = []
+  /// The number of steps to the first collection on the path.
+  var collection: Int?
+
+  func appending(_ step: Step) -> QueryPlace { QueryPlace(steps: steps + [step], collection: collection) }
+
+  /// Whether the step behind so many is said of a collection, not of its elements.
+  func saysOf(_ count: Int) -> Bool {
+    if steps.count > count, case .name(let name) = steps[count] { name.hasPrefix("@") } else { false }
+  }
+
+  var description: String {
+    steps.map { if case .name(let name) = $0 { name } else { "[]" } }.joined(separator: ".")
+  }
+}
+
+/// From the nodes of an expression to the syntax of a query, in which names are the stored ones.
+struct QueryBuilder {
+  private let schema: ClassSchema?
+  private var variables = 0
+  /// The subquery whose condition this is.
+  private var subquery: Subquery?
+
+  /// The condition that an expression about a class is.
+  static func condition(_ node: QueryNode, _ schema: ClassSchema?) -> QueryCondition {
+    var builder = QueryBuilder(schema: schema)
+    return .built(QueryPredicate(builder.predicate(node)))
+  }
+
+  private init(schema: ClassSchema?) { self.schema = schema }
+
+  private mutating func predicate(_ node: QueryNode) -> PredicateSyntax {
+    switch node {
+    case .all: return .constant(true)
+    case .and(let a, let b): return .and([predicate(a), predicate(b)])
+    case .or(let a, let b): return .or([predicate(a), predicate(b)])
+    case .not(let inner): return .not(predicate(inner))
+    case .compare(let left, let comparison, let right, let options, let isAny):
+      return .compare(expression(left, isAny ? .any : nil), comparison, expression(right), options, column: 1)
+    // A property of a truth value by itself is a condition.
+    case .path, .value, .matches:
+      return .compare(expression(node), .equal, .constant(.value(.bool(true))), [], column: 1)
+    }
+  }
+
+  private mutating func expression(_ node: QueryNode, _ quantifier: Quantifier? = nil) -> ExpressionSyntax {
+    switch node {
+    case .path(let place): return .path(path(place, quantifier))
+    case .value(.list(let values)): return .list(values.map { .value($0) }, quantifier, column: 1)
+    case .value(let value): return .constant(.value(value))
+    case .matches(let condition): return subquery(condition)
+    case .all, .compare, .and, .or, .not:
+      Misuse.stop("Invalid query: a condition cannot be compared.")
+    }
+  }
+
+  private mutating func subquery(_ condition: QueryNode) -> ExpressionSyntax {
+    let paths = condition.pathsOfCollections
+    let collections = Set(paths.map { $0.steps.prefix($0.collection ?? 0) })
+    guard var collection = collections.first.map({ Array($0) }) else {
+      Misuse.stop("Subqueries must contain a keypath starting with a collection.")
+    }
+    if collections.count > 1 { Misuse.stop("A subquery is about one collection, not about several.") }
+    variables += 1
+    var list = PathSyntax(collection[...], after: nil, schema, nil)
+    let outer = subquery
+    if let outer { (collection, list) = outer.inner(paths, schema) }
+    let inner = Subquery(collection: collection, variable: "$element\(variables)")
+    subquery = inner
+    defer { subquery = outer }
+    return .subquery(list, variable: inner.variable, predicate(condition), column: 1)
+  }
+
+  private func path(_ place: QueryPlace, _ quantifier: Quantifier?) -> PathSyntax {
+    if let subquery, subquery.covers(place) { return subquery.path(place.steps, schema, quantifier) }
+    return PathSyntax(place.steps[...], after: nil, schema, quantifier)
+  }
+}
+
+extension PathSyntax {
+  /// A path from an object of a class, or from the object that a variable stands for.
+  init(
+    _ steps: ArraySlice<QueryPlace.Step>,
+    after variable: String?,
+    _ schema: ClassSchema?,
+    _ quantifier: Quantifier?
+  ) {
+    self.init(quantifier: quantifier, elements: [], column: 1)
+    var schema = schema, rest = steps
+    if let variable { append(variable) }
+    while let step = rest.popFirst() {
+      switch step {
+      case .key(let key): elements.append((.key(key), 1))
+      case .index(let index): elements.append((.index(index), 1))
+      case .all: elements.append((.all, 1))
+      case .name("@count"): ending = .count
+      case .name(let name):
+        if let aggregate = Aggregate(rawValue: name) {
+          var property: String?
+          if case .name(let next)? = rest.popFirst() { property = schema?.storedName(of: next) ?? next }
+          ending = .aggregate(aggregate, of: property)
+          continue
+        }
+        guard let index = schema?.index(of: name), let property = schema?.properties[index] else {
+          append(name)
+          continue
+        }
+        if property.type.isLinkingObjects, let origin = property.linkedClass, let link = property.originProperty {
+          append("@links")
+          append(origin.name)
+          append(origin.storedName(of: link))
+        } else {
+          append(property.storedName)
+        }
+        schema = property.linkedClass
+      }
+    }
+  }
+
+  private mutating func append(_ name: String) { elements.append((.name(name), 1)) }
+}
+
+extension ClassSchema {
+  /// The stored name of a property.
+  fileprivate func storedName(of name: String) -> String { index(of: name).map { properties[$0].storedName } ?? name }
+}
+
+extension ConstantSyntax {
+  /// A value; a link is compared with links to the same class.
+  fileprivate static func value(_ value: Value) -> ConstantSyntax {
+    if case .link(_, let key) = value { return ConstantSyntax(kind: .key(key), column: 1) }
+    return ConstantSyntax(kind: .value(value, text: nil), column: 1)
+  }
+}
