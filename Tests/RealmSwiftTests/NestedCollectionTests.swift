@@ -162,14 +162,23 @@ class Jotting: Object {
     #expect(notes.filter("extra['tags'][1] == 2").map(\.id) == [2])
   }
 
-  @Test("a list is not compared as a whole: the process ends and says what to ask instead")
-  func comparedAsWhole() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let realm = try Realm(configuration: .init(inMemoryIdentifier: "nested", objectTypes: [Jotting.self]))
-      _ = realm.objects(Jotting.self).where { $0.extra == .fromArray([.int(1)]) }
+  @Test("where compares lists and dictionaries as a whole")
+  func comparedAsWhole() throws {
+    let values: [AnyRealmValue] = [
+      .int(1), .fromArray([.int(1)]), .fromArray([.int(1), .none]), .fromArray([]), .fromDictionary([:]), Self.sample,
+      .fromDictionary(["a'": .fromArray([.string("x")])]),
+    ]
+    for (id, value) in values.enumerated() { _ = try note(id, value) }
+    let notes = realm.objects(Jotting.self)
+    for (id, value) in values.enumerated() {
+      #expect(notes.where { $0.extra == value }.map(\.id) == [id])
+      #expect(notes.where { $0.extra != value }.map(\.id) == values.indices.filter { $0 != id })
     }
-    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-    #expect(text.contains("ask for its elements"))
+    #expect(notes.where { $0.extra["a'"] == .fromArray([.string("x")]) }.map(\.id) == [6])
+    #expect(notes.where { $0.extra == .fromArray([.int(1), .none, .none]) }.isEmpty)
+    #expect(notes.where { $0.extra == .fromDictionary(["a'": .fromArray([.string("y")])]) }.isEmpty)
+    #expect(notes.filter("extra[%K] == %@", "#any", AnyRealmValue.int(1)).map(\.id) == [1, 2])
+    #expect(notes.filter("extra[%@][%K] == %@", "a'", "#any", "x").map(\.id) == [6])
   }
 
   @Test("nested collections are frozen and thawed, handed to other threads, and gone in versions without them")

@@ -58,7 +58,7 @@ enum PredicateFormat {
   }
 
   /// What format strings call otherwise than the query language.
-  private static let words = ["@allKeys": "@keys", "@allValues": "@values"]
+  private static let words = ["@allKeys": "@keys", "@allValues": "@values", "#any": "*"]
 
   private static func places(in format: String) -> Int { format.count { $0 == "%" } }
 
@@ -100,6 +100,8 @@ enum PredicateFormat {
       // No link leads to an unmanaged object.
       guard let type = object.managedClass else { return .link(TableKey(.max), ObjKey(-1)) }
       return .link(type.key, ObjKey(object.objectKey))
+    case AnyRealmValue.list, AnyRealmValue.dictionary:
+      Misuse.stop("A list or dictionary of mixed values cannot be an argument of a format string: use where.")
     case let value as AnyRealmValue: return value._rlmAny.map { Self.value(of: $0, format) } ?? .null
     case let list as any Sequence:
       var values: [Value] = []

@@ -33,14 +33,21 @@ import RealmQuery
   }
 
   func compare(_ comparison: Comparison, _ value: Any?, _ options: StringOptions = []) -> Query<Bool> {
-    Query<Bool>(.compare(node, comparison, Self.argument(value), options.syntax))
+    if T.self == AnyRealmValue.self, let whole = QueryNode.equals(collection: value, at: place) {
+      switch comparison {
+      case .equal: return Query<Bool>(whole)
+      case .notEqual: return Query<Bool>(.not(whole))
+      default: Misuse.stop("A list or dictionary is compared with == and != only.")
+      }
+    }
+    return Query<Bool>(.compare(node, comparison, Self.argument(value), options.syntax))
   }
 
-  fileprivate static func argument(_ value: Any?) -> QueryNode {
+  static func argument(_ value: Any?) -> QueryNode {
     let argument = value.map { PredicateFormat.value(of: $0, "where") } ?? .null
     // What stands behind IN is an array.
     if case .list = argument, !(value is [Any]) {
-      Misuse.stop("A list in a mixed value is not compared as a whole: ask for its elements, as in $0.any[0] == 1.")
+      Misuse.stop("A list of mixed values is compared with properties of any type and their elements only.")
     }
     return .value(argument)
   }

@@ -138,6 +138,7 @@ extension PathSyntax {
       case .index(let index): elements.append((.index(index), 1))
       case .all: elements.append((.all, 1))
       case .name("@count"): ending = .count
+      case .name("@type"): ending = .type
       case .name(let name):
         if let aggregate = Aggregate(rawValue: name) {
           var property: String?
