@@ -418,6 +418,8 @@ struct QueryBinder {
         throw refuse("the links lead to \(target.className ?? target.name), not to \(className)")
       }
       return HeldValue(object.map { .link(found.key, $0) } ?? .null)
+    // Links are compared with links to their class.
+    case .value(.link(let table, let key), _): return HeldValue(.link(other?.target?.key ?? table, key))
     case .value(let value, let text):
       if other?.isTypeName ?? false {
         guard case .string(let name) = value, let type = TypeName(String(decoding: name, as: UTF8.self)) else {

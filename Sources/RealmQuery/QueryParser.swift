@@ -466,8 +466,7 @@ struct QueryParser {
 
   /// A value that is not written in the query, such as that of an argument.
   private static func constant(_ value: Value, _ column: Int) -> ConstantSyntax {
-    if case .link(_, let key) = value { return ConstantSyntax(kind: .key(key), column: column) }
-    return ConstantSyntax(kind: .value(value, text: nil), column: column)
+    ConstantSyntax(kind: .value(value, text: nil), column: column)
   }
 
   private mutating func namedConstant(_ word: String, _ sign: String, _ column: Int) throws(QueryError)

@@ -160,6 +160,13 @@ class Jotting: Object {
     #expect(ids { $0.extra["tags"].any == .string("t2") } == [2])
     #expect(ids { $0.extra.any.any == .int(0) } == [0])
     #expect(notes.filter("extra['tags'][1] == 2").map(\.id) == [2])
+    let rex = try realm.write { realm.create(Dog.self, value: ["name": "Rex"]) }
+    _ = try note(3, .object(rex))
+    _ = try note(4, .fromArray([.object(rex), .none]))
+    _ = try note(5, .none)
+    #expect(ids { $0.extra == .object(rex) } == [3] && ids { $0.extra.any == .object(rex) } == [4])
+    #expect(ids { $0.extra == .fromArray([.object(rex), .none]) } == [4] && ids { $0.extra == .object(Dog()) } == [])
+    #expect(notes.filter("extra == %@", rex).map(\.id) == [3])
   }
 
   @Test("where compares lists and dictionaries as a whole")

@@ -98,7 +98,7 @@ enum PredicateFormat {
     case let custom as any FailableCustomPersistable: return custom._rlmPlain().value
     case let object as ObjectBase:
       // No link leads to an unmanaged object.
-      guard let type = object.managedClass else { return .link(TableKey(.max), ObjKey(-1)) }
+      guard let type = object.managedClass else { return .link(TableKey(.max), ObjKey(.max)) }
       return .link(type.key, ObjKey(object.objectKey))
     case AnyRealmValue.list, AnyRealmValue.dictionary:
       Misuse.stop("A list or dictionary of mixed values cannot be an argument of a format string: use where.")

@@ -171,9 +171,8 @@ extension ClassSchema {
 }
 
 extension ConstantSyntax {
-  /// A value; a link is compared with links to the same class.
+  /// A value.
   fileprivate static func value(_ value: Value) -> ConstantSyntax {
-    if case .link(_, let key) = value { return ConstantSyntax(kind: .key(key), column: 1) }
-    return ConstantSyntax(kind: .value(value, text: nil), column: 1)
+    ConstantSyntax(kind: .value(value, text: nil), column: 1)
   }
 }
