@@ -134,6 +134,9 @@ public final class ObjectCursor {
     return try advance(after: key)
   }
 
+  /// Moves to the next live object, and gives its key; nil at the end.
+  package func nextKey() throws(EngineError) -> Int64? { try next() ? key.value : nil }
+
   /// Moves to the next live object whose property at `index` of `table.columns` passes the test; false at the end. What
   /// does not pass costs a step in a leaf.
   package func next(where index: Int, _ test: ColumnTest) throws(EngineError) -> Bool {

@@ -5,8 +5,8 @@
 open class ObjectBase: Hashable, CustomStringConvertible {
   // Exclusive access is not checked at run time here: it would take as long as reading a number, no function hands one
   // of these out for writing, and a managed object is used by one thread, or does not change.
-  /// The realm of a managed object.
-  @exclusivity(unchecked) final private(set) var context: RealmContext?
+  /// What keeps the realm of a managed object: the realm itself, or what keeps it for many objects.
+  @exclusivity(unchecked) final private var keeper: AnyObject?
   /// The class in that realm, which lives as long as the realm.
   @exclusivity(unchecked) final private var borrowedClass: Borrowed<ManagedClass>?
   /// The key of the object in its table.
@@ -29,9 +29,13 @@ open class ObjectBase: Hashable, CustomStringConvertible {
   /// The class of a managed object in its realm.
   final var managedClass: ManagedClass? { borrowedClass?.object }
 
-  /// Makes the object stand for one of a realm.
-  final func becomeManaged(by context: RealmContext, _ managed: ManagedClass, _ key: Int64) {
-    self.context = context
+  /// The realm of a managed object.
+  final var context: RealmContext? { borrowedClass?.with { $0.withContext { $0 } } }
+
+  /// Makes the object stand for one of a realm, which `keeper` is or keeps.
+  @inline(__always)
+  final func becomeManaged(by keeper: AnyObject, _ managed: ManagedClass, _ key: Int64) {
+    self.keeper = keeper
     borrowedClass = Borrowed(managed)
     objectKey = key
   }

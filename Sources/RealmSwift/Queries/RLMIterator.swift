@@ -28,32 +28,37 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
 
 /// The objects of a class, from a walk over all of them or by their keys.
 @usableFromInline final class ObjectStream {
-  private let context: RealmContext
+  private let keeper: RealmContext.Keeper
   private let type: ManagedClass
   private let schema: ClassSchema
   private let walk: ObjectWalk?
+  /// That of the walk.
+  private let cursor: Borrowed<ObjectCursor>?
   private var keys: IndexingIterator<[Int64]>
 
   init(_ context: RealmContext, _ type: ManagedClass, _ schema: ClassSchema, _ walk: ObjectWalk) {
-    (self.context, self.type, self.schema) = (context, type, schema)
-    (self.walk, keys) = (walk, [].makeIterator())
+    (keeper, self.type, self.schema) = (RealmContext.Keeper(context), type, schema)
+    (self.walk, cursor, keys) = (walk, Borrowed(walk.cursor), [].makeIterator())
   }
 
   init(_ context: RealmContext, _ type: ManagedClass, _ schema: ClassSchema, _ keys: [Int64]) {
-    (self.context, self.type, self.schema) = (context, type, schema)
-    (walk, self.keys) = (nil, keys.makeIterator())
+    (keeper, self.type, self.schema) = (RealmContext.Keeper(context), type, schema)
+    (walk, cursor, self.keys) = (nil, nil, keys.makeIterator())
   }
 
   @usableFromInline func next() -> ObjectBase? {
     guard let key = nextKey() else { return nil }
     let object = schema.type.init()
-    context.bind(object, to: type, schema, key)
+    object.becomeManaged(by: keeper, type, key)
+    StoragePlace.manage(object, schema.offsets)
     return object
   }
 
   @inline(__always)
   private func nextKey() -> Int64? {
-    guard let walk else { return keys.next() }
-    do { return try walk.next() ? walk.key.value : nil } catch { Misuse.stop("\(error)") }
+    guard let cursor else { return keys.next() }
+    return cursor.with { cursor in
+      do { return try cursor.nextKey() } catch { Misuse.stop("\(error)") }
+    }
   }
 }

@@ -181,10 +181,7 @@ final class ResultsSource {
 /// A walk over the objects of a version, which stays readable until then.
 final class ObjectWalk {
   private let hold: VersionHold
-  private let cursor: ObjectCursor
+  let cursor: ObjectCursor
 
   init(_ hold: VersionHold, _ table: Table) { (self.hold, cursor) = (hold, ObjectCursor(table)) }
-
-  var key: ObjKey { cursor.key }
-  func next() throws -> Bool { try cursor.next() }
 }

@@ -377,6 +377,13 @@ final class RealmContext {
     object.becomeManaged(by: self, managed, key)
     StoragePlace.manage(object, schema.offsets)
   }
+
+  /// Keeps a realm for many objects. There are weak references to the realm, which make counting the others slower.
+  final class Keeper {
+    private let context: RealmContext
+
+    init(_ context: RealmContext) { self.context = context }
+  }
 }
 
 extension PropertyPlace {

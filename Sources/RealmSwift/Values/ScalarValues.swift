@@ -219,30 +219,34 @@ extension NSNumber: _HasPersistedType, MinMaxType, AddableType {
 
 extension Int {
   /// The value in a managed object.
-  public static func _rlmGet(_ place: PropertyPlace) -> Int {
+  @_effects(releasenone) public static func _rlmGet(_ place: PropertyPlace) -> Int {
     if let number = place.integer { return Int(truncatingIfNeeded: number) }
     return place.read { _rlmRead($0) } ?? 0
   }
 }
 extension Bool {
   /// The value in a managed object.
-  public static func _rlmGet(_ place: PropertyPlace) -> Bool { place.read { _rlmRead($0) } ?? false }
+  @_effects(releasenone) public static func _rlmGet(_ place: PropertyPlace) -> Bool {
+    place.read { _rlmRead($0) } ?? false
+  }
 }
 extension Double {
   /// The value in a managed object.
-  public static func _rlmGet(_ place: PropertyPlace) -> Double {
+  @_effects(releasenone) public static func _rlmGet(_ place: PropertyPlace) -> Double {
     if let number = place.double { return number }
     return place.read { _rlmRead($0) } ?? 0
   }
 }
 extension String {
   /// The value in a managed object.
-  public static func _rlmGet(_ place: PropertyPlace) -> String {
+  @_effects(releasenone) public static func _rlmGet(_ place: PropertyPlace) -> String {
     if let bytes = place.text { return bytes.string }
     return place.read { _rlmRead($0) } ?? ""
   }
 }
 extension Date {
   /// The value in a managed object.
-  public static func _rlmGet(_ place: PropertyPlace) -> Date { place.read { _rlmRead($0) } ?? _rlmDefault() }
+  @_effects(releasenone) public static func _rlmGet(_ place: PropertyPlace) -> Date {
+    place.read { _rlmRead($0) } ?? _rlmDefault()
+  }
 }
