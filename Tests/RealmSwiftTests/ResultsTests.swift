@@ -123,6 +123,40 @@ import Testing
     #expect(all.where { ($0.links.id > 0 && ($0.links.id != 123).count > 0).count > 0 }.map(\.id) == [3])
   }
 
+  @Test("values that are stored as embedded objects are compared by their properties, in collections by one element")
+  func embeddedValues() throws {
+    let realm = try Realm(configuration: folder.configuration(Route.self, Street.self, named: "routes"))
+    let (a, b, c) = (Road(name: "A"), Road(name: "B"), Road(name: "C"))
+    try realm.write {
+      realm.create(Route.self, value: ["id": 1, "road": a, "roads": [a, b], "named": ["x": a, "y": b]])
+      realm.create(Route.self, value: ["id": 2, "road": b, "roads": [b], "named": ["x": b]])
+      realm.create(Route.self, value: ["id": 3])
+    }
+    func ids(_ condition: (Query<Route>) -> Query<Bool>) -> [Int] {
+      realm.objects(Route.self).where(condition).map(\.id)
+    }
+    #expect(ids { $0.road == a } == [1] && ids { $0.road != a } == [2, 3] && ids { $0.road == nil } == [3])
+    #expect(ids { $0.roads == b } == [1, 2] && ids { $0.roads.contains(a) } == [1] && ids { $0.roads == c } == [])
+    #expect(ids { $0.roads != a } == [2] && ids { $0.roads != c } == [1, 2])
+    #expect(ids { $0.named.values == b } == [1, 2] && ids { $0.named.contains(a) } == [1])
+    #expect(ids { $0.named.values != a } == [2])
+  }
+
+  @Test("texts and bytes are compared with other properties and texts, and with each other by their order")
+  func textColumns() throws {
+    let realm = try Realm(configuration: folder.configuration(Everything.self, named: "texts"))
+    try realm.write {
+      realm.create(Everything.self, value: ["id": 1, "text": "b", "someText": "a", "data": Data("xyz".utf8)])
+      realm.create(Everything.self, value: ["id": 2, "text": "b", "someText": "B", "data": Data("b".utf8)])
+    }
+    func ids(_ condition: (Query<Everything>) -> Query<Bool>) -> [Int] {
+      realm.objects(Everything.self).where(condition).map(\.id)
+    }
+    #expect(ids { $0.size.rawValue > $0.text } == [1, 2] && ids { $0.size.rawValue <= $0.text } == [])
+    #expect(ids { $0.text > "a" && $0.text.equals($0.someText, options: .caseInsensitive) } == [2])
+    #expect(ids { $0.data.starts(with: Data("x".utf8)) } == [1] && ids { $0.data > Data("c".utf8) } == [1])
+  }
+
   @Test("a subquery goes through a list whose name has letters of several bytes")
   func subqueryOfUmlauts() throws {
     let realm = try Realm(configuration: folder.configuration(Kitchen.self, Owner.self, named: "kitchen"))
@@ -220,6 +254,12 @@ import Testing
   }
 }
 
+class Route: Object {
+  @Persisted(primaryKey: true) var id = 0
+  @Persisted var road: Road?
+  @Persisted var roads: List<Road>
+  @Persisted var named: Map<String, Road>
+}
 class Owner: Object { @Persisted var name = "" }
 class Kitchen: Object { @Persisted var köche: List<Owner> }
 

@@ -40,7 +40,17 @@ import RealmQuery
       default: Misuse.stop("A list or dictionary is compared with == and != only.")
       }
     }
-    return Query<Bool>(.compare(node, comparison, Self.argument(value), options.syntax))
+    let argument = Self.argument(value)
+    if let whole = embedded(comparison, value, argument) { return Query<Bool>(whole) }
+    return Query<Bool>(.compare(node, comparison, argument, options.syntax))
+  }
+
+  /// The comparison with a value that is stored as an embedded object, which is no argument.
+  private func embedded(_ comparison: Comparison, _ value: Any?, _ argument: QueryNode) -> QueryNode? {
+    guard case .value(.null) = argument, value != nil else { return nil }
+    return QueryNode.compare(embedded: value, comparison) {
+      T.self is any RealmKeyedCollection.Type ? place.appending(.name("@values")) : place
+    }
   }
 
   static func argument(_ value: Any?) -> QueryNode {
@@ -85,7 +95,9 @@ extension Query {
 
   /// Whether one of the values of a collection is equal to a value, or is in a list.
   fileprivate func anyElement(_ comparison: Comparison, _ value: Any?) -> Query<Bool> {
-    Query<Bool>(.compare(node, comparison, Self.argument(value), isAny: true))
+    let argument = Self.argument(value)
+    if let whole = embedded(comparison, value, argument) { return Query<Bool>(whole) }
+    return Query<Bool>(.compare(node, comparison, argument, isAny: true))
   }
 
   /// Whether the values of `lower` and `upper` lie at or above the first bound and below, or at, the second one.
@@ -139,10 +151,10 @@ extension Date: _QueryNumeric {}
 extension AnyRealmValue: _QueryNumeric {}
 
 /// A type of texts.
-public protocol _QueryString {}
+public protocol _QueryString: _QueryBinary {}
 extension String: _QueryString {}
 
-/// A type of bytes.
+/// A type of bytes, or of texts.
 public protocol _QueryBinary {}
 extension Data: _QueryBinary {}
 
@@ -294,49 +306,43 @@ public struct StringOptions: OptionSet, Sendable {
   }
 }
 
-extension Query where T: _HasPersistedType, T.PersistedType: _QueryString {
+/// Texts, and bytes likewise.
+extension Query where T: _HasPersistedType, T.PersistedType: _QueryBinary {
   /// Whether the text contains another one.
   public func contains(_ value: T, options: StringOptions = []) -> Query<Bool> {
     compare(.contains, value._rlmAny, options)
   }
   /// Whether the text contains that of another property.
   public func contains<U: _HasPersistedType>(_ column: Query<U>, options: StringOptions = []) -> Query<Bool>
-  where U.PersistedType: _QueryString { compare(.contains, with: column, options) }
+  where U.PersistedType: _QueryBinary { compare(.contains, with: column, options) }
   /// Whether the text begins with another one.
   public func starts(with value: T, options: StringOptions = []) -> Query<Bool> {
     compare(.beginsWith, value._rlmAny, options)
   }
   /// Whether the text begins with that of another property.
   public func starts<U: _HasPersistedType>(with column: Query<U>, options: StringOptions = []) -> Query<Bool>
-  where U.PersistedType: _QueryString { compare(.beginsWith, with: column, options) }
+  where U.PersistedType: _QueryBinary { compare(.beginsWith, with: column, options) }
   /// Whether the text ends with another one.
   public func ends(with value: T, options: StringOptions = []) -> Query<Bool> {
     compare(.endsWith, value._rlmAny, options)
   }
   /// Whether the text ends with that of another property.
   public func ends<U: _HasPersistedType>(with column: Query<U>, options: StringOptions = []) -> Query<Bool>
-  where U.PersistedType: _QueryString { compare(.endsWith, with: column, options) }
-  /// Whether the text matches a pattern: `*` is any number of characters, `?` is one.
-  public func like(_ value: T, caseInsensitive: Bool = false) -> Query<Bool> {
-    compare(.like, value._rlmAny, caseInsensitive ? .caseInsensitive : [])
-  }
-  /// Whether the text matches the pattern of another property.
-  public func like<U: _HasPersistedType>(_ column: Query<U>, caseInsensitive: Bool = false) -> Query<Bool>
-  where U.PersistedType: _QueryString { compare(.like, with: column, caseInsensitive ? .caseInsensitive : []) }
+  where U.PersistedType: _QueryBinary { compare(.endsWith, with: column, options) }
   /// Whether the text is another one.
   public func equals(_ value: T, options: StringOptions = []) -> Query<Bool> {
     compare(.equal, value._rlmAny, options)
   }
   /// Whether the text is that of another property.
   public func equals<U: _HasPersistedType>(_ column: Query<U>, options: StringOptions = []) -> Query<Bool>
-  where U.PersistedType: _QueryString { compare(.equal, with: column, options) }
+  where U.PersistedType: _QueryBinary { compare(.equal, with: column, options) }
   /// Whether the text is not another one.
   public func notEquals(_ value: T, options: StringOptions = []) -> Query<Bool> {
     compare(.notEqual, value._rlmAny, options)
   }
   /// Whether the text is not that of another property.
   public func notEquals<U: _HasPersistedType>(_ column: Query<U>, options: StringOptions = []) -> Query<Bool>
-  where U.PersistedType: _QueryString { compare(.notEqual, with: column, options) }
+  where U.PersistedType: _QueryBinary { compare(.notEqual, with: column, options) }
 
   /// Whether the text comes after another one, by its bytes.
   public static func > (query: Query, value: T) -> Query<Bool> { query.compare(.greater, value._rlmAny) }
@@ -346,19 +352,24 @@ extension Query where T: _HasPersistedType, T.PersistedType: _QueryString {
   public static func < (query: Query, value: T) -> Query<Bool> { query.compare(.less, value._rlmAny) }
   /// Whether the text comes before another one or is the same, by its bytes.
   public static func <= (query: Query, value: T) -> Query<Bool> { query.compare(.lessOrEqual, value._rlmAny) }
+  /// Whether the text comes after that of another property, by its bytes.
+  public static func > (a: Query, b: Query) -> Query<Bool> { a.compare(.greater, with: b) }
+  /// Whether the text comes after that of another property or is the same, by its bytes.
+  public static func >= (a: Query, b: Query) -> Query<Bool> { a.compare(.greaterOrEqual, with: b) }
+  /// Whether the text comes before that of another property, by its bytes.
+  public static func < (a: Query, b: Query) -> Query<Bool> { a.compare(.less, with: b) }
+  /// Whether the text comes before that of another property or is the same, by its bytes.
+  public static func <= (a: Query, b: Query) -> Query<Bool> { a.compare(.lessOrEqual, with: b) }
 }
 
-extension Query where T: _HasPersistedType, T.PersistedType: _QueryBinary {
-  /// Whether the bytes contain others.
-  public func contains(_ value: T) -> Query<Bool> { compare(.contains, value._rlmAny) }
-  /// Whether the bytes begin with others.
-  public func starts(with value: T) -> Query<Bool> { compare(.beginsWith, value._rlmAny) }
-  /// Whether the bytes end with others.
-  public func ends(with value: T) -> Query<Bool> { compare(.endsWith, value._rlmAny) }
-  /// Whether the bytes are these.
-  public func equals(_ value: T) -> Query<Bool> { compare(.equal, value._rlmAny) }
-  /// Whether the bytes are not these.
-  public func notEquals(_ value: T) -> Query<Bool> { compare(.notEqual, value._rlmAny) }
+extension Query where T: _HasPersistedType, T.PersistedType: _QueryString {
+  /// Whether the text matches a pattern: `*` is any number of characters, `?` is one.
+  public func like(_ value: T, caseInsensitive: Bool = false) -> Query<Bool> {
+    compare(.like, value._rlmAny, caseInsensitive ? .caseInsensitive : [])
+  }
+  /// Whether the text matches the pattern of another property.
+  public func like<U: _HasPersistedType>(_ column: Query<U>, caseInsensitive: Bool = false) -> Query<Bool>
+  where U.PersistedType: _QueryString { compare(.like, with: column, caseInsensitive ? .caseInsensitive : []) }
 }
 
 // MARK: collections

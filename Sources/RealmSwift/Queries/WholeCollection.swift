@@ -31,11 +31,4 @@ extension QueryNode {
     }
     return .all(of: [said("@type", is: .text(type)), said("@count", is: .int(Int64(elements.count)))] + parts[...])
   }
-
-  /// All of the conditions; of many, no long chain.
-  private static func all(of parts: ArraySlice<QueryNode>) -> QueryNode {
-    guard parts.count > 1 else { return parts.first ?? .all }
-    let middle = parts.startIndex + parts.count / 2
-    return .and(all(of: parts[..<middle]), all(of: parts[middle...]))
-  }
 }
