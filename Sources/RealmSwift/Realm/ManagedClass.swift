@@ -1,5 +1,6 @@
 // A class in one realm: where its properties are in the table of the version that is being read.
 
+import Glibc
 import RealmPages
 
 /// A class of an open realm. One thread at a time, unless the realm is frozen.
@@ -37,11 +38,29 @@ final class ManagedClass {
     findColumns()
   }
 
-  /// Calls `body` with the cursor if it stands for what is read now, on this thread; nil else.
-  @inline(__always)
-  func withCurrentCursor<R>(_ body: (ObjectCursor) -> R?) -> R? {
-    if !context.with({ $0.isCurrent(self) }) { return nil }
-    return borrowedCursor.with(body)
+  // What is read most, if the cursor stands for what is read now, on this thread; nil else.
+
+  /// An integer property of the object with a key.
+  func integer(_ property: Int, _ key: Int64) -> Int64? {
+    if !isCurrent { return nil }
+    return borrowedCursor.with { $0.integer(columns[property], of: ObjKey(key)) }
+  }
+
+  /// A property of floating point.
+  func double(_ property: Int, _ key: Int64) -> Double? {
+    if !isCurrent { return nil }
+    return borrowedCursor.with { $0.double(columns[property], of: ObjKey(key)) }
+  }
+
+  /// The bytes of a short text.
+  func text(_ property: Int, _ key: Int64) -> ByteView? {
+    if !isCurrent { return nil }
+    return borrowedCursor.with { $0.text(columns[property], of: ObjKey(key)) }
+  }
+
+  /// Whether the cursor stands for what is read now, on this thread.
+  @inline(__always) private var isCurrent: Bool {
+    context.with { $0.thread == pthread_self() && $0.generation == generation && !$0.isDirty }
   }
 
   /// Calls `body` with the realm of the class.

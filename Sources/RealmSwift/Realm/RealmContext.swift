@@ -16,7 +16,7 @@ final class RealmContext {
   let isFrozen: Bool
   let confinement: Confinement
   /// The thread that the realm is confined to; 0 for other confinements.
-  private let thread: pthread_t
+  let thread: pthread_t
   @exclusivity(unchecked) private(set) var hold: VersionHold?
   /// Not nil in a write transaction.
   @exclusivity(unchecked) private var transaction: OpenTransaction?
@@ -69,7 +69,7 @@ final class RealmContext {
 
   /// Ends the process if the realm is used on another thread than the one that opened it.
   @inline(__always)
-  func checkThread() { if pthread_equal(thread, pthread_self()) == 0 { confinement.check() } }
+  func checkThread() { if thread != pthread_self() { confinement.check() } }
 
   var isInTransaction: Bool { transaction != nil }
 
@@ -318,12 +318,6 @@ final class RealmContext {
     return body(StoredValue(view: view, context: self))
   }
 
-  /// Whether the cursor of a class stands for what is read now, on this thread.
-  @inline(__always)
-  func isCurrent(_ type: ManagedClass) -> Bool {
-    pthread_equal(thread, pthread_self()) != 0 && type.generation == generation && !isDirty
-  }
-
   /// The value of a property; nil if the object does not exist.
   func view(_ type: ManagedClass, _ key: Int64, _ property: Int) throws -> ValueView? {
     if isDirty, let transaction {
@@ -396,25 +390,11 @@ extension PropertyPlace {
   // What is read most: nil where `read` has to be asked, which finds the value or says why not.
 
   /// An integer.
-  @inline(__always) var integer: Int64? {
-    object.withClass { type in
-      type.withCurrentCursor { $0.integer(type.columns[index], of: ObjKey(object.objectKey)) }
-    }
-  }
-
+  @inline(__always) var integer: Int64? { object.withClass { $0.integer(index, object.objectKey) } }
   /// A number of floating point.
-  @inline(__always) var double: Double? {
-    object.withClass { type in
-      type.withCurrentCursor { $0.double(type.columns[index], of: ObjKey(object.objectKey)) }
-    }
-  }
-
+  @inline(__always) var double: Double? { object.withClass { $0.double(index, object.objectKey) } }
   /// The bytes of a short text, which stay where they are for as long as the object keeps its realm.
-  @inline(__always) var text: ByteView? {
-    object.withClass { type in
-      type.withCurrentCursor { $0.text(type.columns[index], of: ObjKey(object.objectKey)) }
-    }
-  }
+  @inline(__always) var text: ByteView? { object.withClass { $0.text(index, object.objectKey) } }
 
   /// Stores one value in the property.
   func write(_ value: (WriteTarget) -> EngineValue) {
