@@ -46,7 +46,7 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
     (walk, cursor, self.keys) = (nil, nil, keys.makeIterator())
   }
 
-  @usableFromInline func next() -> ObjectBase? {
+  @usableFromInline @_effects(releasenone) func next() -> ObjectBase? {
     guard let key = nextKey() else { return nil }
     let object = schema.type.init()
     object.becomeManaged(by: keeper, type, key)
