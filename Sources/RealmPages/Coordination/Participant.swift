@@ -75,16 +75,21 @@ final class Participant: VersionReader {
     try configuration.check()
     touch()
     try state.withLock { state throws(EngineError) in try enter(&state, over: wrap) }
-    Self.all.withLock { $0.append(Listed(participant: self)) }
+    Self.all.withLock { $0.append(Listed(participant: self, identity: ObjectIdentifier(self))) }
   }
 
   /// Without snapshots that are still in use, we are gone when this returns, so that the file can be replaced.
   deinit {
     state.withLock { $0.session }?.finishWork()
-    Self.all.withLock { $0.removeAll { $0.participant == nil } }
+    // By identity: a look at the others under the lock could be the last reference to one, whose end needs the lock.
+    let identity = ObjectIdentifier(self)
+    Self.all.withLock { $0.removeAll { $0.identity == identity } }
   }
 
-  private struct Listed: Sendable { weak var participant: Participant? }
+  private struct Listed: Sendable {
+    weak var participant: Participant?
+    let identity: ObjectIdentifier
+  }
 
   /// Those of this process.
   private static let all = Mutex<[Listed]>([])

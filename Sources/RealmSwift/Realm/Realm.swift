@@ -138,6 +138,10 @@ enum RealmOpening {
     // Unchecked: only the thread of the context uses it.
     weak var context: RealmContext?
   }
+  private struct Looked: @unchecked Sendable {
+    // Unchecked: only kept and released.
+    let contexts: [RealmContext]
+  }
   private static let instances = Mutex<[Place: Weak]>([:])
 
   /// The file of a configuration, with the schema that it wants.
@@ -173,10 +177,14 @@ enum RealmOpening {
     try SchemaOpening.prepare(file, configuration, wanted)
     let context = try RealmContext(file, configuration, wanted, confinement)
     let entry = Weak(context: context)
-    instances.withLock { instances in
-      instances = instances.filter { $0.value.context != nil }
+    // What turns out to have no other reference here ends behind the lock: that may be a program's own code.
+    let looked = instances.withLock { instances in
+      let alive = instances.compactMapValues(\.context)
+      instances = instances.filter { alive[$0.key] != nil }
       instances[place] = entry
+      return Looked(contexts: Array(alive.values))
     }
+    withExtendedLifetime(looked) {}
     return context
   }
 }

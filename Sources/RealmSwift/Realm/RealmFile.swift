@@ -45,14 +45,18 @@ final class RealmFile: Sendable {
         return known
       }
       let file = try RealmFile(configuration)
-      open.withLock { open in
-        open = open.filter { $0.value.file != nil }
+      // What turns out to have no other reference here ends behind the lock.
+      let looked = open.withLock { open in
+        let alive = open.compactMapValues(\.file)
+        open = open.filter { alive[$0.key] != nil }
         open[path] = Weak(file: file)
+        return alive
       }
+      withExtendedLifetime(looked) {}
       return file
     }
   }
 
   /// Whether a `Realm` of this process has the file open.
-  static func isOpen(_ path: String) -> Bool { open.withLock { $0[path]?.file != nil } }
+  static func isOpen(_ path: String) -> Bool { open.withLock { $0[path]?.file } != nil }
 }
