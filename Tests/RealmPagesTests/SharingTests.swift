@@ -5,6 +5,7 @@
 //     SHARING_KILLS=200 swift test --filter Sharing
 
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -41,6 +42,24 @@ struct SharingTests {
     let cursor = ObjectCursor(try #require(try snapshot.table(named: "class_Counter")))
     guard try cursor.next(), case .int(let value) = try cursor.value(0) else { return -1 }
     return value
+  }
+
+  @Test("realms may be opened and end at the same moment on several threads")
+  func endsTogether() throws {
+    try withTemporaryPath { path in
+      try makeCounter(RealmWriter(Configuration(path: path), create: true))
+      let failures = Mutex(0)
+      DispatchQueue.concurrentPerform(iterations: 8) { _ in
+        for _ in 0..<150 {
+          do {
+            // Sessions begin and end all the time.
+            let realms = try (0..<4).map { _ in try Realm(Configuration(path: path)) }
+            for realm in realms { _ = try realm.latest() }
+          } catch { failures.withLock { $0 += 1 } }
+        }
+      }
+      #expect(failures.withLock { $0 } == 0)
+    }
   }
 
   @Test("two writers see each other's commits and lose none", arguments: [false, true])

@@ -95,7 +95,9 @@ enum AuxiliaryFile {
     var head = [UInt8](repeating: 0, count: 24)
     let count = head.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
     if count < 0 { return "a file that cannot be read (\(String(cString: strerror(errno))))" }
-    return isLock(head: Array(head.prefix(count)), size: Int(status.st_size)) ? nil : "a file of another kind"
+    // A process that begins a session may have emptied the file since its size was asked for.
+    let size = count == 0 ? 0 : Int(status.st_size)
+    return isLock(head: Array(head.prefix(count)), size: size) ? nil : "a file of another kind"
   }
 
   /// Whether a lock file of this owner is to be expected: who may write to a realm may have made it.
