@@ -77,7 +77,7 @@ public final class FuseSession {
     onReady?()
     onReady = nil
     guard bridge.notifier.start() else { return 1 }
-    let result = loop.run(session) { settings.singleThread ? fuse_session_loop($0) : serveWithThreads($0) }
+    let result = loop.run(session, limits)
     bridge.tree.endWaiting()
     endNotifier(session)
     serveLastReads(session)
@@ -88,22 +88,22 @@ public final class FuseSession {
 
   // MARK: serving
 
-  private func serveWithThreads(_ session: OpaquePointer) -> Int32 {
-    guard let configuration = fuse_loop_cfg_create() else { return -ENOMEM }
-    defer { fuse_loop_cfg_destroy(configuration) }
-    let threads = max(1, settings.threads ?? Self.defaultThreads)
-    fuse_loop_cfg_set_clone_fd(configuration, 1)
+  private var limits: ServingLoop.Limits {
+    var limits = ServingLoop.Limits()
+    if Self.processors > 1 { limits.patience = .microseconds(settings.busyPoll) }
+    if settings.singleThread { return limits }
+    limits.idle = max(1, settings.threads ?? Self.defaultThreads)
     // A thread that saves waits for the disk, while others must go on reading.
-    let most = bridge.tree.isWritable ? max(threads, Self.writableThreads) : threads
-    fuse_loop_cfg_set_max_threads(configuration, UInt32(clamping: most))
-    fuse_loop_cfg_set_idle_threads(configuration, UInt32(clamping: threads))
-    return fuse_session_loop_mt(session, configuration)
+    limits.most = bridge.tree.isWritable ? max(limits.idle, Self.writableThreads) : limits.idle
+    return limits
   }
 
   private static let writableThreads = 32
 
   /// Enough that one thread that waits for the disk does not hold up the others.
-  private static var defaultThreads: Int { min(16, max(4, 2 * sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+  private static var defaultThreads: Int { min(16, max(4, 2 * processors)) }
+
+  private static var processors: Int { sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
 
   /// Receives and serves one request. The first is the kernel's INIT.
   private func serveOne(_ session: OpaquePointer) -> Bool {

@@ -13,6 +13,9 @@ public struct FuseSettings: Sendable {
   public var threads: Int?
   /// Whether one thread serves everything.
   public var singleThread = false
+  /// For how many microseconds a thread asks the kernel for the next request before it sleeps, as long as requests come
+  /// that soon. On a machine with one processor it sleeps at once.
+  public var busyPoll = 30
   /// Whether libfuse tells of each request.
   public var debug = false
   /// Takes what libfuse has to say; its names are those of files, so they can hold anything.

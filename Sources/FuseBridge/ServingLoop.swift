@@ -1,49 +1,237 @@
-// The loop that serves a mount, and its end. libfuse looks at a flag before it waits for the kernel or for its threads,
-// so who sets the flag wakes the waiting thread again and again until it has left the loop: a wake-up between the look
-// and the waiting is not lost.
+// Serves the requests of a session with threads that come with the load, and ends when it is asked to.
+//
+// At most one thread, the listener, waits at the device, so a request wakes one thread, or none: before it sleeps, the
+// listener asks again for some microseconds as long as requests come in such intervals. A program that gets an answer
+// mostly asks again at once, and waking a thread takes longer than most answers do.
+//
+// Invariant: while a request waits at the device, there is a listener, or the watcher calls one within two
+// milliseconds, unless all threads are busy. Whoever takes a request serves it. For a request that may wait for the disk
+// or for other writers, and when more requests are there, it calls another thread to listen; otherwise it listens again
+// when it has answered, and the watcher steps in if that takes long.
 
 import CFuse
-import CLinux
 import Glibc
 import Synchronization
+import Threads
 
-/// The loop of a session. `end` may be called at any time and from any thread.
-public final class ServingLoop: Sendable {
-  private struct State {
-    var isEnded = false
-    /// While the loop runs: its session and its thread.
-    nonisolated(unsafe) var running: (session: OpaquePointer, thread: pthread_t)?
+/// The threads that serve a session. `end` may be called at any time and from any thread.
+public final class ServingLoop: @unchecked Sendable {
+  // Unchecked: `session`, `limits` and `wakeUp` are set before other threads exist; the counts are touched under the
+  // monitor's lock.
+
+  /// How many threads serve.
+  struct Limits {
+    /// The most there are.
+    var most = 1
+    /// How many may wait for work, the listener not counted.
+    var idle = 1
+    /// For how long the listener asks again before it sleeps.
+    var patience = Duration.zero
   }
 
-  private let state = Mutex(State())
-  /// What wakes the thread; programs ignore this signal by default.
-  private static let wakeUp = SIGURG
+  private let monitor = Monitor()
+  /// Woken when `threads` becomes 0; `monitor` wakes those that wait to be called.
+  private let ending = Monitor()
+  private var threads = 0
+  /// Threads that wait to be called, and calls that no thread has followed yet.
+  private var parked = 0, called = 0
+  /// What the device failed with, as -errno.
+  private var failure: Int32 = 0
 
-  init() {}
+  private let isOver = Atomic(false)
+  private let hasListener = Atomic(false)
+  /// Counts the requests that were taken from the device.
+  private let taken = Atomic<UInt64>(0)
+  private let watcherSleeps = Atomic(false)
+  private let watch = Monitor()
+
+  private var session: OpaquePointer?
+  private var limits = Limits()
+  /// Both ends of a pipe; a byte in it ends the waiting at the device.
+  private var wakeUp: [Int32] = [-1, -1]
+
+  /// Whether the last two requests came within `Limits.patience`; touched by the listener alone.
+  private var cameSoon = (last: true, before: true)
+
+  init() {
+    _ = pipe(&wakeUp)
+    for end in wakeUp { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+  }
+
+  deinit { for end in wakeUp { close(end) } }
 
   /// Ends the loop, or keeps it from beginning. Returns when it has ended.
   public func end() {
-    while true {
-      let isOver = state.withLock { state in
-        state.isEnded = true
-        guard let (session, thread) = state.running else { return true }
-        fuse_session_exit(session)
-        pthread_kill(thread, Self.wakeUp)
-        return false
+    finish()
+    waitForThreads()
+  }
+
+  /// Serves on this thread and on others until the tree is unmounted or `end` is called. 0, or -errno.
+  func run(_ session: OpaquePointer, _ limits: Limits) -> Int32 {
+    (self.session, self.limits) = (session, limits)
+    let device = fuse_session_fd(session), flags = fcntl(device, F_GETFL)
+    guard wakeUp[0] >= 0, fcntl(device, F_SETFL, flags | O_NONBLOCK) == 0 else { return -errno }
+    // What comes after the loop waits for requests.
+    defer { _ = fcntl(device, F_SETFL, flags) }
+    monitor.locked { threads = 1 }
+    let watcher = limits.most > 1 ? Thread { [self] in watchListeners() } : nil
+    work()
+    watcher?.join()
+    waitForThreads()
+    return monitor.locked { failure }
+  }
+
+  /// Has all threads end when they have answered their requests.
+  private func finish() {
+    isOver.store(true, ordering: .sequentiallyConsistent)
+    // The byte stays there, for every thread that comes to the device later.
+    var byte: UInt8 = 0
+    _ = write(wakeUp[1], &byte, 1)
+    monitor.locked { monitor.wakeAll() }
+    watch.locked { watch.wakeAll() }
+  }
+
+  // MARK: a thread
+
+  private func work() {
+    var buffer = fuse_buf()
+    defer { free(buffer.mem) }
+    while !isOver.load(ordering: .sequentiallyConsistent) {
+      // Another thread may listen: what is there already is there for all.
+      var count = receive(&buffer)
+      if count == -EAGAIN {
+        if hasListener.exchange(true, ordering: .sequentiallyConsistent) {
+          if park() { continue }
+          break
+        }
+        count = listen(&buffer)
+        hasListener.store(false, ordering: .sequentiallyConsistent)
       }
-      if isOver { return }
-      usleep(10_000)
+      if count > 0 {
+        taken.add(1, ordering: .sequentiallyConsistent)
+        if limits.most > 1, isSlow(buffer) || hasMore { call() }
+        fuse_session_process_buf(session, &buffer)
+      } else if count != -EAGAIN && count != -EINTR {
+        monitor.locked { failure = count }
+        finish()
+      }
+    }
+    leave()
+  }
+
+  /// Counts a thread less.
+  private func leave() {
+    monitor.locked { threads -= 1 }
+    ending.locked { ending.wakeAll() }
+  }
+
+  private func waitForThreads() {
+    ending.locked { while monitor.locked({ threads }) > 0 { ending.wait() } }
+  }
+
+  /// Takes a request from the device without waiting: its bytes, 0 if the tree is unmounted, or -errno.
+  private func receive(_ buffer: inout fuse_buf) -> Int32 { fuse_session_receive_buf(session, &buffer) }
+
+  /// Waits for a request and takes it. -EAGAIN when the loop ends, or nothing is there after all.
+  private func listen(_ buffer: inout fuse_buf) -> Int32 {
+    let start = MonotonicTime.now, end = start.advanced(by: limits.patience)
+    if cameSoon.last || cameSoon.before {
+      while MonotonicTime.now < end {
+        let count = receive(&buffer)
+        if count != -EAGAIN {
+          cameSoon = (true, cameSoon.last)
+          return count
+        }
+        // A program that shares the processor with this thread goes first.
+        sched_yield()
+      }
+    }
+    let ready = wait(milliseconds: -1)
+    cameSoon = (MonotonicTime.now < end, cameSoon.last)
+    if watcherSleeps.load(ordering: .sequentiallyConsistent) { watch.locked { watch.wakeAll() } }
+    return ready ? receive(&buffer) : -EAGAIN
+  }
+
+  /// Waits until a request is at the device or the loop ends; whether there is one.
+  private func wait(milliseconds: Int32) -> Bool {
+    let events = Int16(POLLIN), device = fuse_session_fd(session)
+    var places = [device, wakeUp[0]].map { pollfd(fd: $0, events: events, revents: 0) }
+    return poll(&places, 2, milliseconds) > 0 && places[0].revents != 0
+  }
+
+  /// Whether more requests wait at the device.
+  private var hasMore: Bool {
+    var device = pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
+    return poll(&device, 1, 0) > 0
+  }
+
+  // MARK: other threads
+
+  /// Waits to be called. False if the thread has to leave, because enough others wait or the loop is over.
+  private func park() -> Bool {
+    monitor.locked {
+      if parked >= limits.idle { return false }
+      parked += 1
+      while called == 0, !isOver.load(ordering: .sequentiallyConsistent) { monitor.wait() }
+      parked -= 1
+      if called > 0 { called -= 1 }
+      return true
     }
   }
 
-  /// Runs `loop` on this thread; its result, or 0 if the end came before.
-  func run(_ session: OpaquePointer, _ loop: (OpaquePointer) -> Int32) -> Int32 {
-    clinux_survive(Self.wakeUp)
-    let begins = state.withLock { state in
-      if !state.isEnded { state.running = (session, pthread_self()) }
-      return !state.isEnded
+  /// Has another thread come to the device.
+  private func call() {
+    if hasListener.load(ordering: .sequentiallyConsistent) { return }
+    let isNew = monitor.locked {
+      if called < parked {
+        called += 1
+        monitor.wakeOne()
+      } else if threads < limits.most {
+        threads += 1
+        return true
+      }
+      return false
     }
-    defer { state.withLock { $0.running = nil } }
-    return begins ? loop(session) : 0
+    if !isNew { return }
+    if let thread = Thread({ [self] in work() }) { thread.detach() } else { leave() }
   }
+
+  /// Calls a thread to the device when the one that took the last request is long about it.
+  private func watchListeners() {
+    var quiet = 0
+    while !isOver.load(ordering: .sequentiallyConsistent) {
+      let before = taken.load(ordering: .sequentiallyConsistent)
+      watch.locked {
+        if quiet < Self.quietLooks { return _ = watch.wait(until: .now.advanced(by: Self.lookInterval)) }
+        watcherSleeps.store(true, ordering: .sequentiallyConsistent)
+        let isUnchanged = taken.load(ordering: .sequentiallyConsistent) == before
+        let isListening = hasListener.load(ordering: .sequentiallyConsistent)
+        if isUnchanged, isListening, !isOver.load(ordering: .sequentiallyConsistent) { watch.wait() }
+        watcherSleeps.store(false, ordering: .sequentiallyConsistent)
+        quiet = 0
+      }
+      if taken.load(ordering: .sequentiallyConsistent) != before {
+        quiet = 0
+      } else if hasListener.load(ordering: .sequentiallyConsistent) {
+        quiet += 1
+      } else {
+        call()
+      }
+    }
+  }
+
+  private static let lookInterval = Duration.milliseconds(1)
+  /// After so many looks at a listener that waits, the watcher sleeps until it has something to do.
+  private static let quietLooks = 20
+
+  // MARK: requests
+
+  /// Whether a request may wait for the disk or for other writers.
+  private func isSlow(_ buffer: fuse_buf) -> Bool {
+    guard let start = buffer.mem, buffer.size >= 8 else { return false }
+    return Self.slow.contains(start.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+  }
+
+  /// By their numbers in <linux/fuse.h>: setattr, mkdir, unlink, rmdir, rename, fsync, flush, fsyncdir, rename2.
+  private static let slow: Set<UInt32> = [4, 9, 10, 11, 12, 20, 25, 30, 45]
 }

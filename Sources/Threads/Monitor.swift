@@ -40,6 +40,9 @@ package final class Monitor: @unchecked Sendable {
     return pthread_cond_timedwait(condition, mutex, &time) == 0
   }
 
+  /// Wakes one of those that wait.
+  package func wakeOne() { pthread_cond_signal(condition) }
+
   /// Wakes everybody who waits.
   package func wakeAll() { pthread_cond_broadcast(condition) }
 }

@@ -38,7 +38,7 @@ extension Arguments {
     options.fmask = try mode(.fmask)
     options.dmask = try mode(.dmask)
     options.write = try writeMode()
-    options.groupCommit = try milliseconds(.groupCommit) ?? 0
+    options.groupCommit = try number(.groupCommit, "milliseconds", 0...60_000) ?? 0
     if let timeout = try seconds(.lockTimeout) { options.lockTimeout = timeout }
     if let timeout = try seconds(.queryTimeout) { options.queryTimeout = timeout }
     options.productVersion = Options.version
@@ -61,10 +61,20 @@ extension Arguments {
     return mode
   }
 
-  private func milliseconds(_ name: MountOptionName) throws(CommandFailure) -> Int? {
+  /// For how many microseconds a thread asks for the next request; nil if the user leaves it to the program.
+  func busyPoll() throws(CommandFailure) -> Int? { try number(.busyPoll, "microseconds", 0...10_000) }
+
+  private func number(
+    _ name: MountOptionName,
+    _ unit: String,
+    _ range: ClosedRange<Int>
+  ) throws(CommandFailure) -> Int? {
     guard let text = mountOption(name) else { return nil }
-    guard let count = Int(text), (0...60_000).contains(count) else {
-      throw usage("mount option -o \(name.rawValue): '\(text)' is not a number of milliseconds from 0 to 60000")
+    guard let count = Int(text), range.contains(count) else {
+      throw usage(
+        "mount option -o \(name.rawValue): '\(text)' is not a number of \(unit) from \(range.lowerBound) to "
+          + "\(range.upperBound)"
+      )
     }
     return count
   }

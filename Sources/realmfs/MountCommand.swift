@@ -89,6 +89,7 @@ private struct Mount {
     settings.foreground = arguments.has(.foreground)
     settings.singleThread = arguments.has(.singleThread)
     settings.debug = arguments.has(.debug)
+    if let busyPoll = try arguments.busyPoll() { settings.busyPoll = busyPoll }
     settings.log = { Log.notice($0) }
     settings.kernelOptions = arguments.kernelOptions() + ["subtype=realmfs"]
     if !arguments.kernelOptions().contains(where: { $0.hasPrefix("fsname=") }) {

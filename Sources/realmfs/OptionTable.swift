@@ -67,6 +67,7 @@ enum MountOptionName: String, CaseIterable, Sendable {
   case groupCommit = "group_commit"
   case queryTimeout = "query_timeout"
   case lockTimeout = "lock_timeout"
+  case busyPoll = "busy_poll"
   case trustOwner = "trust_owner"
 }
 

@@ -1054,6 +1054,12 @@ enum Options {
       value: "SECONDS",
       "how long a query of .where and .by may take before it fails with ETIMEDOUT (default 30)"
     ),
+    MountOptionSpec(
+      .busyPoll,
+      value: "US",
+      "how many microseconds a thread asks for the next request before it sleeps, as long as requests come that soon: "
+        + "saves the time of waking it; 0 never asks (default 30; always 0 with one processor)"
+    ),
     MountOptionSpec(.trustOwner, "for root: take part in a realm of another user; the same as --trust-owner"),
     MountOptionSpec(kernel: "allow_other", "let other users in"),
     MountOptionSpec(kernel: "allow_root", "let root in"),

@@ -53,3 +53,53 @@ else
 fi
 if [ "$after" -lt 65536 ]; then ok "$after kB are below 64 MB"; else not_ok "$after kB are too much"; fi
 stop_server "$point"
+
+# A request that takes long keeps no other waiting: neither a query, which no one expects to take long, nor saves that
+# wait for another writer.
+mkdir "$scratch/long"
+echo '{"schemaVersion":0,"schema":[{"name":"Item","primaryKey":"_id","properties":{"_id":"int","title":"string"}}]}' \
+  >"$scratch/long/schema.json"
+awk 'BEGIN { text = sprintf("%500s", ""); gsub(" ", "a", text)
+  for (i = 0; i < 60000; i++) printf "{\"_id\":%d,\"title\":\"%s\"}\n", i, text }' >"$scratch/long/Item.jsonl"
+long=$scratch/long/long.realm
+"$realmfs" create "$long" --schema "$scratch/long/schema.json"
+"$realmfs" import --quiet "$long" "$scratch/long/Item.jsonl"
+rm "$scratch/long/Item.jsonl"
+serve "$long" "$point" || exit 0
+query='title LIKE[c] "*a*a*b"'
+for letter in c d e f g h i; do query+=" OR title LIKE[c] \"*a*a*$letter\""; done
+
+answered_beside() { # PID: how many of five files are read, and whether PID still runs after that
+  local count=0 file
+  for file in 1 2 3 4 5; do timeout 10 cat "$point/Item/$file.json" >/dev/null && count=$((count + 1)); done
+  if kill -0 "$1" 2>/dev/null; then echo "$count beside it"; else echo "$count after it"; fi
+}
+
+ls "$point/Item/.where/$query" >"$scratch/found" &
+asking=$!
+sleep 0.1
+equal "files are read while a query runs" "5 beside it" "$(answered_beside $asking)"
+wait $asking
+equal "and the query ends well" 0 $?
+
+# An import holds the realm until its input ends.
+mkfifo "$scratch/long/lines"
+"$realmfs" import --quiet --class Item --format jsonl "$long" - <"$scratch/long/lines" &
+importer=$!
+exec 9>"$scratch/long/lines"
+echo '{"_id":1,"title":"from the import"}' >&9
+sleep 0.5
+saves=()
+for number in 11 12 13 14 15 16; do
+  echo "{\"title\":\"save $number\"}" >"$point/Item/$number.json" 9>&- &
+  saves+=($!)
+done
+sleep 0.3
+equal "files are read while saves wait" "5 beside it" "$(answered_beside "${saves[0]}")"
+exec 9>&-
+wait $importer
+failed=0
+for save in "${saves[@]}"; do wait "$save" || failed=$((failed + 1)); done
+equal "and the saves are made" "0 failed, 6 made" \
+  "$failed failed, $(cat "$point"/Item/1[1-6].json | grep -c '"save 1') made"
+stop_server "$point"
