@@ -104,10 +104,9 @@ static bool is_past(const struct timespec *until) {
   return now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
 }
 
-// Makes `word` hold the number of this thread. 0, EOWNERDEAD, or ETIMEDOUT.
-static int acquire(int *word, int64_t milliseconds) {
-  int self = (int)gettid(), waiters = 0;
-  int old = 0;
+// Makes `word` hold `self`, the number of this thread. 0, EOWNERDEAD, or ETIMEDOUT.
+static int acquire(int *word, int self, int64_t milliseconds) {
+  int waiters = 0, old = 0;
   if (__atomic_compare_exchange_n(word, &old, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
   struct timespec until = after(milliseconds);
   while (true) {
@@ -138,7 +137,8 @@ int robust_lock(pthread_mutex_t *mutex, int64_t milliseconds) {
   if (error) return error;
   if (count == most) return EAGAIN;
   begin_change(mutex);
-  int result = acquire(&mutex->__data.__lock, milliseconds);
+  int self = (int)gettid();
+  int result = acquire(&mutex->__data.__lock, self, milliseconds);
   if (result == 0 && mutex->__data.__owner == not_recoverable) {
     release(mutex);
     result = ENOTRECOVERABLE;
@@ -146,7 +146,7 @@ int robust_lock(pthread_mutex_t *mutex, int64_t milliseconds) {
   if (result == 0 || result == EOWNERDEAD) {
     add(mutex);
     mutex->__data.__count = 1;
-    mutex->__data.__owner = (int)gettid();
+    mutex->__data.__owner = self;
     // One that died is still counted.
     if (result == 0) mutex->__data.__nusers++;
   }

@@ -271,15 +271,15 @@ final class OpenFiles: Sendable {
     return Decision(caching: .bypass, number: number)
   }
 
-  /// Notes a handle that writes over the file.
-  func open(_ inode: InodeNumber, _ edit: Edit, for process: Int32 = 0) -> Decision {
+  /// Notes a handle that writes over the file; with `isEmptied`, the kernel knows its size.
+  func open(_ inode: InodeNumber, _ edit: Edit, isEmptied: Bool = false, for process: Int32 = 0) -> Decision {
     let number = newNumber()
     records.withLock { records in
       records[inode, default: Record()].handles += 1
       records[inode]?.edits.append(edit)
       records[inode]?.sizes.append((number, process, .memory(edit.memory)))
     }
-    return Decision(caching: .bypass, number: number)
+    return Decision(caching: .bypass, hasNewSize: !isEmptied, number: number)
   }
 
   /// The size to show of a file whose text has `size` bytes: that of what was written over it and not saved, or else of

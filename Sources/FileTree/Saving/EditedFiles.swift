@@ -27,7 +27,12 @@ extension TreeContext {
     guard let edit else { throw .memoryIsShort }
     if access.truncates { edit.truncate(to: 0) } else if access.appends { try edit.watchAppending() }
     let target = OpenedTarget(target, realm.standing.file)
-    let decision = openFiles.open(inode, OpenFiles.Edit(memory: edit, target: target), for: caller.process)
+    let decision = openFiles.open(
+      inode,
+      OpenFiles.Edit(memory: edit, target: target),
+      isEmptied: access.truncates,
+      for: caller.process
+    )
     return OpenFile(inode, edit, target, access, decision, isWatched: !target.savesInWrite)
   }
 

@@ -159,13 +159,16 @@ struct OpenedTarget: SaveTarget {
   var takesLines: Bool { target.takesLines }
 
   private func check(_ tree: TreeContext) throws(FileTreeError) {
-    if tree.realm.standing.file == file { return }
-    throw .refused(.moved, "the realm was replaced by another file since this one was opened; save again")
+    if tree.realm.standing.file != file { throw .replaced }
   }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    try tree.read { _ throws(FileTreeError) in try check(tree) }
-    return try target.save(request, saver, tree)
+    try check(tree)
+    do throws(FileTreeError) { return try target.save(request, saver.saving(to: file), tree) } catch {
+      // What the other file does not have is not the reason.
+      try check(tree)
+      throw error
+    }
   }
 
   func rehearse(
@@ -181,6 +184,14 @@ struct OpenedTarget: SaveTarget {
   func shownPlace(_ tree: TreeContext) -> ShownPlace? { target.shownPlace(tree) }
 
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? { target.shownPlace(tree, known: name) }
+}
+
+extension FileTreeError {
+  /// Another file has taken the realm's place since a handle was opened.
+  static let replaced = FileTreeError.refused(
+    .moved,
+    "the realm was replaced by another file since this one was opened; save again"
+  )
 }
 
 /// The wish to compact the file.

@@ -34,12 +34,15 @@ final class Saver: Sendable {
   private let changes: OwnChanges
   /// Nil if each save waits for the disk itself.
   private let delayedSync: DelayedSync?
+  /// The file that changes are meant for, by `Standing.file`; nil if whichever is at the path takes them.
+  private let file: Int?
 
   /// Writes through `writer` and tells `changes` what was changed.
   init(_ writer: RealmWriter, _ options: TreeOptions, _ changes: OwnChanges) {
     self.writer = writer
     self.options = options
     self.changes = changes
+    file = nil
     if options.groupCommit == 0 {
       delayedSync = nil
     } else {
@@ -50,12 +53,21 @@ final class Saver: Sendable {
     }
   }
 
+  private init(_ saver: Saver, to file: Int) {
+    (writer, options, changes, delayedSync) = (saver.writer, saver.options, saver.changes, saver.delayedSync)
+    self.file = file
+  }
+
+  /// The same, which refuses to save when another file than `file`, by `Standing.file`, has the realm's place.
+  func saving(to file: Int) -> Saver { Saver(self, to: file) }
+
   /// Makes a change. When it returns, the change is on disk, unless it `mayWait` and the user lets it.
   func save(mayWait: Bool = true, _ change: Change) throws(FileTreeError) {
     let transaction: WriteTransaction
     do throws(EngineError) { transaction = try writer.beginOnThisThread(timeout: options.lockTimeout) } catch {
       throw FileTreeError(error)
     }
+    if let file, writer.realm.standing.file != file { throw .replaced }
     let effect = try change(transaction)
     if !effect.isChange { return transaction.rollback() }
     let version = transaction.nextVersion

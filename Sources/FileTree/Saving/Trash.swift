@@ -80,8 +80,7 @@ extension TreeContext {
     var former: [FormerText] = []
     try saver.save { transaction throws(FileTreeError) in
       let effect = try change(transaction)
-      // No other program can commit meanwhile, so the newest version is the one that is changed.
-      if effect.isChange { former = try self.read { view in self.texts(of: effect.replaced, view) } }
+      if effect.isChange { former = self.texts(of: effect.replaced, try self.views.view(of: transaction)) }
       for text in former { self.keepOutside(text) }
       return effect
     }

@@ -119,6 +119,12 @@ final class Views: Sendable {
     return true
   }
 
+  /// The view of the version that a transaction changes. No other program can commit meanwhile, so what is read in it
+  /// counts.
+  func view(of transaction: borrowing WriteTransaction) throws(FileTreeError) -> VersionView {
+    try view(of: transaction.base)
+  }
+
   private func view(of snapshot: Snapshot) throws(FileTreeError) -> VersionView {
     if let view = newest.withLock({ $0 }), view.snapshot === snapshot { return view }
     let (view, isNew) = try making.withLock { _ throws(FileTreeError) -> (VersionView, Bool) in

@@ -9,7 +9,8 @@ public struct WriteTransaction: ~Copyable {
   /// Nil for a rehearsal.
   private let writer: RealmWriter?
   let group: GroupEditor
-  let base: Snapshot
+  /// The version that is changed.
+  package let base: Snapshot
 
   init(_ writer: RealmWriter, base: Snapshot) throws(EngineError) {
     self.writer = writer
