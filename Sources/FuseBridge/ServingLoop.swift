@@ -5,9 +5,11 @@
 // mostly asks again at once, and waking a thread takes longer than most answers do.
 //
 // Invariant: while a request waits at the device, there is a listener, or the watcher calls one within two
-// milliseconds, unless all threads are busy. Whoever takes a request serves it. For a request that may wait for the disk
-// or for other writers, and when more requests are there, it calls another thread to listen; otherwise it listens again
-// when it has answered, and the watcher steps in if that takes long.
+// milliseconds, unless all threads are busy.
+//
+// The thread that takes a request serves it. If the request may wait for the disk or for other writers, or more
+// requests are there, the thread first calls another one to listen; otherwise it listens again when it has answered,
+// and the watcher steps in if that takes long.
 
 import CFuse
 import Glibc
