@@ -7,9 +7,10 @@
 // Invariant: while a request waits at the device, there is a listener, or the watcher calls one within two
 // milliseconds, unless all threads are busy.
 //
-// The thread that takes a request serves it. If the request may wait for the disk or for other writers, or more
-// requests are there, the thread first calls another one to listen; otherwise it listens again when it has answered,
-// and the watcher steps in if that takes long.
+// The thread that takes a request serves it. If more requests are there, or the request may wait for the disk or for
+// other writers and requests of several programs have met lately, the thread first calls another one to listen.
+// Otherwise it listens again when it has answered, and the watcher steps in if that takes long: to one program alone, a
+// second thread is of no use, and waking it would cost as much as a request.
 
 import CFuse
 import Glibc
@@ -44,6 +45,8 @@ public final class ServingLoop: @unchecked Sendable {
   private let hasListener = Atomic(false)
   /// Counts the requests that were taken from the device.
   private let taken = Atomic<UInt64>(0)
+  /// Until when requests of several programs are expected, by the coarse monotonic clock.
+  private let concurrentUntil = Atomic<Int64>(0)
   private let watcherSleeps = Atomic(false)
   private let watch = Monitor()
 
@@ -111,8 +114,7 @@ public final class ServingLoop: @unchecked Sendable {
       }
       if count > 0 {
         taken.add(1, ordering: .sequentiallyConsistent)
-        if limits.most > 1, isSlow(buffer) || hasMore { call() }
-        fuse_session_process_buf(session, &buffer)
+        serve(&buffer)
       } else if count != -EAGAIN && count != -EINTR {
         monitor.locked { failure = count }
         finish()
@@ -129,6 +131,18 @@ public final class ServingLoop: @unchecked Sendable {
 
   private func waitForThreads() {
     ending.locked { while monitor.locked({ threads }) > 0 { ending.wait() } }
+  }
+
+  /// Serves a request, and calls another thread if more requests are there or have to be expected while it is served.
+  private func serve(_ buffer: inout fuse_buf) {
+    let isAlone = limits.most == 1, isSlow = !isAlone && isSlow(buffer)
+    if !isAlone, noteMore() || isSlow && MonotonicTime.coarse.nanoseconds < concurrentUntil.load(ordering: .relaxed) {
+      call()
+      fuse_session_process_buf(session, &buffer)
+    } else {
+      fuse_session_process_buf(session, &buffer)
+      if isSlow { _ = noteMore() }
+    }
   }
 
   /// Takes a request from the device without waiting: its bytes, 0 if the tree is unmounted, or -errno.
@@ -161,11 +175,17 @@ public final class ServingLoop: @unchecked Sendable {
     return poll(&places, 2, milliseconds) > 0 && places[0].revents != 0
   }
 
-  /// Whether more requests wait at the device.
-  private var hasMore: Bool {
+  /// Whether more requests wait at the device: then several programs ask, and go on doing so for a while.
+  private func noteMore() -> Bool {
     var device = pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
-    return poll(&device, 1, 0) > 0
+    if poll(&device, 1, 0) <= 0 { return false }
+    let until = MonotonicTime.coarse.advanced(by: Self.concurrency).nanoseconds
+    concurrentUntil.store(until, ordering: .relaxed)
+    return true
   }
+
+  /// For how long after requests have met others are expected to.
+  private static let concurrency = Duration.milliseconds(200)
 
   // MARK: other threads
 
