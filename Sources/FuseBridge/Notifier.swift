@@ -9,7 +9,8 @@ import Threads
 
 /// The announcer of changes to the kernel.
 final class Notifier: @unchecked Sendable {
-  // Unchecked: variables are touched under the monitor's lock, or by the notifier's thread alone (`knowsEpochs`), or
+  // Unchecked: variables are touched under the monitor's lock, or by the notifier's thread alone (`knowsEpochs`,
+  // `namesAreDue`), or
   // before that exists and after its end (`thread`).
   private let tree: FileTree
   private let kernel: KernelCache
@@ -22,6 +23,9 @@ final class Notifier: @unchecked Sendable {
   private var mayHaveChanged = false
   /// Whether the kernel can forget all names at once; until it says no.
   private var knowsEpochs = true
+  /// When the kernel is to forget all names, because attributes may have been on their way while objects changed, and
+  /// whether more have changed since that was decided.
+  private var namesAreDue: MonotonicTime?, hasChangedSince = false
 
   private let lastCacheableReply = Atomic<Int64>(0)
   private let isAsleep = Atomic<Bool>(false)
@@ -79,10 +83,15 @@ final class Notifier: @unchecked Sendable {
 
   private func run() {
     var echo: (change: TreeChange, time: MonotonicTime)?
-    while sleep(hasEcho: echo != nil) {
+    while sleep(hasEcho: echo != nil || namesAreDue != nil) {
       if let due = echo, MonotonicTime.now >= due.time {
         announce(due.change)
         echo = nil
+      }
+      if let due = namesAreDue, MonotonicTime.now >= due {
+        namesAreDue = hasChangedSince ? .now.advanced(by: Self.echoDelay) : nil
+        hasChangedSince = false
+        _ = kernel.forgetNames()
       }
       for (directory, name) in tree.dentryInvalidations.take() { kernel.forgetName(name, in: directory) }
       // An error says only that nothing can be read now; the next look may be luckier.
@@ -116,7 +125,14 @@ final class Notifier: @unchecked Sendable {
   /// Leaves cached texts alone: an open handle keeps the text that it was opened with, and a new one says itself
   /// whether what is cached may stay.
   private func announce(_ change: TreeChange) {
-    if knowsEpochs { knowsEpochs = kernel.forgetNames() }
+    if knowsEpochs {
+      if change.namesStay {
+        // Only attributes that are on their way for the first time are missed so.
+        if namesAreDue == nil { namesAreDue = .now.advanced(by: Self.echoDelay) } else { hasChangedSince = true }
+      } else {
+        knowsEpochs = kernel.forgetNames()
+      }
+    }
     for directory in change.directories {
       if !knowsEpochs { kernel.forgetName(directory.name) }
       kernel.forgetAttributes(directory.inode)

@@ -81,6 +81,46 @@ struct ChangeTests {
     #expect(other.inodes == [.root])
   }
 
+  @Test("names stay where only texts change, unless the kernel knows names that depend on texts")
+  func namesThatStay() throws {
+    let writable = try WritableTree("people"), tree = writable.tree
+    let person = try tree.find("Person/4.json"), reader = try tree.changeReader()
+    #expect(writable.put("Person/4.json", #"{"age": 50}"#) == nil)
+    let saved = try #require(try tree.nextChange(reader))
+    #expect(saved.namesStay && saved.inodes == [.root, person.inode])
+    let query = try tree.lookup(tree.find("Person/.where").inode, Array("age > 30".utf8))
+    #expect(writable.put("Person/4.json", #"{"age": 20}"#) == nil)
+    let selected = try #require(try tree.nextChange(reader))
+    #expect(!selected.namesStay && selected.inodes == [.root], "4.json is in .where no more")
+    tree.forget(query.inode, lookups: 100)
+    tree.forget(try tree.find("Person/.where").inode, lookups: 100)
+    #expect(writable.put("Person/4.json", #"{"age": 21}"#) == nil)
+    #expect(try #require(try tree.nextChange(reader)).namesStay)
+    // Two versions that are announced together, of which one made an object.
+    #expect(writable.put("Person/4.json", #"{"age": 51}"#) == nil)
+    try tree.refresh()
+    #expect(writable.put("Person/7001.json", "{}") == nil)
+    #expect(try #require(try tree.nextChange(reader)).namesStay == false)
+    try writable.unlink("Dog/Rex.json")
+    #expect(try #require(try tree.nextChange(reader)).namesStay == false)
+  }
+
+  @Test("a commit by another program leaves names alone if it only changes objects")
+  func namesThatOthersChange() throws {
+    let scratch = try ScratchRealm("people")
+    let tree = try scratch.tree(), reader = try tree.changeReader()
+    let inode = try tree.find("Person/4.json").inode
+    try scratch.commit("Person", key(tree), "age", 1)
+    let change = try #require(try tree.nextChange(reader))
+    #expect(change.namesStay && change.inodes == [.root, inode])
+    let writer = try RealmWriter(Configuration(path: scratch.file.path))
+    let table = try #require(try writer.realm.latest().table(named: "class_Person")).key
+    let transaction = try writer.begin()
+    _ = try transaction.create(table, primaryKey: .int(70_001))
+    _ = try transaction.commit()
+    #expect(try #require(try tree.nextChange(reader)).namesStay == false)
+  }
+
   @Test("the text of an object changes with the embedded objects in it, and with no others")
   func embeddedChangesCount() throws {
     func tables(_ bytes: [UInt8]) throws -> [(ordinal: TableOrdinal, table: Table)] {

@@ -26,6 +26,12 @@ check "so does the directory of the class" \
 check "an object is edited through a query" bash -c 'echo "{\"age\": 31}" >"Person/.where/age > 30/74.json"'
 check_status "rm -rf destroys nothing" 1 'Operation not permitted' rm -rf 'Person/.where/age > 30'
 equal "all objects are there" 19 "$(cat Person/.count)"
+stat -t 'Person/.where/age > 30/74.json' >/dev/null
+echo '{"age": 29}' >Person/74.json
+check "a save takes the object out of a query that the kernel knows" \
+  wait_until 2 bash -c '! stat -t "Person/.where/age > 30/74.json" 2>/dev/null'
+echo '{"age": 31}' >Person/74.json
+check "and brings it back" wait_until 2 bash -c 'stat -t "Person/.where/age > 30/74.json" >/dev/null'
 check_status "nothing is made there" 1 'Operation not permitted' touch 'Person/.where/age > 30/1.json'
 check_status "nor moved away" 1 'Operation not permitted|same file' mv 'Person/.where/age > 30/74.json' Person/x
 check_status "nor removed" 1 'Operation not permitted' rm 'Person/.where/age > 30/74.json'

@@ -26,12 +26,16 @@ final class NodeTable: Sendable {
     var identity: NodeIdentity?
     var lookups: UInt64 = 0
     var isPinned: Bool
+    /// Whether it is there as long as the mount.
+    var isLasting = false
   }
 
   fileprivate struct State {
     var entries: [InodeNumber: Entry] = [:]
     var numbers: [NodeIdentity: InodeNumber] = [:]
     var last = InodeNumber.root.value
+    /// How many nodes the kernel knows that come and go.
+    var othersKnown = 0
   }
 
   private let state = Mutex(State())
@@ -41,7 +45,7 @@ final class NodeTable: Sendable {
     state.withLock { state in
       if let number = state.numbers[identity] { return number }
       let number = state.next()
-      state.entries[number] = Entry(node: make(number), identity: identity, isPinned: true)
+      state.entries[number] = Entry(node: make(number), identity: identity, isPinned: true, isLasting: true)
       state.numbers[identity] = number
       return number
     }
@@ -56,8 +60,11 @@ final class NodeTable: Sendable {
   func enter(_ identity: NodeIdentity, _ make: (InodeNumber) -> any Node) -> InodeNumber {
     state.withLock { state in
       let number = state.number(of: identity)
-      state.entries[number, default: Entry(node: make(number), identity: identity, isPinned: false)].lookups += 1
+      if state.entries[number] == nil {
+        state.entries[number] = Entry(node: make(number), identity: identity, isPinned: false)
+      }
       state.numbers[identity] = number
+      state.changeLookups(number) { $0 + 1 }
       return number
     }
   }
@@ -84,14 +91,16 @@ final class NodeTable: Sendable {
   /// What a number stands for; nil once it is forgotten.
   func node(_ inode: InodeNumber) -> (any Node)? { state.withLock { $0.entries[inode]?.node } }
 
+  /// Whether the kernel knows nodes that come and go: of queries and properties, and files in memory.
+  var isOthersKnown: Bool { state.withLock { $0.othersKnown > 0 } }
+
   /// Counts a lookup of a node.
-  func retain(_ inode: InodeNumber) { state.withLock { $0.entries[inode]?.lookups += 1 } }
+  func retain(_ inode: InodeNumber) { state.withLock { $0.changeLookups(inode) { $0 + 1 } } }
 
   /// Takes back lookups.
   func forget(_ inode: InodeNumber, lookups: UInt64) {
     state.withLock { state in
-      guard let entry = state.entries[inode] else { return }
-      state.entries[inode]?.lookups -= min(lookups, entry.lookups)
+      state.changeLookups(inode) { $0 - min(lookups, $0) }
       state.dropIfUnused(inode)
     }
   }
@@ -112,6 +121,14 @@ extension NodeTable.State {
   fileprivate mutating func next() -> InodeNumber {
     last += 1
     return InodeNumber(last)
+  }
+
+  fileprivate mutating func changeLookups(_ inode: InodeNumber, _ change: (UInt64) -> UInt64) {
+    guard var entry = entries[inode] else { return }
+    let wasKnown = entry.lookups > 0
+    entry.lookups = change(entry.lookups)
+    entries[inode] = entry
+    if !entry.isLasting { othersKnown += (entry.lookups > 0 ? 1 : 0) - (wasKnown ? 1 : 0) }
   }
 
   fileprivate mutating func dropIfUnused(_ inode: InodeNumber) {

@@ -40,7 +40,8 @@ struct KeptTextsNode: ShortDirectoryNode {
 
   /// The classes of which a text is kept, in the order in which they were met. A class may be gone; its texts are there
   /// all the same.
-  private func classes(_ tree: TreeContext) -> [(name: [UInt8], node: KeptTextsOfClassNode)] {
+  private func classes(_ tree: TreeContext) throws(FileTreeError) -> [(name: [UInt8], node: KeptTextsOfClassNode)] {
+    if kind == .trash { try tree.trash.unpack(tree) }
     var names: Set<[UInt8]> = []
     return tree.overlay.directoriesWithFiles
       .compactMap { tree.nodes.node($0) as? KeptTextsOfClassNode }
@@ -54,19 +55,19 @@ struct KeptTextsNode: ShortDirectoryNode {
   }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    let count = classes(tree).count
+    let count = try classes(tree).count
     return try tree.readable { view in view.rules.directory(inode, subdirectories: count, view.modified) }
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    guard let found = classes(tree).first(where: { $0.name == name }) else { throw .notFound }
+    guard let found = try classes(tree).first(where: { $0.name == name }) else { throw .notFound }
     return try found.node.attributes(tree)
   }
 
   func parent(_ tree: TreeContext) -> InodeNumber { tree.control.inode }
 
-  func entries(_ tree: TreeContext) -> [ListedEntry] {
-    classes(tree).map { name, node in
+  func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry] {
+    try classes(tree).map { name, node in
       ListedEntry(name: name, inode: node.inode, kind: .directory, index: Int(node.ordinal))
     }
   }

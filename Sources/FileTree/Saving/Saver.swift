@@ -13,6 +13,8 @@ struct Effect: Sendable {
   var touched: [ObjectReference]? = []
   /// The objects that were there before and that the change itself is about: their texts are worth keeping.
   var replaced: [ObjectReference] = []
+  /// Whether there are the same classes and objects as before.
+  var namesStay = false
 
   /// Nothing was changed.
   static let none = Effect(isChange: false)
@@ -21,7 +23,9 @@ struct Effect: Sendable {
   static let mostTouched = 100_000
 
   /// An object that was there before has changed.
-  static func changed(_ object: ObjectReference) -> Effect { Effect(touched: [object], replaced: [object]) }
+  static func changed(_ object: ObjectReference) -> Effect {
+    Effect(touched: [object], replaced: [object], namesStay: true)
+  }
 }
 
 /// The one place where a mount writes.
@@ -71,7 +75,7 @@ final class Saver: Sendable {
     let effect = try change(transaction)
     if !effect.isChange { return transaction.rollback() }
     let version = transaction.nextVersion
-    changes.note(version, effect.touched)
+    changes.note(version, effect.touched, namesStay: effect.namesStay)
     do throws(EngineError) {
       let mayWait = mayWait && delayedSync != nil
       _ = try transaction.commit(mayWait ? .grouped : .full)

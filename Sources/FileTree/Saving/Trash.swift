@@ -2,7 +2,11 @@
 // one, earlier ones have the time at which they were put there behind their name. With `--trash DIR` the command writes
 // each text to a folder, too, before the change is committed.
 //
-// Invariant: the texts in memory are `mostTexts` and `room` bytes at most. The oldest goes first.
+// A save only notes a text. It becomes a file when a directory of the trash is asked for next, because a mount that
+// saves much is rarely asked.
+//
+// Invariant: the texts that are noted, and those that are files, are `mostTexts` and `room` bytes at most. The oldest
+// goes first.
 
 import RealmJSON
 import RealmNames
@@ -22,23 +26,90 @@ package final class Trash: Sendable {
   static let room = 8 << 20
   static let mostTexts = 10_000
 
-  private struct Entry {
-    let inode: InodeNumber
-    let cost: Int
+  /// A text that is no file yet.
+  private struct Note {
+    let text: FormerText
+    let time: Timestamp
   }
 
-  private struct State {
-    var entries: [Entry] = []
-    /// The first of the entries that is not forgotten.
-    var first = 0
-    var cost = 0
+  /// Texts in the order in which they came, `cost` bytes in all; the oldest go so that the bounds hold.
+  private struct Kept<Element> {
+    private var elements: [(element: Element, cost: Int)] = []
+    /// The first that is not forgotten.
+    private var first = 0
+    private var cost = 0
+
+    /// Adds one and returns those that had to go.
+    mutating func add(_ element: Element, cost: Int) -> [Element] {
+      var gone: [Element] = []
+      elements.append((element, cost))
+      self.cost += cost
+      while self.cost > Trash.room || elements.count - first > Trash.mostTexts {
+        gone.append(elements[first].element)
+        self.cost -= elements[first].cost
+        first += 1
+      }
+      if first * 2 > elements.count {
+        elements.removeFirst(first)
+        first = 0
+      }
+      return gone
+    }
+
+    var isEmpty: Bool { elements.isEmpty }
+
+    /// Takes all of them out.
+    mutating func takeAll() -> [Element] {
+      defer { self = Kept() }
+      return elements[first...].map(\.element)
+    }
   }
 
-  private let state = Mutex(State())
+  private let notes = Mutex(Kept<Note>())
+  /// Whether there are notes, or files are being made of them.
+  private let hasNotes = Atomic<Bool>(false)
+  private let files = Mutex(Kept<InodeNumber>())
+  /// Held while notes become files, so that they do in their order.
+  private let unpacking = Mutex<Void>(())
 
   /// Adds a text as the newest one of its place.
-  fileprivate func add(_ text: [UInt8], at place: Overlay.Place, _ metadata: MemoryFile.Metadata, to overlay: Overlay) {
-    if text.count > Self.room { return }
+  fileprivate func note(_ text: FormerText) {
+    if text.text.count > Self.room { return }
+    notes.withLock { notes in
+      _ = notes.add(Note(text: text, time: .now), cost: text.text.count)
+      hasNotes.store(true, ordering: .releasing)
+    }
+  }
+
+  /// Whether there are texts that are no files yet.
+  var isWaiting: Bool { hasNotes.load(ordering: .acquiring) }
+
+  /// Makes files of all texts.
+  func unpack(_ tree: TreeContext) throws(FileTreeError) {
+    if !isWaiting { return }
+    let rules = try tree.readable { view in view.rules }
+    unpacking.withLock { _ in
+      for note in notes.withLock({ $0.takeAll() }) {
+        let directory = KeptTexts.trash.directory(of: note.text.ordinal, tree)
+        let metadata = MemoryFile.Metadata(
+          permissions: rules.filePermissions & 0o444,
+          owner: rules.owner,
+          group: rules.group,
+          modified: note.time
+        )
+        makeFile(note.text.text, at: Overlay.Place(directory: directory, name: note.text.name), metadata, tree.overlay)
+      }
+      // Only now, so that another thread does not look before all are there.
+      notes.withLock { if $0.isEmpty { hasNotes.store(false, ordering: .releasing) } }
+    }
+  }
+
+  private func makeFile(
+    _ text: [UInt8],
+    at place: Overlay.Place,
+    _ metadata: MemoryFile.Metadata,
+    _ overlay: Overlay
+  ) {
     if let former = overlay.file(at: place) {
       let time = former.metadata.modified
       let name = Self.earlierName(place.name, seconds: time.seconds, nanoseconds: Int(time.nanoseconds))
@@ -46,19 +117,8 @@ package final class Trash: Sendable {
     }
     // Where memory is short, there is no text.
     guard let file = overlay.makeFile(at: place, text, metadata, role: .formerText, isKnown: false) else { return }
-    state.withLock { state in
-      state.entries.append(Entry(inode: file.inode, cost: text.count))
-      state.cost += text.count
-      while state.cost > Self.room || state.entries.count - state.first > Self.mostTexts {
-        let oldest = state.entries[state.first]
-        state.first += 1
-        state.cost -= oldest.cost
-        _ = overlay.place(of: oldest.inode).flatMap { overlay.unlink($0) }
-      }
-      if state.first * 2 > state.entries.count {
-        state.entries.removeFirst(state.first)
-        state.first = 0
-      }
+    for oldest in files.withLock({ $0.add(file.inode, cost: text.count) }) {
+      _ = overlay.place(of: oldest).flatMap { overlay.unlink($0) }
     }
   }
 }
@@ -84,18 +144,9 @@ extension TreeContext {
       for text in former { self.keepOutside(text) }
       return effect
     }
-    if former.isEmpty { return }
-    let rules = try readable { view in view.rules }
-    let metadata = MemoryFile.Metadata(
-      permissions: rules.filePermissions & 0o444,
-      owner: rules.owner,
-      group: rules.group,
-      modified: Timestamp.now
-    )
-    for text in former {
-      let place = Overlay.Place(directory: KeptTexts.trash.directory(of: text.ordinal, self), name: text.name)
-      trash.add(text.text, at: place, metadata, to: overlay)
-    }
+    for text in former { trash.note(text) }
+    // The observer makes the next view while the program that saved goes on.
+    views.observer.notify()
   }
 
   /// The names and texts of objects. What cannot be read, or is not there, is left out.

@@ -6,8 +6,11 @@ import Synchronization
 public struct TreeChange: Sendable {
   /// The directories in the root whose entries or their attributes may have changed, also those that are gone.
   public internal(set) var directories: [(name: [UInt8], inode: InodeNumber)] = []
-  /// Single inodes whose attributes may have changed: open files, and the root itself.
+  /// Single inodes whose attributes may have changed: open files, the root itself and, if the names stay, the objects
+  /// that changed.
   public internal(set) var inodes: [InodeNumber] = []
+  /// Whether every name leads to what it led to before.
+  public internal(set) var namesStay = false
 }
 
 /// The last version that a cache was notified of. One reader at a time.
@@ -31,7 +34,9 @@ public final class ChangeReader: Sendable {
 extension FileTree {
   /// A reader of the changes from now on.
   public func changeReader() throws(FileTreeError) -> ChangeReader {
-    ChangeReader(try tree.read { view in Self.seen(view) })
+    let seen = try tree.read { view in Self.seen(view) }
+    _ = tree.views.takeNews()
+    return ChangeReader(seen)
   }
 
   /// What changed since the last call; nil if nothing did.
@@ -56,7 +61,12 @@ extension FileTree {
       guard let directory = after ?? before else { continue }
       change.directories.append((directory.name, directory.inode))
     }
-    change.inodes = [.root] + tree.openFiles.inodes
+    let news = tree.views.takeNews(), open = tree.openFiles.inodes
+    // Names of queries, of properties and in transactions depend on more than which objects there are, and a file that
+    // became an object still has its own number.
+    change.namesStay = news.namesStay && !tree.nodes.isOthersKnown && tree.transactions.all.isEmpty
+    change.inodes = [.root] + open
+    if change.namesStay { change.inodes += news.inodes.subtracting(open).sorted { $0.value < $1.value } }
     return change
   }
 

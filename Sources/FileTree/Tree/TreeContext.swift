@@ -135,6 +135,7 @@ final class TreeContext: Sendable {
       return ObjectNode(inode, ordinal, key)
     }
     guard let node = nodes.node(inode) else { throw .stale }
+    if trash.isWaiting, node is KeptTextsOfClassNode { try trash.unpack(self) }
     return node
   }
 

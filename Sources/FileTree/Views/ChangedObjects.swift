@@ -9,6 +9,8 @@ struct ChangedObjects {
   var objects: [ObjectReference] = []
   /// The tables of which not all changed objects are known; any object of theirs may have changed.
   var unknown: Set<TableKey> = []
+  /// Whether there are the same classes and objects in both.
+  var namesStay = false
 
   /// Of a table in which more objects changed, all have the time of the table: to find them would hold up the first
   /// reader of the version.
@@ -22,16 +24,23 @@ struct ChangedObjects {
     do throws(EngineError) {
       let difference = try VersionDifference(from: old, to: new)
       guard difference.sharesNodes else { return nil }
-      var found = ChangedObjects()
+      var found = ChangedObjects(namesStay: true)
       for table in difference.tables {
         guard let before = table.old, let after = table.new, before.looks(like: after) else { return nil }
         if after.kind == .embedded { continue }
         let first = found.objects.count, changes = difference.changes(in: table)
         while let change = try changes.next() {
-          if case .deleted = change { continue }
+          switch change {
+          case .updated: break
+          case .inserted: found.namesStay = false
+          case .deleted:
+            found.namesStay = false
+            continue
+          }
           if found.objects.count - first == most {
             found.objects.removeLast(most)
             found.unknown.insert(after.key)
+            found.namesStay = false
             break
           }
           found.objects.append(ObjectReference(table: after.key, key: change.key))

@@ -6,9 +6,15 @@ import Synchronization
 
 /// The commits of this mount, until a view was made that shows them.
 final class OwnChanges: Sendable {
+  private struct Commit {
+    /// Nil if they are not known.
+    let objects: [ObjectReference]?
+    let namesStay: Bool
+  }
+
   private struct State {
-    /// By version; nil for a commit whose objects are not known.
-    var commits: [UInt64: [ObjectReference]?] = [:]
+    /// By version.
+    var commits: [UInt64: Commit] = [:]
   }
 
   private let state = Mutex(State())
@@ -17,10 +23,10 @@ final class OwnChanges: Sendable {
   private static let limit = 10_000
 
   /// Notes a commit that is about to be made, so that no reader takes the version for another program's.
-  func note(_ version: UInt64, _ objects: [ObjectReference]?) {
+  func note(_ version: UInt64, _ objects: [ObjectReference]?, namesStay: Bool) {
     state.withLock { state in
       if state.commits.count >= Self.limit { state.commits.removeAll() }
-      state.commits[version] = objects
+      state.commits[version] = Commit(objects: objects, namesStay: namesStay)
     }
   }
 
@@ -29,15 +35,16 @@ final class OwnChanges: Sendable {
 
   /// The objects that the commits after `old` up to `new` changed, once for each commit; nil if those of one are not
   /// known. Forgets the commits before.
-  func objects(after old: UInt64, upTo new: UInt64) -> [ObjectReference]? {
+  func changes(after old: UInt64, upTo new: UInt64) -> ChangedObjects? {
     state.withLock { state in
       if state.commits.isEmpty { return nil }
       state.commits = state.commits.filter { $0.key > old }
       guard new > old, new - old <= UInt64(state.commits.count) else { return nil }
-      var all: [ObjectReference] = []
+      var all = ChangedObjects(namesStay: true)
       for version in (old + 1)...new {
-        guard let known = state.commits[version], let objects = known else { return nil }
-        all += objects
+        guard let commit = state.commits[version], let objects = commit.objects else { return nil }
+        all.objects += objects
+        if !commit.namesStay { all.namesStay = false }
       }
       return all
     }

@@ -130,20 +130,23 @@ final class VersionView: Sendable {
     return objectTimes.time(of: inode, since: stamp.version) ?? stamp.modified
   }
 
-  /// Gives objects that a commit changed a time of their own. `isOwn` is whether the mount made it, just now.
-  func noteChanges(_ changed: ChangedObjects, isOwn: Bool, _ number: (TableOrdinal, ObjKey) -> InodeNumber) {
-    var last: TableDirectory?, own: [InodeNumber] = []
+  /// Gives objects that a commit changed a time of their own, and returns their numbers. `isOwn` is whether the mount
+  /// made it, just now.
+  func noteChanges(
+    _ changed: ChangedObjects,
+    isOwn: Bool,
+    _ number: (TableOrdinal, ObjKey) -> InodeNumber
+  ) -> [InodeNumber] {
+    var last: TableDirectory?, inodes: [InodeNumber] = []
     for object in changed.objects {
       if last?.table.key != object.table { last = directory(of: object.table) }
       guard let directory = last else { continue }
       let inode = number(directory.ordinal, object.key)
-      if isOwn {
-        own.append(inode)
-      } else {
-        objectTimes.move(inode, to: directory.stamp.touched, version: snapshot.version)
-      }
+      inodes.append(inode)
+      if !isOwn { objectTimes.move(inode, to: directory.stamp.touched, version: snapshot.version) }
     }
-    if isOwn { objectTimes.set(Timestamp.now, of: own, version: snapshot.version) }
+    if isOwn { objectTimes.set(Timestamp.now, of: inodes, version: snapshot.version) }
+    return inodes
   }
 
   /// The table with this key.

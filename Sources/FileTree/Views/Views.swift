@@ -10,6 +10,23 @@ import RealmPages
 import Synchronization
 import Threads
 
+/// What a row of views changed, for whoever remembers names and attributes.
+struct ViewNews {
+  /// Whether all of them have the same classes and objects.
+  private(set) var namesStay = true
+  /// The objects that changed, if the names stay.
+  private(set) var inodes: Set<InodeNumber> = []
+
+  /// With more objects than that, all that is remembered of names is forgotten instead.
+  private static let most = 1000
+
+  mutating func add(_ changed: [InodeNumber], namesStay stay: Bool) {
+    if stay && namesStay { inodes.formUnion(changed) }
+    if stay && inodes.count <= Self.most { return }
+    (namesStay, inodes) = (false, [])
+  }
+}
+
 /// The versions of a realm as trees.
 final class Views: Sendable {
   /// Which objects the mount's own commits changed.
@@ -27,6 +44,7 @@ final class Views: Sendable {
   private let newest = Mutex<VersionView?>(nil)
   /// The one version that is shown instead of the newest.
   private let held: VersionHold?
+  private let news = Mutex(ViewNews())
   /// Held while a view is made, so that it is made once.
   private let making = Mutex<Void>(())
 
@@ -143,8 +161,8 @@ final class Views: Sendable {
   private func make(_ snapshot: Snapshot, _ previous: VersionView?) throws(FileTreeError) -> VersionView {
     let status: FileStatus
     do { status = try realm.fileStatus() } catch { throw .unavailable(error) }
-    let own = previous.flatMap { ownChanges.objects(after: $0.snapshot.version, upTo: snapshot.version) }
-    let changed = own.map { ChangedObjects(objects: $0) } ?? previous.flatMap { found(since: $0, snapshot) }
+    let own = previous.flatMap { ownChanges.changes(after: $0.snapshot.version, upTo: snapshot.version) }
+    let changed = own ?? previous.flatMap { found(since: $0, snapshot) }
     let view: VersionView
     do throws(EngineError) {
       view = try VersionView(
@@ -164,8 +182,17 @@ final class Views: Sendable {
     } catch {
       throw .damaged("the realm", error)
     }
-    if let changed { view.noteChanges(changed, isOwn: own != nil, number) }
+    let inodes = changed.map { view.noteChanges($0, isOwn: own != nil, number) } ?? []
+    news.withLock { $0.add(inodes, namesStay: changed?.namesStay ?? false) }
     return view
+  }
+
+  /// What views have shown since the last call. One caller at a time.
+  func takeNews() -> ViewNews {
+    news.withLock { news in
+      defer { news = ViewNews() }
+      return news
+    }
   }
 
   /// The number of an object, without counting a reference.
