@@ -608,6 +608,31 @@ enum Options {
       examples: ["realmfs recover damaged.realm saved.realm"]
     ),
     CommandSpec(
+      name: .pull,
+      arguments: [
+        ArgumentSpec("URL", "the synced realm: realm://HOST:PORT/PATH, or realms:// with TLS"),
+        ArgumentSpec("OUT", "the file; one that an earlier pull made is brought up to date", completion: .file),
+      ],
+      summary: "download a realm from a sync server",
+      description: [
+        """
+        Downloads what the server has, and ends. OUT is a mirror: a local realm that apps and all commands can read, and \
+        that holds exactly one version of the server's history. It goes on where an earlier pull ended, however that \
+        ended. Nothing else writes a mirror; 'realmfs convert --local' makes a copy that can be changed.
+        """,
+        """
+        The server is the one of realm-core, which speaks partition-based sync, versions 2 to 14 of its protocol. Flexible \
+        Sync, and Atlas Device Sync, which was closed in 2025, are not served by it. A part ~ of PATH stands for the user. \
+        Without a port, 7800 is meant, and 7801 with TLS.
+        """,
+        """
+        The token is read anew for each connection. The open server checks none: let it listen on the loopback interface \
+        only, or put a proxy before it that does.
+        """,
+      ],
+      examples: ["realmfs pull realm://127.0.0.1:7800/team/notes notes.realm"]
+    ),
+    CommandSpec(
       name: .version,
       arguments: [],
       summary: "print the version and the file formats it reads",
@@ -654,7 +679,9 @@ enum Options {
     .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
   ]
   private static let readers: [CommandName] =
-    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + editors + copiers
+    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + editors + copiers + [
+      .pull
+    ]
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -946,6 +973,35 @@ enum Options {
       group: .newKey,
       "read the key to come from environment variable VAR, which is then wiped"
     ),
+    OptionSpec(.user, value: "ID", on: [.pull], "the user that ~ in the path of the URL stands for"),
+    OptionSpec(
+      .tokenFile,
+      value: "FILE",
+      on: [.pull],
+      group: .token,
+      completion: .file,
+      "read the access token for the sync server from this file"
+    ),
+    OptionSpec(
+      .tokenCommand,
+      value: "CMD",
+      on: [.pull],
+      group: .token,
+      "run CMD with /bin/sh and read the access token from its output"
+    ),
+    OptionSpec(
+      .authorities,
+      value: "FILE",
+      on: [.pull],
+      completion: .file,
+      "trust the certificates in this PEM file, instead of the system's, for realms://"
+    ),
+    OptionSpec(
+      .timeout,
+      value: "SECONDS",
+      on: [.pull],
+      "give up when nothing has come from the server for so long (default 30)"
+    ),
     OptionSpec(
       .condition,
       value: "COND",
@@ -989,7 +1045,8 @@ enum Options {
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
     OptionSpec(
       .json,
-      on: [.status, .info, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check, .version] + copiers,
+      on: [.status, .info, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check, .version, .pull]
+        + copiers,
       "print JSON for programs to read"
     ),
     OptionSpec(
@@ -999,7 +1056,7 @@ enum Options {
     ),
     OptionSpec(.dryRun, on: editors, "show what would change, as 'realmfs diff' does, and change nothing"),
     OptionSpec(.yes, short: "y", on: [.delete], "do not ask, on a terminal either"),
-    OptionSpec(.quiet, short: "q", on: editors + [.import, .export], "do not say what was done"),
+    OptionSpec(.quiet, short: "q", on: editors + [.import, .export, .pull], "do not say what was done"),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
     OptionSpec(
       .completions,

@@ -31,6 +31,8 @@ public final class RealmWriter: Sendable {
   private let failure = Mutex<EngineError?>(nil)
   /// Where the nodes of large transactions go; nil if they stay in memory.
   let spill: Slab.Spill?
+  /// Whether it is the sync client of a mirror, which alone writes it.
+  private let writesMirror: Bool
 
   /// How long `begin` and `sync` wait for other writers unless told otherwise.
   public static let patience = Duration.seconds(10)
@@ -47,8 +49,10 @@ public final class RealmWriter: Sendable {
     _ configuration: Configuration,
     create: Bool,
     over wrap: (any Storage) -> any Storage,
-    heap: Int? = nil
+    heap: Int? = nil,
+    writesMirror: Bool = false
   ) throws(EngineError) {
+    self.writesMirror = writesMirror
     let isSpilling = configuration.encryptionKey == nil && configuration.inMemoryIdentifier == nil
     var spill = isSpilling ? Slab.Spill(realm: configuration.path) : nil
     if let heap { spill?.heap = heap }
@@ -72,9 +76,14 @@ public final class RealmWriter: Sendable {
     }
   }
 
+  /// Opens a mirror of a synced realm for its sync client; makes the file if it does not exist.
+  package convenience init(mirror configuration: Configuration) throws(EngineError) {
+    try self.init(configuration, create: true, over: { $0 }, writesMirror: true)
+  }
+
   /// Opens a realm in memory, which holds nothing if the memory is new.
   package init(memory: MemoryStorage) throws(EngineError) {
-    spill = nil
+    (spill, writesMirror) = (nil, false)
     let writer = try ExclusiveWriter(memory: memory)
     target = writer
     realm = Realm(writer.reader.configuration, writer.reader)
@@ -82,7 +91,8 @@ public final class RealmWriter: Sendable {
 
   /// Opens a branch of another realm.
   init(_ branch: Branch, name: String) {
-    spill = nil
+    // What a branch holds is committed by the writer of the realm that it builds on.
+    (spill, writesMirror) = (nil, true)
     target = branch
     realm = Realm(Configuration(path: name), branch)
   }
@@ -96,10 +106,19 @@ public final class RealmWriter: Sendable {
   package static func hasMoved(_ path: String) -> String { Participant.moved(path).description }
 
   /// Why a version cannot be written on, in words: sync history, an older format. Nil if it can.
-  public static func reasonAgainst(writing snapshot: Snapshot) -> String? { refusal(snapshot)?.description }
+  public static func reasonAgainst(writing snapshot: Snapshot) -> String? {
+    refusal(snapshot, writesMirror: false)?.description
+  }
 
-  /// Why a version cannot be written on; nil if it can.
-  static func refusal(_ snapshot: Snapshot) -> EngineError? {
+  /// Why a version cannot be written on; nil if it can. A mirror is refused to all but its sync client.
+  static func refusal(_ snapshot: Snapshot, writesMirror: Bool = true) -> EngineError? {
+    if !writesMirror, snapshot.isMirror {
+      return EngineError(
+        .readOnly,
+        "the realm is a mirror of a synced one, which only its sync client may write: mount it with --sync; "
+          + "'realmfs convert --local' makes a copy that can be changed"
+      )
+    }
     if snapshot.historyType > 2 {
       return EngineError(
         .readOnly,
@@ -136,7 +155,7 @@ public final class RealmWriter: Sendable {
   private func begin(_ timeout: Duration, staysOnThread: Bool) throws(EngineError) -> WriteTransaction {
     let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
     do throws(EngineError) {
-      if let refusal = Self.refusal(snapshot) { throw refusal }
+      if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
       try checkVersions()
     } catch {
       end()
@@ -185,7 +204,7 @@ public final class RealmWriter: Sendable {
   ) throws(EngineError) -> R {
     let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
-    if let refusal = Self.refusal(snapshot) { throw refusal }
+    if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
     return body(snapshot)
   }
 
@@ -198,7 +217,7 @@ public final class RealmWriter: Sendable {
       try sync(timeout: timeout)
       let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
       target.end()
-      if let refusal = Self.refusal(snapshot) {
+      if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) {
         gate.leave()
         throw refusal
       }

@@ -96,6 +96,15 @@ public final class Snapshot: Sendable {
     return nil
   }
 
+  /// The name of the table by which a local copy of a synced realm knows its server. Source: docs/format/7-sync.md 7.10.
+  package static let mirrorTable = "sync_mirror"
+
+  /// Whether it is a local copy of a synced realm, which only a sync client may write. Damage counts as no.
+  var isMirror: Bool {
+    // A damaged group is reported to those who read it.
+    (try? table(named: Self.mirrorTable)) != nil
+  }
+
   /// The table in a slot of the group; nil if the slot is free or beyond the end. Read once a snapshot. Damage costs
   /// the table that it is in, not its neighbours.
   func table(slot: Int) throws(EngineError) -> Table? {
