@@ -53,7 +53,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case newKeyDescriptor = "new-key-fd"
   case newKeyCommand = "new-key-command"
   case newKeyVariable = "new-key-env"
-  case user
+  case sync, mirror, user
   case tokenFile = "token-file"
   case tokenCommand = "token-command"
   case authorities = "ca-file"

@@ -13,9 +13,9 @@ enum Options {
       arguments: [
         ArgumentSpec(
           "FILE",
-          "the Realm file; not there with --default and --in-memory",
+          "the Realm file; not there with --default, --in-memory and --sync",
           completion: .file,
-          absentWith: [.defaultRealm, .inMemory]
+          absentWith: [.defaultRealm, .inMemory, .sync]
         ),
         ArgumentSpec("MOUNTPOINT", "an existing directory", completion: .directory),
       ],
@@ -63,6 +63,13 @@ enum Options {
         new schema, in $REALMFS_NEW, where it can change everything. It is run if the schema version grows. When it \
         ends with 0, the new realm takes the place of the old in one step; otherwise nothing is changed. No other \
         program can have the realm open meanwhile.
+        """,
+        """
+        With --sync the realm of a sync server is mounted: it is downloaded to a mirror, follows the changes of others, \
+        and a save is sent to the server and returns when it has come back. Without the server the tree can be read, and \
+        a save fails with ENETDOWN; a save that the server has not answered in time fails with ETIMEDOUT, and is sent \
+        again if it had been sent. What the server refuses fails with EPERM. The file .realm/sync.json tells how things \
+        stand.
         """,
       ],
       examples: [
@@ -973,11 +980,29 @@ enum Options {
       group: .newKey,
       "read the key to come from environment variable VAR, which is then wiped"
     ),
-    OptionSpec(.user, value: "ID", on: [.pull], "the user that ~ in the path of the URL stands for"),
+    OptionSpec(
+      .sync,
+      value: "URL",
+      on: [.mount],
+      group: .realm,
+      excludes: [
+        .seed, .immutable, .upgrade, .compactOnLaunch, .migrate, .deleteIfMigrationNeeded, .schemaFile, .maxVersions,
+      ],
+      "mount a realm of a sync server: realm://HOST:PORT/PATH, or realms:// with TLS"
+    ),
+    OptionSpec(
+      .mirror,
+      value: "FILE",
+      on: [.mount],
+      excludes: [.inMemory, .defaultRealm],
+      completion: .file,
+      "with --sync: where the local copy is; without it below $XDG_DATA_HOME/realmfs/mirrors (~/.local/share)"
+    ),
+    OptionSpec(.user, value: "ID", on: [.mount, .pull], "the user that ~ in the path of the URL stands for"),
     OptionSpec(
       .tokenFile,
       value: "FILE",
-      on: [.pull],
+      on: [.mount, .pull],
       group: .token,
       completion: .file,
       "read the access token for the sync server from this file"
@@ -985,22 +1010,22 @@ enum Options {
     OptionSpec(
       .tokenCommand,
       value: "CMD",
-      on: [.pull],
+      on: [.mount, .pull],
       group: .token,
       "run CMD with /bin/sh and read the access token from its output"
     ),
     OptionSpec(
       .authorities,
       value: "FILE",
-      on: [.pull],
+      on: [.mount, .pull],
       completion: .file,
       "trust the certificates in this PEM file, instead of the system's, for realms://"
     ),
     OptionSpec(
       .timeout,
       value: "SECONDS",
-      on: [.pull],
-      "give up when nothing has come from the server for so long (default 30)"
+      on: [.mount, .pull],
+      "give up when the server has not answered for so long (default 30): downloads, and saves of a mount"
     ),
     OptionSpec(
       .condition,

@@ -1,9 +1,7 @@
 // `realmfs pull`: a synced realm as a file. It downloads what there is, and ends.
-import Glibc
 import RealmJSON
 import RealmPages
 import RealmSync
-import Threads
 
 /// The command `pull`.
 enum PullCommand {
@@ -12,45 +10,15 @@ enum PullCommand {
     let timeout = try arguments.syncTimeout(), options = try arguments.syncOptions()
     let configuration = try RealmSource.configuration(path: path, arguments, .shared)
     Interruption.watch()
-    let line = ProgressLine("downloading"), report: SyncStatus
+    let report: SyncStatus
     do throws(SyncError) {
       let session = try SyncSession(Mirror(configuration, of: url), options)
       try session.start()
       defer { session.stop() }
-      report = try Self.wait(for: session, timeout, line)
-    } catch {
-      line.end()
-      throw CommandFailure(error)
-    }
-    line.end()
+      report = try Download.finish(session, timeout)
+    } catch { throw CommandFailure(error) }
     try print(report, path, url, arguments)
     return .done
-  }
-
-  /// Waits until everything is there. Gives up when nothing has come for `timeout`.
-  private static func wait(
-    for session: SyncSession,
-    _ timeout: Duration,
-    _ line: ProgressLine
-  ) throws(SyncError) -> SyncStatus {
-    var last = session.status, deadline = MonotonicTime.now.advanced(by: timeout)
-    while true {
-      let status = session.wait(until: min(deadline, .now.advanced(by: .milliseconds(200)))) { $0.state == .live }
-      if let failure = session.failure { throw failure }
-      if status.state == .live { return status }
-      if status.downloaded != last.downloaded || status.connections != last.connections {
-        deadline = MonotonicTime.now.advanced(by: timeout)
-      }
-      last = status
-      line.show(Int(status.downloaded), of: Int(status.downloaded + status.bytesLeft))
-      if deadline <= .now {
-        throw SyncError(
-          .timeout,
-          "\(session.mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer"); what "
-            + "is there is kept, and the next pull goes on from it"
-        )
-      }
-    }
   }
 
   private static func print(

@@ -63,6 +63,16 @@ extension Arguments {
     do throws(SyncError) { return try SyncURL(text, user: value(.user)) } catch { throw CommandFailure(error) }
   }
 
+  /// Where the local copy of a synced realm is.
+  func mirrorPath(of url: SyncURL) throws(CommandFailure) -> String {
+    if let path = value(.mirror) { return System.absolute(path) }
+    let standard = Configuration.defaultPath
+    let folder = standard[..<(standard.lastIndex(of: "/") ?? standard.endIndex)] + "/mirrors"
+    let name = "\(url.host)_\(url.port)\(url.path)".map { $0 == "/" || $0 == ":" ? "_" : String($0) }.joined()
+    // A name is at most 255 bytes, and those beside the realm are longer.
+    return "\(folder)/\(name.prefix(200)).realm"
+  }
+
   /// How the realm is synced.
   func syncOptions() throws(CommandFailure) -> SyncOptions {
     let source = TokenSource(self)

@@ -142,8 +142,10 @@ extension FileTreeError {
       refusal = .inputOutput
     case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid
     case .moved: refusal = .moved
+    case .offline: refusal = .offline
+    case .unacknowledged: refusal = .timedOut
     case .duplicateKey: refusal = .exists
-    case .forbidden: refusal = .forbidden
+    case .forbidden, .refusedByServer: refusal = .forbidden
     case .inUse, .busy, .tooManyVersions: refusal = .busy
     case .notApplicable: refusal = .unsupported
     }

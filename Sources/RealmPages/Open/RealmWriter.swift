@@ -33,6 +33,8 @@ public final class RealmWriter: Sendable {
   let spill: Slab.Spill?
   /// Whether it is the sync client of a mirror, which alone writes it.
   private let writesMirror: Bool
+  /// Where the changes of transactions go instead of the file.
+  private let link = Mutex(UplinkSlot())
 
   /// How long `begin` and `sync` wait for other writers unless told otherwise.
   public static let patience = Duration.seconds(10)
@@ -79,6 +81,12 @@ public final class RealmWriter: Sendable {
   /// Opens a mirror of a synced realm for its sync client; makes the file if it does not exist.
   package convenience init(mirror configuration: Configuration) throws(EngineError) {
     try self.init(configuration, create: true, over: { $0 }, writesMirror: true)
+  }
+
+  /// Where the changes of transactions go instead of the file: to the server of a mirror. Nil: to the file.
+  package var uplink: (any Uplink)? {
+    get { link.withLock { $0.uplink } }
+    set { link.withLock { $0.uplink = newValue } }
   }
 
   /// Opens a realm in memory, which holds nothing if the memory is new.
@@ -152,7 +160,23 @@ public final class RealmWriter: Sendable {
     try begin(timeout, staysOnThread: true)
   }
 
+  /// Begins a transaction that is committed to the file even where an uplink takes those of others.
+  package func beginReplaying(timeout: Duration = RealmWriter.patience) throws(EngineError) -> WriteTransaction {
+    try begin(timeout, staysOnThread: false, nil)
+  }
+
   private func begin(_ timeout: Duration, staysOnThread: Bool) throws(EngineError) -> WriteTransaction {
+    let turn = try uplink.map { (uplink) throws(EngineError) in
+      try UplinkTurn(uplink, until: .now.advanced(by: timeout))
+    }
+    return try begin(timeout, staysOnThread: staysOnThread, turn)
+  }
+
+  private func begin(
+    _ timeout: Duration,
+    staysOnThread: Bool,
+    _ turn: UplinkTurn?
+  ) throws(EngineError) -> WriteTransaction {
     let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
     do throws(EngineError) {
       if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
@@ -161,7 +185,7 @@ public final class RealmWriter: Sendable {
       end()
       throw error
     }
-    return try WriteTransaction(self, base: snapshot)
+    return try WriteTransaction(self, base: snapshot, turn)
   }
 
   /// Begins what looks like a transaction on `snapshot`, to find out whether changes would be refused. It waits for

@@ -49,6 +49,14 @@ public final class Snapshot: Sendable {
     if pin == nil { VersionRegistry.shared.add(path, top.version) }
   }
 
+  /// The version that a transaction on `base` would make: what `arena` has below `top`.
+  init(_ base: Snapshot, _ arena: Arena, _ top: TopArray) {
+    (path, pin, fileFormat, isStreamingForm) = (base.path, base.pin, base.fileFormat, base.isStreamingForm)
+    (self.arena, self.top) = (arena, top)
+    schemaEffort = Mutex(Effort(arena))
+    if pin == nil { VersionRegistry.shared.add(path, top.version) }
+  }
+
   deinit { if pin == nil { VersionRegistry.shared.remove(path, top.version) } }
 
   /// The names and refs of all table slots; nil without content.

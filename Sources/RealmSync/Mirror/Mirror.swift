@@ -77,7 +77,7 @@ public final class Mirror: Sendable {
     var next = state
     change(&next)
     do throws(EngineError) {
-      let transaction = try writer.begin()
+      let transaction = try writer.beginReplaying()
       if next.fileVersion != 0 { try throwing { () throws(SyncError) in try check(transaction.former) } }
       do throws(ApplyError) { try body(transaction) } catch {
         switch error {

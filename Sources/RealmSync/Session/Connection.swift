@@ -13,6 +13,9 @@ final class Connection {
   private(set) var isComplete = false
 
   private let session: SyncSession
+  private var writer: WriterBinding?
+  /// Whether the writer's identity was given up once.
+  private var hasRenewed = false
   private var mirror: Mirror { session.mirror }
 
   /// The numbers of the sessions on the connection.
@@ -25,7 +28,10 @@ final class Connection {
   private var lastSign = MonotonicTime.now
   private var roundTrip: Int64 = 0
 
-  init(_ session: SyncSession) { self.session = session }
+  init(_ session: SyncSession) {
+    self.session = session
+    writer = session.uploader.map { WriterBinding($0, session) }
+  }
 
   /// Runs the connection until the session is stopped; throws what ends it otherwise.
   func run() throws(SyncError) {
@@ -57,6 +63,7 @@ final class Connection {
         try handle(ServerMessage(bytes), socket)
       case .woken, .timeout: break
       }
+      try writer?.advance(socket)
     }
     try socket.send(ClientMessage.unbind(session: Self.reader))
   }
@@ -92,6 +99,11 @@ final class Connection {
 
   private func handle(_ message: ServerMessage, _ socket: WebSocket) throws(SyncError) {
     switch message {
+    case .ident(let number, let identity) where number == writer?.session && number > 1:
+      try writer?.take(identity, socket)
+    case .download(let download) where download.session == writer?.session && download.session > 1:
+      writer?.note(download)
+    case .mark(let number, _) where number != Int64(Self.reader): break
     case .ident(_, let identity):
       guard mirror.state.reader == .none, identity.file > 0 else { throw ServerMessage.broken("an unwanted identity") }
       // Stored before anything is done with it.
@@ -104,18 +116,33 @@ final class Connection {
       session.change {
         ($0.state, $0.isComplete, $0.bytesLeft, $0.error) = (.live, true, 0, nil)
       }
+      if writer?.phase == .unbound { try writer?.bind(socket) }
     case .pong(let time):
       roundTrip = max(0, Self.milliseconds - time)
       session.change { $0.latency = roundTrip }
-    case .error(let error): try handle(error)
+    case .error(let error): try handle(error, socket)
     case .unbound, .log: break
     }
   }
 
-  private func handle(_ error: ServerError) throws(SyncError) {
+  private func handle(_ error: ServerError, _ socket: WebSocket) throws(SyncError) {
     let text = "\(mirror.url): \(error.description)"
-    switch error.consequence(duringUpload: false) {
+    let isWriter = error.session > 1 && error.session == writer?.session
+    if !isWriter, error.session > 1 { return }
+    let consequence = error.consequence(duringUpload: isWriter && writer?.isSending == true)
+    switch consequence {
     case .retry: throw SyncError(.offline, text)
+    case .refuse where isWriter:
+      try writer?.renew(socket, because: SyncError(.refused, "\(text); the change was not made"))
+    case .reset where isWriter && !hasRenewed:
+      hasRenewed = true
+      try writer?.renew(socket, because: SyncError(.offline, "\(text); make the change again"))
+    case .retryOnce where isWriter && session.hasRetriedUpload:
+      session.hasRetriedUpload = false
+      try writer?.renew(socket, because: SyncError(.refused, "\(text); the change was not made"))
+    case .retryOnce where isWriter:
+      session.hasRetriedUpload = true
+      throw SyncError(.offline, text)
     case .retryOnce, .refuse: throw SyncError(.protocolBroken, text)
     case .reset: throw SyncError(.reset, text)
     case .stop(let reason): throw SyncError(reason, text)

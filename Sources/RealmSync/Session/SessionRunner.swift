@@ -16,7 +16,7 @@ final class SessionRunner: Sendable {
     while !session.isStopping {
       let connection = Connection(session)
       do throws(SyncError) {
-        session.change { ($0.state, $0.nextAttempt) = (.connecting, nil) }
+        session.change { ($0.state, $0.nextAttempt, $0.canUpload) = (.connecting, nil, false) }
         try connection.run()
         break
       } catch {
@@ -40,11 +40,12 @@ final class SessionRunner: Sendable {
           $0.state = .offline
           $0.error = error.description
           ($0.protocolVersion, $0.latency, $0.nextAttempt) = (nil, nil, max(1, wait.components.seconds))
+          $0.canUpload = false
         }
         let end = MonotonicTime.now.advanced(by: wait)
         while !session.isStopping, .now < end { session.wakeup.wait(until: end) }
       }
     }
-    session.change { $0.state = .stopped }
+    session.change { ($0.state, $0.canUpload) = (.stopped, false) }
   }
 }

@@ -21,8 +21,8 @@ public final class SyncSession: Sendable {
     var status = SyncStatus()
     var isStopping = false
     var failure: SyncError?
-    /// The waits of writers, in the order in which they came.
-    var marks: Int64 = 0
+    var uploader: Uploader?
+    var hasRetriedUpload = false
   }
 
   /// A session that has not begun.
@@ -31,7 +31,16 @@ public final class SyncSession: Sendable {
     wakeup = try Wakeup()
     let state = mirror.state
     shared.withLock { ($0.status.version, $0.status.isComplete) = (state.version, state.isComplete) }
+    guard let timeout = options.uploadTimeout else { return }
+    let uploader = Uploader(self, timeout: timeout)
+    shared.withLock { $0.uploader = uploader }
+    mirror.writer.uplink = uploader
   }
+
+  /// Sends changes; nil if the mirror is not to be written.
+  var uploader: Uploader? { shared.withLock { $0.uploader } }
+  /// Whether nothing more happens.
+  var isEnded: Bool { shared.withLock { $0.status.state == .failed || $0.status.state == .stopped } }
 
   /// Begins. The session goes on until `stop`, or until an error that waiting does not mend.
   public func start() throws(SyncError) {
@@ -47,6 +56,8 @@ public final class SyncSession: Sendable {
     shared.withLock { $0.isStopping = true }
     wakeup.wake()
     monitor.locked { monitor.wakeAll() }
+    // The uploader and the session hold each other.
+    mirror.writer.uplink = nil
     let thread = thread.withLock { $0.take() }
     // A session whose last user is its own thread cannot wait for itself.
     if let thread, !thread.isCurrent { thread.join() } else { thread?.detach() }
@@ -85,6 +96,12 @@ public final class SyncSession: Sendable {
 
   // MARK: the thread's part
 
+  /// Whether the server once found fault with the numbers of an upload: with a second time, the identity is given up.
+  var hasRetriedUpload: Bool {
+    get { shared.withLock { $0.hasRetriedUpload } }
+    set { shared.withLock { $0.hasRetriedUpload = newValue } }
+  }
+
   /// Changes the status and wakes those who wait.
   func change(_ body: (inout SyncStatus) -> Void) {
     shared.withLock { body(&$0.status) }
@@ -95,6 +112,7 @@ public final class SyncSession: Sendable {
     shared.withLock {
       $0.failure = error
       ($0.status.state, $0.status.error, $0.status.nextAttempt) = (.failed, error.description, nil)
+      $0.status.canUpload = false
     }
     monitor.locked { monitor.wakeAll() }
   }

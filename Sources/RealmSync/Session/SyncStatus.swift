@@ -40,6 +40,8 @@ public struct SyncStatus: Hashable, Sendable {
   public var error: String?
   /// When the next attempt is made: seconds from now, while offline.
   public var nextAttempt: Int64?
+  /// Whether changes can be sent: the server is there, and has everything that was sent before.
+  public var canUpload = false
   /// How often a connection was made.
   public var connections = 0
 }
