@@ -97,9 +97,11 @@ final class Saver: Sendable {
   /// other writers.
   func rehearse(on snapshot: Snapshot, _ change: Change) throws(FileTreeError) {
     let transaction: WriteTransaction
-    do throws(EngineError) { transaction = try RealmWriter.rehearse(on: snapshot) } catch {
-      throw FileTreeError(error)
-    }
+    do throws(EngineError) {
+      // A program that writes does not always look at what close returns.
+      try writer.uplink?.checkReadiness(until: .now.advanced(by: options.lockTimeout))
+      transaction = try RealmWriter.rehearse(on: snapshot)
+    } catch { throw FileTreeError(error) }
     _ = try change(transaction)
     transaction.rollback()
   }

@@ -8,6 +8,8 @@ package protocol Uplink: AnyObject, Sendable {
   /// Waits until nothing is on its way any more, and keeps others from sending until `leave`. Throws what keeps anything
   /// from being sent.
   func enter(until deadline: MonotonicTime) throws(EngineError)
+  /// Throws what keeps anything from being sent, if that is not mended by `deadline`.
+  func checkReadiness(until deadline: MonotonicTime) throws(EngineError)
   /// Lets others send.
   func leave()
   /// Works out what `transaction` changed, while no other can begin. The result sends it, when the transaction has ended,

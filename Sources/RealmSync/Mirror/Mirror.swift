@@ -4,6 +4,7 @@
 import Glibc
 public import RealmPages
 import Synchronization
+import Threads
 
 /// The local copy of a synced realm.
 public final class Mirror: Sendable {
@@ -15,12 +16,13 @@ public final class Mirror: Sendable {
   public let url: SyncURL
 
   private let lock: MirrorLock
+  private let configuration: Configuration
   private let current: Mutex<MirrorState>
 
   /// Opens the mirror at the path of `configuration`, or makes one. The realm of another address, a realm that is no
   /// mirror, and one that another process keeps up to date are refused; and a mirror that another program has written.
   public init(_ configuration: Configuration, of url: SyncURL) throws(SyncError) {
-    (path, self.url) = (configuration.path, url)
+    (path, self.url, self.configuration) = (configuration.path, url, configuration)
     lock = try MirrorLock(realm: path)
     do throws(EngineError) { writer = try RealmWriter(mirror: configuration) } catch { throw SyncError(error) }
     current = Mutex(MirrorState(url: url.description))
@@ -44,14 +46,14 @@ public final class Mirror: Sendable {
       throw SyncError(.mirror, "\(path): a mirror of \(known.url), not of \(url); name another file")
     }
     current.withLock { $0 = known }
-    try check(snapshot)
+    try check(snapshot, known)
   }
 
   /// What the mirror knows of its server.
   public var state: MirrorState { current.withLock { $0 } }
 
-  /// Throws if another program has committed to the mirror.
-  func check(_ snapshot: Snapshot) throws(SyncError) {
+  /// Throws if the last commit is another program's: the mirror's own note their version in the state.
+  func check(_ snapshot: Snapshot, _ state: MirrorState) throws(SyncError) {
     let expected = state.fileVersion
     if snapshot.version == UInt64(bitPattern: expected) { return }
     let holders = LockHolders.ofRealm(at: path).filter { $0.processID != getpid() }
@@ -64,6 +66,9 @@ public final class Mirror: Sendable {
     )
   }
 
+  /// Takes over the state of the file that has taken the mirror's place.
+  private func adopt(_ state: MirrorState) { current.withLock { $0 = state } }
+
   /// Changes the state alone.
   func update(_ change: (inout MirrorState) -> Void) throws(SyncError) {
     try commit(change) { (_) throws(ApplyError) in }
@@ -74,11 +79,17 @@ public final class Mirror: Sendable {
     _ change: (inout MirrorState) -> Void,
     _ body: (borrowing WriteTransaction) throws(ApplyError) -> Void
   ) throws(SyncError) {
-    var next = state
-    change(&next)
+    var made = MirrorState(url: url.description)
     do throws(EngineError) {
       let transaction = try writer.beginReplaying()
-      if next.fileVersion != 0 { try throwing { () throws(SyncError) in try check(transaction.former) } }
+      var next = made
+      // What others have noted meanwhile is in the version that the transaction builds on.
+      try throwing { () throws(SyncError) in
+        guard let known = try MirrorState(in: transaction.former) else { return }
+        try check(transaction.former, known)
+        next = known
+      }
+      change(&next)
       do throws(ApplyError) { try body(transaction) } catch {
         switch error {
         case .engine(let error): throw error
@@ -88,12 +99,13 @@ public final class Mirror: Sendable {
       next.fileVersion = Int64(bitPattern: transaction.nextVersion)
       try next.store(in: transaction)
       _ = try transaction.commit()
+      made = next
     } catch {
       if error.reason == .cancelled { throw SyncError(.mirror, error.description) }
       if error.reason == .notApplicable { throw SyncError(.protocolBroken, "\(path): \(error.description)") }
       throw SyncError(error)
     }
-    current.withLock { $0 = next }
+    current.withLock { if $0.fileVersion < made.fileVersion { $0 = made } }
   }
 
   /// A refusal of the mirror as an error of the engine, which a transaction ends with.
@@ -102,10 +114,43 @@ public final class Mirror: Sendable {
   }
 }
 
+// MARK: a server that forgot
+
 extension Mirror {
-  /// Forgets identities and progress, because the server does not know them any more; the next connection downloads
-  /// everything anew.
-  func forgetServer() throws(SyncError) {
-    throw SyncError(.reset, "\(path): the server does not know this mirror any more")
+  /// Where a fresh copy is made beside the mirror.
+  private var freshPath: String { path + ".fresh" }
+
+  /// Downloads everything anew to a file beside the mirror, because the server does not know the mirror any more, and
+  /// puts it in the place of the mirror in one step. Until then the mirror shows what it has.
+  func replace(_ options: SyncOptions, while isWanted: () -> Bool) throws(SyncError) {
+    removeFresh()
+    defer { removeFresh() }
+    var configuration = configuration, options = options
+    configuration.path = freshPath
+    options.uploadTimeout = nil
+    let state: MirrorState
+    do {
+      let fresh = try Mirror(configuration, of: url), session = try SyncSession(fresh, options)
+      try session.start()
+      defer { session.stop() }
+      var status = session.status
+      while isWanted(), status.state != .live, !session.isEnded {
+        status = session.wait(until: .now.advanced(by: .milliseconds(500))) { $0.state == .live }
+      }
+      if let failure = session.failure { throw failure }
+      if status.state != .live { throw SyncError(.cancelled, "\(path): interrupted") }
+      session.stop()
+      state = fresh.state
+    }
+    // What was sent with the former identity is not sent again: the server that knew it is gone.
+    if rename(freshPath, path) != 0 {
+      throw SyncError(.file(errno), "\(path): a fresh copy cannot take its place: \(String(cString: strerror(errno)))")
+    }
+    adopt(state)
+  }
+
+  private func removeFresh() {
+    for name in ["", ".lock", ".note", ".management/realmfs-sync.lock"] { unlink(freshPath + name) }
+    rmdir(freshPath + ".management")
   }
 }

@@ -32,7 +32,14 @@ final class SessionRunner: Sendable {
         case .reset where !hasReset:
           // The server was restored or emptied: what it has now is downloaded anew.
           hasReset = true
-          do throws(SyncError) { try session.mirror.forgetServer() } catch { return session.fail(error) }
+          session.change { ($0.error, $0.canUpload) = (error.description, false) }
+          do throws(SyncError) {
+            try session.mirror.replace(session.options) { !session.isStopping }
+            continue
+          } catch {
+            if error.reason == .cancelled { continue }
+            if !error.isTransient { return session.fail(error) }
+          }
         default: return session.fail(error)
         }
         let wait = backoff.wait()

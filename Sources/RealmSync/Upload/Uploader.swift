@@ -59,7 +59,7 @@ final class Uploader: Uplink {
   }
 
   /// Throws unless the server is there and has acknowledged everything that was sent.
-  private func checkReadiness(until deadline: MonotonicTime) throws(EngineError) {
+  func checkReadiness(until deadline: MonotonicTime) throws(EngineError) {
     let status = session.wait(until: min(deadline, .now.advanced(by: .seconds(2)))) { $0.canUpload }
     if status.canUpload { return }
     let problem = status.error.map { ": \($0)" } ?? ""
@@ -76,10 +76,10 @@ final class Uploader: Uplink {
   ) throws(EngineError) -> (@Sendable () throws(EngineError) -> UInt64)? {
     let base: Int64
     do throws(SyncError) {
-      try session.mirror.check(transaction.former)
       guard let known = try MirrorState(in: transaction.former) else {
         throw SyncError(.mirror, "\(session.mirror.path): no mirror any more")
       }
+      try session.mirror.check(transaction.former, known)
       base = known.version
     } catch { throw error.engineError }
     let changeset = try ChangesetBuilder.changeset(of: transaction, writer: session.mirror.state.writer.file)
