@@ -133,7 +133,7 @@ let package = Package(
     .testTarget(name: "RealmQueryTests", dependencies: ["RealmQuery", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "RealmSyncTests",
-      dependencies: ["RealmSync", "RealmPages", "RealmJSON", "TestSupport"],
+      dependencies: ["RealmSync", "RealmPages", "RealmJSON", "Threads", "TestSupport", "TreeSupport"],
       swiftSettings: strict
     ),
     .testTarget(

@@ -123,7 +123,7 @@ struct ValueInstructions {
         try write(embedded: value, over: present ?? .null, embedded, at: place)
       } else if let present {
         try write(single: value, over: present, at: place, prior: nil)
-      } else if value != Self.initial(column) {
+      } else if !value.isStored(as: Self.initial(column)) {
         try put(value, at: place, .property)
       }
     default: throw .damaged("a value of another kind", place: column.name)
@@ -256,9 +256,18 @@ struct ValueInstructions {
   private mutating func write(set values: [Value], over former: [Value], at place: Instruction.Place)
     throws(EngineError)
   {
-    let before = Set(former), after = Set(values)
-    for value in former where !after.contains(value) { try member(value, isNew: false, at: place) }
-    for value in values where !before.contains(value) { try member(value, isNew: true, at: place) }
+    let before = Set(former.map(Self.bits)), after = Set(values.map(Self.bits))
+    for value in former where !after.contains(Self.bits(value)) { try member(value, isNew: false, at: place) }
+    for value in values where !before.contains(Self.bits(value)) { try member(value, isNew: true, at: place) }
+  }
+
+  /// A value that is equal for numbers of the same bits only: -0.0 is another one than 0.0, and a NaN equals itself.
+  private static func bits(_ value: Value) -> Value {
+    switch value {
+    case .float(let number): .list([.int(Int64(number.bitPattern))])
+    case .double(let number): .list([.null, .int(Int64(bitPattern: number.bitPattern))])
+    default: value
+    }
   }
 
   private mutating func member(_ value: Value, isNew: Bool, at place: Instruction.Place) throws(EngineError) {
