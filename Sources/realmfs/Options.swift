@@ -65,11 +65,11 @@ enum Options {
         program can have the realm open meanwhile.
         """,
         """
-        With --sync the realm of a sync server is mounted: it is downloaded to a mirror, follows the changes of others, \
-        and a save is sent to the server and returns when it has come back. Without the server the tree can be read, and \
-        a save fails with ENETDOWN; a save that the server has not answered in time fails with ETIMEDOUT, and is sent \
-        again if it had been sent. What the server refuses fails with EPERM. The file .realm/sync.json tells how things \
-        stand.
+        With --sync the realm of a sync server is mounted: it is downloaded to a mirror, follows the changes of \
+        others, and a save is sent to the server and returns when it has come back. Without the server the tree can be \
+        read, and a save fails with ENETDOWN; a save that the server has not answered in time fails with ETIMEDOUT, \
+        and is sent again if it had been sent. What the server refuses fails with EPERM. The file .realm/sync.json \
+        tells how things stand.
         """,
       ],
       examples: [
@@ -623,18 +623,18 @@ enum Options {
       summary: "download a realm from a sync server",
       description: [
         """
-        Downloads what the server has, and ends. OUT is a mirror: a local realm that apps and all commands can read, and \
-        that holds exactly one version of the server's history. It goes on where an earlier pull ended, however that \
-        ended. Nothing else writes a mirror; 'realmfs convert --local' makes a copy that can be changed.
+        Downloads what the server has, and ends. OUT is a mirror: a local realm that apps and all commands can read, \
+        and that holds exactly one version of the server's history. It goes on where an earlier pull ended, however \
+        that ended. Nothing else writes a mirror; 'realmfs convert --local' makes a copy that can be changed.
         """,
         """
-        The server is the one of realm-core, which speaks partition-based sync, versions 2 to 14 of its protocol. Flexible \
-        Sync, and Atlas Device Sync, which was closed in 2025, are not served by it. A part ~ of PATH stands for the user. \
-        Without a port, 7800 is meant, and 7801 with TLS.
+        The server is the one of realm-core, which speaks partition-based sync, versions 2 to 14 of its protocol. \
+        Flexible Sync, and Atlas Device Sync, which was closed in 2025, are not served by it. A part ~ of PATH stands \
+        for the user. Without a port, 7800 is meant, and 7801 with TLS.
         """,
         """
-        The token is read anew for each connection. The open server checks none: let it listen on the loopback interface \
-        only, or put a proxy before it that does.
+        The token is read anew for each connection. The open server checks none: let it listen on the loopback \
+        interface only, or put a proxy before it that does.
         """,
       ],
       examples: ["realmfs pull realm://127.0.0.1:7800/team/notes notes.realm"]

@@ -1,5 +1,5 @@
-// The realm of a sync server behind a mount: its mirror, the session that keeps it up to date, and what `.realm/sync.json`
-// says of both.
+// The realm of a sync server behind a mount: its mirror, the session that keeps it up to date, and what
+// `.realm/sync.json` says of both.
 import FileTree
 import Glibc
 import RealmJSON
@@ -104,8 +104,8 @@ enum Download {
       if deadline <= .now {
         throw SyncError(
           .timeout,
-          "\(session.mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer"); what "
-            + "is there is kept, and the next download goes on from it"
+          "\(session.mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer"); "
+            + "what is there is kept, and the next download goes on from it"
         )
       }
     }

@@ -1,5 +1,5 @@
-// Changesets of genuine clients, applied: the realm shows what the genuine client shows. And changesets that do not fit.
-// Source: docs/format/7-sync.md 7.7.
+// Changesets of genuine clients, applied: the realm shows what the genuine client shows. And changesets that do not
+// fit. Source: docs/format/7-sync.md 7.7.
 
 import Foundation
 import RealmJSON
@@ -74,7 +74,8 @@ struct ApplierTests {
     }
   }
 
-  /// Class P with a string key, an integer, a list of texts and a list of links to P; objects "a" and "b", a links to b.
+  /// Class P with a string key, an integer, a list of texts and a list of links to P; objects "a" and "b", a links to
+  /// b.
   private static func sample() -> [UInt8] {
     var writer = ChangesetWriter()
     let p = writer.name("P"), id = writer.name("_id"), i = writer.name("i"), l = writer.name("l"), t = writer.name("t")

@@ -1,6 +1,6 @@
-// Changes as a sync server has them: an object that is removed leaves the links to it, hidden, and a link may come before
-// the object that it leads to. Unresolved objects stand for what is linked to and not there.
-// Source: docs/format/2-model.md M5, 7-sync.md 7.7.
+// Changes as a sync server has them: an object that is removed leaves the links to it, hidden, and a link may come
+// before the object that it leads to. Unresolved objects stand for what is linked to and not there.
+// Source: docs/format/2-model.md M5, docs/format/7-sync.md 7.7.
 
 extension WriteTransaction {
   /// From now on links may lead to unresolved objects.

@@ -14,8 +14,8 @@ extension WriteTransaction {
     return Snapshot(base, as: tables)
   }
 
-  /// The realm with all changes so far, new classes included, as a version to compare with `former`. Valid until the next
-  /// change.
+  /// The realm with all changes so far, new classes included, as a version to compare with `former`. Valid until the
+  /// next change.
   package func outcome() throws(EngineError) -> Snapshot {
     try group.finishChanges()
     let top = group.slab.node(group.top)

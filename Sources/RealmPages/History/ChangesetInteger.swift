@@ -1,5 +1,5 @@
-// The integers of changesets, of the in-Realm history and of sync alike: sign and magnitude, seven bits a byte, six in the
-// last. Source: docs/format/6-history.md 6.4.
+// The integers of changesets, of the in-Realm history and of sync alike: sign and magnitude, seven bits a byte, six in
+// the last. Source: docs/format/6-history.md 6.4.
 
 /// Writing and reading the integers of changesets.
 package enum ChangesetInteger {

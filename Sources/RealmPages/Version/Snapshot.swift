@@ -104,7 +104,8 @@ public final class Snapshot: Sendable {
     return nil
   }
 
-  /// The name of the table by which a local copy of a synced realm knows its server. Source: docs/format/7-sync.md 7.10.
+  /// The name of the table by which a local copy of a synced realm knows its server. Source: docs/format/7-sync.md
+  /// 7.10.
   package static let mirrorTable = "sync_mirror"
 
   /// Whether it is a local copy of a synced realm, which only a sync client may write. Damage counts as no.

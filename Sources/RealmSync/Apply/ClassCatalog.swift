@@ -59,7 +59,8 @@ struct ClassCatalog {
   }
 }
 
-/// The keys of objects of classes without primary key: in the file, and on the server. Source: docs/format/7-sync.md 7.7.
+/// The keys of objects of classes without primary key: in the file, and on the server. Source: docs/format/7-sync.md
+/// 7.7.
 enum GlobalKey {
   static func local(high: UInt64, low: UInt64) -> ObjKey {
     let lowByte = low & 0xff | (high & 0xff) << 8

@@ -1,5 +1,5 @@
-// Reading a changeset of Realm Sync, instruction by instruction. Bytes from a server never trap, never read out of bounds
-// and never allocate more than the changeset is long. Source: docs/format/7-sync.md 7.6.
+// Reading a changeset of Realm Sync, instruction by instruction. Bytes from a server never trap, never read out of
+// bounds and never allocate more than the changeset is long. Source: docs/format/7-sync.md 7.6.
 
 import RealmPages
 

@@ -1,5 +1,5 @@
-// What a changeset of Realm Sync consists of: instructions that name classes, properties and objects by names and primary
-// keys, never by the keys of one file. Source: docs/format/7-sync.md 7.6.
+// What a changeset of Realm Sync consists of: instructions that name classes, properties and objects by names and
+// primary keys, never by the keys of one file. Source: docs/format/7-sync.md 7.6.
 
 public import RealmPages
 

@@ -1,5 +1,5 @@
-// A mirror: an ordinary local realm that is always exactly one version of a server's history, and knows which. One process
-// keeps it up to date; all others read it. Source: docs/format/7-sync.md 7.9, 7.10.
+// A mirror: an ordinary local realm that is always exactly one version of a server's history, and knows which. One
+// process keeps it up to date; all others read it. Source: docs/format/7-sync.md 7.9, 7.10.
 
 import Glibc
 public import RealmPages
@@ -60,9 +60,9 @@ public final class Mirror: Sendable {
     let names = holders.isEmpty ? "a program that is gone" : holders.map(\.description).joined(separator: ", ")
     throw SyncError(
       .mirror,
-      "\(path): another program has written to the mirror (version \(snapshot.version), \(expected) is the mirror's own), "
-        + "perhaps \(names); its changes are not on the server and would be lost: take them from the file with 'realmfs "
-        + "export', then remove the mirror and download anew"
+      "\(path): another program has written to the mirror (version \(snapshot.version), \(expected) is the mirror's "
+        + "own), perhaps \(names); its changes are not on the server and would be lost: take them from the file with "
+        + "'realmfs export', then remove the mirror and download anew"
     )
   }
 

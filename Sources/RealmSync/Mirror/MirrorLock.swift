@@ -22,8 +22,8 @@ final class MirrorLock: Sendable {
       let holders = LockHolders.ofRealm(at: realm).filter { $0.processID != getpid() }.map(\.description)
       throw SyncError(
         .mirror,
-        "\(realm): \(holders.isEmpty ? "another process" : holders.joined(separator: " or ")) keeps the mirror up to date; "
-          + "read it there, or name another file"
+        "\(realm): \(holders.isEmpty ? "another process" : holders.joined(separator: " or ")) keeps the mirror up to "
+          + "date; read it there, or name another file"
       )
     }
   }

@@ -31,8 +31,8 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
       if scheme == "http" || scheme == "https" {
         throw SyncError(
           .unsupported,
-          "\(Self.withoutSecrets(text)): the address of a web service; Atlas Device Sync was closed in 2025, and a server "
-            + "of partition-based sync is named by realm:// or realms://"
+          "\(Self.withoutSecrets(text)): the address of a web service; Atlas Device Sync was closed in 2025, and a "
+            + "server of partition-based sync is named by realm:// or realms://"
         )
       }
       throw refuse("unknown scheme \(scheme)")

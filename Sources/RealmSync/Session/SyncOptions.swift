@@ -8,8 +8,8 @@ public struct SyncOptions: Sendable {
   public var authorities: String?
   /// How long one attempt to connect may take.
   public var connectTimeout = Duration.seconds(30)
-  /// Whether changes of the mirror's writer are sent to the server; nil: it cannot be written. How long a change may take
-  /// to the server and back.
+  /// Whether changes of the mirror's writer are sent to the server; nil: it cannot be written. How long a change may
+  /// take to the server and back.
   public var uploadTimeout: Duration?
   /// The versions of the protocol to offer, the best first.
   package var versions = Array((2...14).reversed())

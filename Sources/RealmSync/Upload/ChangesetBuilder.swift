@@ -1,5 +1,5 @@
-// What a transaction changed, as a changeset: classes and properties first, then new objects, values, and at the end the
-// objects that went. Two versions are compared, so what was done and undone is not told.
+// What a transaction changed, as a changeset: classes and properties first, then new objects, values, and at the end
+// the objects that went. Two versions are compared, so what was done and undone is not told.
 // Source: docs/format/7-sync.md 7.8.
 
 import Glibc
@@ -19,8 +19,8 @@ struct ChangesetBuilder {
     let properties: TableDifference
   }
 
-  /// The changeset of what `transaction` changed; empty if others see nothing of it. `writer` names the objects that are
-  /// made in classes without primary key.
+  /// The changeset of what `transaction` changed; empty if others see nothing of it. `writer` names the objects that
+  /// are made in classes without primary key.
   static func changeset(
     of transaction: borrowing WriteTransaction,
     writer: Int64
@@ -70,8 +70,8 @@ struct ChangesetBuilder {
         case .renamed, .kind, .primaryKey, .propertyRenamed, .propertyRetyped:
           throw EngineError(
             .refusedByServer,
-            "class \(before.className ?? before.name): a synced realm knows no new names, types or primary keys of what "
-              + "exists; add a property, and remove the old one"
+            "class \(before.className ?? before.name): a synced realm knows no new names, types or primary keys of "
+              + "what exists; add a property, and remove the old one"
           )
         }
       }

@@ -1,6 +1,6 @@
 // Sends what transactions change to the server, one changeset at a time, and returns when it has come back. A changeset
-// is stored before it is sent, and never changes then: however the connection or the process ends, the server has it once
-// or not at all. Source: docs/format/7-sync.md 7.9.
+// is stored before it is sent, and never changes then: however the connection or the process ends, the server has it
+// once or not at all. Source: docs/format/7-sync.md 7.9.
 
 import Glibc
 import RealmPages
@@ -135,8 +135,8 @@ final class Uploader: Uplink {
     if isSent {
       return SyncError(
         .timeout,
-        "\(session.mirror.url): the change was sent, but not acknowledged within \(timeout.components.seconds) s; it may "
-          + "be there, and is sent again when the server answers"
+        "\(session.mirror.url): the change was sent, but not acknowledged within \(timeout.components.seconds) s; it "
+          + "may be there, and is sent again when the server answers"
       )
     }
     try session.mirror.update { $0.pending = nil }
