@@ -44,7 +44,7 @@ complete -c realmfs -n __fish_use_subcommand -a encrypt -d 'encrypt a plain file
 complete -c realmfs -n __fish_use_subcommand -a decrypt -d 'make a plain file of an encrypted one'
 complete -c realmfs -n __fish_use_subcommand -a rekey -d 'encrypt a file with another key'
 complete -c realmfs -n __fish_use_subcommand -a upgrade -d 'bring a file of an older format to format 24'
-complete -c realmfs -n __fish_use_subcommand -a convert -d 'make a local realm of a synced one'
+complete -c realmfs -n __fish_use_subcommand -a convert -d 'make a local realm of a synced one, or of a mirror'
 complete -c realmfs -n __fish_use_subcommand -a recover -d 'save what is left of a damaged file to a new one'
 complete -c realmfs -n __fish_use_subcommand -a pull -d 'download a realm from a sync server'
 complete -c realmfs -n __fish_use_subcommand -a version -d 'print the version and the file formats it reads'

@@ -585,7 +585,7 @@ enum Options {
     CommandSpec(
       name: .convert,
       arguments: [file, ArgumentSpec("OUT", "the new file; it must not exist", completion: .file)],
-      summary: "make a local realm of a synced one",
+      summary: "make a local realm of a synced one, or of a mirror",
       description: [
         """
         With --local, which says so: OUT has all objects of FILE, but not the history that ties it to a server, so \

@@ -114,6 +114,17 @@ public final class Mirror: Sendable {
   }
 }
 
+extension Mirror {
+  /// Makes an ordinary local realm of a copy of a mirror: it knows no server any more.
+  public static func makeLocal(_ configuration: Configuration) throws(SyncError) {
+    do throws(EngineError) {
+      let transaction = try RealmWriter(mirror: configuration).begin()
+      if let table = try transaction.tableKey(named: MirrorState.tableName) { try transaction.removeTable(table) }
+      _ = try transaction.commit()
+    } catch { throw SyncError(error) }
+  }
+}
+
 // MARK: a server that forgot
 
 extension Mirror {
