@@ -637,7 +637,7 @@ enum Options {
         interface only, or put a proxy before it that does.
         """,
       ],
-      examples: ["realmfs pull realm://127.0.0.1:7800/team/notes notes.realm"]
+      examples: ["realmfs pull --timeout 5 realm://127.0.0.1:7800/team/notes notes.realm"]
     ),
     CommandSpec(
       name: .version,

@@ -96,7 +96,7 @@ enum Download {
       let status = session.wait(until: min(deadline, .now.advanced(by: .milliseconds(200)))) { $0.state == .live }
       if let failure = session.failure { throw failure }
       if status.state == .live { return status }
-      if status.downloaded != last.downloaded || status.connections != last.connections {
+      if status.isApplying || status.downloaded != last.downloaded || status.connections != last.connections {
         deadline = MonotonicTime.now.advanced(by: timeout)
       }
       last = status

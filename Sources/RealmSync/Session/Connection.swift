@@ -164,6 +164,8 @@ final class Connection {
     if entries.isEmpty, download.version == state.version, download.latest == state.latest {
       // Nothing new; a commit would only wake others.
     } else {
+      session.change { $0.isApplying = true }
+      defer { session.change { $0.isApplying = false } }
       try mirror.commit {
         ($0.version, $0.latest) = (download.version, download.latest)
       } _: { (transaction) throws(ApplyError) in

@@ -26,6 +26,8 @@ public struct SyncStatus: Hashable, Sendable {
   public var downloaded: Int64 = 0
   /// The bytes that are still to come, as far as the server has said.
   public var bytesLeft: Int64 = 0
+  /// Whether changes that have arrived are being made in the mirror.
+  public var isApplying = false
   /// Bytes on their way to the server.
   public var uploading: Int64 = 0
   /// The changes that the server has taken since the session began.
