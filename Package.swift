@@ -23,6 +23,8 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CIntelDecimal", providers: [.apt(["libintelrdfpmath-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CTLS", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CXLSXWriter", pkgConfig: "xlsxwriter", providers: [.apt(["libxlsxwriter-dev"])]),
     .target(name: "CLinux"),
     .target(name: "Threads", swiftSettings: strict),
@@ -49,11 +51,17 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(name: "RealmQuery", dependencies: ["RealmPages"], swiftSettings: strict),
+    .target(
+      name: "RealmSync",
+      dependencies: ["RealmPages", "Threads", "CTLS", "CZlib"],
+      swiftSettings: strict
+    ),
     .target(name: "FuseBridge", dependencies: ["FileTree", "Threads", "CFuse", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "realmfs",
       dependencies: [
-        "RealmPages", "RealmJSON", "RealmNames", "FileTree", "FuseBridge", "RealmTransfer", "RealmQuery", "CLinux",
+        "RealmPages", "RealmJSON", "RealmNames", "FileTree", "FuseBridge", "RealmTransfer", "RealmQuery", "RealmSync",
+        "CLinux",
       ],
       swiftSettings: strict
     ),
@@ -123,6 +131,11 @@ let package = Package(
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "RealmNamesTests", dependencies: ["RealmNames", "TestSupport"], swiftSettings: strict),
     .testTarget(name: "RealmQueryTests", dependencies: ["RealmQuery", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "RealmSyncTests",
+      dependencies: ["RealmSync", "RealmPages", "RealmJSON", "Threads", "TestSupport", "TreeSupport"],
+      swiftSettings: strict
+    ),
     .testTarget(
       name: "FileTreeTests",
       dependencies: ["FileTree", "RealmNames", "TestSupport", "TreeSupport"],

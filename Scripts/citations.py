@@ -10,7 +10,7 @@ COMMENT = re.compile(r"(?:^|\s)///? ?(.*)")
 PATH = re.compile(r"(?<![\w/])((?:docs/)?(?:format/)?\d-[a-z]+\.md)")
 # What follows a path: S5, 3.10 or M14, joined by commas, "to" and "and".
 SECTIONS = re.compile(r"(?:(?:,? (?:(?:to|and) )?|, ?)[SM]?\d+(?:\.\d+)?(?![\w-]))+")
-BARE = re.compile(r"\bSources?: ([SM]\d+|[1-6]\.\d+)\b")
+BARE = re.compile(r"\bSources?: ([SM]\d+|[1-7]\.\d+)\b")
 HEADING = re.compile(r"^#+ ([SM]?\d+(?:\.\d+)?)\b", re.MULTILINE)
 
 

@@ -5,7 +5,8 @@ set -euo pipefail
 
 packages=(
   libfuse3-dev fuse3     # mounts
-  libssl-dev             # encrypted realms
+  libssl-dev             # encrypted realms, connections to sync servers
+  zlib1g-dev             # messages of sync servers
   libintelrdfpmath-dev   # Decimal128
   libsqlite3-dev         # exports into SQLite databases
   libxlsxwriter-dev      # exports into spreadsheets

@@ -3,7 +3,7 @@ _realmfs() {
   local cur=$2 prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} kind
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover pull version help --help --version" -- "$cur"))
     return
   fi
   [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
@@ -24,7 +24,7 @@ _realmfs() {
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in
-    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --trash --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread --trust-owner -v --verbose -h --help" -- "$cur")); return ;;
+    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --trash --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --sync --mirror --user --token-file --token-command --ca-file --timeout --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread --trust-owner -v --verbose -h --help" -- "$cur")); return ;;
     umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
     tx:-*) COMPREPLY=($(compgen -W "-h --help" -- "$cur")); return ;;
     status:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
@@ -50,9 +50,10 @@ _realmfs() {
     upgrade:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --backup-dir --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     convert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --local --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     recover:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
+    pull:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --user --token-file --token-command --ca-file --timeout --json -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
-    help:*) COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")); return ;;
+    help:*) COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover pull version help" -- "$cur")); return ;;
   esac
   {
     IFS= read -r -d '' kind && mapfile -d '' -t COMPREPLY

@@ -50,6 +50,7 @@ extension Refusal {
     case .unsupported: EOPNOTSUPP
     case .timedOut: ETIMEDOUT
     case .interrupted: EINTR
+    case .offline: ENETDOWN
     }
   }
 }

@@ -69,6 +69,12 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
     case busy
     /// As many versions are in use as the configuration allows.
     case tooManyVersions
+    /// The server of a synced realm cannot be reached; nothing was sent.
+    case offline
+    /// The server of a synced realm has not said that it has the change; it may have it.
+    case unacknowledged
+    /// The server of a synced realm refuses the change.
+    case refusedByServer
     /// An earlier failure to write to disk: nothing can be trusted until the file is opened again.
     case poisoned
 

@@ -22,6 +22,14 @@ extension Arguments {
     for option in [OptionName.migrate, .deleteIfMigrationNeeded] where has(option) && !has(.schemaFile) {
       throw usage("option --\(option.rawValue) needs a schema: add --schema")
     }
+    if let url = value(.sync) {
+      _ = try syncURL(url)
+      _ = try syncTimeout()
+    } else if let option = [OptionName.mirror, .user, .tokenFile, .tokenCommand, .authorities, .timeout].first(
+      where: has
+    ) {
+      throw usage("option --\(option.rawValue) is for synced realms: add --sync")
+    }
     _ = try maximumActiveVersions()
     _ = try compactCondition(.compactOnLaunch)
     _ = try KeySource(self)
@@ -31,6 +39,7 @@ extension Arguments {
   /// working directory.
   func mountedPath() throws(CommandFailure) -> String {
     if has(.defaultRealm) { return Configuration.defaultPath }
+    if let url = value(.sync) { return try mirrorPath(of: syncURL(url)) }
     if let identifier = value(.inMemory) { return Configuration(inMemoryIdentifier: identifier).path }
     return System.absolute(operands[0])
   }

@@ -119,6 +119,7 @@ extension ExitCode {
       case .unsupportedFormat: .upgradeNeeded
       case .contradictory: .usage
       case .inUse, .busy, .tooManyVersions: .inUse
+      case .offline, .unacknowledged, .refusedByServer: .server
       case .untrusted, .needsMigration, .oldSchema, .migrationFailed, .readOnly, .notFound, .wrongType, .duplicateKey,
         .forbidden, .overLimit, .badSchema, .halfDone, .poisoned, .notApplicable, .cancelled:
         .failure

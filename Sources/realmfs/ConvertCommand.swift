@@ -1,13 +1,18 @@
 // `realmfs convert --local`: a synced realm as a local one.
 import RealmJSON
 import RealmPages
+import RealmSync
 
 /// The command `convert`.
 enum ConvertCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     guard arguments.has(.local) else { throw arguments.usage("option --local is missing: it says what to make") }
     let source = try RealmSource(arguments), target = arguments.operands[1]
+    var isMirror = false
     let unsent = try source.onNewest { (snapshot) throws(CommandFailure) -> UnsentChanges in
+      do throws(SyncError) { isMirror = try MirrorState(in: snapshot) != nil } catch { throw CommandFailure(error) }
+      // What a mirror has was on the server.
+      if isMirror { return .none }
       guard snapshot.historyType > 2 else {
         throw CommandFailure(.failure, "\(source.path): is a local realm already; 'realmfs backup' copies it")
       }
@@ -25,6 +30,11 @@ enum ConvertCommand {
       verifies: !arguments.has(.noVerify),
       title: "copying"
     )
+    if isMirror {
+      var copy = source.realm.configuration
+      (copy.path, copy.mode) = (System.absolute(target), .exclusive)
+      do throws(SyncError) { try Mirror.makeLocal(copy) } catch { throw CommandFailure(error) }
+    }
     var report = CopyReport(path: target, sizes: sizes)
     report.facts = [("unsentChangesets", unsent.json)]
     try report.print(arguments)

@@ -14,6 +14,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
   case mountPoint = 9
   case fuse = 10
   case notCommitted = 11
+  case server = 12
 
   /// One line for the man page and `--help`.
   var meaning: String {
@@ -30,6 +31,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case .mountPoint: "the mount point is missing, busy or not a mount of realmfs"
     case .fuse: "FUSE is missing or refused"
     case .notCommitted: "what the command of tx changed was not committed"
+    case .server: "the sync server cannot be reached, or refuses"
     }
   }
 }

@@ -34,11 +34,14 @@ private struct Mount {
   private let mountPoint: String
   private let schema: SchemaDescription?
   private let options: TreeOptions
+  /// The server that the realm is synced with; nil if it is a file alone.
+  private let synced: SyncedRealm?
 
   init(_ arguments: Arguments) throws(CommandFailure) {
     self.arguments = arguments
     try arguments.checkMountOptions()
     path = try arguments.mountedPath()
+    synced = try SyncedRealm(arguments, path: path)
     // Before the process goes into the background, where it has no standard input.
     schema = try arguments.schema(.schemaFile)
     var options = try arguments.treeOptions()
@@ -80,6 +83,7 @@ private struct Mount {
     }
     do throws(FuseError) { try session.mount() } catch { throw CommandFailure(error) }
     if arguments.has(.verbose) { Log.notice("\(path) is mounted on \(mountPoint)") }
+    defer { synced?.stop() }
     return session.run() == 0 ? .done : .failure
   }
 
@@ -111,6 +115,7 @@ private struct Mount {
   }
 
   private func makeTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
+    if let synced { return try synced.makeTree(configuration, options) }
     if arguments.wantsNoChanges || configuration.mode == .immutable { return try readOnlyTree(configuration) }
     if arguments.has(.upgrade) { try upgrade(configuration) }
     if let command = arguments.value(.migrate) {

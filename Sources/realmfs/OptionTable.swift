@@ -5,7 +5,7 @@
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, status, info, schema, cat, export, `import`, query, set, insert, delete, undo, diff, watch,
     create
-  case check, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover
+  case check, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
   case version, help
 }
 
@@ -53,6 +53,11 @@ enum OptionName: String, CaseIterable, Sendable {
   case newKeyDescriptor = "new-key-fd"
   case newKeyCommand = "new-key-command"
   case newKeyVariable = "new-key-env"
+  case sync, mirror, user
+  case tokenFile = "token-file"
+  case tokenCommand = "token-command"
+  case authorities = "ca-file"
+  case timeout
 }
 
 /// The `-o NAME` mount options that realmfs itself obeys; all others are the kernel's.
@@ -94,7 +99,7 @@ enum RealmNameKind: Sendable {
 
 /// Options of which at most one may be given.
 enum ExclusiveGroup: Sendable {
-  case key, newKey, access, realm, migration
+  case key, newKey, access, realm, migration, token
 }
 
 /// One argument that is not an option.

@@ -13,9 +13,9 @@ enum Options {
       arguments: [
         ArgumentSpec(
           "FILE",
-          "the Realm file; not there with --default and --in-memory",
+          "the Realm file; not there with --default, --in-memory and --sync",
           completion: .file,
-          absentWith: [.defaultRealm, .inMemory]
+          absentWith: [.defaultRealm, .inMemory, .sync]
         ),
         ArgumentSpec("MOUNTPOINT", "an existing directory", completion: .directory),
       ],
@@ -63,6 +63,13 @@ enum Options {
         new schema, in $REALMFS_NEW, where it can change everything. It is run if the schema version grows. When it \
         ends with 0, the new realm takes the place of the old in one step; otherwise nothing is changed. No other \
         program can have the realm open meanwhile.
+        """,
+        """
+        With --sync the realm of a sync server is mounted: it is downloaded to a mirror, follows the changes of \
+        others, and a save is sent to the server and returns when it has come back. Without the server the tree can be \
+        read, and a save fails with ENETDOWN; a save that the server has not answered in time fails with ETIMEDOUT, \
+        and is sent again if it had been sent. What the server refuses fails with EPERM. The file .realm/sync.json \
+        tells how things stand.
         """,
       ],
       examples: [
@@ -578,7 +585,7 @@ enum Options {
     CommandSpec(
       name: .convert,
       arguments: [file, ArgumentSpec("OUT", "the new file; it must not exist", completion: .file)],
-      summary: "make a local realm of a synced one",
+      summary: "make a local realm of a synced one, or of a mirror",
       description: [
         """
         With --local, which says so: OUT has all objects of FILE, but not the history that ties it to a server, so \
@@ -606,6 +613,31 @@ enum Options {
         """,
       ],
       examples: ["realmfs recover damaged.realm saved.realm"]
+    ),
+    CommandSpec(
+      name: .pull,
+      arguments: [
+        ArgumentSpec("URL", "the synced realm: realm://HOST:PORT/PATH, or realms:// with TLS"),
+        ArgumentSpec("OUT", "the file; one that an earlier pull made is brought up to date", completion: .file),
+      ],
+      summary: "download a realm from a sync server",
+      description: [
+        """
+        Downloads what the server has, and ends. OUT is a mirror: a local realm that apps and all commands can read, \
+        and that holds exactly one version of the server's history. It goes on where an earlier pull ended, however \
+        that ended. Nothing else writes a mirror; 'realmfs convert --local' makes a copy that can be changed.
+        """,
+        """
+        The server is the one of realm-core, which speaks partition-based sync, versions 2 to 14 of its protocol. \
+        Flexible Sync, and Atlas Device Sync, which was closed in 2025, are not served by it. A part ~ of PATH stands \
+        for the user. Without a port, 7800 is meant, and 7801 with TLS.
+        """,
+        """
+        The token is read anew for each connection. The open server checks none: let it listen on the loopback \
+        interface only, or put a proxy before it that does.
+        """,
+      ],
+      examples: ["realmfs pull --timeout 5 realm://127.0.0.1:7800/team/notes notes.realm"]
     ),
     CommandSpec(
       name: .version,
@@ -654,7 +686,9 @@ enum Options {
     .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
   ]
   private static let readers: [CommandName] =
-    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + editors + copiers
+    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + editors + copiers + [
+      .pull
+    ]
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -947,6 +981,53 @@ enum Options {
       "read the key to come from environment variable VAR, which is then wiped"
     ),
     OptionSpec(
+      .sync,
+      value: "URL",
+      on: [.mount],
+      group: .realm,
+      excludes: [
+        .seed, .immutable, .upgrade, .compactOnLaunch, .migrate, .deleteIfMigrationNeeded, .schemaFile, .maxVersions,
+      ],
+      "mount a realm of a sync server: realm://HOST:PORT/PATH, or realms:// with TLS"
+    ),
+    OptionSpec(
+      .mirror,
+      value: "FILE",
+      on: [.mount],
+      excludes: [.inMemory, .defaultRealm],
+      completion: .file,
+      "with --sync: where the local copy is; without it below $XDG_DATA_HOME/realmfs/mirrors (~/.local/share)"
+    ),
+    OptionSpec(.user, value: "ID", on: [.mount, .pull], "the user that ~ in the path of the URL stands for"),
+    OptionSpec(
+      .tokenFile,
+      value: "FILE",
+      on: [.mount, .pull],
+      group: .token,
+      completion: .file,
+      "read the access token for the sync server from this file"
+    ),
+    OptionSpec(
+      .tokenCommand,
+      value: "CMD",
+      on: [.mount, .pull],
+      group: .token,
+      "run CMD with /bin/sh and read the access token from its output"
+    ),
+    OptionSpec(
+      .authorities,
+      value: "FILE",
+      on: [.mount, .pull],
+      completion: .file,
+      "trust the certificates in this PEM file, instead of the system's, for realms://"
+    ),
+    OptionSpec(
+      .timeout,
+      value: "SECONDS",
+      on: [.mount, .pull],
+      "give up when the server has not answered for so long (default 30): downloads, and saves of a mount"
+    ),
+    OptionSpec(
       .condition,
       value: "COND",
       on: [.compact],
@@ -989,7 +1070,8 @@ enum Options {
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
     OptionSpec(
       .json,
-      on: [.status, .info, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check, .version] + copiers,
+      on: [.status, .info, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check, .version, .pull]
+        + copiers,
       "print JSON for programs to read"
     ),
     OptionSpec(
@@ -999,7 +1081,7 @@ enum Options {
     ),
     OptionSpec(.dryRun, on: editors, "show what would change, as 'realmfs diff' does, and change nothing"),
     OptionSpec(.yes, short: "y", on: [.delete], "do not ask, on a terminal either"),
-    OptionSpec(.quiet, short: "q", on: editors + [.import, .export], "do not say what was done"),
+    OptionSpec(.quiet, short: "q", on: editors + [.import, .export, .pull], "do not say what was done"),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
     OptionSpec(
       .completions,

@@ -73,6 +73,7 @@ enum Program {
     case .upgrade: try UpgradeCommand.run(arguments)
     case .convert: try ConvertCommand.run(arguments)
     case .recover: try RecoverCommand.run(arguments)
+    case .pull: try PullCommand.run(arguments)
     case .version: try VersionCommand.run(arguments)
     case .help: try HelpCommand.run(arguments)
     }

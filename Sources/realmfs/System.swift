@@ -30,7 +30,7 @@ enum System {
   }
 
   /// The content of a file, or of standard input for `-`; the errno if it cannot be read.
-  static func bytes(ofFile path: String) throws(Errno) -> [UInt8] {
+  static func bytes(ofFile path: String, limit: Int = .max) throws(Errno) -> [UInt8] {
     let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw Errno(code: errno) }
     defer { if descriptor != STDIN_FILENO { close(descriptor) } }
@@ -40,7 +40,7 @@ enum System {
       let count = read(descriptor, &chunk, chunk.count)
       if count < 0 && errno == EINTR { continue }
       if count < 0 { throw Errno(code: errno) }
-      if count == 0 { return content }
+      if count == 0 || content.count >= limit { return content }
       content += chunk[..<count]
     }
   }

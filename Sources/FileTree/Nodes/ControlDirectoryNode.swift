@@ -15,6 +15,8 @@ struct ControlDirectoryNode: DirectoryNode {
     var kind = NodeKind.file
     /// Whether only a tree that can be changed has it.
     var needsWriter = false
+    /// Whether only the tree of a synced realm has it.
+    var needsSync = false
     /// Whether listings have it: not what programs that read all files would wait in for ever.
     var isListed = true
     /// Whether the tree of a transaction has it, too.
@@ -27,6 +29,9 @@ struct ControlDirectoryNode: DirectoryNode {
     Entry(name: "README") { ControlFileNode($0, "README", ControlTexts.readme, needsRealm: false) },
     Entry(name: "version", isStaged: true) { ControlFileNode($0, "version", ControlTexts.version) },
     Entry(name: "info.json") { ControlFileNode($0, "info.json", ControlTexts.info, isSteady: false) },
+    Entry(name: "sync.json", needsSync: true) {
+      ControlFileNode($0, "sync.json", ControlTexts.sync, isSteady: false, needsRealm: false)
+    },
     // Statistics cost a walk through the file, which a listing does not need.
     Entry(name: "stats.json") { ControlFileNode($0, "stats.json", ControlTexts.statistics, isCheap: false) },
     Entry(name: "schema.json", isStaged: true) {
@@ -63,7 +68,10 @@ struct ControlDirectoryNode: DirectoryNode {
   }
 
   private func entries(_ tree: TreeContext) -> [Entry] {
-    Self.entries.filter { (!$0.needsWriter || tree.saver != nil) && ($0.isStaged || tree.staged == nil) }
+    Self.entries.filter { entry in
+      if entry.needsSync, tree.options.syncReport == nil { return false }
+      return (!entry.needsWriter || tree.saver != nil) && (entry.isStaged || tree.staged == nil)
+    }
   }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {

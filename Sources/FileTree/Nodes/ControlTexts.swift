@@ -8,12 +8,15 @@ import Synchronization
 enum ControlTexts {
   static func readme(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
     let version = tree.options.productVersion
+    let sync =
+      tree.options.syncReport == nil
+      ? "" : "\n  sync.json           the sync server, whether it is there, and what is on the way"
     let text = """
       This directory tells about the Realm database that is mounted here\(version.isEmpty
       ? "" : " (realmfs \(version))").
 
         version             the number of the version that is shown; each commit adds 1
-        info.json           the file, its format, and the classes with the number of their objects
+        info.json           the file, its format, and the classes with the number of their objects\(sync)
         stats.json          bytes per class, and free bytes in the file
         schema.json         the whole schema
         schema/CLASS.json   the schema of one class
@@ -62,6 +65,10 @@ enum ControlTexts {
 
   /// What the file says that is there to be written to.
   static func compact(_ view: VersionView, _ tree: TreeContext) -> [UInt8] { Array("0\n".utf8) }
+
+  static func sync(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
+    Array((tree.options.syncReport?() ?? "").utf8)
+  }
 
   static func errors(_ view: VersionView, _ tree: TreeContext) -> [UInt8] { tree.refusals.text }
 

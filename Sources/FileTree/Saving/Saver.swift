@@ -97,9 +97,11 @@ final class Saver: Sendable {
   /// other writers.
   func rehearse(on snapshot: Snapshot, _ change: Change) throws(FileTreeError) {
     let transaction: WriteTransaction
-    do throws(EngineError) { transaction = try RealmWriter.rehearse(on: snapshot) } catch {
-      throw FileTreeError(error)
-    }
+    do throws(EngineError) {
+      // A program that writes does not always look at what close returns.
+      try writer.uplink?.checkReadiness(until: .now.advanced(by: options.lockTimeout))
+      transaction = try RealmWriter.rehearse(on: snapshot)
+    } catch { throw FileTreeError(error) }
     _ = try change(transaction)
     transaction.rollback()
   }
@@ -142,8 +144,10 @@ extension FileTreeError {
       refusal = .inputOutput
     case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid
     case .moved: refusal = .moved
+    case .offline: refusal = .offline
+    case .unacknowledged: refusal = .timedOut
     case .duplicateKey: refusal = .exists
-    case .forbidden: refusal = .forbidden
+    case .forbidden, .refusedByServer: refusal = .forbidden
     case .inUse, .busy, .tooManyVersions: refusal = .busy
     case .notApplicable: refusal = .unsupported
     }

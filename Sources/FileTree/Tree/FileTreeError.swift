@@ -41,6 +41,8 @@ public enum Refusal: Sendable, Hashable {
   case timedOut
   /// The program that waits got a signal.
   case interrupted
+  /// The server of a synced realm cannot be reached.
+  case offline
 }
 
 /// Why an operation on the tree failed.
@@ -99,7 +101,7 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
   var isAboutText: Bool {
     switch self {
     case .refused(.busy, _), .refused(.inUse, _), .refused(.noSpace, _), .refused(.noAccess, _),
-      .refused(.inputOutput, _):
+      .refused(.inputOutput, _), .refused(.offline, _), .refused(.timedOut, _):
       false
     case .refused, .stale, .readOnly: true
     default: false

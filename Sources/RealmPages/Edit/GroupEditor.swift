@@ -10,6 +10,8 @@ final class GroupEditor {
   var replication: any Replication
   /// Whether an older version is brought back: objects of asymmetric classes, too.
   var isRestoring = false
+  /// Whether changes are made as a sync server has them: links may lead to unresolved objects.
+  var isReplaying = false
   /// The keys of what is nested in the collection that was nested in last, and some that were there.
   var nestedKeys: (path: CollectionPath, taken: Set<Int64>)?
   /// By slot; shorter than the group where no table was asked for.
@@ -405,7 +407,8 @@ final class GroupEditor {
         "\(place): \(targetTable.className) is embedded: its objects are written nested, not linked"
       )
     }
-    if try key.isExpected ? find(targetTable, key) == nil : !has(targetTable, key) {
+    let mayBeUnresolved = key.isExpected || isReplaying && key.isUnresolved
+    if try mayBeUnresolved ? find(targetTable, key) == nil : !has(targetTable, key) {
       throw EngineError(.notFound, "\(place): no object \(key) in \(targetTable.className)")
     }
   }

@@ -40,19 +40,30 @@ extension GroupEditor {
       let key = PrimaryKey(primaryKey.value), let local = key.localKey
     else { return }
     let column = table.columns[index]
-    for unresolved in [ObjKey(-2 - local.value), ObjKey(expecting: local)] {
+    for unresolved in Self.unresolvedKeys(of: local) + [ObjKey(expecting: local)] {
       guard let place = try find(table, unresolved) else { continue }
       // Another primary key can have the same hash.
       if try !key.equals(table.value(place, column)) { continue }
-      for link in try incomingLinks(of: table, unresolved) ?? [] {
-        try redirect(link, from: .link(table.key, unresolved), to: .link(table.key, object))
-      }
-      // It goes with the last link; one without links is left over.
-      if try find(table, unresolved) != nil { try deleteObject(table, unresolved) }
+      try lead(table, from: unresolved, to: object)
     }
   }
 
-  private func redirect(_ link: IncomingLink, from old: Value, to new: Value) throws(EngineError) {
+  /// The keys that a file may have for the unresolved object whose own key would be `local`: the first, unless that is
+  /// taken by one with the same hash, as null has that of 0.
+  static func unresolvedKeys(of local: ObjKey) -> [ObjKey] {
+    (0..<4).map { ObjKey(-2 - (local.value &+ $0) & 0x3FFF_FFFF_FFFF_FFFF) }
+  }
+
+  /// Leads all links to an unresolved object to another object of the table. The unresolved one goes.
+  func lead(_ table: TableEditor, from unresolved: ObjKey, to object: ObjKey) throws(EngineError) {
+    for link in try incomingLinks(of: table, unresolved) ?? [] {
+      try redirect(link, from: .link(table.key, unresolved), to: .link(table.key, object))
+    }
+    // It goes with the last link; one without links is left over.
+    if try find(table, unresolved) != nil { try deleteObject(table, unresolved) }
+  }
+
+  func redirect(_ link: IncomingLink, from old: Value, to new: Value) throws(EngineError) {
     let origin = try table(link.origin.table), object = link.origin.key
     guard let index = origin.columnIndex(link.column) else { return }
     let column = origin.columns[index]

@@ -14,6 +14,20 @@ extension WriteTransaction {
     return Snapshot(base, as: tables)
   }
 
+  /// The realm with all changes so far, new classes included, as a version to compare with `former`. Valid until the
+  /// next change.
+  package func outcome() throws(EngineError) -> Snapshot {
+    try group.finishChanges()
+    let top = group.slab.node(group.top)
+    let array = TopArray(
+      base.top,
+      ref: group.top,
+      names: try top.child(Layout.Top.names),
+      tables: try top.child(Layout.Top.tables)
+    )
+    return Snapshot(base, group.editor.arena, array)
+  }
+
   /// A property's value, borrowed from the transaction; nil if there is no such object. Valid until the next change.
   /// Cost: O(log n).
   package func view(

@@ -8,12 +8,15 @@
 public struct WriteTransaction: ~Copyable {
   /// Nil for a rehearsal.
   private let writer: RealmWriter?
+  /// In a mirror: the turn to send what is changed.
+  private let turn: UplinkTurn?
   let group: GroupEditor
   /// The version that is changed.
   package let base: Snapshot
 
-  init(_ writer: RealmWriter, base: Snapshot) throws(EngineError) {
+  init(_ writer: RealmWriter, base: Snapshot, _ turn: UplinkTurn? = nil) throws(EngineError) {
     self.writer = writer
+    self.turn = turn
     self.base = base
     do throws(EngineError) {
       group = try GroupEditor(on: base, spill: writer.spill)
@@ -25,7 +28,7 @@ public struct WriteTransaction: ~Copyable {
 
   /// A transaction that takes no turn and cannot be committed.
   init(rehearsingOn base: Snapshot) throws(EngineError) {
-    writer = nil
+    (writer, turn) = (nil, nil)
     self.base = base
     group = try GroupEditor(on: base)
   }
@@ -34,7 +37,21 @@ public struct WriteTransaction: ~Copyable {
 
   /// Writes the changes as the next version and returns its number. Without a change it does that too, with an empty
   /// changeset. On failure the realm is as it was before the transaction; see the error's reason.
+  ///
+  /// In the mirror of a synced realm the changes go to the server first and come back from there, perhaps with those of
+  /// others; the number is that of a version that has them.
   public consuming func commit(_ durability: Durability = .full) throws(EngineError) -> UInt64 {
+    guard let turn else { return try commitHere(durability) }
+    try group.checkIsWhole()
+    guard let upload = try turn.uplink.prepare(self) else { return base.version }
+    // What comes back is committed by others, in their turn.
+    rollback()
+    defer { withExtendedLifetime(turn) {} }
+    return try upload()
+  }
+
+  /// Writes the changes to the file of this writer.
+  private consuming func commitHere(_ durability: Durability = .full) throws(EngineError) -> UInt64 {
     try group.checkIsWhole()
     guard let writer else { throw EngineError(.forbidden, "a rehearsal cannot be committed") }
     return try writer.commit(group, base: base, durability)

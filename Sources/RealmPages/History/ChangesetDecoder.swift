@@ -26,14 +26,17 @@ package struct ChangesetDecoder: Sendable {
   /// Tables that were selected.
   package private(set) var selected: Set<Int64> = []
 
-  private var rest: ArraySlice<UInt8>
+  private let bytes: [UInt8]
+  private var offset = 0
   private var table: Int64?
   private var collection: Place?
 
   /// Reads `bytes` from the first to the last.
   package init(_ bytes: [UInt8]) throws(EngineError) {
-    rest = bytes[...]
-    while let code = rest.popFirst() {
+    self.bytes = bytes
+    while offset < bytes.count {
+      let code = bytes[offset]
+      offset += 1
       guard let known = Changeset.Code(rawValue: code) else { throw .damaged("instruction \(code)") }
       try read(known)
     }
@@ -96,18 +99,8 @@ package struct ChangesetDecoder: Sendable {
   }
 
   private mutating func operand(_ what: String) throws(EngineError) -> Int64 {
-    var value: UInt64 = 0, shift: UInt64 = 0
-    while let byte = rest.popFirst() {
-      if byte & 0x80 != 0 {
-        if shift > 56 { throw .damaged("\(what): more than 64 bits") }
-        value |= UInt64(byte & 0x7f) << shift
-        shift += 7
-        continue
-      }
-      if byte & 0x3f == 0 && shift > 7 && value < 64 << (shift - 7) { throw .damaged("\(what): too long") }
-      value |= UInt64(byte & 0x3f) << shift
-      return byte & 0x40 == 0 ? Int64(bitPattern: value) : ~Int64(bitPattern: value)
+    do throws(ChangesetInteger.Problem) { return try ChangesetInteger.read(bytes, at: &offset) } catch {
+      throw .damaged("\(what): \(error.rawValue)")
     }
-    throw .damaged("\(what): the changeset ends")
   }
 }

@@ -109,13 +109,5 @@ struct ChangesetEncoder: Replication {
     return true
   }
 
-  /// Sign and magnitude, seven bits a byte, six in the last.
-  private mutating func encode(_ value: Int64) {
-    var magnitude = UInt64(bitPattern: value < 0 ? ~value : value)
-    while magnitude >= 64 {
-      bytes.append(0x80 | UInt8(magnitude & 0x7f))
-      magnitude >>= 7
-    }
-    bytes.append(UInt8(magnitude) | (value < 0 ? 0x40 : 0))
-  }
+  private mutating func encode(_ value: Int64) { ChangesetInteger.append(value, to: &bytes) }
 }

@@ -31,6 +31,10 @@ public final class RealmWriter: Sendable {
   private let failure = Mutex<EngineError?>(nil)
   /// Where the nodes of large transactions go; nil if they stay in memory.
   let spill: Slab.Spill?
+  /// Whether it is the sync client of a mirror, which alone writes it.
+  private let writesMirror: Bool
+  /// Where the changes of transactions go instead of the file.
+  private let link = Mutex(UplinkSlot())
 
   /// How long `begin` and `sync` wait for other writers unless told otherwise.
   public static let patience = Duration.seconds(10)
@@ -47,8 +51,10 @@ public final class RealmWriter: Sendable {
     _ configuration: Configuration,
     create: Bool,
     over wrap: (any Storage) -> any Storage,
-    heap: Int? = nil
+    heap: Int? = nil,
+    writesMirror: Bool = false
   ) throws(EngineError) {
+    self.writesMirror = writesMirror
     let isSpilling = configuration.encryptionKey == nil && configuration.inMemoryIdentifier == nil
     var spill = isSpilling ? Slab.Spill(realm: configuration.path) : nil
     if let heap { spill?.heap = heap }
@@ -72,9 +78,20 @@ public final class RealmWriter: Sendable {
     }
   }
 
+  /// Opens a mirror of a synced realm for its sync client; makes the file if it does not exist.
+  package convenience init(mirror configuration: Configuration) throws(EngineError) {
+    try self.init(configuration, create: true, over: { $0 }, writesMirror: true)
+  }
+
+  /// Where the changes of transactions go instead of the file: to the server of a mirror. Nil: to the file.
+  package var uplink: (any Uplink)? {
+    get { link.withLock { $0.uplink } }
+    set { link.withLock { $0.uplink = newValue } }
+  }
+
   /// Opens a realm in memory, which holds nothing if the memory is new.
   package init(memory: MemoryStorage) throws(EngineError) {
-    spill = nil
+    (spill, writesMirror) = (nil, false)
     let writer = try ExclusiveWriter(memory: memory)
     target = writer
     realm = Realm(writer.reader.configuration, writer.reader)
@@ -82,7 +99,8 @@ public final class RealmWriter: Sendable {
 
   /// Opens a branch of another realm.
   init(_ branch: Branch, name: String) {
-    spill = nil
+    // What a branch holds is committed by the writer of the realm that it builds on.
+    (spill, writesMirror) = (nil, true)
     target = branch
     realm = Realm(Configuration(path: name), branch)
   }
@@ -96,10 +114,19 @@ public final class RealmWriter: Sendable {
   package static func hasMoved(_ path: String) -> String { Participant.moved(path).description }
 
   /// Why a version cannot be written on, in words: sync history, an older format. Nil if it can.
-  public static func reasonAgainst(writing snapshot: Snapshot) -> String? { refusal(snapshot)?.description }
+  public static func reasonAgainst(writing snapshot: Snapshot) -> String? {
+    refusal(snapshot, writesMirror: false)?.description
+  }
 
-  /// Why a version cannot be written on; nil if it can.
-  static func refusal(_ snapshot: Snapshot) -> EngineError? {
+  /// Why a version cannot be written on; nil if it can. A mirror is refused to all but its sync client.
+  static func refusal(_ snapshot: Snapshot, writesMirror: Bool = true) -> EngineError? {
+    if !writesMirror, snapshot.isMirror {
+      return EngineError(
+        .readOnly,
+        "the realm is a mirror of a synced one, which only its sync client may write: mount it with --sync; "
+          + "'realmfs convert --local' makes a copy that can be changed"
+      )
+    }
     if snapshot.historyType > 2 {
       return EngineError(
         .readOnly,
@@ -133,16 +160,32 @@ public final class RealmWriter: Sendable {
     try begin(timeout, staysOnThread: true)
   }
 
+  /// Begins a transaction that is committed to the file even where an uplink takes those of others.
+  package func beginReplaying(timeout: Duration = RealmWriter.patience) throws(EngineError) -> WriteTransaction {
+    try begin(timeout, staysOnThread: false, nil)
+  }
+
   private func begin(_ timeout: Duration, staysOnThread: Bool) throws(EngineError) -> WriteTransaction {
+    let turn = try uplink.map { (uplink) throws(EngineError) in
+      try UplinkTurn(uplink, until: .now.advanced(by: timeout))
+    }
+    return try begin(timeout, staysOnThread: staysOnThread, turn)
+  }
+
+  private func begin(
+    _ timeout: Duration,
+    staysOnThread: Bool,
+    _ turn: UplinkTurn?
+  ) throws(EngineError) -> WriteTransaction {
     let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
     do throws(EngineError) {
-      if let refusal = Self.refusal(snapshot) { throw refusal }
+      if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
       try checkVersions()
     } catch {
       end()
       throw error
     }
-    return try WriteTransaction(self, base: snapshot)
+    return try WriteTransaction(self, base: snapshot, turn)
   }
 
   /// Begins what looks like a transaction on `snapshot`, to find out whether changes would be refused. It waits for
@@ -185,7 +228,7 @@ public final class RealmWriter: Sendable {
   ) throws(EngineError) -> R {
     let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
-    if let refusal = Self.refusal(snapshot) { throw refusal }
+    if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
     return body(snapshot)
   }
 
@@ -198,7 +241,7 @@ public final class RealmWriter: Sendable {
       try sync(timeout: timeout)
       let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
       target.end()
-      if let refusal = Self.refusal(snapshot) {
+      if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) {
         gate.leave()
         throw refusal
       }

@@ -197,7 +197,7 @@ final class TableEditor {
   }
 
   /// Adds an unresolved object, which no index lists.
-  func insertUnresolved(_ key: ObjKey, _ primaryKey: (column: ColKey, value: Value)) throws(EngineError) {
+  func insertUnresolved(_ key: ObjKey, _ primaryKey: (column: ColKey, value: Value)?) throws(EngineError) {
     if editor.slab.int(top, Layout.Table.tombstones) == 0 {
       editor.slab.setChild(top, Layout.Table.tombstones, ClusterTreeEditor.make(editor, layout))
     }

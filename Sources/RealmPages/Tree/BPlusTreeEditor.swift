@@ -42,7 +42,11 @@ struct BPlusTreeEditor {
   /// Inserts before element `index`.
   func insert(_ index: Int, _ value: ValueView) throws(EngineError) {
     try create()
-    guard let split = try insert(root, index, value) else { return }
+    if let split = try insert(root, index, value) { try makeRoot(of: split) }
+    try noteUnresolved(value)
+  }
+
+  private func makeRoot(of split: Split) throws(EngineError) {
     // The root was split: a new one takes its place.
     let left = try editor.ref(root)
     let offsets = slab.makeUnsigned([UInt64(split.leftCount)])
@@ -70,10 +74,16 @@ struct BPlusTreeEditor {
     slab.setHeader(ref, flags, node.scheme, width: node.width, count: node.count)
   }
 
+  /// Notes in the root that an unresolved link is in the tree.
+  private func noteUnresolved(_ value: ValueView) throws(EngineError) {
+    if case .link(_, let key) = value, key.isUnresolved { try mark(true) }
+  }
+
   /// Replaces the element at `index`.
   func set(_ index: Int, _ value: ValueView) throws(EngineError) {
     let (slot, local) = try leaf(of: index)
     try editor.set(slot, local, value, element, inTree: true)
+    try noteUnresolved(value)
   }
 
   /// Removes the element at `index`. The last one leaves an empty leaf.

@@ -49,6 +49,14 @@ public final class Snapshot: Sendable {
     if pin == nil { VersionRegistry.shared.add(path, top.version) }
   }
 
+  /// The version that a transaction on `base` would make: what `arena` has below `top`.
+  init(_ base: Snapshot, _ arena: Arena, _ top: TopArray) {
+    (path, pin, fileFormat, isStreamingForm) = (base.path, base.pin, base.fileFormat, base.isStreamingForm)
+    (self.arena, self.top) = (arena, top)
+    schemaEffort = Mutex(Effort(arena))
+    if pin == nil { VersionRegistry.shared.add(path, top.version) }
+  }
+
   deinit { if pin == nil { VersionRegistry.shared.remove(path, top.version) } }
 
   /// The names and refs of all table slots; nil without content.
@@ -94,6 +102,16 @@ public final class Snapshot: Sendable {
       if let table = try table(slot: slot) { return table }
     }
     return nil
+  }
+
+  /// The name of the table by which a local copy of a synced realm knows its server. Source: docs/format/7-sync.md
+  /// 7.10.
+  package static let mirrorTable = "sync_mirror"
+
+  /// Whether it is a local copy of a synced realm, which only a sync client may write. Damage counts as no.
+  var isMirror: Bool {
+    // A damaged group is reported to those who read it.
+    (try? table(named: Self.mirrorTable)) != nil
   }
 
   /// The table in a slot of the group; nil if the slot is free or beyond the end. Read once a snapshot. Damage costs

@@ -31,6 +31,14 @@ struct TopArray: Sendable, Equatable {
     (historyType, historyRef, historySchemaVersion, syncFileIdent, evacuation, slotCount) = (0, 0, 0, 0, 0, 0)
   }
 
+  /// The top array of `base` with other tables, as a transaction has it.
+  init(_ base: TopArray, ref: Int, names: Int, tables: Int) {
+    (self.ref, namesRef, tablesRef, logicalSize) = (ref, names, tables, base.logicalSize)
+    (freeRefs, version, historyType, historyRef) = (base.freeRefs, base.version, base.historyType, base.historyRef)
+    (historySchemaVersion, syncFileIdent) = (base.historySchemaVersion, base.syncFileIdent)
+    (evacuation, slotCount) = (base.evacuation, base.slotCount)
+  }
+
   /// Reads the top array at `ref`.
   init(_ arena: Arena, _ ref: Int) throws(EngineError) {
     let node = try arena.refs(ref, slots: Layout.Top.minimum)

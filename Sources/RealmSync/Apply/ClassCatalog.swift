@@ -1,0 +1,74 @@
+// The classes of a transaction by name, with their properties by name: what instructions are resolved against.
+
+import RealmPages
+
+/// A class as instructions see it.
+final class KnownClass {
+  let key: TableKey
+  let name: String
+  let kind: TableKind
+  let columns: [Column]
+  let primaryKey: Column?
+  private let columnOf: [[UInt8]: Int]
+
+  init(_ key: TableKey, _ table: Table) {
+    (self.key, kind, columns, primaryKey) = (key, table.kind, table.columns, table.primaryKey)
+    name = table.className ?? table.name
+    var columnOf: [[UInt8]: Int] = [:]
+    for (index, column) in table.columns.enumerated() { columnOf[Array(column.name.utf8)] = index }
+    self.columnOf = columnOf
+  }
+
+  func column(_ name: [UInt8]) -> Column? { columnOf[name].map { columns[$0] } }
+}
+
+/// The classes of a transaction, read when they are first asked for.
+struct ClassCatalog {
+  private var byName: [[UInt8]: KnownClass] = [:]
+  private var byKey: [TableKey: KnownClass] = [:]
+
+  /// Forgets what a change of the schema made untrue.
+  mutating func forgetAll() {
+    byName.removeAll(keepingCapacity: true)
+    byKey.removeAll(keepingCapacity: true)
+  }
+
+  /// The class with this name; nil if there is none.
+  mutating func find(
+    _ name: [UInt8],
+    _ transaction: borrowing WriteTransaction
+  ) throws(EngineError) -> KnownClass? {
+    if let known = byName[name] { return known }
+    let stored = Table.classPrefix + String(decoding: name, as: UTF8.self)
+    guard let key = try transaction.tableKey(named: stored) else { return nil }
+    let known = KnownClass(key, try transaction.table(key))
+    byName[name] = known
+    byKey[key] = known
+    return known
+  }
+
+  /// The class with this key.
+  mutating func find(
+    _ key: TableKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(EngineError) -> KnownClass {
+    if let known = byKey[key] { return known }
+    let known = KnownClass(key, try transaction.table(key))
+    byKey[key] = known
+    return known
+  }
+}
+
+/// The keys of objects of classes without primary key: in the file, and on the server. Source: docs/format/7-sync.md
+/// 7.7.
+enum GlobalKey {
+  static func local(high: UInt64, low: UInt64) -> ObjKey {
+    let lowByte = low & 0xff | (high & 0xff) << 8
+    return ObjKey(Int64(lowByte | (low & 0xffff_ff00) << 8 | (high & 0x3fff_ff00) << 32))
+  }
+
+  static func global(_ key: ObjKey) -> (high: UInt64, low: UInt64) {
+    let value = UInt64(bitPattern: key.value)
+    return (value >> 8 & 0xff | value >> 32 & 0x3fff_ff00, value & 0xff | value >> 8 & 0xffff_ff00)
+  }
+}

@@ -1,0 +1,372 @@
+// Makes the changes of a server's history in a transaction, in their order, as they are: the server has merged them.
+// Source: docs/format/7-sync.md 7.7.
+
+public import RealmPages
+
+/// Applies changesets to one transaction. After an error the transaction has to be rolled back.
+public struct InstructionApplier {
+  private var catalog = ClassCatalog()
+  private var reader = ChangesetReader([])
+  /// The classes that the names of the changeset were found to be.
+  private var classes: [KnownClass?] = []
+  /// The object that was named last; most instructions name the same as the one before.
+  private var last: (table: NameIndex, key: InstructionKey, object: ObjKey)?
+  /// An object that is created with the values of the instructions that follow.
+  private var pending: NewObject?
+  private var spare: [(ColKey, Value)] = []
+
+  private struct NewObject {
+    let known: KnownClass
+    let table: NameIndex
+    let key: InstructionKey
+    let primaryKey: Value
+    var values: [(ColKey, Value)]
+  }
+
+  /// Nothing applied yet.
+  public init() {}
+
+  /// Applies one changeset to `transaction`, which is the same for all changesets of an applier.
+  public mutating func apply(
+    _ changeset: [UInt8],
+    to transaction: borrowing WriteTransaction
+  ) throws(ApplyError) {
+    transaction.allowUnresolvedLinks()
+    reader = ChangesetReader(changeset)
+    classes.removeAll(keepingCapacity: true)
+    last = nil
+    do throws(ApplyError) {
+      while let instruction = try next() { try apply(instruction, transaction) }
+      try finishObject(transaction)
+    } catch {
+      guard case .unfit(let problem) = error else { throw error }
+      throw .unfit("instruction \(reader.count): \(problem)")
+    }
+  }
+
+  private mutating func next() throws(ApplyError) -> Instruction? {
+    do throws(ChangesetError) { return try reader.next() } catch { throw .unfit(error.description) }
+  }
+
+  /// Runs a call of the engine.
+  private func engine<R>(_ body: () throws(EngineError) -> R) throws(ApplyError) -> R {
+    do throws(EngineError) { return try body() } catch { throw ApplyError(error) }
+  }
+
+  private mutating func apply(
+    _ instruction: Instruction,
+    _ transaction: borrowing WriteTransaction
+  ) throws(ApplyError) {
+    if case .edit(let place, let edit) = instruction {
+      if try addToPending(place, edit) { return }
+      try finishObject(transaction)
+      return try self.edit(place, edit, transaction)
+    }
+    if case .name = instruction {
+      classes.append(nil)
+      return
+    }
+    try finishObject(transaction)
+    switch instruction {
+    case .createObject(let table, let key): try create(table, key, transaction)
+    case .eraseObject(let table, let key): try erase(table, key, transaction)
+    case .addTable(let table, let form): try addTable(table, form, transaction)
+    case .addColumn(let table, let form): try addColumn(table, form, transaction)
+    case .eraseTable(let table):
+      let known = try find(table, transaction)
+      try engine { () throws(EngineError) in try transaction.removeTable(known.key) }
+      forgetSchema()
+    case .eraseColumn(let table, let name):
+      let known = try find(table, transaction), column = try self.column(known, name)
+      try engine { () throws(EngineError) in try transaction.removeColumn(known.key, column.key) }
+      forgetSchema()
+    case .name, .edit: break
+    }
+  }
+
+  // MARK: names
+
+  private mutating func find(
+    _ table: NameIndex,
+    _ transaction: borrowing WriteTransaction
+  ) throws(ApplyError) -> KnownClass {
+    if let known = classes[table.value] { return known }
+    let found: KnownClass?
+    do throws(EngineError) { found = try catalog.find(reader.names[table.value], transaction) } catch {
+      throw ApplyError(error)
+    }
+    guard let found else { throw .unfit("there is no class \(reader.text(table))") }
+    classes[table.value] = found
+    return found
+  }
+
+  private func column(_ known: KnownClass, _ name: NameIndex) throws(ApplyError) -> Column {
+    if let column = known.column(reader.names[name.value]) { return column }
+    throw .unfit("class \(known.name) has no property \(reader.text(name))")
+  }
+
+  private mutating func forgetSchema() {
+    catalog.forgetAll()
+    for index in classes.indices { classes[index] = nil }
+    last = nil
+  }
+
+  private func value(_ key: InstructionKey) -> Value {
+    switch key {
+    case .null, .global: .null
+    case .int(let value): .int(value)
+    case .string(let name): .string(reader.names[name.value])
+    case .objectID(let id): .objectID(id)
+    case .uuid(let id): .uuid(id)
+    }
+  }
+
+  /// The object that a key names; nil if it is not there.
+  private func object(
+    _ known: KnownClass,
+    _ key: InstructionKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(ApplyError) -> ObjKey? {
+    switch (key, known.primaryKey) {
+    case (.global(let high, let low), nil):
+      let object = GlobalKey.local(high: high, low: low)
+      do throws(EngineError) { return try transaction.contains(known.key, object) ? object : nil } catch {
+        throw ApplyError(error)
+      }
+    case (.global, _), (_, nil): throw .unfit("a key of another kind than that of class \(known.name)")
+    default:
+      do throws(EngineError) { return try transaction.objectKey(known.key, primaryKey: value(key)) } catch {
+        throw ApplyError(error)
+      }
+    }
+  }
+
+  // MARK: schema
+
+  private mutating func addTable(
+    _ table: NameIndex,
+    _ form: Instruction.TableForm,
+    _ transaction: borrowing WriteTransaction
+  ) throws(ApplyError) {
+    let present: KnownClass?
+    do throws(EngineError) { present = try catalog.find(reader.names[table.value], transaction) } catch {
+      throw ApplyError(error)
+    }
+    let kind: TableKind, key: Instruction.PrimaryKeyForm?
+    switch form {
+    case .embedded: (kind, key) = (.embedded, nil)
+    case .topLevel(let primaryKey, let isAsymmetric):
+      (kind, key) = (isAsymmetric ? .asymmetric : .topLevel, primaryKey.type == nil ? nil : primaryKey)
+    }
+    if let present {
+      guard present.kind == kind, present.primaryKey?.name == key.map({ reader.text($0.name) }),
+        present.primaryKey?.isNullable == key?.isNullable
+      else { throw .unfit("class \(present.name) exists in another form") }
+      return
+    }
+    let name = reader.text(table), keyName = key.map { reader.text($0.name) }
+    try engine { () throws(EngineError) in
+      let made = try transaction.addTable(Table.classPrefix + name, kind: kind)
+      if let key, let type = key.type, let keyName {
+        let column = try transaction.addColumn(made, ColumnSpec(keyName, type, isNullable: key.isNullable))
+        try transaction.setPrimaryKey(made, column)
+      }
+    }
+    forgetSchema()
+  }
+
+  private mutating func addColumn(
+    _ table: NameIndex,
+    _ form: Instruction.ColumnForm,
+    _ transaction: borrowing WriteTransaction
+  ) throws(ApplyError) {
+    let known = try find(table, transaction), name = reader.text(form.name)
+    var target: KnownClass?
+    if form.type == .link, let wanted = form.target { target = try find(wanted, transaction) }
+    if let present = known.column(reader.names[form.name.value]) {
+      guard present.type == form.type, present.collection == form.collection, present.targetTable == target?.key else {
+        throw .unfit("property \(known.name).\(name) exists with another type")
+      }
+      return
+    }
+    let spec = ColumnSpec(
+      name,
+      form.type,
+      collection: form.collection,
+      isNullable: form.isNullable,
+      target: target?.key
+    )
+    try engine { () throws(EngineError) in _ = try transaction.addColumn(known.key, spec) }
+    forgetSchema()
+  }
+
+  // MARK: objects
+
+  private mutating func create(
+    _ table: NameIndex,
+    _ key: InstructionKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(ApplyError) {
+    let known = try find(table, transaction)
+    switch known.kind {
+    case .asymmetric: return
+    case .embedded: throw .unfit("an object of the embedded class \(known.name)")
+    case .topLevel: break
+    }
+    if try object(known, key, transaction) != nil { return }
+    last = nil
+    if case .global(let high, let low) = key {
+      let object = GlobalKey.local(high: high, low: low)
+      try engine { () throws(EngineError) in try transaction.createReplayed(known.key, key: object) }
+      return
+    }
+    pending = NewObject(known: known, table: table, key: key, primaryKey: value(key), values: spare)
+    spare = []
+  }
+
+  /// Adds a value to the object that is about to be created, if that is what the instruction does.
+  private mutating func addToPending(
+    _ place: Instruction.Place,
+    _ edit: Instruction.Edit
+  ) throws(ApplyError) -> Bool {
+    guard let known = pending?.known, place.path.isEmpty, case .update(.scalar(let value), _) = edit,
+      pending?.table == place.table, pending?.key == place.key
+    else { return false }
+    let column = try self.column(known, place.field)
+    if column.collection != nil || column.type == .link || column.key == known.primaryKey?.key { return false }
+    if let index = pending?.values.firstIndex(where: { $0.0 == column.key }) {
+      pending?.values[index].1 = value
+    } else {
+      pending?.values.append((column.key, value))
+    }
+    return true
+  }
+
+  private mutating func finishObject(_ transaction: borrowing WriteTransaction) throws(ApplyError) {
+    guard let new = pending.take() else { return }
+    let made: ObjKey
+    do throws(EngineError) {
+      made = try transaction.create(new.known.key, primaryKey: new.primaryKey, values: new.values)
+    } catch { throw ApplyError(error) }
+    last = (new.table, new.key, made)
+    spare = new.values
+    spare.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func erase(
+    _ table: NameIndex,
+    _ key: InstructionKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(ApplyError) {
+    let known = try find(table, transaction)
+    last = nil
+    if known.kind == .asymmetric { return }
+    guard let object = try object(known, key, transaction) else { return }
+    try engine { () throws(EngineError) in try transaction.invalidate(known.key, object) }
+  }
+
+  // MARK: edits
+
+  private mutating func edit(
+    _ place: Instruction.Place,
+    _ edit: Instruction.Edit,
+    _ transaction: borrowing WriteTransaction
+  ) throws(ApplyError) {
+    let known = try find(place.table, transaction)
+    // No client keeps objects of asymmetric classes.
+    if known.kind == .asymmetric { return }
+    let object: ObjKey
+    if let last, last.table == place.table, last.key == place.key {
+      object = last.object
+    } else {
+      guard let found = try self.object(known, place.key, transaction) else {
+        throw .unfit("class \(known.name) has no object \(describe(place.key))")
+      }
+      object = found
+      last = (place.table, place.key, found)
+    }
+    var payload: Value?
+    if case .link(let table, let key) = edit.payload { payload = try link(table, key, transaction) }
+    if case .scalar(let value) = edit.payload { payload = value }
+    let target = try walk(place, known, object, transaction)
+    do throws(ApplyError) { try target.apply(edit, payload, transaction) } catch {
+      guard case .unfit(let problem) = error else { throw error }
+      throw .unfit("\(known.name) \(describe(place.key)), property \(reader.text(place.field)): \(problem)")
+    }
+  }
+
+  /// A link to an object, or to what stands for it until it is made.
+  private mutating func link(
+    _ table: NameIndex,
+    _ key: InstructionKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(ApplyError) -> Value {
+    let known = try find(table, transaction)
+    if let object = try object(known, key, transaction) { return .link(known.key, object) }
+    do throws(EngineError) {
+      if case .global(let high, let low) = key {
+        let local = GlobalKey.local(high: high, low: low)
+        return .link(known.key, try transaction.unresolvedObject(known.key, key: local))
+      }
+      return .link(known.key, try transaction.unresolvedObject(known.key, primaryKey: value(key)))
+    } catch { throw ApplyError(error) }
+  }
+
+  /// Follows the path of an instruction through embedded objects.
+  private mutating func walk(
+    _ place: Instruction.Place,
+    _ known: KnownClass,
+    _ object: ObjKey,
+    _ transaction: borrowing WriteTransaction
+  ) throws(ApplyError) -> EditTarget {
+    var target = EditTarget(known: known, object: object, column: try column(known, place.field))
+    for step in place.path {
+      let isOwner: Bool
+      if target.column.type == .link, let key = target.column.targetTable {
+        do throws(EngineError) { isOwner = try catalog.find(key, transaction).kind == .embedded } catch {
+          throw ApplyError(error)
+        }
+      } else {
+        isOwner = false
+      }
+      if isOwner, target.column.collection == nil || !target.path.isEmpty {
+        guard case .name(let name) = step else { throw .unfit("an index where a property is wanted") }
+        guard case .link(let key, let inner) = try target.value(transaction) else {
+          throw .unfit("a path through an embedded object that is not there")
+        }
+        let owned: KnownClass
+        do throws(EngineError) { owned = try catalog.find(key, transaction) } catch { throw ApplyError(error) }
+        target = EditTarget(known: owned, object: inner, column: try column(owned, name))
+        continue
+      }
+      switch step {
+      case .index(let index): target.path.append(.index(Int(index)))
+      case .name(let name): target.path.append(.key(reader.names[name.value]))
+      }
+    }
+    return target
+  }
+
+  private func describe(_ key: InstructionKey) -> String {
+    switch key {
+    case .null: "null"
+    case .int(let value): String(value)
+    case .string(let name): "\"\(reader.text(name))\""
+    case .objectID(let id): String(id.high, radix: 16) + String(id.low, radix: 16)
+    case .uuid(let id): String(id.high, radix: 16) + String(id.low, radix: 16)
+    case .global(let high, let low): "\(high)-\(low)"
+    }
+  }
+}
+
+extension Instruction.Edit {
+  /// The value that the edit puts somewhere.
+  var payload: Instruction.Payload? {
+    switch self {
+    case .update(let payload, _), .updateElement(let payload, _), .insert(let payload, _), .setInsert(let payload),
+      .setErase(let payload):
+      payload
+    case .addInteger, .move, .erase, .clear: nil
+    }
+  }
+}

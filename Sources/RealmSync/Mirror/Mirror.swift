@@ -1,0 +1,167 @@
+// A mirror: an ordinary local realm that is always exactly one version of a server's history, and knows which. One
+// process keeps it up to date; all others read it. Source: docs/format/7-sync.md 7.9, 7.10.
+
+import Glibc
+public import RealmPages
+import Synchronization
+import Threads
+
+/// The local copy of a synced realm.
+public final class Mirror: Sendable {
+  /// For reading the realm, and for its commits.
+  public let writer: RealmWriter
+  /// The path of the file.
+  public let path: String
+  /// What the mirror is a copy of.
+  public let url: SyncURL
+
+  private let lock: MirrorLock
+  private let configuration: Configuration
+  private let current: Mutex<MirrorState>
+
+  /// Opens the mirror at the path of `configuration`, or makes one. The realm of another address, a realm that is no
+  /// mirror, and one that another process keeps up to date are refused; and a mirror that another program has written.
+  public init(_ configuration: Configuration, of url: SyncURL) throws(SyncError) {
+    (path, self.url, self.configuration) = (configuration.path, url, configuration)
+    lock = try MirrorLock(realm: path)
+    do throws(EngineError) { writer = try RealmWriter(mirror: configuration) } catch { throw SyncError(error) }
+    current = Mutex(MirrorState(url: url.description))
+    let snapshot: Snapshot
+    do throws(EngineError) { snapshot = try writer.realm.latest() } catch { throw SyncError(error) }
+    guard let known = try MirrorState(in: snapshot) else {
+      let isEmpty: Bool
+      do throws(EngineError) {
+        isEmpty = try snapshot.tableKeys().isEmpty
+      } catch { throw SyncError(error) }
+      if !isEmpty || snapshot.historyType > 2 {
+        throw SyncError(
+          .mirror,
+          "\(path): a realm with data of its own, no mirror of a synced realm; name another file"
+        )
+      }
+      try update { _ in }
+      return
+    }
+    if known.url != url.description {
+      throw SyncError(.mirror, "\(path): a mirror of \(known.url), not of \(url); name another file")
+    }
+    current.withLock { $0 = known }
+    try check(snapshot, known)
+  }
+
+  /// What the mirror knows of its server.
+  public var state: MirrorState { current.withLock { $0 } }
+
+  /// Throws if the last commit is another program's: the mirror's own note their version in the state.
+  func check(_ snapshot: Snapshot, _ state: MirrorState) throws(SyncError) {
+    let expected = state.fileVersion
+    if snapshot.version == UInt64(bitPattern: expected) { return }
+    let holders = LockHolders.ofRealm(at: path).filter { $0.processID != getpid() }
+    let names = holders.isEmpty ? "a program that is gone" : holders.map(\.description).joined(separator: ", ")
+    throw SyncError(
+      .mirror,
+      "\(path): another program has written to the mirror (version \(snapshot.version), \(expected) is the mirror's "
+        + "own), perhaps \(names); its changes are not on the server and would be lost: take them from the file with "
+        + "'realmfs export', then remove the mirror and download anew"
+    )
+  }
+
+  /// Takes over the state of the file that has taken the mirror's place.
+  private func adopt(_ state: MirrorState) { current.withLock { $0 = state } }
+
+  /// Changes the state alone.
+  func update(_ change: (inout MirrorState) -> Void) throws(SyncError) {
+    try commit(change) { (_) throws(ApplyError) in }
+  }
+
+  /// Makes changes of the server's history and the new state in one commit.
+  func commit(
+    _ change: (inout MirrorState) -> Void,
+    _ body: (borrowing WriteTransaction) throws(ApplyError) -> Void
+  ) throws(SyncError) {
+    var made = MirrorState(url: url.description)
+    do throws(EngineError) {
+      let transaction = try writer.beginReplaying()
+      var next = made
+      // What others have noted meanwhile is in the version that the transaction builds on.
+      try throwing { () throws(SyncError) in
+        guard let known = try MirrorState(in: transaction.former) else { return }
+        try check(transaction.former, known)
+        next = known
+      }
+      change(&next)
+      do throws(ApplyError) { try body(transaction) } catch {
+        switch error {
+        case .engine(let error): throw error
+        case .unfit: throw EngineError(.notApplicable, error.description)
+        }
+      }
+      next.fileVersion = Int64(bitPattern: transaction.nextVersion)
+      try next.store(in: transaction)
+      _ = try transaction.commit()
+      made = next
+    } catch {
+      if error.reason == .cancelled { throw SyncError(.mirror, error.description) }
+      if error.reason == .notApplicable { throw SyncError(.protocolBroken, "\(path): \(error.description)") }
+      throw SyncError(error)
+    }
+    current.withLock { if $0.fileVersion < made.fileVersion { $0 = made } }
+  }
+
+  /// A refusal of the mirror as an error of the engine, which a transaction ends with.
+  private func throwing(_ body: () throws(SyncError) -> Void) throws(EngineError) {
+    do throws(SyncError) { try body() } catch { throw EngineError(.cancelled, error.description) }
+  }
+}
+
+extension Mirror {
+  /// Makes an ordinary local realm of a copy of a mirror: it knows no server any more.
+  public static func makeLocal(_ configuration: Configuration) throws(SyncError) {
+    do throws(EngineError) {
+      let transaction = try RealmWriter(mirror: configuration).begin()
+      if let table = try transaction.tableKey(named: MirrorState.tableName) { try transaction.removeTable(table) }
+      _ = try transaction.commit()
+    } catch { throw SyncError(error) }
+  }
+}
+
+// MARK: a server that forgot
+
+extension Mirror {
+  /// Where a fresh copy is made beside the mirror.
+  private var freshPath: String { path + ".fresh" }
+
+  /// Downloads everything anew to a file beside the mirror, because the server does not know the mirror any more, and
+  /// puts it in the place of the mirror in one step. Until then the mirror shows what it has.
+  func replace(_ options: SyncOptions, while isWanted: () -> Bool) throws(SyncError) {
+    removeFresh()
+    defer { removeFresh() }
+    var configuration = configuration, options = options
+    configuration.path = freshPath
+    options.uploadTimeout = nil
+    let state: MirrorState
+    do {
+      let fresh = try Mirror(configuration, of: url), session = try SyncSession(fresh, options)
+      try session.start()
+      defer { session.stop() }
+      var status = session.status
+      while isWanted(), status.state != .live, !session.isEnded {
+        status = session.wait(until: .now.advanced(by: .milliseconds(500))) { $0.state == .live }
+      }
+      if let failure = session.failure { throw failure }
+      if status.state != .live { throw SyncError(.cancelled, "\(path): interrupted") }
+      session.stop()
+      state = fresh.state
+    }
+    // What was sent with the former identity is not sent again: the server that knew it is gone.
+    if rename(freshPath, path) != 0 {
+      throw SyncError(.file(errno), "\(path): a fresh copy cannot take its place: \(String(cString: strerror(errno)))")
+    }
+    adopt(state)
+  }
+
+  private func removeFresh() {
+    for name in ["", ".lock", ".note", ".management/realmfs-sync.lock"] { unlink(freshPath + name) }
+    rmdir(freshPath + ".management")
+  }
+}

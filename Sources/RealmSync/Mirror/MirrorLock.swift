@@ -1,0 +1,32 @@
+// One process keeps a mirror up to date: it holds a lock, which the kernel takes back however the process ends.
+
+import Glibc
+import RealmPages
+
+/// The right to keep a mirror up to date. Given back when the value goes.
+final class MirrorLock: Sendable {
+  private let descriptor: Int32
+
+  /// Takes the lock of the mirror at `realm`, in the folder that all programs have beside a realm.
+  init(realm: String) throws(SyncError) {
+    let folder = realm + ".management", path = folder + "/realmfs-sync.lock"
+    if mkdir(folder, 0o700) != 0, errno != EEXIST {
+      throw SyncError(.file(errno), "\(folder): \(String(cString: strerror(errno)))")
+    }
+    descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+    guard descriptor >= 0 else { throw SyncError(.file(errno), "\(path): \(String(cString: strerror(errno)))") }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let code = errno
+      close(descriptor)
+      guard code == EWOULDBLOCK else { throw SyncError(.file(code), "\(path): \(String(cString: strerror(code)))") }
+      let holders = LockHolders.ofRealm(at: realm).filter { $0.processID != getpid() }.map(\.description)
+      throw SyncError(
+        .mirror,
+        "\(realm): \(holders.isEmpty ? "another process" : holders.joined(separator: " or ")) keeps the mirror up to "
+          + "date; read it there, or name another file"
+      )
+    }
+  }
+
+  deinit { close(descriptor) }
+}

@@ -1,0 +1,110 @@
+// What a mirror knows of its server, in a table of the mirror itself: it changes in the commits of the data it belongs
+// to, so that no crash parts them. Source: docs/format/7-sync.md 7.10.
+
+public import RealmPages
+
+/// The one object of the table `sync_mirror`.
+public struct MirrorState: Hashable, Sendable {
+  /// The name of the table, which is none of a class.
+  public static let tableName = Snapshot.mirrorTable
+  private static let layout: Int64 = 1
+
+  /// The address of the realm, in full, without a token.
+  public var url = ""
+  /// Downloads, and never uploads.
+  public var reader = FileIdentity.none
+  /// The version of the server's history that the mirror holds.
+  public var version: Int64 = 0
+  /// The last pair that the server sent.
+  public var latest = SaltedVersion(version: 0, salt: 0)
+  /// Whether everything that was there when the download began has been downloaded.
+  public var isComplete = false
+  /// Uploads, and applies nothing.
+  public var writer = FileIdentity.none
+  /// The last number that the writer gave to an upload.
+  public var writerVersion: Int64 = 0
+  /// The version that the last acknowledged upload was made on.
+  public var writerBase: Int64 = 0
+  /// What was sent or is about to be sent, and not acknowledged.
+  public var pending: PendingUpload?
+  /// What the server said of the last upload that it refused.
+  public var refused: String?
+  /// The version of the file that the last commit of the mirror made; another one is another program's.
+  public var fileVersion: Int64 = 0
+
+  /// Nothing downloaded yet.
+  init(url: String) { self.url = url }
+
+  private static let columns: [(name: String, type: ValueType, isNullable: Bool)] = [
+    ("layout", .int, false), ("url", .string, false), ("reader_file", .int, false), ("reader_salt", .int, false),
+    ("download_version", .int, false), ("latest_version", .int, false), ("latest_salt", .int, false),
+    ("complete", .bool, false), ("writer_file", .int, false), ("writer_salt", .int, false),
+    ("writer_version", .int, false), ("writer_base", .int, false), ("pending", .data, true),
+    ("pending_version", .int, false), ("pending_base", .int, false), ("pending_time", .int, false),
+    ("refused", .string, true), ("file_version", .int, false),
+  ]
+
+  private var values: [Value] {
+    [
+      .int(Self.layout), .text(url), .int(reader.file), .int(reader.salt), .int(version), .int(latest.version),
+      .int(latest.salt), .bool(isComplete), .int(writer.file), .int(writer.salt), .int(writerVersion), .int(writerBase),
+      pending.map { .data($0.changeset) } ?? .null, .int(pending?.version ?? 0), .int(pending?.base ?? 0),
+      .int(pending?.time ?? 0), refused.map { .text($0) } ?? .null, .int(fileVersion),
+    ]
+  }
+
+  /// The state in a version of a mirror; nil if the realm is none.
+  public init?(in snapshot: Snapshot) throws(SyncError) {
+    do throws(EngineError) {
+      guard let table = try snapshot.table(named: Self.tableName) else { return nil }
+      let cursor = ObjectCursor(table)
+      guard try cursor.next(), table.columns.map(\.name) == Self.columns.map(\.name) else {
+        throw EngineError.damaged("a mirror of another layout", place: Self.tableName)
+      }
+      var values: [Value] = []
+      for index in table.columns.indices { values.append(try Value(copying: cursor.value(index))) }
+      guard values[0] == .int(Self.layout) else {
+        throw EngineError.damaged("a mirror of another layout", place: Self.tableName)
+      }
+      self.init(values)
+    } catch { throw SyncError(error) }
+  }
+
+  private init(_ values: [Value]) {
+    func int(_ index: Int) -> Int64 { if case .int(let value) = values[index] { value } else { 0 } }
+    func text(_ index: Int) -> String? {
+      if case .string(let bytes) = values[index] { String(decoding: bytes, as: UTF8.self) } else { nil }
+    }
+    self.init(url: text(1) ?? "")
+    reader = FileIdentity(file: int(2), salt: int(3))
+    (version, latest) = (int(4), SaltedVersion(version: int(5), salt: int(6)))
+    isComplete = values[7] == .bool(true)
+    writer = FileIdentity(file: int(8), salt: int(9))
+    (writerVersion, writerBase) = (int(10), int(11))
+    if case .data(let changeset) = values[12] {
+      pending = PendingUpload(version: int(13), base: int(14), time: int(15), changeset: changeset)
+    }
+    (refused, fileVersion) = (text(16), int(17))
+  }
+
+  /// Writes the state into a transaction; makes the table when there is none.
+  func store(in transaction: borrowing WriteTransaction) throws(EngineError) {
+    let table: TableKey, object = ObjKey(0), isNew: Bool
+    if let known = try transaction.tableKey(named: Self.tableName) {
+      (table, isNew) = (known, false)
+    } else {
+      (table, isNew) = (try transaction.addTable(Self.tableName), true)
+      for column in Self.columns {
+        _ = try transaction.addColumn(table, ColumnSpec(column.name, column.type, isNullable: column.isNullable))
+      }
+      _ = try transaction.create(table, key: object)
+    }
+    for (column, value) in zip(try transaction.columns(of: table), values) {
+      if isNew {
+        try transaction.set(table, object, column.key, value)
+      } else {
+        try transaction.assign(table, object, column.key, value)
+      }
+    }
+  }
+}

@@ -1,0 +1,41 @@
+// zlib streams, in which bodies of messages may come. Source: docs/format/7-sync.md 7.2.
+
+import CZlib
+
+/// The zlib form of a body.
+enum Compression {
+  /// No stream expands more than that.
+  private static let maximumRatio = 1040
+
+  /// The `size` bytes that `stream` expands to; nil if it is damaged or does not expand to so many.
+  static func expand(_ stream: ArraySlice<UInt8>, size: Int) -> [UInt8]? {
+    if size < 0 || size / maximumRatio > stream.count { return nil }
+    var state = z_stream()
+    guard realmfs_inflate_begin(&state) == Z_OK else { return nil }
+    defer { inflateEnd(&state) }
+    var isWhole = false
+    let bytes = [UInt8](unsafeUninitializedCapacity: size) { output, count in
+      stream.withUnsafeBufferPointer { input in
+        state.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+        state.avail_in = UInt32(clamping: input.count)
+        state.next_out = output.baseAddress
+        state.avail_out = UInt32(clamping: size)
+        isWhole = inflate(&state, Z_FINISH) == Z_STREAM_END && Int(state.total_out) == size
+        count = Int(state.total_out)
+      }
+    }
+    return isWhole ? bytes : nil
+  }
+
+  /// The zlib stream of `bytes`; nil if it would not be smaller.
+  static func compress(_ bytes: [UInt8]) -> [UInt8]? {
+    var length = compressBound(UInt(bytes.count)), status = Z_OK
+    let stream = [UInt8](unsafeUninitializedCapacity: Int(length)) { output, count in
+      bytes.withUnsafeBufferPointer { input in
+        status = compress2(output.baseAddress, &length, input.baseAddress, UInt(input.count), 1)
+      }
+      count = status == Z_OK ? Int(length) : 0
+    }
+    return status == Z_OK && stream.count < bytes.count ? stream : nil
+  }
+}

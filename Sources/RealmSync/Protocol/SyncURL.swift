@@ -1,0 +1,134 @@
+// The address of a synced realm. Source: docs/format/7-sync.md 7.1.
+
+import Glibc
+
+/// A server, and the path of a realm there.
+public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
+  /// The name or address of the server; an IPv6 address without brackets.
+  public let host: String
+  /// The TCP port.
+  public let port: UInt16
+  /// Whether the connection is encrypted.
+  public let isSecure: Bool
+  /// The path of the realm on the server, with a leading `/`.
+  public let path: String
+
+  private static let schemes: [(name: String, isSecure: Bool, port: UInt16)] = [
+    ("realm", false, 7800), ("realms", true, 7801), ("ws", false, 80), ("wss", true, 443),
+  ]
+  /// A longer last part of a path ends the server.
+  private static let maximumSegment = 238, maximumPath = 1024
+
+  /// Reads `realm://HOST[:PORT]/PATH` or `realms://...`. A `~` as a part of the path stands for `user`.
+  public init(_ text: String, user: String? = nil) throws(SyncError) {
+    func refuse(_ problem: String) -> SyncError {
+      SyncError(.configuration, "\(Self.withoutSecrets(text)): \(problem); wanted is realm://HOST:PORT/PATH")
+    }
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[1].hasPrefix("//") else { throw refuse("not the address of a synced realm") }
+    let scheme = parts[0].lowercased()
+    guard let known = Self.schemes.first(where: { $0.name == scheme }) else {
+      if scheme == "http" || scheme == "https" {
+        throw SyncError(
+          .unsupported,
+          "\(Self.withoutSecrets(text)): the address of a web service; Atlas Device Sync was closed in 2025, and a "
+            + "server of partition-based sync is named by realm:// or realms://"
+        )
+      }
+      throw refuse("unknown scheme \(scheme)")
+    }
+    isSecure = known.isSecure
+    let rest = parts[1].dropFirst(2)
+    let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+    let authority = rest[..<slash]
+    if authority.contains("@") { throw refuse("a user or password has no place in the address; see --user") }
+    (host, port) = try Self.authority(authority, known.port, refuse)
+    path = try Self.path(String(rest[slash...]), user, refuse)
+  }
+
+  private static func authority(
+    _ text: Substring,
+    _ standard: UInt16,
+    _ refuse: (String) -> SyncError
+  ) throws(SyncError) -> (String, UInt16) {
+    var host = text, port: Substring?
+    if text.hasPrefix("[") {
+      guard let end = text.firstIndex(of: "]") else { throw refuse("an IPv6 address without ]") }
+      host = text[text.index(after: text.startIndex)..<end]
+      let rest = text[text.index(after: end)...]
+      if rest.hasPrefix(":") { port = rest.dropFirst() } else if !rest.isEmpty { throw refuse("text after ]") }
+    } else if let colon = text.firstIndex(of: ":") {
+      (host, port) = (text[..<colon], text[text.index(after: colon)...])
+    }
+    let allowed = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\\") }
+    if host.isEmpty || !allowed { throw refuse("no host") }
+    guard let port, !port.isEmpty else { return (String(host), standard) }
+    guard let number = UInt16(port), number > 0 else { throw refuse("port \(port)") }
+    return (String(host), number)
+  }
+
+  private static func path(
+    _ text: String,
+    _ user: String?,
+    _ refuse: (String) -> SyncError
+  ) throws(SyncError) -> String {
+    if text.contains("?") || text.contains("#") { throw refuse("a query or fragment has no place in the address") }
+    var segments: [String] = []
+    for segment in text.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
+      guard segment == "~" else {
+        segments.append(String(segment))
+        continue
+      }
+      guard let user, !user.isEmpty else { throw refuse("'~' stands for the user: name it with --user") }
+      segments.append(user)
+    }
+    for segment in segments {
+      if segment.isEmpty { throw refuse("an empty part of the path") }
+      if segment.utf8.count > maximumSegment {
+        throw refuse("a part of the path of \(segment.utf8.count) bytes; the server takes \(maximumSegment)")
+      }
+      if segment.hasPrefix(".") || [".realm", ".realm.lock", ".realm.management"].contains(where: segment.hasSuffix) {
+        throw refuse("the part '\(segment)' of the path: no server takes it")
+      }
+      let isLegal = segment.utf8.allSatisfy { byte in
+        let character = UnicodeScalar(byte)
+        return character.isASCII && (character.properties.isAlphabetic || character.properties.numericType != nil)
+          || "_-.\"".utf8.contains(byte)
+      }
+      if !isLegal { throw refuse("the part '\(segment)' of the path: letters, digits, '_', '-' and '.' are taken") }
+    }
+    if segments.isEmpty { throw refuse("no path of a realm") }
+    let path = "/" + segments.joined(separator: "/")
+    if path.utf8.count > maximumPath { throw refuse("a path of \(path.utf8.count) bytes; the limit is \(maximumPath)") }
+    return path
+  }
+
+  /// An address as it is shown: passwords that were given by mistake stay out.
+  private static func withoutSecrets(_ text: String) -> String {
+    guard let at = text.firstIndex(of: "@"), let start = text.range(of: "//") else { return text }
+    return text[..<start.upperBound] + "..." + text[at...]
+  }
+
+  /// The host as HTTP names it, with its port.
+  var authority: String {
+    let name = host.contains(":") ? "[\(host)]" : host
+    return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
+  }
+
+  /// The address in full.
+  public var description: String {
+    (isSecure ? "realms" : "realm") + "://" + (host.contains(":") ? "[\(host)]" : host) + ":\(port)" + path
+  }
+}
+
+extension String {
+  /// The first occurrence of a text. The standard library has none without Foundation.
+  fileprivate func range(of text: String) -> Range<String.Index>? {
+    var index = startIndex
+    while index < endIndex {
+      if self[index...].hasPrefix(text) { return index..<self.index(index, offsetBy: text.count) }
+      index = self.index(after: index)
+    }
+    return nil
+  }
+}

@@ -1,0 +1,20 @@
+// How long a client waits before it connects again. Source: docs/format/7-sync.md 7.5.
+
+/// A series of waits: doubled up to five minutes, each shortened by a random part up to a quarter.
+struct Backoff {
+  private let first: Duration
+  private var next: Duration
+  private static let longest = Duration.seconds(300)
+
+  init(first: Duration) { (self.first, next) = (first, first) }
+
+  /// The next wait.
+  mutating func wait() -> Duration {
+    let full = next
+    next = min(next * 2, Self.longest)
+    return full - full / 4 * Double.random(in: 0..<1)
+  }
+
+  /// After a success the series begins again.
+  mutating func reset() { next = first }
+}

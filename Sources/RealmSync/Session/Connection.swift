@@ -1,0 +1,189 @@
+// One connection of a session: binds the reader, applies what comes, keeps the connection alive.
+// Source: docs/format/7-sync.md 7.3, 7.4.
+
+import Glibc
+import RealmPages
+import Threads
+
+/// A connection to the server, from its first byte to its last.
+final class Connection {
+  /// Whether a DOWNLOAD came: the server is there and knows us.
+  private(set) var hasDownloaded = false
+  /// Whether all was downloaded that there was at its beginning.
+  private(set) var isComplete = false
+
+  private let session: SyncSession
+  private var writer: WriterBinding?
+  /// Whether the writer's identity was given up once.
+  private var hasRenewed = false
+  private var mirror: Mirror { session.mirror }
+
+  /// The numbers of the sessions on the connection.
+  private static let reader = 1
+
+  /// How often a sign of life is sent, and how long its answer may take.
+  private static let pingPeriod = Duration.seconds(57), pongPatience = Duration.seconds(120)
+
+  private var nextPing = MonotonicTime.now
+  private var lastSign = MonotonicTime.now
+  private var roundTrip: Int64 = 0
+
+  init(_ session: SyncSession) {
+    self.session = session
+    writer = session.uploader.map { WriterBinding($0, session) }
+  }
+
+  /// Runs the connection until the session is stopped; throws what ends it otherwise.
+  func run() throws(SyncError) {
+    let token = try session.options.token()
+    let deadline = MonotonicTime.now.advanced(by: session.options.connectTimeout)
+    let socket = try WebSocket(
+      to: mirror.url,
+      token: token,
+      authorities: session.options.authorities,
+      versions: session.options.versions,
+      until: deadline,
+      session.wakeup
+    )
+    session.change {
+      ($0.state, $0.protocolVersion) = (.downloading, socket.version)
+      $0.connections += 1
+    }
+    nextPing = .now
+    lastSign = .now
+    try begin(socket)
+    while !session.isStopping {
+      if nextPing <= .now { try ping(socket) }
+      if lastSign.advanced(by: Self.pongPatience) < .now {
+        throw SyncError(.offline, "\(socket.peer): no sign of life; the connection is given up")
+      }
+      switch try socket.receive(until: nextPing) {
+      case .message(let bytes):
+        lastSign = .now
+        try handle(ServerMessage(bytes), socket)
+      case .woken, .timeout: break
+      }
+      try writer?.advance(socket)
+    }
+    try socket.send(ClientMessage.unbind(session: Self.reader))
+  }
+
+  // MARK: sending
+
+  private func begin(_ socket: WebSocket) throws(SyncError) {
+    let state = mirror.state
+    let needsIdentity = state.reader == .none
+    try socket.send(ClientMessage.bind(session: Self.reader, path: mirror.url.path, needsIdentity: needsIdentity))
+    if !needsIdentity { try identify(state, socket) }
+  }
+
+  private func identify(_ state: MirrorState, _ socket: WebSocket) throws(SyncError) {
+    let position = ClientMessage.ident(
+      session: Self.reader,
+      state.reader,
+      download: state.version,
+      latest: state.latest
+    )
+    try socket.send(position)
+    try socket.send(ClientMessage.mark(session: Self.reader, number: 1))
+  }
+
+  private func ping(_ socket: WebSocket) throws(SyncError) {
+    try socket.send(ClientMessage.ping(time: Self.milliseconds, roundTrip: roundTrip))
+    nextPing = MonotonicTime.now.advanced(by: Self.pingPeriod)
+  }
+
+  private static var milliseconds: Int64 { MonotonicTime.now.nanoseconds / 1_000_000 }
+
+  // MARK: receiving
+
+  private func handle(_ message: ServerMessage, _ socket: WebSocket) throws(SyncError) {
+    switch message {
+    case .ident(let number, let identity) where number == writer?.session && number > 1:
+      try writer?.take(identity, socket)
+    case .download(let download) where download.session == writer?.session && download.session > 1:
+      writer?.note(download)
+    case .mark(let number, _) where number != Int64(Self.reader): break
+    case .ident(_, let identity):
+      guard mirror.state.reader == .none, identity.file > 0 else { throw ServerMessage.broken("an unwanted identity") }
+      // Stored before anything is done with it.
+      try mirror.update { $0.reader = identity }
+      try identify(mirror.state, socket)
+    case .download(let download): try apply(download)
+    case .mark:
+      if !mirror.state.isComplete { try mirror.update { $0.isComplete = true } }
+      isComplete = true
+      session.change {
+        ($0.state, $0.isComplete, $0.bytesLeft, $0.error) = (.live, true, 0, nil)
+      }
+      if writer?.phase == .unbound { try writer?.bind(socket) }
+    case .pong(let time):
+      roundTrip = max(0, Self.milliseconds - time)
+      session.change { $0.latency = roundTrip }
+    case .error(let error): try handle(error, socket)
+    case .unbound, .log: break
+    }
+  }
+
+  private func handle(_ error: ServerError, _ socket: WebSocket) throws(SyncError) {
+    let text = "\(mirror.url): \(error.description)"
+    let isWriter = error.session > 1 && error.session == writer?.session
+    if !isWriter, error.session > 1 { return }
+    let consequence = error.consequence(duringUpload: isWriter && writer?.isSending == true)
+    switch consequence {
+    case .retry: throw SyncError(.offline, text)
+    case .refuse where isWriter:
+      try writer?.renew(socket, because: SyncError(.refused, "\(text); the change was not made"))
+    case .reset where isWriter && !hasRenewed:
+      hasRenewed = true
+      try writer?.renew(socket, because: SyncError(.offline, "\(text); make the change again"))
+    case .retryOnce where isWriter && session.hasRetriedUpload:
+      session.hasRetriedUpload = false
+      try writer?.renew(socket, because: SyncError(.refused, "\(text); the change was not made"))
+    case .retryOnce where isWriter:
+      session.hasRetriedUpload = true
+      throw SyncError(.offline, text)
+    case .retryOnce, .refuse: throw SyncError(.protocolBroken, text)
+    case .reset: throw SyncError(.reset, text)
+    case .stop(let reason): throw SyncError(reason, text)
+    }
+  }
+
+  private func apply(_ download: DownloadMessage) throws(SyncError) {
+    let state = mirror.state
+    if download.version < state.version || download.latest.version < state.latest.version {
+      throw ServerMessage.broken("a version before the last one")
+    }
+    let entries = try download.entries()
+    if let first = entries.first, first.version <= state.version {
+      throw ServerMessage.broken("an entry a second time")
+    }
+    if entries.contains(where: { $0.origin == 0 || $0.origin == state.reader.file }) {
+      throw ServerMessage.broken("a change of the reader, which makes none")
+    }
+    if entries.isEmpty, download.version == state.version, download.latest == state.latest {
+      // Nothing new; a commit would only wake others.
+    } else {
+      session.change { $0.isApplying = true }
+      defer { session.change { $0.isApplying = false } }
+      try mirror.commit {
+        ($0.version, $0.latest) = (download.version, download.latest)
+      } _: { (transaction) throws(ApplyError) in
+        var applier = InstructionApplier()
+        for entry in entries {
+          do throws(ApplyError) { try applier.apply(Array(download.body[entry.bytes]), to: transaction) } catch {
+            guard case .unfit(let problem) = error else { throw error }
+            throw .unfit("version \(entry.version): \(problem)")
+          }
+        }
+      }
+    }
+    hasDownloaded = true
+    let size = entries.reduce(Int64(0)) { $0 + $1.originalSize }
+    session.change {
+      $0.version = download.version
+      $0.downloaded += size
+      $0.bytesLeft = download.bytesLeft
+    }
+  }
+}

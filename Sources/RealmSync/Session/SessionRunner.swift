@@ -1,0 +1,58 @@
+// The life of a session on its thread: attempts, one connection after the other, and what each error leads to.
+// Source: docs/format/7-sync.md 7.4, 7.5.
+
+import RealmPages
+import Threads
+
+/// What the thread of a session runs.
+final class SessionRunner: Sendable {
+  private let session: SyncSession
+
+  init(_ session: SyncSession) { self.session = session }
+
+  /// Runs until the session is stopped or has failed.
+  func run() {
+    var backoff = Backoff(first: session.options.firstWait), hasRetried = false, hasReset = false
+    while !session.isStopping {
+      let connection = Connection(session)
+      do throws(SyncError) {
+        session.change { ($0.state, $0.nextAttempt, $0.canUpload) = (.connecting, nil, false) }
+        try connection.run()
+        break
+      } catch {
+        if session.isStopping { break }
+        if connection.hasDownloaded {
+          backoff.reset()
+          hasRetried = false
+        }
+        if connection.isComplete { hasReset = false }
+        switch error.reason {
+        case .offline, .timeout: break
+        case .protocolBroken where !hasRetried: hasRetried = true
+        case .reset where !hasReset:
+          // The server was restored or emptied: what it has now is downloaded anew.
+          hasReset = true
+          session.change { ($0.error, $0.canUpload) = (error.description, false) }
+          do throws(SyncError) {
+            try session.mirror.replace(session.options) { !session.isStopping }
+            continue
+          } catch {
+            if error.reason == .cancelled { continue }
+            if !error.isTransient { return session.fail(error) }
+          }
+        default: return session.fail(error)
+        }
+        let wait = backoff.wait()
+        session.change {
+          $0.state = .offline
+          $0.error = error.description
+          ($0.protocolVersion, $0.latency, $0.nextAttempt) = (nil, nil, max(1, wait.components.seconds))
+          $0.canUpload = false
+        }
+        let end = MonotonicTime.now.advanced(by: wait)
+        while !session.isStopping, .now < end { session.wakeup.wait(until: end) }
+      }
+    }
+    session.change { ($0.state, $0.canUpload) = (.stopped, false) }
+  }
+}

@@ -1,0 +1,119 @@
+// A session keeps a mirror up to date: it connects, downloads, applies, and connects again when the connection is gone.
+// One thread does all of it; other threads look at its status and wait for it. Source: docs/format/7-sync.md 7.4, 7.5.
+
+import Glibc
+import RealmPages
+import Synchronization
+package import Threads
+
+/// A client of a sync server, for one mirror. From `start` on its thread keeps it alive, until `stop`.
+public final class SyncSession: Sendable {
+  /// The local copy.
+  public let mirror: Mirror
+
+  let options: SyncOptions
+  let wakeup: Wakeup
+  private let monitor = Monitor()
+  private let shared = Mutex(Shared())
+  private let thread = Mutex<Threads.Thread?>(nil)
+
+  private struct Shared {
+    var status = SyncStatus()
+    var isStopping = false
+    var failure: SyncError?
+    var uploader: Uploader?
+    var hasRetriedUpload = false
+  }
+
+  /// A session that has not begun.
+  public init(_ mirror: Mirror, _ options: SyncOptions) throws(SyncError) {
+    (self.mirror, self.options) = (mirror, options)
+    wakeup = try Wakeup()
+    let state = mirror.state
+    shared.withLock { ($0.status.version, $0.status.isComplete) = (state.version, state.isComplete) }
+    guard let timeout = options.uploadTimeout else { return }
+    let uploader = Uploader(self, timeout: timeout)
+    shared.withLock { $0.uploader = uploader }
+    mirror.writer.uplink = uploader
+  }
+
+  /// Sends changes; nil if the mirror is not to be written.
+  var uploader: Uploader? { shared.withLock { $0.uploader } }
+  /// Whether nothing more happens.
+  var isEnded: Bool { shared.withLock { $0.status.state == .failed || $0.status.state == .stopped } }
+
+  /// Begins. The session goes on until `stop`, or until an error that waiting does not mend.
+  public func start() throws(SyncError) {
+    let runner = SessionRunner(self)
+    guard let thread = Threads.Thread({ runner.run() }) else {
+      throw SyncError(.file(EAGAIN), "no thread for the connection to \(mirror.url)")
+    }
+    self.thread.withLock { $0 = thread }
+  }
+
+  /// Ends the session; returns when the mirror is not touched any more.
+  public func stop() {
+    shared.withLock { $0.isStopping = true }
+    wakeup.wake()
+    monitor.locked { monitor.wakeAll() }
+    // The uploader and the session hold each other.
+    mirror.writer.uplink = nil
+    let thread = thread.withLock { $0.take() }
+    // A session whose last user is its own thread cannot wait for itself.
+    if let thread, !thread.isCurrent { thread.join() } else { thread?.detach() }
+  }
+
+  // MARK: looking
+
+  /// What the session does.
+  public var status: SyncStatus { shared.withLock { $0.status } }
+  /// The error that ended the session.
+  public var failure: SyncError? { shared.withLock { $0.failure } }
+  var isStopping: Bool { shared.withLock { $0.isStopping } }
+
+  /// Waits until the status is one that `isWanted`, or until `deadline`; the last status. Calls `observe` at each
+  /// change on the way.
+  package func wait(
+    until deadline: MonotonicTime?,
+    _ observe: (SyncStatus) -> Void = { _ in },
+    _ isWanted: (SyncStatus) -> Bool
+  ) -> SyncStatus {
+    var seen: SyncStatus?
+    while true {
+      let status = self.status
+      if status != seen {
+        observe(status)
+        seen = status
+      }
+      if isWanted(status) || status.state == .failed || status.state == .stopped { return status }
+      if let deadline, deadline <= .now { return status }
+      let pause = MonotonicTime.now.advanced(by: .milliseconds(250))
+      monitor.locked {
+        if self.status == status { _ = monitor.wait(until: min(deadline ?? pause, pause)) }
+      }
+    }
+  }
+
+  // MARK: the thread's part
+
+  /// Whether the server once found fault with the numbers of an upload: with a second time, the identity is given up.
+  var hasRetriedUpload: Bool {
+    get { shared.withLock { $0.hasRetriedUpload } }
+    set { shared.withLock { $0.hasRetriedUpload = newValue } }
+  }
+
+  /// Changes the status and wakes those who wait.
+  func change(_ body: (inout SyncStatus) -> Void) {
+    shared.withLock { body(&$0.status) }
+    monitor.locked { monitor.wakeAll() }
+  }
+
+  func fail(_ error: SyncError) {
+    shared.withLock {
+      $0.failure = error
+      ($0.status.state, $0.status.error, $0.status.nextAttempt) = (.failed, error.description, nil)
+      $0.status.canUpload = false
+    }
+    monitor.locked { monitor.wakeAll() }
+  }
+}

@@ -1,0 +1,178 @@
+// Sends what transactions change to the server, one changeset at a time, and returns when it has come back. A changeset
+// is stored before it is sent, and never changes then: however the connection or the process ends, the server has it
+// once or not at all. Source: docs/format/7-sync.md 7.9.
+
+import Glibc
+import RealmPages
+import Synchronization
+import Threads
+
+/// The uplink of a session.
+final class Uploader: Uplink {
+  /// How long a change may take to the server and back.
+  private let timeout: Duration
+  private let session: SyncSession
+  private let monitor = Monitor()
+  private let state = Mutex(State())
+
+  private struct State {
+    var isTaken = false
+    var current: Transfer?
+    var version: Int64 = 0
+  }
+
+  /// How far a changeset has come.
+  enum Transfer: Sendable {
+    case waiting, sent, done
+    case failed(SyncError)
+
+    fileprivate var hasEnded: Bool {
+      switch self {
+      case .waiting, .sent: false
+      case .done, .failed: true
+      }
+    }
+  }
+
+  init(_ session: SyncSession, timeout: Duration) { (self.session, self.timeout) = (session, timeout) }
+
+  // MARK: turns
+
+  func enter(until deadline: MonotonicTime) throws(EngineError) {
+    let isOurs = monitor.locked {
+      while state.withLock({ $0.isTaken }) {
+        if !monitor.wait(until: deadline), deadline <= .now { return false }
+      }
+      state.withLock { $0.isTaken = true }
+      return true
+    }
+    if !isOurs { throw EngineError(.busy, "\(session.mirror.path): another change is on its way to the server") }
+    do throws(EngineError) { try checkReadiness(until: deadline) } catch {
+      leave()
+      throw error
+    }
+  }
+
+  func leave() {
+    state.withLock { $0.isTaken = false }
+    monitor.locked { monitor.wakeAll() }
+  }
+
+  /// Throws unless the server is there and has acknowledged everything that was sent.
+  func checkReadiness(until deadline: MonotonicTime) throws(EngineError) {
+    let status = session.wait(until: min(deadline, .now.advanced(by: .seconds(2)))) { $0.canUpload }
+    if status.canUpload { return }
+    let problem = status.error.map { ": \($0)" } ?? ""
+    throw EngineError(
+      .offline,
+      "\(session.mirror.url): not connected, so nothing can be changed\(problem); .realm/sync.json tells more"
+    )
+  }
+
+  // MARK: sending
+
+  func prepare(
+    _ transaction: borrowing WriteTransaction
+  ) throws(EngineError) -> (@Sendable () throws(EngineError) -> UInt64)? {
+    let base: Int64
+    do throws(SyncError) {
+      guard let known = try MirrorState(in: transaction.former) else {
+        throw SyncError(.mirror, "\(session.mirror.path): no mirror any more")
+      }
+      try session.mirror.check(transaction.former, known)
+      base = known.version
+    } catch { throw error.engineError }
+    let changeset = try ChangesetBuilder.changeset(of: transaction, writer: session.mirror.state.writer.file)
+    if changeset.isEmpty { return nil }
+    return { () throws(EngineError) in
+      do throws(SyncError) { return try self.send(changeset, base) } catch { throw error.engineError }
+    }
+  }
+
+  private func send(_ changeset: [UInt8], _ base: Int64) throws(SyncError) -> UInt64 {
+    // Stored first: what was sent must be sent again as it was.
+    state.withLock { ($0.current, $0.version) = (.waiting, session.mirror.state.writerVersion + 1) }
+    try session.mirror.update { state in
+      state.writerVersion += 1
+      let time = max(Self.now, state.pending?.time ?? 0)
+      state.pending = PendingUpload(version: state.writerVersion, base: base, time: time, changeset: changeset)
+      state.refused = nil
+    }
+    session.change { $0.uploading = Int64(changeset.count) }
+    defer { session.change { $0.uploading = 0 } }
+    session.wakeup.wake()
+    let deadline = MonotonicTime.now.advanced(by: timeout)
+    monitor.locked {
+      while !(state.withLock { $0.current?.hasEnded } ?? true), !session.isEnded, .now < deadline {
+        _ = monitor.wait(until: min(deadline, .now.advanced(by: .milliseconds(500))))
+      }
+    }
+    switch state.withLock({ $0.current }) {
+    case .done, nil:
+      session.change { $0.uploads += 1 }
+      return UInt64(bitPattern: session.mirror.state.fileVersion)
+    case .failed(let error): throw error
+    case .waiting, .sent: throw try withdraw()
+    }
+  }
+
+  /// Milliseconds since 2015-01-01T00:00:00Z.
+  private static var now: Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000 - 1_420_070_400_000
+  }
+
+  /// Takes back what was not sent; what was sent may be with the server.
+  private func withdraw() throws(SyncError) -> SyncError {
+    let isSent = state.withLock { state in
+      if case .waiting = state.current {
+        state.current = nil
+        return false
+      }
+      return true
+    }
+    if isSent {
+      return SyncError(
+        .timeout,
+        "\(session.mirror.url): the change was sent, but not acknowledged within \(timeout.components.seconds) s; it "
+          + "may be there, and is sent again when the server answers"
+      )
+    }
+    try session.mirror.update { $0.pending = nil }
+    return SyncError(.offline, "\(session.mirror.url): the connection is gone; the change was not sent")
+  }
+
+  // MARK: the connection's part
+
+  /// What is to be sent, if the connection has not sent it yet; notes that it is sent now.
+  func take(sentBefore version: Int64) -> PendingUpload? {
+    guard let pending = session.mirror.state.pending, pending.version > version else { return nil }
+    let isWanted = state.withLock { state in
+      // Withdrawn a moment ago.
+      if state.current == nil, state.version == pending.version { return false }
+      if case .waiting = state.current { state.current = .sent }
+      return true
+    }
+    return isWanted ? pending : nil
+  }
+
+  /// Notes how the upload of this number ended.
+  func end(_ transfer: Transfer, of version: Int64) {
+    state.withLock { if $0.current != nil, $0.version == version { $0.current = transfer } }
+    monitor.locked { monitor.wakeAll() }
+  }
+}
+
+extension SyncError {
+  /// The same as an error of the engine, for those who write.
+  var engineError: EngineError {
+    switch reason {
+    case .offline, .cancelled, .certificate, .token, .unsupported, .configuration: EngineError(.offline, description)
+    case .timeout, .protocolBroken, .reset: EngineError(.unacknowledged, description)
+    case .refused: EngineError(.refusedByServer, description)
+    case .mirror: EngineError(.readOnly, description)
+    case .file(let code): EngineError(code.map { .file($0) } ?? .damaged, description)
+    }
+  }
+}

@@ -1,0 +1,198 @@
+// The bytes of a connection, plain or encrypted. The server's certificate is checked against the host name and against
+// trusted certificates: those of the system, or of a file. Source: SSL_connect(3), SSL_set1_host(3).
+
+import CTLS
+import Glibc
+import Threads
+
+/// A connection that bytes go through. One thread at a time.
+final class Channel {
+  private let socket: Socket
+  private let tls: TLS?
+  private let wakeup: Wakeup
+
+  /// Whether encrypted bytes lie here that poll(2) does not see.
+  private final class TLS {
+    let context: OpaquePointer
+    let connection: OpaquePointer
+
+    init(_ context: OpaquePointer, _ connection: OpaquePointer) {
+      (self.context, self.connection) = (context, connection)
+    }
+
+    deinit {
+      SSL_free(connection)
+      SSL_CTX_free(context)
+    }
+  }
+
+  /// Connects to the server of `url`. `authorities` is a file of certificates in PEM form to be trusted instead of the
+  /// system's.
+  init(
+    to url: SyncURL,
+    authorities: String?,
+    until deadline: MonotonicTime,
+    _ wakeup: Wakeup
+  ) throws(SyncError) {
+    self.wakeup = wakeup
+    socket = try Socket.connect(host: url.host, port: url.port, until: deadline, wakeup)
+    guard url.isSecure else {
+      tls = nil
+      return
+    }
+    tls = try Self.secure(socket, url, authorities)
+    try handshake(url, until: deadline)
+  }
+
+  private static func secure(
+    _ socket: Socket,
+    _ url: SyncURL,
+    _ authorities: String?
+  ) throws(SyncError) -> TLS {
+    guard let context = SSL_CTX_new(TLS_client_method()) else {
+      throw SyncError(.certificate, "TLS cannot be used: \(reasons())")
+    }
+    realmfs_tls_require(context)
+    var isTrusting = false
+    if let authorities {
+      isTrusting = SSL_CTX_load_verify_locations(context, authorities, nil) == 1
+    } else {
+      isTrusting = SSL_CTX_set_default_verify_paths(context) == 1
+    }
+    guard isTrusting, let connection = SSL_new(context) else {
+      let problem = reasons()
+      SSL_CTX_free(context)
+      throw SyncError(.certificate, "\(authorities ?? "trusted certificates"): cannot be read: \(problem)")
+    }
+    let tls = TLS(context, connection)
+    var address = in6_addr(), address4 = in_addr()
+    let isAddress = inet_pton(AF_INET6, url.host, &address) == 1 || inet_pton(AF_INET, url.host, &address4) == 1
+    guard realmfs_tls_expect(connection, url.host, isAddress ? 1 : 0) == 1,
+      SSL_set_fd(connection, socket.descriptor) == 1
+    else { throw SyncError(.certificate, "TLS cannot be used: \(reasons())") }
+    return tls
+  }
+
+  private func handshake(_ url: SyncURL, until deadline: MonotonicTime) throws(SyncError) {
+    guard let tls else { return }
+    while true {
+      ERR_clear_error()
+      let status = SSL_connect(tls.connection)
+      if status == 1 { return }
+      let code = SSL_get_error(tls.connection, status)
+      if code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE {
+        switch socket.wait(for: code == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, until: deadline, wakeup) {
+        case .ready: continue
+        case .woken: throw SyncError(.cancelled, "\(socket.peer): interrupted")
+        case .timeout: throw SyncError(.offline, "\(socket.peer): no answer while TLS begins")
+        }
+      }
+      let verdict = SSL_get_verify_result(tls.connection)
+      if verdict != X509_V_OK {
+        let text = X509_verify_cert_error_string(verdict).map { String(cString: $0) } ?? "unknown"
+        throw SyncError(
+          .certificate,
+          "\(socket.peer): the certificate is not to be trusted for \(url.host): \(text); --ca-file names a file with "
+            + "the certificate of the authority that signed it"
+        )
+      }
+      let problem = Self.reasons()
+      throw SyncError(
+        .offline,
+        "\(socket.peer): TLS: \(problem.isEmpty ? "the server closed the connection" : problem)"
+      )
+    }
+  }
+
+  /// What libssl noted, in its words.
+  private static func reasons() -> String {
+    let code = ERR_get_error()
+    if code == 0 { return "" }
+    return ERR_reason_error_string(code).map { String(cString: $0) } ?? "error \(code)"
+  }
+
+  // MARK: bytes
+
+  /// What a read ended with.
+  enum Outcome: Equatable { case bytes(Int), ended, woken, timeout }
+
+  /// Reads at least one byte to the end of `buffer`.
+  func read(into buffer: inout [UInt8], until deadline: MonotonicTime) throws(SyncError) -> Outcome {
+    let room = 1 << 16, filled = buffer.count
+    while true {
+      buffer.append(contentsOf: repeatElement(0, count: room))
+      var outcome: Result<Step, SyncError> = .success(.wait(POLLIN))
+      buffer.withUnsafeMutableBytes { bytes in
+        let space = UnsafeMutableRawBufferPointer(rebasing: bytes[filled...])
+        outcome = Result { () throws(SyncError) in try self.step(reading: space) }
+      }
+      let step: Step
+      do throws(SyncError) { step = try outcome.get() } catch {
+        buffer.removeLast(room)
+        throw error
+      }
+      switch step {
+      case .done(let count):
+        buffer.removeLast(room - count)
+        return count == 0 ? .ended : .bytes(count)
+      case .wait(let events):
+        buffer.removeLast(room)
+        switch socket.wait(for: events, until: deadline, wakeup) {
+        case .ready: continue
+        case .woken: return .woken
+        case .timeout: return .timeout
+        }
+      }
+    }
+  }
+
+  /// Writes all of `bytes`.
+  func write(_ bytes: [UInt8], until deadline: MonotonicTime) throws(SyncError) {
+    var done = 0
+    while done < bytes.count {
+      var outcome: Result<Step, SyncError> = .success(.wait(POLLOUT))
+      bytes.withUnsafeBytes { all in
+        let rest = UnsafeRawBufferPointer(rebasing: all[done...])
+        outcome = Result { () throws(SyncError) in try self.step(writing: rest) }
+      }
+      switch try outcome.get() {
+      case .done(let count): done += count
+      case .wait(let events):
+        // What wakes a reader comes again: a write is finished first.
+        if socket.wait(for: events, until: deadline, nil) == .timeout {
+          throw SyncError(.offline, "\(socket.peer): takes no more bytes")
+        }
+      }
+    }
+  }
+
+  private enum Step {
+    /// So many bytes; 0 at the end of what is read.
+    case done(Int)
+    case wait(Int32)
+  }
+
+  private func step(reading space: UnsafeMutableRawBufferPointer) throws(SyncError) -> Step {
+    guard let tls else { return try socket.read(into: space).map { .done($0) } ?? .wait(POLLIN) }
+    ERR_clear_error()
+    return try step(tls, SSL_read(tls.connection, space.baseAddress, Int32(clamping: space.count)))
+  }
+
+  private func step(writing bytes: UnsafeRawBufferPointer) throws(SyncError) -> Step {
+    guard let tls else { return try socket.write(bytes).map { .done($0) } ?? .wait(POLLOUT) }
+    ERR_clear_error()
+    return try step(tls, SSL_write(tls.connection, bytes.baseAddress, Int32(clamping: bytes.count)))
+  }
+
+  private func step(_ tls: TLS, _ count: Int32) throws(SyncError) -> Step {
+    if count > 0 { return .done(Int(count)) }
+    switch SSL_get_error(tls.connection, count) {
+    case SSL_ERROR_WANT_READ: return .wait(POLLIN)
+    case SSL_ERROR_WANT_WRITE: return .wait(POLLOUT)
+    case SSL_ERROR_ZERO_RETURN: return .done(0)
+    default:
+      let problem = Self.reasons()
+      throw SyncError(.offline, "\(socket.peer): \(problem.isEmpty ? "the connection broke" : problem)")
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// A TCP connection that never blocks for longer than a deadline, and that another thread can wake.
+// Source: socket(7), poll(2).
+
+import Glibc
+import Threads
+
+/// Wakes a thread that waits for a connection.
+final class Wakeup: Sendable {
+  private let ends: (read: Int32, write: Int32)
+
+  init() throws(SyncError) {
+    var pair: [Int32] = [-1, -1]
+    guard pipe(&pair) == 0 else { throw SyncError(.file(errno), "pipe: \(String(cString: strerror(errno)))") }
+    for end in pair {
+      _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+      _ = fcntl(end, F_SETFL, O_NONBLOCK)
+    }
+    ends = (pair[0], pair[1])
+  }
+
+  deinit {
+    close(ends.read)
+    close(ends.write)
+  }
+
+  /// Ends the wait of the thread, or its next one.
+  func wake() {
+    var byte: UInt8 = 1
+    // A full pipe wakes, too.
+    _ = write(ends.write, &byte, 1)
+  }
+
+  /// The end to poll.
+  fileprivate var descriptor: Int32 { ends.read }
+
+  fileprivate func drain() {
+    var bytes: (UInt64, UInt64) = (0, 0)
+    while read(ends.read, &bytes, 16) > 0 {}
+  }
+
+  /// Waits until it is woken, at most until `deadline`.
+  func wait(until deadline: MonotonicTime) {
+    var entry = pollfd(fd: ends.read, events: Int16(POLLIN), revents: 0)
+    _ = poll(&entry, 1, Int32(clamping: deadline.milliseconds))
+    drain()
+  }
+}
+
+/// An open TCP connection. One thread at a time.
+final class Socket {
+  let descriptor: Int32
+  let peer: String
+
+  /// What a wait ended with.
+  enum Event { case ready, woken, timeout }
+
+  private init(_ descriptor: Int32, _ peer: String) { (self.descriptor, self.peer) = (descriptor, peer) }
+
+  deinit { close(descriptor) }
+
+  /// Connects to the first address of `host` that answers. A wakeup ends the attempt with `cancelled`.
+  static func connect(
+    host: String,
+    port: UInt16,
+    until deadline: MonotonicTime,
+    _ wakeup: Wakeup
+  ) throws(SyncError) -> Socket {
+    let peer = "\(host):\(port)"
+    var hints = addrinfo(), list: UnsafeMutablePointer<addrinfo>?
+    hints.ai_family = AF_UNSPEC
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    let status = getaddrinfo(host, String(port), &hints, &list)
+    guard status == 0 else {
+      throw SyncError(.offline, "\(host): no address: \(String(cString: gai_strerror(status)))")
+    }
+    defer { freeaddrinfo(list) }
+    var problem = "no address", next = list
+    while let entry = next?.pointee {
+      next = entry.ai_next
+      let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+      let descriptor = socket(entry.ai_family, flags, entry.ai_protocol)
+      if descriptor < 0 {
+        problem = String(cString: strerror(errno))
+        continue
+      }
+      let connection = Socket(descriptor, peer)
+      if Glibc.connect(descriptor, entry.ai_addr, entry.ai_addrlen) != 0 {
+        if errno != EINPROGRESS {
+          problem = String(cString: strerror(errno))
+          continue
+        }
+        switch connection.wait(for: POLLOUT, until: deadline, wakeup) {
+        case .woken: throw SyncError(.cancelled, "\(peer): interrupted")
+        case .timeout:
+          problem = "no answer"
+          continue
+        case .ready: break
+        }
+        var code: Int32 = 0, size = socklen_t(MemoryLayout<Int32>.size)
+        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
+        if code != 0 {
+          problem = String(cString: strerror(code))
+          continue
+        }
+      }
+      var on: Int32 = 1
+      let size = socklen_t(MemoryLayout<Int32>.size)
+      setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
+      setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, size)
+      return connection
+    }
+    throw SyncError(.offline, "\(peer): cannot connect: \(problem)")
+  }
+
+  /// Waits until the connection can be read (`POLLIN`) or written (`POLLOUT`).
+  func wait(for events: Int32, until deadline: MonotonicTime, _ wakeup: Wakeup?) -> Event {
+    var entries = [pollfd(fd: descriptor, events: Int16(events), revents: 0)]
+    if let wakeup { entries.append(pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0)) }
+    while true {
+      let count = poll(&entries, nfds_t(entries.count), Int32(clamping: deadline.milliseconds))
+      if count < 0 && errno == EINTR { continue }
+      if let wakeup, entries.count > 1, entries[1].revents != 0 {
+        wakeup.drain()
+        return .woken
+      }
+      if count == 0 { return .timeout }
+      return .ready
+    }
+  }
+
+  /// Reads what is there; nil if nothing is, 0 at the end.
+  func read(into bytes: UnsafeMutableRawBufferPointer) throws(SyncError) -> Int? {
+    while true {
+      let count = recv(descriptor, bytes.baseAddress, bytes.count, 0)
+      if count >= 0 { return count }
+      if errno == EINTR { continue }
+      if errno == EAGAIN { return nil }
+      throw SyncError(.offline, "\(peer): \(String(cString: strerror(errno)))")
+    }
+  }
+
+  /// Writes as much as there is room for; nil if there is none.
+  func write(_ bytes: UnsafeRawBufferPointer) throws(SyncError) -> Int? {
+    while true {
+      let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+      if count >= 0 { return count }
+      if errno == EINTR { continue }
+      if errno == EAGAIN { return nil }
+      throw SyncError(.offline, "\(peer): \(String(cString: strerror(errno)))")
+    }
+  }
+}

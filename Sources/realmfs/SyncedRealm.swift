@@ -1,0 +1,113 @@
+// The realm of a sync server behind a mount: its mirror, the session that keeps it up to date, and what
+// `.realm/sync.json` says of both.
+import FileTree
+import Glibc
+import RealmJSON
+import RealmPages
+import RealmSync
+import Synchronization
+import Threads
+
+/// What `mount --sync` mounts.
+final class SyncedRealm: Sendable {
+  private let url: SyncURL
+  private let path: String
+  private let options: SyncOptions
+  private let timeout: Duration
+  private let isReadOnly: Bool
+  private let session = Mutex<SyncSession?>(nil)
+
+  /// Nil if the arguments name no sync server.
+  init?(_ arguments: Arguments, path: String) throws(CommandFailure) {
+    guard let text = arguments.value(.sync) else { return nil }
+    url = try arguments.syncURL(text)
+    timeout = try arguments.syncTimeout()
+    isReadOnly = arguments.wantsNoChanges
+    self.path = path
+    var options = try arguments.syncOptions()
+    if !isReadOnly { options.uploadTimeout = timeout }
+    self.options = options
+    if arguments.value(.mirror) == nil { try Self.makeFolder(of: path) }
+  }
+
+  private static func makeFolder(of path: String) throws(CommandFailure) {
+    let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
+    var made = ""
+    for part in folder.split(separator: "/") {
+      made += "/" + part
+      if mkdir(made, 0o700) != 0, errno != EEXIST {
+        throw CommandFailure(.failure, "\(made): cannot be made: \(System.message(errno))")
+      }
+    }
+  }
+
+  /// Downloads the realm, if it was never downloaded as a whole, and shows it. A mirror that is complete is shown at
+  /// once, also without the server.
+  func makeTree(_ configuration: Configuration, _ treeOptions: TreeOptions) throws(CommandFailure) -> FileTree {
+    let mirror: Mirror
+    do throws(SyncError) {
+      mirror = try Mirror(configuration, of: url)
+      let session = try SyncSession(mirror, options)
+      self.session.withLock { $0 = session }
+      try session.start()
+      if !mirror.state.isComplete { _ = try Download.finish(session, timeout) }
+    } catch {
+      stop()
+      throw CommandFailure(error)
+    }
+    var treeOptions = treeOptions
+    treeOptions.syncReport = { [self] in report }
+    do throws(FileTreeError) {
+      if isReadOnly { return try FileTree(mirror.writer.realm, options: treeOptions) }
+      return try FileTree(mirror.writer, options: treeOptions)
+    } catch { throw CommandFailure(error, path: path) }
+  }
+
+  /// Ends the connection.
+  func stop() { session.withLock { $0 }?.stop() }
+
+  private var report: String {
+    guard let session = session.withLock({ $0 }) else { return "" }
+    let status = session.status, state = session.mirror.state
+    func number(_ value: Int64?) -> JSONValue { value.map { .number(Int($0)) } ?? .null }
+    let facts: [(String, JSONValue)] = [
+      ("url", .string(url.description)), ("mirror", .string(path)), ("state", .string(status.state.rawValue)),
+      ("complete", .bool(status.isComplete)), ("version", number(status.version)),
+      ("serverVersion", number(state.latest.version)), ("downloadedBytes", number(status.downloaded)),
+      ("bytesLeft", number(status.bytesLeft)), ("uploads", .number(status.uploads)),
+      ("uploadingBytes", number(status.uploading)), ("canSave", .bool(status.canUpload)),
+      ("latencyMilliseconds", number(status.latency)),
+      ("protocolVersion", number(status.protocolVersion.map(Int64.init))),
+      ("connections", .number(status.connections)), ("error", status.error.map { .string($0) } ?? .null),
+      ("refused", state.refused.map { .string($0) } ?? .null), ("nextAttemptSeconds", number(status.nextAttempt)),
+    ]
+    return JSONValue.object(facts).text
+  }
+}
+
+/// A download that is waited for, with its progress on a terminal.
+enum Download {
+  /// Waits until everything is there that the server had. Gives up when nothing has come for `timeout`.
+  static func finish(_ session: SyncSession, _ timeout: Duration) throws(SyncError) -> SyncStatus {
+    let line = ProgressLine("downloading")
+    defer { line.end() }
+    var last = session.status, deadline = MonotonicTime.now.advanced(by: timeout)
+    while true {
+      let status = session.wait(until: min(deadline, .now.advanced(by: .milliseconds(200)))) { $0.state == .live }
+      if let failure = session.failure { throw failure }
+      if status.state == .live { return status }
+      if status.isApplying || status.downloaded != last.downloaded || status.connections != last.connections {
+        deadline = MonotonicTime.now.advanced(by: timeout)
+      }
+      last = status
+      line.show(Int(status.downloaded), of: Int(status.downloaded + status.bytesLeft))
+      if deadline <= .now {
+        throw SyncError(
+          .timeout,
+          "\(session.mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer"); "
+            + "what is there is kept, and the next download goes on from it"
+        )
+      }
+    }
+  }
+}

@@ -1,0 +1,382 @@
+// Sessions against a server that fails in every way that it can: what is downloaded is whole and in order, what is
+// uploaded is there once, and what cannot be mended says so.
+
+import Foundation
+import RealmPages
+import TestSupport
+import Testing
+import Threads
+
+@testable import RealmSync
+
+@Suite("Sessions with a sync server", .serialized)
+struct SessionTests {
+  /// A changeset that makes class P, and one for each further object.
+  static func changesets(_ count: Int) -> [[UInt8]] {
+    var first = ChangesetWriter()
+    let p = first.name("P"), id = first.name("_id"), i = first.name("i"), s = first.name("s")
+    let key = Instruction.PrimaryKeyForm(name: id, type: .int, isNullable: false)
+    first.append(.addTable(p, .topLevel(primaryKey: key, isAsymmetric: false)))
+    for (name, type) in [(i, ValueType.int), (s, .string)] {
+      first.append(.addColumn(p, .init(name: name, type: type, collection: nil, isNullable: false, target: nil)))
+    }
+    return [first.bytes]
+      + (0..<count).map { number in
+        var writer = ChangesetWriter()
+        let p = writer.name("P"), i = writer.name("i"), s = writer.name("s"), key = InstructionKey.int(Int64(number))
+        writer.append(.createObject(p, key))
+        writer.append(
+          .edit(.init(table: p, key: key, field: i), .update(.scalar(.int(Int64(number))), isDefault: false))
+        )
+        let text = Array(String(repeating: "text \(number) ", count: 20).utf8)
+        writer.append(.edit(.init(table: p, key: key, field: s), .update(.scalar(.string(text)), isDefault: false)))
+        return writer.bytes
+      }
+  }
+
+  /// A session with a mirror of the server's realm, for the time of `body`.
+  private static func session(
+    _ server: FakeServer,
+    uploads: Bool = false,
+    path: String,
+    _ body: (SyncSession) throws -> Void
+  ) throws {
+    var options = SyncOptions()
+    options.firstWait = .milliseconds(20)
+    if uploads { options.uploadTimeout = .seconds(20) }
+    let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
+    let session = try SyncSession(mirror, options)
+    try session.start()
+    defer { session.stop() }
+    try body(session)
+  }
+
+  private static func live(_ session: SyncSession) -> SyncStatus {
+    session.wait(until: .now.advanced(by: .seconds(60))) { $0.state == .live }
+  }
+
+  private static func count(_ mirror: Mirror) throws -> Int {
+    try mirror.writer.realm.latest().table(named: "class_P")?.objectCount ?? 0
+  }
+
+  private static func expect(_ count: Int, in mirror: Mirror) throws {
+    #expect(try self.count(mirror) == count)
+  }
+
+  /// Sets `i` of an object of the mirror.
+  private static func set(_ mirror: Mirror, _ key: Int64, _ value: Int64) throws {
+    let transaction = try mirror.writer.begin()
+    let table = try #require(try transaction.tableKey(named: "class_P"))
+    let object = try #require(try transaction.objectKey(table, primaryKey: .int(key)))
+    let column = try #require(try transaction.columns(of: table).first { $0.name == "i" })
+    try transaction.set(table, object, column.key, .int(value))
+    _ = try transaction.commit()
+  }
+
+  private static func value(_ mirror: Mirror, _ key: Int64) throws -> Value? {
+    let table = try #require(try mirror.writer.realm.latest().table(named: "class_P"))
+    let cursor = ObjectCursor(table)
+    guard let object = try table.objectKey(primaryKey: .int(key)), try cursor.seek(object) else { return nil }
+    return try Value(copying: cursor.value(1))
+  }
+
+  private static func verify(_ mirror: Mirror) throws {
+    #expect(Verifier(try mirror.writer.realm.latest()).problems(limit: 1).isEmpty)
+  }
+
+  // MARK: download
+
+  @Test("everything is downloaded, in one message or many, compressed or not", arguments: [false, true])
+  func download(compresses: Bool) throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(Self.changesets(200))
+    for size in [Int.max, 5000, 1] {
+      server.set(compresses: compresses, messageSize: size)
+      try withTemporaryPath { path in
+        try Self.session(server, path: path) { session in
+          let status = Self.live(session)
+          #expect(status.state == .live && status.isComplete && status.version == 201 && status.bytesLeft == 0)
+          try Self.expect(200, in: session.mirror)
+          // What others change comes by itself.
+          server.add([Self.changesets(201).last ?? []])
+          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.version == 202 }
+          try Self.expect(201, in: session.mirror)
+          try Self.verify(session.mirror)
+        }
+      }
+      server.wipe()
+      server.add(Self.changesets(200))
+    }
+  }
+
+  @Test("a connection that is cut in the middle of a frame goes on where it was")
+  func cuts() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(Self.changesets(300))
+    server.set(messageSize: 4000)
+    for bytes in [1, 100, 3000, 5000, 20000, 40001] { server.inject(.cut(afterBytes: bytes)) }
+    try withTemporaryPath { path in
+      try Self.session(server, path: path) { session in
+        #expect(Self.live(session).state == .live)
+        #expect(server.connections == 7)
+        try Self.expect(300, in: session.mirror)
+        try Self.verify(session.mirror)
+      }
+      // A later session has nothing left to download, and the same identity.
+      try Self.session(server, path: path) { session in
+        #expect(Self.live(session).downloaded == 0)
+      }
+    }
+  }
+
+  @Test("a download that comes twice, or is none, is refused, and the next connection goes on")
+  func brokenMessages() throws {
+    for fault in [
+      FakeServer.Fault.duplicate, .garbage(Array("download 1 x\n".utf8)), .garbage(Array("hello\n".utf8)), .garbage([]),
+      .garbage(Array("download 1 5 0 3 1 0 0 0 0 0 0\n".utf8)),
+      .garbage(Array("download 1 1 0 1 1 0 0 0 1 99 3\nabc".utf8)),
+    ] {
+      let server = try FakeServer()
+      defer { server.stop() }
+      server.add(Self.changesets(5))
+      server.inject(fault)
+      try withTemporaryPath { path in
+        try Self.session(server, path: path) { session in
+          #expect(Self.live(session).state == .live, "\(fault): \(session.status)")
+          #expect(server.connections == 2)
+          try Self.expect(5, in: session.mirror)
+        }
+      }
+    }
+  }
+
+  @Test("a server that was wiped is downloaded anew, and its realm takes the place of the old one")
+  func wiped() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(Self.changesets(20))
+    try withTemporaryPath { path in
+      try Self.session(server, path: path) { session in
+        #expect(Self.live(session).state == .live)
+        server.wipe()
+        server.add(Self.changesets(3))
+        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.state == .live && $0.version == 4 }
+        try Self.expect(3, in: session.mirror)
+        try Self.verify(session.mirror)
+      }
+      let folder = (path as NSString).deletingLastPathComponent
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+      #expect(names.allSatisfy { !$0.contains("fresh") })
+    }
+  }
+
+  @Test(
+    "each error code leads to what the protocol wants",
+    arguments: [
+      (100, false, nil), (200, true, nil), (201, true, nil), (218, true, nil), (103, false, nil),
+      (208, true, nil), (209, true, nil), (210, true, nil), (211, true, nil), (217, true, nil),
+      (202, true, .token), (203, true, .token), (206, true, .token), (204, true, .configuration),
+      (205, true, .configuration),
+      (113, false, .unsupported), (226, true, .unsupported), (229, true, .unsupported), (999, true, .protocolBroken),
+    ] as [(Int, Bool, SyncError.Reason?)]
+  )
+  func errors(_ code: Int, _ isOfSession: Bool, _ reason: SyncError.Reason?) throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(Self.changesets(3))
+    server.inject(.error(code: code, session: isOfSession))
+    if code == 999 { server.inject(.error(code: code, session: isOfSession)) }
+    try withTemporaryPath { path in
+      try Self.session(server, path: path) { session in
+        let status = Self.live(session)
+        #expect(session.failure?.reason == reason, "\(status)")
+        let count = try Self.count(session.mirror)
+        #expect(reason != nil || count == 3)
+        if let failure = session.failure { #expect(failure.description.contains("\(code)")) }
+      }
+    }
+  }
+
+  @Test(
+    "an answer that is no WebSocket is told apart",
+    arguments: [
+      ("HTTP/1.1 401 Unauthorized\r\n\r\n", .token), ("HTTP/1.1 403 Forbidden\r\n\r\n", .token),
+      ("HTTP/1.1 404 Not Found\r\n\r\n", .unsupported),
+      ("HTTP/1.1 400 Bad Request\r\n\r\nno version\r\n", .unsupported),
+      ("HTTP/1.1 301 Moved\r\nLocation: realm://other\r\n\r\n", .configuration),
+      ("SSH-2.0-x\r\n\r\n\r\n", .unsupported),
+      ("HTTP/1.1 101 Switching\r\nSec-WebSocket-Accept: wrong\r\n\r\n", .unsupported),
+      ("HTTP/1.1 503 Later\r\n\r\n", nil),
+    ] as [(String, SyncError.Reason?)]
+  )
+  func answers(_ text: String, _ reason: SyncError.Reason?) throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.inject(.http(text))
+    try withTemporaryPath { path in
+      try Self.session(server, path: path) { session in
+        #expect(Self.live(session).state == (reason == nil ? .live : .failed))
+        #expect(session.failure?.reason == reason)
+      }
+    }
+  }
+
+  @Test("each version of the protocol is spoken", arguments: 2...14)
+  func versions(_ version: Int) throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(Self.changesets(3))
+    server.set(version: version)
+    try withTemporaryPath { path in
+      try Self.session(server, path: path) { session in
+        #expect(Self.live(session).protocolVersion == version)
+        try Self.expect(3, in: session.mirror)
+      }
+    }
+  }
+
+  // MARK: upload
+
+  @Test("a change is on the server and back when the commit returns, and is there once")
+  func upload() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(Self.changesets(3))
+    try withTemporaryPath { path in
+      try Self.session(server, uploads: true, path: path) { session in
+        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        for value in 1...20 {
+          try Self.set(session.mirror, 1, Int64(value) * 10)
+          #expect(try Self.value(session.mirror, 1) == .int(Int64(value) * 10))
+          #expect(server.uploads == value)
+        }
+        try Self.verify(session.mirror)
+      }
+    }
+  }
+
+  @Test("a change whose connection ends before the answer is there once", arguments: [false, true])
+  func lostAnswers(isTaken: Bool) throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(Self.changesets(3))
+    try withTemporaryPath { path in
+      try Self.session(server, uploads: true, path: path) { session in
+        for value in 1...10 {
+          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+          server.inject(.dropUpload(isTaken: isTaken))
+          try Self.set(session.mirror, 1, Int64(value) * 10)
+          #expect(server.uploads == value)
+          #expect(try Self.value(session.mirror, 1) == .int(Int64(value) * 10))
+        }
+      }
+    }
+  }
+
+  @Test("a change that was stored when the process ended is sent by the next one, once")
+  func afterCrash() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(Self.changesets(3))
+    try withTemporaryPath { path in
+      let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
+      var options = SyncOptions()
+      options.uploadTimeout = .milliseconds(300)
+      let session = try SyncSession(mirror, options)
+      try session.start()
+      _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+      server.inject(.silence)
+      do {
+        try Self.set(mirror, 1, 77)
+        Issue.record("acknowledged")
+      } catch let error as EngineError { #expect(error.reason == .unacknowledged) }
+      session.stop()
+      #expect(mirror.state.pending != nil && server.uploads == 0)
+    }
+  }
+
+  @Test("a change that the server refuses fails, leaves nothing behind, and the next one is taken")
+  func refused() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(Self.changesets(3))
+    try withTemporaryPath { path in
+      try Self.session(server, uploads: true, path: path) { session in
+        for code in [212, 212] {
+          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+          server.inject(.refuseUpload(code: code))
+          do {
+            try Self.set(session.mirror, 1, 99)
+            Issue.record("taken")
+          } catch let error as EngineError {
+            #expect(error.reason == .refusedByServer && error.description.contains("212"))
+          }
+          #expect(try Self.value(session.mirror, 1) == .int(1))
+        }
+        #expect(session.mirror.state.refused?.contains("212") ?? false)
+        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        try Self.set(session.mirror, 1, 5)
+        #expect(try Self.value(session.mirror, 1) == .int(5))
+        #expect(server.uploads == 1)
+      }
+    }
+  }
+
+  @Test("without the server a change fails, and reading goes on")
+  func offline() throws {
+    let server = try FakeServer()
+    server.add(Self.changesets(3))
+    try withTemporaryPath { path in
+      try Self.session(server, uploads: true, path: path) { session in
+        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        server.stop()
+        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.state == .offline }
+        do {
+          try Self.set(session.mirror, 1, 99)
+          Issue.record("taken")
+        } catch let error as EngineError { #expect(error.reason == .offline) }
+        #expect(try Self.value(session.mirror, 1) == .int(1))
+      }
+    }
+  }
+
+  // MARK: the mirror
+
+  @Test("only its own sync client writes a mirror, and one that another program has written is refused")
+  func foreignWriter() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(Self.changesets(3))
+    try withTemporaryPath { path in
+      try Self.session(server, path: path) { session in
+        #expect(Self.live(session).state == .live)
+        let url = try SyncURL(server.url)
+        #expect(throws: SyncError.self) { try Mirror(Configuration(path: path), of: url) }
+      }
+      let other = try RealmWriter(Configuration(path: path))
+      do {
+        _ = try other.begin()
+        Issue.record("began")
+      } catch let error as EngineError {
+        #expect(error.reason == .readOnly && error.description.contains("mirror"))
+      }
+      // A program that does not know of mirrors.
+      let ignorant = try RealmWriter(mirror: Configuration(path: path))
+      let transaction = try ignorant.begin()
+      _ = try transaction.addTable("class_Q")
+      _ = try transaction.commit()
+      do {
+        _ = try Mirror(Configuration(path: path), of: SyncURL(server.url))
+        Issue.record("opened")
+      } catch let error as SyncError {
+        #expect(error.reason == .mirror && error.description.contains("another program has written"))
+      }
+      do {
+        _ = try Mirror(Configuration(path: path), of: SyncURL("realm://127.0.0.1:9/other"))
+        Issue.record("opened")
+      } catch let error as SyncError { #expect(error.reason == .mirror) }
+    }
+  }
+}
