@@ -23,6 +23,7 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CIntelDecimal", providers: [.apt(["libintelrdfpmath-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CXLSXWriter", pkgConfig: "xlsxwriter", providers: [.apt(["libxlsxwriter-dev"])]),
     .target(name: "CLinux"),
     .target(name: "Threads", swiftSettings: strict),
@@ -48,12 +49,19 @@ let package = Package(
       dependencies: ["RealmPages", "RealmJSON", "RealmNames", "Threads", "CLinux", "CSQLite", "CXLSXWriter"],
       swiftSettings: strict
     ),
+    .target(
+      name: "RealmReplica",
+      dependencies: ["RealmPages", "RealmJSON", "RealmTransfer", "Threads", "CLinux", "CPostgres", "COpenSSL"],
+      swiftSettings: strict
+    ),
     .target(name: "RealmQuery", dependencies: ["RealmPages"], swiftSettings: strict),
     .target(name: "FuseBridge", dependencies: ["FileTree", "Threads", "CFuse", "CLinux"], swiftSettings: strict),
     .executableTarget(
       name: "realmfs",
       dependencies: [
-        "RealmPages", "RealmJSON", "RealmNames", "FileTree", "FuseBridge", "RealmTransfer", "RealmQuery", "CLinux",
+        "RealmPages", "RealmJSON", "RealmNames", "FileTree", "FuseBridge", "RealmTransfer", "RealmReplica",
+        "RealmQuery",
+        "CLinux", "Threads",
       ],
       swiftSettings: strict
     ),
@@ -126,6 +134,11 @@ let package = Package(
     .testTarget(
       name: "FileTreeTests",
       dependencies: ["FileTree", "RealmNames", "TestSupport", "TreeSupport"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "RealmReplicaTests",
+      dependencies: ["RealmReplica", "RealmPages", "RealmJSON", "TestSupport"],
       swiftSettings: strict
     ),
     .testTarget(

@@ -3,7 +3,7 @@ _realmfs() {
   local cur=$2 prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} kind
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover replicate verify-replica version help --help --version" -- "$cur"))
     return
   fi
   [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
@@ -21,6 +21,7 @@ _realmfs() {
     import:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
     query:--format) COMPREPLY=($(compgen -W "jsonl json table csv tsv" -- "$cur")); return ;;
     query:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
+    replicate:--partition) COMPREPLY=($(compgen -W "list hash:16" -- "$cur")); return ;;
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in
@@ -50,9 +51,11 @@ _realmfs() {
     upgrade:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --backup-dir --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     convert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --local --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     recover:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
+    replicate:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --trust-owner --source-of --schema --once --lag --partition --connections -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    verify-replica:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --source-of --schema -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
-    help:*) COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover version help" -- "$cur")); return ;;
+    help:*) COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover replicate verify-replica version help" -- "$cur")); return ;;
   esac
   {
     IFS= read -r -d '' kind && mapfile -d '' -t COMPREPLY

@@ -73,6 +73,8 @@ enum Program {
     case .upgrade: try UpgradeCommand.run(arguments)
     case .convert: try ConvertCommand.run(arguments)
     case .recover: try RecoverCommand.run(arguments)
+    case .replicate: try ReplicateCommand.run(arguments)
+    case .verifyReplica: try VerifyReplicaCommand.run(arguments)
     case .version: try VersionCommand.run(arguments)
     case .help: try HelpCommand.run(arguments)
     }
