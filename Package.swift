@@ -138,7 +138,7 @@ let package = Package(
     ),
     .testTarget(
       name: "RealmReplicaTests",
-      dependencies: ["RealmReplica", "RealmPages", "RealmJSON", "TestSupport"],
+      dependencies: ["RealmReplica", "RealmPages", "RealmJSON", "RealmTransfer", "TestSupport"],
       swiftSettings: strict
     ),
     .testTarget(

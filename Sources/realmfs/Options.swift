@@ -640,7 +640,8 @@ enum Options {
         """,
         """
         Passwords come from ~/.pgpass, the file of $PGPASSFILE, or a service of pg_service.conf, never from the \
-        command line; sslmode in ADDRESS decides about TLS. The database has the encoding UTF8, and PostgreSQL 15 or later.
+        command line; sslmode in ADDRESS decides about TLS. The database has the encoding UTF8, and the server is \
+        PostgreSQL 15 or later.
         """,
       ]
     ),

@@ -163,6 +163,7 @@ extension Replicator {
     let row = realm + encoder.parameters, key = encoder.keyParameter
     let lists = links ? table.links.indices.map { encoder.targetArray($0) } : []
     pass.written += 1
+    hasWritten = true
     try connection.queue(table.upsert, row)
     for (index, list) in lists.enumerated() {
       if list.count > 0 { try connection.queue(table.setLinks(table.links[index]), realm + [key, list.0]) }
@@ -171,6 +172,7 @@ extension Replicator {
   }
 
   private func remove(_ fields: [[UInt8]], from table: ReplicaTable) throws(ReplicaError) {
+    if !fields.isEmpty { hasWritten = true }
     for field in fields {
       let key = PostgresParameter(type: table.keyColumn.oid, field)
       // Before the keys of a new table are made nothing cascades, but then nothing is removed, either.

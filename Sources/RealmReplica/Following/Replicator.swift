@@ -49,6 +49,8 @@ public final class Replicator {
   private var wantedExact: [(table: TableKey, property: Int)] = []
   var pass = ReplicaPass()
   private var isDrained = false
+  /// Whether the present transaction has written or removed rows one by one.
+  var hasWritten = false
 
   /// Receives what is damaged and left out.
   public var onComplaint: (String) -> Void = { _ in }
@@ -91,7 +93,7 @@ public final class Replicator {
 
   /// Goes on with a new connection, after the former one broke.
   public func reconnect(_ address: PostgresAddress) throws(ReplicaError) {
-    let connection = try PostgresConnection(address) { () throws(ReplicaError) in try self.tick() }
+    let connection = try PostgresConnection(address) { [unowned self] () throws(ReplicaError) in try self.keepUp() }
     try Self.prepare(place, connection)
     use(connection)
   }
@@ -143,8 +145,8 @@ public final class Replicator {
     }
     (window.isLost, window.unsure, window.hasNewSchema) = (false, [], false)
     pass = ReplicaPass()
-    isDrained = false
-    connection.onWait = { () throws(ReplicaError) in try self.tick() }
+    (isDrained, hasWritten) = (false, false)
+    connection.onWait = { [unowned self] () throws(ReplicaError) in try self.tick() }
     do throws(ReplicaError) {
       let result = try transact(flags.isLost, flags.unsure, flags.hasNewSchema, identity)
       inFlight = ChangedObjects(limit: 400_000)
@@ -196,7 +198,9 @@ public final class Replicator {
       }
     }
     var changes = SchemaChangeSet()
-    if !hasTables || hasNewSchema || !wantedExact.isEmpty || comparesAll { changes = try plan() }
+    if !hasTables || hasNewSchema || !wantedExact.isEmpty || comparesAll {
+      changes = try plan()
+    }
     var compared = unsure.union(changes.altered)
     if comparesAll { compared.formUnion(tables.keys) }
     for (key, table) in tables.sorted(by: { $0.key < $1.key }) {
@@ -214,6 +218,10 @@ public final class Replicator {
     let target = try flush()
     isDrained = true
     if let late = planner?.changes { changes.remarks = late.remarks }
+    if !changes.constraints.isEmpty {
+      // Tables whose references are still to be checked cannot be altered.
+      try connection.run("SET CONSTRAINTS ALL IMMEDIATE")
+    }
     for sql in changes.constraints { try connection.run(sql) }
     attemptedIdentity = target.identity
     try ReplicaState.write(place, file: path, target, after: base, connection)
@@ -226,6 +234,7 @@ public final class Replicator {
     if outcome != "COMMIT" { throw .overtaken }
     base = ReplicaState(identity: target.identity, version: Int64(bitPattern: target.version))
     lastIdentity = target.identity
+    wantedExact = []
     pass.version = target.version
     pass.remarks = changes.remarks
     return pass
@@ -255,7 +264,6 @@ public final class Replicator {
           tables = try SchemaPlanner(catalog, connection, window.snapshot, isLocked: true).plan()
         }
         try connection.sync()
-        wantedExact = []
         self.planner = planner
         encoders = [:]
         hasTables = true
@@ -271,10 +279,10 @@ public final class Replicator {
     try engine { () throws(EngineError) in try self.window.snapshot.table(key) }
   }
 
-  /// Adds a column beside that of a property. In a replica of many realms that needs the schema for ourselves, so the
-  /// transaction begins again.
+  /// Adds a column beside that of a property. In a replica of many realms that needs the schema for ourselves, and a
+  /// table with references that are still to be checked cannot be altered: then the transaction begins again.
   func addExact(_ key: TableKey, property: Int) throws(ReplicaError) {
-    guard place.realm == nil, let planner, let table = tables[key], let source = try source(of: key) else {
+    guard place.realm == nil, !hasWritten, let planner, let table = tables[key], let source = try source(of: key) else {
       wantedExact.append((key, property))
       throw .overtaken
     }

@@ -92,11 +92,11 @@ final class RowEncoder {
 
   /// Appends the whole value to a column beside.
   private func exact(_ index: Int, _ form: ColumnForm, _ value: ValueView) throws(RowFailure) {
-    if case .string(let text) = value { return row.append(field: text.bytes) }
     scratch.reset()
-    switch value {
-    case .decimal128(let decimal): scratch.append(decimal)
-    case .date(let date): if !scratch.append(date: date) { fallthrough }
+    switch (form, value) {
+    case (.scalar, .string(let text)): return row.append(field: text.bytes)
+    case (.scalar, .decimal128(let decimal)): scratch.append(decimal)
+    case (.scalar, .date(let date)): if !scratch.append(date: date) { fallthrough }
     default: try render(index)
     }
     let start = row.beginField()
