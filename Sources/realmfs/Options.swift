@@ -1079,7 +1079,6 @@ enum Options {
       .partition,
       value: "KIND",
       on: [.replicate],
-      completion: .words(["list", "hash:16"]),
       "many realms: divide new tables by realm, list for a part each or hash:N for N parts"
     ),
     OptionSpec(

@@ -53,6 +53,7 @@ final class SchemaPlanner {
     }
     if !isMany { try dropTables(exceptOf: classes) }
     for source in classes { tables[source.key] = try table(source) }
+    try makeParts(for: tables.values)
     for source in classes { if let table = tables[source.key] { try references(of: table, tables) } }
     return tables
   }
@@ -219,6 +220,28 @@ final class SchemaPlanner {
         FOR VALUES WITH (MODULUS \(count), REMAINDER \(index))
         """
       )
+    }
+  }
+
+  /// Where each realm has a part of its own, makes those that this one lacks.
+  private func makeParts(for tables: some Sequence<ReplicaTable>) throws(ReplicaError) {
+    guard place.partition == .list, let realm = place.realm else { return }
+    for table in tables {
+      for name in [table.name] + table.links.map(\.name) {
+        let hash = SHA256Digest.word(of: Array("\(name)/\(realm)".utf8))
+        let part = place.qualified(String(name.prefix(20)) + "_" + hexadecimal(hash, digits: 16))
+        var isThere = false
+        try connection.forEachRow(
+          """
+          SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass($1) AND inhparent = to_regclass($2))
+          """,
+          [.text(part), .text(place.qualified(name))]
+        ) { row in isThere = row.bytes(0, 0) == [1] }
+        if isThere { continue }
+        try run(
+          "CREATE TABLE \(part) PARTITION OF \(place.qualified(name)) FOR VALUES IN (\(realm.quotedForSQLText))"
+        )
+      }
     }
   }
 

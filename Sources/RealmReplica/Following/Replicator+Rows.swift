@@ -19,9 +19,9 @@ extension Replicator {
   private func walk(
     _ key: TableKey,
     _ body: (RowEncoder) throws(ReplicaError) -> Void,
-    needsExact: (_ property: Int) throws(ReplicaError) -> Void
+    needsExact: (_ properties: [Int]) throws(ReplicaError) -> Bool
   ) throws(ReplicaError) {
-    var last = ObjKey.none, isAtEnd = false
+    var last = ObjKey.none, isAtEnd = false, beginsAgain = false
     while !isAtEnd {
       let version = window.snapshot
       guard let table = tables[key], let source = try source(of: key) else { return }
@@ -37,11 +37,9 @@ extension Replicator {
         do throws(RowFailure) { try encoder.encode() } catch {
           switch error {
           case .damaged(let text): complaints.append(text)
-          case .needsExact(let property):
-            try needsExact(property)
-            // The same object again, with the new column.
-            break
+          case .needsExact(let properties): if try !needsExact(properties) { beginsAgain = true }
           }
+          // The same object again, with the new columns.
           if tables[key] !== table { break }
           last = reader.last
           continue
@@ -56,6 +54,7 @@ extension Replicator {
       }
       for complaint in complaints { complain(complaint) }
     }
+    if beginsAgain { throw .overtaken }
   }
 
   private func complain(_ text: String) {
@@ -87,9 +86,9 @@ extension Replicator {
         try stream.putIfFull()
         try drain(false)
       },
-      needsExact: { property throws(ReplicaError) in
+      needsExact: { properties throws(ReplicaError) in
         try stream.end()
-        try self.addExact(key, property: property)
+        return try self.addExact(key, properties)
       }
     )
     try drain(true)
@@ -144,8 +143,8 @@ extension Replicator {
         do throws(RowFailure) { try encoder.encode() } catch {
           switch error {
           case .damaged(let text): complain(text)
-          case .needsExact(let property):
-            try addExact(key, property: property)
+          case .needsExact(let properties):
+            if try !addExact(key, properties) { throw .overtaken }
             continue
           }
           break
@@ -208,7 +207,7 @@ extension Replicator {
         let links = table.links.indices.map { encoder.linksHash($0) }
         known[hash] = (encoder.cursor.key, encoder.rowHash, links)
       },
-      needsExact: { property throws(ReplicaError) in try self.addExact(key, property: property) }
+      needsExact: { properties throws(ReplicaError) in try self.addExact(key, properties) }
     )
     if tables[key] !== table { return false }
     var differing: [ObjKey: Bool] = [:], removed: [[UInt8]] = [], found: Set<UInt64> = []

@@ -87,8 +87,7 @@ public final class Replicator {
   }
 
   private static func lockKey(_ place: ReplicaPlace) -> Int64 {
-    var name = "realmfs " + place.schema
-    return Int64(bitPattern: name.withUTF8 { SHA256Digest.word(of: UnsafeRawBufferPointer($0)) })
+    Int64(bitPattern: SHA256Digest.word(of: Array("realmfs \(place.schema)".utf8)))
   }
 
   /// Goes on with a new connection, after the former one broke.
@@ -279,17 +278,24 @@ public final class Replicator {
     try engine { () throws(EngineError) in try self.window.snapshot.table(key) }
   }
 
-  /// Adds a column beside that of a property. In a replica of many realms that needs the schema for ourselves, and a
-  /// table with references that are still to be checked cannot be altered: then the transaction begins again.
-  func addExact(_ key: TableKey, property: Int) throws(ReplicaError) {
-    guard place.realm == nil, !hasWritten, let planner, let table = tables[key], let source = try source(of: key) else {
-      wantedExact.append((key, property))
-      throw .overtaken
+  /// Adds columns beside those of properties. In a replica of many realms that needs the schema for ourselves, and a
+  /// table with references that are still to be checked cannot be altered: then the transaction begins again, when all
+  /// of the class was looked at; false then.
+  func addExact(_ key: TableKey, _ properties: [Int]) throws(ReplicaError) -> Bool {
+    guard place.realm == nil, !hasWritten, let planner else {
+      for property in properties where !wantedExact.contains(where: { $0 == (key, property) }) {
+        wantedExact.append((key, property))
+      }
+      return false
     }
-    try planner.addExact(table, property: property, of: source)
-    try connection.sync()
-    tables[key] = try SchemaPlanner(catalog, connection, window.snapshot, isLocked: true).plan()[key]
+    for property in properties {
+      guard let table = tables[key], let source = try source(of: key) else { return true }
+      try planner.addExact(table, property: property, of: source)
+      try connection.sync()
+      tables[key] = try SchemaPlanner(catalog, connection, window.snapshot, isLocked: true).plan()[key]
+    }
     encoders = [:]
+    return true
   }
 
   private func isEmpty(_ table: ReplicaTable) throws(ReplicaError) -> Bool {

@@ -7,8 +7,8 @@ import RealmTransfer
 
 /// Why an object has no row.
 enum RowFailure: Error {
-  /// A value does not fit, and the table has no column beside it yet: that of this property.
-  case needsExact(property: Int)
+  /// Values do not fit, and the table has no columns beside them yet: those of these properties.
+  case needsExact(properties: [Int])
   /// The object is damaged.
   case damaged(String)
 }
@@ -26,6 +26,8 @@ final class RowEncoder {
   private(set) var offsets: [Int] = []
   /// The targets of each table of links: the fields of the present object.
   private(set) var targets: [(fields: FieldBuffer, count: Int)]
+  /// Properties whose values do not fit, without a column beside them.
+  private var missing: [Int] = []
   private let scratch = OutputBuffer()
   private let image = FieldBuffer()
   private var targetCursors: [TableKey: Target] = [:]
@@ -55,12 +57,14 @@ final class RowEncoder {
       row.append(Int32(8))
       row.append(cursor.key.value)
     }
+    missing.removeAll(keepingCapacity: true)
     for (index, slot) in table.slots.enumerated() {
       switch slot {
       case .value(let form, let hasExact): try value(index, form, hasExact)
       case .links(let position): try links(index, position)
       }
     }
+    if !missing.isEmpty { throw .needsExact(properties: missing) }
   }
 
   private func value(_ index: Int, _ form: ColumnForm, _ hasExact: Bool) throws(RowFailure) {
@@ -85,7 +89,7 @@ final class RowEncoder {
       offsets.append(row.count)
       return row.appendNull()
     }
-    if !hasExact { throw .needsExact(property: index) }
+    if !hasExact { return missing.append(index) }
     offsets.append(row.count)
     try exact(index, form, value)
   }

@@ -24,6 +24,8 @@ enum SHA256Digest {
     return UInt64(bigEndian: digest.0)
   }
 
+  static func word(of bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { word(of: $0) } }
+
   /// The same in SQL, as a bigint, of an expression of type bytea.
   static func sql(_ expression: String) -> String {
     "('x' || encode(substr(sha256(\(expression)), 1, 8), 'hex'))::bit(64)::bigint"
