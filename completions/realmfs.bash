@@ -21,7 +21,6 @@ _realmfs() {
     import:--decimal) COMPREPLY=($(compgen -W "point comma" -- "$cur")); return ;;
     query:--format) COMPREPLY=($(compgen -W "jsonl json table csv tsv" -- "$cur")); return ;;
     query:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
-    replicate:--partition) COMPREPLY=($(compgen -W "list hash:16" -- "$cur")); return ;;
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in

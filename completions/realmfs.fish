@@ -358,7 +358,7 @@ complete -c realmfs -n '__realmfs_is replicate' -l source-of -x -d 'many realms:
 complete -c realmfs -n '__realmfs_is replicate' -l schema -x -d 'the schema in the database that has the tables (default realm)'
 complete -c realmfs -n '__realmfs_is replicate' -l once -d 'bring the replica to the newest version, and end'
 complete -c realmfs -n '__realmfs_is replicate' -l lag -d 'print a line of JSON on standard error for each transaction and each second'
-complete -c realmfs -n '__realmfs_is replicate' -l partition -xa 'list hash:16' -d 'many realms: divide new tables by realm, list for a part each or hash:N for N parts'
+complete -c realmfs -n '__realmfs_is replicate' -l partition -x -d 'many realms: divide new tables by realm, list for a part each or hash:N for N parts'
 complete -c realmfs -n '__realmfs_is replicate' -l connections -x -d 'many realms: write through up to N connections at a time (default 4)'
 complete -c realmfs -n '__realmfs_is replicate' -s q -l quiet -d 'do not say what was done'
 complete -c realmfs -n '__realmfs_is replicate' -s v -l verbose -d 'say more about what happens, such as the form of the key'

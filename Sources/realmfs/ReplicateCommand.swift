@@ -49,12 +49,10 @@ enum ReplicateCommand {
       if complaints.count < 1000, complaints.insert(text).inserted { Log.error("\(path): \(text)") }
     }
     replicator.shouldStop = shouldGiveUp
-    var failure: String?, pause: Int64 = 200, needsConnection = false
+    var failure: String?, pause: Int64 = 200
     while true {
       let error: ReplicaError
       do throws(ReplicaError) {
-        if needsConnection { try replicator.reconnect(address) }
-        needsConnection = false
         let pass = try replicator.run()
         if let pass { report(pass, path, lag, isQuiet: arguments.has(.quiet)) }
         if failure != nil { Log.notice("\(path): the replica is written again") }
@@ -78,7 +76,6 @@ enum ReplicateCommand {
       lag.waiting(path, replicator.newestVersion, text)
       try wait(pause, replicator, path)
       pause = min(pause * 2, 15_000)
-      needsConnection = true
       if isStopping { return .done }
     }
   }
@@ -123,8 +120,9 @@ struct ReplicaOperands {
     if files.count > 1 && !isMany {
       throw arguments.usage("several files need --source-of, which says what their realms are called")
     }
+    // The address may have a password in it, so it is not printed.
     do throws(ReplicaError) { return try PostgresAddress(database) } catch {
-      throw CommandFailure(error, path: database)
+      throw CommandFailure(.failure, error.description)
     }
   }
 

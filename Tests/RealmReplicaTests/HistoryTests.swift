@@ -51,7 +51,7 @@ struct HistoryTests {
         let configuration = Configuration(path: path, encryptionKey: settings.encryptionKey)
         let realm = try replicator?.window.realm ?? Realm(configuration)
         if random.below(6) == 0 { replicator = nil }
-        if random.below(8) == 0, let replicator { try replicator.reconnect(address) }
+        if random.below(8) == 0, let replicator { try replicator.reconnect() }
         let current = try replicator ?? Replicator(realm, place, address)
         replicator = current
         var complaints: [String] = []

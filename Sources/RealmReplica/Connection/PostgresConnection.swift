@@ -50,6 +50,7 @@ final class PostgresConnection {
   var onWait: () throws(ReplicaError) -> Void = {}
   /// Statements by their text.
   private var prepared: [String: String] = [:]
+  private var statementCount = 0
   private var expected: [Expected] = []
   private var isInPipeline = false
   /// Bytes that were queued since the last `sync`.
@@ -207,7 +208,8 @@ final class PostgresConnection {
     if let known = prepared[sql] {
       name = known
     } else {
-      name = "s\(prepared.count)"
+      name = "s\(statementCount)"
+      statementCount += 1
       let types = parameters.map(\.type)
       if PQsendPrepare(handle, name, sql, Int32(types.count), types) == 0 { throw failure() }
       prepared[sql] = name
@@ -235,7 +237,10 @@ final class PostgresConnection {
         do throws(ReplicaError) {
           try check(result)
           if case .statement(let body?) = item, error == nil { try body(result) }
-        } catch let failure { error = error ?? failure }
+        } catch let failure {
+          error = error ?? failure
+          if case .preparation(let sql) = item { prepared[sql] = nil }
+        }
       }
     }
     // The answer to the sync itself, which no further one follows.

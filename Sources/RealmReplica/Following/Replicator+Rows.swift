@@ -21,7 +21,7 @@ extension Replicator {
     _ body: (RowEncoder) throws(ReplicaError) -> Void,
     needsExact: (_ properties: [Int]) throws(ReplicaError) -> Bool
   ) throws(ReplicaError) {
-    var last = ObjKey.none, isAtEnd = false, beginsAgain = false
+    var last = ObjKey.none, isAtEnd = false, skipsRows = false
     while !isAtEnd {
       let version = window.snapshot
       guard let table = tables[key], let source = try source(of: key) else { return }
@@ -37,7 +37,7 @@ extension Replicator {
         do throws(RowFailure) { try encoder.encode() } catch {
           switch error {
           case .damaged(let text): complaints.append(text)
-          case .needsExact(let properties): if try !needsExact(properties) { beginsAgain = true }
+          case .needsExact(let properties): if try !needsExact(properties) { skipsRows = true }
           }
           // The same object again, with the new columns.
           if tables[key] !== table { break }
@@ -54,7 +54,7 @@ extension Replicator {
       }
       for complaint in complaints { complain(complaint) }
     }
-    if beginsAgain { throw .overtaken }
+    if skipsRows { mustBeginAgain = true }
   }
 
   private func complain(_ text: String) {
@@ -161,9 +161,8 @@ extension Replicator {
     // All is made before it is queued: what is queued may have to wait, and the version may move on.
     let row = realm + encoder.parameters, key = encoder.keyParameter
     let lists = links ? table.links.indices.map { encoder.targetArray($0) } : []
-    pass.written += 1
     hasWritten = true
-    try connection.queue(table.upsert, row)
+    try connection.queue(table.upsert, row) { result in if result.command == "INSERT 0 1" { self.pass.written += 1 } }
     for (index, list) in lists.enumerated() {
       if list.count > 0 { try connection.queue(table.setLinks(table.links[index]), realm + [key, list.0]) }
       try connection.queue(table.cutLinks(table.links[index]), realm + [key, .integer(Int64(list.count))])
@@ -175,23 +174,20 @@ extension Replicator {
     for field in fields {
       let key = PostgresParameter(type: table.keyColumn.oid, field)
       // Before the keys of a new table are made nothing cascades, but then nothing is removed, either.
-      try connection.queue(table.delete, table.realmParameters + [key])
-      pass.removed += 1
+      try connection.queue(table.delete, table.realmParameters + [key]) { result in
+        if result.command == "DELETE 1" { self.pass.removed += 1 }
+      }
       if connection.queuedBytes > 1 << 20 { try connection.sync() }
     }
   }
 
   // MARK: what differs
 
-  /// Objects whose hashes are in memory at a time.
-  private static var comparedAtOnce: Int { 400_000 }
-  private static var removedAtOnce: Int { 50_000 }
-
   /// Compares the rows of a class with its objects by key and hash, and writes those that differ.
   func compare(_ key: TableKey) throws(ReplicaError) {
     pass.compared += 1
     guard let source = try source(of: key) else { return }
-    let parts = UInt64(max(1, (source.objectCount + Self.comparedAtOnce - 1) / Self.comparedAtOnce))
+    let parts = UInt64(max(1, (source.objectCount + comparedAtOnce - 1) / comparedAtOnce))
     for part in 0..<parts { while try !compare(key, part, of: parts) {} }
   }
 
@@ -217,7 +213,7 @@ extension Replicator {
       if let object = known[hash] {
         found.insert(hash)
         if object.row != UInt64(bitPattern: row.integer(0, 1) ?? 0) { differing[object.object] = false }
-      } else if removed.count < Self.removedAtOnce, let field = row.bytes(0, 2) {
+      } else if removed.count < removedAtOnce, let field = row.bytes(0, 2) {
         removed.append(field)
       }
     }
@@ -247,7 +243,7 @@ extension Replicator {
     let objects = differing.sorted { $0.key < $1.key }.map { (key: $0.key, links: $0.value) }
     try write(objects, of: key)
     try connection.sync()
-    return removed.count < Self.removedAtOnce
+    return removed.count < removedAtOnce
   }
 }
 

@@ -35,7 +35,10 @@ public final class Replicator {
   /// The version from which `window.changed` leads on, and the one of a commit whose end was not seen.
   private var lastIdentity: String?
   private var attemptedIdentity: String?
+  private let address: PostgresAddress
   private let path: String
+  /// Whether the connection is of no use any more.
+  private(set) var isBroken = false
   /// What the database is believed to hold; nil if that is to be asked.
   private var base: ReplicaState?
   private var isBaseKnown = false
@@ -49,8 +52,13 @@ public final class Replicator {
   private var wantedExact: [(table: TableKey, property: Int)] = []
   var pass = ReplicaPass()
   private var isDrained = false
+  /// Whether rows were left out that need columns which are not there yet.
+  var mustBeginAgain = false
   /// Whether the present transaction has written or removed rows one by one.
   var hasWritten = false
+
+  /// Objects whose hashes are in memory at a time, and rows that are to go.
+  var comparedAtOnce = 400_000, removedAtOnce = 50_000
 
   /// Receives what is damaged and left out.
   public var onComplaint: (String) -> Void = { _ in }
@@ -58,9 +66,13 @@ public final class Replicator {
   public var shouldStop: () -> Bool = { false }
 
   /// Opens the window on a realm. The connection is used for this realm alone until `release()`.
-  init(_ realm: Realm, _ place: ReplicaPlace, _ connection: PostgresConnection, _ catalog: Catalog) throws(ReplicaError)
-  {
-    (self.place, self.connection, self.catalog) = (place, connection, catalog)
+  init(
+    _ realm: Realm,
+    _ place: ReplicaPlace,
+    _ address: PostgresAddress,
+    _ connection: PostgresConnection
+  ) throws(ReplicaError) {
+    (self.place, self.address, self.connection, catalog) = (place, address, connection, Catalog(place))
     path = realm.configuration.path
     do throws(EngineError) {
       window = try VersionWindow(realm)
@@ -72,7 +84,7 @@ public final class Replicator {
   public convenience init(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) throws(ReplicaError) {
     let connection = try PostgresConnection(address) { () throws(ReplicaError) in }
     try Self.prepare(place, connection)
-    try self.init(realm, place, connection, Catalog(place))
+    try self.init(realm, place, address, connection)
   }
 
   /// Makes the schema and its own tables, if they are not there.
@@ -90,17 +102,15 @@ public final class Replicator {
     Int64(bitPattern: SHA256Digest.word(of: Array("realmfs \(place.schema)".utf8)))
   }
 
-  /// Goes on with a new connection, after the former one broke.
-  public func reconnect(_ address: PostgresAddress) throws(ReplicaError) {
-    let connection = try PostgresConnection(address) { [unowned self] () throws(ReplicaError) in try self.keepUp() }
+  /// Goes on with a new connection: the former one broke, or a transaction on it was given up in the middle.
+  func reconnect() throws(ReplicaError) {
+    let connection = try PostgresConnection(address) { [unowned self] () throws(ReplicaError) in
+      if self.shouldStop() { throw .stopped }
+      try self.keepUp()
+    }
     try Self.prepare(place, connection)
-    use(connection)
-  }
-
-  func use(_ connection: PostgresConnection) {
     self.connection = connection
-    isBaseKnown = false
-    hasTables = false
+    (isBaseKnown, hasTables, isBroken) = (false, false, false)
   }
 
   /// The newest version that was seen.
@@ -131,8 +141,11 @@ public final class Replicator {
   /// Brings the replica to the newest version; nil if it was there.
   ///
   /// Cost: that of what changed; the whole realm where the replica does not know what changed.
+  ///
+  /// After an error the next call takes a new connection, and takes up what this one left.
   public func run() throws(ReplicaError) -> ReplicaPass? {
     let start = MonotonicTime.now
+    if isBroken { try reconnect() }
     _ = try engine { () throws(EngineError) in try self.window.move() }
     encoders = [:]
     let identity = try engine { () throws(EngineError) in try self.window.snapshot.identity() }
@@ -144,7 +157,7 @@ public final class Replicator {
     }
     (window.isLost, window.unsure, window.hasNewSchema) = (false, [], false)
     pass = ReplicaPass()
-    (isDrained, hasWritten) = (false, false)
+    (isDrained, hasWritten, mustBeginAgain) = (false, false, false)
     connection.onWait = { [unowned self] () throws(ReplicaError) in try self.tick() }
     do throws(ReplicaError) {
       let result = try transact(flags.isLost, flags.unsure, flags.hasNewSchema, identity)
@@ -163,18 +176,9 @@ public final class Replicator {
       inFlight = ChangedObjects(limit: 400_000)
       window.changed.restore(taken)
       // What the tables are after a transaction that failed is to be asked.
-      (planner, hasTables, isBaseKnown) = (nil, false, false)
-      if case .server = error { rollBack() }
-      if case .overtaken = error { rollBack() }
-      if case .unsuitable = error { rollBack() }
+      (planner, hasTables, isBaseKnown, isBroken) = (nil, false, false, true)
       throw error
     }
-  }
-
-  private func rollBack() {
-    connection.onWait = {}
-    // If that fails, so does what comes next, and says why.
-    _ = try? connection.run("ROLLBACK")
   }
 
   private func transact(
@@ -214,7 +218,9 @@ public final class Replicator {
     }
     for sql in changes.keys { try connection.run(sql) }
     for key in tables.keys.sorted() where compared.contains(key) { try compare(key) }
+    if mustBeginAgain { throw .overtaken }
     let target = try flush()
+    if mustBeginAgain { throw .overtaken }
     isDrained = true
     if let late = planner?.changes { changes.remarks = late.remarks }
     if !changes.constraints.isEmpty {
@@ -260,7 +266,7 @@ public final class Replicator {
           }
         }
         if !wantedExact.isEmpty {
-          tables = try SchemaPlanner(catalog, connection, window.snapshot, isLocked: true).plan()
+          tables = try SchemaPlanner(catalog, connection, window.snapshot, isLocked: false).plan()
         }
         try connection.sync()
         self.planner = planner
@@ -288,12 +294,10 @@ public final class Replicator {
       }
       return false
     }
-    for property in properties {
-      guard let table = tables[key], let source = try source(of: key) else { return true }
-      try planner.addExact(table, property: property, of: source)
-      try connection.sync()
-      tables[key] = try SchemaPlanner(catalog, connection, window.snapshot, isLocked: true).plan()[key]
-    }
+    guard let table = tables[key], let source = try source(of: key) else { return true }
+    for property in properties { try planner.addExact(table, property: property, of: source) }
+    try connection.sync()
+    tables[key] = try SchemaPlanner(catalog, connection, window.snapshot, isLocked: false).plan()[key]
     encoders = [:]
     return true
   }

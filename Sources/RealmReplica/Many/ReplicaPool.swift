@@ -234,7 +234,7 @@ public final class ReplicaPool: @unchecked Sendable {
         }
         connection = current
         current.onWait = { () throws(ReplicaError) in if self.shouldStop() { throw .stopped } }
-        passes = try replicate(entry, current, &complaints)
+        passes = try replicate(entry, &connection, &complaints)
         pause = 200
         note(connectionFailure: nil)
         if let signature, signature.isRecent, !isOnce { again = .now.advanced(by: .milliseconds(100)) }
@@ -289,20 +289,24 @@ public final class ReplicaPool: @unchecked Sendable {
 
   private func replicate(
     _ entry: Entry,
-    _ connection: PostgresConnection,
+    _ kept: inout PostgresConnection?,
     _ complaints: inout [String]
   ) throws(ReplicaError) -> [ReplicaPass] {
+    guard let connection = kept else { return [] }
     let place = place(entry)
     if monitor.locked({ entry.isGone }) {
       try ReplicaState.write(place, file: entry.file.path, state: "gone", reason: nil, connection)
       return []
     }
     let realm = try open(entry.file.path)
-    let replicator = try Replicator(realm, place, connection, Catalog(place))
+    let replicator = try Replicator(realm, place, address, connection)
     replicator.shouldStop = shouldStop
     var texts: [String] = []
     replicator.onComplaint = { texts.append($0) }
-    defer { complaints = texts }
+    defer {
+      complaints = texts
+      kept = replicator.isBroken ? nil : replicator.connection
+    }
     var passes: [ReplicaPass] = []
     for _ in 0..<8 {
       do throws(ReplicaError) {
@@ -316,9 +320,14 @@ public final class ReplicaPool: @unchecked Sendable {
   }
 
   /// Notes why a realm cannot be replicated; the connection if it is still of use.
-  private func fail(_ entry: Entry, _ reason: String, _ connection: PostgresConnection?) -> PostgresConnection? {
-    guard let connection else { return nil }
+  private func fail(_ entry: Entry, _ reason: String, _ kept: PostgresConnection?) -> PostgresConnection? {
     do throws(ReplicaError) {
+      let connection: PostgresConnection
+      if let kept {
+        connection = kept
+      } else {
+        connection = try PostgresConnection(address) { () throws(ReplicaError) in }
+      }
       try ReplicaState.write(place(entry), file: entry.file.path, state: "failed", reason: reason, connection)
       return connection
     } catch { return nil }
