@@ -276,7 +276,7 @@ struct ReplicatorTests {
       let followed = try grow(setup)
       Self.hasGrown.store(true, ordering: .relaxed)
       try server.query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(200)' AND pid <> pg_backend_pid()"
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; LOCK%'"
       )
       done.wait()
       #expect(followed <= held / 3, "\(followed) bytes; \(held) where a version is held")

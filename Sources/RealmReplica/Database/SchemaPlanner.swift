@@ -13,6 +13,8 @@ struct SchemaChangeSet {
   var altered: Set<TableKey> = []
   /// Statements that come when the rows are there: keys, indexes, references.
   var keys: [String] = [], constraints: [String] = []
+  /// Statements that clear what a realm among many has no more, with its name as parameter.
+  var obsolete: [String] = []
   /// What the user should know.
   var remarks: [String] = []
 
@@ -53,6 +55,7 @@ final class SchemaPlanner {
     }
     if !isMany { try dropTables(exceptOf: classes) }
     for source in classes { tables[source.key] = try table(source) }
+    if isMany { clearObsolete(tables.values) }
     try makeParts(for: tables.values)
     for source in classes { if let table = tables[source.key] { try references(of: table, tables) } }
     return tables
@@ -462,6 +465,26 @@ final class SchemaPlanner {
   }
 
   // MARK: what is not needed any more
+
+  /// A realm among many leaves tables and columns to the others, but no rows and values: their links would lead nowhere.
+  private func clearObsolete(_ tables: some Collection<ReplicaTable>) {
+    let columns = Dictionary(
+      tables.map { ($0.name, Set($0.columns.map(\.name))) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    for entry in catalog.entries {
+      let table = place.qualified(entry.table), column = entry.column.quotedForSQL
+      switch entry.role {
+      case .table, .links:
+        if !used.contains(entry.table) { changes.obsolete.append("DELETE FROM \(table) WHERE realm = $1::text") }
+      case .value, .exact:
+        guard let known = columns[entry.table], !known.contains(entry.column) else { continue }
+        changes.obsolete.append(
+          "UPDATE \(table) SET \(column) = NULL WHERE realm = $1::text AND \(column) IS NOT NULL"
+        )
+      }
+    }
+  }
 
   private func dropTables(exceptOf classes: [Table]) throws(ReplicaError) {
     let wanted = classes.map { (Catalog.shown($0.className ?? $0.name), Catalog.shown(KeyForm($0).name)) }

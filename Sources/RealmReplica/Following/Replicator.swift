@@ -204,6 +204,7 @@ public final class Replicator {
     if !hasTables || hasNewSchema || !wantedExact.isEmpty || comparesAll {
       changes = try plan()
     }
+    for sql in changes.obsolete { try connection.queue(sql, place.realm.map { [.text($0)] } ?? []) }
     var compared = unsure.union(changes.altered)
     if comparesAll { compared.formUnion(tables.keys) }
     for (key, table) in tables.sorted(by: { $0.key < $1.key }) {

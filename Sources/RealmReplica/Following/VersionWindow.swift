@@ -1,6 +1,6 @@
 // The version of a realm that is read, which moves on with the realm: no version is held for longer than some tenths of
-// a second once there is a newer one. What differs between the old and the new version is added to the objects that changed, so
-// rows that were made from the old one are still right or known to be out of date.
+// a second once there is a newer one. What differs between the old and the new version is added to the objects that
+// changed, so rows that were made from the old one are still right or known to be out of date.
 
 import RealmPages
 import Threads

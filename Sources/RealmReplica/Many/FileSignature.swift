@@ -8,7 +8,7 @@ struct FileSignature: Equatable {
   private let inode: UInt
   private let size: Int
   private let modified: timespec
-  /// The first bytes, which each commit changes: a program that maps the file may change its time long before, or after.
+  /// The first bytes, which each commit changes: a program that maps the file may change its time much earlier.
   private var head: [UInt8]?
 
   /// Nil if there is no such file.
