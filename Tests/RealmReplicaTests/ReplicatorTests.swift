@@ -140,6 +140,36 @@ struct ReplicatorTests {
     }
   }
 
+  @Test("a column that a view needs is kept when its property goes")
+  func neededColumn() throws {
+    try withSetup { setup in
+      try setup.add(0..<3)
+      let replicator = try setup.replicator()
+      _ = try HistoryTests.settle(replicator)
+      _ = try setup.rows("CREATE VIEW $S.ages AS SELECT _id, age FROM $S.\"Person\"")
+      let transaction = try setup.writer.begin()
+      try transaction.removeColumn(setup.person, setup.age)
+      let name = try transaction.addColumn(setup.person, ColumnSpec("name", .string))
+      for number in Int64(0)..<3 {
+        guard let object = try transaction.objectKey(setup.person, primaryKey: .int(number)) else { continue }
+        try transaction.set(setup.person, object, name, .text("n\(number)"))
+      }
+      _ = try transaction.commit()
+      let passes = try HistoryTests.settle(replicator)
+      #expect(passes.first?.remarks.contains { $0.contains("is used by a view") } ?? false)
+      #expect(try setup.rows("SELECT age FROM $S.ages ORDER BY _id") == ["0", "1", "2"])
+      #expect(try setup.rows("SELECT name FROM $S.\"Person\" ORDER BY _id") == ["n0", "n1", "n2"])
+      try setup.check()
+      // A class that goes takes its tables with it, and what needs them stays.
+      let next = try setup.writer.begin()
+      try next.removeTable(setup.person)
+      _ = try next.commit()
+      _ = try HistoryTests.settle(replicator)
+      #expect(try setup.rows("SELECT count(*) FROM $S.ages") == ["3"])
+      #expect(try setup.rows("SELECT count(*) FROM $S._realmfs_columns") == ["0"])
+    }
+  }
+
   @Test("a transaction that the server refuses is made again, with what came meanwhile", arguments: ["53100", "40001"])
   func refused(state: String) throws {
     try withSetup { setup in

@@ -9,7 +9,12 @@ check "a server starts" start_postgres
 
 drop() { sql 'DROP SCHEMA IF EXISTS realm CASCADE' 2>/dev/null; }
 differences=0 values=0
-for file in "$fixtures"/*.realm "$fixtures"/old/*.realm; do
+names="all-types embedded nested people-encrypted primary-keys rare-states strings unresolved-links
+  old/v2-core-0.89.9-encrypted old/v9-core-5.23.9"
+# All of them, and those beside the repository, take a minute.
+if [ -n "${E2E_LONG:-}" ]; then names=$(cd "$fixtures" && find . -name '*.realm' -not -path './damaged/*' | sed 's/\.realm$//'); fi
+for name in $names; do
+  file=$fixtures/$name.realm
   key=()
   case $file in *encrypted*) key=(--key-file "$key_file") ;; esac
   drop
@@ -25,7 +30,8 @@ for file in "$fixtures"/*.realm "$fixtures"/old/*.realm; do
   }
   found=${report##* rows, } && values=$((values + ${found%% values*}))
 done
-equal "all fixtures, read back by SQL: no value differs of $((values > 100000 ? 1 : 0))00,000" 0 $differences
+equal "fixtures read back by SQL: values that differ" 0 $differences
+check "of $values values" [ "$values" -gt 20000 ]
 
 # ---- following ----
 
@@ -44,19 +50,18 @@ equal "links in order, the same one twice" "18|4|18" \
   "$(sql 'SELECT target FROM realm."Person_friends" WHERE owner = 4 ORDER BY position' | paste -sd'|')"
 equal "an object's name is no SQL" 1 "$(sql "SELECT count(*) FROM realm.\"Dog\" WHERE name LIKE 'Robert%'")"
 
-# A view needs a column; a property comes, another goes.
-sql 'CREATE VIEW ages AS SELECT name, email FROM realm."Person"'
-"$realmfs" schema "$file" | jq '(.schema[] | select(.name == "Person").properties) |=
-  (del(.email) + {"nick": {"type": "string"}, "tags": {"type": "list", "objectType": "string"}})
+# Properties and a class come.
+"$realmfs" schema "$file" | jq '(.schema[] | select(.name == "Person").properties) +=
+  {"nick": {"type": "string"}, "tags": {"type": "list", "objectType": "string"}}
   | .schema += [{"name": "Cat", "properties": {"owner": {"type": "object", "objectType": "Person", "optional": true}}}]' \
   >"$scratch/schema.json"
 point=$(new_directory mnt)
 serve "$file" "$point" && cp "$scratch/schema.json" "$point/.realm/schema.json"
 stop_server "$point"
 "$realmfs" insert --quiet "$file" Cat '{"owner": 4}'
-check "a migration of the realm is one of the tables" wait_until 20 is_followed
-equal "the view still has its column" 18 "$(sql 'SELECT count(*) FROM ages')"
-check "and a message says so" grep -q 'is used by a view' "$scratch/follow"
+check "a change of the schema is one of the tables" wait_until 20 is_followed
+equal "with defaults of properties, as the realm has them" "|{}" "$(sql 'SELECT nick, tags FROM realm."Person" WHERE _id = 4')"
+equal "and links of the new class" 4 "$(sql 'SELECT owner FROM realm."Cat"')"
 
 # The server goes and comes; the realm goes on.
 stop_postgres immediate
