@@ -466,7 +466,7 @@ final class SchemaPlanner {
 
   // MARK: what is not needed any more
 
-  /// A realm among many leaves tables and columns to the others, but no rows and values: their links would lead nowhere.
+  /// A realm among many leaves tables and columns to the others, but no rows and values, whose links would lead nowhere.
   private func clearObsolete(_ tables: some Collection<ReplicaTable>) {
     let columns = Dictionary(
       tables.map { ($0.name, Set($0.columns.map(\.name))) },
@@ -545,9 +545,7 @@ final class SchemaPlanner {
     if try !runUnlessNeeded("DROP TABLE \(place.qualified(table))") {
       let kept = try keptName(table)
       try run("ALTER TABLE \(place.qualified(table)) RENAME TO \(kept.quotedForSQL)")
-      changes.remarks.append(
-        "table \(table) is used by a view or the like; it is kept as \(kept), and not written any more"
-      )
+      changes.remarks.append("table \(table) is used by a view or the like; it is kept as \(kept)")
     }
     try catalog.remove(table: table, connection)
   }
