@@ -466,7 +466,7 @@ final class SchemaPlanner {
 
   // MARK: what is not needed any more
 
-  /// A realm among many leaves tables and columns to the others, but no rows and values, whose links would lead nowhere.
+  /// A realm among many leaves tables and columns to the others, but no rows and values, which may lead nowhere.
   private func clearObsolete(_ tables: some Collection<ReplicaTable>) {
     let columns = Dictionary(
       tables.map { ($0.name, Set($0.columns.map(\.name))) },
