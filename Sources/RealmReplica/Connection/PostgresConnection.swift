@@ -46,7 +46,7 @@ public struct PostgresAddress: Sendable {
 final class PostgresConnection {
   private let handle: OpaquePointer
   private let address: PostgresAddress
-  /// Called at least every 100 ms while the server is awaited.
+  /// Called at least every 30 ms while the server is awaited.
   var onWait: () throws(ReplicaError) -> Void = {}
   /// Statements by their text.
   private var prepared: [String: String] = [:]
@@ -112,12 +112,12 @@ final class PostgresConnection {
 
   // MARK: waiting
 
-  /// Waits up to 100 ms; whether something came.
+  /// Waits up to 30 ms; whether something came.
   private func wait(for events: Int32) throws(ReplicaError) -> Bool {
     var descriptor = pollfd(fd: PQsocket(handle), events: Int16(events), revents: 0)
     if poll(&descriptor, 1, 0) > 0 { return true }
     try onWait()
-    return poll(&descriptor, 1, 100) > 0
+    return poll(&descriptor, 1, 30) > 0
   }
 
   /// Hands over what was queued, and takes in what the server sends meanwhile, so that neither waits for the other.

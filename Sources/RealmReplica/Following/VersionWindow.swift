@@ -1,5 +1,5 @@
-// The version of a realm that is read, which moves on with the realm: no version is held for longer than some tenths of
-// a second once there is a newer one. What differs between the old and the new version is added to the objects that
+// The version of a realm that is read, which moves on with the realm: no version is held for more than some hundredths
+// of a second once there is a newer one. What differs between the old and the new version is added to the objects that
 // changed, so rows that were made from the old one are still right or known to be out of date.
 
 import RealmPages
@@ -21,7 +21,7 @@ final class VersionWindow {
   private var last = MonotonicTime.now
 
   /// How long a version is read after a newer one has come, before the window moves on.
-  private static let patience: Int64 = 150_000_000
+  private static let patience: Int64 = 30_000_000
 
   init(_ realm: Realm) throws(EngineError) {
     self.realm = realm
