@@ -20,7 +20,7 @@ struct HistoryTests {
       do {
         guard let pass = try replicator.run() else { return passes }
         passes.append(pass)
-      } catch let error as ReplicaError {
+      } catch {
         // Such as a deadlock with a connection that was given up, which the server has not noticed yet.
         if !error.isTemporary { throw error }
       }
