@@ -79,11 +79,6 @@ final class PostgresServer: Sendable {
   /// A schema that no other test has.
   static func newSchema() -> String { "test \(count.add(1, ordering: .relaxed).newValue) \"'" }
 
-  /// Kills all connections of replicas.
-  func cutConnections() throws {
-    try query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'realmfs'")
-  }
-
   /// The rows of a query, fields separated by `|`.
   @discardableResult
   func query(_ sql: String) throws -> [String] {

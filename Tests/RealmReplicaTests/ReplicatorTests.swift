@@ -203,9 +203,7 @@ struct ReplicatorTests {
       let replicator = try setup.replicator()
       _ = try HistoryTests.settle(replicator)
       try setup.setAge(of: 3, 100)
-      try setup.server.query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'realmfs'"
-      )
+      try setup.server.query("SELECT pg_terminate_backend(\(replicator.connection.processID))")
       let error = #expect(throws: ReplicaError.self) { try replicator.run() }
       #expect(error?.isTemporary ?? false)
       let passes = try HistoryTests.settle(replicator)

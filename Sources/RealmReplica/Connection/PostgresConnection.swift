@@ -103,6 +103,9 @@ final class PostgresConnection {
 
   deinit { PQfinish(handle) }
 
+  /// The server's process for this connection, as pg_stat_activity lists it.
+  var processID: Int32 { PQbackendPID(handle) }
+
   private func parameter(_ name: String) -> String? { PQparameterStatus(handle, name).map { String(cString: $0) } }
 
   private func failure() -> ReplicaError {
