@@ -25,6 +25,7 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CTLS", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CXLSXWriter", pkgConfig: "xlsxwriter", providers: [.apt(["libxlsxwriter-dev"])]),
     .target(name: "CLinux"),
     .target(name: "Threads", swiftSettings: strict),
@@ -50,6 +51,11 @@ let package = Package(
       dependencies: ["RealmPages", "RealmJSON", "RealmNames", "Threads", "CLinux", "CSQLite", "CXLSXWriter"],
       swiftSettings: strict
     ),
+    .target(
+      name: "RealmReplica",
+      dependencies: ["RealmPages", "RealmJSON", "RealmTransfer", "Threads", "CLinux", "CPostgres", "COpenSSL"],
+      swiftSettings: strict
+    ),
     .target(name: "RealmQuery", dependencies: ["RealmPages"], swiftSettings: strict),
     .target(
       name: "RealmSync",
@@ -60,8 +66,8 @@ let package = Package(
     .executableTarget(
       name: "realmfs",
       dependencies: [
-        "RealmPages", "RealmJSON", "RealmNames", "FileTree", "FuseBridge", "RealmTransfer", "RealmQuery", "RealmSync",
-        "CLinux",
+        "RealmPages", "RealmJSON", "RealmNames", "FileTree", "FuseBridge", "RealmTransfer", "RealmReplica", "RealmQuery",
+        "RealmSync", "CLinux", "Threads",
       ],
       swiftSettings: strict
     ),
@@ -139,6 +145,11 @@ let package = Package(
     .testTarget(
       name: "FileTreeTests",
       dependencies: ["FileTree", "RealmNames", "TestSupport", "TreeSupport"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "RealmReplicaTests",
+      dependencies: ["RealmReplica", "RealmPages", "RealmJSON", "RealmTransfer", "TestSupport"],
       swiftSettings: strict
     ),
     .testTarget(

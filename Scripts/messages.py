@@ -41,7 +41,7 @@ GROUPS = [
     (
         "Copies, compaction, upgrades and recovery",
         "The file is what it was before, and no half-made file is left.",
-        r"RealmPages/Copy/|realmfs/(Copy|Compact|Backup|Recover|Upgrade|Convert|Rewrite|Verif|Staging|Create)",
+        r"RealmPages/Copy/|realmfs/(Copy|Compact|Backup|Recover|Upgrade|Convert|Rewrite|Verification|Staging|Create)",
     ),
     (
         "Queries, columns and sums",
@@ -53,6 +53,12 @@ GROUPS = [
         "A transaction is made whole or not at all, and so is a file. See "
         "[Import, export, query](TROUBLESHOOTING.md#import-export-query).",
         r"RealmTransfer/|realmfs/(Import|Export|Diff)",
+    ),
+    (
+        "Replicas",
+        "The transaction was not made, and the replica is at the version that `_realmfs` names. What may pass is tried again "
+        "while `replicate` runs. See [POSTGRESQL.md](POSTGRESQL.md).",
+        r"RealmReplica/|realmfs/(Replicate|Verify)",
     ),
     (
         "Objects and schemas as JSON",
@@ -73,7 +79,7 @@ GROUPS = [
 # Texts that are no messages: help, manual pages, source code of schemas, SQL.
 OTHERS = re.compile(
     r"realmfs/(Options|HelpText|ManPage|MountManPage|Roff|Schema|Completions|Completer|ShellWords)|ControlReadme"
-    r"|RealmSwift/|Threads/|SQLiteSink|ReadmeText"
+    r"|RealmSwift/|Threads/|SQLiteSink|ReadmeText|SQLTypes|ReplicaTable|Catalog|ReplicaState|SHA256Digest"
 )
 
 
@@ -146,7 +152,7 @@ def messages(path):
         words = re.sub(r"\s+", " ", words)
         if re.match(r"[a-z,;:.)]? ?", words) and words[:1] in ",;:) " or words.startswith(". "):
             words = "…" + words
-        if " " in words and len(re.findall(r"[a-z]{2,}", words)) >= least and not re.match(r"^(SELECT|PRAGMA|CREATE|INSERT|/)", words):
+        if " " in words and len(re.findall(r"[a-z]{2,}", words)) >= least and not re.match(r"^… ?(ON DELETE|VALUES|FOR VALUES)|^(SELECT|PRAGMA|CREATE|INSERT|ALTER|DROP|DELETE|BEGIN|COMMENT|SET|ROLLBACK|_object_key|/)", words):
             yield words.strip().replace("|", "\\|").replace("`", "'")
 
 

@@ -10,11 +10,13 @@ packages=(
   libintelrdfpmath-dev   # Decimal128
   libsqlite3-dev         # exports into SQLite databases
   libxlsxwriter-dev      # exports into spreadsheets
+  libpq-dev              # replicas in PostgreSQL
   pkg-config binutils
   jq python3 attr acl e2fsprogs rsync strace procps util-linux # tests
   zsh fish # completions run in the shells that have them
   vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way
   bindfs                 # benchmarks compare with it
+  postgresql             # tests of replicas, on servers of their own
   dpkg-dev lintian groff sqlite3 # the package, its manual pages, recipes
 )
 

@@ -10,6 +10,8 @@ export FIRST_SEED=$RANDOM$RANDOM
 echo "soak: FIRST_SEED=$FIRST_SEED"
 MODEL_MODE=soak MODEL_SECONDS=$((seconds / 6)) KILLS=1000 CRASH_SAMPLES=100 SIZES=full \
   swift test --filter 'ModelTests|KillTests|CrashTests|SizeTests'
+HISTORIES=200 swift test --filter RealmReplicaTests
+E2E_TIMEOUT=3600 REPLICA_KILLS=100 REPLICA_COMMITS=1500 Tests/e2e/run.sh replica
 EDIT_SECONDS=$((seconds / 6)) swift test --filter EditEverythingTests
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) SEED=$RANDOM$RANDOM Tests/e2e/run.sh edit_everything
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) SEED=$RANDOM$RANDOM Tests/e2e/run.sh mutants

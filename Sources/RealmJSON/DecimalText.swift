@@ -61,13 +61,15 @@ extension OutputBuffer {
 }
 
 extension Decimal128 {
-  enum Parts {
+  /// The kinds of a decimal.
+  package enum Parts {
     case nan, infinity
     /// coefficient * 10^exponent; the sign is the highest bit of the value.
     case number(coefficient: UInt128, exponent: Int)
   }
 
-  var parts: Parts {
+  /// What the bits say. Non-canonical numbers count as zero.
+  package var parts: Parts {
     if high & 0x7C00_0000_0000_0000 == 0x7C00_0000_0000_0000 { return .nan }
     if high & 0x7800_0000_0000_0000 == 0x7800_0000_0000_0000 { return .infinity }
     if high & 0x6000_0000_0000_0000 == 0x6000_0000_0000_0000 {

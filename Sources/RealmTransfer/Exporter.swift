@@ -70,7 +70,8 @@ public struct Exporter {
 
   private static let attempts = 1000
 
-  /// Prepares an export. Nothing exists at a path before `run()`.
+  /// Prepares an export. Nothing exists at a path before `run()`; with `comparesOnly`, a SQLite database does, and is
+  /// only compared with what would be written.
   public init(
     _ realm: Realm,
     classes: [String]?,
@@ -78,7 +79,8 @@ public struct Exporter {
     to target: ExportTarget,
     style: JSONStyle = .plain,
     csv: CSVDialect = CSVDialect(),
-    verifies: Bool = false
+    verifies: Bool = false,
+    comparesOnly: Bool = false
   ) {
     self.realm = realm
     self.classes = classes
@@ -90,7 +92,7 @@ public struct Exporter {
       case .csv: CSVSink(target, csv, suffix: ".csv")
       case .tsv: CSVSink(target, CSVDialect(delimiter: 0x09, decimalMark: csv.decimalMark), suffix: ".tsv")
       case .xlsx: XLSXSink(target)
-      case .sqlite: SQLiteSink(target, verifies: verifies)
+      case .sqlite: SQLiteSink(target, verifies: verifies, comparesOnly: comparesOnly)
       }
   }
 

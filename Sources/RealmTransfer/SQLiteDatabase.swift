@@ -39,6 +39,8 @@ final class SQLiteStatement {
   private var handle: OpaquePointer?
   /// What is bound is added to this.
   var digest: RowDigest?
+  /// Whether the statement is only bound, never run.
+  var isIdle = false
 
   /// Prepares a statement.
   init(_ database: SQLiteDatabase, _ sql: String) throws(TransferError) {
@@ -86,6 +88,7 @@ final class SQLiteStatement {
 
   /// Runs the statement with what is bound.
   func run() throws(TransferError) {
+    if isIdle { return }
     let code = sqlite3_step(handle)
     sqlite3_reset(handle)
     switch code {

@@ -53,12 +53,14 @@ final class SQLiteSink: ExportSink {
   }
 
   /// Writes to `target`, and reads the result back if it `verifies`.
-  init(_ target: ExportTarget, verifies: Bool) {
+  /// One that `comparesOnly` reads a database that is there, and writes nothing.
+  init(_ target: ExportTarget, verifies: Bool, comparesOnly: Bool = false) {
     self.target = target
-    self.verifies = verifies
+    (self.verifies, self.comparesOnly) = (verifies, comparesOnly)
   }
 
   private let verifies: Bool
+  private let comparesOnly: Bool
   private(set) var verification: ExportVerification?
 
   var wantsEmbeddedClasses: Bool { true }
@@ -71,42 +73,54 @@ final class SQLiteSink: ExportSink {
     case .path(let name), .file(let name): path = name
     case .stream: throw .unsuitable("a SQLite database needs a file to go to")
     }
-    if database == nil {
+    if database == nil, comparesOnly {
+      database = try SQLiteDatabase(path: path, isNew: false)
+    } else if database == nil {
       let database = try SQLiteDatabase(path: path)
       // The file gets its name when it is complete, so nothing need survive a crash before.
       try database.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA page_size = 4096; BEGIN")
       self.database = database
-    } else {
+    } else if !comparesOnly {
       // A commit came between: once more.
       try database?.execute("ROLLBACK; BEGIN")
     }
     guard let database else { return }
-    savepoint = try SQLiteStatement(database, "SAVEPOINT object")
-    release = try SQLiteStatement(database, "RELEASE object")
+    savepoint = try insertion("SAVEPOINT object", database)
+    release = try insertion("RELEASE object", database)
     plans = [:]
     order = []
     indexes = []
-    var used = Names(reserved: [])
+    var used = SQLNames.sqlite(reserved: [])
     var names: [TableKey: String] = [:]
     for table in tables { names[table.key] = used.take(table.className ?? table.name) }
     for table in tables { try makeTables(table, names, &used, database) }
-    try database.execute("SAVEPOINT batch")
+    try run("SAVEPOINT batch")
+  }
+
+  /// Runs statements that write.
+  private func run(_ sql: String) throws(TransferError) { if !comparesOnly { try database?.execute(sql) } }
+
+  /// A statement that writes a row.
+  private func insertion(_ sql: String, _ database: SQLiteDatabase) throws(TransferError) -> SQLiteStatement {
+    let statement = try SQLiteStatement(database, sql)
+    statement.isIdle = comparesOnly
+    return statement
   }
 
   private func makeTables(
     _ table: Table,
     _ names: [TableKey: String],
-    _ used: inout Names,
+    _ used: inout SQLNames,
     _ database: SQLiteDatabase
   ) throws(TransferError) {
     guard let name = names[table.key] else { return }
     var columns = ["\"_key\" INTEGER PRIMARY KEY"]
-    var columnNames = Names(reserved: ["_key"])
+    var columnNames = SQLNames.sqlite(reserved: ["_key"])
     var children: [SQLiteStatement?] = [], tables = [quoted(name)]
     var count = 1
     for column in table.columns {
       let reference = column.targetTable.flatMap { names[$0] }.map { " REFERENCES \(quoted($0)) (\"_key\")" } ?? ""
-      let value = column.type == .mixed ? "" : " " + Self.affinity(column.type)
+      let value = column.type == .mixed ? "" : " " + column.type.sqliteAffinity
       guard let collection = column.collection else {
         let own = columnNames.take(column.name)
         let isKey = table.primaryKey?.key == column.key
@@ -122,30 +136,20 @@ final class SQLiteSink: ExportSink {
       }
       let child = used.take("\(name).\(column.name)")
       let (place, type) = collection == .dictionary ? ("_name", "TEXT") : ("_index", "INTEGER")
-      try database.execute(
+      try run(
         """
         CREATE TABLE \(quoted(child)) ("_owner" INTEGER REFERENCES \(quoted(name)) ("_key"), "\(place)" \(type), \
         "value"\(value)\(reference), PRIMARY KEY ("_owner", "\(place)")) WITHOUT ROWID
         """
       )
       tables.append(quoted(child))
-      children.append(try SQLiteStatement(database, "INSERT INTO \(quoted(child)) VALUES (?, ?, ?)"))
+      children.append(try insertion("INSERT INTO \(quoted(child)) VALUES (?, ?, ?)", database))
     }
-    try database.execute("CREATE TABLE \(quoted(name)) (\(columns.joined(separator: ", ")))")
+    try run("CREATE TABLE \(quoted(name)) (\(columns.joined(separator: ", ")))")
     let marks = Array(repeating: "?", count: count).joined(separator: ", ")
-    let insert = try SQLiteStatement(database, "INSERT INTO \(quoted(name)) VALUES (\(marks))")
+    let insert = try insertion("INSERT INTO \(quoted(name)) VALUES (\(marks))", database)
     plans[table.key] = Plan(insert, children, tables: tables, verifies: verifies)
     order.append((table.className ?? table.name, table.key))
-  }
-
-  private static func affinity(_ type: ValueType) -> String {
-    switch type {
-    case .int, .bool, .link: "INTEGER"
-    case .float, .double: "REAL"
-    case .data: "BLOB"
-    case .string, .date, .decimal128, .objectID, .uuid: "TEXT"
-    case .mixed: ""
-    }
   }
 
   func beginClass(_ table: Table) { plan = plans[table.key] }
@@ -153,7 +157,7 @@ final class SQLiteSink: ExportSink {
   // MARK: objects
 
   func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError) {
-    guard let plan, let database else { return }
+    guard let plan else { return }
     count += 1
     // One row needs no savepoint.
     let hasChildren = plan.tables.count > 1, digests = verifies ? plan.digests : []
@@ -161,7 +165,7 @@ final class SQLiteSink: ExportSink {
     do throws(TransferError) {
       try insert(cursor, plan, renderer)
     } catch {
-      if hasChildren { try database.execute("ROLLBACK TO object; RELEASE object") }
+      if hasChildren { try run("ROLLBACK TO object; RELEASE object") }
       plan.digests = digests
       throw error
     }
@@ -291,18 +295,18 @@ final class SQLiteSink: ExportSink {
   func keepBatch() throws(TransferError) {
     count = 0
     plan?.keepDigests()
-    try database?.execute("RELEASE batch; SAVEPOINT batch")
+    try run("RELEASE batch; SAVEPOINT batch")
   }
 
   func dropBatch() throws(TransferError) {
     count = 0
     plan?.dropDigests()
-    try database?.execute("ROLLBACK TO batch")
+    try run("ROLLBACK TO batch")
   }
 
   func finish() throws(TransferError) {
-    for index in indexes { try database?.execute(index) }
-    try database?.execute("COMMIT")
+    for index in indexes { try run(index) }
+    try run("COMMIT")
     let written = order.map {
       (name: $0.name, tables: plans[$0.key]?.tables ?? [], digests: plans[$0.key]?.digests ?? [])
     }
@@ -322,26 +326,4 @@ final class SQLiteSink: ExportSink {
   }
 }
 
-/// Names that SQLite tells apart; it takes `A` for `a`.
-private struct Names {
-  private var used: Set<String>
-
-  init(reserved: [String]) { used = Set(reserved) }
-
-  /// The name itself, or with a number behind it if it is taken. SQL ends at a NUL, which is written as in the names of
-  /// files.
-  mutating func take(_ name: String) -> String {
-    let name = name.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "%00")
-    let wanted = name.isEmpty || name.lowercased().hasPrefix("sqlite_") ? "_" + name : name
-    var candidate = wanted, number = 1
-    while !used.insert(candidate.lowercased()).inserted {
-      number += 1
-      candidate = "\(wanted)_\(number)"
-    }
-    return candidate
-  }
-}
-
-private func quoted(_ name: String) -> String {
-  "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
-}
+private func quoted(_ name: String) -> String { name.quotedForSQL }

@@ -82,11 +82,23 @@ public struct ClassVerification: Sendable {
     (self.exported, self.stored) = (Self.facts(exported), Self.facts(stored))
   }
 
-  /// The class's own table comes first, then those of its collections.
-  private static func facts(_ digests: [RowDigest]) -> (Int, Int, UInt64) {
+  /// The same from the counts and hashes of tables.
+  package init(
+    _ name: String,
+    exported: [(count: Int, hash: UInt64)],
+    stored: [(count: Int, hash: UInt64)]
+  ) {
+    self.name = name
+    (self.exported, self.stored) = (Self.facts(exported), Self.facts(stored))
+  }
+
+  private static func facts(_ digests: [(count: Int, hash: UInt64)]) -> (Int, Int, UInt64) {
     let hash = digests.reduce(UInt64(0)) { ($0 << 7 | $0 >> 57) &+ $1.hash }
     return (digests.first?.count ?? 0, digests.dropFirst().reduce(0) { $0 + $1.count }, hash)
   }
+
+  /// The class's own table comes first, then those of its collections.
+  private static func facts(_ digests: [RowDigest]) -> (Int, Int, UInt64) { facts(digests.map { ($0.count, $0.hash) }) }
 }
 
 /// An export on both sides.
@@ -98,6 +110,10 @@ public struct ExportVerification: Sendable {
 
   /// Whether the database has all that was exported.
   public var isSame: Bool { classes.allSatisfy(\.isSame) }
+
+  package init(classes: [ClassVerification], danglingLinks: Int) {
+    (self.classes, self.danglingLinks) = (classes, danglingLinks)
+  }
 }
 
 extension SQLiteDatabase {

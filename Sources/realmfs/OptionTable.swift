@@ -6,6 +6,8 @@ enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, status, info, schema, cat, export, `import`, query, set, insert, delete, undo, diff, watch,
     create
   case check, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
+  case replicate
+  case verifyReplica = "verify-replica"
   case version, help
 }
 
@@ -58,6 +60,8 @@ enum OptionName: String, CaseIterable, Sendable {
   case tokenCommand = "token-command"
   case authorities = "ca-file"
   case timeout
+  case once, lag, partition, connections
+  case sourceOf = "source-of"
 }
 
 /// The `-o NAME` mount options that realmfs itself obeys; all others are the kernel's.

@@ -640,6 +640,64 @@ enum Options {
       examples: ["realmfs pull --timeout 5 realm://127.0.0.1:7800/team/notes notes.realm"]
     ),
     CommandSpec(
+      name: .replicate,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file; with --source-of, a file or a pattern", completion: .file),
+        ArgumentSpec(
+          "[FILE...] ADDRESS",
+          "further files, and the database: postgresql://HOST/DB, or host=HOST dbname=DB",
+          mayRepeat: true
+        ),
+      ],
+      summary: "copy a realm, or many, into PostgreSQL, and follow every commit",
+      description: [
+        """
+        Each class becomes a table, and each commit of the realm, whoever makes it, a transaction; commits that follow \
+        each other faster than the server takes them come together. The table _realmfs has the version that the tables \
+        show, written in the same transaction: after a crash of either side the replica goes on from there. If the \
+        changes since that version are not known any more, rows are compared by key and hash, and what differs is \
+        written. It goes on until SIGTERM or SIGINT, which ends it between two transactions.
+        """,
+        """
+        Links are foreign keys, lists of values arrays, lists of links tables CLASS_PROPERTY with owner, position and \
+        target; dictionaries, embedded objects and values of any type are jsonb, as the mounted tree shows them. What \
+        a type of PostgreSQL cannot hold is in a column beside, made when it is needed, and a message says so. A \
+        schema that changes becomes ALTER TABLE in the same transaction. docs/POSTGRESQL.md has the whole table.
+        """,
+        """
+        With --source-of, many realms share one set of tables, with a column realm in every key. Quote patterns such \
+        as 'users/*.realm', so that files that come later are found, too. A file that cannot be read is named once, \
+        and in _realmfs, and the others go on; the rows of a file that is gone stay. A command of --key-command has \
+        the file in $REALMFS_FILE.
+        """,
+        """
+        Passwords come from ~/.pgpass, the file of $PGPASSFILE, or a service of pg_service.conf, never from the \
+        command line; sslmode in ADDRESS decides about TLS. The database has the encoding UTF8, and the server is \
+        PostgreSQL 15 or later.
+        """,
+      ]
+    ),
+    CommandSpec(
+      name: .verifyReplica,
+      arguments: [
+        ArgumentSpec("FILE", "the Realm file; with --source-of, a file or a pattern", completion: .file),
+        ArgumentSpec(
+          "[FILE...] DATABASE",
+          "further files, and the database: that of 'replicate', or a SQLite file of 'export'",
+          completion: .file,
+          mayRepeat: true
+        ),
+      ],
+      summary: "compare a realm with its replica in PostgreSQL, or with a SQLite database",
+      description: [
+        """
+        Objects and links are counted and hashed on both sides, in SQL and from the realm, and a line for each class \
+        says what came of it. The exit code is 0 if both are the same, and 1 if they are not. A replica that is being \
+        written has ten seconds to come to the newest version.
+        """
+      ]
+    ),
+    CommandSpec(
       name: .version,
       arguments: [],
       summary: "print the version and the file formats it reads",
@@ -686,9 +744,8 @@ enum Options {
     .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
   ]
   private static let readers: [CommandName] =
-    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + editors + copiers + [
-      .pull
-    ]
+    [.mount, .info, .schema, .cat, .export, .import, .query, .diff, .watch, .create, .check] + editors + copiers
+    + [.pull, .replicate, .verifyReplica]
 
   static let options: [OptionSpec] = [
     OptionSpec(
@@ -1070,18 +1127,52 @@ enum Options {
     OptionSpec(.lazy, short: "l", on: [.umount], "detach now, even if busy; the last user ends the mount"),
     OptionSpec(
       .json,
-      on: [.status, .info, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check, .version, .pull]
+      on: [
+        .status, .info, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check, .version, .pull,
+        .verifyReplica,
+      ]
         + copiers,
       "print JSON for programs to read"
     ),
     OptionSpec(
       .trustOwner,
-      on: [.mount, .import] + editors,
+      on: [.mount, .import, .replicate, .verifyReplica] + editors,
       "for root: take part in a realm of another user together with his programs, which can then harm this one"
     ),
     OptionSpec(.dryRun, on: editors, "show what would change, as 'realmfs diff' does, and change nothing"),
+    OptionSpec(
+      .sourceOf,
+      value: "PATTERN",
+      on: [.replicate, .verifyReplica],
+      "many realms: what a realm is called in the column realm, as the part {id} of its file's path: 'users/{id}.realm'"
+    ),
+    OptionSpec(
+      .schemaFile,
+      value: "NAME",
+      on: [.replicate, .verifyReplica],
+      "the schema in the database that has the tables (default realm)"
+    ),
+    OptionSpec(.once, on: [.replicate], "bring the replica to the newest version, and end"),
+    OptionSpec(.lag, on: [.replicate], "print a line of JSON on standard error for each transaction and each second"),
+    OptionSpec(
+      .partition,
+      value: "KIND",
+      on: [.replicate],
+      "many realms: divide new tables by realm, list for a part each or hash:N for N parts"
+    ),
+    OptionSpec(
+      .connections,
+      value: "N",
+      on: [.replicate],
+      "many realms: write through up to N connections at a time (default 4)"
+    ),
     OptionSpec(.yes, short: "y", on: [.delete], "do not ask, on a terminal either"),
-    OptionSpec(.quiet, short: "q", on: editors + [.import, .export, .pull], "do not say what was done"),
+    OptionSpec(
+      .quiet,
+      short: "q",
+      on: editors + [.import, .export, .pull, .replicate],
+      "do not say what was done"
+    ),
     OptionSpec(.limit, value: "N", on: [.check], "stop after N problems (default 1000)"),
     OptionSpec(
       .completions,

@@ -74,6 +74,8 @@ enum Program {
     case .convert: try ConvertCommand.run(arguments)
     case .recover: try RecoverCommand.run(arguments)
     case .pull: try PullCommand.run(arguments)
+    case .replicate: try ReplicateCommand.run(arguments)
+    case .verifyReplica: try VerifyReplicaCommand.run(arguments)
     case .version: try VersionCommand.run(arguments)
     case .help: try HelpCommand.run(arguments)
     }

@@ -215,3 +215,24 @@ extension Effort {
   /// Work for the file of a snapshot.
   package convenience init(_ snapshot: Snapshot) { self.init(snapshot.arena) }
 }
+
+extension Snapshot {
+  /// What tells this version from any other of this or another file: its number, and where its top array and its tables
+  /// are. A version that was restored from a backup and went on differently has the same number, but other places.
+  ///
+  /// Cost: O(tables).
+  package func identity() throws(EngineError) -> String {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    func add(_ value: Int) {
+      for shift in stride(from: 0, to: 64, by: 8) {
+        hash = (hash ^ UInt64(truncatingIfNeeded: value >> shift & 0xFF)) &* 0x100_0000_01B3
+      }
+    }
+    for value in [top.ref, top.logicalSize, top.namesRef, top.tablesRef, top.historyRef] { add(value) }
+    for (slot, ref) in try tableSlots() {
+      add(slot)
+      add(ref)
+    }
+    return "\(version)-\(hexadecimal(hash, digits: 16))"
+  }
+}

@@ -1,0 +1,4 @@
+// libpq, PostgreSQL's client library, for replicas.
+#pragma once
+
+#include <libpq-fe.h>

@@ -1,0 +1,296 @@
+// One connection to PostgreSQL through libpq, without ever blocking in it: whoever waits for the server gives time to
+// `onWait`, so that no version of a realm is held because a server is slow.
+//
+// Statements are queued in pipeline mode and sent together; `sync` reads their results. The first failure ends the
+// connection's use: its transaction is lost, and so is what was queued behind it.
+
+import CPostgres
+import Glibc
+import RealmPages
+import Threads
+
+/// Where a database is, in libpq's own words.
+public struct PostgresAddress: Sendable {
+  /// A URI `postgresql://..`, or `key=value` words.
+  let text: String
+  /// The same without what is secret, for messages.
+  public let shown: String
+
+  /// Checks the words. A password in them would be visible to all users of the machine.
+  public init(_ text: String) throws(ReplicaError) {
+    var message: UnsafeMutablePointer<CChar>?
+    guard let options = PQconninfoParse(text, &message) else {
+      let cause = message.map { String(cString: $0) } ?? "out of memory"
+      PQfreemem(message)
+      throw .unsuitable("not an address of PostgreSQL: \(cause.withoutLineEnd)")
+    }
+    defer { PQconninfoFree(options) }
+    var parts: [String: String] = [:], index = 0
+    while let keyword = options[index].keyword {
+      if let value = options[index].val { parts[String(cString: keyword)] = String(cString: value) }
+      index += 1
+    }
+    if parts["password"] != nil || parts["sslpassword"] != nil {
+      throw .unsuitable(
+        "a password on the command line is visible to all users of this machine; put it into ~/.pgpass, the file that "
+          + "PGPASSFILE names, or a service of pg_service.conf"
+      )
+    }
+    self.text = text
+    let host = parts["host"] ?? parts["hostaddr"] ?? parts["service"].map { "service \($0)" } ?? "the local server"
+    shown = "\(host)\(parts["port"].map { ":\($0)" } ?? "")/\(parts["dbname"] ?? "")"
+  }
+}
+
+/// A connection.
+final class PostgresConnection {
+  private let handle: OpaquePointer
+  private let address: PostgresAddress
+  /// Called at least every 30 ms while the server is awaited.
+  var onWait: () throws(ReplicaError) -> Void = {}
+  /// Statements by their text.
+  private var prepared: [String: String] = [:]
+  private var statementCount = 0
+  private var expected: [Expected] = []
+  private var isInPipeline = false
+  /// Bytes that were queued since the last `sync`.
+  private(set) var queuedBytes = 0
+
+  private enum Expected {
+    case preparation(String)
+    case statement(((PostgresResult) throws(ReplicaError) -> Void)?)
+  }
+
+  /// Connects.
+  init(_ address: PostgresAddress, onWait: @escaping () throws(ReplicaError) -> Void) throws(ReplicaError) {
+    self.address = address
+    // What the address says wins over what comes before it.
+    let defaults = [
+      ("connect_timeout", "10"), ("keepalives_idle", "20"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
+      ("tcp_user_timeout", "30000"), ("fallback_application_name", "realmfs"), ("dbname", address.text),
+    ]
+    var names = defaults.map { UnsafePointer<CChar>(strdup($0.0)) },
+      values = defaults.map {
+        UnsafePointer<CChar>(strdup($0.1))
+      }
+    defer { for text in names + values { free(UnsafeMutablePointer(mutating: text)) } }
+    names.append(nil)
+    values.append(nil)
+    guard let handle = PQconnectStartParams(names, values, 1) else { throw .connection("out of memory") }
+    self.handle = handle
+    self.onWait = onWait
+    let deadline = MonotonicTime.now.advanced(by: .seconds(15))
+    var state = PGRES_POLLING_WRITING
+    while state != PGRES_POLLING_OK {
+      if state == PGRES_POLLING_FAILED || PQstatus(handle) == CONNECTION_BAD { throw failure() }
+      if deadline.milliseconds == 0 { throw .connection("\(address.shown): no answer within 15 seconds") }
+      if try wait(for: state == PGRES_POLLING_READING ? POLLIN : POLLOUT) { state = PQconnectPoll(handle) }
+    }
+    PQsetnonblocking(handle, 1)
+    PQsetNoticeReceiver(handle, { _, _ in }, nil)
+    try run("SET client_encoding TO 'UTF8'; SET extra_float_digits TO 3; SET client_min_messages TO error")
+    let encoding = parameter("server_encoding")
+    if encoding != "UTF8" {
+      throw .unsuitable(
+        "\(address.shown): the database has the encoding \(encoding ?? "?"), which does not hold every text; make one "
+          + "with 'createdb -E UTF8 -T template0'"
+      )
+    }
+    guard let version = Int32(exactly: PQserverVersion(handle)), version >= 150_000 else {
+      throw .unsuitable("\(address.shown): PostgreSQL \(PQserverVersion(handle) / 10000); at least 15 is needed")
+    }
+  }
+
+  deinit { PQfinish(handle) }
+
+  /// The server's process for this connection, as pg_stat_activity lists it.
+  var processID: Int32 { PQbackendPID(handle) }
+
+  private func parameter(_ name: String) -> String? { PQparameterStatus(handle, name).map { String(cString: $0) } }
+
+  private func failure() -> ReplicaError {
+    let text = PQerrorMessage(handle).map { String(cString: $0) }?.withoutLineEnd ?? ""
+    return .connection("\(address.shown): \(text.isEmpty ? "the connection is lost" : text)")
+  }
+
+  // MARK: waiting
+
+  /// Waits up to 30 ms; whether something came.
+  private func wait(for events: Int32) throws(ReplicaError) -> Bool {
+    var descriptor = pollfd(fd: PQsocket(handle), events: Int16(events), revents: 0)
+    if poll(&descriptor, 1, 0) > 0 { return true }
+    try onWait()
+    return poll(&descriptor, 1, 30) > 0
+  }
+
+  /// Hands over what was queued, and takes in what the server sends meanwhile, so that neither waits for the other.
+  private func flush() throws(ReplicaError) {
+    while true {
+      let left = PQflush(handle)
+      if left == 0 { return }
+      if left < 0 { throw failure() }
+      if try wait(for: POLLIN | POLLOUT), PQconsumeInput(handle) == 0 { throw failure() }
+    }
+  }
+
+  /// The next result; nil at the end of those of a statement.
+  private func next() throws(ReplicaError) -> PostgresResult? {
+    try flush()
+    while PQisBusy(handle) != 0 {
+      if try wait(for: POLLIN), PQconsumeInput(handle) == 0 { throw failure() }
+    }
+    return PQgetResult(handle).map { PostgresResult($0) }
+  }
+
+  private func check(_ result: PostgresResult) throws(ReplicaError) {
+    guard result.isError else { return }
+    if PQstatus(handle) == CONNECTION_BAD { throw failure() }
+    throw result.error
+  }
+
+  // MARK: statements without parameters
+
+  /// Runs statements by the simple protocol; the last result.
+  @discardableResult
+  func run(_ sql: String) throws(ReplicaError) -> PostgresResult {
+    try leavePipeline()
+    if PQsendQuery(handle, sql) == 0 { throw failure() }
+    var last: PostgresResult?
+    var error: ReplicaError?
+    while let result = try next() {
+      do throws(ReplicaError) { try check(result) } catch let failure { error = error ?? failure }
+      last = result
+    }
+    if let error { throw error }
+    guard let last else { throw .connection("\(address.shown): no answer") }
+    return last
+  }
+
+  /// Runs a statement and calls `body` with each row as it comes, in binary form; memory stays bounded.
+  func forEachRow(
+    _ sql: String,
+    _ parameters: [PostgresParameter] = [],
+    _ body: (PostgresResult) throws(ReplicaError) -> Void
+  ) throws(ReplicaError) {
+    try leavePipeline()
+    let isSent = parameters.withArrays { types, values, lengths, formats in
+      PQsendQueryParams(handle, sql, Int32(parameters.count), types, values, lengths, formats, 1)
+    }
+    if isSent == 0 { throw failure() }
+    PQsetSingleRowMode(handle)
+    var error: ReplicaError?
+    while let result = try next() {
+      do throws(ReplicaError) {
+        try check(result)
+        if result.isSingleRow, error == nil { try body(result) }
+      } catch let failure { error = error ?? failure }
+    }
+    if let error { throw error }
+  }
+
+  // MARK: pipeline
+
+  private func leavePipeline() throws(ReplicaError) {
+    guard isInPipeline else { return }
+    try sync()
+    if PQexitPipelineMode(handle) == 0 { throw failure() }
+    isInPipeline = false
+  }
+
+  /// Queues a statement. Its result goes to `body`, at the latest when `sync` returns.
+  func queue(
+    _ sql: String,
+    _ parameters: [PostgresParameter],
+    _ body: ((PostgresResult) throws(ReplicaError) -> Void)? = nil
+  ) throws(ReplicaError) {
+    if !isInPipeline {
+      if PQenterPipelineMode(handle) == 0 { throw failure() }
+      isInPipeline = true
+    }
+    let name: String
+    if let known = prepared[sql] {
+      name = known
+    } else {
+      name = "s\(statementCount)"
+      statementCount += 1
+      let types = parameters.map(\.type)
+      if PQsendPrepare(handle, name, sql, Int32(types.count), types) == 0 { throw failure() }
+      prepared[sql] = name
+      expected.append(.preparation(sql))
+    }
+    let isSent = parameters.withArrays { _, values, lengths, formats in
+      PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
+    }
+    if isSent == 0 { throw failure() }
+    expected.append(.statement(body))
+    queuedBytes += parameters.reduce(64) { $0 + ($1.bytes?.count ?? 0) }
+    if queuedBytes > 1 << 16 { try flush() }
+  }
+
+  /// Sends what is queued and reads all results. The first error of them is thrown.
+  func sync() throws(ReplicaError) {
+    guard isInPipeline else { return }
+    if PQpipelineSync(handle) == 0 { throw failure() }
+    queuedBytes = 0
+    let awaited = expected
+    expected = []
+    var error: ReplicaError?
+    for item in awaited {
+      while let result = try next() {
+        do throws(ReplicaError) {
+          try check(result)
+          if case .statement(let body?) = item, error == nil { try body(result) }
+        } catch let failure {
+          error = error ?? failure
+          if case .preparation(let sql) = item { prepared[sql] = nil }
+        }
+      }
+    }
+    // The answer to the sync itself, which no further one follows.
+    guard let end = try next(), end.isSync else { throw error ?? failure() }
+    if let error { throw error }
+  }
+
+  // MARK: COPY
+
+  /// Begins a COPY FROM STDIN.
+  func beginCopy(_ sql: String) throws(ReplicaError) {
+    try leavePipeline()
+    if PQsendQuery(handle, sql) == 0 { throw failure() }
+    guard let result = try next() else { throw failure() }
+    try check(result)
+  }
+
+  func put(_ bytes: UnsafeRawBufferPointer) throws(ReplicaError) {
+    let base = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+    while true {
+      let taken = PQputCopyData(handle, base, Int32(bytes.count))
+      if taken > 0 { break }
+      if taken < 0 { throw failure() }
+      if try wait(for: POLLOUT | POLLIN), PQconsumeInput(handle) == 0 { throw failure() }
+    }
+    try flush()
+  }
+
+  /// Ends a COPY.
+  func endCopy() throws(ReplicaError) {
+    while true {
+      let taken = PQputCopyEnd(handle, nil)
+      if taken > 0 { break }
+      if taken < 0 { throw failure() }
+      if try wait(for: POLLOUT | POLLIN), PQconsumeInput(handle) == 0 { throw failure() }
+    }
+    var error: ReplicaError?
+    while let result = try next() {
+      do throws(ReplicaError) { try check(result) } catch let failure { error = error ?? failure }
+    }
+    if let error { throw error }
+  }
+}
+
+extension String {
+  /// The first line of a message, and what follows it behind a comma.
+  var withoutLineEnd: String {
+    split(whereSeparator: \.isNewline).map { $0.drop { $0 == "\t" || $0 == " " } }.joined(separator: "; ")
+  }
+}

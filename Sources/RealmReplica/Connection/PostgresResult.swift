@@ -1,0 +1,101 @@
+// Results and parameters of statements, in binary form.
+
+import CPostgres
+import RealmPages
+
+/// One result.
+final class PostgresResult {
+  private let handle: OpaquePointer
+
+  init(_ handle: OpaquePointer) { self.handle = handle }
+
+  deinit { PQclear(handle) }
+
+  var isSync: Bool { PQresultStatus(handle) == PGRES_PIPELINE_SYNC }
+  var isSingleRow: Bool { PQresultStatus(handle) == PGRES_SINGLE_TUPLE }
+  var isError: Bool {
+    switch PQresultStatus(handle) {
+    case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE, PGRES_PIPELINE_ABORTED: true
+    default: false
+    }
+  }
+
+  /// What the server said.
+  var error: ReplicaError {
+    func field(_ code: String) -> String? {
+      code.unicodeScalars.first.flatMap { PQresultErrorField(handle, Int32($0.value)) }.map { String(cString: $0) }
+    }
+    if PQresultStatus(handle) == PGRES_PIPELINE_ABORTED { return .overtaken }
+    let message = field("M") ?? PQresultErrorMessage(handle).map { String(cString: $0) } ?? "no reason"
+    return .server(state: field("C") ?? "?", (message + (field("D").map { "; \($0)" } ?? "")).withoutLineEnd)
+  }
+
+  /// What the statement did, such as `COMMIT`.
+  var command: String { PQcmdStatus(handle).map { String(cString: $0) } ?? "" }
+
+  var rowCount: Int { Int(PQntuples(handle)) }
+
+  /// The bytes of a field; nil for null.
+  func bytes(_ row: Int, _ column: Int) -> [UInt8]? {
+    if PQgetisnull(handle, Int32(row), Int32(column)) != 0 { return nil }
+    let count = Int(PQgetlength(handle, Int32(row), Int32(column)))
+    return [UInt8](UnsafeRawBufferPointer(start: PQgetvalue(handle, Int32(row), Int32(column)), count: count))
+  }
+
+  func text(_ row: Int, _ column: Int) -> String? { bytes(row, column).map { String(decoding: $0, as: UTF8.self) } }
+
+  /// An integer of eight or four bytes, in binary form.
+  func integer(_ row: Int, _ column: Int) -> Int64? {
+    guard let bytes = bytes(row, column) else { return nil }
+    if bytes.count == 4 { return Int64(Int32(truncatingIfNeeded: bytes.reduce(Int64(0)) { $0 << 8 | Int64($1) })) }
+    return Int64(bitPattern: bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+  }
+}
+
+/// A parameter of a statement.
+struct PostgresParameter {
+  let type: UInt32
+  /// In binary form; nil for null.
+  let bytes: [UInt8]?
+
+  init(type: UInt32, _ bytes: [UInt8]?) { (self.type, self.bytes) = (type, bytes) }
+
+  static func text(_ text: String?) -> PostgresParameter {
+    // A text of PostgreSQL has no NUL.
+    PostgresParameter(type: 25, text.map { Array($0.utf8.filter { $0 != 0 }) })
+  }
+
+  static func integer(_ value: Int64?) -> PostgresParameter {
+    PostgresParameter(
+      type: 20,
+      value.map { value in (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) } }
+    )
+  }
+}
+
+extension [PostgresParameter] {
+  /// Calls `body` with the arrays that libpq wants.
+  func withArrays<R>(
+    _ body: (
+      UnsafePointer<UInt32>, UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<Int32>, UnsafePointer<Int32>
+    ) -> R
+  ) -> R {
+    var all: [UInt8] = []
+    for parameter in self { all += parameter.bytes ?? [] }
+    all.append(0)
+    return all.withUnsafeBytes { bytes in
+      var values: [UnsafePointer<CChar>?] = [], lengths: [Int32] = [], offset = 0
+      for parameter in self {
+        let count = parameter.bytes?.count
+        values.append(
+          count == nil ? nil : bytes.baseAddress.map { ($0 + offset).assumingMemoryBound(to: CChar.self) }
+        )
+        lengths.append(Int32(count ?? 0))
+        offset += count ?? 0
+      }
+      values.append(nil)
+      let formats = [Int32](repeating: 1, count: self.count + 1)
+      return body(map(\.type) + [0], values, lengths + [0], formats)
+    }
+  }
+}

@@ -1,0 +1,121 @@
+// What a replica has made in its schema, kept beside the data in `_realmfs_columns`: which table holds which class, and
+// which column which property. So names stay the same whatever else comes, and nothing is touched that others made.
+
+import RealmPages
+import RealmTransfer
+
+/// The tables and columns of a replica. One thread at a time.
+final class Catalog {
+  /// What a row of the catalog stands for.
+  enum Role: String {
+    /// A table of a class; its form is that of the key.
+    case table
+    /// The column of a property.
+    case value
+    /// The column beside it.
+    case exact
+    /// The table of a property's links.
+    case links
+  }
+
+  struct Entry {
+    let role: Role
+    let table: String
+    let className: String
+    let keyForm: String
+    let property: String
+    let form: String
+    /// Empty for tables.
+    let column: String
+  }
+
+  private(set) var entries: [Entry] = []
+  /// Tells whether another program has changed the catalog.
+  private(set) var generation: Int64 = 0
+  let place: ReplicaPlace
+
+  init(_ place: ReplicaPlace) { self.place = place }
+
+  private var table: String { place.qualified("_realmfs_columns") }
+
+  /// The statements that make the schema, its catalog and the table of states, where they are not there.
+  static func creation(_ place: ReplicaPlace) -> String {
+    """
+    CREATE SCHEMA IF NOT EXISTS \(place.schema.quotedForSQL);
+    CREATE TABLE IF NOT EXISTS \(place.qualified("_realmfs_columns")) (
+      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, role text NOT NULL, table_name text NOT NULL,
+      class text NOT NULL, key text NOT NULL, property text NOT NULL, form text NOT NULL, column_name text NOT NULL);
+    COMMENT ON TABLE \(place.qualified("_realmfs_columns")) IS
+      'realmfs: which table holds which class, and which column which property';
+    CREATE TABLE IF NOT EXISTS \(place.qualified("_realmfs")) (
+      realm text PRIMARY KEY, file text NOT NULL, identity text, version bigint, schema_version bigint,
+      replicated_at timestamptz, state text NOT NULL, reason text);
+    COMMENT ON TABLE \(place.qualified("_realmfs")) IS
+      'realmfs: the version of each realm that the tables of this schema hold';
+    """
+  }
+
+  /// Reads the catalog.
+  func load(_ connection: PostgresConnection) throws(ReplicaError) {
+    entries = []
+    generation = 0
+    try connection.forEachRow(
+      "SELECT id, role, table_name, class, key, property, form, column_name FROM \(table) ORDER BY id"
+    ) { row throws(ReplicaError) in
+      guard let role = Role(rawValue: row.text(0, 1) ?? "") else { return }
+      self.generation = self.generation &* 31 &+ (row.integer(0, 0) ?? 0)
+      self.entries.append(
+        Entry(
+          role: role,
+          table: row.text(0, 2) ?? "",
+          className: row.text(0, 3) ?? "",
+          keyForm: row.text(0, 4) ?? "",
+          property: row.text(0, 5) ?? "",
+          form: row.text(0, 6) ?? "",
+          column: row.text(0, 7) ?? ""
+        )
+      )
+    }
+  }
+
+  func add(_ entry: Entry, _ connection: PostgresConnection) throws(ReplicaError) {
+    try connection.queue(
+      """
+      INSERT INTO \(table) (role, table_name, class, key, property, form, column_name) \
+      VALUES ($1, $2, $3, $4, $5, $6, $7)
+      """,
+      [
+        .text(entry.role.rawValue), .text(entry.table), .text(entry.className), .text(entry.keyForm),
+        .text(entry.property), .text(entry.form), .text(entry.column),
+      ]
+    )
+    entries.append(entry)
+    generation = -1
+  }
+
+  /// Forgets a column.
+  func remove(column: String, of name: String, _ connection: PostgresConnection) throws(ReplicaError) {
+    try connection.queue(
+      "DELETE FROM \(table) WHERE table_name = $1 AND column_name = $2",
+      [.text(name), .text(column)]
+    )
+    entries.removeAll { $0.table == name && $0.column == column }
+    generation = -1
+  }
+
+  /// Forgets a table.
+  func remove(table name: String, _ connection: PostgresConnection) throws(ReplicaError) {
+    try connection.queue("DELETE FROM \(table) WHERE table_name = $1", [.text(name)])
+    entries.removeAll { $0.table == name }
+    generation = -1
+  }
+
+  /// The names of all tables.
+  var tables: Set<String> { Set(entries.lazy.filter { $0.role == .table || $0.role == .links }.map(\.table)) }
+
+  /// A name as the catalog keeps it: a text of PostgreSQL has no NUL.
+  static func shown(_ name: String) -> String {
+    guard name.utf8.contains(0) else { return name }
+    return name.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "%00")
+  }
+}

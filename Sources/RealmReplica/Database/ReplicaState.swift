@@ -1,0 +1,73 @@
+// The version that a replica has of a realm: a row of `_realmfs`, written in the transaction that writes the data.
+
+import RealmPages
+
+/// What the database says of a realm.
+struct ReplicaState: Equatable {
+  /// That of the version; nil if the realm was never replicated in full.
+  let identity: String?
+  let version: Int64?
+
+  private static func key(_ place: ReplicaPlace) -> PostgresParameter { .text(place.realm ?? "") }
+
+  /// Reads it, and locks the row; nil if there is none.
+  static func read(
+    _ place: ReplicaPlace,
+    _ connection: PostgresConnection,
+    locking: Bool = true
+  ) throws(ReplicaError) -> ReplicaState? {
+    var state: ReplicaState?
+    try connection.forEachRow(
+      "SELECT identity, version FROM \(place.qualified("_realmfs")) WHERE realm = $1\(locking ? " FOR UPDATE" : "")",
+      [key(place)]
+    ) { row in state = ReplicaState(identity: row.text(0, 0), version: row.integer(0, 1)) }
+    return state
+  }
+
+  /// Queues the new version. If another program has written the row meanwhile, the statement fails, and with it the
+  /// transaction.
+  static func write(
+    _ place: ReplicaPlace,
+    file: String,
+    _ target: ReplicaTarget,
+    after former: ReplicaState?,
+    _ connection: PostgresConnection
+  ) throws(ReplicaError) {
+    let table = place.qualified("_realmfs")
+    let parameters: [PostgresParameter] = [
+      key(place), .text(file), .text(target.identity), .integer(Int64(bitPattern: target.version)),
+      .integer(target.schemaVersion.map { Int64(bitPattern: $0) }),
+    ]
+    let columns = "realm, file, identity, version, schema_version, replicated_at, state, reason"
+    let values = "$1, $2, $3, $4::bigint, $5::bigint, clock_timestamp(), 'following', NULL"
+    guard let former else {
+      return try connection.queue("INSERT INTO \(table) (\(columns)) VALUES (\(values))", parameters)
+    }
+    try connection.queue(
+      """
+      WITH u AS (UPDATE \(table) SET (\(columns)) = ROW(\(values)) \
+      WHERE realm = $1 AND identity IS NOT DISTINCT FROM $6 RETURNING 1) SELECT 1 / count(*) FROM u
+      """,
+      parameters + [.text(former.identity)]
+    )
+  }
+
+  /// Notes that a realm cannot be replicated, or is gone.
+  static func write(
+    _ place: ReplicaPlace,
+    file: String,
+    state: String,
+    reason: String?,
+    _ connection: PostgresConnection
+  ) throws(ReplicaError) {
+    try connection.queue(
+      """
+      INSERT INTO \(place.qualified("_realmfs")) AS t (realm, file, state, reason) VALUES ($1, $2, $3, $4) \
+      ON CONFLICT (realm) DO UPDATE SET state = EXCLUDED.state, reason = EXCLUDED.reason \
+      WHERE (t.state, t.reason) IS DISTINCT FROM (EXCLUDED.state, EXCLUDED.reason)
+      """,
+      [key(place), .text(file), .text(state), .text(reason)]
+    )
+    try connection.sync()
+  }
+}

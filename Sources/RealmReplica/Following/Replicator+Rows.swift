@@ -1,0 +1,296 @@
+// The three ways in which rows reach a replica: all of a class by COPY, one by one those that changed, and after a
+// comparison those that differ.
+
+import RealmJSON
+import RealmPages
+import RealmTransfer
+
+/// A version that the rows of a replica show.
+struct ReplicaTarget {
+  let version: UInt64
+  let identity: String
+  let schemaVersion: UInt64?
+}
+
+extension Replicator {
+  // MARK: all of a class
+
+  /// Steps through the objects of a class, on versions that move on.
+  private func walk(
+    _ key: TableKey,
+    _ body: (RowEncoder) throws(ReplicaError) -> Void,
+    needsExact: (_ properties: [Int]) throws(ReplicaError) -> Bool
+  ) throws(ReplicaError) {
+    var last = ObjKey.none, isAtEnd = false, skipsRows = false
+    while !isAtEnd {
+      let version = window.snapshot
+      guard let table = tables[key], let source = try source(of: key) else { return }
+      let effort = Effort(version)
+      let reader = RescuingCursor(source, after: last, effort)
+      let encoder = RowEncoder(table, source, version, ObjectRenderer(version, sweep: effort), reader.cursor)
+      var complaints: [String] = [], count = 0
+      while window.snapshot === version, tables[key] === table {
+        guard reader.next(&complaints) else {
+          isAtEnd = true
+          break
+        }
+        do throws(RowFailure) { try encoder.encode() } catch {
+          switch error {
+          case .damaged(let text): complaints.append(text)
+          case .needsExact(let properties): if try !needsExact(properties) { skipsRows = true }
+          }
+          // The same object again, with the new columns.
+          if tables[key] !== table { break }
+          last = reader.last
+          continue
+        }
+        last = reader.last
+        try body(encoder)
+        count += 1
+        if count & 31 == 0 {
+          if count & 4095 == 0 { version.limitResidentPages() }
+          try tick()
+        }
+      }
+      for complaint in complaints { complain(complaint) }
+    }
+    if skipsRows { mustBeginAgain = true }
+  }
+
+  private func complain(_ text: String) {
+    pass.damaged += 1
+    onComplaint(text)
+  }
+
+  /// Fills the tables of a class, which are empty.
+  func copy(_ key: TableKey) throws(ReplicaError) {
+    let realm = place.realm.map { Array($0.utf8) }
+    let stream = CopyStream(connection), links = (tables[key]?.links ?? []).map { _ in FieldBuffer() }
+    func drain(_ isEnd: Bool) throws(ReplicaError) {
+      guard let table = tables[key], isEnd || links.contains(where: { $0.count > 8 << 20 }) else { return }
+      try stream.end()
+      for (index, buffer) in links.enumerated() where buffer.count > 0 {
+        try stream.begin(table.copy(table.links[index]))
+        try stream.put(buffer)
+        try stream.end()
+        buffer.reset()
+      }
+    }
+    try walk(
+      key,
+      { encoder throws(ReplicaError) in
+        try stream.begin(encoder.table.copy)
+        encoder.appendCopyRow(to: stream.buffer, realm: realm)
+        for (index, buffer) in links.enumerated() { encoder.appendCopyRows(ofLinks: index, to: buffer, realm: realm) }
+        self.pass.written += 1
+        try stream.putIfFull()
+        try drain(false)
+      },
+      needsExact: { properties throws(ReplicaError) in
+        try stream.end()
+        return try self.addExact(key, properties)
+      }
+    )
+    try drain(true)
+  }
+
+  // MARK: what changed
+
+  /// Writes what changed until nothing is left, and says which version the rows show then.
+  func flush() throws(ReplicaError) -> ReplicaTarget {
+    while true {
+      try tick()
+      while let key = window.changed.overflowing.min() {
+        window.changed.forget(key)
+        inFlight.overflow(key)
+        if tables[key] != nil { try compare(key) }
+      }
+      for (key, fields) in window.changed.takeRemoved() {
+        for field in fields { inFlight.removeRow(field, of: key) }
+        if let table = tables[key] { try remove(fields, from: table) }
+      }
+      guard let batch = window.changed.takeWritten(500) else {
+        if !window.changed.isEmpty { continue }
+        return try engine { () throws(EngineError) in
+          let snapshot = self.window.snapshot
+          // A schema version that cannot be read is no reason to stop.
+          let schemaVersion = (try? snapshot.schemaVersion()).flatMap { $0 }
+          if !self.window.hold.isKnownToWriters, !self.window.realm.isCurrent(snapshot) {
+            self.window.isLost = true
+            throw EngineError(.busy, "\(self.window.realm.configuration.path) was changed while it was read")
+          }
+          return ReplicaTarget(
+            version: snapshot.version,
+            identity: try snapshot.identity(),
+            schemaVersion: schemaVersion
+          )
+        }
+      }
+      for object in batch.objects { inFlight.write(object.key, links: object.links, of: batch.table) }
+      if tables[batch.table] != nil { try write(batch.objects, of: batch.table) }
+    }
+  }
+
+  /// Writes the rows of objects, as they are in the newest version.
+  private func write(_ objects: [(key: ObjKey, links: Bool)], of key: TableKey) throws(ReplicaError) {
+    for object in objects {
+      while true {
+        guard let encoder = try encoder(key) else { break }
+        do throws(EngineError) { if try !encoder.cursor.seek(object.key) { break } } catch {
+          complain(error.description)
+          break
+        }
+        do throws(RowFailure) { try encoder.encode() } catch {
+          switch error {
+          case .damaged(let text): complain(text)
+          case .needsExact(let properties):
+            if try !addExact(key, properties) { throw .overtaken }
+            continue
+          }
+          break
+        }
+        try write(encoder, links: object.links)
+        break
+      }
+      if connection.queuedBytes > 1 << 20 { try connection.sync() }
+    }
+  }
+
+  private func write(_ encoder: RowEncoder, links: Bool) throws(ReplicaError) {
+    let table = encoder.table, realm = table.realmParameters
+    // All is made before it is queued: what is queued may have to wait, and the version may move on.
+    let row = realm + encoder.parameters, key = encoder.keyParameter
+    let lists = links ? table.links.indices.map { encoder.targetArray($0) } : []
+    hasWritten = true
+    try connection.queue(table.upsert, row) { result in if result.command == "INSERT 0 1" { self.pass.written += 1 } }
+    for (index, list) in lists.enumerated() {
+      if list.count > 0 { try connection.queue(table.setLinks(table.links[index]), realm + [key, list.0]) }
+      try connection.queue(table.cutLinks(table.links[index]), realm + [key, .integer(Int64(list.count))])
+    }
+  }
+
+  private func remove(_ fields: [[UInt8]], from table: ReplicaTable) throws(ReplicaError) {
+    if !fields.isEmpty { hasWritten = true }
+    for field in fields {
+      let key = PostgresParameter(type: table.keyColumn.oid, field)
+      // Before the keys of a new table are made nothing cascades, but then nothing is removed, either.
+      try connection.queue(table.delete, table.realmParameters + [key]) { result in
+        if result.command == "DELETE 1" { self.pass.removed += 1 }
+      }
+      if connection.queuedBytes > 1 << 20 { try connection.sync() }
+    }
+  }
+
+  // MARK: what differs
+
+  /// Compares the rows of a class with its objects by key and hash, and writes those that differ.
+  func compare(_ key: TableKey) throws(ReplicaError) {
+    pass.compared += 1
+    guard let source = try source(of: key) else { return }
+    let parts = UInt64(max(1, (source.objectCount + comparedAtOnce - 1) / comparedAtOnce))
+    for part in 0..<parts { while try !compare(key, part, of: parts) {} }
+  }
+
+  /// Compares one part; false if it is to be done again, as there is more to remove or a new column.
+  private func compare(_ key: TableKey, _ part: UInt64, of parts: UInt64) throws(ReplicaError) -> Bool {
+    guard let table = tables[key] else { return true }
+    var known: [UInt64: (object: ObjKey, row: UInt64, links: [UInt64])] = [:]
+    try walk(
+      key,
+      { encoder throws(ReplicaError) in
+        let hash = encoder.keyHash
+        if hash % parts != part { return }
+        let links = table.links.indices.map { encoder.linksHash($0) }
+        known[hash] = (encoder.cursor.key, encoder.rowHash, links)
+      },
+      needsExact: { properties throws(ReplicaError) in try self.addExact(key, properties) }
+    )
+    if tables[key] !== table { return false }
+    var differing: [ObjKey: Bool] = [:], removed: [[UInt8]] = [], found: Set<UInt64> = []
+    try connection.forEachRow(table.rows, table.realmParameters) { row in
+      let hash = UInt64(bitPattern: row.integer(0, 0) ?? 0)
+      if hash % parts != part { return }
+      if let object = known[hash] {
+        found.insert(hash)
+        if object.row != UInt64(bitPattern: row.integer(0, 1) ?? 0) { differing[object.object] = false }
+      } else if removed.count < removedAtOnce, let field = row.bytes(0, 2) {
+        removed.append(field)
+      }
+    }
+    for (hash, object) in known where !found.contains(hash) { differing[object.object] = true }
+    for (index, links) in table.links.enumerated() {
+      var seen: Set<UInt64> = [], orphans: [[UInt8]] = []
+      try connection.forEachRow(table.rows(links), table.realmParameters) { row in
+        let hash = UInt64(bitPattern: row.integer(0, 0) ?? 0)
+        if hash % parts != part { return }
+        guard let object = known[hash] else {
+          if let field = row.bytes(0, 2) { orphans.append(field) }
+          return
+        }
+        seen.insert(hash)
+        if object.links[index] != UInt64(truncatingSum: row.text(0, 1)) { differing[object.object] = true }
+      }
+      for (hash, object) in known where object.links[index] != 0 && !seen.contains(hash) {
+        differing[object.object] = true
+      }
+      for owner in orphans {
+        let parameter = PostgresParameter(type: table.keyColumn.oid, owner)
+        try connection.queue(table.deleteLinks(links), table.realmParameters + [parameter])
+      }
+    }
+    known = [:]
+    try remove(removed, from: table)
+    let objects = differing.sorted { $0.key < $1.key }.map { (key: $0.key, links: $0.value) }
+    try write(objects, of: key)
+    try connection.sync()
+    return removed.count < removedAtOnce
+  }
+}
+
+extension UInt64 {
+  /// A sum of numbers of 64 bits as the server prints it, of which the lowest 64 bits count.
+  init(truncatingSum text: String?) {
+    self = UInt64(truncatingIfNeeded: text.flatMap { Int128($0) } ?? 0)
+  }
+}
+
+/// A COPY in binary form that begins when there is something to send.
+final class CopyStream {
+  let buffer = FieldBuffer()
+  private let connection: PostgresConnection
+  private var isOpen = false
+
+  private static let signature: [UInt8] =
+    Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0] + [UInt8](repeating: 0, count: 8)
+
+  init(_ connection: PostgresConnection) { self.connection = connection }
+
+  func begin(_ sql: String) throws(ReplicaError) {
+    if isOpen { return }
+    try connection.beginCopy(sql)
+    isOpen = true
+    buffer.reset()
+    buffer.append(Self.signature)
+  }
+
+  /// Sends the rows in another buffer.
+  func put(_ rows: FieldBuffer) throws(ReplicaError) {
+    try send()
+    try connection.put(rows.bytes)
+  }
+
+  func putIfFull() throws(ReplicaError) { if buffer.count > 1 << 18 { try send() } }
+
+  private func send() throws(ReplicaError) {
+    if buffer.count > 0 { try connection.put(buffer.bytes) }
+    buffer.reset()
+  }
+
+  func end() throws(ReplicaError) {
+    guard isOpen else { return }
+    buffer.append(Int16(-1))
+    try send()
+    try connection.endCopy()
+    isOpen = false
+  }
+}

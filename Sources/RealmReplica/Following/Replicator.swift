@@ -1,0 +1,324 @@
+// Brings a replica of one realm to the newest version, in one transaction of the database: tables first, then rows that
+// are new, that are to be compared, and that changed. The version is written beside them in the same transaction, so
+// after a crash of either side the replica is at one version of the realm, and says which.
+//
+// The realm moves on meanwhile: the window notes what changes behind the rows that were made already, and the loop ends
+// when there is nothing left. What was taken from the window is given back if the transaction fails.
+
+import RealmJSON
+public import RealmPages
+import Synchronization
+import Threads
+
+/// What a pass did.
+public struct ReplicaPass: Sendable {
+  /// The version that the replica has now.
+  public internal(set) var version: UInt64 = 0
+  /// Rows of objects that were written, by COPY or one by one, and removed.
+  public internal(set) var written = 0, removed = 0
+  /// Classes whose rows were compared.
+  public internal(set) var compared = 0
+  /// Objects that are damaged and were left out.
+  public internal(set) var damaged = 0
+  /// What the user should know.
+  public internal(set) var remarks: [String] = []
+  /// How long it took from the first look to the end of the transaction, in nanoseconds.
+  public internal(set) var duration: Int64 = 0
+}
+
+/// Replicates one realm. One thread at a time.
+public final class Replicator {
+  let place: ReplicaPlace
+  let catalog: Catalog
+  let window: VersionWindow
+  private(set) var connection: PostgresConnection
+  /// The version from which `window.changed` leads on, and the one of a commit whose end was not seen.
+  private var lastIdentity: String?
+  private var attemptedIdentity: String?
+  private let address: PostgresAddress
+  private let path: String
+  /// Whether the connection is of no use any more.
+  private(set) var isBroken = false
+  /// What the database is believed to hold; nil if that is to be asked.
+  private var base: ReplicaState?
+  private var isBaseKnown = false
+  var tables: [TableKey: ReplicaTable] = [:]
+  private var hasTables = false
+  /// What was taken from the window in the present transaction.
+  var inFlight = ChangedObjects(limit: 400_000)
+  var encoders: [TableKey: RowEncoder] = [:]
+  var planner: SchemaPlanner?
+  /// Columns that are to be added with the tables of the schema locked.
+  private var wantedExact: [(table: TableKey, property: Int)] = []
+  var pass = ReplicaPass()
+  private var isDrained = false
+  /// Whether rows were left out that need columns which are not there yet.
+  var mustBeginAgain = false
+  /// Whether the present transaction has written or removed rows one by one.
+  var hasWritten = false
+
+  /// Objects whose hashes are in memory at a time, and rows that are to go.
+  var comparedAtOnce = 400_000, removedAtOnce = 50_000
+
+  /// Receives what is damaged and left out.
+  public var onComplaint: (String) -> Void = { _ in }
+  /// Asked while a server is awaited; true ends the pass with `stopped`.
+  public var shouldStop: () -> Bool = { false }
+
+  /// Opens the window on a realm. The connection is used for this realm alone until `release()`.
+  init(
+    _ realm: Realm,
+    _ place: ReplicaPlace,
+    _ address: PostgresAddress,
+    _ connection: PostgresConnection
+  ) throws(ReplicaError) {
+    (self.place, self.address, self.connection, catalog) = (place, address, connection, Catalog(place))
+    path = realm.configuration.path
+    do throws(EngineError) {
+      window = try VersionWindow(realm)
+      lastIdentity = try window.snapshot.identity()
+    } catch { throw .engine(error) }
+  }
+
+  /// Connects and opens the window on a realm.
+  public convenience init(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) throws(ReplicaError) {
+    let connection = try PostgresConnection(address) { () throws(ReplicaError) in }
+    try Self.prepare(place, connection)
+    try self.init(realm, place, address, connection)
+  }
+
+  /// Makes the schema and its own tables, if they are not there.
+  static func prepare(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
+    var isThere = false
+    try connection.forEachRow("SELECT to_regclass($1) IS NOT NULL", [.text(place.qualified("_realmfs"))]) { row in
+      isThere = row.bytes(0, 0) == [1]
+    }
+    if isThere { return }
+    let lock = "SELECT pg_advisory_xact_lock(\(Self.lockKey(place)))"
+    try connection.run("BEGIN; \(lock); \(Catalog.creation(place)) COMMIT")
+  }
+
+  private static func lockKey(_ place: ReplicaPlace) -> Int64 {
+    Int64(bitPattern: SHA256Digest.word(of: Array("realmfs \(place.schema)".utf8)))
+  }
+
+  /// Goes on with a new connection: the former one broke, or a transaction on it was given up in the middle.
+  func reconnect() throws(ReplicaError) {
+    let connection = try PostgresConnection(address) { [unowned self] () throws(ReplicaError) in
+      if self.shouldStop() { throw .stopped }
+      try self.keepUp()
+    }
+    try Self.prepare(place, connection)
+    self.connection = connection
+    (isBaseKnown, hasTables, isBroken) = (false, false, false)
+  }
+
+  /// The newest version that was seen.
+  public var newestVersion: UInt64 { window.snapshot.version }
+
+  /// Waits for a newer version, at most for `timeout`.
+  public func waitForChange(timeout: Duration) -> Bool {
+    window.realm.waitForChange(since: window.snapshot, timeout: timeout)
+  }
+
+  /// Moves on with the realm while the database is away, so that no version is held.
+  public func keepUp() throws(ReplicaError) { _ = try engine { () throws(EngineError) in try self.window.moveIfDue() } }
+
+  func engine<R>(_ body: () throws(EngineError) -> R) throws(ReplicaError) -> R {
+    do throws(EngineError) { return try body() } catch { throw .engine(error) }
+  }
+
+  /// Called between rows and while the server is awaited.
+  func tick() throws(ReplicaError) {
+    if shouldStop() { throw .stopped }
+    guard try engine({ () throws(EngineError) in try self.window.moveIfDue() }) else { return }
+    encoders = [:]
+    if !isDrained, window.isLost || window.hasNewSchema { throw .overtaken }
+  }
+
+  // MARK: a pass
+
+  /// Brings the replica to the newest version; nil if it was there.
+  ///
+  /// Cost: that of what changed; the whole realm where the replica does not know what changed.
+  ///
+  /// After an error the next call takes a new connection, and takes up what this one left.
+  public func run() throws(ReplicaError) -> ReplicaPass? {
+    let start = MonotonicTime.now
+    if isBroken { try reconnect() }
+    _ = try engine { () throws(EngineError) in try self.window.move() }
+    encoders = [:]
+    let identity = try engine { () throws(EngineError) in try self.window.snapshot.identity() }
+    let flags = (isLost: window.isLost, unsure: window.unsure, hasNewSchema: window.hasNewSchema)
+    if isBaseKnown, base?.identity == identity, window.changed.isEmpty, !flags.isLost, flags.unsure.isEmpty,
+      wantedExact.isEmpty
+    {
+      return nil
+    }
+    (window.isLost, window.unsure, window.hasNewSchema) = (false, [], false)
+    pass = ReplicaPass()
+    (isDrained, hasWritten, mustBeginAgain) = (false, false, false)
+    connection.onWait = { [unowned self] () throws(ReplicaError) in try self.tick() }
+    do throws(ReplicaError) {
+      let result = try transact(flags.isLost, flags.unsure, flags.hasNewSchema, identity)
+      inFlight = ChangedObjects(limit: 400_000)
+      planner = nil
+      if var result {
+        result.duration = MonotonicTime.now.nanoseconds - start.nanoseconds
+        return result
+      }
+      return nil
+    } catch {
+      window.isLost = window.isLost || flags.isLost
+      window.unsure.formUnion(flags.unsure)
+      window.hasNewSchema = window.hasNewSchema || flags.hasNewSchema
+      let taken = inFlight
+      inFlight = ChangedObjects(limit: 400_000)
+      window.changed.restore(taken)
+      // What the tables are after a transaction that failed is to be asked.
+      (planner, hasTables, isBaseKnown, isBroken) = (nil, false, false, true)
+      throw error
+    }
+  }
+
+  private func transact(
+    _ isLost: Bool,
+    _ unsure: Set<TableKey>,
+    _ hasNewSchema: Bool,
+    _ identity: String
+  ) throws(ReplicaError) -> ReplicaPass? {
+    try connection.queue("BEGIN", [])
+    var comparesAll = isLost
+    if !isBaseKnown {
+      base = try ReplicaState.read(place, connection)
+      isBaseKnown = true
+      let former = base?.identity
+      // What is known to have changed leads on from another version than the replica has.
+      if former == nil || former != lastIdentity && former != attemptedIdentity { comparesAll = true }
+      if former == identity, window.changed.isEmpty, !comparesAll, unsure.isEmpty, !hasNewSchema, wantedExact.isEmpty {
+        try connection.run("COMMIT")
+        return nil
+      }
+    }
+    var changes = SchemaChangeSet()
+    if !hasTables || hasNewSchema || !wantedExact.isEmpty || comparesAll {
+      changes = try plan()
+    }
+    for sql in changes.obsolete { try connection.queue(sql, place.realm.map { [.text($0)] } ?? []) }
+    var compared = unsure.union(changes.altered)
+    if comparesAll { compared.formUnion(tables.keys) }
+    for (key, table) in tables.sorted(by: { $0.key < $1.key }) {
+      let isNew = changes.created.contains(key)
+      var isCopied = isNew
+      if !isNew, compared.contains(key), place.realm != nil { isCopied = try isEmpty(table) }
+      if isCopied {
+        window.changed.forget(key)
+        try copy(key)
+      }
+      if isCopied { compared.remove(key) }
+    }
+    for sql in changes.keys { try connection.run(sql) }
+    for key in tables.keys.sorted() where compared.contains(key) { try compare(key) }
+    if mustBeginAgain { throw .overtaken }
+    let target = try flush()
+    if mustBeginAgain { throw .overtaken }
+    isDrained = true
+    if let late = planner?.changes { changes.remarks = late.remarks }
+    if !changes.constraints.isEmpty {
+      // Tables whose references are still to be checked cannot be altered.
+      try connection.run("SET CONSTRAINTS ALL IMMEDIATE")
+    }
+    for sql in changes.constraints { try connection.run(sql) }
+    attemptedIdentity = target.identity
+    try ReplicaState.write(place, file: path, target, after: base, connection)
+    var outcome = ""
+    try connection.queue("COMMIT", []) { outcome = $0.command }
+    do throws(ReplicaError) { try connection.sync() } catch {
+      if case .server(state: "22012", _) = error { throw .overtaken }
+      throw error
+    }
+    if outcome != "COMMIT" { throw .overtaken }
+    base = ReplicaState(identity: target.identity, version: Int64(bitPattern: target.version))
+    lastIdentity = target.identity
+    wantedExact = []
+    pass.version = target.version
+    pass.remarks = changes.remarks
+    return pass
+  }
+
+  // MARK: tables
+
+  private func plan() throws(ReplicaError) -> SchemaChangeSet {
+    let isMany = place.realm != nil
+    try connection.sync()
+    try catalog.load(connection)
+    var isLocked = !isMany || !wantedExact.isEmpty
+    while true {
+      if isLocked {
+        try connection.run("SELECT pg_advisory_xact_lock(\(Self.lockKey(place)))")
+        try catalog.load(connection)
+      }
+      let planner = SchemaPlanner(catalog, connection, window.snapshot, isLocked: isLocked)
+      do throws(ReplicaError) {
+        tables = try planner.plan()
+        for wanted in wantedExact {
+          if let table = tables[wanted.table], let source = try source(of: wanted.table) {
+            try planner.addExact(table, property: wanted.property, of: source)
+          }
+        }
+        if !wantedExact.isEmpty {
+          tables = try SchemaPlanner(catalog, connection, window.snapshot, isLocked: false).plan()
+        }
+        try connection.sync()
+        self.planner = planner
+        encoders = [:]
+        hasTables = true
+        return planner.changes
+      } catch {
+        guard case .overtaken = error, !isLocked else { throw error }
+        isLocked = true
+      }
+    }
+  }
+
+  func source(of key: TableKey) throws(ReplicaError) -> Table? {
+    try engine { () throws(EngineError) in try self.window.snapshot.table(key) }
+  }
+
+  /// Adds columns beside those of properties. In a replica of many realms that needs the schema for ourselves, and a
+  /// table with references that are still to be checked cannot be altered: then the transaction begins again, when all
+  /// of the class was looked at; false then.
+  func addExact(_ key: TableKey, _ properties: [Int]) throws(ReplicaError) -> Bool {
+    guard place.realm == nil, !hasWritten, let planner else {
+      for property in properties where !wantedExact.contains(where: { $0 == (key, property) }) {
+        wantedExact.append((key, property))
+      }
+      return false
+    }
+    guard let table = tables[key], let source = try source(of: key) else { return true }
+    for property in properties { try planner.addExact(table, property: property, of: source) }
+    try connection.sync()
+    tables[key] = try SchemaPlanner(catalog, connection, window.snapshot, isLocked: false).plan()[key]
+    encoders = [:]
+    return true
+  }
+
+  private func isEmpty(_ table: ReplicaTable) throws(ReplicaError) -> Bool {
+    var isEmpty = false
+    let condition = place.realm == nil ? "" : " WHERE realm = $1::text"
+    try connection.forEachRow(
+      "SELECT NOT EXISTS (SELECT FROM \(table.qualifiedName)\(condition))",
+      table.realmParameters
+    ) { row in isEmpty = row.bytes(0, 0) == [1] }
+    return isEmpty
+  }
+
+  /// The encoder of a class, on the present version.
+  func encoder(_ key: TableKey) throws(ReplicaError) -> RowEncoder? {
+    if let known = encoders[key] { return known }
+    guard let table = tables[key], let source = try source(of: key) else { return nil }
+    let encoder = RowEncoder(table, source, window.snapshot, ObjectRenderer(window.snapshot), ObjectCursor(source))
+    encoders[key] = encoder
+    return encoder
+  }
+}

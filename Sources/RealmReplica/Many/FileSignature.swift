@@ -1,0 +1,47 @@
+// Whether a file changed since it was read: cheap to ask of ten thousand files, four times a second.
+
+import Glibc
+
+/// What tells one state of a file from the next.
+struct FileSignature: Equatable {
+  private let device: UInt
+  private let inode: UInt
+  private let size: Int
+  private let modified: timespec
+  /// The first bytes, which each commit changes: a program that maps the file may change its time much earlier.
+  private var head: [UInt8]?
+
+  /// Nil if there is no such file.
+  init?(_ path: String, readsHead: Bool) {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    (device, inode, size, modified) = (UInt(status.st_dev), UInt(status.st_ino), Int(status.st_size), status.st_mtim)
+    if readsHead { head = Self.head(path) }
+  }
+
+  private static func head(_ path: String) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    if descriptor < 0 { return nil }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 24)
+    let count = pread(descriptor, &bytes, bytes.count, 0)
+    return count == bytes.count ? bytes : nil
+  }
+
+  /// Whether it was changed a moment ago, so that another change may have the same time.
+  var isRecent: Bool {
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    let age = (now.tv_sec - modified.tv_sec) * 1000 + (now.tv_nsec - modified.tv_nsec) / 1_000_000
+    return age < 50
+  }
+
+  /// Whether the other one is of another state; heads count where both have one.
+  func differs(from other: FileSignature) -> Bool {
+    if let head, let otherHead = other.head, head != otherHead { return true }
+    return device != other.device || inode != other.inode || size != other.size
+      || modified.tv_sec != other.modified.tv_sec || modified.tv_nsec != other.modified.tv_nsec
+  }
+
+  static func == (a: FileSignature, b: FileSignature) -> Bool { !a.differs(from: b) }
+}

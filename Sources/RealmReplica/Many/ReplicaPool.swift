@@ -1,0 +1,351 @@
+// Many realms in one replica: a scanner finds files that changed, and workers bring them to their newest version, each
+// through a connection of its own. A realm is open while a worker reads it, and no longer, so neither memory nor
+// descriptors grow with their number.
+//
+// Everything behind `monitor` is looked at with its lock held; entries of files that a worker has are its own until it
+// gives them back.
+
+import Glibc
+public import RealmPages
+import Threads
+
+/// Replicates the realms of many files.
+public final class ReplicaPool: @unchecked Sendable {
+  // Unchecked: `monitor` guards what changes.
+
+  /// What a pool did, and has to do.
+  public struct Progress: Sendable {
+    /// Realms that there are, that wait, and that cannot be replicated at present.
+    public var realms = 0, waiting = 0, failed = 0
+    /// Passes and rows since the beginning.
+    public var passes = 0, written = 0, removed = 0
+    /// Objects that are damaged and were left out.
+    public var damaged = 0
+  }
+
+  private final class Entry {
+    let file: RealmFile
+    var signature: FileSignature?
+    var isBusy = false
+    /// When it is tried again, whatever its file looks like.
+    var again: MonotonicTime?
+    var failure: String?
+    var isGone = false
+
+    init(_ file: RealmFile) { self.file = file }
+  }
+
+  private let files: RealmFileSet
+  private let address: PostgresAddress
+  private let schema: String
+  private let partition: ReplicaPlace.Partition?
+  private let open: @Sendable (String) throws(ReplicaError) -> Realm
+  private let monitor = Monitor()
+  private var entries: [String: Entry] = [:]
+  private var owners: [String: String] = [:]
+  private var queue: [Entry] = []
+  private var queueStart = 0
+  private var busy = 0
+  private var progress = Progress()
+  private var isEnding = false
+  private var connectionFailure: String?
+  private var round = 0
+  private var isOnce = false
+
+  /// Receives messages for the user.
+  public var onMessage: @Sendable (String) -> Void = { _ in }
+  /// Receives what was done, with the path of the file.
+  public var onPass: @Sendable (String, ReplicaPass) -> Void = { _, _ in }
+  /// Asked while a server is awaited; true gives up.
+  public var shouldStop: @Sendable () -> Bool = { false }
+
+  /// Prepares a pool; `open` opens the realm at a path.
+  public init(
+    _ files: RealmFileSet,
+    _ address: PostgresAddress,
+    schema: String,
+    partition: ReplicaPlace.Partition?,
+    open: @escaping @Sendable (String) throws(ReplicaError) -> Realm
+  ) {
+    (self.files, self.address, self.schema, self.partition, self.open) = (files, address, schema, partition, open)
+  }
+
+  /// What was done so far.
+  public var state: Progress {
+    monitor.locked {
+      var state = progress
+      state.realms = entries.count
+      state.waiting = queue.count - queueStart + busy
+      state.failed = entries.values.count { $0.failure != nil }
+      return state
+    }
+  }
+
+  /// Replicates until `isStopping` says to end, or once.
+  public func run(
+    connections: Int,
+    once: Bool,
+    isStopping: () -> Bool,
+    everySecond: () -> Void
+  ) throws(ReplicaError) {
+    // What keeps all of them from working is reported at once.
+    let place = ReplicaPlace(schema: schema, realm: "", partition: partition)
+    try Replicator.prepare(place, try PostgresConnection(address) { () throws(ReplicaError) in })
+    isOnce = once
+    var threads: [Thread] = []
+    for _ in 0..<connections {
+      guard let thread = Thread({ self.work() }) else { throw .unsuitable("the system has no more threads to give") }
+      threads.append(thread)
+    }
+    var found = MonotonicTime(nanoseconds: 0), reported = MonotonicTime.now
+    while !isStopping() {
+      let now = MonotonicTime.now
+      if now.nanoseconds - found.nanoseconds > 2_000_000_000 {
+        find()
+        found = now
+      }
+      scan()
+      if now.nanoseconds - reported.nanoseconds > 1_000_000_000 {
+        everySecond()
+        reported = now
+      }
+      if once, monitor.locked({ isDone }) { break }
+      let spent = MonotonicTime.now.nanoseconds - now.nanoseconds
+      let pause = max(250_000_000 - spent, spent, 20_000_000)
+      usleep(useconds_t(min(pause, 2_000_000_000) / 1000))
+    }
+    monitor.locked {
+      isEnding = true
+      monitor.wakeAll()
+    }
+    for thread in threads { thread.join() }
+    everySecond()
+  }
+
+  /// Whether nothing waits, and nothing is to be tried again soon.
+  private var isDone: Bool {
+    queueStart == queue.count && busy == 0 && !entries.values.contains { $0.again != nil && $0.failure == nil }
+  }
+
+  // MARK: files
+
+  /// Takes up files that came, and notes those that went.
+  private func find() {
+    let (found, unnamed) = files.find()
+    var messages: [String] = []
+    monitor.locked {
+      var present: Set<String> = []
+      for file in found {
+        present.insert(file.path)
+        if let owner = owners[file.realm], owner != file.path {
+          if entries[file.path] == nil { messages.append("\(file.path): \(owner) is the realm \(file.realm) already") }
+          let entry = entries[file.path] ?? Entry(file)
+          entry.failure = "another file is this realm"
+          entries[file.path] = entry
+          continue
+        }
+        owners[file.realm] = file.path
+        if let known = entries[file.path] {
+          if known.isGone { known.signature = nil }
+          known.isGone = false
+        } else {
+          entries[file.path] = Entry(file)
+        }
+      }
+      for path in unnamed where entries[path] == nil {
+        let entry = Entry(RealmFile(path: path, realm: ""))
+        entry.failure = "the pattern of --source-of does not fit"
+        entries[path] = entry
+        messages.append("\(path): the pattern of --source-of does not fit, so its realm has no name")
+      }
+      for (path, entry) in entries where !present.contains(path) && !entry.isGone && !entry.file.realm.isEmpty {
+        if owners[entry.file.realm] == path { owners[entry.file.realm] = nil } else { entries[path] = nil }
+        entry.isGone = true
+        enqueue(entry)
+      }
+      monitor.wakeAll()
+    }
+    for message in messages { onMessage(message) }
+  }
+
+  /// Queues the files that changed.
+  private func scan() {
+    let all = monitor.locked {
+      entries.values.filter { !$0.isBusy && !$0.isGone && owners[$0.file.realm] == $0.file.path }
+    }
+    round += 1
+    var changed: [Entry] = []
+    for (index, entry) in all.enumerated() {
+      if let again = entry.again {
+        if again.milliseconds == 0 { changed.append(entry) }
+        continue
+      }
+      guard let known = entry.signature else {
+        changed.append(entry)
+        continue
+      }
+      // Each file is looked into every two seconds.
+      guard let signature = FileSignature(entry.file.path, readsHead: (index + round) & 7 == 0) else { continue }
+      if signature.differs(from: known) { changed.append(entry) }
+    }
+    if changed.isEmpty { return }
+    monitor.locked {
+      for entry in changed where !entry.isBusy { enqueue(entry) }
+      monitor.wakeAll()
+    }
+  }
+
+  private func enqueue(_ entry: Entry) {
+    if entry.isBusy { return }
+    entry.isBusy = true
+    queue.append(entry)
+  }
+
+  // MARK: workers
+
+  private func take() -> Entry? {
+    monitor.locked {
+      while queueStart == queue.count, !isEnding { monitor.wait(until: .now.advanced(by: .seconds(1))) }
+      if isEnding { return nil }
+      let entry = queue[queueStart]
+      queueStart += 1
+      if queueStart > 1024, queueStart * 2 > queue.count {
+        queue.removeFirst(queueStart)
+        queueStart = 0
+      }
+      busy += 1
+      return entry
+    }
+  }
+
+  private func work() {
+    var connection: PostgresConnection?, pause: Int64 = 200
+    while let entry = take() {
+      let signature = FileSignature(entry.file.path, readsHead: true), wasGone = monitor.locked { entry.isGone }
+      var again: MonotonicTime?, failure: String?, passes: [ReplicaPass] = []
+      var complaints: [String] = []
+      do throws(ReplicaError) {
+        let current: PostgresConnection
+        if let connection {
+          current = connection
+        } else {
+          current = try PostgresConnection(address) { () throws(ReplicaError) in if self.shouldStop() { throw .stopped }
+          }
+        }
+        connection = current
+        current.onWait = { () throws(ReplicaError) in if self.shouldStop() { throw .stopped } }
+        passes = try replicate(entry, &connection, &complaints)
+        pause = 200
+        note(connectionFailure: nil)
+        if let signature, signature.isRecent, !isOnce { again = .now.advanced(by: .milliseconds(100)) }
+      } catch {
+        switch error {
+        case .stopped:
+          again = .now
+          connection = nil
+        case .overtaken: again = .now.advanced(by: .milliseconds(200))
+        case _ where error.isTemporary:
+          note(connectionFailure: error.description)
+          connection = nil
+          rest(pause)
+          pause = min(pause * 2, 15_000)
+          again = .now
+        default:
+          failure = error.description
+          again = .now.advanced(by: .seconds(60))
+          connection = fail(entry, error.description, connection)
+        }
+      }
+      for complaint in complaints.prefix(20) { onMessage("\(entry.file.path): \(complaint)") }
+      if let failure, failure != entry.failure {
+        onMessage(failure.hasPrefix(entry.file.path) ? failure : "\(entry.file.path): \(failure)")
+      }
+      for pass in passes {
+        for remark in pass.remarks { onMessage("\(entry.file.path): \(remark)") }
+        onPass(entry.file.path, pass)
+      }
+      monitor.locked {
+        entry.failure = failure
+        entry.again = again
+        entry.signature = signature
+        entry.isBusy = false
+        busy -= 1
+        progress.passes += passes.count
+        for pass in passes {
+          progress.written += pass.written
+          progress.removed += pass.removed
+          progress.damaged += pass.damaged
+        }
+        if entry.isGone, wasGone, again == nil { entries[entry.file.path] = nil }
+        // What was taken back, or went meanwhile, comes again.
+        if entry.isGone, !wasGone || again != nil { enqueue(entry) }
+      }
+    }
+  }
+
+  private func place(_ entry: Entry) -> ReplicaPlace {
+    ReplicaPlace(schema: schema, realm: entry.file.realm, partition: partition)
+  }
+
+  private func replicate(
+    _ entry: Entry,
+    _ kept: inout PostgresConnection?,
+    _ complaints: inout [String]
+  ) throws(ReplicaError) -> [ReplicaPass] {
+    guard let connection = kept else { return [] }
+    let place = place(entry)
+    if monitor.locked({ entry.isGone }) {
+      try ReplicaState.write(place, file: entry.file.path, state: "gone", reason: nil, connection)
+      return []
+    }
+    let realm = try open(entry.file.path)
+    let replicator = try Replicator(realm, place, address, connection)
+    replicator.shouldStop = shouldStop
+    var texts: [String] = []
+    replicator.onComplaint = { texts.append($0) }
+    defer {
+      complaints = texts
+      kept = replicator.isBroken ? nil : replicator.connection
+    }
+    var passes: [ReplicaPass] = []
+    for _ in 0..<8 {
+      do throws(ReplicaError) {
+        if let pass = try replicator.run() { passes.append(pass) }
+        return passes
+      } catch {
+        guard case .overtaken = error else { throw error }
+      }
+    }
+    throw .overtaken
+  }
+
+  /// Notes why a realm cannot be replicated; the connection if it is still of use.
+  private func fail(_ entry: Entry, _ reason: String, _ kept: PostgresConnection?) -> PostgresConnection? {
+    do throws(ReplicaError) {
+      let connection: PostgresConnection
+      if let kept {
+        connection = kept
+      } else {
+        connection = try PostgresConnection(address) { () throws(ReplicaError) in }
+      }
+      try ReplicaState.write(place(entry), file: entry.file.path, state: "failed", reason: reason, connection)
+      return connection
+    } catch { return nil }
+  }
+
+  private func note(connectionFailure text: String?) {
+    let isNew = monitor.locked {
+      defer { connectionFailure = text }
+      return connectionFailure != text
+    }
+    guard isNew else { return }
+    onMessage(text.map { "\($0); the replica waits" } ?? "the replica is written again")
+  }
+
+  private func rest(_ milliseconds: Int64) {
+    let deadline = MonotonicTime.now.advanced(by: .milliseconds(milliseconds))
+    while deadline.milliseconds > 0, !shouldStop(), !monitor.locked({ isEnding }) {
+      usleep(useconds_t(min(deadline.milliseconds, 100) * 1000))
+    }
+  }
+}

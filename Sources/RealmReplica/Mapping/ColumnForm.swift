@@ -1,0 +1,159 @@
+// How a property of a realm is kept in PostgreSQL. The types themselves are in RealmTransfer/SQLTypes.swift; docs/
+// POSTGRESQL.md shows the whole table.
+
+import RealmPages
+import RealmTransfer
+
+/// A scalar type of PostgreSQL that values of Realm go to.
+struct ScalarForm: Hashable {
+  let type: ValueType
+
+  /// The type in SQL.
+  var sql: String { type.postgresType }
+
+  /// The number by which the server knows the type. Source: PostgreSQL's pg_type.dat, stable over versions.
+  var oid: UInt32 {
+    switch type {
+    case .bool: 16
+    case .data: 17
+    case .int, .link: 20
+    case .string, .objectID: 25
+    case .float: 700
+    case .double: 701
+    case .date: 1184
+    case .decimal128: 1700
+    case .uuid: 2950
+    case .mixed: 3802
+    }
+  }
+
+  /// That of an array of them.
+  var arrayOID: UInt32 {
+    switch type {
+    case .bool: 1000
+    case .data: 1001
+    case .int, .link: 1016
+    case .string, .objectID: 1009
+    case .float: 1021
+    case .double: 1022
+    case .date: 1185
+    case .decimal128: 1231
+    case .uuid: 2951
+    case .mixed: 3807
+    }
+  }
+}
+
+/// The form of one property.
+enum ColumnForm: Hashable {
+  case scalar(ScalarForm)
+  /// A list or set of scalars.
+  case array(ScalarForm)
+  /// A dictionary, a value of any type, embedded objects: the JSON of the mounted tree.
+  case json
+  /// A link: the key of an object of this class.
+  case link(ScalarForm, target: String)
+  /// A list or set of links: a table of its own.
+  case links(ScalarForm, target: String)
+
+  /// The type of the column in SQL; for a table of links, that of the targets.
+  var sql: String {
+    switch self {
+    case .scalar(let form), .link(let form, _), .links(let form, _): form.sql
+    case .array(let form): form.sql + "[]"
+    case .json: "jsonb"
+    }
+  }
+
+  var oid: UInt32 {
+    switch self {
+    case .scalar(let form), .link(let form, _), .links(let form, _): form.oid
+    case .array(let form): form.arrayOID
+    case .json: 3802
+    }
+  }
+
+  /// The form in the catalog of the replica, by which a property finds its column again.
+  var name: String {
+    switch self {
+    case .scalar(let form): form.type == .objectID ? "objectId" : form.sql
+    case .array(let form): (form.type == .objectID ? "objectId" : form.sql) + "[]"
+    case .json: "jsonb"
+    case .link(let form, let target): "link \(form.sql) \(target)"
+    case .links(let form, let target): "links \(form.sql) \(target)"
+    }
+  }
+
+  /// The column beside it for values that do not fit: its suffix and type. Nil where every value fits.
+  var exact: (suffix: String, sql: String, oid: UInt32)? {
+    switch self {
+    case .scalar(let form):
+      switch form.type {
+      case .string: ("__bytes", "bytea", 17)
+      case .date, .decimal128: ("__text", "text", 25)
+      default: nil
+      }
+    case .array(let form):
+      switch form.type {
+      case .string, .date, .decimal128: ("__json", "text", 25)
+      default: nil
+      }
+    case .json: ("__json", "text", 25)
+    case .link, .links: nil
+    }
+  }
+}
+
+/// What objects of a class are known by in its table.
+enum KeyForm: Hashable {
+  /// The primary key, which is in a column of its own.
+  case property(String, ScalarForm)
+  /// The object key, in `_object_key`: the class has no primary key, or one that can be null.
+  case objectKey
+
+  var scalar: ScalarForm {
+    switch self {
+    case .property(_, let form): form
+    case .objectKey: ScalarForm(type: .int)
+    }
+  }
+
+  /// The form in the catalog of the replica.
+  var name: String {
+    switch self {
+    case .property(let name, let form): "\(ColumnForm.scalar(form).name) \(name)"
+    case .objectKey: "_object_key"
+    }
+  }
+
+  init(_ table: Table) {
+    if let key = table.primaryKey, !key.isNullable, key.collection == nil,
+      [.int, .string, .objectID, .uuid].contains(key.type)
+    {
+      self = .property(key.name, ScalarForm(type: key.type))
+    } else {
+      self = .objectKey
+    }
+  }
+}
+
+extension ColumnForm {
+  /// The form of a property.
+  init(_ column: Column, in snapshot: Snapshot) throws(EngineError) {
+    if column.type == .link {
+      guard let target = try column.targetTable.flatMap({ (key) throws(EngineError) in try snapshot.table(key) }),
+        target.kind != .embedded, let name = target.className, column.collection != .dictionary
+      else {
+        self = .json
+        return
+      }
+      let form = KeyForm(target).scalar
+      self = column.collection == nil ? .link(form, target: name) : .links(form, target: name)
+    } else if column.type == .mixed || column.collection == .dictionary {
+      self = .json
+    } else {
+      let form = ScalarForm(type: column.type)
+      self = column.collection == nil ? .scalar(form) : .array(form)
+    }
+  }
+}

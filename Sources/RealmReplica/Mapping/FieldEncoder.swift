@@ -1,0 +1,155 @@
+// Scalar values of Realm as fields of PostgreSQL in binary form. What a type of PostgreSQL cannot hold says so: nothing
+// is rounded silently.
+
+import Glibc
+import RealmJSON
+import RealmPages
+
+/// How much of a value a field holds.
+enum Fit {
+  case whole
+  /// The field has the nearest value; the exact one belongs beside it.
+  case rounded
+  /// The field is null; the exact value belongs beside it.
+  case unfit
+}
+
+extension FieldBuffer {
+  /// Appends a field with its length.
+  func append(_ value: ValueView) -> Fit {
+    let start = beginField()
+    let fit = content(of: value)
+    if case .unfit = fit {
+      truncate(to: start - 4)
+      appendNull()
+    } else {
+      endField(start)
+    }
+    return fit
+  }
+
+  private func content(of value: ValueView) -> Fit {
+    switch value {
+    case .int(let value): append(value)
+    case .bool(let value): append(byte: value ? 1 : 0)
+    case .float(let value): append((value.isNaN ? Float.nan : value).bitPattern)
+    case .double(let value): append((value.isNaN ? Double.nan : value).bitPattern)
+    case .string(let text):
+      if !text.unsafeBytes.isPostgresText { return .unfit }
+      append(text.unsafeBytes)
+    case .data(let bytes): append(bytes.unsafeBytes)
+    case .date(let date): return append(date)
+    case .decimal128(let decimal): return append(decimal)
+    case .objectID(let id):
+      for shift in stride(from: 60, through: 0, by: -4) { append(byte: Self.digit(UInt8(id.high >> shift & 15))) }
+      for shift in stride(from: 28, through: 0, by: -4) { append(byte: Self.digit(UInt8(id.low >> shift & 15))) }
+    case .uuid(let id):
+      append(id.high)
+      append(id.low)
+    case .null, .link, .list, .set, .dictionary: return .unfit
+    }
+    return .whole
+  }
+
+  static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+
+  // MARK: dates
+
+  /// Microseconds since 2000, rounded down. The server holds 4713 BC to 294276 AD.
+  private func append(_ date: Timestamp) -> Fit {
+    // Below a second both parts have one sign.
+    let (floor, fraction) = (Int64(date.nanoseconds) >= 0 ? 0 : -1, Int64(date.nanoseconds))
+    let positive = floor == 0 ? fraction : fraction + 1_000_000_000
+    let (seconds, overflow) = date.seconds.addingReportingOverflow(Int64(floor) - 946_684_800)
+    let (whole, overflow2) = seconds.multipliedReportingOverflow(by: 1_000_000)
+    let (micros, overflow3) = whole.addingReportingOverflow(positive / 1000)
+    let range: Range<Int64> = -211_813_488_000_000_000..<9_223_371_331_200_000_000
+    guard !overflow, !overflow2, !overflow3, range.contains(micros) else { return .unfit }
+    append(micros)
+    return positive % 1000 == 0 ? .whole : .rounded
+  }
+
+  // MARK: decimals
+
+  /// A number in digits of base 10000. Source: numeric_send of PostgreSQL.
+  private func append(_ decimal: Decimal128) -> Fit {
+    let isNegative = decimal.high >> 63 != 0
+    switch decimal.parts {
+    case .nan:
+      header(digits: 0, weight: 0, sign: 0xC000, scale: 0)
+      return .whole
+    case .infinity:
+      header(digits: 0, weight: 0, sign: isNegative ? 0xF000 : 0xD000, scale: 0x20)
+      return .whole
+    case .number(let coefficient, let exponent):
+      let scale = max(0, -exponent)
+      if coefficient == 0 {
+        header(digits: 0, weight: 0, sign: 0, scale: scale)
+        return isNegative || exponent > 0 ? .rounded : .whole
+      }
+      let shift = (exponent % 4 + 4) % 4
+      var rest = coefficient
+      for _ in 0..<shift { rest *= 10 }
+      var digits: [UInt16] = []
+      while rest != 0 {
+        let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10_000)
+        digits.append(UInt16(digit))
+        rest = quotient
+      }
+      let weight = digits.count - 1 + (exponent - shift) / 4
+      let zeros = digits.prefix { $0 == 0 }.count
+      header(digits: digits.count - zeros, weight: weight, sign: isNegative ? 0x4000 : 0, scale: scale)
+      for digit in digits.dropFirst(zeros).reversed() { append(digit) }
+      // The number of zeros before the point is not kept.
+      return exponent > 0 ? .rounded : .whole
+    }
+  }
+
+  private func header(digits: Int, weight: Int, sign: UInt16, scale: Int) {
+    append(UInt16(truncatingIfNeeded: digits))
+    append(Int16(truncatingIfNeeded: weight))
+    append(sign)
+    append(UInt16(truncatingIfNeeded: scale))
+  }
+
+  // MARK: keys
+
+  /// Appends a primary key. A text that the server cannot hold, or that an index cannot, has a name in its place: `\x`
+  /// and its bytes, or `\#` and their hash; so has any text that looks like one.
+  func append(key value: ValueView) -> Fit {
+    guard case .string(let text) = value else { return append(value) }
+    let bytes = text.unsafeBytes, first = bytes.first
+    let looksLikeName = first == UInt8(ascii: "\\") && bytes.count > 1 && (bytes[1] == 0x78 || bytes[1] == 0x23)
+    if bytes.count <= Self.longestKey, !looksLikeName, bytes.isPostgresText { return append(value) }
+    let start = beginField()
+    if bytes.count <= Self.longestKey / 2 {
+      append(Array("\\x".utf8))
+      for byte in bytes { append(byte: Self.digit(byte >> 4)); append(byte: Self.digit(byte & 15)) }
+    } else {
+      append(Array("\\#".utf8))
+      for byte in SHA256Digest.of(bytes) { append(byte: Self.digit(byte >> 4)); append(byte: Self.digit(byte & 15)) }
+    }
+    endField(start)
+    return .rounded
+  }
+
+  /// An index of PostgreSQL holds keys of up to 2704 bytes.
+  private static let longestKey = 1024
+}
+
+extension UnsafeRawBufferPointer {
+  /// Whether the bytes are a text of PostgreSQL: UTF-8 without NUL.
+  var isPostgresText: Bool {
+    guard let base = baseAddress, count > 0 else { return true }
+    if memchr(base, 0, count) != nil { return false }
+    var index = 0
+    while index + 8 <= count, loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 {
+      index += 8
+    }
+    while index < count, self[index] < 0x80 { index += 1 }
+    if index == count { return true }
+    let rest = bindMemory(to: UInt8.self)
+    // What the error says does not matter.
+    return (try? UTF8Span(validating: Span(_unsafeElements: rest))) != nil
+  }
+}

@@ -1,0 +1,338 @@
+// Objects as rows: all fields of a row in PostgreSQL's binary form, one behind the other. COPY, statements and hashes
+// take them from here, so there is one way in which an object becomes a row.
+
+import RealmJSON
+import RealmPages
+import RealmTransfer
+
+/// Why an object has no row.
+enum RowFailure: Error {
+  /// Values do not fit, and the table has no columns beside them yet: those of these properties.
+  case needsExact(properties: [Int])
+  /// The object is damaged.
+  case damaged(String)
+}
+
+/// Makes the rows of one class, from one version.
+final class RowEncoder {
+  let table: ReplicaTable
+  let source: Table
+  let cursor: ObjectCursor
+  private let snapshot: Snapshot
+  private let renderer: ObjectRenderer
+  /// The fields of the present row, without `realm`.
+  let row = FieldBuffer()
+  /// Where each of them begins.
+  private(set) var offsets: [Int] = []
+  /// The targets of each table of links: the fields of the present object.
+  private(set) var targets: [(fields: FieldBuffer, count: Int)]
+  /// Properties whose values do not fit, without a column beside them.
+  private var missing: [Int] = []
+  private let scratch = OutputBuffer()
+  private let image = FieldBuffer()
+  private var targetCursors: [TableKey: Target] = [:]
+
+  private struct Target {
+    let table: Table
+    let cursor: ObjectCursor
+    /// The position of the key; nil for the object key.
+    let key: Int?
+  }
+
+  init(_ table: ReplicaTable, _ source: Table, _ snapshot: Snapshot, _ renderer: ObjectRenderer, _ cursor: ObjectCursor)
+  {
+    (self.table, self.source, self.snapshot) = (table, source, snapshot)
+    (self.renderer, self.cursor) = (renderer, cursor)
+    targets = table.links.map { _ in (FieldBuffer(), 0) }
+  }
+
+  // MARK: rows
+
+  /// Makes the row of the object that the cursor stands on.
+  func encode() throws(RowFailure) {
+    row.reset()
+    offsets.removeAll(keepingCapacity: true)
+    if table.keyProperty == nil {
+      offsets.append(row.count)
+      row.append(Int32(8))
+      row.append(cursor.key.value)
+    }
+    missing.removeAll(keepingCapacity: true)
+    for (index, slot) in table.slots.enumerated() {
+      switch slot {
+      case .value(let form, let hasExact): try value(index, form, hasExact)
+      case .links(let position): try links(index, position)
+      }
+    }
+    if !missing.isEmpty { throw .needsExact(properties: missing) }
+  }
+
+  private func value(_ index: Int, _ form: ColumnForm, _ hasExact: Bool) throws(RowFailure) {
+    let value = try read { () throws(EngineError) in try cursor.value(index) }
+    offsets.append(row.count)
+    var fit = Fit.whole
+    switch (form, value) {
+    case (_, .null): row.appendNull()
+    case (.scalar, _) where index == table.keyProperty: fit = row.append(key: value)
+    case (.scalar, _): fit = row.append(value)
+    case (.link, .link(let target, let key)): try link(to: target, key, into: row)
+    case (.array(let form), .list(let list)), (.array(let form), .set(let list)):
+      try enter(value)
+      fit = try array(list, form)
+    case (.json, .link(_, let key)) where key.value < 0: row.appendNull()
+    case (.json, _): fit = try json(index, value)
+    default: throw .damaged("\(source.name) object \(cursor.key): a value of another type than the property's")
+    }
+    guard form.exact != nil else { return }
+    if case .whole = fit {
+      guard hasExact else { return }
+      offsets.append(row.count)
+      return row.appendNull()
+    }
+    if !hasExact { return missing.append(index) }
+    offsets.append(row.count)
+    try exact(index, form, value)
+  }
+
+  /// Appends the whole value to a column beside.
+  private func exact(_ index: Int, _ form: ColumnForm, _ value: ValueView) throws(RowFailure) {
+    scratch.reset()
+    switch (form, value) {
+    case (.scalar, .string(let text)): return row.append(field: text.bytes)
+    case (.scalar, .decimal128(let decimal)): scratch.append(decimal)
+    case (.scalar, .date(let date)): if !scratch.append(date: date) { fallthrough }
+    default: try render(index)
+    }
+    let start = row.beginField()
+    row.append(scratch.unsafeBytes)
+    row.endField(start)
+  }
+
+  private func render(_ index: Int) throws(RowFailure) {
+    do throws(RenderError) { try renderer.render(property: index, of: cursor, into: scratch) } catch {
+      throw .damaged(error.description)
+    }
+  }
+
+  private func json(_ index: Int, _ value: ValueView) throws(RowFailure) -> Fit {
+    scratch.reset()
+    try render(index)
+    let start = row.beginField()
+    row.append(byte: 1)
+    let fit = JSONBText.append(scratch.unsafeBytes, to: row)
+    if case .unfit = fit {
+      row.truncate(to: start - 4)
+      row.appendNull()
+    } else {
+      row.endField(start)
+    }
+    return fit
+  }
+
+  private func enter(_ value: ValueView) throws(RowFailure) {
+    do throws(RenderError) { try renderer.enter(value) } catch { throw .damaged(error.description) }
+  }
+
+  private func array(_ list: ListView, _ form: ScalarForm) throws(RowFailure) -> Fit {
+    var list = list, fit = Fit.whole
+    let start = row.beginField()
+    arrayHeader(list.count, hasNull: false, form.oid, row)
+    var hasNull = false
+    for index in 0..<list.count {
+      let element = try read { () throws(EngineError) in try list.value(at: index) }
+      if case .null = element {
+        row.appendNull()
+        hasNull = true
+      } else {
+        fit = .worse(fit, row.append(element))
+      }
+      if case .unfit = fit { break }
+    }
+    if case .unfit = fit {
+      row.truncate(to: start - 4)
+      row.appendNull()
+      return fit
+    }
+    row.endField(start)
+    if hasNull { row.store(Int32(1), at: start + 4) }
+    return fit
+  }
+
+  private func arrayHeader(_ count: Int, hasNull: Bool, _ oid: UInt32, _ out: FieldBuffer) {
+    out.append(Int32(count == 0 ? 0 : 1))
+    out.append(Int32(hasNull ? 1 : 0))
+    out.append(oid)
+    if count == 0 { return }
+    out.append(Int32(truncatingIfNeeded: count))
+    out.append(Int32(1))
+  }
+
+  // MARK: links
+
+  private func links(_ index: Int, _ position: Int) throws(RowFailure) {
+    let fields = targets[position].fields
+    fields.reset()
+    targets[position].count = 0
+    let value = try read { () throws(EngineError) in try cursor.value(index) }
+    guard case .list(var list) = value.asList else { return }
+    try enter(value)
+    for index in 0..<list.count {
+      let element = try read { () throws(EngineError) in try list.value(at: index) }
+      // As in the mounted tree, links to objects that do not exist yet do not show.
+      guard case .link(let target, let key) = element, key.value >= 0 else { continue }
+      let before = fields.count
+      try link(to: target, key, into: fields)
+      if fields.field(at: before) == nil { fields.truncate(to: before) } else { targets[position].count += 1 }
+    }
+  }
+
+  private func link(to tableKey: TableKey, _ key: ObjKey, into out: FieldBuffer) throws(RowFailure) {
+    if key.value < 0 { return out.appendNull() }
+    let target: Target
+    if let known = targetCursors[tableKey] {
+      target = known
+    } else {
+      guard let table = try read({ () throws(EngineError) in try snapshot.table(tableKey) }) else {
+        throw .damaged("\(source.name) object \(cursor.key): links to a table that does not exist")
+      }
+      var index: Int?
+      if case .property = KeyForm(table) { index = table.primaryKeyIndex }
+      target = Target(table: table, cursor: ObjectCursor(table), key: index)
+      targetCursors[tableKey] = target
+    }
+    let isThere = try read { () throws(EngineError) in
+      target.cursor.key == key ? true : try target.cursor.seek(key)
+    }
+    guard isThere else {
+      throw .damaged("\(source.name) object \(cursor.key): links to \(target.table.name)/\(key), which does not exist")
+    }
+    guard let index = target.key else {
+      out.append(Int32(8))
+      return out.append(key.value)
+    }
+    let value = try read { () throws(EngineError) in try target.cursor.value(index) }
+    if case .null = value { throw .damaged("\(target.table.name)/\(key): the primary key is null") }
+    _ = out.append(key: value)
+  }
+
+  private func read<R>(_ body: () throws(EngineError) -> R) throws(RowFailure) -> R {
+    do throws(EngineError) { return try body() } catch { throw .damaged(error.description) }
+  }
+
+  // MARK: keys
+
+  /// The field of the key of the object that a cursor stands on, without its length.
+  static func key(of cursor: ObjectCursor, _ keyProperty: Int?) throws(EngineError) -> [UInt8] {
+    guard let keyProperty else { return PostgresParameter.integer(cursor.key.value).bytes ?? [] }
+    let buffer = FieldBuffer()
+    _ = buffer.append(key: try cursor.value(keyProperty))
+    return buffer.copy(4..<max(4, buffer.count))
+  }
+
+  /// The key of the present row, with its length.
+  private var keyField: UnsafeRawBufferPointer? {
+    guard let position = table.columns.firstIndex(of: table.keyColumn) else { return nil }
+    return row.field(at: offsets[position])
+  }
+
+  // MARK: what is sent
+
+  /// Appends the row as COPY wants it.
+  func appendCopyRow(to out: FieldBuffer, realm: [UInt8]?) {
+    out.append(Int16(truncatingIfNeeded: table.columns.count + (realm == nil ? 0 : 1)))
+    if let realm { out.append(field: realm) }
+    out.append(row.bytes)
+  }
+
+  /// Appends the rows of a table of links.
+  func appendCopyRows(ofLinks position: Int, to out: FieldBuffer, realm: [UInt8]?) {
+    forEachLink(position) { index, target in
+      out.append(Int16(realm == nil ? 3 : 4))
+      if let realm { out.append(field: realm) }
+      out.append(field: keyParameter.bytes ?? [])
+      out.append(Int32(8))
+      out.append(Int64(index))
+      out.append(Int32(truncatingIfNeeded: target.count))
+      out.append(target)
+    }
+  }
+
+  private func forEachLink(_ position: Int, _ body: (Int, UnsafeRawBufferPointer) -> Void) {
+    let (fields, count) = targets[position]
+    var offset = 0
+    for index in 0..<count {
+      guard let field = fields.field(at: offset) else { return }
+      body(index, field)
+      offset += 4 + field.count
+    }
+  }
+
+  /// The parameters of `ReplicaTable.upsert`.
+  var parameters: [PostgresParameter] {
+    zip(table.columns, offsets).map { column, offset in
+      PostgresParameter(type: column.oid, row.field(at: offset).map { [UInt8]($0) })
+    }
+  }
+
+  var keyParameter: PostgresParameter {
+    PostgresParameter(type: table.keyColumn.oid, keyField.map { [UInt8]($0) })
+  }
+
+  /// The array of targets of a table of links.
+  func targetArray(_ position: Int) -> (PostgresParameter, count: Int) {
+    let (fields, count) = targets[position], form = table.links[position].target
+    let out = FieldBuffer()
+    arrayHeader(count, hasNull: false, form.oid, out)
+    out.append(fields.bytes)
+    return (PostgresParameter(type: form.arrayOID, out.copy(0..<out.count)), count)
+  }
+
+  // MARK: hashes
+
+  /// The hash of the key.
+  var keyHash: UInt64 { Self.hash(ofKey: keyField, table.keyColumn.oid, image) }
+
+  private static func hash(ofKey field: UnsafeRawBufferPointer?, _ oid: UInt32, _ image: FieldBuffer) -> UInt64 {
+    image.reset()
+    image.append(Int32(1))
+    append(field, oid, image)
+    return SHA256Digest.word(of: image.bytes)
+  }
+
+  private static func append(_ field: UnsafeRawBufferPointer?, _ oid: UInt32, _ image: FieldBuffer) {
+    image.append(oid)
+    guard let field else { return image.appendNull() }
+    image.append(Int32(truncatingIfNeeded: field.count))
+    image.append(field)
+  }
+
+  /// The hash of the row: of what `record_send` makes of it.
+  var rowHash: UInt64 {
+    image.reset()
+    image.append(Int32(truncatingIfNeeded: table.columns.count))
+    for (column, offset) in zip(table.columns, offsets) { Self.append(row.field(at: offset), column.oid, image) }
+    return SHA256Digest.word(of: image.bytes)
+  }
+
+  /// The sum of the hashes of the links.
+  func linksHash(_ position: Int) -> UInt64 {
+    var sum: UInt64 = 0
+    let key = keyParameter.bytes ?? [], oid = table.links[position].target.oid
+    forEachLink(position) { index, target in
+      image.reset()
+      image.append(Int32(3))
+      key.withUnsafeBytes { Self.append($0, table.keyColumn.oid, image) }
+      image.append(UInt32(20))
+      image.append(Int32(8))
+      image.append(Int64(index))
+      Self.append(target, oid, image)
+      sum &+= SHA256Digest.word(of: image.bytes)
+    }
+    return sum
+  }
+}
+
+extension ValueView {
+  /// A set as a list of its elements.
+  fileprivate var asList: ValueView { if case .set(let list) = self { .list(list) } else { self } }
+}

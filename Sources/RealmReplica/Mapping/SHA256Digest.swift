@@ -1,0 +1,33 @@
+// SHA-256, which the server computes, too: keys and rows are compared by the first eight bytes of it.
+
+import COpenSSL
+import Glibc
+
+enum SHA256Digest {
+  /// The 32 bytes.
+  static func of(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
+    _ = SHA256(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count, &digest)
+    return digest
+  }
+
+  /// The first eight bytes as a number.
+  static func word(of bytes: UnsafeRawBufferPointer) -> UInt64 {
+    var digest: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    withUnsafeMutableBytes(of: &digest) { digest in
+      _ = SHA256(
+        bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+        bytes.count,
+        digest.baseAddress?.assumingMemoryBound(to: UInt8.self)
+      )
+    }
+    return UInt64(bigEndian: digest.0)
+  }
+
+  static func word(of bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { word(of: $0) } }
+
+  /// The same in SQL, as a bigint, of an expression of type bytea.
+  static func sql(_ expression: String) -> String {
+    "('x' || encode(substr(sha256(\(expression)), 1, 8), 'hex'))::bit(64)::bigint"
+  }
+}

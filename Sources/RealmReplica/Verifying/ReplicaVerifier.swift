@@ -1,0 +1,120 @@
+// Compares a replica with its realm: rows and links are counted and hashed on both sides, by the server in SQL and by
+// us from the realm. The hash of a row is the first eight bytes of the SHA-256 of its binary form (`record_send`), that
+// of a table the sum over its rows.
+
+public import RealmPages
+public import RealmTransfer
+import RealmJSON
+import Threads
+
+/// Compares one realm.
+public struct ReplicaVerifier {
+  private let realm: Realm
+  private let place: ReplicaPlace
+  private let address: PostgresAddress
+  /// How long a replica that is written at the same time may take to come to the newest version.
+  public var patience = Duration.seconds(10)
+  /// Receives what is damaged and left out.
+  public var onComplaint: (String) -> Void = { _ in }
+
+  /// Prepares a comparison.
+  public init(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) {
+    (self.realm, self.place, self.address) = (realm, place, address)
+  }
+
+  /// Compares both sides at one version.
+  ///
+  /// Cost: both are read once.
+  public func run() throws(ReplicaError) -> ExportVerification {
+    let connection = try PostgresConnection(address) { () throws(ReplicaError) in }
+    let deadline = MonotonicTime.now.advanced(by: patience)
+    while true {
+      try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+      var isThere = false
+      try connection.forEachRow("SELECT to_regclass($1) IS NOT NULL", [.text(place.qualified("_realmfs"))]) { row in
+        isThere = row.bytes(0, 0) == [1]
+      }
+      let state = isThere ? try ReplicaState.read(place, connection, locking: false) : nil
+      let hold = try engine { () throws(EngineError) in try self.realm.hold() }
+      let snapshot = hold.snapshot
+      guard let known = state?.identity else {
+        throw .unsuitable(
+          "\(address.shown): schema \(place.schema) has no replica"
+            + (place.realm.map { " of the realm \($0)" } ?? "") + "; 'realmfs replicate' makes one"
+        )
+      }
+      if known == (try engine { () throws(EngineError) in try snapshot.identity() }) {
+        let result = try compare(snapshot, connection)
+        if realm.isCurrent(snapshot) { return result }
+      }
+      if deadline.milliseconds == 0 {
+        throw .unsuitable(
+          "\(realm.configuration.path) is at version \(snapshot.version), the replica at version "
+            + "\(state?.version ?? 0); let 'realmfs replicate --once' bring it there first"
+        )
+      }
+      try connection.run("ROLLBACK")
+      _ = realm.waitForChange(since: snapshot, timeout: .milliseconds(50))
+    }
+  }
+
+  private func engine<R>(_ body: () throws(EngineError) -> R) throws(ReplicaError) -> R {
+    do throws(EngineError) { return try body() } catch { throw .engine(error) }
+  }
+
+  private func compare(_ snapshot: Snapshot, _ connection: PostgresConnection) throws(ReplicaError)
+    -> ExportVerification
+  {
+    let catalog = Catalog(place)
+    try catalog.load(connection)
+    let tables: [TableKey: ReplicaTable]
+    do throws(ReplicaError) {
+      tables = try SchemaPlanner(catalog, connection, snapshot, isLocked: false).plan()
+    } catch {
+      guard case .overtaken = error else { throw error }
+      throw .unsuitable("\(address.shown): the tables do not fit the schema of the realm; replicate it again")
+    }
+    var classes: [ClassVerification] = []
+    for key in tables.keys.sorted() {
+      guard let table = tables[key], let source = try engine({ () throws(EngineError) in try snapshot.table(key) })
+      else { continue }
+      let own = try digests(of: table, source, snapshot)
+      var stored: [(count: Int, hash: UInt64)] = []
+      for sql in [table.digest] + table.links.map({ table.digest($0) }) {
+        try connection.forEachRow(sql, table.realmParameters) { row in
+          stored.append((Int(row.integer(0, 0) ?? 0), UInt64(truncatingSum: row.text(0, 1))))
+        }
+      }
+      classes.append(ClassVerification(table.className, exported: own, stored: stored))
+    }
+    return ExportVerification(classes: classes, danglingLinks: 0)
+  }
+
+  /// The digest of a class, then those of its tables of links.
+  private func digests(
+    of table: ReplicaTable,
+    _ source: Table,
+    _ snapshot: Snapshot
+  ) throws(ReplicaError) -> [(count: Int, hash: UInt64)] {
+    let effort = Effort(snapshot)
+    let reader = RescuingCursor(source, after: .none, effort)
+    let encoder = RowEncoder(table, source, snapshot, ObjectRenderer(snapshot, sweep: effort), reader.cursor)
+    var digests = [(count: Int, hash: UInt64)](repeating: (0, 0), count: 1 + table.links.count)
+    var complaints: [String] = []
+    while reader.next(&complaints) {
+      do throws(RowFailure) { try encoder.encode() } catch {
+        // A value without the column that it needs cannot be in the replica.
+        if case .damaged(let text) = error { complaints.append(text) } else { digests[0].count += 1 }
+        continue
+      }
+      digests[0].count += 1
+      digests[0].hash &+= encoder.rowHash
+      for index in table.links.indices {
+        digests[index + 1].count += encoder.targets[index].count
+        digests[index + 1].hash &+= encoder.linksHash(index)
+      }
+    }
+    for complaint in complaints { onComplaint(complaint) }
+    return digests
+  }
+}

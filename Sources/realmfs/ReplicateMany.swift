@@ -1,0 +1,150 @@
+// `realmfs replicate --source-of`: many realms in one replica, and their comparison.
+import Glibc
+import RealmJSON
+import RealmPages
+import RealmReplica
+import RealmTransfer
+
+/// Many realms, their files and what they are called.
+struct ReplicateMany {
+  private let arguments: Arguments
+  private let operands: ReplicaOperands
+  private let address: PostgresAddress
+  private let files: RealmFileSet
+
+  init(_ arguments: Arguments, _ operands: ReplicaOperands, _ address: PostgresAddress) throws(CommandFailure) {
+    (self.arguments, self.operands, self.address) = (arguments, operands, address)
+    let template = arguments.value(.sourceOf) ?? ""
+    guard let files = RealmFileSet(operands.files, template: template) else {
+      throw arguments.usage("--source-of \(template): expected a path with {id} once, such as 'users/{id}.realm'")
+    }
+    self.files = files
+    if arguments.has(.keyDescriptor) || arguments.has(.keyVariable) || arguments.value(.keyFile) == "-" {
+      throw arguments.usage("many realms read their keys from --key-file or --key-command")
+    }
+  }
+
+  // MARK: replicate
+
+  func run() throws(CommandFailure) -> ExitCode {
+    var connections = 4
+    if let text = arguments.value(.connections) {
+      guard let count = Int(text), (1...256).contains(count) else {
+        throw arguments.usage("--connections \(text): expected a number from 1 to 256")
+      }
+      connections = count
+    }
+    let place = try operands.place(""), arguments = arguments
+    let pool = ReplicaPool(files, address, schema: place.schema, partition: place.partition) {
+      path throws(ReplicaError) in
+      try Self.open(path, arguments)
+    }
+    pool.onMessage = { Log.error($0) }
+    pool.shouldStop = { ReplicateCommand.shouldGiveUp() }
+    let showsLag = arguments.has(.lag)
+    do throws(ReplicaError) {
+      try pool.run(
+        connections: connections,
+        once: arguments.has(.once),
+        isStopping: { ReplicateCommand.isStopping },
+        everySecond: { if showsLag { Self.report(pool.state) } }
+      )
+    } catch { throw CommandFailure(error, path: operands.database) }
+    let state = pool.state
+    if !arguments.has(.quiet), !showsLag {
+      Log.notice(
+        "\(state.realms) realms: \(state.written) rows written, \(state.removed) removed; \(state.failed) failed"
+      )
+    }
+    if arguments.has(.once), state.realms == 0 {
+      throw CommandFailure(.unreadable, "\(operands.files.joined(separator: " ")): no such files")
+    }
+    if !arguments.has(.once) { return .done }
+    return state.failed > 0 ? .failure : state.damaged > 0 ? .damaged : .done
+  }
+
+  /// Opens one realm as a reader: with the programs that have it open if there are any, else alone.
+  private static func open(_ path: String, _ arguments: Arguments) throws(ReplicaError) -> Realm {
+    let key: EncryptionKey?
+    do throws(CommandFailure) {
+      var source = try KeySource(arguments)
+      if case .command(let command)? = source {
+        source = .command("REALMFS_FILE=\(quoted(path)); export REALMFS_FILE; \(command)")
+      }
+      // A file that is not encrypted needs none.
+      key = isPlain(path) ? nil : try source?.read(verbose: false)
+    } catch { throw .unsuitable(error.message) }
+    var configuration = Configuration(path: path, encryptionKey: key, mode: .immutable)
+    configuration.trustsOwner = arguments.trustsOwner
+    do throws(EngineError) {
+      if RealmSource.hasLockFile(path) {
+        var shared = configuration
+        shared.mode = .shared
+        // A lock file that cannot be used is no reason not to read.
+        if let realm = try? Realm(shared) { return realm }
+      }
+      return try Realm(configuration)
+    } catch { throw .engine(error) }
+  }
+
+  private static func isPlain(_ path: String) -> Bool {
+    // A file that does not open says why when it is opened with its key.
+    (try? Realm(Configuration(path: path, mode: .immutable))) != nil
+  }
+
+  private static func quoted(_ path: String) -> String {
+    "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+  }
+
+  private static func report(_ state: ReplicaPool.Progress) {
+    let members: [(String, JSONValue)] = [
+      ("realms", .number(state.realms)), ("waiting", .number(state.waiting)), ("failed", .number(state.failed)),
+      ("transactions", .number(state.passes)), ("written", .number(state.written)),
+      ("removed", .number(state.removed)),
+    ]
+    // Nothing can be said about a failure to say something.
+    _ = StandardOutput.write(Array(JSONValue.object(members).line.utf8), to: STDERR_FILENO)
+  }
+
+  // MARK: verify-replica
+
+  func verify() throws(CommandFailure) -> ExitCode {
+    let output = StandardOutput()
+    let (found, unnamed) = files.find()
+    var different = 0, failed = unnamed.count
+    for path in unnamed { Log.error("\(path): the pattern of --source-of does not fit") }
+    for file in found {
+      do throws(CommandFailure) {
+        let realm: Realm
+        do throws(ReplicaError) { realm = try Self.open(file.path, arguments) } catch {
+          throw CommandFailure(error, path: file.path)
+        }
+        let result = try VerifyReplicaCommand.verify(realm, operands.place(file.realm), address, file.path)
+        let names = result.classes.filter { !$0.isSame }.map(\.name)
+        if !names.isEmpty { different += 1 }
+        line(file, names, result, output)
+      } catch {
+        failed += 1
+        Log.error(error.message)
+      }
+      if output.isFull { try output.flush() }
+    }
+    if !arguments.has(.json) { output.line("\(found.count) realms, \(different) NOT the same, \(failed) failed") }
+    try output.flush()
+    if found.isEmpty { throw CommandFailure(.unreadable, "\(operands.files.joined(separator: " ")): no such files") }
+    return different + failed > 0 ? .failure : .done
+  }
+
+  private func line(_ file: RealmFile, _ names: [String], _ result: ExportVerification, _ output: StandardOutput) {
+    if arguments.has(.json) {
+      let members: [(String, JSONValue)] = [
+        ("realm", .string(file.realm)), ("file", .string(file.path)), ("same", .bool(names.isEmpty)),
+        ("objects", .number(result.classes.reduce(0) { $0 + $1.exported.objects })),
+        ("different", .array(names.map { .string($0) })),
+      ]
+      output.print(JSONValue.object(members).line)
+    } else if !names.isEmpty {
+      output.line("\(file.realm)  NOT the same: \(names.joined(separator: ", "))")
+    }
+  }
+}

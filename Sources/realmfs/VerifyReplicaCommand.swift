@@ -1,0 +1,60 @@
+// `realmfs verify-replica`: whether a database in PostgreSQL or SQLite holds what the realm holds.
+import Glibc
+import RealmPages
+import RealmReplica
+import RealmTransfer
+
+/// The command `verify-replica`.
+enum VerifyReplicaCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let operands = ReplicaOperands(arguments)
+    if isFile(operands.database) { return try verifySQLite(arguments, operands) }
+    let address = try operands.address()
+    if operands.isMany { return try ReplicateMany(arguments, operands, address).verify() }
+    let source = try RealmSource.pinned(arguments)
+    let result = try verify(source.realm, operands.place(), address, source.path)
+    try VerificationReport(result).print(asJSON: arguments.has(.json))
+    return try code(result, operands.database)
+  }
+
+  static func verify(
+    _ realm: Realm,
+    _ place: ReplicaPlace,
+    _ address: PostgresAddress,
+    _ path: String
+  ) throws(CommandFailure) -> ExportVerification {
+    var verifier = ReplicaVerifier(realm, place, address)
+    verifier.onComplaint = { Log.error("\(path): \($0)") }
+    do throws(ReplicaError) { return try verifier.run() } catch { throw CommandFailure(error, path: path) }
+  }
+
+  private static func isFile(_ name: String) -> Bool { !name.contains("://") && access(name, F_OK) == 0 }
+
+  private static func verifySQLite(_ arguments: Arguments, _ operands: ReplicaOperands) throws(CommandFailure)
+    -> ExitCode
+  {
+    if operands.files.count > 1 { throw arguments.usage("a SQLite database has one realm") }
+    let source = try RealmSource.pinned(arguments)
+    let exporter = Exporter(
+      source.realm,
+      classes: nil,
+      format: .sqlite,
+      to: .file(operands.database),
+      verifies: true,
+      comparesOnly: true
+    )
+    let summary: ExportSummary
+    do throws(TransferError) { summary = try exporter.run() } catch {
+      throw CommandFailure(error, path: operands.database)
+    }
+    guard let result = summary.verification else { return .failure }
+    try VerificationReport(result).print(asJSON: arguments.has(.json))
+    return try code(result, operands.database)
+  }
+
+  private static func code(_ result: ExportVerification, _ name: String) throws(CommandFailure) -> ExitCode {
+    if result.isSame { return .done }
+    let names = result.classes.filter { !$0.isSame }.map(\.name).joined(separator: ", ")
+    throw CommandFailure(.failure, "the database does not hold what the realm holds of \(names)")
+  }
+}
