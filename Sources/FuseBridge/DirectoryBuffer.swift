@@ -5,7 +5,8 @@ import FileTree
 import Glibc
 
 /// Packs entries until the memory is full.
-struct DirectoryBuffer: DirectorySink {
+@safe struct DirectoryBuffer: DirectorySink {
+  // Safe: libfuse writes no more than the room that is left; who makes a buffer answers for the pointers.
   /// The number of bytes filled.
   private(set) var count = 0
 

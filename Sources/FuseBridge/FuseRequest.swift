@@ -6,7 +6,8 @@ import FileTree
 import Glibc
 
 /// A request that waits for its answer.
-struct FuseRequest: ~Copyable {
+@safe struct FuseRequest: ~Copyable {
+  // Safe: a request is valid until it is answered, which consumes it, and its session keeps the bridge.
   private let raw: fuse_req_t
   private let owner: Unmanaged<Bridge>
 

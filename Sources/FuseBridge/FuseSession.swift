@@ -6,7 +6,8 @@ import Glibc
 import Threads
 
 /// A tree on its way to the kernel. Make it after the process has forked; `mount`, then `run`, from one thread.
-public final class FuseSession {
+@safe public final class FuseSession {
+  // Safe: owns the session; it is nil once it is destroyed.
   /// Called once the kernel and this process have agreed on how to talk: from then on the tree is live.
   public var onReady: (() -> Void)?
   /// What serves; whoever ends it ends `run`.

@@ -5,8 +5,9 @@ import FileTree
 import Glibc
 
 /// The kernel's caches of names, attributes and texts.
-final class KernelCache: @unchecked Sendable {
+@safe final class KernelCache: @unchecked Sendable {
   // Unchecked: the session is set once, before other threads exist, and libfuse lets any thread send notifications.
+  // Safe: the session lives longer than the threads that use this.
   private var session: OpaquePointer?
 
   /// Names the session behind which the kernel is.

@@ -23,8 +23,9 @@ final class ParkedRequest: @unchecked Sendable {
 }
 
 /// What wakes the programs that poll a file.
-final class PollWakeUp: @unchecked Sendable {
+@safe final class PollWakeUp: @unchecked Sendable {
   // Unchecked: libfuse's handle is not changed, and may be used from any thread.
+  // Safe: owns the handle.
   private let handle: OpaquePointer
 
   /// Nil if nothing waits.

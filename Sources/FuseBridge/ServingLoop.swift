@@ -18,9 +18,10 @@ import Synchronization
 import Threads
 
 /// The threads that serve a session. `end` may be called at any time and from any thread.
-public final class ServingLoop: @unchecked Sendable {
+@safe public final class ServingLoop: @unchecked Sendable {
   // Unchecked: `session`, `limits` and `wakeUp` are set before other threads exist; the counts are touched under the
   // monitor's lock.
+  // Safe: `run` returns when no thread uses the session any more, and its caller keeps it until then.
 
   /// How many threads serve.
   struct Limits {

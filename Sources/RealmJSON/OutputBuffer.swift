@@ -9,13 +9,14 @@ public import RealmPages
 /// A byte buffer to render into, meant to be used again and again: it keeps its memory between objects.
 ///
 /// Not for use by several threads at once.
-public final class OutputBuffer {
+@safe public final class OutputBuffer {
+  // Safe: the invariant above holds for each method, and the buffer owns its memory.
   // Exclusive access is not checked at run time here: one thread uses a buffer, no method hands out a property for
   // writing, and the checks would take a quarter of the time of printing a class.
   @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
-  @exclusivity(unchecked) private var capacity: Int
+  @safe @exclusivity(unchecked) private var capacity: Int
   /// The number of bytes written.
-  @exclusivity(unchecked) public private(set) var count = 0
+  @safe @exclusivity(unchecked) public private(set) var count = 0
 
   /// Memory beyond this many bytes goes back to the system at `reset()`.
   private static let keptCapacity = 1 << 20

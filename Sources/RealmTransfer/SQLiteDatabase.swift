@@ -4,7 +4,8 @@ import CSQLite
 import RealmPages
 
 /// A new database.
-final class SQLiteDatabase {
+@safe final class SQLiteDatabase {
+  // Safe: owns the connection, which libsqlite3 keeps until its statements are gone, too.
   let path: String
   fileprivate var handle: OpaquePointer?
 
@@ -34,7 +35,8 @@ final class SQLiteDatabase {
 }
 
 /// A statement that is run again and again.
-final class SQLiteStatement {
+@safe final class SQLiteStatement {
+  // Safe: owns the statement. What is bound must stay where it is, as the methods say.
   private let database: SQLiteDatabase
   private var handle: OpaquePointer?
   /// What is bound is added to this.
@@ -111,7 +113,8 @@ final class SQLiteStatement {
 }
 
 /// The current row of a statement's result.
-struct SQLiteRow {
+@safe struct SQLiteRow {
+  // Safe: made for the time of a call, while the statement stands on the row.
   private let handle: OpaquePointer?
 
   fileprivate init(_ handle: OpaquePointer?) { self.handle = handle }

@@ -17,7 +17,8 @@ enum SpreadsheetCell {
 }
 
 /// A new spreadsheet.
-final class Spreadsheet {
+@safe final class Spreadsheet {
+  // Safe: owns the workbook, to which sheet and format belong; none is used after the workbook is freed.
   /// Rows of a sheet, and columns.
   static let mostRows = Int(LXW_ROW_MAX)
   static let mostColumns = Int(LXW_COL_MAX)

@@ -3,8 +3,9 @@
 import Glibc
 
 /// A mutual exclusion that can be waited in.
-package final class Monitor: @unchecked Sendable {
+@safe package final class Monitor: @unchecked Sendable {
   // Unchecked: the two objects exist to be shared.
+  // Safe: the two objects are made and destroyed with this one and never move.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 

@@ -5,7 +5,8 @@ import Glibc
 /// Bytes that were read from a key source.
 ///
 /// Wiped at the end of their life.
-struct SecretBuffer: ~Copyable {
+@safe struct SecretBuffer: ~Copyable {
+  // Safe: owns the memory; `count` never exceeds its size.
   private let memory: UnsafeMutableRawBufferPointer
   private(set) var count = 0
   /// Whether there was more than fits.

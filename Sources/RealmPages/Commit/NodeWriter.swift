@@ -132,7 +132,8 @@ struct NodeWriter {
 }
 
 /// Bytes that wait to be written side by side: few large writes of many small nodes.
-private final class WriteBuffer {
+@safe private final class WriteBuffer {
+  // Safe: `count` never exceeds `capacity`, the bytes that are allocated at `bytes`.
   private let storage: any Storage
   private var bytes: UnsafeMutableRawPointer
   private var capacity = 1 << 18

@@ -7,8 +7,9 @@ import Glibc
 import Threads
 
 /// An open lock file, mapped, with a shared flock on it.
-final class LockFile: @unchecked Sendable {
+@safe final class LockFile: @unchecked Sendable {
   // Unchecked: the memory is shared with other processes anyway; the mutexes in it say who may touch what.
+  // Safe: the mapping lives as long as the object, and has room for all entries that there can be.
   let path: String
   let info: UnsafeMutablePointer<clinux_shared_info>
   private let descriptor: Int32
@@ -78,7 +79,8 @@ final class LockFile: @unchecked Sendable {
     init(_ status: stat) { (device, inode) = (status.st_dev, status.st_ino) }
   }
 
-  private struct Opened {
+  @unsafe private struct Opened {
+    // Unsafe: owns nothing; `init` keeps the mapping, or ends it.
     let descriptor: Int32
     let info: UnsafeMutablePointer<clinux_shared_info>
     let size: Int

@@ -13,7 +13,7 @@ final class GroupEditor {
   /// The keys of what is nested in the collection that was nested in last, and some that were there.
   var nestedKeys: (path: CollectionPath, taken: Set<Int64>)?
   /// By slot; shorter than the group where no table was asked for.
-  @exclusivity(unchecked) private var tables: [TableEditor?] = []
+  @safe @exclusivity(unchecked) private var tables: [TableEditor?] = []
 
   /// What ended a change in the middle; nothing but a rollback is left then.
   private(set) var failure: EngineError?

@@ -53,15 +53,17 @@ private struct PageMark: Equatable {
 /// Memory that fills with decrypted pages as they are required. Safe for several threads.
 ///
 /// A space for a later version takes what did not change from the space before it, which costs a tenth of decrypting.
-final class DecryptedPages: PageSpace, @unchecked Sendable {
+@safe final class DecryptedPages: PageSpace, @unchecked Sendable {
   // Unchecked: `present` is atomic per page, and a page's bytes are written under `lock` before it is marked present.
+  // Safe: `present` has an element for each of the `pageCount` pages; `require` checks what it is asked for.
 
   /// What a page turned out to be. Source: docs/format/4-encryption.md 4.3.
   enum PageState: Hashable, Sendable {
     case good, previousContent, neverWritten, beyondEnd, interrupted, zeroed, bad
   }
 
-  private struct Worker: ~Copyable {
+  @safe private struct Worker: ~Copyable {
+    // Safe: owns `buffer`, which has room for `longestRun` pages and their slots.
     let cipher: PageCipher
     let buffer: UnsafeMutableRawPointer
     /// Pages that could not be decrypted in spite of waiting: they are not waited for again.

@@ -2,7 +2,8 @@
 // knows of until they are complete, so nothing needs an order. Source: docs/format/4-encryption.md 4.2.
 
 /// The bytes of a new realm file, in order.
-final class FrontToBackWriter {
+@safe final class FrontToBackWriter {
+  // Safe: owns both buffers; `count` never exceeds `pieceSize`, the size of the smaller one.
   private let file: FileHandle
   private let cipher: PageCipher?
   /// The piece that is being gathered, and how much of it there is.

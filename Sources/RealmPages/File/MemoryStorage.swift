@@ -5,8 +5,9 @@ import Glibc
 import Synchronization
 
 /// Memory that a commit is written to. It is gone when the last view and writer let go.
-package final class MemoryStorage: Storage, @unchecked Sendable {
+@safe package final class MemoryStorage: Storage, @unchecked Sendable {
   // Unchecked: a commit writes only what no version in use refers to, and the header, which one writer changes.
+  // Safe: owns the range; no access goes beyond `used`, which never exceeds `capacity`.
   package let name: String
   private let base: UnsafeMutableRawPointer
   private let capacity: Int

@@ -7,8 +7,9 @@ import Glibc
 
 /// A 64-byte key: 32 bytes for AES-256, 32 for HMAC-SHA-224. Kept in locked memory and wiped when the last user lets
 /// go. Source: docs/format/4-encryption.md 4.1.
-public final class EncryptionKey: @unchecked Sendable {
+@safe public final class EncryptionKey: @unchecked Sendable {
   // Unchecked: the memory is written in init only.
+  // Safe: owns the `size` bytes at `memory`, and hands them out in this file only.
   private let memory: UnsafeMutableRawPointer
 
   /// The number of bytes of a key.
@@ -40,7 +41,8 @@ public final class EncryptionKey: @unchecked Sendable {
 }
 
 /// Encrypts, decrypts and authenticates single pages. Not for several threads at once.
-final class PageCipher {
+@safe final class PageCipher {
+  // Safe: owns both contexts and the states, which libcrypto alone changes.
   /// The unit of encryption in bytes, whatever the page size of the system.
   static let pageSize = 4096
   /// The bytes of a MAC.

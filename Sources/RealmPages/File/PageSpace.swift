@@ -9,8 +9,9 @@ import Glibc
 ///
 /// `base ..< base + size` is readable memory for as long as the object lives, whatever happens to the file: pages that
 /// another process cuts off read as zeros. Before bytes are read, `require` must have been called for them.
-class PageSpace: @unchecked Sendable {
+@safe class PageSpace: @unchecked Sendable {
   // Unchecked: immutable after init; subclasses synchronise what they change.
+  // Safe: `base ..< base + size` stays readable; who follows the pointer stays within.
   let base: UnsafeRawPointer
   /// Readable bytes: the logical file size, rounded as the file has it.
   let size: Int

@@ -8,7 +8,8 @@ import CLinux
 import Glibc
 
 /// Blocks of memory in a file without a name. One thread at a time.
-final class SpillMemory {
+@safe final class SpillMemory {
+  // Safe: owns the mapping; blocks lie between its begin and `end`, which the file has room for.
   private let file: FileHandle
   private let base: UnsafeMutableRawPointer
   /// Below it, blocks were made.

@@ -118,8 +118,9 @@ package final class SpoolFile: Sendable {
 }
 
 /// AES-256 in counter mode under a key that is made for it and never leaves it. Not for several threads at once.
-private final class SpoolCipher: @unchecked Sendable {
+@safe private final class SpoolCipher: @unchecked Sendable {
   // Unchecked: used under the lock of its spool.
+  // Safe: owns the context, which libcrypto alone changes.
   private let context: OpaquePointer
 
   /// Nil if libcrypto has no memory.

@@ -30,8 +30,9 @@ public final class BranchRoom: Sendable {
 }
 
 /// The nodes of a branch that are in no file. Its bytes have offsets beyond those of any file.
-final class Annex: Storage, @unchecked Sendable {
+@safe final class Annex: Storage, @unchecked Sendable {
   // Unchecked: a commit writes only what no version in use refers to.
+  // Safe: owns the range; every access lies below `used`, which never exceeds `reserved`.
 
   /// The offset of the first byte.
   static let start = 1 << 46

@@ -2,7 +2,8 @@
 // without leaving the snapshot's memory.
 
 /// The nodes of one version.
-final class Arena: Sendable {
+@safe final class Arena: Sendable {
+  // Safe: `node` checks each ref and each size against `limit`, and `space` keeps what lies below.
   let space: PageSpace
   /// Refs and nodes end at or below this: the logical size.
   let limit: Int
@@ -18,7 +19,7 @@ final class Arena: Sendable {
   var isBranch: Bool { annex != nil }
 
   /// Wraps the pointer so that the class can be Sendable: the memory is immutable.
-  private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
+  @unsafe private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
 
   /// A view of the first `limit` bytes of `space`; a larger limit is cut.
   init(_ space: PageSpace, limit: Int, format: Int, slab: Slab? = nil) {

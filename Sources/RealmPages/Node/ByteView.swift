@@ -2,8 +2,9 @@
 
 /// Bytes inside a snapshot: a string or a binary. Valid while the snapshot (or the reader that produced it) is alive;
 /// copy what must live longer.
-public struct ByteView: @unchecked Sendable {
+@safe public struct ByteView: @unchecked Sendable {
   // Unchecked: the bytes belong to an immutable snapshot.
+  // Safe: the `count` bytes at `base` were checked to lie in the snapshot, which the user of a view holds.
   let base: UnsafeRawPointer
   /// The number of bytes.
   public let count: Int

@@ -11,7 +11,8 @@ enum WidthScheme: UInt8 {
 }
 
 /// A view of one node whose header has been checked. Valid while the arena that made it lives.
-struct Node {
+@safe struct Node {
+  // Safe: who makes a node has checked that it lies in the arena, which its user holds; every index is checked.
   /// The first payload byte.
   let payload: UnsafeRawPointer
   let ref: Int

@@ -17,10 +17,12 @@ struct NodeFlags: OptionSet {
 }
 
 /// Dirty nodes by ref, and the space in the file that the transaction has given up. One thread at a time.
-final class Slab: @unchecked Sendable {
+@safe final class Slab: @unchecked Sendable {
   // Unchecked: confined to the thread that runs the transaction.
+  // Safe: owns all blocks; a node's block has room for its `capacity`, and a position beyond its elements is refused.
 
-  private struct Block {
+  @unsafe private struct Block {
+    // Unsafe: owns nothing; the slab frees it once.
     var memory: UnsafeMutableRawPointer
     /// Bytes, header included.
     var capacity: Int
@@ -31,17 +33,17 @@ final class Slab: @unchecked Sendable {
   /// The smallest ref of a dirty node.
   let firstRef: Int
   @exclusivity(unchecked) private var blocks: UnsafeMutablePointer<Block>
-  @exclusivity(unchecked) private var blockCount = 0
-  @exclusivity(unchecked) private var blockCapacity = 1024
-  @exclusivity(unchecked) private var unused: [Int] = []
+  @safe @exclusivity(unchecked) private var blockCount = 0
+  @safe @exclusivity(unchecked) private var blockCapacity = 1024
+  @safe @exclusivity(unchecked) private var unused: [Int] = []
   /// Nodes of the file that this version no longer refers to, and their sizes: what their space becomes is the
   /// committer's business.
-  @exclusivity(unchecked) private(set) var freed: [Int: Int] = [:]
+  @safe @exclusivity(unchecked) private(set) var freed: [Int: Int] = [:]
   /// Counts the changes of tables, so that it can be told whether one was begun.
-  @exclusivity(unchecked) var bumps = 0
+  @safe @exclusivity(unchecked) var bumps = 0
   /// What showed that the file is damaged while it was being changed: nothing goes on then. Nodes of a damaged file can
   /// be shorter than others say; asking for that at each step would make an error of each step.
-  @exclusivity(unchecked) private(set) var damage: EngineError?
+  @safe @exclusivity(unchecked) private(set) var damage: EngineError?
   /// Where elements are written that have no place.
   private let nowhere = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 16)
   private let space: PageSpace?
@@ -57,10 +59,10 @@ final class Slab: @unchecked Sendable {
 
   /// Nil if all nodes are in ordinary memory.
   private var place: Spill?
-  @exclusivity(unchecked) private var spill: SpillMemory?
+  @safe @exclusivity(unchecked) private var spill: SpillMemory?
   /// The bytes of nodes in ordinary memory.
-  @exclusivity(unchecked) private var heapBytes = 0
-  @exclusivity(unchecked) private var steps = 0
+  @safe @exclusivity(unchecked) private var heapBytes = 0
+  @safe @exclusivity(unchecked) private var steps = 0
 
   /// From this size on, the memory of a transaction is given back to the system at once.
   private static let largeSize = 4 << 20
@@ -159,7 +161,7 @@ final class Slab: @unchecked Sendable {
   /// At least as many as there are dirty nodes.
   var maximumNodes: Int { blockCount }
   /// What the dirty nodes have room for.
-  @exclusivity(unchecked) private(set) var bytes = 0
+  @safe @exclusivity(unchecked) private(set) var bytes = 0
 
   @inline(__always) private func id(_ ref: Int) -> Int { (ref - firstRef) >> 3 }
 

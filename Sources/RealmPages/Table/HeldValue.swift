@@ -2,7 +2,8 @@
 // long as the object is referenced, because views do not own what they show.
 
 /// A value that a program owns, as a view that is valid as long as this object.
-public final class HeldValue {
+@safe public final class HeldValue {
+  // Safe: owns the bytes that `view` shows.
   /// The value; a list or dictionary shows as an empty one.
   public let view: ValueView
   private let bytes: UnsafeMutableBufferPointer<UInt8>?

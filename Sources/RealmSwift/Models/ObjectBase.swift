@@ -2,15 +2,16 @@
 // stands for an object of a realm.
 
 /// The base class of `Object`, `EmbeddedObject` and `AsymmetricObject`.
-open class ObjectBase: Hashable, CustomStringConvertible {
+@safe open class ObjectBase: Hashable, CustomStringConvertible {
+  // Safe: `keeper` keeps the realm, and with it the class that `borrowedClass` refers to.
   // Exclusive access is not checked at run time here: it would take as long as reading a number, no function hands one
   // of these out for writing, and a managed object is used by one thread, or does not change.
   /// What keeps the realm of a managed object: the realm itself, or what keeps it for many objects.
-  @exclusivity(unchecked) final private var keeper: AnyObject?
+  @safe @exclusivity(unchecked) final private var keeper: AnyObject?
   /// The class in that realm, which lives as long as the realm.
   @exclusivity(unchecked) final private var borrowedClass: Borrowed<ManagedClass>?
   /// The key of the object in its table.
-  @exclusivity(unchecked) final private(set) var objectKey = ObjectBase.noKey
+  @safe @exclusivity(unchecked) final private(set) var objectKey = ObjectBase.noKey
   /// Set while a key path is being resolved to property names.
   final var tracer: PropertyTracer?
 

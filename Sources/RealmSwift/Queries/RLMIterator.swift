@@ -27,7 +27,8 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
 }
 
 /// The objects of a class, from a walk over all of them or by their keys.
-@usableFromInline final class ObjectStream {
+@safe @usableFromInline final class ObjectStream {
+  // Safe: `walk` keeps the cursor.
   private let keeper: RealmContext.Keeper
   private let type: ManagedClass
   private let schema: ClassSchema

@@ -1,7 +1,8 @@
 // References that are not counted. Counting one takes as long as reading a number from the realm.
 
 /// A reference to an object that another one keeps for as long as this is used.
-struct Borrowed<Object: AnyObject> {
+@unsafe struct Borrowed<Object: AnyObject> {
+  // Unsafe: nothing here knows whether the object still lives; each user says who keeps it.
   private let reference: Unmanaged<Object>
 
   /// Refers to an object without keeping it.

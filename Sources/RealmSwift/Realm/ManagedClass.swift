@@ -4,7 +4,8 @@ import Glibc
 import RealmPages
 
 /// A class of an open realm. One thread at a time, unless the realm is frozen.
-final class ManagedClass {
+@safe final class ManagedClass {
+  // Safe: `cursor` keeps what `borrowedCursor` refers to, and the context keeps the class for as long as it lives.
   // What each read of a property looks at is not checked for exclusive access at run time, as in `RealmContext`.
 
   /// Nil for a class that is only known by its table.
@@ -12,17 +13,17 @@ final class ManagedClass {
   let name: String
   let key: TableKey
   /// By position in the properties of the model: the columns. `ColKey(-1)` for what is not stored.
-  @exclusivity(unchecked) private(set) var columnKeys: [ColKey] = []
-  @exclusivity(unchecked) private(set) var columns: [Int] = []
+  @safe @exclusivity(unchecked) private(set) var columnKeys: [ColKey] = []
+  @safe @exclusivity(unchecked) private(set) var columns: [Int] = []
   private(set) var table: Table
-  @exclusivity(unchecked) private(set) var cursor: ObjectCursor {
+  @safe @exclusivity(unchecked) private(set) var cursor: ObjectCursor {
     didSet { borrowedCursor = Borrowed(cursor) }
   }
   @exclusivity(unchecked) private var borrowedCursor: Borrowed<ObjectCursor>
   /// Whether the realm was invalidated since.
   private(set) var isDead = false
   /// The generation of the context that `table` belongs to; -1 if the realm was invalidated since.
-  @exclusivity(unchecked) private(set) var generation: Int
+  @safe @exclusivity(unchecked) private(set) var generation: Int
   /// The context, which keeps the class.
   private let context: Borrowed<RealmContext>
 

@@ -3,8 +3,9 @@
 import RealmPages
 
 /// A write transaction until it is ended.
-final class OpenTransaction: @unchecked Sendable {
+@safe final class OpenTransaction: @unchecked Sendable {
   // Unchecked: handed from one thread to the next, never used by two.
+  // Safe: owns the transaction; its context lets go of it when it ends it.
   private let place: UnsafeMutablePointer<WriteTransaction>
   private var isOver = false
 
