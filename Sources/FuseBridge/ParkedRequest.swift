@@ -30,11 +30,11 @@ final class ParkedRequest: @unchecked Sendable {
 
   /// Nil if nothing waits.
   init?(_ handle: OpaquePointer?) {
-    guard let handle else { return nil }
-    self.handle = handle
+    guard let handle = unsafe handle else { return nil }
+    unsafe self.handle = handle
   }
 
-  deinit { fuse_pollhandle_destroy(handle) }
+  deinit { unsafe fuse_pollhandle_destroy(handle) }
 
-  func send() { fuse_lowlevel_notify_poll(handle) }
+  func send() { unsafe fuse_lowlevel_notify_poll(handle) }
 }

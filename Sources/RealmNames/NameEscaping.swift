@@ -40,7 +40,7 @@ public enum NameEscaping {
     }
     var className = className
     className.withUTF8 { text in
-      _ = escape(UnsafeRawBufferPointer(text).bytes, limit: .max, to: out)
+      _ = unsafe escape(UnsafeRawBufferPointer(text).bytes, limit: .max, to: out)
     }
   }
 
@@ -77,8 +77,8 @@ public enum NameEscaping {
     case .objectID(let value): out.append(value)
     case .uuid(let value): out.append(value)
     case .string(let value):
-      let bytes = value.unsafeBytes
-      append(text: bytes.bytes, to: out)
+      let bytes = unsafe value.unsafeBytes
+      unsafe append(text: bytes.bytes, to: out)
     default: return false
     }
     out.append(".json")
@@ -92,7 +92,7 @@ public enum NameEscaping {
     case .int(let value): out.append(decimal: value)
     case .objectID(let value): out.append(value)
     case .uuid(let value): out.append(value)
-    case .string(let value): append(text: value.span.bytes, to: out)
+    case .string(let value): unsafe append(text: value.span.bytes, to: out)
     }
     out.append(".json")
   }
@@ -133,9 +133,9 @@ public enum NameEscaping {
   /// The digest that the name of a long string key bears.
   public static func digest(of key: RawSpan) -> UInt64 {
     var digest: [4 of UInt64] = [0, 0, 0, 0]
-    key.withUnsafeBytes { key in
-      withUnsafeMutableBytes(of: &digest) { digest in
-        _ = SHA256(
+    unsafe key.withUnsafeBytes { key in
+      unsafe withUnsafeMutableBytes(of: &digest) { digest in
+        _ = unsafe SHA256(
           key.baseAddress?.assumingMemoryBound(to: UInt8.self),
           key.count,
           digest.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -210,7 +210,7 @@ public enum NameEscaping {
         index += 3
       }
     }
-    return isEscape(name, of: text.span.bytes) ? text : nil
+    return unsafe isEscape(name, of: text.span.bytes) ? text : nil
   }
 
   /// Whether `name`, which decodes to `text`, escapes just what it must.
@@ -306,11 +306,11 @@ public enum NameEscaping {
   private static func matches(_ text: RawSpan, _ literal: StaticString) -> Bool {
     guard text.byteCount == literal.utf8CodeUnitCount else { return false }
     return literal.withUTF8Buffer { expected in
-      expected.indices.allSatisfy { byte(text, $0) == expected[$0] }
+      expected.indices.allSatisfy { unsafe byte(text, $0) == expected[$0] }
     }
   }
 
   private static func byte(_ text: RawSpan, _ index: Int) -> UInt8 {
-    text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+    unsafe text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
   }
 }

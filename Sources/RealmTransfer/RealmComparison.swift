@@ -305,6 +305,7 @@ private final class ClassPair {
 
 extension OutputBuffer {
   fileprivate func holdsSame(as other: OutputBuffer) -> Bool {
-    count == other.count && withUnsafeBytes { bytes in other.withUnsafeBytes { bytes.elementsEqual($0) } }
+    unsafe count == other.count
+      && withUnsafeBytes { bytes in unsafe other.withUnsafeBytes { unsafe bytes.elementsEqual($0) } }
   }
 }

@@ -476,7 +476,7 @@ final class GroupEditor {
     guard let index = try table.index(position, isFullWord: column.isFullText) else { return }
     if column.isFullText {
       guard case .string(let text) = value else { return }
-      for word in FullTextWords.words(in: text.unsafeBytes) { try index.insert(word: word, key) }
+      for word in unsafe FullTextWords.words(in: text.unsafeBytes) { try index.insert(word: word, key) }
     } else {
       try index.insert(value, key) { (other) throws(EngineError) in try table.read(other, column) }
     }
@@ -500,7 +500,7 @@ final class GroupEditor {
     let old = try table.value(place, column)
     if column.index == .fullText {
       if case .string(let text) = old {
-        for word in FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
+        for word in unsafe FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
       }
     } else {
       try index.remove(old, key)
@@ -516,7 +516,7 @@ final class GroupEditor {
     case .list(var list) where column.collection != nil:
       for word in try Self.words(&list) { try index.remove(word: word, key) }
     case .string(let text) where column.index == .fullText:
-      for word in FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
+      for word in unsafe FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
     case let value: if column.index != .fullText { try index.remove(value, key) }
     }
   }
@@ -549,6 +549,6 @@ extension Array where Element == UInt8 {
   /// `withUnsafeBytes` with typed errors.
   @inline(__always)
   func withUnsafeBytesOf<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
-    try withUnsafeBufferPointer { (bytes) throws(E) in try body(UnsafeRawBufferPointer(bytes)) }
+    try unsafe withUnsafeBufferPointer { (bytes) throws(E) in try unsafe body(UnsafeRawBufferPointer(bytes)) }
   }
 }

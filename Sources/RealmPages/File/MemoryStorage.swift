@@ -15,13 +15,13 @@ import Synchronization
 
   /// Reserves address space for `capacity` bytes; memory is taken as it is written.
   package init(name: String, capacity: Int = 1 << 36) throws(EngineError) {
-    guard let base = clinux_reserve(capacity) else { throw .failed("mmap", name, errno) }
+    guard let base = unsafe clinux_reserve(capacity) else { throw .failed("mmap", name, errno) }
     self.name = name
-    self.base = base
+    unsafe self.base = base
     self.capacity = capacity
   }
 
-  deinit { clinux_unreserve(base, capacity) }
+  deinit { unsafe clinux_unreserve(base, capacity) }
 
   package func size() throws(EngineError) -> Int { used.load(ordering: .acquiring) }
 
@@ -34,24 +34,26 @@ import Synchronization
     let former = used.load(ordering: .relaxed), page = PageCipher.pageSize
     let first = (size + page - 1) / page * page
     used.store(min(size, former), ordering: .releasing)
-    if first < former { clinux_drop_pages(base + first, former - first) }
+    if first < former { unsafe clinux_drop_pages(base + first, former - first) }
   }
 
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     let count = max(0, min(buffer.count, try size() - offset))
-    buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + offset, count: count))
+    unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + offset, count: count))
     return count
   }
 
   package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     guard offset >= 0, bytes.count <= (try size()) - offset else { throw .failed("write", name, EFAULT) }
-    if let start = bytes.baseAddress { (base + offset).copyMemory(from: start, byteCount: bytes.count) }
+    if let start = bytes.baseAddress { unsafe (base + offset).copyMemory(from: start, byteCount: bytes.count) }
   }
 
   package func sync() throws(EngineError) {}
 
   /// The present bytes; writes show in it.
-  func pages() throws(EngineError) -> PageSpace { MemoryView(self, base: UnsafeRawPointer(base), size: try size()) }
+  func pages() throws(EngineError) -> PageSpace {
+    unsafe MemoryView(self, base: UnsafeRawPointer(base), size: try size())
+  }
 }
 
 /// The bytes of a `MemoryStorage` as far as it had grown.
@@ -61,7 +63,7 @@ private final class MemoryView: PageSpace, @unchecked Sendable {
 
   init(_ storage: MemoryStorage, base: UnsafeRawPointer, size: Int) {
     self.storage = storage
-    super.init(base: base, size: size, fillsOnDemand: false)
+    unsafe super.init(base: base, size: size, fillsOnDemand: false)
   }
 
   override func isOfSameFile(as other: PageSpace) -> Bool {

@@ -20,7 +20,7 @@ import Glibc
   let fillsOnDemand: Bool
 
   init(base: UnsafeRawPointer, size: Int, fillsOnDemand: Bool) {
-    self.base = base
+    unsafe self.base = base
     self.size = size
     self.fillsOnDemand = fillsOnDemand
   }
@@ -54,14 +54,14 @@ final class MappedFile: PageSpace, @unchecked Sendable {
 
   /// Maps the whole file of `size` bytes (greater than 0).
   init(_ file: FileHandle, size: Int) throws(EngineError) {
-    guard let base = clinux_map_shared(file.descriptor, size) else { throw .failed("mmap", file.path, errno) }
+    guard let base = unsafe clinux_map_shared(file.descriptor, size) else { throw .failed("mmap", file.path, errno) }
     self.file = file
-    super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: false)
+    unsafe super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: false)
   }
 
-  deinit { clinux_unmap(UnsafeMutableRawPointer(mutating: base), size) }
+  deinit { unsafe clinux_unmap(UnsafeMutableRawPointer(mutating: base), size) }
 
-  override var isSpent: Bool { clinux_mapping_was_cut(base) }
+  override var isSpent: Bool { unsafe clinux_mapping_was_cut(base) }
 
   override func isOfSameFile(as other: PageSpace) -> Bool {
     (other as? MappedFile).map { file.isSame(as: $0.file) } ?? false
@@ -72,5 +72,5 @@ final class MappedFile: PageSpace, @unchecked Sendable {
   override func dropPages() { dropResidentPages() }
 
   /// Gives resident memory back; the page cache keeps the content.
-  func dropResidentPages() { clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size) }
+  func dropResidentPages() { unsafe clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size) }
 }

@@ -47,12 +47,12 @@ public final class BranchRoom: Sendable {
     self.name = name
     self.room = room
     reserved = (room.capacity + 2 << 20) & ~(PageCipher.pageSize - 1)
-    guard let base = clinux_reserve(reserved) else { throw .failed("mmap", name, errno) }
-    self.base = base
+    guard let base = unsafe clinux_reserve(reserved) else { throw .failed("mmap", name, errno) }
+    unsafe self.base = base
   }
 
   deinit {
-    clinux_unreserve(base, reserved)
+    unsafe clinux_unreserve(base, reserved)
     room.give(used.load(ordering: .relaxed))
   }
 
@@ -65,7 +65,8 @@ public final class BranchRoom: Sendable {
     if offset < 0 || ref & (Node.alignment - 1) != 0 || offset > count - Node.headerSize {
       throw .damaged("a ref that leads neither into the file nor to a change of it", ref: ref)
     }
-    guard let node = Node(header: UnsafeRawPointer(base + offset), ref: ref), node.byteSize <= count - offset else {
+    guard let node = unsafe Node(header: UnsafeRawPointer(base + offset), ref: ref), node.byteSize <= count - offset
+    else {
       throw .damaged("no node is there", ref: ref)
     }
     return node
@@ -93,21 +94,21 @@ public final class BranchRoom: Sendable {
     used.store(wanted, ordering: .releasing)
     room.give(former - wanted)
     let first = (wanted + page - 1) / page * page
-    if first < former { clinux_drop_pages(base + first, former - first) }
+    if first < former { unsafe clinux_drop_pages(base + first, former - first) }
   }
 
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     let start = offset - Self.start
     guard start >= 0 else { throw .failed("read", name, EFAULT) }
     let bytes = max(0, min(buffer.count, count - start))
-    buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + start, count: bytes))
+    unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + start, count: bytes))
     return bytes
   }
 
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     let start = offset - Self.start
     guard start >= 0, bytes.count <= count - start else { throw .failed("write", name, EFAULT) }
-    if let source = bytes.baseAddress { (base + start).copyMemory(from: source, byteCount: bytes.count) }
+    if let source = bytes.baseAddress { unsafe (base + start).copyMemory(from: source, byteCount: bytes.count) }
   }
 
   func sync() throws(EngineError) {}

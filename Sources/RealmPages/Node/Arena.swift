@@ -28,7 +28,7 @@
     annex = space.annex
     self.limit = min(limit, space.size)
     self.format = format
-    base = UnsafeRawPointerBox(pointer: space.base)
+    unsafe base = UnsafeRawPointerBox(pointer: space.base)
   }
 
   /// The most nodes that the version can consist of, as a bound on what its nodes claim.
@@ -59,7 +59,7 @@
       throw .damaged("a ref that is not aligned or lies outside of the file of \(limit) bytes", ref: ref)
     }
     if space.fillsOnDemand { try space.require(ref, Node.headerSize) }
-    guard let node = Node(header: base.pointer + ref, ref: ref) else {
+    guard let node = unsafe Node(header: base.pointer + ref, ref: ref) else {
       throw .damaged("width scheme 3 does not exist", ref: ref)
     }
     if node.byteSize > limit - ref {

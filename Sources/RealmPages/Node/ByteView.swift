@@ -10,25 +10,25 @@
   public let count: Int
 
   init(base: UnsafeRawPointer, count: Int) {
-    self.base = base
+    unsafe self.base = base
     self.count = count
   }
 
   /// Calls `body` with the bytes; the pointer must not escape.
   @inlinable
   public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
-    try body(unsafeBytes)
+    try unsafe body(unsafeBytes)
   }
 
   /// The bytes; the caller keeps the snapshot alive while it uses them.
-  public var unsafeBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+  public var unsafeBytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: base, count: count) }
 
   /// A copy of the bytes.
-  public var bytes: [UInt8] { [UInt8](unsafeBytes) }
+  public var bytes: [UInt8] { unsafe [UInt8](unsafeBytes) }
 
   /// The bytes as text, with U+FFFD in place of what is not UTF-8.
-  public var string: String { String(decoding: unsafeBytes, as: UTF8.self) }
+  public var string: String { unsafe String(decoding: unsafeBytes, as: UTF8.self) }
 
   /// No bytes at all.
-  static let empty = ByteView(base: UnsafeRawPointer(bitPattern: 8).unsafelyUnwrapped, count: 0)
+  static let empty = unsafe ByteView(base: UnsafeRawPointer(bitPattern: 8).unsafelyUnwrapped, count: 0)
 }

@@ -30,13 +30,13 @@ enum WidthScheme: UInt8 {
   /// Reads the header at `bytes`; nil if it uses the width scheme that does not exist.
   @inline(__always)
   init?(header bytes: UnsafeRawPointer, ref: Int) {
-    let word = UInt64(littleEndian: bytes.load(as: UInt64.self))
+    let word = unsafe UInt64(littleEndian: bytes.load(as: UInt64.self))
     flags = UInt8(truncatingIfNeeded: word >> 32)
     if flags & 0x18 == 0x18 { return nil }
     // The count is big-endian in bytes 5 to 7.
     count = Int(word.byteSwapped & 0xFF_FFFF)
     width = UInt8((1 << UInt16(flags & 7)) >> 1)
-    payload = bytes + Self.headerSize
+    unsafe payload = bytes + Self.headerSize
     self.ref = ref
   }
 
@@ -63,14 +63,14 @@ enum WidthScheme: UInt8 {
   @inline(__always)
   func int(_ index: Int) throws(EngineError) -> Int64 {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) || flags & 0x18 != 0 { throw badAccess(index) }
-    return PackedBits.signed(payload, width, index)
+    return unsafe PackedBits.signed(payload, width, index)
   }
 
   /// Element `index` of a key or offset node.
   @inline(__always)
   func unsigned(_ index: Int) throws(EngineError) -> UInt64 {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) || flags & 0x18 != 0 { throw badAccess(index) }
-    return PackedBits.unsigned(payload, width, index)
+    return unsafe PackedBits.unsigned(payload, width, index)
   }
 
   /// The first of ascending integers that is not below `word`; `count` if there is none. O(log n). The keys of search
@@ -89,7 +89,7 @@ enum WidthScheme: UInt8 {
     }
     while rest > 0 {
       let half = rest >> 1
-      if PackedBits.signed(payload, width, low + half) < Int64(word) {
+      if unsafe PackedBits.signed(payload, width, low + half) < Int64(word) {
         low += half + 1
         rest -= half + 1
       } else {
@@ -102,7 +102,7 @@ enum WidthScheme: UInt8 {
   /// Whether element `index` of width 32 is less than `word`.
   @inline(__always)
   private func isBelow(_ index: Int, _ word: Int32) -> Bool {
-    Int32(littleEndian: payload.loadUnaligned(fromByteOffset: index &<< 2, as: Int32.self)) < word
+    unsafe Int32(littleEndian: payload.loadUnaligned(fromByteOffset: index &<< 2, as: Int32.self)) < word
   }
 
   /// The child at `index` of a has-refs node: 0 where there is none. A tagged integer there is an error.
@@ -129,7 +129,7 @@ enum WidthScheme: UInt8 {
   @inline(__always)
   func element(_ index: Int) throws(EngineError) -> UnsafeRawPointer {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) || scheme != .multiply { throw badAccess(index) }
-    return payload + index * Int(width)
+    return unsafe payload + index * Int(width)
   }
 
   @inline(never)

@@ -167,7 +167,7 @@ public final class ObjectCursor {
   /// it is not found at once; then `seek` and `value` find it, or say why not.
   package func integer(_ index: Int, of key: ObjKey) -> Int64? {
     guard let row = quickRow(of: key), case .ints(let node) = quickLeaves[index], row < node.count else { return nil }
-    return PackedBits.signed(node.payload, node.width, row)
+    return unsafe PackedBits.signed(node.payload, node.width, row)
   }
 
   /// The same for a number of floating point that is not null.

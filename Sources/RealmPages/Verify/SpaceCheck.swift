@@ -28,13 +28,15 @@ struct SpaceCheck {
 
   private func checkHeader() {
     context.place.part = "header"
-    let bytes = arena.space.base
-    let reserved = bytes.load(fromByteOffset: Layout.Header.reserved, as: UInt8.self)
-    let flags = bytes.load(fromByteOffset: Layout.Header.flags, as: UInt8.self)
+    let bytes = unsafe arena.space.base
+    let reserved = unsafe bytes.load(fromByteOffset: Layout.Header.reserved, as: UInt8.self)
+    let flags = unsafe bytes.load(fromByteOffset: Layout.Header.flags, as: UInt8.self)
     if reserved != 0 { context.report("byte 22 is \(reserved) instead of 0") }
     if flags & ~1 != 0 { context.report("unknown bits in the flags \(flags)") }
-    let first = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
-    let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: Layout.Header.topRef(1), as: UInt64.self))
+    let first = unsafe UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+    let second = unsafe UInt64(
+      littleEndian: bytes.loadUnaligned(fromByteOffset: Layout.Header.topRef(1), as: UInt64.self)
+    )
     let other = flags & 1 == 0 ? second : first
     if context.snapshot.isStreamingForm {
       // A conversion that was interrupted has written it already.

@@ -28,24 +28,24 @@
   }
 
   /// The class of a managed object in its realm.
-  final var managedClass: ManagedClass? { borrowedClass?.object }
+  final var managedClass: ManagedClass? { unsafe borrowedClass?.object }
 
   /// The realm of a managed object.
-  final var context: RealmContext? { borrowedClass?.with { $0.withContext { $0 } } }
+  final var context: RealmContext? { unsafe borrowedClass?.with { $0.withContext { $0 } } }
 
   /// Makes the object stand for one of a realm, which `keeper` is or keeps.
   @inline(__always)
   final func becomeManaged(by keeper: AnyObject, _ managed: ManagedClass, _ key: Int64) {
     self.keeper = keeper
-    borrowedClass = Borrowed(managed)
+    unsafe borrowedClass = Borrowed(managed)
     objectKey = key
   }
 
   /// Calls `body` with the class of a managed object.
   @inline(__always)
   final func withClass<R>(_ body: (ManagedClass) -> R) -> R {
-    guard let borrowedClass else { Misuse.stop("the object is not managed") }
-    return borrowedClass.with(body)
+    guard let borrowedClass = unsafe borrowedClass else { Misuse.stop("the object is not managed") }
+    return unsafe borrowedClass.with(body)
   }
 
   /// The realm that manages the object; nil for an unmanaged object.

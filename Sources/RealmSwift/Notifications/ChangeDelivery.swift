@@ -69,9 +69,9 @@ extension Confinement {
       if Foundation.Thread.isMainThread { return { DispatchQueue.main.async(execute: $0) } }
       nonisolated(unsafe) let loop = RunLoop.current
       return { body in
-        loop.perform(body)
+        unsafe loop.perform(body)
         // Wakes the loop.
-        loop.add(Timer(timeInterval: 0, repeats: false) { _ in }, forMode: .default)
+        unsafe loop.add(Timer(timeInterval: 0, repeats: false) { _ in }, forMode: .default)
       }
     }
   }

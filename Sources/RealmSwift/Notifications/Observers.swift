@@ -67,7 +67,7 @@ extension RealmContext {
     observers.add(observer) {
       let scheduler = confinement.scheduler()
       nonisolated(unsafe) weak let context = self
-      let call: @Sendable () -> Void = { scheduler { context?.deliverChanges() } }
+      let call: @Sendable () -> Void = { scheduler { unsafe context?.deliverChanges() } }
       file.delivery.subscribe(identity, file, call)
       return call
     }

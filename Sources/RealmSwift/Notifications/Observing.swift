@@ -295,7 +295,7 @@ final class RemoteObservation: @unchecked Sendable {
     if Task.isCancelled { return NotificationToken() }
     let told: (Change) -> Void = { change in
       nonisolated(unsafe) let change = change
-      actor.assumeIsolated { block($0, change) }
+      actor.assumeIsolated { unsafe block($0, change) }
     }
     let observation = RemoteObservation(value, .actor(actor), told, observe)
     await Confinement.run(on: actor) { observation.begin() }

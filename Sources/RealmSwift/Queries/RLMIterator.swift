@@ -20,7 +20,7 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
   /// The next element; nil behind the last one.
   @inlinable public mutating func next() -> Element? {
     switch source {
-    case .objects(let stream): stream.next().map { unsafeBitCast($0, to: Element.self) }
+    case .objects(let stream): stream.next().map { unsafe unsafeBitCast($0, to: Element.self) }
     case .elements(let elements): elements.next()
     }
   }
@@ -39,12 +39,12 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
 
   init(_ context: RealmContext, _ type: ManagedClass, _ schema: ClassSchema, _ walk: ObjectWalk) {
     (keeper, self.type, self.schema) = (RealmContext.Keeper(context), type, schema)
-    (self.walk, cursor, keys) = (walk, Borrowed(walk.cursor), [].makeIterator())
+    unsafe (self.walk, cursor, keys) = (walk, Borrowed(walk.cursor), [].makeIterator())
   }
 
   init(_ context: RealmContext, _ type: ManagedClass, _ schema: ClassSchema, _ keys: [Int64]) {
     (keeper, self.type, self.schema) = (RealmContext.Keeper(context), type, schema)
-    (walk, cursor, self.keys) = (nil, nil, keys.makeIterator())
+    unsafe (walk, cursor, self.keys) = (nil, nil, keys.makeIterator())
   }
 
   @usableFromInline @_effects(releasenone) func next() -> ObjectBase? {
@@ -57,8 +57,8 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
 
   @inline(__always)
   private func nextKey() -> Int64? {
-    guard let cursor else { return keys.next() }
-    return cursor.with { cursor in
+    guard let cursor = unsafe cursor else { return keys.next() }
+    return unsafe cursor.with { cursor in
       do { return try cursor.nextKey() } catch { Misuse.stop("\(error)") }
     }
   }

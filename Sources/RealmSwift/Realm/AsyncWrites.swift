@@ -66,8 +66,8 @@ final class AsyncWrites: @unchecked Sendable {
     completions.append(id)
     nonisolated(unsafe) let onComplete = onComplete, context = context
     schedule {
-      context.asyncWrites.completions.removeAll { $0 == id }
-      onComplete?()
+      unsafe context.asyncWrites.completions.removeAll { $0 == id }
+      unsafe onComplete?()
     }
     return id
   }
@@ -89,7 +89,7 @@ final class AsyncWrites: @unchecked Sendable {
           try Realm.Error.translating { OpenTransaction(try writer.begin(timeout: RealmContext.endless)) }
         }
       )
-      schedule { context.asyncWrites.run(acquisition) }
+      schedule { unsafe context.asyncWrites.run(acquisition) }
     }
   }
 

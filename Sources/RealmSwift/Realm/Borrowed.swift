@@ -6,12 +6,12 @@
   private let reference: Unmanaged<Object>
 
   /// Refers to an object without keeping it.
-  init(_ object: Object) { reference = .passUnretained(object) }
+  init(_ object: Object) { unsafe reference = .passUnretained(object) }
 
   /// The object, counted.
-  var object: Object { reference.takeUnretainedValue() }
+  var object: Object { unsafe reference.takeUnretainedValue() }
 
   /// Calls `body` with the object, which is not counted.
   @inline(__always)
-  func with<R>(_ body: (Object) -> R) -> R { reference._withUnsafeGuaranteedRef(body) }
+  func with<R>(_ body: (Object) -> R) -> R { unsafe reference._withUnsafeGuaranteedRef(body) }
 }

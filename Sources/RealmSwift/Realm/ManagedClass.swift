@@ -17,7 +17,7 @@ import RealmPages
   @safe @exclusivity(unchecked) private(set) var columns: [Int] = []
   private(set) var table: Table
   @safe @exclusivity(unchecked) private(set) var cursor: ObjectCursor {
-    didSet { borrowedCursor = Borrowed(cursor) }
+    didSet { unsafe borrowedCursor = Borrowed(cursor) }
   }
   @exclusivity(unchecked) private var borrowedCursor: Borrowed<ObjectCursor>
   /// Whether the realm was invalidated since.
@@ -29,13 +29,13 @@ import RealmPages
 
   init(_ schema: ClassSchema?, _ context: RealmContext, _ table: Table, _ generation: Int) {
     self.schema = schema
-    self.context = Borrowed(context)
+    unsafe self.context = Borrowed(context)
     name = schema?.name ?? table.className ?? table.name
     key = table.key
     self.table = table
     self.generation = generation
     cursor = ObjectCursor(table)
-    borrowedCursor = Borrowed(cursor)
+    unsafe borrowedCursor = Borrowed(cursor)
     findColumns()
   }
 
@@ -44,29 +44,29 @@ import RealmPages
   /// An integer property of the object with a key.
   func integer(_ property: Int, _ key: Int64) -> Int64? {
     if !isCurrent { return nil }
-    return borrowedCursor.with { $0.integer(columns[property], of: ObjKey(key)) }
+    return unsafe borrowedCursor.with { $0.integer(columns[property], of: ObjKey(key)) }
   }
 
   /// A property of floating point.
   func double(_ property: Int, _ key: Int64) -> Double? {
     if !isCurrent { return nil }
-    return borrowedCursor.with { $0.double(columns[property], of: ObjKey(key)) }
+    return unsafe borrowedCursor.with { $0.double(columns[property], of: ObjKey(key)) }
   }
 
   /// The bytes of a short text.
   func text(_ property: Int, _ key: Int64) -> ByteView? {
     if !isCurrent { return nil }
-    return borrowedCursor.with { $0.text(columns[property], of: ObjKey(key)) }
+    return unsafe borrowedCursor.with { $0.text(columns[property], of: ObjKey(key)) }
   }
 
   /// Whether the cursor stands for what is read now, on this thread.
   @inline(__always) private var isCurrent: Bool {
-    context.with { $0.thread == pthread_self() && $0.generation == generation && !$0.isDirty }
+    unsafe context.with { $0.thread == pthread_self() && $0.generation == generation && !$0.isDirty }
   }
 
   /// Calls `body` with the realm of the class.
   @inline(__always)
-  func withContext<R>(_ body: (RealmContext) -> R) -> R { context.with(body) }
+  func withContext<R>(_ body: (RealmContext) -> R) -> R { unsafe context.with(body) }
 
   /// Ends what was read: the realm was invalidated.
   func end() { (isDead, generation) = (true, -1) }

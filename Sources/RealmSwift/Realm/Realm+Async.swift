@@ -101,7 +101,7 @@ extension Realm {
     Background.run {
       let file = Result { try RealmOpening.open(configuration) }
       callbackQueue.async {
-        callback(
+        unsafe callback(
           Result {
             if task.isCancelled { throw CancellationError() }
             // Held until the realm holds it.

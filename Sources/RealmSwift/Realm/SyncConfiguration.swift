@@ -69,9 +69,9 @@ public final class SyncUser: Sendable {
   ) {
     nonisolated(unsafe) let completion = completion
     queue.async {
-      if let identity = credentials.identity { return completion(SyncUser(identity, authServerURL), nil) }
+      if let identity = credentials.identity { return unsafe completion(SyncUser(identity, authServerURL), nil) }
       let problem = "\(authServerURL.absoluteString): this library has no sync client and cannot log in"
-      completion(nil, Realm.Error(.invalidInput, "\(problem); open a local realm instead"))
+      unsafe completion(nil, Realm.Error(.invalidInput, "\(problem); open a local realm instead"))
     }
   }
 
