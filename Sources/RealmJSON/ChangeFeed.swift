@@ -80,7 +80,7 @@ public final class ChangeFeed {
     if start == buffer.count || start >= Self.room {
       let rest = unsafe Array(buffer.unsafeBytes[start...])
       buffer.reset()
-      unsafe rest.withUnsafeBytes { unsafe buffer.append($0) }
+      buffer.append(rest)
       start = 0
     }
     return bytes

@@ -53,6 +53,9 @@ public import RealmPages
     try unsafe body(unsafeBytes)
   }
 
+  /// Whether these are the bytes.
+  public func equals(_ other: [UInt8]) -> Bool { unsafe count == other.count && unsafeBytes.elementsEqual(other) }
+
   /// A copy of the bytes.
   public var bytes: [UInt8] { unsafe [UInt8](unsafeBytes) }
 
@@ -75,6 +78,11 @@ public import RealmPages
   public func append(_ bytes: UnsafeRawBufferPointer) {
     guard let source = bytes.baseAddress, bytes.count > 0 else { return }
     unsafe copy(from: source, count: bytes.count)
+  }
+
+  /// Appends a copy of `bytes`.
+  public func append(_ bytes: [UInt8]) {
+    unsafe bytes.withUnsafeBytes { unsafe append($0) }
   }
 
   /// Appends a copy of bytes of the snapshot.

@@ -58,6 +58,12 @@ public enum NameEscaping {
     return String(validating: bytes, as: UTF8.self)
   }
 
+  /// The same for a name in an array.
+  public static func className(ofDirectory name: [UInt8]) -> String? {
+    // Safe: numbers have no padding, so each byte of theirs is initialized.
+    unsafe className(ofDirectory: name.span.bytes)
+  }
+
   // MARK: names of objects
 
   /// Appends the file name of the object that `cursor` stands on: by the value of `column`, its primary key, or by its
@@ -128,6 +134,12 @@ public enum NameEscaping {
     case .string: return string(stem)
     default: return nil
     }
+  }
+
+  /// The same for a name in an array.
+  public static func parse(file name: [UInt8], primaryKey type: ValueType?) -> ObjectFileName? {
+    // Safe: numbers have no padding, so each byte of theirs is initialized.
+    unsafe parse(file: name.span.bytes, primaryKey: type)
   }
 
   /// The digest that the name of a long string key bears.

@@ -26,7 +26,7 @@ extension OutputBuffer {
   package func append(textField text: RawSpan, separator: UInt8 = UInt8(ascii: ",")) {
     if UTF8Sequence.isValid(text), !Self.isMarked(text) { return append(field: text, separator: separator) }
     let json = OutputBuffer()
-    unsafe json.append(Self.invalidString.span.bytes, in: 0..<Self.invalidString.count)
+    json.append(Self.invalidString)
     json.append("{\"base64\":\"")
     json.append(base64: text)
     json.append("\"}}")

@@ -335,6 +335,6 @@ struct CSVForm {
   }
 
   private func append(raw bytes: [UInt8], _ out: OutputBuffer) {
-    unsafe out.append(bytes.span.bytes, in: 0..<bytes.count)
+    out.append(bytes)
   }
 }

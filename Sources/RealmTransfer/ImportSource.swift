@@ -205,7 +205,7 @@ public final class ImportSource {
 
   /// The class of a file or directory; a name that no escaping gives is taken as it is.
   static func className(_ name: String) -> String {
-    unsafe NameEscaping.className(ofDirectory: Array(name.utf8).span.bytes) ?? name
+    NameEscaping.className(ofDirectory: Array(name.utf8)) ?? name
   }
 
   private static func isDirectory(_ path: String) -> Bool {

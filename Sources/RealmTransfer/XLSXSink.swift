@@ -123,7 +123,7 @@ final class XLSXSink: ExportSink {
         if let number = Self.written(Double(value)), Float(number) == value { return .number(number) }
       case .date(let value): if let days = Self.days(value) { return .date(days) }
       case .string(let value):
-        let text = unsafe value.withUnsafeBytes { unsafe Array($0) }
+        let text = value.bytes
         if text.isEmpty, column.isNullable { tally.emptyTexts += 1 }
         if String(validating: text, as: UTF8.self) != nil { return fitted(text, column, cursor) }
       default: break

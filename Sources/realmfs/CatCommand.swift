@@ -58,7 +58,7 @@ enum CatCommand {
     do throws(FileTreeError) {
       let file = try open(target, in: try FileTree(source.realm, options: options))
       try file.read(from: 0, count: file.size) { bytes in
-        unsafe bytes.withUnsafeBytes { unsafe output.buffer.append($0) }
+        output.buffer.append(bytes, in: 0..<bytes.byteCount)
       }
     } catch {
       throw CommandFailure(error, path: "\(source.path): \(target)")

@@ -120,7 +120,7 @@ extension Snapshot {
   func table(ofClass name: String, in path: String) throws(CommandFailure) -> Table {
     let names: [String]
     do throws(EngineError) {
-      let decoded = unsafe NameEscaping.className(ofDirectory: name.utf8.span.bytes)
+      let decoded = NameEscaping.className(ofDirectory: Array(name.utf8))
       for candidate in [name, decoded ?? name] {
         if let table = try table(named: Table.classPrefix + candidate) { return table }
       }

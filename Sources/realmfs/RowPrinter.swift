@@ -102,7 +102,7 @@ final class RowPrinter {
       switch cell {
       case .null: out.append("null")
       case .text(let bytes): out.append(string: bytes)
-      case .json(let bytes): unsafe bytes.withUnsafeBytes { unsafe out.append($0) }
+      case .json(let bytes): out.append(bytes)
       }
     }
     out.append("}")

@@ -313,7 +313,7 @@ extension TableDirectory {
 
   /// Whether a file of this name is an object when it is saved.
   func isObjectName(_ name: [UInt8]) -> Bool {
-    if unsafe NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type) != nil { return true }
+    if NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type) != nil { return true }
     // Any name will do for an object that has none of its own, but not those of editors' files.
     return table.primaryKey == nil && NameEscaping.isPlainJSON(name)
   }

@@ -39,17 +39,17 @@ import Threads
     }
     var misfits = 0
     while true {
-      let opened = try unsafe Self.open(path, configuration, deadline)
+      let opened = try Self.open(path, configuration, deadline)
       let isReady = unsafe !opened.isEmpty && clinux_load_8(clinux_init_complete(opened.info)) == 1
-      let problem = unsafe isReady ? Self.problem(opened) : nil
+      let problem = isReady ? Self.problem(opened) : nil
       if isReady && problem == nil {
-        descriptor = unsafe opened.descriptor
+        descriptor = opened.descriptor
         unsafe info = opened.info
-        identity = unsafe opened.identity
+        identity = opened.identity
         return
       }
       unsafe clinux_unmap(opened.info, Self.mappedSize)
-      unsafe close(opened.descriptor)
+      close(opened.descriptor)
       if let problem {
         misfits += 1
         // A session of such programs may just be ending.
@@ -79,14 +79,14 @@ import Threads
     init(_ status: stat) { (device, inode) = (status.st_dev, status.st_ino) }
   }
 
-  @unsafe private struct Opened {
-    // Unsafe: owns nothing; `init` keeps the mapping, or ends it.
+  @safe private struct Opened {
+    // Safe: `init` keeps the mapping or ends it, and does not look at `info` after that.
     let descriptor: Int32
     let info: UnsafeMutablePointer<clinux_shared_info>
     let size: Int
     let identity: Identity
     /// Another process is about to initialise it.
-    var isEmpty: Bool { unsafe size == 0 }
+    var isEmpty: Bool { size == 0 }
   }
 
   private static func open(
@@ -150,19 +150,19 @@ import Threads
   private static func problem(_ opened: Opened) -> String? {
     let info = unsafe opened.info
     // The first eight bytes have been at the same place in every layout.
-    if unsafe opened.size < 8 { return unsafe "\(opened.size) bytes long" }
+    if opened.size < 8 { return "\(opened.size) bytes long" }
     let found = unsafe info.pointee
     if unsafe found.layout != layout { return unsafe "layout \(found.layout) instead of \(layout)" }
     let sizes = unsafe (MemoryLayout<pthread_mutex_t>.size, MemoryLayout<pthread_cond_t>.size)
     if unsafe (Int(found.mutex_size), Int(found.condition_size)) != sizes {
       return unsafe "mutexes of \(found.mutex_size) and conditions of \(found.condition_size) bytes instead of \(sizes)"
     }
-    if unsafe opened.size < size(entries: listStep) { return unsafe "\(opened.size) bytes long" }
+    if opened.size < size(entries: listStep) { return "\(opened.size) bytes long" }
     let code = unsafe clinux_shared_lock(info, clinux_control_mutex, 0)
     switch code {
     case 0, EOWNERDEAD: unsafe clinux_shared_unlock(info, clinux_control_mutex)
     case ETIMEDOUT: break
-    default: return unsafe "a mutex of another kind (\(String(cString: strerror(code))))"
+    default: return "a mutex of another kind (\(ErrnoText.of(code)))"
     }
     return nil
   }
@@ -230,7 +230,7 @@ import Threads
     default:
       throw EngineError(
         .inUse,
-        unsafe "\(path): \(String(cString: strerror(code))): close all programs that have the realm open"
+        "\(path): \(ErrnoText.of(code)): close all programs that have the realm open"
       )
     }
   }

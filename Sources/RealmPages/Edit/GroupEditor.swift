@@ -12,7 +12,8 @@ final class GroupEditor {
   var isRestoring = false
   /// The keys of what is nested in the collection that was nested in last, and some that were there.
   var nestedKeys: (path: CollectionPath, taken: Set<Int64>)?
-  /// By slot; shorter than the group where no table was asked for.
+  /// By slot; shorter than the group where no table was asked for. Not checked for exclusive access at run time: one
+  /// thread, and not handed out for writing.
   @safe @exclusivity(unchecked) private var tables: [TableEditor?] = []
 
   /// What ended a change in the middle; nothing but a rollback is left then.

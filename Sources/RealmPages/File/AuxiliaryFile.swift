@@ -94,7 +94,7 @@ enum AuxiliaryFile {
     }
     var head = [UInt8](repeating: 0, count: 24)
     let count = unsafe head.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
-    if count < 0 { return unsafe "a file that cannot be read (\(String(cString: strerror(errno))))" }
+    if count < 0 { return "a file that cannot be read (\(ErrnoText.of(errno)))" }
     // A process that begins a session may have emptied the file since its size was asked for.
     let size = count == 0 ? 0 : Int(status.st_size)
     return isLock(head: Array(head.prefix(count)), size: size) ? nil : "a file of another kind"

@@ -38,6 +38,7 @@ import Synchronization
   }
 
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
+    guard offset >= 0 else { throw .failed("read", name, EFAULT) }
     let count = max(0, min(buffer.count, try size() - offset))
     unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + offset, count: count))
     return count

@@ -23,6 +23,9 @@
   /// The bytes; the caller keeps the snapshot alive while it uses them.
   public var unsafeBytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: base, count: count) }
 
+  /// Whether these are the bytes.
+  package func equals(_ other: [UInt8]) -> Bool { unsafe count == other.count && unsafeBytes.elementsEqual(other) }
+
   /// A copy of the bytes.
   public var bytes: [UInt8] { unsafe [UInt8](unsafeBytes) }
 

@@ -7,6 +7,7 @@
 ///
 /// For walks that take each value once: one value with all that is nested in it, or many objects one after another.
 package final class Effort {
+  // Exclusive access is not checked at run time here: one walk uses it, and no property is handed out for writing.
   /// Bytes.
   @safe @exclusivity(unchecked) private(set) var left = 0
   /// What `left` was at first.

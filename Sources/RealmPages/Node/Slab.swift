@@ -19,7 +19,7 @@ struct NodeFlags: OptionSet {
 /// Dirty nodes by ref, and the space in the file that the transaction has given up. One thread at a time.
 @safe final class Slab: @unchecked Sendable {
   // Unchecked: confined to the thread that runs the transaction.
-  // Safe: owns all blocks; a node's block has room for its `capacity`, and a position beyond its elements is refused.
+  // Safe: owns all blocks; each has room for what its header says, and `memory` takes no ref but those of blocks.
 
   @unsafe private struct Block {
     // Unsafe: owns nothing; the slab frees it once.

@@ -45,7 +45,7 @@ public enum PrimaryKey: Hashable, Sendable {
     switch (self, value) {
     case (.null, .null): true
     case (.int(let a), .int(let b)): a == b
-    case (.string(let a), .string(let b)): unsafe b.unsafeBytes.elementsEqual(a)
+    case (.string(let a), .string(let b)): b.equals(a)
     case (.objectID(let a), .objectID(let b)): a == b
     case (.uuid(let a), .uuid(let b)): a == b
     default: false
