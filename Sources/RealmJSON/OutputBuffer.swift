@@ -56,6 +56,11 @@ public import RealmPages
   /// Whether these are the bytes.
   public func equals(_ other: [UInt8]) -> Bool { unsafe count == other.count && unsafeBytes.elementsEqual(other) }
 
+  /// Whether `other` has the same bytes.
+  public func equals(_ other: OutputBuffer) -> Bool {
+    unsafe count == other.count && unsafeBytes.elementsEqual(other.unsafeBytes)
+  }
+
   /// A copy of the bytes.
   public var bytes: [UInt8] { unsafe [UInt8](unsafeBytes) }
 

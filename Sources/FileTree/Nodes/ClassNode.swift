@@ -233,9 +233,9 @@ struct ClassNode: DirectoryNode {
           batch.references.append(inode)
         }
       }
-      let name = unsafe context.name.unsafeBytes
-      let fits = unsafe sink.add(
-        name.bytes.extracting(droppingLast: 1),
+      let bytes = unsafe context.name.unsafeBytes, name = unsafe bytes.bytes
+      let fits = sink.add(
+        name.extracting(droppingLast: 1),
         inode,
         .file,
         attributes,

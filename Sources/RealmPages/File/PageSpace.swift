@@ -25,6 +25,18 @@ import Glibc
     self.fillsOnDemand = fillsOnDemand
   }
 
+  /// The byte at `offset`; 0 where there is none.
+  func byte(at offset: Int) -> UInt8 {
+    if offset < 0 || offset >= size { return 0 }
+    return unsafe base.load(fromByteOffset: offset, as: UInt8.self)
+  }
+
+  /// The eight bytes at `offset` as a number; 0 where they are not there.
+  func word(at offset: Int) -> UInt64 {
+    if offset < 0 || offset > size - 8 { return 0 }
+    return unsafe UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+  }
+
   /// What a branch has beyond `size`; nil for the bytes of a file.
   var annex: Annex? { nil }
 

@@ -32,6 +32,12 @@
   /// The bytes as text, with U+FFFD in place of what is not UTF-8.
   public var string: String { unsafe String(decoding: unsafeBytes, as: UTF8.self) }
 
+  /// The bytes in `range`, which lie within.
+  func extracting(_ range: Range<Int>) -> ByteView {
+    precondition(range.lowerBound >= 0 && range.upperBound <= count)
+    return unsafe ByteView(base: base + range.lowerBound, count: range.count)
+  }
+
   /// No bytes at all.
   static let empty = unsafe ByteView(base: UnsafeRawPointer(bitPattern: 8).unsafelyUnwrapped, count: 0)
 }

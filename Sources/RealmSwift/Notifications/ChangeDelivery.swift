@@ -67,11 +67,12 @@ extension Confinement {
       return { body in Task { await Self.run(on: actor, body) } }
     case .thread, .everywhere:
       if Foundation.Thread.isMainThread { return { DispatchQueue.main.async(execute: $0) } }
-      nonisolated(unsafe) let loop = RunLoop.current
+      // Safe: any thread may add to a run loop.
+      @safe nonisolated(unsafe) let loop = RunLoop.current
       return { body in
-        unsafe loop.perform(body)
+        loop.perform(body)
         // Wakes the loop.
-        unsafe loop.add(Timer(timeInterval: 0, repeats: false) { _ in }, forMode: .default)
+        loop.add(Timer(timeInterval: 0, repeats: false) { _ in }, forMode: .default)
       }
     }
   }

@@ -67,11 +67,12 @@ public final class SyncUser: Sendable {
     callbackQueue queue: DispatchQueue = .main,
     onCompletion completion: @escaping UserCompletionBlock
   ) {
-    nonisolated(unsafe) let completion = completion
+    // Safe: called once, on the queue.
+    @safe nonisolated(unsafe) let completion = completion
     queue.async {
-      if let identity = credentials.identity { return unsafe completion(SyncUser(identity, authServerURL), nil) }
+      if let identity = credentials.identity { return completion(SyncUser(identity, authServerURL), nil) }
       let problem = "\(authServerURL.absoluteString): this library has no sync client and cannot log in"
-      unsafe completion(nil, Realm.Error(.invalidInput, "\(problem); open a local realm instead"))
+      completion(nil, Realm.Error(.invalidInput, "\(problem); open a local realm instead"))
     }
   }
 
