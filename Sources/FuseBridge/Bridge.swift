@@ -30,7 +30,7 @@ final class Bridge: Sendable {
   /// The mount that a request belongs to.
   static func of(_ request: fuse_req_t) -> Unmanaged<Bridge> {
     // The session was made with a pointer to a bridge, which lives longer than the session.
-    Unmanaged<Bridge>.fromOpaque(fuse_req_userdata(request).unsafelyUnwrapped)
+    unsafe Unmanaged<Bridge>.fromOpaque(fuse_req_userdata(request).unsafelyUnwrapped)
   }
 
   /// An entry that the kernel may remember, as long as it does not change by itself.

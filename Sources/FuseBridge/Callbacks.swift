@@ -15,9 +15,9 @@ enum Callbacks {
 
   static func table(isWritable: Bool) -> fuse_lowlevel_ops {
     var operations = fuse_lowlevel_ops()
-    operations.`init` = { _, connection in
-      guard let connection else { return }
-      Callbacks.configure(&connection.pointee)
+    unsafe operations.`init` = { _, connection in
+      guard let connection = unsafe connection else { return }
+      unsafe Callbacks.configure(&connection.pointee)
     }
     addLookups(&operations)
     addDirectories(&operations)
@@ -41,31 +41,35 @@ enum Callbacks {
   // MARK: names
 
   private static func addLookups(_ operations: inout fuse_lowlevel_ops) {
-    operations.lookup = { raw, parent, name in
-      let request = FuseRequest(raw)
+    unsafe operations.lookup = { raw, parent, name in
+      let request = unsafe FuseRequest(raw)
       do throws(FileTreeError) {
-        let entry = try request.tree.lookup(InodeNumber(parent), Callbacks.bytes(name), for: request.caller.process)
+        let entry = try unsafe request.tree.lookup(
+          InodeNumber(parent),
+          Callbacks.bytes(name),
+          for: request.caller.process
+        )
         request.reply(entry: entry)
       } catch {
         request.reply(error)
       }
     }
-    operations.forget = { raw, inode, lookups in
-      let request = FuseRequest(raw)
+    unsafe operations.forget = { raw, inode, lookups in
+      let request = unsafe FuseRequest(raw)
       request.tree.forget(InodeNumber(inode), lookups: lookups)
       request.replyNothing()
     }
-    operations.forget_multi = { raw, count, forgets in
-      let request = FuseRequest(raw)
-      for forget in UnsafeBufferPointer(start: forgets, count: count) {
-        request.tree.forget(InodeNumber(forget.ino), lookups: forget.nlookup)
+    unsafe operations.forget_multi = { raw, count, forgets in
+      let request = unsafe FuseRequest(raw)
+      unsafe UnsafeBufferPointer(start: forgets, count: count).forEach {
+        request.tree.forget(InodeNumber($0.ino), lookups: $0.nlookup)
       }
       request.replyNothing()
     }
-    operations.getattr = { raw, inode, info in
-      let request = FuseRequest(raw)
+    unsafe operations.getattr = { raw, inode, info in
+      let request = unsafe FuseRequest(raw)
       // With a handle the kernel asks for the size alone: the program looks for the end of the file.
-      Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue().changes?.follow()
+      unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue().changes?.follow()
       do throws(FileTreeError) {
         let attributes = try request.tree.attributes(InodeNumber(inode), for: request.caller.process)
         request.reply(attributes: attributes)
@@ -73,8 +77,8 @@ enum Callbacks {
         request.reply(error)
       }
     }
-    operations.readlink = { raw, inode in
-      let request = FuseRequest(raw)
+    unsafe operations.readlink = { raw, inode in
+      let request = unsafe FuseRequest(raw)
       do throws(FileTreeError) {
         let destination = try request.tree.destination(InodeNumber(inode))
         request.reply(destination: destination)
@@ -82,8 +86,8 @@ enum Callbacks {
         request.reply(error)
       }
     }
-    operations.statfs = { raw, _ in
-      let request = FuseRequest(raw)
+    unsafe operations.statfs = { raw, _ in
+      let request = unsafe FuseRequest(raw)
       do throws(FileTreeError) {
         let status = try request.tree.fileSystemStatus()
         request.reply(status)
@@ -96,25 +100,25 @@ enum Callbacks {
   // MARK: directories
 
   private static func addDirectories(_ operations: inout fuse_lowlevel_ops) {
-    operations.opendir = { raw, inode, info in
-      let request = FuseRequest(raw)
-      guard let info else { return request.reply(errno: EINVAL) }
+    unsafe operations.opendir = { raw, inode, info in
+      let request = unsafe FuseRequest(raw)
+      guard let info = unsafe info else { return request.reply(errno: EINVAL) }
       do throws(FileTreeError) {
         let stream = try request.tree.openDirectory(InodeNumber(inode))
-        request.reply(open: stream, info)
+        unsafe request.reply(open: stream, info)
       } catch {
         request.reply(error)
       }
     }
-    operations.readdir = { raw, _, size, offset, info in
-      Callbacks.list(raw, size, offset, info, withAttributes: false)
+    unsafe operations.readdir = { raw, _, size, offset, info in
+      unsafe Callbacks.list(raw, size, offset, info, withAttributes: false)
     }
-    operations.readdirplus = { raw, _, size, offset, info in
-      Callbacks.list(raw, size, offset, info, withAttributes: true)
+    unsafe operations.readdirplus = { raw, _, size, offset, info in
+      unsafe Callbacks.list(raw, size, offset, info, withAttributes: true)
     }
-    operations.releasedir = { raw, _, info in
-      let request = FuseRequest(raw)
-      Callbacks.handle(info, DirectoryStream.self)?.release()
+    unsafe operations.releasedir = { raw, _, info in
+      let request = unsafe FuseRequest(raw)
+      unsafe Callbacks.handle(info, DirectoryStream.self)?.release()
       request.reply()
     }
   }
@@ -126,8 +130,8 @@ enum Callbacks {
     _ info: UnsafeMutablePointer<fuse_file_info>?,
     withAttributes: Bool
   ) {
-    let request = FuseRequest(raw)
-    guard let stream = Callbacks.handle(info, DirectoryStream.self)?.takeUnretainedValue() else {
+    let request = unsafe FuseRequest(raw)
+    guard let stream = unsafe Callbacks.handle(info, DirectoryStream.self)?.takeUnretainedValue() else {
       return request.reply(errno: EBADF)
     }
     let tree = request.tree
@@ -139,11 +143,11 @@ enum Callbacks {
   // MARK: files
 
   private static func addFiles(_ operations: inout fuse_lowlevel_ops) {
-    operations.open = { raw, inode, info in
-      let request = FuseRequest(raw)
-      guard let info else { return request.reply(errno: EINVAL) }
+    unsafe operations.open = { raw, inode, info in
+      let request = unsafe FuseRequest(raw)
+      guard let info = unsafe info else { return request.reply(errno: EINVAL) }
       do throws(FileTreeError) {
-        let file = try request.tree.open(
+        let file = try unsafe request.tree.open(
           InodeNumber(inode),
           OpenAccess(flags: info.pointee.flags),
           by: request.caller
@@ -153,25 +157,25 @@ enum Callbacks {
           request.tree.pageCacheSeeded(file)
         }
         if file.hasNewSize { request.bridge.kernel.forgetAttributes(InodeNumber(inode)) }
-        request.reply(open: file, info)
+        unsafe request.reply(open: file, info)
       } catch {
         request.reply(error)
       }
     }
-    operations.read = { raw, _, size, offset, info in
-      let request = FuseRequest(raw)
-      guard let file = Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
+    unsafe operations.read = { raw, _, size, offset, info in
+      let request = unsafe FuseRequest(raw)
+      guard let file = unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
         return request.reply(errno: EBADF)
       }
       guard let changes = file.changes else { return Callbacks.answer(request, file, offset, size) }
-      Callbacks.park(raw, request, changes, size, waits: (info?.pointee.flags ?? 0) & O_NONBLOCK == 0)
+      unsafe Callbacks.park(raw, request, changes, size, waits: (info?.pointee.flags ?? 0) & O_NONBLOCK == 0)
     }
-    operations.poll = { raw, _, info, handle in Callbacks.answerPoll(raw, info, PollWakeUp(handle)) }
-    operations.release = { raw, _, info in
-      let request = FuseRequest(raw)
-      if let file = Callbacks.handle(info, OpenFile.self) {
-        request.tree.release(file.takeUnretainedValue())
-        file.release()
+    unsafe operations.poll = { raw, _, info, handle in unsafe Callbacks.answerPoll(raw, info, PollWakeUp(handle)) }
+    unsafe operations.release = { raw, _, info in
+      let request = unsafe FuseRequest(raw)
+      if let file = unsafe Callbacks.handle(info, OpenFile.self) {
+        unsafe request.tree.release(file.takeUnretainedValue())
+        unsafe file.release()
       }
       request.reply()
     }
@@ -183,9 +187,9 @@ enum Callbacks {
     _ info: UnsafeMutablePointer<fuse_file_info>?,
     _ wakeUp: PollWakeUp?
   ) {
-    let request = FuseRequest(raw)
+    let request = unsafe FuseRequest(raw)
     let reading = POLLIN | Int32(POLLRDNORM), writing = POLLOUT | Int32(POLLWRNORM)
-    guard let changes = handle(info, OpenFile.self)?.takeUnretainedValue().changes else {
+    guard let changes = unsafe handle(info, OpenFile.self)?.takeUnretainedValue().changes else {
       return request.reply(events: reading | writing)
     }
     var send: (@Sendable () -> Void)?
@@ -202,13 +206,13 @@ enum Callbacks {
     waits: Bool
   ) {
     let id = request.bridge.nextRead()
-    fuse_req_interrupt_func(
+    unsafe fuse_req_interrupt_func(
       raw,
       { raw, id in
-        guard let raw else { return }
-        Bridge.of(raw).takeUnretainedValue().tree.interruptRead(UInt64(UInt(bitPattern: id)))
+        guard let raw = unsafe raw else { return }
+        unsafe Bridge.of(raw).takeUnretainedValue().tree.interruptRead(UInt64(UInt(bitPattern: id)))
       },
-      UnsafeMutableRawPointer(bitPattern: UInt(id))
+      unsafe UnsafeMutableRawPointer(bitPattern: UInt(id))
     )
     let parked = ParkedRequest(request)
     changes.read(size, waits: waits, id: id) { parked.answer($0) }
@@ -227,7 +231,7 @@ enum Callbacks {
     var request: FuseRequest? = request
     do throws(FileTreeError) {
       try file.read(from: Int(offset), count: size) { bytes in
-        bytes.withUnsafeBytes { bytes in request.take()?.reply(bytes: bytes) }
+        unsafe bytes.withUnsafeBytes { bytes in unsafe request.take()?.reply(bytes: bytes) }
       }
     } catch { request.take()?.reply(error) }
   }
@@ -235,18 +239,18 @@ enum Callbacks {
   // MARK: extended attributes
 
   private static func addExtendedAttributes(_ operations: inout fuse_lowlevel_ops) {
-    operations.getxattr = { raw, inode, name, size in
-      let request = FuseRequest(raw)
+    unsafe operations.getxattr = { raw, inode, name, size in
+      let request = unsafe FuseRequest(raw)
       do throws(FileTreeError) {
-        let name = String(decoding: Callbacks.bytes(name), as: UTF8.self)
+        let name = unsafe String(decoding: Callbacks.bytes(name), as: UTF8.self)
         let value = try request.tree.extendedAttribute(InodeNumber(inode), name)
         request.reply(value: Array(value.utf8), capacity: size)
       } catch {
         request.reply(error)
       }
     }
-    operations.listxattr = { raw, inode, size in
-      let request = FuseRequest(raw)
+    unsafe operations.listxattr = { raw, inode, size in
+      let request = unsafe FuseRequest(raw)
       do throws(FileTreeError) {
         let names = try request.tree.extendedAttributeNames(InodeNumber(inode))
         request.reply(value: names.flatMap { Array($0.utf8) + [0] }, capacity: size)
@@ -261,12 +265,12 @@ enum Callbacks {
   private static func addChanges(_ operations: inout fuse_lowlevel_ops) {
     addWriting(&operations)
     addNames(&operations)
-    operations.setattr = { raw, inode, values, which, info in
-      let request = FuseRequest(raw)
-      guard let values else { return request.reply(errno: EINVAL) }
-      let file = Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue()
+    unsafe operations.setattr = { raw, inode, values, which, info in
+      let request = unsafe FuseRequest(raw)
+      guard let values = unsafe values else { return request.reply(errno: EINVAL) }
+      let file = unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue()
       do throws(FileTreeError) {
-        let change = MetadataChange(values.pointee, which)
+        let change = unsafe MetadataChange(values.pointee, which)
         let attributes = try request.tree.change(InodeNumber(inode), file, change, by: request.caller)
         request.reply(attributes: attributes)
       } catch {
@@ -274,16 +278,16 @@ enum Callbacks {
       }
     }
     // Files have no extended attributes but those that tell about them.
-    operations.setxattr = { raw, _, _, _, _, _ in FuseRequest(raw).reply(errno: EOPNOTSUPP) }
-    operations.removexattr = { raw, _, _ in FuseRequest(raw).reply(errno: EOPNOTSUPP) }
+    unsafe operations.setxattr = { raw, _, _, _, _, _ in unsafe FuseRequest(raw).reply(errno: EOPNOTSUPP) }
+    unsafe operations.removexattr = { raw, _, _ in unsafe FuseRequest(raw).reply(errno: EOPNOTSUPP) }
   }
 
   private static func addWriting(_ operations: inout fuse_lowlevel_ops) {
-    operations.create = { raw, parent, name, mode, info in
-      let request = FuseRequest(raw)
-      guard let info else { return request.reply(errno: EINVAL) }
+    unsafe operations.create = { raw, parent, name, mode, info in
+      let request = unsafe FuseRequest(raw)
+      guard let info = unsafe info else { return request.reply(errno: EINVAL) }
       do throws(FileTreeError) {
-        let created = try request.tree.create(
+        let created = try unsafe request.tree.create(
           InodeNumber(parent),
           Callbacks.bytes(name),
           permissions: mode & 0o7777,
@@ -291,16 +295,16 @@ enum Callbacks {
           isExclusive: info.pointee.flags & O_EXCL != 0,
           by: request.caller
         )
-        request.reply(created: created, info)
+        unsafe request.reply(created: created, info)
       } catch {
         request.reply(error)
       }
     }
-    operations.mknod = { raw, parent, name, mode, _ in
-      let request = FuseRequest(raw)
+    unsafe operations.mknod = { raw, parent, name, mode, _ in
+      let request = unsafe FuseRequest(raw)
       guard mode & S_IFMT == S_IFREG else { return request.reply(errno: EPERM) }
       do throws(FileTreeError) {
-        let attributes = try request.tree.makeNode(
+        let attributes = try unsafe request.tree.makeNode(
           InodeNumber(parent),
           Callbacks.bytes(name),
           permissions: mode & 0o7777,
@@ -311,50 +315,52 @@ enum Callbacks {
         request.reply(error)
       }
     }
-    operations.write = { raw, _, bytes, count, offset, info in
-      let request = FuseRequest(raw)
-      guard let file = Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
+    unsafe operations.write = { raw, _, bytes, count, offset, info in
+      let request = unsafe FuseRequest(raw)
+      guard let file = unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
         return request.reply(errno: EBADF)
       }
       do throws(FileTreeError) {
-        let bytes = Array(UnsafeRawBufferPointer(start: bytes, count: count))
+        let bytes = unsafe Array(UnsafeRawBufferPointer(start: bytes, count: count))
         try request.tree.write(file, bytes, at: Int(offset), by: request.caller)
         request.reply(written: count)
       } catch {
         request.reply(error)
       }
     }
-    operations.flush = { raw, _, info in
-      Callbacks.onHandle(raw, info) { tree, file, caller throws(FileTreeError) in try tree.flush(file, by: caller) }
+    unsafe operations.flush = { raw, _, info in
+      unsafe Callbacks.onHandle(raw, info) { tree, file, caller throws(FileTreeError) in
+        try tree.flush(file, by: caller)
+      }
     }
-    operations.fsync = { raw, _, _, info in
-      Callbacks.onHandle(raw, info) { tree, file, caller throws(FileTreeError) in
+    unsafe operations.fsync = { raw, _, _, info in
+      unsafe Callbacks.onHandle(raw, info) { tree, file, caller throws(FileTreeError) in
         try tree.synchronize(file, by: caller)
       }
     }
-    operations.fsyncdir = { raw, _, _, _ in
-      Callbacks.answer(raw) { tree throws(FileTreeError) in try tree.synchronize() }
+    unsafe operations.fsyncdir = { raw, _, _, _ in
+      unsafe Callbacks.answer(raw) { tree throws(FileTreeError) in try tree.synchronize() }
     }
-    operations.fallocate = { raw, _, mode, offset, count, info in
+    unsafe operations.fallocate = { raw, _, mode, offset, count, info in
       // Holes and shifted ranges are for large binary files.
-      if mode & ~Callbacks.keepSize != 0 { return FuseRequest(raw).reply(errno: EOPNOTSUPP) }
-      Callbacks.onHandle(raw, info) { tree, file, _ throws(FileTreeError) in
+      if mode & ~Callbacks.keepSize != 0 { return unsafe FuseRequest(raw).reply(errno: EOPNOTSUPP) }
+      unsafe Callbacks.onHandle(raw, info) { tree, file, _ throws(FileTreeError) in
         try tree.allocate(file, offset: Int(offset), count: Int(count), growing: mode & Callbacks.keepSize == 0)
       }
     }
   }
 
   private static func addNames(_ operations: inout fuse_lowlevel_ops) {
-    operations.unlink = { raw, parent, name in
-      Callbacks.answer(raw) { tree throws(FileTreeError) in
-        try tree.unlink(InodeNumber(parent), Callbacks.bytes(name))
+    unsafe operations.unlink = { raw, parent, name in
+      unsafe Callbacks.answer(raw) { tree throws(FileTreeError) in
+        try unsafe tree.unlink(InodeNumber(parent), Callbacks.bytes(name))
       }
     }
-    operations.rename = { raw, parent, name, newParent, newName, flags in
-      guard let rule = RenameRule(flags: flags) else { return FuseRequest(raw).reply(errno: EINVAL) }
-      let caller = Caller(raw)
-      Callbacks.answer(raw) { tree throws(FileTreeError) in
-        try tree.rename(
+    unsafe operations.rename = { raw, parent, name, newParent, newName, flags in
+      guard let rule = RenameRule(flags: flags) else { return unsafe FuseRequest(raw).reply(errno: EINVAL) }
+      let caller = unsafe Caller(raw)
+      unsafe Callbacks.answer(raw) { tree throws(FileTreeError) in
+        try unsafe tree.rename(
           InodeNumber(parent),
           Callbacks.bytes(name),
           to: InodeNumber(newParent),
@@ -364,25 +370,25 @@ enum Callbacks {
         )
       }
     }
-    operations.mkdir = { raw, parent, name, _ in
-      let request = FuseRequest(raw)
+    unsafe operations.mkdir = { raw, parent, name, _ in
+      let request = unsafe FuseRequest(raw)
       do throws(FileTreeError) {
-        let attributes = try request.tree.makeDirectory(InodeNumber(parent), Callbacks.bytes(name))
+        let attributes = try unsafe request.tree.makeDirectory(InodeNumber(parent), Callbacks.bytes(name))
         request.reply(entry: attributes)
       } catch {
         request.reply(error)
       }
     }
-    operations.rmdir = { raw, parent, name in
-      Callbacks.answer(raw) { tree throws(FileTreeError) in
-        try tree.removeDirectory(InodeNumber(parent), Callbacks.bytes(name))
+    unsafe operations.rmdir = { raw, parent, name in
+      unsafe Callbacks.answer(raw) { tree throws(FileTreeError) in
+        try unsafe tree.removeDirectory(InodeNumber(parent), Callbacks.bytes(name))
       }
     }
   }
 
   /// Runs an operation that has no result but success.
   private static func answer(_ raw: fuse_req_t?, _ body: (FileTree) throws(FileTreeError) -> Void) {
-    let request = FuseRequest(raw)
+    let request = unsafe FuseRequest(raw)
     do throws(FileTreeError) {
       try body(request.tree)
       request.reply()
@@ -396,53 +402,55 @@ enum Callbacks {
     _ info: UnsafeMutablePointer<fuse_file_info>?,
     _ body: (FileTree, OpenFile, Caller) throws(FileTreeError) -> Void
   ) {
-    guard let file = handle(info, OpenFile.self)?.takeUnretainedValue() else {
-      return FuseRequest(raw).reply(errno: EBADF)
+    guard let file = unsafe handle(info, OpenFile.self)?.takeUnretainedValue() else {
+      return unsafe FuseRequest(raw).reply(errno: EBADF)
     }
-    let caller = Caller(raw)
-    answer(raw) { tree throws(FileTreeError) in try body(tree, file, caller) }
+    let caller = unsafe Caller(raw)
+    unsafe answer(raw) { tree throws(FileTreeError) in try body(tree, file, caller) }
   }
 
   // MARK: what is refused
 
   /// Things that no tree has.
   private static func addFixedRefusals(_ operations: inout fuse_lowlevel_ops) {
-    operations.symlink = { raw, _, _, _ in Callbacks.refuse(raw) }
-    operations.link = { raw, _, _, _ in Callbacks.refuse(raw) }
+    unsafe operations.symlink = { raw, _, _, _ in unsafe Callbacks.refuse(raw) }
+    unsafe operations.link = { raw, _, _, _ in unsafe Callbacks.refuse(raw) }
   }
 
   private static func refuse(_ raw: fuse_req_t?) {
-    let request = FuseRequest(raw)
+    let request = unsafe FuseRequest(raw)
     let error = request.tree.isWritable ? EPERM : EROFS
     request.reply(errno: error)
   }
 
   /// The kernel refuses most of these itself, because the mount is read-only.
   private static func addRefusals(_ operations: inout fuse_lowlevel_ops) {
-    operations.setattr = { raw, _, _, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.mknod = { raw, _, _, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.mkdir = { raw, _, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.unlink = { raw, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.rmdir = { raw, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.rename = { raw, _, _, _, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.create = { raw, _, _, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.write = { raw, _, _, _, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.setxattr = { raw, _, _, _, _, _ in FuseRequest(raw).reply(.readOnly) }
-    operations.removexattr = { raw, _, _ in FuseRequest(raw).reply(.readOnly) }
+    unsafe operations.setattr = { raw, _, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
+    unsafe operations.mknod = { raw, _, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
+    unsafe operations.mkdir = { raw, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
+    unsafe operations.unlink = { raw, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
+    unsafe operations.rmdir = { raw, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
+    unsafe operations.rename = { raw, _, _, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
+    unsafe operations.create = { raw, _, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
+    unsafe operations.write = { raw, _, _, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
+    unsafe operations.setxattr = { raw, _, _, _, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
+    unsafe operations.removexattr = { raw, _, _ in unsafe FuseRequest(raw).reply(.readOnly) }
   }
 
   // MARK: arguments
 
   /// The bytes of a C string, without its end.
   private static func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8] {
-    guard let text else { return [] }
-    return Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+    guard let text = unsafe text else { return [] }
+    return unsafe Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
   }
 
   /// The handle that `open` or `opendir` gave. The kernel passes it back as it is, until release.
   private static func handle<T: AnyObject>(_ info: UnsafeMutablePointer<fuse_file_info>?, _: T.Type) -> Unmanaged<T>? {
-    guard let info, let pointer = UnsafeRawPointer(bitPattern: UInt(info.pointee.fh)) else { return nil }
-    return Unmanaged<T>.fromOpaque(pointer)
+    guard let info = unsafe info, let pointer = unsafe UnsafeRawPointer(bitPattern: UInt(info.pointee.fh)) else {
+      return nil
+    }
+    return unsafe Unmanaged<T>.fromOpaque(pointer)
   }
 }
 

@@ -5,7 +5,8 @@ import FileTree
 import Glibc
 
 /// Packs entries until the memory is full.
-struct DirectoryBuffer: DirectorySink {
+@safe struct DirectoryBuffer: DirectorySink {
+  // Safe: libfuse writes no more than the room that is left; who makes a buffer answers for the pointers.
   /// The number of bytes filled.
   private(set) var count = 0
 
@@ -25,9 +26,9 @@ struct DirectoryBuffer: DirectorySink {
     _ capacity: Int,
     withAttributes: Bool
   ) {
-    self.request = request
+    unsafe self.request = request
     self.bridge = bridge
-    self.memory = memory
+    unsafe self.memory = memory
     self.capacity = capacity
     self.withAttributes = withAttributes
   }
@@ -39,7 +40,7 @@ struct DirectoryBuffer: DirectorySink {
     _ attributes: FileAttributes?,
     next: UInt64
   ) -> Bool {
-    let place = memory.advanced(by: count).assumingMemoryBound(to: CChar.self)
+    let place = unsafe memory.advanced(by: count).assumingMemoryBound(to: CChar.self)
     let room = capacity - count
     var entry = fuse_entry_param()
     if let attributes {
@@ -49,10 +50,10 @@ struct DirectoryBuffer: DirectorySink {
       entry.attr.st_ino = numericCast(inode.value)
       entry.attr.st_mode = fileType(kind)
     }
-    let size = name.withUnsafeBytes { bytes in
+    let size = unsafe name.withUnsafeBytes { bytes in
       // The span is followed by a zero byte, so it is a C string.
-      let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
-      return withAttributes
+      let text = unsafe bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+      return unsafe withAttributes
         ? fuse_add_direntry_plus(request, place, room, text, &entry, off_t(next))
         : fuse_add_direntry(request, place, room, text, &entry.attr, off_t(next))
     }

@@ -19,10 +19,10 @@ enum FuseLog {
   /// Keeps messages from now on.
   static func collect() {
     state.withLock { $0.messages = [] }
-    fuse_set_log_func { level, format, arguments in
-      guard let format, let arguments else { return }
+    unsafe fuse_set_log_func { level, format, arguments in
+      guard let format = unsafe format, let arguments = unsafe arguments else { return }
       var text = [CChar](repeating: 0, count: 1024)
-      vsnprintf(&text, text.count, format, arguments)
+      unsafe vsnprintf(&text, text.count, format, arguments)
       FuseLog.take(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
     }
   }

@@ -6,21 +6,22 @@ import FileTree
 import Glibc
 
 /// A request that waits for its answer.
-struct FuseRequest: ~Copyable {
+@safe struct FuseRequest: ~Copyable {
+  // Safe: a request is valid until it is answered, which consumes it, and its session keeps the bridge.
   private let raw: fuse_req_t
   private let owner: Unmanaged<Bridge>
 
   /// Takes the request of a callback, which must not answer it by other means.
   init(_ raw: fuse_req_t?) {
     // libfuse passes a request to each callback, and the user data that the session was made with.
-    self.raw = raw.unsafelyUnwrapped
-    owner = Bridge.of(self.raw)
+    unsafe self.raw = raw.unsafelyUnwrapped
+    unsafe owner = Bridge.of(self.raw)
   }
 
-  deinit { fuse_reply_err(raw, EIO) }
+  deinit { unsafe fuse_reply_err(raw, EIO) }
 
   /// The mount that the request belongs to.
-  var bridge: Bridge { owner.takeUnretainedValue() }
+  var bridge: Bridge { unsafe owner.takeUnretainedValue() }
   var tree: FileTree { bridge.tree }
 
   // MARK: answers
@@ -28,7 +29,7 @@ struct FuseRequest: ~Copyable {
   consuming func reply(_ error: FileTreeError) { reply(errno: error.errno) }
 
   consuming func reply(errno: Int32) {
-    fuse_reply_err(raw, errno)
+    unsafe fuse_reply_err(raw, errno)
     discardAnswered()
   }
 
@@ -37,7 +38,7 @@ struct FuseRequest: ~Copyable {
 
   /// Ends a request that has no answer.
   consuming func replyNothing() {
-    fuse_reply_none(raw)
+    unsafe fuse_reply_none(raw)
     discardAnswered()
   }
 
@@ -45,99 +46,99 @@ struct FuseRequest: ~Copyable {
     bridge.notifier.noteCacheableReply()
     var entry = bridge.entry(attributes)
     // The kernel that does not take the answer does not know the inode.
-    if fuse_reply_entry(raw, &entry) != 0 { bridge.tree.forget(attributes.inode, lookups: 1) }
+    if unsafe fuse_reply_entry(raw, &entry) != 0 { bridge.tree.forget(attributes.inode, lookups: 1) }
     discardAnswered()
   }
 
   consuming func reply(attributes: FileAttributes) {
     bridge.notifier.noteCacheableReply()
     var status = status(attributes)
-    fuse_reply_attr(raw, &status, attributes.isCacheable ? Bridge.attributeTimeout : 0)
+    unsafe fuse_reply_attr(raw, &status, attributes.isCacheable ? Bridge.attributeTimeout : 0)
     discardAnswered()
   }
 
   /// Who asks.
-  var caller: Caller { Caller(raw) }
+  var caller: Caller { unsafe Caller(raw) }
 
   private func fill(_ info: UnsafeMutablePointer<fuse_file_info>, _ file: OpenFile) -> Unmanaged<OpenFile> {
-    let handle = Unmanaged.passRetained(file)
-    info.pointee.fh = UInt64(UInt(bitPattern: handle.toOpaque()))
-    info.pointee.keep_cache = file.caching == .keep ? 1 : 0
-    info.pointee.direct_io = file.caching == .bypass ? 1 : 0
+    let handle = unsafe Unmanaged.passRetained(file)
+    unsafe info.pointee.fh = UInt64(UInt(bitPattern: handle.toOpaque()))
+    unsafe info.pointee.keep_cache = file.caching == .keep ? 1 : 0
+    unsafe info.pointee.direct_io = file.caching == .bypass ? 1 : 0
     // Closing a handle that only reads needs no request.
-    info.pointee.noflush = file.isWriting ? 0 : 1
-    return handle
+    unsafe info.pointee.noflush = file.isWriting ? 0 : 1
+    return unsafe handle
   }
 
   consuming func reply(created: CreatedFile, _ info: UnsafeMutablePointer<fuse_file_info>) {
-    let handle = fill(info, created.file)
+    let handle = unsafe fill(info, created.file)
     var entry = bridge.entry(created.attributes)
-    if fuse_reply_create(raw, &entry, info) != 0 {
+    if unsafe fuse_reply_create(raw, &entry, info) != 0 {
       bridge.tree.release(created.file)
       bridge.tree.forget(created.attributes.inode, lookups: 1)
-      handle.release()
+      unsafe handle.release()
     }
     discardAnswered()
   }
 
   /// Answers with the number of bytes that were written.
   consuming func reply(written count: Int) {
-    fuse_reply_write(raw, count)
+    unsafe fuse_reply_write(raw, count)
     discardAnswered()
   }
 
   consuming func reply(open file: OpenFile, _ info: UnsafeMutablePointer<fuse_file_info>) {
-    let handle = fill(info, file)
+    let handle = unsafe fill(info, file)
     // An interrupted open is not followed by a release.
-    if fuse_reply_open(raw, info) != 0 {
+    if unsafe fuse_reply_open(raw, info) != 0 {
       bridge.tree.release(file)
-      handle.release()
+      unsafe handle.release()
     }
     discardAnswered()
   }
 
   consuming func reply(open stream: DirectoryStream, _ info: UnsafeMutablePointer<fuse_file_info>) {
-    let handle = Unmanaged.passRetained(stream)
-    info.pointee.fh = UInt64(UInt(bitPattern: handle.toOpaque()))
-    if fuse_reply_open(raw, info) != 0 { handle.release() }
+    let handle = unsafe Unmanaged.passRetained(stream)
+    unsafe info.pointee.fh = UInt64(UInt(bitPattern: handle.toOpaque()))
+    if unsafe fuse_reply_open(raw, info) != 0 { unsafe handle.release() }
     discardAnswered()
   }
 
   /// Answers with where a symbolic link leads.
   consuming func reply(destination: [UInt8]) {
-    (destination + [0]).withUnsafeBytes { bytes in
-      _ = fuse_reply_readlink(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
+    unsafe (destination + [0]).withUnsafeBytes { bytes in
+      _ = unsafe fuse_reply_readlink(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
     }
     discardAnswered()
   }
 
   consuming func reply(bytes: [UInt8]) {
-    bytes.withUnsafeBytes { bytes in
-      _ = fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    unsafe bytes.withUnsafeBytes { bytes in
+      _ = unsafe fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
     }
     discardAnswered()
   }
 
   consuming func reply(bytes: UnsafeRawBufferPointer) {
-    fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    unsafe fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
     discardAnswered()
   }
 
   /// Answers which of the events of poll(2) there are.
   consuming func reply(events: Int32) {
-    fuse_reply_poll(raw, UInt32(bitPattern: events))
+    unsafe fuse_reply_poll(raw, UInt32(bitPattern: events))
     discardAnswered()
   }
 
   /// Answers a question for a value that the asker has room for `capacity` bytes of; 0 asks for the length only.
   consuming func reply(value: [UInt8], capacity: Int) {
     if capacity == 0 {
-      fuse_reply_xattr(raw, value.count)
+      unsafe fuse_reply_xattr(raw, value.count)
     } else if capacity < value.count {
-      fuse_reply_err(raw, ERANGE)
+      unsafe fuse_reply_err(raw, ERANGE)
     } else {
-      value.withUnsafeBytes { bytes in
-        _ = fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+      unsafe value.withUnsafeBytes { bytes in
+        _ = unsafe fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
       }
     }
     discardAnswered()
@@ -154,7 +155,7 @@ struct FuseRequest: ~Copyable {
     result.f_ffree = numericCast(status.freeFiles)
     result.f_favail = numericCast(status.freeFiles)
     result.f_namemax = numericCast(status.longestName)
-    fuse_reply_statfs(raw, &result)
+    unsafe fuse_reply_statfs(raw, &result)
     discardAnswered()
   }
 
@@ -166,15 +167,15 @@ struct FuseRequest: ~Copyable {
     entries: (inout DirectoryBuffer) throws(FileTreeError) -> Void
   ) {
     let memory = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
-    defer { memory.deallocate() }
-    var buffer = DirectoryBuffer(raw, bridge, memory, capacity, withAttributes: withAttributes)
+    defer { unsafe memory.deallocate() }
+    var buffer = unsafe DirectoryBuffer(raw, bridge, memory, capacity, withAttributes: withAttributes)
     do throws(FileTreeError) {
       try entries(&buffer)
       if withAttributes { bridge.notifier.noteCacheableReply() }
-      let start = UnsafePointer(memory.assumingMemoryBound(to: CChar.self))
-      if fuse_reply_buf(raw, start, buffer.count) != 0 { buffer.forgetReferences() }
+      let start = unsafe UnsafePointer(memory.assumingMemoryBound(to: CChar.self))
+      if unsafe fuse_reply_buf(raw, start, buffer.count) != 0 { buffer.forgetReferences() }
     } catch {
-      fuse_reply_err(raw, error.errno)
+      unsafe fuse_reply_err(raw, error.errno)
     }
     discardAnswered()
   }
@@ -213,8 +214,8 @@ func status(_ attributes: FileAttributes) -> stat {
 extension Caller {
   /// Who makes a request.
   init(_ request: fuse_req_t?) {
-    let context = fuse_req_ctx(request)
-    self.init(
+    let context = unsafe fuse_req_ctx(request)
+    unsafe self.init(
       user: context?.pointee.uid ?? 0,
       group: context?.pointee.gid ?? 0,
       process: context?.pointee.pid ?? 0

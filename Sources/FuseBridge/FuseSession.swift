@@ -6,7 +6,8 @@ import Glibc
 import Threads
 
 /// A tree on its way to the kernel. Make it after the process has forked; `mount`, then `run`, from one thread.
-public final class FuseSession {
+@safe public final class FuseSession {
+  // Safe: owns the session; it is nil once it is destroyed.
   /// Called once the kernel and this process have agreed on how to talk: from then on the tree is live.
   public var onReady: (() -> Void)?
   /// What serves; whoever ends it ends `run`.
@@ -26,22 +27,22 @@ public final class FuseSession {
     } catch {
       throw .refused("cannot read the realm: \(error)")
     }
-    var arguments = fuse_args()
-    defer { fuse_opt_free_args(&arguments) }
-    fuse_opt_add_arg(&arguments, "realmfs")
-    if settings.debug { fuse_opt_add_arg(&arguments, "-d") }
+    var arguments = unsafe fuse_args()
+    defer { unsafe fuse_opt_free_args(&arguments) }
+    unsafe fuse_opt_add_arg(&arguments, "realmfs")
+    if settings.debug { unsafe fuse_opt_add_arg(&arguments, "-d") }
     let access = tree.isWritable ? "rw" : "ro"
     for option in [access, "default_permissions"] + settings.kernelOptions {
-      fuse_opt_add_arg(&arguments, "-o" + Self.escaped(option))
+      unsafe fuse_opt_add_arg(&arguments, "-o" + Self.escaped(option))
     }
     var operations = Callbacks.table(isWritable: tree.isWritable)
-    let userData = Unmanaged.passUnretained(bridge).toOpaque()
+    let userData = unsafe Unmanaged.passUnretained(bridge).toOpaque()
     FuseLog.send(to: settings.log)
     FuseLog.collect()
-    session = fuse_session_new(&arguments, &operations, MemoryLayout<fuse_lowlevel_ops>.size, userData)
+    unsafe session = fuse_session_new(&arguments, &operations, MemoryLayout<fuse_lowlevel_ops>.size, userData)
     let messages = FuseLog.collected()
-    bridge.kernel.attach(session)
-    if session == nil { throw .badOption(Self.joined(messages, or: "libfuse refused the mount options")) }
+    unsafe bridge.kernel.attach(session)
+    if unsafe session == nil { throw .badOption(Self.joined(messages, or: "libfuse refused the mount options")) }
   }
 
   deinit { destroy() }
@@ -50,19 +51,19 @@ public final class FuseSession {
   public func mount() throws(FuseError) {
     let point = settings.mountPoint
     var status = stat()
-    if stat(point, &status) != 0 {
+    if unsafe stat(point, &status) != 0 {
       throw .mountPoint("cannot mount on \(point): \(Self.text(of: errno))")
     }
     if status.st_mode & S_IFMT != S_IFDIR { throw .mountPoint("cannot mount on \(point): not a directory") }
     let device = "/dev/fuse"
-    if access(device, F_OK) != 0 {
+    if unsafe access(device, F_OK) != 0 {
       throw .refused(
         "cannot mount: \(device): \(Self.text(of: errno)); load the module (modprobe fuse) or, in a container, "
           + "pass the device in (--device /dev/fuse)"
       )
     }
     FuseLog.collect()
-    let result = fuse_session_mount(session, point)
+    let result = unsafe fuse_session_mount(session, point)
     let messages = FuseLog.collected()
     if result != 0 { throw .refused("cannot mount on \(point): " + Self.joined(messages, or: "FUSE refused")) }
     isMounted = true
@@ -71,16 +72,16 @@ public final class FuseSession {
   /// Serves until the tree is unmounted or `loop` ended, then unmounts. 0, or 1 after a failure. Signals are left to
   /// the caller: one that ends the process before this returns leaves a dead mount.
   public func run() -> Int32 {
-    guard let session, isMounted else { return 1 }
+    guard let session = unsafe session, isMounted else { return 1 }
     defer { destroy() }
-    guard serveOne(session) else { return 1 }
+    guard unsafe serveOne(session) else { return 1 }
     onReady?()
     onReady = nil
     guard bridge.notifier.start() else { return 1 }
-    let result = loop.run(session, limits)
+    let result = unsafe loop.run(session, limits)
     bridge.tree.endWaiting()
-    endNotifier(session)
-    serveLastReads(session)
+    unsafe endNotifier(session)
+    unsafe serveLastReads(session)
     bridge.tree.finish()
     // A failure is -errno.
     return result >= 0 ? 0 : 1
@@ -107,14 +108,14 @@ public final class FuseSession {
 
   /// Receives and serves one request. The first is the kernel's INIT.
   private func serveOne(_ session: OpaquePointer) -> Bool {
-    var buffer = fuse_buf()
-    defer { free(buffer.mem) }
+    var buffer = unsafe fuse_buf()
+    defer { unsafe free(buffer.mem) }
     var count: Int32
     repeat {
-      count = fuse_session_receive_buf(session, &buffer)
-    } while count == -EINTR && fuse_session_exited(session) == 0
+      count = unsafe fuse_session_receive_buf(session, &buffer)
+    } while unsafe count == -EINTR && fuse_session_exited(session) == 0
     guard count > 0 else { return false }
-    fuse_session_process_buf(session, &buffer)
+    unsafe fuse_session_process_buf(session, &buffer)
     return true
   }
 
@@ -122,10 +123,10 @@ public final class FuseSession {
   /// until the thread is through.
   private func endNotifier(_ session: OpaquePointer) {
     bridge.notifier.stop()
-    fuse_session_reset(session)
-    var device = pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
+    unsafe fuse_session_reset(session)
+    var device = unsafe pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
     while !bridge.notifier.isStopped {
-      if poll(&device, 1, 10) > 0, !serveOne(session) { break }
+      if unsafe poll(&device, 1, 10) > 0, unsafe !serveOne(session) { break }
     }
     bridge.notifier.join()
   }
@@ -133,20 +134,20 @@ public final class FuseSession {
   /// Serves programs that were reading what commits change and ask for more: they read the end of the file, not an
   /// error, and close it.
   private func serveLastReads(_ session: OpaquePointer) {
-    var device = pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
+    var device = unsafe pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
     let deadline = MonotonicTime.now.advanced(by: Self.lastReads)
     while bridge.tree.hasWaitingHandles, MonotonicTime.now < deadline {
-      if poll(&device, 1, 20) > 0, !serveOne(session) { return }
+      if unsafe poll(&device, 1, 20) > 0, unsafe !serveOne(session) { return }
     }
   }
 
   private static let lastReads = Duration.milliseconds(1000)
 
   private func destroy() {
-    guard let session else { return }
-    if isMounted { fuse_session_unmount(session) }
-    fuse_session_destroy(session)
-    self.session = nil
+    guard let session = unsafe session else { return }
+    if isMounted { unsafe fuse_session_unmount(session) }
+    unsafe fuse_session_destroy(session)
+    unsafe self.session = nil
   }
 
   // MARK: texts
@@ -165,5 +166,5 @@ public final class FuseSession {
     messages.isEmpty ? fallback : messages.joined(separator: "; ")
   }
 
-  private static func text(of error: Int32) -> String { String(cString: strerror(error)) }
+  private static func text(of error: Int32) -> String { unsafe String(cString: strerror(error)) }
 }

@@ -5,30 +5,31 @@ import FileTree
 import Glibc
 
 /// The kernel's caches of names, attributes and texts.
-final class KernelCache: @unchecked Sendable {
+@safe final class KernelCache: @unchecked Sendable {
   // Unchecked: the session is set once, before other threads exist, and libfuse lets any thread send notifications.
+  // Safe: the session lives longer than the threads that use this.
   private var session: OpaquePointer?
 
   /// Names the session behind which the kernel is.
-  func attach(_ session: OpaquePointer?) { self.session = session }
+  func attach(_ session: OpaquePointer?) { unsafe self.session = session }
 
   /// Makes the kernel look up every name again. False if it is too old for that.
-  func forgetNames() -> Bool { realmfs_notify_epoch(session) != -EINVAL }
+  func forgetNames() -> Bool { unsafe realmfs_notify_epoch(session) != -EINVAL }
 
   /// Makes the kernel look up a name in a directory again, and all below it. It waits for requests that are under way
   /// in the directory.
   func forgetName(_ name: [UInt8], in directory: InodeNumber = .root) {
-    name.withUnsafeBytes { bytes in
-      let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+    unsafe name.withUnsafeBytes { bytes in
+      let text = unsafe bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
       // An error says that the kernel does not know the name; the same below for inodes.
-      _ = fuse_lowlevel_notify_inval_entry(session, directory.value, text, bytes.count)
+      _ = unsafe fuse_lowlevel_notify_inval_entry(session, directory.value, text, bytes.count)
     }
   }
 
   /// Makes the kernel ask for the attributes of an inode again, and drop those that are on their way. It does not wait
   /// for anything, so the thread that opens a file may send it before it answers.
   func forgetAttributes(_ inode: InodeNumber) {
-    _ = fuse_lowlevel_notify_inval_inode(session, inode.value, -1, 0)
+    _ = unsafe fuse_lowlevel_notify_inval_inode(session, inode.value, -1, 0)
   }
 
   /// Puts the text of a file that is being opened into the page cache, which saves the kernel from asking for it:
@@ -39,14 +40,14 @@ final class KernelCache: @unchecked Sendable {
   func store(_ file: OpenFile) {
     // The text of an object, which is in memory.
     try? file.read(from: 0, count: file.size) { bytes in
-      bytes.withUnsafeBytes { bytes in
-        var buffer = fuse_buf()
-        buffer.size = bytes.count
-        buffer.mem = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
-        buffer.fd = -1
-        var vector = fuse_bufvec(count: 1, idx: 0, off: 0, buf: buffer)
+      unsafe bytes.withUnsafeBytes { bytes in
+        var buffer = unsafe fuse_buf()
+        unsafe buffer.size = bytes.count
+        unsafe buffer.mem = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+        unsafe buffer.fd = -1
+        var vector = unsafe fuse_bufvec(count: 1, idx: 0, off: 0, buf: buffer)
         // If it fails, the kernel asks for the text after all.
-        _ = fuse_lowlevel_notify_store(session, file.inode.value, 0, &vector, fuse_buf_copy_flags(0))
+        _ = unsafe fuse_lowlevel_notify_store(session, file.inode.value, 0, &vector, fuse_buf_copy_flags(0))
       }
     }
   }

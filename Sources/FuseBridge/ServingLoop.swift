@@ -18,9 +18,10 @@ import Synchronization
 import Threads
 
 /// The threads that serve a session. `end` may be called at any time and from any thread.
-public final class ServingLoop: @unchecked Sendable {
+@safe public final class ServingLoop: @unchecked Sendable {
   // Unchecked: `session`, `limits` and `wakeUp` are set before other threads exist; the counts are touched under the
   // monitor's lock.
+  // Safe: `run` returns when no thread uses the session any more, and its caller keeps it until then.
 
   /// How many threads serve.
   struct Limits {
@@ -59,7 +60,7 @@ public final class ServingLoop: @unchecked Sendable {
   private var cameSoon = (last: true, before: true)
 
   init() {
-    _ = pipe(&wakeUp)
+    _ = unsafe pipe(&wakeUp)
     for end in wakeUp { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
   }
 
@@ -73,8 +74,8 @@ public final class ServingLoop: @unchecked Sendable {
 
   /// Serves on this thread and on others until the tree is unmounted or `end` is called. 0, or -errno.
   func run(_ session: OpaquePointer, _ limits: Limits) -> Int32 {
-    (self.session, self.limits) = (session, limits)
-    let device = fuse_session_fd(session), flags = fcntl(device, F_GETFL)
+    unsafe (self.session, self.limits) = (session, limits)
+    let device = unsafe fuse_session_fd(session), flags = fcntl(device, F_GETFL)
     guard wakeUp[0] >= 0, fcntl(device, F_SETFL, flags | O_NONBLOCK) == 0 else { return -errno }
     // What comes after the loop waits for requests.
     defer { _ = fcntl(device, F_SETFL, flags) }
@@ -91,7 +92,7 @@ public final class ServingLoop: @unchecked Sendable {
     isOver.store(true, ordering: .sequentiallyConsistent)
     // The byte stays there, for every thread that comes to the device later.
     var byte: UInt8 = 0
-    _ = write(wakeUp[1], &byte, 1)
+    _ = unsafe write(wakeUp[1], &byte, 1)
     monitor.locked { monitor.wakeAll() }
     watch.locked { watch.wakeAll() }
   }
@@ -99,22 +100,22 @@ public final class ServingLoop: @unchecked Sendable {
   // MARK: a thread
 
   private func work() {
-    var buffer = fuse_buf()
-    defer { free(buffer.mem) }
+    var buffer = unsafe fuse_buf()
+    defer { unsafe free(buffer.mem) }
     while !isOver.load(ordering: .sequentiallyConsistent) {
       // Another thread may listen: what is there already is there for all.
-      var count = receive(&buffer)
+      var count = unsafe receive(&buffer)
       if count == -EAGAIN {
         if hasListener.exchange(true, ordering: .sequentiallyConsistent) {
           if park() { continue }
           break
         }
-        count = listen(&buffer)
+        count = unsafe listen(&buffer)
         hasListener.store(false, ordering: .sequentiallyConsistent)
       }
       if count > 0 {
         taken.add(1, ordering: .sequentiallyConsistent)
-        serve(&buffer)
+        unsafe serve(&buffer)
       } else if count != -EAGAIN && count != -EINTR {
         monitor.locked { failure = count }
         finish()
@@ -135,25 +136,25 @@ public final class ServingLoop: @unchecked Sendable {
 
   /// Serves a request, and calls another thread if more requests are there or have to be expected while it is served.
   private func serve(_ buffer: inout fuse_buf) {
-    let isAlone = limits.most == 1, isSlow = !isAlone && isSlow(buffer)
+    let isAlone = limits.most == 1, isSlow = unsafe !isAlone && isSlow(buffer)
     if !isAlone, noteMore() || isSlow && MonotonicTime.coarse.nanoseconds < concurrentUntil.load(ordering: .relaxed) {
       call()
-      fuse_session_process_buf(session, &buffer)
+      unsafe fuse_session_process_buf(session, &buffer)
     } else {
-      fuse_session_process_buf(session, &buffer)
+      unsafe fuse_session_process_buf(session, &buffer)
       if isSlow { _ = noteMore() }
     }
   }
 
   /// Takes a request from the device without waiting: its bytes, 0 if the tree is unmounted, or -errno.
-  private func receive(_ buffer: inout fuse_buf) -> Int32 { fuse_session_receive_buf(session, &buffer) }
+  private func receive(_ buffer: inout fuse_buf) -> Int32 { unsafe fuse_session_receive_buf(session, &buffer) }
 
   /// Waits for a request and takes it. -EAGAIN when the loop ends, or nothing is there after all.
   private func listen(_ buffer: inout fuse_buf) -> Int32 {
     let start = MonotonicTime.now, end = start.advanced(by: limits.patience)
     if cameSoon.last || cameSoon.before {
       while MonotonicTime.now < end {
-        let count = receive(&buffer)
+        let count = unsafe receive(&buffer)
         if count != -EAGAIN {
           cameSoon = (true, cameSoon.last)
           return count
@@ -165,20 +166,20 @@ public final class ServingLoop: @unchecked Sendable {
     let ready = wait(milliseconds: -1)
     cameSoon = (MonotonicTime.now < end, cameSoon.last)
     if watcherSleeps.load(ordering: .sequentiallyConsistent) { watch.locked { watch.wakeAll() } }
-    return ready ? receive(&buffer) : -EAGAIN
+    return unsafe ready ? receive(&buffer) : -EAGAIN
   }
 
   /// Waits until a request is at the device or the loop ends; whether there is one.
   private func wait(milliseconds: Int32) -> Bool {
-    let events = Int16(POLLIN), device = fuse_session_fd(session)
+    let events = Int16(POLLIN), device = unsafe fuse_session_fd(session)
     var places = [device, wakeUp[0]].map { pollfd(fd: $0, events: events, revents: 0) }
-    return poll(&places, 2, milliseconds) > 0 && places[0].revents != 0
+    return unsafe poll(&places, 2, milliseconds) > 0 && places[0].revents != 0
   }
 
   /// Whether more requests wait at the device: then several programs ask, and go on doing so for a while.
   private func noteMore() -> Bool {
-    var device = pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
-    if poll(&device, 1, 0) <= 0 { return false }
+    var device = unsafe pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
+    if unsafe poll(&device, 1, 0) <= 0 { return false }
     let until = MonotonicTime.coarse.advanced(by: Self.concurrency).nanoseconds
     concurrentUntil.store(until, ordering: .relaxed)
     return true
@@ -250,8 +251,8 @@ public final class ServingLoop: @unchecked Sendable {
 
   /// Whether a request may wait for the disk or for other writers.
   private func isSlow(_ buffer: fuse_buf) -> Bool {
-    guard let start = buffer.mem, buffer.size >= 8 else { return false }
-    return Self.slow.contains(start.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+    guard let start = unsafe buffer.mem, unsafe buffer.size >= 8 else { return false }
+    return unsafe Self.slow.contains(start.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
   }
 
   /// By their numbers in <linux/fuse.h>: setattr, mkdir, unlink, rmdir, rename, fsync, flush, fsyncdir, rename2.

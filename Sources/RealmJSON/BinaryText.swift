@@ -97,6 +97,6 @@ extension OutputBuffer {
   }
 
   private static func byte(_ bytes: RawSpan, _ index: Int) -> UInt32 {
-    UInt32(bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self))
+    unsafe UInt32(bytes.unsafeLoad(fromByteOffset: index, as: UInt8.self))
   }
 }

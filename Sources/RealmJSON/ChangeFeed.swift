@@ -74,13 +74,13 @@ public final class ChangeFeed {
   /// Takes up to `count` bytes.
   public func take(_ count: Int) -> [UInt8] {
     let end = min(start + count, buffer.count)
-    let bytes = Array(buffer.unsafeBytes[start..<end])
+    let bytes = unsafe Array(buffer.unsafeBytes[start..<end])
     start = end
     // A reader that never takes all of it must not make it grow.
     if start == buffer.count || start >= Self.room {
-      let rest = Array(buffer.unsafeBytes[start...])
+      let rest = unsafe Array(buffer.unsafeBytes[start...])
       buffer.reset()
-      rest.withUnsafeBytes { buffer.append($0) }
+      buffer.append(rest)
       start = 0
     }
     return bytes

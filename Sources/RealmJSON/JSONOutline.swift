@@ -88,6 +88,6 @@ public struct JSONOutline: Sendable {
 extension RawSpan {
   /// The byte at `index`, which is checked.
   fileprivate subscript(index: Int) -> UInt8 {
-    unsafeLoad(fromByteOffset: index, as: UInt8.self)
+    unsafe unsafeLoad(fromByteOffset: index, as: UInt8.self)
   }
 }

@@ -199,7 +199,7 @@ struct JSONReader {
     case UInt8(ascii: "\""): return "a string"
     case 0x21...0x7E: return String(UnicodeScalar(byte))
     default:
-      let length = UTF8Sequence.length(in: bytes.span.bytes, at: index)
+      let length = unsafe UTF8Sequence.length(in: bytes.span.bytes, at: index)
       return length == 0 ? "a byte that is not UTF-8" : String(decoding: bytes[index..<index + length], as: UTF8.self)
     }
   }
@@ -307,7 +307,7 @@ struct JSONReader {
         let digits = hexadecimal(UInt64(byte), digits: 4)
         throw error(at: index, "a control character inside a string; write it as \\u\(digits)")
       default:
-        let length = UTF8Sequence.length(in: bytes.span.bytes, at: index)
+        let length = unsafe UTF8Sequence.length(in: bytes.span.bytes, at: index)
         if length == 0 { throw error(at: index, "a byte that is not UTF-8; save the text as UTF-8") }
         index += length
       }

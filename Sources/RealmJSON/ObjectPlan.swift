@@ -577,11 +577,11 @@ struct ObjectPlan {
         let (key, value) = try format(node) { () throws(EngineError) in
           (try dictionary.key(at: index), try dictionary.value(at: index))
         }
-        while next < entries.count, compare(entries[next].key, key.unsafeBytes) < 0 {
+        while next < entries.count, unsafe compare(entries[next].key, key.unsafeBytes) < 0 {
           try addEntry(entries[next], place, nil, depth, transaction)
           next += 1
         }
-        if next < entries.count, compare(entries[next].key, key.unsafeBytes) == 0 {
+        if next < entries.count, unsafe compare(entries[next].key, key.unsafeBytes) == 0 {
           try addEntry(entries[next], place, value, depth, transaction)
           next += 1
         } else {

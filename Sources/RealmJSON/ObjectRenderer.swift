@@ -294,7 +294,7 @@ public final class ObjectRenderer {
     for index in 0..<entries.count {
       let key = try entries.readKey(index)
       if !key.withSpan({ UTF8Sequence.isValid($0) }) { return .wrappedPairs }
-      if key.withSpan({ $0.byteCount > 0 && $0.unsafeLoad(as: UInt8.self) == UInt8(ascii: "$") }) {
+      if key.withSpan({ unsafe $0.byteCount > 0 && $0.unsafeLoad(as: UInt8.self) == UInt8(ascii: "$") }) {
         shape = .wrappedObject
       }
     }

@@ -9,13 +9,14 @@ public import RealmPages
 /// A byte buffer to render into, meant to be used again and again: it keeps its memory between objects.
 ///
 /// Not for use by several threads at once.
-public final class OutputBuffer {
+@safe public final class OutputBuffer {
+  // Safe: the invariant above holds for each method, and the buffer owns its memory.
   // Exclusive access is not checked at run time here: one thread uses a buffer, no method hands out a property for
   // writing, and the checks would take a quarter of the time of printing a class.
   @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
-  @exclusivity(unchecked) private var capacity: Int
+  @safe @exclusivity(unchecked) private var capacity: Int
   /// The number of bytes written.
-  @exclusivity(unchecked) public private(set) var count = 0
+  @safe @exclusivity(unchecked) public private(set) var count = 0
 
   /// Memory beyond this many bytes goes back to the system at `reset()`.
   private static let keptCapacity = 1 << 20
@@ -24,10 +25,10 @@ public final class OutputBuffer {
   /// An empty buffer with room for a small object.
   public init() {
     capacity = Self.firstCapacity
-    base = .allocate(byteCount: capacity, alignment: 16)
+    unsafe base = .allocate(byteCount: capacity, alignment: 16)
   }
 
-  deinit { base.deallocate() }
+  deinit { unsafe base.deallocate() }
 
   /// Forgets the bytes and keeps the memory, unless that is more than 1 MiB.
   public func reset() {
@@ -45,18 +46,26 @@ public final class OutputBuffer {
   /// The bytes.
   ///
   /// Valid until the next append, reset or the end of the buffer's life.
-  public var unsafeBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+  public var unsafeBytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: base, count: count) }
 
   /// Calls `body` with the bytes; the pointer must not escape, and `body` must not write to the buffer.
   public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
-    try body(unsafeBytes)
+    try unsafe body(unsafeBytes)
+  }
+
+  /// Whether these are the bytes.
+  public func equals(_ other: [UInt8]) -> Bool { unsafe count == other.count && unsafeBytes.elementsEqual(other) }
+
+  /// Whether `other` has the same bytes.
+  public func equals(_ other: OutputBuffer) -> Bool {
+    unsafe count == other.count && unsafeBytes.elementsEqual(other.unsafeBytes)
   }
 
   /// A copy of the bytes.
-  public var bytes: [UInt8] { [UInt8](unsafeBytes) }
+  public var bytes: [UInt8] { unsafe [UInt8](unsafeBytes) }
 
   /// The bytes as text, with U+FFFD in place of what is not UTF-8.
-  public var string: String { String(decoding: unsafeBytes, as: UTF8.self) }
+  public var string: String { unsafe String(decoding: unsafeBytes, as: UTF8.self) }
 
   // MARK: writing
 
@@ -67,28 +76,33 @@ public final class OutputBuffer {
 
   /// Appends the bytes of a literal.
   public func append(_ literal: StaticString) {
-    append(UnsafeRawBufferPointer(start: literal.utf8Start, count: literal.utf8CodeUnitCount))
+    unsafe append(UnsafeRawBufferPointer(start: literal.utf8Start, count: literal.utf8CodeUnitCount))
   }
 
   /// Appends a copy of `bytes`.
   public func append(_ bytes: UnsafeRawBufferPointer) {
     guard let source = bytes.baseAddress, bytes.count > 0 else { return }
-    copy(from: source, count: bytes.count)
+    unsafe copy(from: source, count: bytes.count)
+  }
+
+  /// Appends a copy of `bytes`.
+  public func append(_ bytes: [UInt8]) {
+    unsafe bytes.withUnsafeBytes { unsafe append($0) }
   }
 
   /// Appends a copy of bytes of the snapshot.
   public func append(_ view: ByteView) {
-    append(view.unsafeBytes)
+    unsafe append(view.unsafeBytes)
   }
 
   /// Appends a copy of the bytes of `span` in `range`, which must lie inside it.
   public func append(_ span: RawSpan, in range: Range<Int>) {
-    span.extracting(range).withUnsafeBytes { append($0) }
+    unsafe span.extracting(range).withUnsafeBytes { unsafe append($0) }
   }
 
   /// Appends a copy of a part of another buffer.
   public func append(_ other: OutputBuffer, in range: Range<Int>) {
-    append(UnsafeRawBufferPointer(rebasing: other.unsafeBytes[range]))
+    unsafe append(UnsafeRawBufferPointer(rebasing: other.unsafeBytes[range]))
   }
 
   /// Appends two bytes, low byte first.
@@ -100,7 +114,7 @@ public final class OutputBuffer {
   /// Appends `count` spaces.
   func append(spaces count: Int) {
     reserve(count)
-    memset(base + self.count, 0x20, count)
+    unsafe memset(base + self.count, 0x20, count)
     self.count += count
   }
 
@@ -120,10 +134,18 @@ public final class OutputBuffer {
     while rest >= 10 {
       let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
       end -= 1
-      base.storeBytes(of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit), toByteOffset: end, as: UInt8.self)
+      unsafe base.storeBytes(
+        of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit),
+        toByteOffset: end,
+        as: UInt8.self
+      )
       rest = quotient
     }
-    base.storeBytes(of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest), toByteOffset: end - 1, as: UInt8.self)
+    unsafe base.storeBytes(
+      of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest),
+      toByteOffset: end - 1,
+      as: UInt8.self
+    )
   }
 
   /// Appends the lowest `width` decimal digits of a number, with leading zeros.
@@ -132,7 +154,11 @@ public final class OutputBuffer {
     var rest = value
     for offset in stride(from: count + width - 1, through: count, by: -1) {
       let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
-      base.storeBytes(of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit), toByteOffset: offset, as: UInt8.self)
+      unsafe base.storeBytes(
+        of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit),
+        toByteOffset: offset,
+        as: UInt8.self
+      )
       rest = quotient
     }
     count += width
@@ -149,14 +175,14 @@ public final class OutputBuffer {
   @inline(__always)
   private func store<T: FixedWidthInteger>(_ value: T) {
     reserve(MemoryLayout<T>.size)
-    base.storeBytes(of: value, toByteOffset: count, as: T.self)
+    unsafe base.storeBytes(of: value, toByteOffset: count, as: T.self)
     count += MemoryLayout<T>.size
   }
 
   @inline(__always)
   private func copy(from source: UnsafeRawPointer, count length: Int) {
     reserve(length)
-    (base + count).copyMemory(from: source, byteCount: length)
+    unsafe (base + count).copyMemory(from: source, byteCount: length)
     count += length
   }
 
@@ -167,9 +193,9 @@ public final class OutputBuffer {
 
   private func move(toCapacity newCapacity: Int) {
     let new = UnsafeMutableRawPointer.allocate(byteCount: newCapacity, alignment: 16)
-    new.copyMemory(from: base, byteCount: count)
-    base.deallocate()
-    base = new
+    unsafe new.copyMemory(from: base, byteCount: count)
+    unsafe base.deallocate()
+    unsafe base = new
     capacity = newCapacity
   }
 
@@ -190,7 +216,7 @@ extension ByteView {
   /// Calls `body` with the bytes as a span, which checks its bounds.
   @inline(__always)
   func withSpan<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
-    let pointer = unsafeBytes
-    return try body(pointer.bytes)
+    let pointer = unsafe unsafeBytes
+    return try unsafe body(pointer.bytes)
   }
 }

@@ -25,7 +25,7 @@ extension String {
 extension OutputBuffer {
   /// Appends a text in that form.
   package func append(printable text: String, keepingLines: Bool) {
-    append(printable: Array(text.utf8).span.bytes, keepingLines: keepingLines)
+    unsafe append(printable: Array(text.utf8).span.bytes, keepingLines: keepingLines)
   }
 
   /// Appends a text in that form; bytes that are not UTF-8 too. `keepingLines` leaves line feeds and tabs as they are.
@@ -48,7 +48,9 @@ extension OutputBuffer {
 
   /// The character of up to three bytes, 0x10000 for longer ones, and the byte itself where no character begins.
   private static func value(_ text: RawSpan, _ index: Int, _ length: Int) -> UInt32 {
-    func byte(_ offset: Int) -> UInt32 { UInt32(text.unsafeLoad(fromByteOffset: index + offset, as: UInt8.self)) }
+    func byte(_ offset: Int) -> UInt32 {
+      unsafe UInt32(text.unsafeLoad(fromByteOffset: index + offset, as: UInt8.self))
+    }
     switch length {
     case 0, 1: return byte(0)
     case 2: return (byte(0) & 0x1F) << 6 | byte(1) & 0x3F

@@ -17,7 +17,7 @@ extension OutputBuffer {
     while index < end {
       index = Self.skipPlain(text, from: index)
       guard index < end else { break }
-      let byte = text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+      let byte = unsafe text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
       if byte >= 0x80 {
         let length = UTF8Sequence.length(in: text, at: index)
         guard length > 0 else {
@@ -42,14 +42,14 @@ extension OutputBuffer {
   /// A `String` is always UTF-8.
   public func append(quoted text: String) {
     var text = text
-    text.withUTF8 { _ = append(quoted: UnsafeRawBufferPointer($0).bytes) }
+    text.withUTF8 { _ = unsafe append(quoted: UnsafeRawBufferPointer($0).bytes) }
   }
 
   /// Appends the bytes of a string value: as a JSON string, or in base64 if they are not UTF-8.
   public func append(string bytes: [UInt8]) {
-    if append(quoted: bytes.span.bytes) { return }
+    if unsafe append(quoted: bytes.span.bytes) { return }
     append("{\"$invalidString\":{\"base64\":\"")
-    append(base64: bytes.span.bytes)
+    unsafe append(base64: bytes.span.bytes)
     append("\"}}")
   }
 
@@ -58,12 +58,12 @@ extension OutputBuffer {
     var index = start
     let end = text.byteCount
     while end - index >= 8 {
-      let found = special(in: text.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self).littleEndian)
+      let found = unsafe special(in: text.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self).littleEndian)
       if found != 0 { return index + found.trailingZeroBitCount / 8 }
       index += 8
     }
     while index < end {
-      let byte = text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+      let byte = unsafe text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
       if byte < 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { break }
       index += 1
     }

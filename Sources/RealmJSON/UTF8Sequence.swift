@@ -29,7 +29,7 @@ public enum UTF8Sequence {
     while index < text.byteCount {
       // Eight bytes of ASCII at a time.
       if text.byteCount - index >= 8,
-        text.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
+        unsafe text.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
       {
         index += 8
         continue
@@ -53,6 +53,6 @@ public enum UTF8Sequence {
   }
 
   private static func byte(_ text: RawSpan, _ index: Int) -> UInt8 {
-    text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+    unsafe text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
   }
 }

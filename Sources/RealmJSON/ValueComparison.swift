@@ -15,7 +15,7 @@ extension Value {
     case (.float(let a), .float(let b)): return a.bitPattern == b.bitPattern || a.isNaN && b.isNaN
     case (.double(let a), .double(let b)): return a.bitPattern == b.bitPattern || a.isNaN && b.isNaN
     case (.string(let a), .string(let b)), (.data(let a), .data(let b)):
-      return a.count == b.count && b.unsafeBytes.elementsEqual(a)
+      return b.equals(a)
     case (.date(let a), .date(let b)): return a.moment == b.moment
     case (.decimal128(let a), .decimal128(let b)): return a == b || a.shows(as: b)
     case (.objectID(let a), .objectID(let b)): return a == b
@@ -31,7 +31,7 @@ extension Value {
       // Both are in the order of their keys.
       if entries.count != dictionary.count { return false }
       for (index, entry) in entries.enumerated() {
-        if try !dictionary.key(at: index).unsafeBytes.elementsEqual(entry.key) { return false }
+        if try !dictionary.key(at: index).equals(entry.key) { return false }
         if try !entry.value.isStored(as: dictionary.value(at: index)) { return false }
       }
       return true

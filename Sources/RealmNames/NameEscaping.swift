@@ -40,7 +40,7 @@ public enum NameEscaping {
     }
     var className = className
     className.withUTF8 { text in
-      _ = escape(UnsafeRawBufferPointer(text).bytes, limit: .max, to: out)
+      _ = unsafe escape(UnsafeRawBufferPointer(text).bytes, limit: .max, to: out)
     }
   }
 
@@ -56,6 +56,12 @@ public enum NameEscaping {
     if matches(name, "%empty") { return "" }
     guard let bytes = unescape(name) else { return nil }
     return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// The same for a name in an array.
+  public static func className(ofDirectory name: [UInt8]) -> String? {
+    // Safe: numbers have no padding, so each byte of theirs is initialized.
+    unsafe className(ofDirectory: name.span.bytes)
   }
 
   // MARK: names of objects
@@ -77,8 +83,8 @@ public enum NameEscaping {
     case .objectID(let value): out.append(value)
     case .uuid(let value): out.append(value)
     case .string(let value):
-      let bytes = value.unsafeBytes
-      append(text: bytes.bytes, to: out)
+      let bytes = unsafe value.unsafeBytes
+      unsafe append(text: bytes.bytes, to: out)
     default: return false
     }
     out.append(".json")
@@ -92,7 +98,7 @@ public enum NameEscaping {
     case .int(let value): out.append(decimal: value)
     case .objectID(let value): out.append(value)
     case .uuid(let value): out.append(value)
-    case .string(let value): append(text: value.span.bytes, to: out)
+    case .string(let value): unsafe append(text: value.span.bytes, to: out)
     }
     out.append(".json")
   }
@@ -130,12 +136,18 @@ public enum NameEscaping {
     }
   }
 
+  /// The same for a name in an array.
+  public static func parse(file name: [UInt8], primaryKey type: ValueType?) -> ObjectFileName? {
+    // Safe: numbers have no padding, so each byte of theirs is initialized.
+    unsafe parse(file: name.span.bytes, primaryKey: type)
+  }
+
   /// The digest that the name of a long string key bears.
   public static func digest(of key: RawSpan) -> UInt64 {
     var digest: [4 of UInt64] = [0, 0, 0, 0]
-    key.withUnsafeBytes { key in
-      withUnsafeMutableBytes(of: &digest) { digest in
-        _ = SHA256(
+    unsafe key.withUnsafeBytes { key in
+      unsafe withUnsafeMutableBytes(of: &digest) { digest in
+        _ = unsafe SHA256(
           key.baseAddress?.assumingMemoryBound(to: UInt8.self),
           key.count,
           digest.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -210,7 +222,7 @@ public enum NameEscaping {
         index += 3
       }
     }
-    return isEscape(name, of: text.span.bytes) ? text : nil
+    return unsafe isEscape(name, of: text.span.bytes) ? text : nil
   }
 
   /// Whether `name`, which decodes to `text`, escapes just what it must.
@@ -306,11 +318,11 @@ public enum NameEscaping {
   private static func matches(_ text: RawSpan, _ literal: StaticString) -> Bool {
     guard text.byteCount == literal.utf8CodeUnitCount else { return false }
     return literal.withUTF8Buffer { expected in
-      expected.indices.allSatisfy { byte(text, $0) == expected[$0] }
+      expected.indices.allSatisfy { unsafe byte(text, $0) == expected[$0] }
     }
   }
 
   private static func byte(_ text: RawSpan, _ index: Int) -> UInt8 {
-    text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+    unsafe text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
   }
 }

@@ -45,7 +45,7 @@ public enum ValueNaming {
 
   private static func append(_ value: Double, _ text: String, to out: OutputBuffer) {
     // One NaN stands for all.
-    Array((value.isNaN ? "nan" : text).utf8).withUnsafeBytes { out.append($0) }
+    out.append(Array((value.isNaN ? "nan" : text).utf8))
   }
 
   /// What a name says of a property of this type; nil if no value has it.
@@ -62,7 +62,7 @@ public enum ValueNaming {
     case .link: return .object(name)
     default:
       let file = name + Array(NameEscaping.suffix.utf8)
-      switch NameEscaping.parse(file: file.span.bytes, primaryKey: type) {
+      switch NameEscaping.parse(file: file, primaryKey: type) {
       case .key(.int(let number)): return .value(.int(number))
       case .key(.string(let bytes)): return .value(.string(bytes))
       case .key(.objectID(let id)): return .value(.objectID(id))
@@ -74,7 +74,7 @@ public enum ValueNaming {
     guard let value else { return nil }
     let held = HeldValue(value), again = OutputBuffer()
     return withExtendedLifetime(held) {
-      append(held.view, to: again) && again.unsafeBytes.elementsEqual(name) ? .value(value) : nil
+      append(held.view, to: again) && again.equals(name) ? .value(value) : nil
     }
   }
 }

@@ -124,7 +124,7 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
   /// A file that could not be opened or made. In a folder that is encrypted and locked names cannot be read, so what is
   /// there seems not to be: then the error is that the key is not there.
   package init(opening path: String, _ code: Int32) {
-    let isLocked = code == ENOENT && clinux_folder_is_locked(FileHandle.folder(of: path))
+    let isLocked = unsafe code == ENOENT && clinux_folder_is_locked(FileHandle.folder(of: path))
     self = .failed("open", path, isLocked ? ENOKEY : code)
   }
 

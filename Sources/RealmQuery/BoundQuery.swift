@@ -483,7 +483,7 @@ extension Comparison {
   /// Bytes that a text must hold for the comparison with `constant` to be true, if any.
   fileprivate func neededPart(of constant: ValueView) -> [UInt8]? {
     guard case .string(let view) = constant else { return nil }
-    let bytes = Array(view.unsafeBytes)
+    let bytes = view.bytes
     let part =
       switch self {
       case .equal, .beginsWith, .endsWith, .contains: bytes[...]

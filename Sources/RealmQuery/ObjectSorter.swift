@@ -195,10 +195,10 @@ private struct OrderWord {
   }
 
   private init(type: UInt8, _ bytes: ByteView, from offset: Int) {
-    let unsafe = bytes.unsafeBytes, count = max(0, bytes.count - offset)
+    let content = unsafe bytes.unsafeBytes, count = max(0, bytes.count - offset)
     var bits: UInt64 = 0
     for index in 0..<Self.byteCount {
-      bits = bits << 8 | (index < count ? UInt64(unsafe[offset + index]) : 0)
+      bits = unsafe bits << 8 | (index < count ? UInt64(content[offset + index]) : 0)
     }
     let length = min(count, Self.byteCount + 1)
     self.init(type: type, bits: bits << 8 | UInt64(length), rest: length > Self.byteCount ? .bytes : .nothing)

@@ -86,8 +86,8 @@ extension Comparison {
     case (false, false): break
     }
     guard a.isComparable(b) else { return self == .notEqual }
-    if !options.text.isEmpty, let a = a.textBytes, let b = b.textBytes {
-      let isEqual = TextMatch.holds(.equal, a, b, options.text)
+    if !options.text.isEmpty, let a = unsafe a.textBytes, let b = unsafe b.textBytes {
+      let isEqual = unsafe TextMatch.holds(.equal, a, b, options.text)
       return self == .notEqual ? !isEqual : isEqual
     }
     if a.isNaN || b.isNaN { return self == .notEqual }
@@ -107,10 +107,10 @@ extension Comparison {
     if a.isNull || b.isNull {
       if a.isNull && b.isNull { return true }
       // Every text begins and ends with nothing, and holds it.
-      return options.isPlain && b.isNull && self != .like && a.textBytes != nil
+      return unsafe options.isPlain && b.isNull && self != .like && a.textBytes != nil
     }
-    guard a.isComparable(b), let text = a.textBytes, let part = b.textBytes else { return false }
-    return TextMatch.holds(self, text, part, options.text)
+    guard a.isComparable(b), let text = unsafe a.textBytes, let part = unsafe b.textBytes else { return false }
+    return unsafe TextMatch.holds(self, text, part, options.text)
   }
 }
 
@@ -136,7 +136,7 @@ extension ValueView {
   /// The bytes of a string or binary.
   var textBytes: TextMatch.Bytes? {
     switch self {
-    case .string(let view), .data(let view): view.unsafeBytes
+    case .string(let view), .data(let view): unsafe view.unsafeBytes
     default: nil
     }
   }

@@ -25,25 +25,25 @@ enum TextMatch {
 
   /// Compares two texts, or a text with its part.
   static func holds(_ comparison: Comparison, _ a: Bytes, _ b: Bytes, _ options: TextOptions) -> Bool {
-    guard options.contains(.ignoresDiacritics), !isASCII(a) || !isASCII(b) else {
-      return holds(comparison, a, b, ignoresCase: options.contains(.ignoresCase))
+    guard options.contains(.ignoresDiacritics), unsafe !isASCII(a) || !isASCII(b) else {
+      return unsafe holds(comparison, a, b, ignoresCase: options.contains(.ignoresCase))
     }
-    return withoutMarks(a, options).withUnsafeBytes { a in
-      withoutMarks(b, options).withUnsafeBytes { b in holds(comparison, a, b, ignoresCase: false) }
+    return unsafe withoutMarks(a, options).withUnsafeBytes { a in
+      unsafe withoutMarks(b, options).withUnsafeBytes { b in unsafe holds(comparison, a, b, ignoresCase: false) }
     }
   }
 
   private static func holds(_ comparison: Comparison, _ a: Bytes, _ b: Bytes, ignoresCase: Bool) -> Bool {
     switch comparison {
-    case .beginsWith: begins(a, b, ignoresCase: ignoresCase)
-    case .endsWith: ends(a, b, ignoresCase: ignoresCase)
-    case .contains: contains(a, b, ignoresCase: ignoresCase)
-    case .like: like(a, b, ignoresCase: ignoresCase)
-    default: equal(a, b, ignoresCase: ignoresCase)
+    case .beginsWith: unsafe begins(a, b, ignoresCase: ignoresCase)
+    case .endsWith: unsafe ends(a, b, ignoresCase: ignoresCase)
+    case .contains: unsafe contains(a, b, ignoresCase: ignoresCase)
+    case .like: unsafe like(a, b, ignoresCase: ignoresCase)
+    default: unsafe equal(a, b, ignoresCase: ignoresCase)
     }
   }
 
-  private static func isASCII(_ text: Bytes) -> Bool { text.allSatisfy { $0 < 0x80 } }
+  private static func isASCII(_ text: Bytes) -> Bool { unsafe text.allSatisfy { $0 < 0x80 } }
 
   /// Where letters end whose marks are diacritics: those of Latin, Greek and Cyrillic. Elsewhere, marks are vowels.
   private static let diacriticLimit: UInt32 = 0x510
@@ -52,7 +52,7 @@ enum TextMatch {
   /// same.
   private static func withoutMarks(_ text: Bytes, _ options: TextOptions) -> [UInt8] {
     var bytes: [UInt8] = [], dropsMarks = false
-    for scalar in String(decoding: text, as: UTF8.self)._nfd {
+    for scalar in unsafe String(decoding: text, as: UTF8.self)._nfd {
       if scalar.properties.generalCategory == .nonspacingMark {
         if dropsMarks { continue }
       } else {
@@ -68,27 +68,27 @@ enum TextMatch {
   }
 
   static func equal(_ a: Bytes, _ b: Bytes, ignoresCase: Bool) -> Bool {
-    a.count == b.count && matches(a, b, at: 0, ignoresCase)
+    unsafe a.count == b.count && matches(a, b, at: 0, ignoresCase)
   }
 
   static func begins(_ text: Bytes, _ part: Bytes, ignoresCase: Bool) -> Bool {
-    text.count >= part.count && matches(text, part, at: 0, ignoresCase)
+    unsafe text.count >= part.count && matches(text, part, at: 0, ignoresCase)
   }
 
   static func ends(_ text: Bytes, _ part: Bytes, ignoresCase: Bool) -> Bool {
-    text.count >= part.count && matches(text, part, at: text.count - part.count, ignoresCase)
+    unsafe text.count >= part.count && matches(text, part, at: text.count - part.count, ignoresCase)
   }
 
   static func contains(_ text: Bytes, _ part: Bytes, ignoresCase: Bool) -> Bool {
     if text.count < part.count { return false }
-    guard !ignoresCase, let first = part.first, let base = text.baseAddress else {
-      return (0...text.count - part.count).contains { matches(text, part, at: $0, ignoresCase) }
+    guard !ignoresCase, let first = unsafe part.first, let base = text.baseAddress else {
+      return (0...text.count - part.count).contains { unsafe matches(text, part, at: $0, ignoresCase) }
     }
     // From one place where the part can begin to the next.
     var start = 0
-    while let found = memchr(base + start, Int32(first), text.count - part.count + 1 - start) {
-      start = UnsafeRawPointer(found) - base
-      if matches(text, part, at: start, false) { return true }
+    while let found = unsafe memchr(base + start, Int32(first), text.count - part.count + 1 - start) {
+      start = unsafe UnsafeRawPointer(found) - base
+      if unsafe matches(text, part, at: start, false) { return true }
       start += 1
     }
     return false
@@ -96,19 +96,19 @@ enum TextMatch {
 
   private static func matches(_ text: Bytes, _ part: Bytes, at start: Int, _ ignoresCase: Bool) -> Bool {
     for index in 0..<part.count {
-      let a = text[start + index], b = part[index]
+      let a = unsafe text[start + index], b = unsafe part[index]
       if a == b { continue }
-      if !ignoresCase || lower(text, start + index) != lower(part, index) { return false }
+      if unsafe !ignoresCase || lower(text, start + index) != lower(part, index) { return false }
     }
     return true
   }
 
   /// A byte in lower case.
   private static func lower(_ text: Bytes, _ index: Int) -> UInt8 {
-    let byte = text[index]
+    let byte = unsafe text[index]
     if (0x41...0x5A).contains(byte) { return byte | 0x20 }
     // The second byte of U+00C0 to U+00DE, but the multiplication sign.
-    if (0x80...0x9E).contains(byte), byte != 0x97, index > 0, text[index - 1] == 0xC3 { return byte | 0x20 }
+    if (0x80...0x9E).contains(byte), byte != 0x97, index > 0, unsafe text[index - 1] == 0xC3 { return byte | 0x20 }
     return byte
   }
 
@@ -120,32 +120,32 @@ enum TextMatch {
     var t = 0, p = 0
     var star: (pattern: Int, text: Int)?
     while t < text.count {
-      if p < pattern.count, pattern[p] == UInt8(ascii: "*") {
+      if p < pattern.count, unsafe pattern[p] == UInt8(ascii: "*") {
         star = (p + 1, t)
         p += 1
-      } else if p < pattern.count, pattern[p] == UInt8(ascii: "?") {
+      } else if p < pattern.count, unsafe pattern[p] == UInt8(ascii: "?") {
         p += 1
-        t = next(text, t)
-      } else if p < pattern.count, text[t] == pattern[p] || ignoresCase && lower(text, t) == lower(pattern, p) {
+        t = unsafe next(text, t)
+      } else if p < pattern.count, unsafe text[t] == pattern[p] || ignoresCase && lower(text, t) == lower(pattern, p) {
         p += 1
         t += 1
       } else if let last = star {
         // The star takes one character more.
         p = last.pattern
-        t = next(text, last.text)
+        t = unsafe next(text, last.text)
         star = (last.pattern, t)
       } else {
         return false
       }
     }
-    while p < pattern.count, pattern[p] == UInt8(ascii: "*") { p += 1 }
+    while p < pattern.count, unsafe pattern[p] == UInt8(ascii: "*") { p += 1 }
     return p == pattern.count
   }
 
   /// Where the next character begins.
   private static func next(_ text: Bytes, _ index: Int) -> Int {
     var index = index + 1
-    while index < text.count, text[index] & 0xC0 == 0x80 { index += 1 }
+    while index < text.count, unsafe text[index] & 0xC0 == 0x80 { index += 1 }
     return index
   }
 }

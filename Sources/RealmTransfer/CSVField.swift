@@ -15,18 +15,22 @@ extension OutputBuffer {
     let isClear =
       !bytes.contains(where: CSVDialect.separators.contains) && !bytes.starts(with: CSVDialect.declaration)
       && bytes.first != 0xEF
-    if isClear { append(field: bytes.span.bytes, separator: separator) } else { append(quotedField: bytes.span.bytes) }
+    if isClear {
+      unsafe append(field: bytes.span.bytes, separator: separator)
+    } else {
+      unsafe append(quotedField: bytes.span.bytes)
+    }
   }
 
   /// Appends a string: its text, or JSON if that is not UTF-8, or would be taken for that JSON.
   package func append(textField text: RawSpan, separator: UInt8 = UInt8(ascii: ",")) {
     if UTF8Sequence.isValid(text), !Self.isMarked(text) { return append(field: text, separator: separator) }
     let json = OutputBuffer()
-    json.append(Self.invalidString.span.bytes, in: 0..<Self.invalidString.count)
+    json.append(Self.invalidString)
     json.append("{\"base64\":\"")
     json.append(base64: text)
     json.append("\"}}")
-    json.withUnsafeBytes { append(field: $0.bytes, separator: separator) }
+    unsafe json.withUnsafeBytes { unsafe append(field: $0.bytes, separator: separator) }
   }
 
   /// How the JSON of a string begins whose bytes are not UTF-8.
@@ -60,6 +64,6 @@ extension OutputBuffer {
 
   @inline(__always)
   private static func byte(_ text: RawSpan, _ index: Int) -> UInt8 {
-    text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+    unsafe text.unsafeLoad(fromByteOffset: index, as: UInt8.self)
   }
 }

@@ -77,7 +77,7 @@ struct CSVForm {
       let start = out.count
       if start > 1 { out.append(",") }
       append(raw: target.name, out)
-      if appendPlain(record.text.span.bytes, field.range, target, out) { continue }
+      if unsafe appendPlain(record.text.span.bytes, field.range, target, out) { continue }
       if try !append(record.bytes(field), field.isQuoted, target, index, out) { out.truncate(to: start) }
     }
     out.append("}")
@@ -87,7 +87,7 @@ struct CSVForm {
   /// Appends the value of a field of the form that most have. False, and nothing appended, for all others.
   private func appendPlain(_ text: RawSpan, _ range: Range<Int>, _ target: Target, _ out: OutputBuffer) -> Bool {
     guard let type = target.type, !range.isEmpty else { return false }
-    func byte(_ index: Int) -> UInt8 { text.unsafeLoad(fromByteOffset: index, as: UInt8.self) }
+    func byte(_ index: Int) -> UInt8 { unsafe text.unsafeLoad(fromByteOffset: index, as: UInt8.self) }
     switch type {
     case .int, .float, .double:
       if target.column == nil { return false }
@@ -334,5 +334,7 @@ struct CSVForm {
     return text.count > 60 ? "\"\(text.prefix(60))...\"" : "\"\(text)\""
   }
 
-  private func append(raw bytes: [UInt8], _ out: OutputBuffer) { out.append(bytes.span.bytes, in: 0..<bytes.count) }
+  private func append(raw bytes: [UInt8], _ out: OutputBuffer) {
+    out.append(bytes)
+  }
 }

@@ -61,7 +61,7 @@ struct CSVRecord {
 
   /// Refuses what is not UTF-8, with its line and column.
   private static func checkText(_ bytes: [UInt8]) throws(CSVProblem) {
-    let span = bytes.span.bytes
+    let span = unsafe bytes.span.bytes
     if UTF8Sequence.isValid(span) { return }
     var index = 0, line = 0, column = 1
     while index < bytes.count {

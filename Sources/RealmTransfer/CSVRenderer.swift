@@ -57,7 +57,7 @@ package final class CSVRenderer {
     if column.collection == nil, column.type == .string {
       do throws(EngineError) {
         guard case .string(let text) = try cursor.value(index) else { return }
-        text.withUnsafeBytes { out.append(textField: $0.bytes, separator: dialect.delimiter) }
+        unsafe text.withUnsafeBytes { unsafe out.append(textField: $0.bytes, separator: dialect.delimiter) }
       } catch { throw renderer.error(.damaged(error), reading: column.name, of: cursor) }
       return
     }
@@ -83,10 +83,10 @@ package final class CSVRenderer {
   /// The JSON in `scratch` as a field.
   private func json(_ out: OutputBuffer) {
     if scratch.bytes.elementsEqual("null".utf8) { return }
-    scratch.withUnsafeBytes { out.append(field: $0.bytes, separator: dialect.delimiter) }
+    unsafe scratch.withUnsafeBytes { unsafe out.append(field: $0.bytes, separator: dialect.delimiter) }
   }
 
   private func field(_ bytes: [UInt8], _ range: Range<Int>, _ out: OutputBuffer) {
-    out.append(field: bytes.span.bytes.extracting(range), separator: dialect.delimiter)
+    unsafe out.append(field: bytes.span.bytes.extracting(range), separator: dialect.delimiter)
   }
 }

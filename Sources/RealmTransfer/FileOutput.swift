@@ -19,7 +19,7 @@ final class FileOutput {
     self.path = path
     isOwned = true
     isTerminal = false
-    descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
     if descriptor < 0 { throw .file(path, errno) }
   }
 
@@ -38,19 +38,19 @@ final class FileOutput {
     defer { buffer.reset() }
     if !isTerminal { return try write(buffer, in: 0..<buffer.count) }
     let shown = OutputBuffer()
-    shown.append(printable: buffer.bytes.span.bytes, keepingLines: true)
+    unsafe shown.append(printable: buffer.bytes.span.bytes, keepingLines: true)
     try write(shown, in: 0..<shown.count)
   }
 
   /// Writes a part of the buffer.
   func write(_ buffer: OutputBuffer, in range: Range<Int>) throws(TransferError) {
-    try buffer.withUnsafeBytes { (bytes) throws(TransferError) in
-      var rest = bytes[range]
-      while !rest.isEmpty {
-        let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+    try unsafe buffer.withUnsafeBytes { (bytes) throws(TransferError) in
+      var rest = unsafe bytes[range]
+      while unsafe !rest.isEmpty {
+        let count = unsafe Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
         if count < 0 && errno == EINTR { continue }
         if count < 0 { throw TransferError.file(path, errno) }
-        rest = rest.dropFirst(count)
+        unsafe rest = rest.dropFirst(count)
       }
     }
   }

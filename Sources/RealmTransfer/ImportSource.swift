@@ -70,7 +70,7 @@ struct Record {
   /// The JSON that it is.
   func json() throws(RecordError) -> JSONText {
     do throws(JSONInputError) { return try JSONText(bytes, firstLine: max(1, line)) } catch {
-      let isText = UTF8Sequence.isValid(bytes.span.bytes)
+      let isText = unsafe UTF8Sequence.isValid(bytes.span.bytes)
       let hint = isText ? "" : "; if the file has another encoding, add it, such as --encoding latin1"
       throw RecordError(reason: "\(path): \(error)\(hint)")
     }
@@ -125,7 +125,7 @@ public final class ImportSource {
     _ options: ImportOptions = ImportOptions()
   ) throws(TransferError) {
     var status = stat()
-    if path != "-", stat(path, &status) != 0 { throw .file(path, errno) }
+    if path != "-", unsafe stat(path, &status) != 0 { throw .file(path, errno) }
     guard path != "-", status.st_mode & S_IFMT == S_IFDIR else {
       let (stem, known) = Self.parts(of: path.split(separator: "/").last.map(String.init) ?? path)
       guard let format = format ?? known ?? (path == "-" ? .jsonl : nil) else {
@@ -205,12 +205,12 @@ public final class ImportSource {
 
   /// The class of a file or directory; a name that no escaping gives is taken as it is.
   static func className(_ name: String) -> String {
-    NameEscaping.className(ofDirectory: Array(name.utf8).span.bytes) ?? name
+    NameEscaping.className(ofDirectory: Array(name.utf8)) ?? name
   }
 
   private static func isDirectory(_ path: String) -> Bool {
     var status = stat()
-    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
   private static func names(in path: String) throws(TransferError) -> [String] {

@@ -341,7 +341,7 @@ public struct Importer {
     let facts = try state.facts(table, transaction)
     let wanted = createsOnly ? PatchTarget.new : .upsert
     if let name = record.fileName {
-      switch NameEscaping.parse(file: Array(name.utf8).span.bytes, primaryKey: facts.primaryKey?.type) {
+      switch NameEscaping.parse(file: Array(name.utf8), primaryKey: facts.primaryKey?.type) {
       case nil: throw .rejected("\(record.path): not the name of an object of \(facts.name)")
       case .objectKey(let key): return (.keyed(key), .object(key))
       case .hashed: return (wanted, nil)

@@ -31,7 +31,7 @@ extension InputFile {
     let copy = try unnamed()
     var place = clinux_text_place()
     lseek(source, 0, SEEK_SET)
-    let code = clinux_convert_text(source, copy, encoding, &place)
+    let code = unsafe clinux_convert_text(source, copy, encoding, &place)
     if code == 0 { return copy }
     close(copy)
     switch code {
@@ -48,9 +48,9 @@ extension InputFile {
 
   /// A file without a name.
   static func unnamed() throws(TransferError) -> Int32 {
-    guard let file = tmpfile() else { throw .file("a temporary file", errno) }
-    defer { fclose(file) }
-    let copy = dup(fileno(file))
+    guard let file = unsafe tmpfile() else { throw .file("a temporary file", errno) }
+    defer { unsafe fclose(file) }
+    let copy = unsafe dup(fileno(file))
     if copy < 0 { throw .file("a temporary file", errno) }
     return copy
   }

@@ -37,22 +37,22 @@ final class InputFile {
     isWhole = false
     self.path = path
     name = path == "-" ? "standard input" : path
-    let opened = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
+    let opened = unsafe path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
     if opened < 0 { throw .file(name, errno) }
     var status = stat()
     var file = opened
-    if fstat(opened, &status) != 0 || status.st_mode & S_IFMT != S_IFREG {
+    if unsafe fstat(opened, &status) != 0 || status.st_mode & S_IFMT != S_IFREG {
       defer { close(opened) }
       file = try Self.kept(opened, name)
     }
     var head = [UInt8](repeating: 0, count: 4)
-    head.removeLast(head.count - max(0, pread(file, &head, head.count, 0)))
+    unsafe head.removeLast(head.count - max(0, pread(file, &head, head.count, 0)))
     do throws(TransferError) {
       self.encoding = try Self.encoding(encoding, head, name)
       if let encoding = self.encoding {
         descriptor = try Self.converted(file, from: encoding, name)
         head = [UInt8](repeating: 0, count: 4)
-        head.removeLast(head.count - max(0, pread(descriptor, &head, head.count, 0)))
+        unsafe head.removeLast(head.count - max(0, pread(descriptor, &head, head.count, 0)))
         close(file)
       } else {
         descriptor = file
@@ -72,7 +72,7 @@ final class InputFile {
     let copy = try unnamed()
     var chunk = [UInt8](repeating: 0, count: chunkSize)
     while true {
-      let count = read(source, &chunk, chunk.count)
+      let count = unsafe read(source, &chunk, chunk.count)
       if count == 0 { return copy }
       if count < 0 {
         let code = errno
@@ -82,7 +82,7 @@ final class InputFile {
       var written = 0
       while written < count {
         let part = Array(chunk[written..<count])
-        let done = write(copy, part, part.count)
+        let done = unsafe write(copy, part, part.count)
         if done < 0 {
           let code = errno
           close(copy)
@@ -117,7 +117,7 @@ final class InputFile {
       start = 0
     }
     var chunk = [UInt8](repeating: 0, count: Self.chunkSize)
-    let count = pread(descriptor, &chunk, chunk.count, base + buffer.count)
+    let count = unsafe pread(descriptor, &chunk, chunk.count, base + buffer.count)
     if count < 0 { throw .file(name, errno) }
     buffer += chunk[..<count]
     return count > 0

@@ -24,7 +24,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
 
   /// The class that a directory of the tree stands for, also by its unescaped name; nil if there is none.
   public static func table(_ directory: String, in snapshot: Snapshot) throws(TransferError) -> Table? {
-    let decoded = NameEscaping.className(ofDirectory: Array(directory.utf8).span.bytes)
+    let decoded = NameEscaping.className(ofDirectory: Array(directory.utf8))
     do throws(EngineError) {
       for name in [directory, decoded ?? directory] {
         if let table = try snapshot.table(named: Table.classPrefix + name) { return table }
@@ -61,7 +61,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
   }
 
   private static func find(_ name: [UInt8], _ table: Table) throws(EngineError) -> ObjKey? {
-    switch NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type) {
+    switch NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type) {
     case nil: return nil
     case .objectKey(let key): return try table.contains(key) ? key : nil
     case .key(let primaryKey): return try table.objectKey(primaryKey: primaryKey)
@@ -70,7 +70,7 @@ public struct ObjectName: Sendable, CustomStringConvertible {
       while try cursor.next() {
         actual.reset()
         try NameEscaping.append(fileOf: cursor, column: table.primaryKeyIndex, to: actual)
-        if actual.unsafeBytes.elementsEqual(name) { return cursor.key }
+        if actual.equals(name) { return cursor.key }
       }
       return nil
     }

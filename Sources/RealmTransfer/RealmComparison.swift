@@ -241,7 +241,7 @@ public final class RealmComparison {
       try new.renderer.sparing { () throws(RenderError) in
         try new.renderer.render(property: newIndex, of: other, into: new.text)
       }
-      if old.text.holdsSame(as: new.text) { continue }
+      if old.text.equals(new.text) { continue }
       changes.append((cursor.table.columns[index].name, old.text.string, new.text.string))
     }
     if !changes.isEmpty { try body(.changed(className: pair.name, name: try fileName(of: cursor), changes)) }
@@ -300,11 +300,5 @@ private final class ClassPair {
       guard let key, try newCursor.seek(key) else { return nil }
       return key
     } catch { throw .damaged(error.description) }
-  }
-}
-
-extension OutputBuffer {
-  fileprivate func holdsSame(as other: OutputBuffer) -> Bool {
-    count == other.count && withUnsafeBytes { bytes in other.withUnsafeBytes { bytes.elementsEqual($0) } }
   }
 }

@@ -4,7 +4,8 @@ import CSQLite
 import RealmPages
 
 /// A new database.
-final class SQLiteDatabase {
+@safe final class SQLiteDatabase {
+  // Safe: owns the connection, which libsqlite3 keeps until its statements are gone, too.
   let path: String
   fileprivate var handle: OpaquePointer?
 
@@ -12,29 +13,30 @@ final class SQLiteDatabase {
   init(path: String, isNew: Bool = true) throws(TransferError) {
     self.path = path
     let flags = isNew ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
-    if sqlite3_open_v2(path, &handle, flags, nil) != SQLITE_OK { throw failure() }
+    if unsafe sqlite3_open_v2(path, &handle, flags, nil) != SQLITE_OK { throw failure() }
   }
 
-  deinit { sqlite3_close_v2(handle) }
+  deinit { unsafe sqlite3_close_v2(handle) }
 
   /// Runs statements that have no result.
   func execute(_ sql: String) throws(TransferError) {
-    if sqlite3_exec(handle, sql, nil, nil, nil) != SQLITE_OK { throw failure() }
+    if unsafe sqlite3_exec(handle, sql, nil, nil, nil) != SQLITE_OK { throw failure() }
   }
 
   /// What the last call complained of.
   func failure() -> TransferError {
     var code: Int32 = 0
-    if sqlite3_errcode(handle) & 0xFF == SQLITE_IOERR {
-      sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &code)
+    if unsafe sqlite3_errcode(handle) & 0xFF == SQLITE_IOERR {
+      unsafe sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &code)
     }
     let cause = code == 0 ? "" : " (\(ErrnoText.of(code)))"
-    return .unsuitable("\(path): SQLite: \(String(cString: sqlite3_errmsg(handle)))\(cause)")
+    return .unsuitable(unsafe "\(path): SQLite: \(String(cString: sqlite3_errmsg(handle)))\(cause)")
   }
 }
 
 /// A statement that is run again and again.
-final class SQLiteStatement {
+@safe final class SQLiteStatement {
+  // Safe: owns the statement. What is bound must stay where it is, as the methods say.
   private let database: SQLiteDatabase
   private var handle: OpaquePointer?
   /// What is bound is added to this.
@@ -45,52 +47,52 @@ final class SQLiteStatement {
   /// Prepares a statement.
   init(_ database: SQLiteDatabase, _ sql: String) throws(TransferError) {
     self.database = database
-    if sqlite3_prepare_v2(database.handle, sql, -1, &handle, nil) != SQLITE_OK { throw database.failure() }
+    if unsafe sqlite3_prepare_v2(database.handle, sql, -1, &handle, nil) != SQLITE_OK { throw database.failure() }
   }
 
-  deinit { sqlite3_finalize(handle) }
+  deinit { unsafe sqlite3_finalize(handle) }
 
   func bind(_ index: Int, _ value: Int64) {
     digest?.add(column: index, value)
-    sqlite3_bind_int64(handle, Int32(index), value)
+    unsafe sqlite3_bind_int64(handle, Int32(index), value)
   }
 
   func bind(_ index: Int, _ value: Double) {
     digest?.add(column: index, value)
-    sqlite3_bind_double(handle, Int32(index), value)
+    unsafe sqlite3_bind_double(handle, Int32(index), value)
   }
 
   func bindNull(_ index: Int) {
     digest?.add(column: index, null: ())
-    sqlite3_bind_null(handle, Int32(index))
+    unsafe sqlite3_bind_null(handle, Int32(index))
   }
 
   /// Binds a text that stays where it is until `run()` returns.
-  func bind(text view: ByteView, _ index: Int) { bind(text: view.unsafeBytes, in: 0..<view.count, index) }
+  func bind(text view: ByteView, _ index: Int) { unsafe bind(text: view.unsafeBytes, in: 0..<view.count, index) }
 
   /// Binds a part of bytes that stay where they are until `run()` returns.
   func bind(text bytes: UnsafeRawBufferPointer, in range: Range<Int>, _ index: Int) {
-    let part = UnsafeRawBufferPointer(rebasing: bytes[range])
-    digest?.add(column: index, text: part)
-    let base = part.baseAddress?.assumingMemoryBound(to: CChar.self)
-    sqlite3_bind_text64(handle, Int32(index), base, UInt64(part.count), nil, UInt8(SQLITE_UTF8))
+    let part = unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
+    unsafe digest?.add(column: index, text: part)
+    let base = unsafe part.baseAddress?.assumingMemoryBound(to: CChar.self)
+    unsafe sqlite3_bind_text64(handle, Int32(index), base, UInt64(part.count), nil, UInt8(SQLITE_UTF8))
   }
 
   /// Binds bytes that stay where they are until `run()` returns.
   func bind(blob view: ByteView, _ index: Int) {
-    digest?.add(column: index, blob: view.unsafeBytes)
+    unsafe digest?.add(column: index, blob: view.unsafeBytes)
     if view.count == 0 {
-      sqlite3_bind_zeroblob(handle, Int32(index), 0)
+      unsafe sqlite3_bind_zeroblob(handle, Int32(index), 0)
     } else {
-      sqlite3_bind_blob64(handle, Int32(index), view.unsafeBytes.baseAddress, UInt64(view.count), nil)
+      unsafe sqlite3_bind_blob64(handle, Int32(index), view.unsafeBytes.baseAddress, UInt64(view.count), nil)
     }
   }
 
   /// Runs the statement with what is bound.
   func run() throws(TransferError) {
     if isIdle { return }
-    let code = sqlite3_step(handle)
-    sqlite3_reset(handle)
+    let code = unsafe sqlite3_step(handle)
+    unsafe sqlite3_reset(handle)
     switch code {
     case SQLITE_DONE, SQLITE_ROW: return
     // Two objects with one primary key: only damage does that.
@@ -102,10 +104,10 @@ final class SQLiteStatement {
   }
   /// Runs the statement and calls `body` with each row of its result.
   func forEachRow(_ body: (SQLiteRow) -> Void) throws(TransferError) {
-    defer { sqlite3_reset(handle) }
+    defer { unsafe sqlite3_reset(handle) }
     while true {
-      switch sqlite3_step(handle) {
-      case SQLITE_ROW: body(SQLiteRow(handle))
+      switch unsafe sqlite3_step(handle) {
+      case SQLITE_ROW: unsafe body(SQLiteRow(handle))
       case SQLITE_DONE: return
       default: throw database.failure()
       }
@@ -114,30 +116,34 @@ final class SQLiteStatement {
 }
 
 /// The current row of a statement's result.
-struct SQLiteRow {
+@safe struct SQLiteRow {
+  // Safe: made for the time of a call, while the statement stands on the row.
   private let handle: OpaquePointer?
 
-  fileprivate init(_ handle: OpaquePointer?) { self.handle = handle }
+  fileprivate init(_ handle: OpaquePointer?) { unsafe self.handle = handle }
 
   /// The text of a column.
-  func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
+  func text(_ column: Int32) -> String { unsafe String(decoding: bytes(column), as: UTF8.self) }
 
   /// The bytes of a text or blob, which stay until the next row.
   private func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
     // The pointer comes before the count, as SQLite wants it.
-    let start = sqlite3_column_blob(handle, column)
-    return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))
+    let start = unsafe sqlite3_column_blob(handle, column)
+    return unsafe UnsafeRawBufferPointer(
+      start: start,
+      count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column))
+    )
   }
 
   /// Adds all columns to a digest, by their positions from 1.
   func add(to digest: inout RowDigest) {
-    for column in 0..<sqlite3_column_count(handle) {
+    for column in unsafe 0..<sqlite3_column_count(handle) {
       let position = Int(column) + 1
-      switch sqlite3_column_type(handle, column) {
-      case SQLITE_INTEGER: digest.add(column: position, sqlite3_column_int64(handle, column))
-      case SQLITE_FLOAT: digest.add(column: position, sqlite3_column_double(handle, column))
-      case SQLITE_TEXT: digest.add(column: position, text: bytes(column))
-      case SQLITE_BLOB: digest.add(column: position, blob: bytes(column))
+      switch unsafe sqlite3_column_type(handle, column) {
+      case SQLITE_INTEGER: unsafe digest.add(column: position, sqlite3_column_int64(handle, column))
+      case SQLITE_FLOAT: unsafe digest.add(column: position, sqlite3_column_double(handle, column))
+      case SQLITE_TEXT: unsafe digest.add(column: position, text: bytes(column))
+      case SQLITE_BLOB: unsafe digest.add(column: position, blob: bytes(column))
       default: digest.add(column: position, null: ())
       }
     }

@@ -185,9 +185,9 @@ final class SQLiteSink: ExportSink {
       if try !bind(value, parameter, plan.insert, index, cursor, renderer) { texts.append((parameter, scratch.count)) }
     }
     var start = 0
-    scratch.withUnsafeBytes { bytes in
+    unsafe scratch.withUnsafeBytes { bytes in
       for text in texts {
-        plan.insert.bind(text: bytes, in: start..<text.end, text.parameter)
+        unsafe plan.insert.bind(text: bytes, in: start..<text.end, text.parameter)
         start = text.end
       }
     }
@@ -229,7 +229,7 @@ final class SQLiteSink: ExportSink {
   ) throws(TransferError) {
     scratch.reset()
     if try !bind(element, 3, child, property, cursor, renderer) {
-      scratch.withUnsafeBytes { child.bind(text: $0, in: 0..<$0.count, 3) }
+      unsafe scratch.withUnsafeBytes { unsafe child.bind(text: $0, in: 0..<$0.count, 3) }
     }
     try child.run()
   }

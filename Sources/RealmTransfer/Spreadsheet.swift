@@ -17,7 +17,8 @@ enum SpreadsheetCell {
 }
 
 /// A new spreadsheet.
-final class Spreadsheet {
+@safe final class Spreadsheet {
+  // Safe: owns the workbook, to which sheet and format belong; none is used after the workbook is freed.
   /// Rows of a sheet, and columns.
   static let mostRows = Int(LXW_ROW_MAX)
   static let mostColumns = Int(LXW_COL_MAX)
@@ -33,24 +34,24 @@ final class Spreadsheet {
   /// Makes a file that does not exist yet.
   init(path: String) throws(TransferError) {
     self.path = path
-    let folder = strdup(path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ".")
-    defer { free(folder) }
-    var options = lxw_workbook_options()
-    options.constant_memory = UInt8(LXW_TRUE.rawValue)
-    options.tmpdir = folder
-    workbook = workbook_new_opt(path, &options)
-    guard workbook != nil else { throw .file(path, ENOMEM) }
-    dateFormat = workbook_add_format(workbook)
-    format_set_num_format(dateFormat, "yyyy-mm-dd hh:mm:ss.000")
+    let folder = unsafe strdup(path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ".")
+    defer { unsafe free(folder) }
+    var options = unsafe lxw_workbook_options()
+    unsafe options.constant_memory = UInt8(LXW_TRUE.rawValue)
+    unsafe options.tmpdir = folder
+    unsafe workbook = workbook_new_opt(path, &options)
+    guard unsafe workbook != nil else { throw .file(path, ENOMEM) }
+    unsafe dateFormat = workbook_add_format(workbook)
+    unsafe format_set_num_format(dateFormat, "yyyy-mm-dd hh:mm:ss.000")
   }
 
-  deinit { if workbook != nil { lxw_workbook_free(workbook) } }
+  deinit { if unsafe workbook != nil { unsafe lxw_workbook_free(workbook) } }
 
   /// Begins a sheet; its name is one that spreadsheets take.
   func beginSheet(_ name: String) throws(TransferError) {
-    sheet = workbook_add_worksheet(workbook, name)
-    guard sheet != nil else { throw .unsuitable("\(path): the sheet \(name) cannot be made") }
-    worksheet_freeze_panes(sheet, 1, 0)
+    unsafe sheet = workbook_add_worksheet(workbook, name)
+    guard unsafe sheet != nil else { throw .unsuitable("\(path): the sheet \(name) cannot be made") }
+    unsafe worksheet_freeze_panes(sheet, 1, 0)
     row = 0
   }
 
@@ -61,9 +62,9 @@ final class Spreadsheet {
       let error =
         switch cell {
         case .blank: LXW_NO_ERROR
-        case .number(let value): worksheet_write_number(sheet, row, column, value, nil)
-        case .bool(let value): worksheet_write_boolean(sheet, row, column, value ? 1 : 0, nil)
-        case .date(let value): worksheet_write_number(sheet, row, column, value, dateFormat)
+        case .number(let value): unsafe worksheet_write_number(sheet, row, column, value, nil)
+        case .bool(let value): unsafe worksheet_write_boolean(sheet, row, column, value ? 1 : 0, nil)
+        case .date(let value): unsafe worksheet_write_number(sheet, row, column, value, dateFormat)
         case .text(let bytes): write(bytes, column)
         }
       if error != LXW_NO_ERROR { throw failure(error) }
@@ -72,24 +73,26 @@ final class Spreadsheet {
   }
 
   private func write(_ text: [UInt8], _ column: lxw_col_t) -> lxw_error {
-    (text + [0]).withUnsafeBytes { bytes in
-      worksheet_write_string(sheet, row, column, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), nil)
+    unsafe (text + [0]).withUnsafeBytes { bytes in
+      unsafe worksheet_write_string(sheet, row, column, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), nil)
     }
   }
 
   /// Completes the file.
   func finish() throws(TransferError) {
-    guard let workbook else { return }
+    guard let workbook = unsafe workbook else { return }
     // The library frees the workbook, also after an error.
-    self.workbook = nil
+    unsafe self.workbook = nil
     errno = 0
-    let error = workbook_close(workbook), code = errno
+    let error = unsafe workbook_close(workbook), code = errno
     if error == LXW_NO_ERROR { return }
     if [ENOSPC, EDQUOT, EFBIG, EACCES, EIO].contains(code) { throw .file(path, code) }
     throw failure(error)
   }
 
   private func failure(_ error: lxw_error) -> TransferError {
-    .unsuitable("\(path): \(lxw_strerror(error).map { String(cString: $0) } ?? "error \(error.rawValue)")")
+    .unsuitable(
+      unsafe "\(path): \(lxw_strerror(error).map { unsafe String(cString: $0) } ?? "error \(error.rawValue)")"
+    )
   }
 }

@@ -61,5 +61,5 @@ final class TreeSink: ExportSink {
 
 /// Makes a directory with the usual mode.
 func makeDirectory(_ path: String) throws(TransferError) {
-  if mkdir(path, 0o777) != 0 { throw .file(path, errno) }
+  if unsafe mkdir(path, 0o777) != 0 { throw .file(path, errno) }
 }

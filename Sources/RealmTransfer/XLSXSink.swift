@@ -123,7 +123,7 @@ final class XLSXSink: ExportSink {
         if let number = Self.written(Double(value)), Float(number) == value { return .number(number) }
       case .date(let value): if let days = Self.days(value) { return .date(days) }
       case .string(let value):
-        let text = value.withUnsafeBytes { Array($0) }
+        let text = value.bytes
         if text.isEmpty, column.isNullable { tally.emptyTexts += 1 }
         if String(validating: text, as: UTF8.self) != nil { return fitted(text, column, cursor) }
       default: break
@@ -154,8 +154,8 @@ final class XLSXSink: ExportSink {
   private static func written(_ value: Double) -> Double? {
     guard value.isFinite else { return nil }
     var text = [CChar](repeating: 0, count: 40)
-    _ = withVaList([value]) { vsnprintf(&text, text.count, "%.16G", $0) }
-    return strtod(text, nil)
+    _ = unsafe withVaList([value]) { unsafe vsnprintf(&text, text.count, "%.16G", $0) }
+    return unsafe strtod(text, nil)
   }
 
   private static func isKept(_ value: Double) -> Bool {

@@ -3,31 +3,32 @@
 import Glibc
 
 /// A mutual exclusion that can be waited in.
-package final class Monitor: @unchecked Sendable {
+@safe package final class Monitor: @unchecked Sendable {
   // Unchecked: the two objects exist to be shared.
+  // Safe: the two objects are made and destroyed with this one and never move.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
   package init() {
-    pthread_mutex_init(mutex, nil)
+    unsafe pthread_mutex_init(mutex, nil)
     var attributes = pthread_condattr_t()
-    pthread_condattr_init(&attributes)
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-    pthread_cond_init(condition, &attributes)
-    pthread_condattr_destroy(&attributes)
+    unsafe pthread_condattr_init(&attributes)
+    unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+    unsafe pthread_cond_init(condition, &attributes)
+    unsafe pthread_condattr_destroy(&attributes)
   }
 
   deinit {
-    pthread_cond_destroy(condition)
-    pthread_mutex_destroy(mutex)
-    condition.deallocate()
-    mutex.deallocate()
+    unsafe pthread_cond_destroy(condition)
+    unsafe pthread_mutex_destroy(mutex)
+    unsafe condition.deallocate()
+    unsafe mutex.deallocate()
   }
 
   /// Runs `body` with the lock held.
   package func locked<R>(_ body: () -> R) -> R {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
+    unsafe pthread_mutex_lock(mutex)
+    defer { unsafe pthread_mutex_unlock(mutex) }
     return body()
   }
 
@@ -35,14 +36,14 @@ package final class Monitor: @unchecked Sendable {
   /// without either.
   @discardableResult
   package func wait(until deadline: MonotonicTime? = nil) -> Bool {
-    guard let deadline else { return pthread_cond_wait(condition, mutex) == 0 }
+    guard let deadline else { return unsafe pthread_cond_wait(condition, mutex) == 0 }
     var time = deadline.timespec
-    return pthread_cond_timedwait(condition, mutex, &time) == 0
+    return unsafe pthread_cond_timedwait(condition, mutex, &time) == 0
   }
 
   /// Wakes one of those that wait.
-  package func wakeOne() { pthread_cond_signal(condition) }
+  package func wakeOne() { unsafe pthread_cond_signal(condition) }
 
   /// Wakes everybody who waits.
-  package func wakeAll() { pthread_cond_broadcast(condition) }
+  package func wakeAll() { unsafe pthread_cond_broadcast(condition) }
 }

@@ -16,7 +16,7 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
 
   private static func read(_ clock: clockid_t) -> MonotonicTime {
     var time = Glibc.timespec()
-    clock_gettime(clock, &time)
+    unsafe clock_gettime(clock, &time)
     return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
   }
 

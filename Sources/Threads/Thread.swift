@@ -16,25 +16,25 @@ package struct Thread {
   /// Starts a thread, which does not receive signals from outside; nil if the system has none to give.
   package init?(_ run: @escaping @Sendable () -> Void) {
     var id = pthread_t()
-    let body = Unmanaged.passRetained(Body(run))
+    let body = unsafe Unmanaged.passRetained(Body(run))
     var all = sigset_t(), old = sigset_t()
-    sigfillset(&all)
+    unsafe sigfillset(&all)
     // A fault is the thread's own: reading a realm file that was cut raises SIGBUS, which is handled
     // (CLinux/mapping.c), but ends the process where it is blocked.
-    for fault in [SIGBUS, SIGSEGV, SIGFPE, SIGILL] { sigdelset(&all, fault) }
-    pthread_sigmask(SIG_SETMASK, &all, &old)
-    defer { pthread_sigmask(SIG_SETMASK, &old, nil) }
-    let error = pthread_create(
+    for fault in [SIGBUS, SIGSEGV, SIGFPE, SIGILL] { unsafe sigdelset(&all, fault) }
+    unsafe pthread_sigmask(SIG_SETMASK, &all, &old)
+    defer { unsafe pthread_sigmask(SIG_SETMASK, &old, nil) }
+    let error = unsafe pthread_create(
       &id,
       nil,
       { argument in
-        if let argument { Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run() }
+        if let argument = unsafe argument { unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run() }
         return nil
       },
-      body.toOpaque()
+      unsafe body.toOpaque()
     )
     if error != 0 {
-      body.release()
+      unsafe body.release()
       return nil
     }
     self.id = id

@@ -98,14 +98,18 @@ extension Arguments {
   private func userID() throws(CommandFailure) -> UInt32? {
     guard let text = mountOption(.uid) else { return nil }
     if let number = UInt32(text) { return number }
-    guard let entry = getpwnam(text) else { throw usage("mount option -o uid: there is no user '\(text)'") }
-    return entry.pointee.pw_uid
+    guard let id = unsafe getpwnam(text)?.pointee.pw_uid else {
+      throw usage("mount option -o uid: there is no user '\(text)'")
+    }
+    return id
   }
 
   private func groupID() throws(CommandFailure) -> UInt32? {
     guard let text = mountOption(.gid) else { return nil }
     if let number = UInt32(text) { return number }
-    guard let entry = getgrnam(text) else { throw usage("mount option -o gid: there is no group '\(text)'") }
-    return entry.pointee.gr_gid
+    guard let id = unsafe getgrnam(text)?.pointee.gr_gid else {
+      throw usage("mount option -o gid: there is no group '\(text)'")
+    }
+    return id
   }
 }

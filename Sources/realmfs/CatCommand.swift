@@ -57,7 +57,9 @@ enum CatCommand {
     let output = StandardOutput()
     do throws(FileTreeError) {
       let file = try open(target, in: try FileTree(source.realm, options: options))
-      try file.read(from: 0, count: file.size) { bytes in bytes.withUnsafeBytes { output.buffer.append($0) } }
+      try file.read(from: 0, count: file.size) { bytes in
+        output.buffer.append(bytes, in: 0..<bytes.byteCount)
+      }
     } catch {
       throw CommandFailure(error, path: "\(source.path): \(target)")
     }

@@ -53,10 +53,10 @@ struct CommandFailure: Error {
 
   /// What the user may not do with a realm that can be read, if that is why a change failed.
   private static func rights(_ code: Int32?, _ path: String) -> String {
-    guard let code, [EACCES, EPERM, EROFS].contains(code), access(path, R_OK) == 0 else { return "" }
-    if access(path, W_OK) != 0 { return "; you may read the file, but not write to it" }
+    guard let code, [EACCES, EPERM, EROFS].contains(code), unsafe access(path, R_OK) == 0 else { return "" }
+    if unsafe access(path, W_OK) != 0 { return "; you may read the file, but not write to it" }
     let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-    return access(folder, W_OK) != 0 ? "; you may not make files in its folder, which changes need" : ""
+    return unsafe access(folder, W_OK) != 0 ? "; you may not make files in its folder, which changes need" : ""
   }
 
   /// For what needs a realm that no other program has open. `reason` is what there is to say if no program is found.

@@ -192,7 +192,7 @@ struct Completer {
   private func asked(_ classes: [Table]) -> Table? {
     guard let word = spec.name == .export ? values[.classes]?.last : operands.dropFirst().first else { return nil }
     let name = String(word.prefix { $0 != "/" })
-    let decoded = NameEscaping.className(ofDirectory: name.utf8.span.bytes)
+    let decoded = NameEscaping.className(ofDirectory: Array(name.utf8))
     return classes.first { $0.className == name } ?? classes.first { $0.className == decoded }
   }
 

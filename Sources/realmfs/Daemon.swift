@@ -17,7 +17,7 @@ enum Daemon {
     _ body: (_ becomeReady: @escaping @Sendable () -> Void) -> ExitCode
   ) throws(CommandFailure) -> ExitCode {
     var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { throw failure("pipe") }
+    guard unsafe pipe(&ends) == 0 else { throw failure("pipe") }
     let (readEnd, writeEnd) = (ends[0], ends[1])
     let child = clinux_fork()
     if child < 0 { throw failure("fork") }
@@ -37,8 +37,8 @@ enum Daemon {
     Log.switchToSystemLog()
     // A session of its own is refused only to a process that has one already.
     _ = setsid()
-    _ = chdir("/")
-    let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+    _ = unsafe chdir("/")
+    let null = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
     if null >= 0 {
       for standard in Int32(0)...2 { dup2(null, standard) }
       close(null)
@@ -51,7 +51,7 @@ enum Daemon {
   private static func waitUntilReady(_ child: pid_t, _ pipe: Int32) throws(CommandFailure) -> ExitCode {
     var byte: UInt8 = 0
     var count: Int
-    repeat { count = read(pipe, &byte, 1) } while count < 0 && errno == EINTR
+    repeat { count = unsafe read(pipe, &byte, 1) } while count < 0 && errno == EINTR
     if count == 1 { return .done }
     guard let status = System.wait(for: child) else { throw failure("waitpid") }
     if let code = ExitCode(rawValue: status), code != .done { return code }

@@ -122,7 +122,9 @@ extension Arguments {
   /// Refuses values that are not UTF-8, of which `operands` holds something else.
   func checkEncoding() throws(CommandFailure) {
     for (index, argument) in CommandLine.arguments.enumerated() where argument.contains("\u{FFFD}") {
-      guard let bytes = CommandLine.unsafeArgv[index], String(validatingCString: bytes) == nil else { continue }
+      guard let bytes = unsafe CommandLine.unsafeArgv[index], unsafe String(validatingCString: bytes) == nil else {
+        continue
+      }
       throw usage("argument \(index): '\(argument)' is not UTF-8")
     }
   }

@@ -84,8 +84,8 @@ struct FileDiagnosis {
     guard case .success(let status) = System.status(path) else { return (nil, nil, []) }
     guard status.st_mode & S_IFMT == S_IFREG else { return (nil, status.st_mode, []) }
     var head = [UInt8](repeating: 0, count: FileKind.headSize)
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    let count = descriptor < 0 ? 0 : pread(descriptor, &head, FileKind.headSize, 0)
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    let count = unsafe descriptor < 0 ? 0 : pread(descriptor, &head, FileKind.headSize, 0)
     if descriptor >= 0 { close(descriptor) }
     return (Int(status.st_size), status.st_mode, Array(head.prefix(max(0, count))))
   }

@@ -124,7 +124,7 @@ private final class RejectsFile {
   func add(_ record: RejectedRecord) throws(TransferError) {
     Log.error(record.reason)
     if descriptor < 0 {
-      descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+      descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
       if descriptor < 0 { throw .file(path, errno) }
     }
     buffer.append("{\"file\":")

@@ -93,7 +93,7 @@ enum Interruption {
   private static func wait(on descriptor: Int32) {
     var byte: UInt8 = 0
     var count: Int
-    repeat { count = read(descriptor, &byte, 1) } while count < 0 && errno == EINTR
+    repeat { count = unsafe read(descriptor, &byte, 1) } while count < 0 && errno == EINTR
     if count != 1 { return }
     let successor = state.withLock { state in
       state.isEnding = true

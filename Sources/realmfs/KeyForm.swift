@@ -29,7 +29,7 @@ extension KeyForm {
     var key = [UInt8]()
     key.reserveCapacity(64)
     // The array stays below the reserved capacity, so these are all the bytes that ever were.
-    defer { key.withUnsafeMutableBytes { clinux_wipe($0.baseAddress, $0.count) } }
+    defer { unsafe key.withUnsafeMutableBytes { unsafe clinux_wipe($0.baseAddress, $0.count) } }
     guard let form = decode(secret, into: &key) else { throw KeyFormError(found(secret)) }
     guard let result = EncryptionKey(key) else { throw KeyFormError("\(key.count) bytes") }
     return (result, form)

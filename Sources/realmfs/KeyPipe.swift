@@ -10,7 +10,7 @@ final class KeyPipe {
   /// Fills a pipe.
   init(_ key: EncryptionKey) throws(CommandFailure) {
     var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { throw CommandFailure(.failure, "pipe: \(System.message(errno))") }
+    guard unsafe pipe(&ends) == 0 else { throw CommandFailure(.failure, "pipe: \(System.message(errno))") }
     descriptor = ends[0]
     let code = key.write(to: ends[1])
     close(ends[1])

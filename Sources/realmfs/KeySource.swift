@@ -65,17 +65,17 @@ enum KeySource {
   }
 
   private static func read(_ secret: inout SecretBuffer, file path: String) throws(CommandFailure) {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
     let code = descriptor < 0 ? errno : secret.read(from: descriptor)
     if descriptor >= 0 { close(descriptor) }
     if code != 0 { throw Self.file(path).unreadable(System.message(code)) }
   }
 
   private func read(_ secret: inout SecretBuffer, command: String) throws(CommandFailure) {
-    guard let pipe = popen(command, "r") else { throw unreadable(System.message(errno)) }
+    guard let pipe = unsafe popen(command, "r") else { throw unreadable(System.message(errno)) }
     // The descriptor is read directly, so that stdio keeps no copy of the key.
-    let code = secret.read(from: fileno(pipe))
-    let status = pclose(pipe)
+    let code = unsafe secret.read(from: fileno(pipe))
+    let status = unsafe pclose(pipe)
     if code != 0 { throw unreadable(System.message(code)) }
     // A command that wrote more than fits may have died of that; the length is then the message.
     guard status == 0 || secret.overflowed else {

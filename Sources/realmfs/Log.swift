@@ -21,7 +21,7 @@ enum Log {
   private static func write(_ lines: [String], priority: Int32) {
     let text = lines.map(\.printable).joined(separator: "\n")
     if toSystem.load(ordering: .acquiring) {
-      clinux_log_to_system(priority, text)
+      unsafe clinux_log_to_system(priority, text)
     } else {
       // Nothing can be said about a failure to say something.
       _ = StandardOutput.write(Array("realmfs: \(text)\n".utf8), to: STDERR_FILENO)

@@ -60,11 +60,11 @@ struct Migration {
     try mount(configuration.path, on: old, options: ["--immutable"])
     defer { MountPoint.detach(old) }
     try mount(copy, on: new, options: [])
-    setenv("REALMFS_OLD", old, 1)
-    setenv("REALMFS_NEW", new, 1)
+    unsafe setenv("REALMFS_OLD", old, 1)
+    unsafe setenv("REALMFS_NEW", new, 1)
     let status = System.run(["/bin/sh", "-c", command])
-    unsetenv("REALMFS_OLD")
-    unsetenv("REALMFS_NEW")
+    unsafe unsetenv("REALMFS_OLD")
+    unsafe unsetenv("REALMFS_NEW")
     do throws(CommandFailure) { try MountPoint.unmount(new, isLazy: false) } catch {
       // What still writes there writes to a copy that is discarded.
       MountPoint.detach(new)
@@ -81,7 +81,7 @@ struct Migration {
 
   private func mountPoint(_ name: String, in folder: String) throws(CommandFailure) -> String {
     let path = folder + "/" + name
-    if mkdir(path, 0o700) != 0 { throw CommandFailure(.unreadable, "\(path): mkdir: \(System.message(errno))") }
+    if unsafe mkdir(path, 0o700) != 0 { throw CommandFailure(.unreadable, "\(path): mkdir: \(System.message(errno))") }
     return path
   }
 

@@ -12,7 +12,7 @@ enum MountCommand {
     let mount = try Mount(arguments)
     if arguments.has(.foreground) || arguments.has(.debug) {
       return try mount.serve {
-        let sent = clinux_notify_manager("READY=1")
+        let sent = unsafe clinux_notify_manager("READY=1")
         if sent < 0 { Log.error("cannot tell the service manager that the mount is live: \(System.message(-sent))") }
       }
     }
@@ -185,7 +185,7 @@ private struct Mount {
     var probe = configuration
     probe.mode = .immutable
     if let reason = RealmWriter.reasonAgainst(writing: try RealmSource(probe).latest()) { return reason }
-    return access(path, W_OK) != 0 ? "it is write-protected" : nil
+    return unsafe access(path, W_OK) != 0 ? "it is write-protected" : nil
   }
 
   /// Why a realm does not open for writing.
@@ -211,7 +211,7 @@ private struct Mount {
   }
 
   private static func checkFuse(_ arguments: Arguments) throws(CommandFailure) {
-    if access("/dev/fuse", F_OK) != 0 {
+    if unsafe access("/dev/fuse", F_OK) != 0 {
       throw CommandFailure(.fuse, "/dev/fuse: \(System.message(errno)); load the kernel module with 'modprobe fuse'")
     }
     let widening = arguments.kernelOptions().first { $0 == "allow_other" || $0 == "allow_root" }
@@ -226,7 +226,7 @@ private struct Mount {
   /// Whether fusermount3 takes allow_other from ordinary users; true if that cannot be seen.
   private static func usersMayLetOthersIn() -> Bool {
     let path = "/etc/fuse.conf"
-    guard let text = KernelText.of(path) else { return access(path, F_OK) == 0 }
+    guard let text = KernelText.of(path) else { return unsafe access(path, F_OK) == 0 }
     return text.split(separator: "\n").contains { $0.split(separator: " ") == ["user_allow_other"] }
   }
 }

@@ -51,12 +51,12 @@ enum MountPoint {
 
   /// Unmounts by the system call, or through fusermount3 where only root may.
   static func unmount(_ path: String, isLazy: Bool) throws(CommandFailure) {
-    var code = clinux_unmount(path, isLazy ? 1 : 0)
+    var code = unsafe clinux_unmount(path, isLazy ? 1 : 0)
     // Who only looks, such as a desktop or `df`, is gone in a moment.
     let deadline = MonotonicTime.now.advanced(by: .milliseconds(500))
     while code == EBUSY, MonotonicTime.now < deadline {
       usleep(10_000)
-      code = clinux_unmount(path, isLazy ? 1 : 0)
+      code = unsafe clinux_unmount(path, isLazy ? 1 : 0)
     }
     switch code {
     case 0: return
@@ -91,6 +91,6 @@ enum MountPoint {
   /// The kernel answers `stat` from its memory for a while, but never `statfs`.
   private static func isDead(_ path: String) -> Bool {
     var status = statvfs()
-    return statvfs(path, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)
+    return unsafe statvfs(path, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)
   }
 }

@@ -34,6 +34,6 @@ final class MountServer {
   /// Waits until the process has ended; false if it has not after so many milliseconds.
   func hasEnded(within milliseconds: Int32) -> Bool {
     var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    return poll(&request, 1, milliseconds) > 0
+    return unsafe poll(&request, 1, milliseconds) > 0
   }
 }

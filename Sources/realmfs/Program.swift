@@ -24,7 +24,7 @@ enum Program {
 
   /// What to say of a word that is no command.
   static func unknown(_ word: String) -> String {
-    if access(word, F_OK) == 0 || word.hasSuffix(".realm") {
+    if unsafe access(word, F_OK) == 0 || word.hasSuffix(".realm") {
       return "'\(word)' is no command; for a file: 'realmfs info \(word)' or 'realmfs mount \(word) MOUNTPOINT'"
     }
     let hint = KnownNames(CommandName.allCases.map(\.rawValue)).nearest(to: word).map { "; did you mean \($0)?" } ?? ""

@@ -35,7 +35,7 @@ struct RealmMount {
   /// An extended attribute of a mount point; `ETIMEDOUT` if the process that serves the mount does not answer.
   static func attribute(_ name: String, of mountPoint: String) -> Result<[UInt8], Errno> {
     var value = [UInt8](repeating: 0, count: mostBytes)
-    let count = clinux_ask_attribute(mountPoint, name, &value, value.count, patience)
+    let count = unsafe clinux_ask_attribute(mountPoint, name, &value, value.count, patience)
     return count < 0 ? .failure(Errno(code: Int32(-count))) : .success(Array(value.prefix(count)))
   }
 

@@ -44,7 +44,7 @@ struct RealmSource {
   /// Whether programs have had the realm open together.
   static func hasLockFile(_ path: String) -> Bool {
     var status = stat()
-    return lstat(path + ".lock", &status) == 0
+    return unsafe lstat(path + ".lock", &status) == 0
   }
 
   private init(path: String, realm: Realm) {
@@ -120,7 +120,7 @@ extension Snapshot {
   func table(ofClass name: String, in path: String) throws(CommandFailure) -> Table {
     let names: [String]
     do throws(EngineError) {
-      let decoded = NameEscaping.className(ofDirectory: name.utf8.span.bytes)
+      let decoded = NameEscaping.className(ofDirectory: Array(name.utf8))
       for candidate in [name, decoded ?? name] {
         if let table = try table(named: Table.classPrefix + candidate) { return table }
       }

@@ -102,7 +102,7 @@ final class RowPrinter {
       switch cell {
       case .null: out.append("null")
       case .text(let bytes): out.append(string: bytes)
-      case .json(let bytes): bytes.withUnsafeBytes { out.append($0) }
+      case .json(let bytes): out.append(bytes)
       }
     }
     out.append("}")
@@ -117,8 +117,8 @@ final class RowPrinter {
       if index > 0 { output.buffer.append(separator) }
       switch cell {
       case .null: break
-      case .text(let bytes): output.buffer.append(textField: bytes.span.bytes, separator: separator)
-      case .json(let bytes): output.buffer.append(field: bytes.span.bytes, separator: separator)
+      case .text(let bytes): unsafe output.buffer.append(textField: bytes.span.bytes, separator: separator)
+      case .json(let bytes): unsafe output.buffer.append(field: bytes.span.bytes, separator: separator)
       }
     }
     output.buffer.append("\n")

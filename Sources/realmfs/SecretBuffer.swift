@@ -5,7 +5,8 @@ import Glibc
 /// Bytes that were read from a key source.
 ///
 /// Wiped at the end of their life.
-struct SecretBuffer: ~Copyable {
+@safe struct SecretBuffer: ~Copyable {
+  // Safe: owns the memory; `count` never exceeds its size.
   private let memory: UnsafeMutableRawBufferPointer
   private(set) var count = 0
   /// Whether there was more than fits.
@@ -16,28 +17,28 @@ struct SecretBuffer: ~Copyable {
 
   init() {
     // Without memory everything is too long.
-    let start = clinux_secret_alloc(Self.capacity)
-    memory = UnsafeMutableRawBufferPointer(start: start, count: start == nil ? 0 : Self.capacity)
+    let start = unsafe clinux_secret_alloc(Self.capacity)
+    unsafe memory = UnsafeMutableRawBufferPointer(start: start, count: start == nil ? 0 : Self.capacity)
   }
 
   deinit {
-    if let start = memory.baseAddress { clinux_secret_free(start, memory.count) }
+    if let start = unsafe memory.baseAddress { unsafe clinux_secret_free(start, memory.count) }
   }
 
   /// The byte at `index`, which must be below `count`.
   subscript(index: Int) -> UInt8 {
     precondition(index < count)
-    return memory[index]
+    return unsafe memory[index]
   }
 
   /// Reads to the end of a descriptor; 0, or the errno.
   mutating func read(from descriptor: Int32) -> Int32 {
     while true {
-      if count == memory.count {
+      if unsafe count == memory.count {
         overflowed = true
         return 0
       }
-      let got = Glibc.read(descriptor, memory.baseAddress?.advanced(by: count), memory.count - count)
+      let got = unsafe Glibc.read(descriptor, memory.baseAddress?.advanced(by: count), memory.count - count)
       if got < 0 && errno == EINTR { continue }
       if got < 0 { return errno }
       if got == 0 { return 0 }
@@ -48,13 +49,13 @@ struct SecretBuffer: ~Copyable {
   /// Takes the value of an environment variable and wipes it there, so that /proc/PID/environ no longer shows it; false
   /// if it is not set.
   mutating func takeEnvironment(_ name: String) -> Bool {
-    guard let value = getenv(name) else { return false }
-    let length = strlen(value)
-    count = min(length, memory.count)
-    overflowed = length > memory.count
-    memory.baseAddress?.copyMemory(from: value, byteCount: count)
-    clinux_wipe(value, length)
-    unsetenv(name)
+    guard let value = unsafe getenv(name) else { return false }
+    let length = unsafe strlen(value)
+    count = unsafe min(length, memory.count)
+    overflowed = unsafe length > memory.count
+    unsafe memory.baseAddress?.copyMemory(from: value, byteCount: count)
+    unsafe clinux_wipe(value, length)
+    unsafe unsetenv(name)
     return true
   }
 }

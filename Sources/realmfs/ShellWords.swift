@@ -98,7 +98,7 @@ struct ShellWords {
     let isBraced = word.hasPrefix("${")
     let name = word.dropFirst(isBraced ? 2 : 1).prefix { $0 == "_" || $0.isASCII && ($0.isLetter || $0.isNumber) }
     let rest = word.dropFirst(name.count + (isBraced ? 2 : 1))
-    guard !isBraced || rest.hasPrefix("}"), let value = getenv(String(name)) else { return word }
-    return String(cString: value) + rest.dropFirst(isBraced ? 1 : 0)
+    guard !isBraced || rest.hasPrefix("}"), let value = unsafe getenv(String(name)) else { return word }
+    return unsafe String(cString: value) + rest.dropFirst(isBraced ? 1 : 0)
   }
 }

@@ -47,7 +47,7 @@ struct Staging: ~Copyable {
     cleanup = Interruption.cleaning {
       // Under another name first, where the work, which goes on meanwhile, cannot add to it.
       let ended = made + "-"
-      Self.remove(rename(made, ended) == 0 ? ended : made)
+      unsafe Self.remove(rename(made, ended) == 0 ? ended : made)
       Log.error("interrupted: nothing was left behind")
     }
     Interruption.watch()
@@ -66,7 +66,7 @@ struct Staging: ~Copyable {
   private static func check(_ target: String, _ requirement: Requirement) throws(CommandFailure) {
     if requirement == .anything { return }
     var status = stat()
-    if lstat(target, &status) != 0 { return }
+    if unsafe lstat(target, &status) != 0 { return }
     if requirement == .absentOrEmptyDirectory, status.st_mode & S_IFMT == S_IFDIR {
       // A directory that cannot be listed is not empty.
       if (try? DirectoryListing.names(in: target))?.isEmpty ?? false { return }
@@ -77,12 +77,12 @@ struct Staging: ~Copyable {
 
   /// Gives the file its name; nothing that got this name meanwhile is replaced.
   consuming func publishFile() throws(CommandFailure) {
-    try publish { clinux_rename_to_new($0, $1) }
+    try publish { unsafe clinux_rename_to_new($0, $1) }
   }
 
   /// Gives the directory its name, in place of an empty one.
   consuming func publishDirectory() throws(CommandFailure) {
-    try publish { rename($0, $1) }
+    try publish { unsafe rename($0, $1) }
   }
 
   private func publish(_ rename: (_ from: String, _ to: String) -> Int32) throws(CommandFailure) {
@@ -101,10 +101,10 @@ struct Staging: ~Copyable {
   /// path got another name can still come: then once more.
   private static func remove(_ path: String) {
     for _ in 0..<10 {
-      if unlink(path) == 0 { return }
+      if unsafe unlink(path) == 0 { return }
       // What cannot be listed cannot be emptied either.
       for name in (try? DirectoryListing.names(in: path)) ?? [] { remove(path + "/" + name) }
-      if rmdir(path) == 0 || errno != ENOTEMPTY { return }
+      if unsafe rmdir(path) == 0 || errno != ENOTEMPTY { return }
     }
   }
 }

@@ -14,7 +14,7 @@ final class StandardOutput {
   /// Appends a text as it is: data, source code.
   func print(_ text: String) {
     var text = text
-    text.withUTF8 { buffer.append(UnsafeRawBufferPointer($0)) }
+    text.withUTF8 { unsafe buffer.append(UnsafeRawBufferPointer($0)) }
   }
 
   /// Appends a text for people, and a line break.
@@ -41,7 +41,7 @@ final class StandardOutput {
     if isTerminal {
       failure = Self.write(Array(buffer.string.printableLines.utf8), to: STDOUT_FILENO)
     } else {
-      failure = buffer.withUnsafeBytes { Self.write($0, to: STDOUT_FILENO) }
+      failure = unsafe buffer.withUnsafeBytes { unsafe Self.write($0, to: STDOUT_FILENO) }
     }
     buffer.reset()
     if failure != 0 { throw CommandFailure(.failure, "cannot write the output: \(System.message(failure))") }
@@ -49,16 +49,16 @@ final class StandardOutput {
 
   /// Writes all bytes; 0, or the errno.
   static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
-    bytes.withUnsafeBytes { write($0, to: descriptor) }
+    unsafe bytes.withUnsafeBytes { unsafe write($0, to: descriptor) }
   }
 
   private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+    var rest = unsafe bytes[...]
+    while unsafe !rest.isEmpty {
+      let count = unsafe Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
       if count < 0 && errno == EINTR { continue }
       if count < 0 { return errno }
-      rest = rest.dropFirst(count)
+      unsafe rest = rest.dropFirst(count)
     }
     return 0
   }

@@ -11,12 +11,12 @@ enum System {
   static var arguments: [String] {
     let count = clinux_argument_count()
     if count == 0 { return CommandLine.arguments }
-    return (0..<count).compactMap { clinux_argument($0).map { String(cString: $0) } }
+    return (0..<count).compactMap { unsafe clinux_argument($0).map { unsafe String(cString: $0) } }
   }
 
   /// Whether the system tells of mounts, locks and processes. Without that, who uses a realm and what is mounted cannot
   /// be known.
-  static var hasProcesses: Bool { access("/proc/self/mountinfo", R_OK) == 0 }
+  static var hasProcesses: Bool { unsafe access("/proc/self/mountinfo", R_OK) == 0 }
 
   /// The text of an errno.
   static func message(_ code: Int32) -> String { ErrnoText.of(code) }
@@ -25,19 +25,19 @@ enum System {
   static func occupyStandardDescriptors() {
     for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
       // The lowest free number is the missing one, for all lower ones exist.
-      _ = open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY)
+      _ = unsafe open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY)
     }
   }
 
   /// The content of a file, or of standard input for `-`; the errno if it cannot be read.
   static func bytes(ofFile path: String, limit: Int = .max) throws(Errno) -> [UInt8] {
-    let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = unsafe path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw Errno(code: errno) }
     defer { if descriptor != STDIN_FILENO { close(descriptor) } }
     var content: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 1 << 18)
     while true {
-      let count = read(descriptor, &chunk, chunk.count)
+      let count = unsafe read(descriptor, &chunk, chunk.count)
       if count < 0 && errno == EINTR { continue }
       if count < 0 { throw Errno(code: errno) }
       if count == 0 || content.count >= limit { return content }
@@ -47,10 +47,10 @@ enum System {
 
   /// Makes a directory with a new name from a template that ends in `XXXXXX`, for this user alone.
   static func makeDirectory(template: String) throws(Errno) -> String {
-    guard let name = strdup(template) else { throw Errno(code: ENOMEM) }
-    defer { free(name) }
-    guard mkdtemp(name) != nil else { throw Errno(code: errno) }
-    return String(cString: name)
+    guard let name = unsafe strdup(template) else { throw Errno(code: ENOMEM) }
+    defer { unsafe free(name) }
+    guard unsafe mkdtemp(name) != nil else { throw Errno(code: errno) }
+    return unsafe String(cString: name)
   }
 
   /// What the system says of a path, or the errno.
@@ -58,7 +58,7 @@ enum System {
   /// Follows symbolic links.
   static func status(_ path: String) -> Result<stat, Errno> {
     var status = stat()
-    return stat(path, &status) == 0 ? .success(status) : .failure(Errno(code: errno))
+    return unsafe stat(path, &status) == 0 ? .success(status) : .failure(Errno(code: errno))
   }
 
   /// Whether a path leads to a directory.
@@ -70,15 +70,15 @@ enum System {
   /// Whether nothing on the file system of `path` can be written; false if there is no such path.
   static func isReadOnly(_ path: String) -> Bool {
     var status = statvfs()
-    return statvfs(path, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
+    return unsafe statvfs(path, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
   }
 
   /// `path` from the root, without touching the file system: the working directory comes before a relative path.
   static func absolute(_ path: String) -> String {
     if path.hasPrefix("/") { return path }
-    guard let name = getcwd(nil, 0) else { return path }
-    defer { free(name) }
-    let directory = String(cString: name)
+    guard let name = unsafe getcwd(nil, 0) else { return path }
+    defer { unsafe free(name) }
+    let directory = unsafe String(cString: name)
     return directory.hasSuffix("/") ? directory + path : directory + "/" + path
   }
 
@@ -96,17 +96,17 @@ enum System {
     let path = parent == "/" ? "/" + name : parent + "/" + name
     // readlink(2) fails with EINVAL on a mount point, and does not ask the file system below it.
     var byte: CChar = 0
-    return readlink(path, &byte, 1) < 0 ? path : RealmLinks.real(path) ?? path
+    return unsafe readlink(path, &byte, 1) < 0 ? path : RealmLinks.real(path) ?? path
   }
 
   /// Runs a program found on $PATH with our own descriptors and waits for it: its exit status, 128 + signal, or nil if
   /// it could not be started.
   static func run(_ words: [String]) -> Int32? {
-    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
-    defer { for argument in arguments { free(argument) } }
-    arguments.append(nil)
+    var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) }
+    defer { unsafe arguments.forEach { unsafe free($0) } }
+    unsafe arguments.append(nil)
     var child: pid_t = 0
-    guard posix_spawnp(&child, words[0], nil, nil, arguments, environ) == 0 else { return nil }
+    guard unsafe posix_spawnp(&child, words[0], nil, nil, arguments, environ) == 0 else { return nil }
     let started = child
     // Who interrupts the work means what it has begun, too.
     let cleanup = Interruption.cleaning { kill(started, SIGTERM) }
@@ -121,28 +121,28 @@ enum System {
   static func run(_ words: [String], in directory: String) -> Int32 {
     // The thread that takes the signals must be the only one that can.
     var signals = passedOn, former = sigset_t()
-    pthread_sigmask(SIG_BLOCK, &signals, &former)
-    guard chdir(directory) == 0 else { return 126 }
-    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
-    defer { for argument in arguments { free(argument) } }
-    arguments.append(nil)
+    unsafe pthread_sigmask(SIG_BLOCK, &signals, &former)
+    guard unsafe chdir(directory) == 0 else { return 126 }
+    var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) }
+    defer { unsafe arguments.forEach { unsafe free($0) } }
+    unsafe arguments.append(nil)
     var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    posix_spawnattr_setsigmask(&attributes, &former)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    unsafe posix_spawnattr_init(&attributes)
+    unsafe posix_spawnattr_setsigmask(&attributes, &former)
+    unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
     var child: pid_t = 0
-    let problem = posix_spawnp(&child, words[0], nil, &attributes, arguments, environ)
-    posix_spawnattr_destroy(&attributes)
+    let problem = unsafe posix_spawnp(&child, words[0], nil, &attributes, arguments, environ)
+    unsafe posix_spawnattr_destroy(&attributes)
     // The directory may be gone when the command has ended.
-    _ = chdir("/")
+    _ = unsafe chdir("/")
     if problem != 0 { return problem == ENOENT ? 127 : 126 }
     let started = child
     let thread = Thread {
-      var signals = passedOn, information = siginfo_t()
+      var signals = passedOn, information = unsafe siginfo_t()
       while true {
-        let signal = sigwaitinfo(&signals, &information)
+        let signal = unsafe sigwaitinfo(&signals, &information)
         // The terminal sends its signals to both.
-        let isFromTerminal = information.si_code == 0x80
+        let isFromTerminal = unsafe information.si_code == 0x80
         if signal > 0, !isFromTerminal { kill(started, signal) }
       }
     }
@@ -153,15 +153,15 @@ enum System {
   /// The signals that a command gets from us.
   private static var passedOn: sigset_t {
     var signals = sigset_t()
-    sigemptyset(&signals)
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] { sigaddset(&signals, signal) }
+    unsafe sigemptyset(&signals)
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] { unsafe sigaddset(&signals, signal) }
     return signals
   }
 
   /// Waits for a child: its exit status, 128 + signal, or nil if there is no such child.
   static func wait(for child: pid_t) -> Int32? {
     var status: Int32 = 0
-    while waitpid(child, &status, 0) < 0 { if errno != EINTR { return nil } }
+    while unsafe waitpid(child, &status, 0) < 0 { if errno != EINTR { return nil } }
     let signal = status & 0x7F
     return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
   }

@@ -18,8 +18,8 @@ enum TransactionCommand {
       throw CommandFailure(.mountPoint, "\(given): a mount of type \(entry.type), not of realmfs")
     }
     let directory = try begin(in: entry.mountPoint)
-    setenv("REALMFS_TX", directory, 1)
-    setenv("PWD", directory, 1)
+    unsafe setenv("REALMFS_TX", directory, 1)
+    unsafe setenv("PWD", directory, 1)
     let status = System.run(command, in: directory)
     if status == 127 || status == 126, !isThere(directory) { exit(status) }
     guard status == 0 else {
@@ -35,7 +35,7 @@ enum TransactionCommand {
     let folder = mountPoint + "/.realm/tx"
     for number in 0..<1000 {
       let directory = "\(folder)/tx-\(getpid())-\(number)"
-      if mkdir(directory, 0o700) == 0 { return directory }
+      if unsafe mkdir(directory, 0o700) == 0 { return directory }
       let code = errno
       switch code {
       case EEXIST: continue
@@ -50,10 +50,10 @@ enum TransactionCommand {
     throw CommandFailure(.failure, "\(folder): too many transactions are open")
   }
 
-  private static func isThere(_ directory: String) -> Bool { access(directory, F_OK) == 0 }
+  private static func isThere(_ directory: String) -> Bool { unsafe access(directory, F_OK) == 0 }
 
   private static func drop(_ directory: String) {
-    if rmdir(directory) != 0, errno != ENOENT, errno != ESTALE {
+    if unsafe rmdir(directory) != 0, errno != ENOENT, errno != ESTALE {
       Log.notice("\(directory): rmdir: \(System.message(errno)); remove it to drop the transaction")
     }
   }
@@ -62,10 +62,10 @@ enum TransactionCommand {
   private static func commit(_ directory: String, of mountPoint: String) throws(CommandFailure) -> ExitCode {
     // The command may have ended the transaction itself.
     if !isThere(directory) { return .done }
-    let descriptor = open(directory + "/.commit", O_WRONLY | O_CLOEXEC)
+    let descriptor = unsafe open(directory + "/.commit", O_WRONLY | O_CLOEXEC)
     var code = descriptor < 0 ? errno : 0
     if descriptor >= 0 {
-      if write(descriptor, "1\n", 2) != 2 { code = errno }
+      if unsafe write(descriptor, "1\n", 2) != 2 { code = errno }
       close(descriptor)
     }
     if code == 0 { return .done }

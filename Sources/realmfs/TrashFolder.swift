@@ -18,7 +18,7 @@ struct TrashFolder: Sendable {
     guard status.st_mode & S_IFMT == S_IFDIR else {
       throw CommandFailure(.unreadable, "--trash \(given) is not a directory")
     }
-    guard access(real, W_OK | X_OK) == 0 else {
+    guard unsafe access(real, W_OK | X_OK) == 0 else {
       throw CommandFailure(.unreadable, "--trash \(given): \(System.message(errno)); name a folder to write to")
     }
     if MountTable.isPath(real, atOrBelow: mountPoint) {
@@ -30,20 +30,20 @@ struct TrashFolder: Sendable {
   /// Writes a text; why that failed, or nil.
   func keep(_ className: String, _ name: String, _ text: [UInt8]) -> String? {
     let folder = path + "/" + className, file = folder + "/" + name
-    guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { return "\(folder): \(System.message(errno))" }
+    guard unsafe mkdir(folder, 0o700) == 0 || errno == EEXIST else { return "\(folder): \(System.message(errno))" }
     var status = stat()
-    if lstat(file, &status) == 0 {
+    if unsafe lstat(file, &status) == 0 {
       let time = status.st_mtim
       let earlierName = Trash.earlierName(Array(name.utf8), seconds: Int64(time.tv_sec), nanoseconds: time.tv_nsec)
       let earlier = folder + "/" + String(decoding: earlierName, as: UTF8.self)
-      guard clinux_rename_to_new(file, earlier) == 0 else { return "\(earlier): \(System.message(errno))" }
+      guard unsafe clinux_rename_to_new(file, earlier) == 0 else { return "\(earlier): \(System.message(errno))" }
     }
-    let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return "\(file): \(System.message(errno))" }
     var problem = StandardOutput.write(text, to: descriptor)
     if close(descriptor) != 0 && problem == 0 { problem = errno }
     if problem == 0 { return nil }
-    unlink(file)
+    unsafe unlink(file)
     return "\(file): \(System.message(problem))"
   }
 }

@@ -73,7 +73,7 @@ enum WatchChanges {
   private static func write(_ feed: ChangeFeed) throws(CommandFailure) {
     if hasLostReader(waiting: 200) { endQuietly() }
     var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
-    guard poll(&output, 1, 0) > 0 else { return }
+    guard unsafe poll(&output, 1, 0) > 0 else { return }
     let failure = StandardOutput.write(feed.take(pieceSize), to: STDOUT_FILENO)
     if failure == EPIPE { endQuietly() }
     if failure != 0 { throw CommandFailure(.failure, "cannot write the output: \(System.message(failure))") }
@@ -82,7 +82,7 @@ enum WatchChanges {
   /// Waits until the reader takes something, up to some milliseconds; whether there is no reader any more.
   private static func hasLostReader(waiting milliseconds: Int32) -> Bool {
     var output = pollfd(fd: STDOUT_FILENO, events: milliseconds > 0 ? Int16(POLLOUT) : 0, revents: 0)
-    return poll(&output, 1, milliseconds) > 0 && output.revents & Int16(POLLERR) != 0
+    return unsafe poll(&output, 1, milliseconds) > 0 && output.revents & Int16(POLLERR) != 0
   }
 
   /// Ends as a program does whose output has no reader, and leaves no version pinned.

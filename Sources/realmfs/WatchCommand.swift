@@ -39,8 +39,8 @@ enum WatchCommand {
         throw error
       }
       if let command = arguments.value(.execute) {
-        setenv("REALMFS_VERSION", "\(next.snapshot.version)", 1)
-        setenv("REALMFS_CLASSES", changes.map(\.name).joined(separator: ","), 1)
+        unsafe setenv("REALMFS_VERSION", "\(next.snapshot.version)", 1)
+        unsafe setenv("REALMFS_CLASSES", changes.map(\.name).joined(separator: ","), 1)
         let status = System.run(["/bin/sh", "-c", command])
         if status != 0 { Log.error("the command ended with status \(status.map(String.init) ?? "unknown")") }
       }
@@ -101,7 +101,7 @@ enum WatchCommand {
   /// Whether the output has lost its reader.
   private static var hasNoReader: Bool {
     var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
-    return poll(&output, 1, 0) > 0 && output.revents & Int16(POLLERR) != 0
+    return unsafe poll(&output, 1, 0) > 0 && output.revents & Int16(POLLERR) != 0
   }
 }
 

@@ -182,7 +182,7 @@ final class MemoryFile: Sendable {
       let start = min(max(offset, 0), state.bytes.count)
       return try state.bytes.slice(start..<start + min(max(count, 0), state.bytes.count - start))
     }
-    return body(found.span.bytes)
+    return unsafe body(found.span.bytes)
   }
 
   /// Calls `body` with all bytes. If it takes them `asOne` array, there must be room in the budget for a second copy
@@ -380,7 +380,7 @@ extension MemoryFile.Text {
       return before
     }
     position = offset + bytes.count
-    outline.read(bytes.span.bytes)
+    unsafe outline.read(bytes.span.bytes)
     return before
   }
 }

@@ -139,9 +139,9 @@ public final class OpenFile: Sendable {
     case .text(let text):
       let start = min(max(offset, 0), text.count)
       let end = start + min(max(count, 0), text.count - start)
-      return body(text.span.bytes.extracting(start..<end))
+      return unsafe body(text.span.bytes.extracting(start..<end))
     case .memory(let memory, _): return try memory.read(from: offset, count: count, body)
-    case .stream, .changes: return body([UInt8]().span.bytes)
+    case .stream, .changes: return unsafe body([UInt8]().span.bytes)
     }
   }
 }

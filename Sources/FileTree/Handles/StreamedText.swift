@@ -86,7 +86,7 @@ public final class StreamedText: @unchecked Sendable {
         if position < end {
           let first = position - state.start
           let length = min(count - result.count, end - position)
-          result += state.buffer.unsafeBytes[first..<first + length]
+          unsafe result += state.buffer.unsafeBytes[first..<first + length]
         } else if state.hasEnded {
           break
         } else {

@@ -233,9 +233,9 @@ struct ClassNode: DirectoryNode {
           batch.references.append(inode)
         }
       }
-      let name = context.name.unsafeBytes
+      let bytes = unsafe context.name.unsafeBytes, name = unsafe bytes.bytes
       let fits = sink.add(
-        name.bytes.extracting(droppingLast: 1),
+        name.extracting(droppingLast: 1),
         inode,
         .file,
         attributes,
@@ -313,7 +313,7 @@ extension TableDirectory {
 
   /// Whether a file of this name is an object when it is saved.
   func isObjectName(_ name: [UInt8]) -> Bool {
-    if NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type) != nil { return true }
+    if NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type) != nil { return true }
     // Any name will do for an object that has none of its own, but not those of editors' files.
     return table.primaryKey == nil && NameEscaping.isPlainJSON(name)
   }

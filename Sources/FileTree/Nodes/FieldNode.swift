@@ -16,7 +16,7 @@ struct FieldNode: FileNode {
       let (index, value) = try place.value(directory, cursor)
       switch value {
       case .null: throw .stale
-      case .string(let bytes) where isRaw, .data(let bytes) where isRaw: return Array(bytes.unsafeBytes)
+      case .string(let bytes) where isRaw, .data(let bytes) where isRaw: return bytes.bytes
       default: break
       }
       context.name.reset()

@@ -156,7 +156,7 @@ struct ObjectFieldsNode: DirectoryNode {
 
   /// The property with this name.
   private func property(_ name: [UInt8], _ directory: TableDirectory) -> Column? {
-    guard let text = NameEscaping.className(ofDirectory: name.span.bytes) else { return nil }
+    guard let text = NameEscaping.className(ofDirectory: name) else { return nil }
     return directory.table.columns.first { $0.name == text }
   }
 

@@ -72,7 +72,7 @@ struct RootNode: DirectoryNode {
   /// Adds a class.
   func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
     if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
-    guard let className = NameEscaping.className(ofDirectory: name.span.bytes) else {
+    guard let className = NameEscaping.className(ofDirectory: name) else {
       throw .refused(.invalid, "no class can have this name: a leading dot and some characters are written as %XX")
     }
     try tree.changeSchema("mkdir", String(decoding: name, as: UTF8.self)) { transaction throws(FileTreeError) in

@@ -109,7 +109,7 @@ struct ShortListing<Sink: DirectorySink> {
   ) {
     if isFull || next <= position { return }
     let terminated = Array(name) + [0]
-    isFull = !sink.add(terminated.span.bytes.extracting(droppingLast: 1), inode, kind, attributes, next: next)
+    isFull = unsafe !sink.add(terminated.span.bytes.extracting(droppingLast: 1), inode, kind, attributes, next: next)
   }
 }
 

@@ -157,7 +157,7 @@ extension TreeContext {
     deletions.forget(place)
     if isNew { try nameAlias(name, of: object, in: home) }
     if let staged, isNew, let table = try read({ view in view.directory(ordinal)?.table }), table.primaryKey == nil,
-      case .objectKey = NameEscaping.parse(file: name.span.bytes, primaryKey: nil)
+      case .objectKey = NameEscaping.parse(file: name, primaryKey: nil)
     {
       staged.noteChosen(ObjectReference(table: table.key, key: object))
     }
@@ -194,7 +194,7 @@ extension TreeContext {
     let type = try read { view throws(FileTreeError) in
       try view.existing(directory.ordinal).table.primaryKey?.type
     }
-    if NameEscaping.parse(file: name.span.bytes, primaryKey: type) == nil {
+    if NameEscaping.parse(file: name, primaryKey: type) == nil {
       overlay.addAlias(name, of: key, in: directory.inode)
     }
   }
@@ -255,7 +255,7 @@ struct NewObject: Sendable {
 
   /// Makes the object with the key that its name says.
   func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> ObjKey {
-    let fileName = NameEscaping.parse(file: name.span.bytes, primaryKey: table.primaryKey?.type)
+    let fileName = NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type)
     let primaryKey: Value? =
       switch fileName {
       case .key(let key): Value(key)

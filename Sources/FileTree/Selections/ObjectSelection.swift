@@ -86,7 +86,7 @@ struct ObjectSelection: Hashable, Sendable {
 
   /// The property with this name in `.by`, if its values have names; `notFound` if there is none.
   static func property(_ name: [UInt8], _ table: Table, _ snapshot: Snapshot) throws(FileTreeError) -> Column {
-    guard let text = NameEscaping.className(ofDirectory: name.span.bytes),
+    guard let text = NameEscaping.className(ofDirectory: name),
       let property = table.columns.first(where: { $0.name == text }), ValueNaming.hasNames(property)
     else { throw .notFound }
     if property.type == .link {
@@ -196,7 +196,7 @@ extension Table {
 
   /// The object whose file in the directory of the class has this name. A long name takes a scan.
   func objectKey(ofFile name: [UInt8]) throws(EngineError) -> ObjKey? {
-    switch NameEscaping.parse(file: name.span.bytes, primaryKey: primaryKeyIndex.map { columns[$0].type }) {
+    switch NameEscaping.parse(file: name, primaryKey: primaryKeyIndex.map { columns[$0].type }) {
     case nil: return nil
     case .objectKey(let key): return try contains(key) ? key : nil
     case .key(let primaryKey): return try objectKey(primaryKey: primaryKey)
@@ -205,7 +205,7 @@ extension Table {
       while try cursor.next() {
         out.reset()
         try NameEscaping.append(fileOf: cursor, column: primaryKeyIndex, to: out)
-        if out.unsafeBytes.elementsEqual(name) { return cursor.key }
+        if out.equals(name) { return cursor.key }
       }
       return nil
     }

@@ -53,10 +53,10 @@ struct PropertyValues {
     var found: Value?
     let name = OutputBuffer()
     try scan(nil, until: nil) { value throws(EngineError) in
-      guard try self.name(value, into: name), name.unsafeBytes.elementsEqual(wanted),
+      guard try self.name(value, into: name), name.equals(wanted),
         case .string(let bytes) = value
       else { return true }
-      found = .string(Array(bytes.unsafeBytes))
+      found = .string(bytes.bytes)
       return false
     }
     return found

@@ -7,6 +7,6 @@ enum RealmFile {
   /// The file system that the file lies on; nil if it cannot be asked.
   static func fileSystem(_ path: String) -> statvfs? {
     var status = statvfs()
-    return statvfs(path, &status) == 0 ? status : nil
+    return unsafe statvfs(path, &status) == 0 ? status : nil
   }
 }

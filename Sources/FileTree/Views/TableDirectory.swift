@@ -64,7 +64,7 @@ final class TableDirectory: Sendable {
   func objectKey(named name: [UInt8]) throws(EngineError) -> ObjKey? {
     if let damage = table.damage { throw damage }
     let type = namingColumn.map { table.columns[$0].type }
-    switch NameEscaping.parse(file: name.span.bytes, primaryKey: type) {
+    switch NameEscaping.parse(file: name, primaryKey: type) {
     case nil: return nil
     case .objectKey(let key): return try table.contains(key) ? key : nil
     case .key(let primaryKey): return try table.objectKey(primaryKey: primaryKey)
@@ -100,7 +100,7 @@ private final class LongNames: Sendable {
     guard try cursor.seek(key) else { return false }
     let actual = OutputBuffer()
     try directory.name(of: cursor, into: actual)
-    return actual.unsafeBytes.elementsEqual(name)
+    return actual.equals(name)
   }
 
   /// Reads the names of all objects, remembers the shortened ones, and returns the one that is wanted.
@@ -124,9 +124,9 @@ private final class LongNames: Sendable {
       }
       // A shortened name has at least 229 + 18 + 5 bytes.
       guard actual.count >= 252,
-        case .hashed(_, let digest) = NameEscaping.parse(file: actual.bytes.span.bytes, primaryKey: .string)
+        case .hashed(_, let digest) = NameEscaping.parse(file: actual.bytes, primaryKey: .string)
       else { continue }
-      if actual.unsafeBytes.elementsEqual(name) { wanted = cursor.key }
+      if actual.equals(name) { wanted = cursor.key }
       if found.keys.count < Self.maximumCount { found.keys[digest] = cursor.key } else { found.isComplete = false }
     }
     known.withLock { $0 = found }

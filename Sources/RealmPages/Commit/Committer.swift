@@ -144,7 +144,7 @@ struct Committer {
 
   static func write<T: BitwiseCopyable>(_ storage: any Storage, _ value: T, at offset: Int) throws(EngineError) {
     var copy = value
-    try withUnsafeBytes(of: &copy) { (bytes) throws(EngineError) in try storage.write(bytes, at: offset) }
+    try unsafe withUnsafeBytes(of: &copy) { (bytes) throws(EngineError) in try unsafe storage.write(bytes, at: offset) }
   }
 
   /// The free list of a version.

@@ -37,7 +37,7 @@ private final class LockedFile: Sendable {
     let fd = try Protection.openLock(path, besideRealm: realmPath)
     descriptor = fd
     var status = stat()
-    guard fstat(fd, &status) == 0 else {
+    guard unsafe fstat(fd, &status) == 0 else {
       identity = LockFile.Identity(status)
       throw .failed("fstat", path, errno)
     }

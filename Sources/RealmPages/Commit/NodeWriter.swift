@@ -34,15 +34,15 @@ struct NodeWriter {
     let node = slab.node(ref)
     if !node.hasRefs {
       let place = allocate(node.byteSize, gathered: levels > 0)
-      append(node.byteSize, at: place) { target in
-        memcpy(target, node.payload - Node.headerSize, Node.headerSize + node.payloadSize)
+      unsafe append(node.byteSize, at: place) { target in
+        unsafe memcpy(target, node.payload - Node.headerSize, Node.headerSize + node.payloadSize)
       }
       return place
     }
     let first = elements.count
     var width: UInt8 = 0
     for i in 0..<node.count {
-      var element = PackedBits.signed(node.payload, node.width, i)
+      var element = unsafe PackedBits.signed(node.payload, node.width, i)
       if element != 0 && element & 1 == 0 { element = Int64(write(Int(element), gathered: max(0, levels - 1))) }
       width = max(width, PackedBits.width(element))
       elements.append(element)
@@ -60,7 +60,9 @@ struct NodeWriter {
     flags: NodeFlags = [],
     at place: Int
   ) {
-    append(Node.size(elements.count, width), at: place) { Node.write(elements, width: width, flags, to: $0) }
+    unsafe append(Node.size(elements.count, width), at: place) {
+      unsafe Node.write(elements, width: width, flags, to: $0)
+    }
   }
 
   /// Takes space at once for the first levels of some trees and `more` bytes, unless that is much.
@@ -79,7 +81,7 @@ struct NodeWriter {
     if !node.hasRefs { return node.byteSize }
     var size = Node.size(node.count, max(node.width, PackedBits.width(Int64(logicalSize))))
     for i in 0..<node.count {
-      let element = PackedBits.signed(node.payload, node.width, i)
+      let element = unsafe PackedBits.signed(node.payload, node.width, i)
       if element & 1 == 0 { size += self.size(Int(element), levels: levels - 1) }
     }
     return size
@@ -123,7 +125,7 @@ struct NodeWriter {
 
   private mutating func append(_ size: Int, at place: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
     if error != nil { return }
-    do throws(EngineError) { fill(try output.room(size, at: place)) } catch { self.error = error }
+    do throws(EngineError) { unsafe fill(try output.room(size, at: place)) } catch { self.error = error }
     written += size
     if written < Self.mostWritten { return }
     written = 0
@@ -132,7 +134,8 @@ struct NodeWriter {
 }
 
 /// Bytes that wait to be written side by side: few large writes of many small nodes.
-private final class WriteBuffer {
+@safe private final class WriteBuffer {
+  // Safe: `count` never exceeds `capacity`, the bytes that are allocated at `bytes`.
   private let storage: any Storage
   private var bytes: UnsafeMutableRawPointer
   private var capacity = 1 << 18
@@ -141,29 +144,29 @@ private final class WriteBuffer {
 
   init(_ storage: any Storage) {
     self.storage = storage
-    bytes = .allocate(byteCount: capacity, alignment: 16)
+    unsafe bytes = .allocate(byteCount: capacity, alignment: 16)
   }
 
-  deinit { bytes.deallocate() }
+  deinit { unsafe bytes.deallocate() }
 
   /// Room for `size` zero bytes at `place` of the file.
   func room(_ size: Int, at place: Int) throws(EngineError) -> UnsafeMutableRawPointer {
     if place != start + count || count + size > capacity { try flush() }
     if count == 0 { start = place }
     if size > capacity {
-      bytes.deallocate()
+      unsafe bytes.deallocate()
       capacity = size
-      bytes = .allocate(byteCount: capacity, alignment: 16)
+      unsafe bytes = .allocate(byteCount: capacity, alignment: 16)
     }
-    let room = bytes + count
-    memset(room, 0, size)
+    let room = unsafe bytes + count
+    unsafe memset(room, 0, size)
     count += size
-    return room
+    return unsafe room
   }
 
   func flush() throws(EngineError) {
     if count == 0 { return }
-    try storage.write(UnsafeRawBufferPointer(start: bytes, count: count), at: start)
+    try unsafe storage.write(UnsafeRawBufferPointer(start: bytes, count: count), at: start)
     count = 0
   }
 }

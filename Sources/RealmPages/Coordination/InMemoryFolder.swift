@@ -41,16 +41,16 @@ enum InMemoryFolder {
 
   /// Runs `body` while no program joins or leaves, after removing what none has open. Makes the folder.
   static func locked<R>(_ body: () throws(EngineError) -> R) throws(EngineError) -> R {
-    if mkdir(path, 0o700) != 0 && errno != EEXIST { throw .failed("mkdir", path, errno) }
-    let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    if unsafe mkdir(path, 0o700) != 0 && errno != EEXIST { throw .failed("mkdir", path, errno) }
+    let folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard folder >= 0 else { throw .failed("open", path, errno) }
     defer { close(folder) }
     var status = stat()
-    guard fstat(folder, &status) == 0 else { throw .failed("fstat", path, errno) }
+    guard unsafe fstat(folder, &status) == 0 else { throw .failed("fstat", path, errno) }
     guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
       throw EngineError(.file(EACCES), "\(path): others can enter the folder of realms in memory: remove it")
     }
-    guard clinux_folder_is_in_memory(path) else {
+    guard unsafe clinux_folder_is_in_memory(path) else {
       throw EngineError(.file(ENODEV), "\(path): not on a file system in memory (tmpfs), so there is no place")
     }
     while flock(folder, LOCK_EX) != 0 {
@@ -62,7 +62,7 @@ enum InMemoryFolder {
 
   /// Removes the realms that no program has open, unless one is joining or leaving, which does it too.
   static func cleanUp() {
-    let folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    let folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     if folder < 0 { return }
     defer { close(folder) }
     for _ in 0..<1000 {
@@ -77,14 +77,14 @@ enum InMemoryFolder {
     guard let names = try? DirectoryListing.names(in: path) else { return }
     for name in names where name.hasSuffix(suffix) {
       let realm = path + "/" + name
-      let lock = open(realm + ".lock", O_RDWR | O_CLOEXEC)
+      let lock = unsafe open(realm + ".lock", O_RDWR | O_CLOEXEC)
       defer { if lock >= 0 { close(lock) } }
       // A lock with shared holders belongs to a realm in use.
       if lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0 { continue }
-      unlink(realm)
-      unlink(realm + ".note")
-      rmdir(realm + ".management")
-      unlink(realm + ".lock")
+      unsafe unlink(realm)
+      unsafe unlink(realm + ".note")
+      unsafe rmdir(realm + ".management")
+      unsafe unlink(realm + ".lock")
     }
   }
 }

@@ -4,21 +4,21 @@ import CLinux
 
 extension LockFile: WriterMarker {
   func beginWriting(at offset: Int) {
-    clinux_store_64(clinux_writing_page_offset(info), UInt64(offset) + 1)
+    unsafe clinux_store_64(clinux_writing_page_offset(info), UInt64(offset) + 1)
     count()
   }
 
   func endWriting() {
-    clinux_store_64(clinux_writing_page_offset(info), 0)
+    unsafe clinux_store_64(clinux_writing_page_offset(info), 0)
     count()
   }
 
   var quietCount: UInt64? {
-    clinux_load_64(clinux_writing_page_offset(info)) == 0 ? clinux_load_64(clinux_write_counter(info)) : nil
+    unsafe clinux_load_64(clinux_writing_page_offset(info)) == 0 ? clinux_load_64(clinux_write_counter(info)) : nil
   }
 
   /// Only the holder of the write lock gets here.
   private func count() {
-    clinux_store_64(clinux_write_counter(info), clinux_load_64(clinux_write_counter(info)) &+ 1)
+    unsafe clinux_store_64(clinux_write_counter(info), clinux_load_64(clinux_write_counter(info)) &+ 1)
   }
 }

@@ -7,8 +7,9 @@ import Glibc
 import Threads
 
 /// An open lock file, mapped, with a shared flock on it.
-final class LockFile: @unchecked Sendable {
+@safe final class LockFile: @unchecked Sendable {
   // Unchecked: the memory is shared with other processes anyway; the mutexes in it say who may touch what.
+  // Safe: the mapping lives as long as the object, and has room for all entries that there can be.
   let path: String
   let info: UnsafeMutablePointer<clinux_shared_info>
   private let descriptor: Int32
@@ -17,7 +18,7 @@ final class LockFile: @unchecked Sendable {
   /// The layout that this code knows.
   static let layout: UInt16 = 14
   /// Where the version list starts.
-  private static let listStart = MemoryLayout<clinux_shared_info>.stride
+  private static let listStart = unsafe MemoryLayout<clinux_shared_info>.stride
   /// The entries of a new list, and by how many it grows.
   static let listStep = 32
   /// More entries than anybody can need; address space is reserved for them.
@@ -39,15 +40,15 @@ final class LockFile: @unchecked Sendable {
     var misfits = 0
     while true {
       let opened = try Self.open(path, configuration, deadline)
-      let isReady = !opened.isEmpty && clinux_load_8(clinux_init_complete(opened.info)) == 1
+      let isReady = unsafe !opened.isEmpty && clinux_load_8(clinux_init_complete(opened.info)) == 1
       let problem = isReady ? Self.problem(opened) : nil
       if isReady && problem == nil {
         descriptor = opened.descriptor
-        info = opened.info
+        unsafe info = opened.info
         identity = opened.identity
         return
       }
-      clinux_unmap(opened.info, Self.mappedSize)
+      unsafe clinux_unmap(opened.info, Self.mappedSize)
       close(opened.descriptor)
       if let problem {
         misfits += 1
@@ -66,7 +67,7 @@ final class LockFile: @unchecked Sendable {
   }
 
   deinit {
-    clinux_unmap(info, Self.mappedSize)
+    unsafe clinux_unmap(info, Self.mappedSize)
     close(descriptor)
   }
 
@@ -78,7 +79,8 @@ final class LockFile: @unchecked Sendable {
     init(_ status: stat) { (device, inode) = (status.st_dev, status.st_ino) }
   }
 
-  private struct Opened {
+  @safe private struct Opened {
+    // Safe: `init` keeps the mapping or ends it, and does not look at `info` after that.
     let descriptor: Int32
     let info: UnsafeMutablePointer<clinux_shared_info>
     let size: Int
@@ -96,13 +98,13 @@ final class LockFile: @unchecked Sendable {
     var isReady = false
     defer { if !isReady { close(fd) } }
     var status = stat()
-    guard fstat(fd, &status) == 0 else { throw .failed("fstat", path, errno) }
+    guard unsafe fstat(fd, &status) == 0 else { throw .failed("fstat", path, errno) }
     try Trust.check(owner: status.st_uid, of: path, configuration)
-    guard let memory = clinux_map_writable(fd, mappedSize) else { throw .failed("mmap", path, errno) }
-    let info = memory.bindMemory(to: clinux_shared_info.self, capacity: 1)
-    defer { if !isReady { clinux_unmap(memory, mappedSize) } }
+    guard let memory = unsafe clinux_map_writable(fd, mappedSize) else { throw .failed("mmap", path, errno) }
+    let info = unsafe memory.bindMemory(to: clinux_shared_info.self, capacity: 1)
+    defer { if !isReady { unsafe clinux_unmap(memory, mappedSize) } }
     if try lock(fd, LOCK_EX, path) {
-      let code = initialise(fd, info)
+      let code = unsafe initialise(fd, info)
       if code != 0 { throw .failed("ftruncate", path, code) }
       flock(fd, LOCK_UN)
     }
@@ -112,9 +114,9 @@ final class LockFile: @unchecked Sendable {
       }
       usleep(1000)
     }
-    guard fstat(fd, &status) == 0 else { throw .failed("fstat", path, errno) }
+    guard unsafe fstat(fd, &status) == 0 else { throw .failed("fstat", path, errno) }
     isReady = true
-    return Opened(descriptor: fd, info: info, size: Int(status.st_size), identity: Identity(status))
+    return unsafe Opened(descriptor: fd, info: info, size: Int(status.st_size), identity: Identity(status))
   }
 
   /// Takes a flock without waiting; false if another process has one.
@@ -130,44 +132,44 @@ final class LockFile: @unchecked Sendable {
     if ftruncate(fd, 0) != 0 { return errno }
     let code = clinux_reserve_file(fd, Int64(size(entries: listStep)))
     if code != 0 { return code }
-    info.pointee.mutex_size = UInt8(MemoryLayout<pthread_mutex_t>.size)
-    info.pointee.condition_size = UInt8(MemoryLayout<pthread_cond_t>.size)
-    info.pointee.layout = layout
-    info.pointee.history_type = 2
-    info.pointee.history_schema = 1
-    let failure = clinux_shared_init(info)
+    unsafe info.pointee.mutex_size = UInt8(MemoryLayout<pthread_mutex_t>.size)
+    unsafe info.pointee.condition_size = UInt8(MemoryLayout<pthread_cond_t>.size)
+    unsafe info.pointee.layout = layout
+    unsafe info.pointee.history_type = 2
+    unsafe info.pointee.history_schema = 1
+    let failure = unsafe clinux_shared_init(info)
     if failure != 0 { return failure }
-    info.pointee.entries = UInt32(listStep)
-    info.pointee.allocating = 0
-    info.pointee.newest = .max
-    clinux_store_8(clinux_init_complete(info), 1)
+    unsafe info.pointee.entries = UInt32(listStep)
+    unsafe info.pointee.allocating = 0
+    unsafe info.pointee.newest = .max
+    unsafe clinux_store_8(clinux_init_complete(info), 1)
     return 0
   }
 
   /// What about an initialised lock file keeps us from using it; nil if nothing.
   private static func problem(_ opened: Opened) -> String? {
-    let info = opened.info
+    let info = unsafe opened.info
     // The first eight bytes have been at the same place in every layout.
     if opened.size < 8 { return "\(opened.size) bytes long" }
-    let found = info.pointee
-    if found.layout != layout { return "layout \(found.layout) instead of \(layout)" }
-    let sizes = (MemoryLayout<pthread_mutex_t>.size, MemoryLayout<pthread_cond_t>.size)
-    if (Int(found.mutex_size), Int(found.condition_size)) != sizes {
-      return "mutexes of \(found.mutex_size) and conditions of \(found.condition_size) bytes instead of \(sizes)"
+    let found = unsafe info.pointee
+    if unsafe found.layout != layout { return unsafe "layout \(found.layout) instead of \(layout)" }
+    let sizes = unsafe (MemoryLayout<pthread_mutex_t>.size, MemoryLayout<pthread_cond_t>.size)
+    if unsafe (Int(found.mutex_size), Int(found.condition_size)) != sizes {
+      return unsafe "mutexes of \(found.mutex_size) and conditions of \(found.condition_size) bytes instead of \(sizes)"
     }
     if opened.size < size(entries: listStep) { return "\(opened.size) bytes long" }
-    let code = clinux_shared_lock(info, clinux_control_mutex, 0)
+    let code = unsafe clinux_shared_lock(info, clinux_control_mutex, 0)
     switch code {
-    case 0, EOWNERDEAD: clinux_shared_unlock(info, clinux_control_mutex)
+    case 0, EOWNERDEAD: unsafe clinux_shared_unlock(info, clinux_control_mutex)
     case ETIMEDOUT: break
-    default: return "a mutex of another kind (\(String(cString: strerror(code))))"
+    default: return "a mutex of another kind (\(ErrnoText.of(code)))"
     }
     return nil
   }
 
   /// The entries of the version list; `checkEntries` says how many there are.
   var list: UnsafeMutablePointer<clinux_version_entry> {
-    (UnsafeMutableRawPointer(info) + Self.listStart).bindMemory(
+    unsafe (UnsafeMutableRawPointer(info) + Self.listStart).bindMemory(
       to: clinux_version_entry.self,
       capacity: Self.mostEntries
     )
@@ -175,9 +177,9 @@ final class LockFile: @unchecked Sendable {
 
   /// The number of entries that the file says it has room for, after a look whether that is true.
   func checkedEntries() throws(EngineError) -> Int {
-    let entries = Int(info.pointee.entries)
+    let entries = unsafe Int(info.pointee.entries)
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
+    guard unsafe fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
     guard entries > 0, entries <= Self.mostEntries, Int(status.st_size) >= Self.size(entries: entries) else {
       throw EngineError(
         .inUse,
@@ -199,8 +201,8 @@ final class LockFile: @unchecked Sendable {
   /// Throws if the file is no longer the one that others find at its path, or was cut: they do not know of us then.
   func checkIsInPlace() throws(EngineError) {
     var named = stat()
-    let isThere = stat(path, &named) == 0 && Identity(named) == identity
-    if !isThere || clinux_mapping_was_cut(info) {
+    let isThere = unsafe stat(path, &named) == 0 && Identity(named) == identity
+    if unsafe !isThere || clinux_mapping_was_cut(info) {
       throw EngineError(
         .inUse,
         "\(path): the lock file was removed or cut while the realm is open: close all programs that have it open"
@@ -211,7 +213,7 @@ final class LockFile: @unchecked Sendable {
   /// Throws if it belongs to a user with whom this process does not share memory.
   func checkOwner(_ configuration: Configuration) throws(EngineError) {
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
+    guard unsafe fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
     try Trust.check(owner: status.st_uid, of: path, configuration)
   }
 
@@ -220,7 +222,7 @@ final class LockFile: @unchecked Sendable {
 
   /// Takes one of the mutexes. A holder that died is no obstacle.
   func lock(_ mutex: clinux_shared_mutex, until deadline: MonotonicTime) throws(EngineError) {
-    let code = clinux_shared_lock(info, mutex, deadline.milliseconds)
+    let code = unsafe clinux_shared_lock(info, mutex, deadline.milliseconds)
     switch code {
     case 0, EOWNERDEAD: return
     case ETIMEDOUT:
@@ -228,11 +230,11 @@ final class LockFile: @unchecked Sendable {
     default:
       throw EngineError(
         .inUse,
-        "\(path): \(String(cString: strerror(code))): close all programs that have the realm open"
+        "\(path): \(ErrnoText.of(code)): close all programs that have the realm open"
       )
     }
   }
 
   /// Lets go of a mutex that this thread took.
-  func unlock(_ mutex: clinux_shared_mutex) { clinux_shared_unlock(info, mutex) }
+  func unlock(_ mutex: clinux_shared_mutex) { unsafe clinux_shared_unlock(info, mutex) }
 }

@@ -32,7 +32,7 @@ package enum LockHolders {
   /// The processes that hold an flock on a file.
   static func ofLock(_ file: String) -> [LockHolder] {
     var status = stat()
-    guard stat(file, &status) == 0 else { return [] }
+    guard unsafe stat(file, &status) == 0 else { return [] }
     var devices = [device(clinux_device_major(status.st_dev), clinux_device_minor(status.st_dev))]
     // stat(2) reports another device than /proc/locks on btrfs and overlays; the mount table has the right one.
     if let entry = RealmLinks.real(file).flatMap(MountTable.entry(containing:)) {

@@ -35,11 +35,11 @@ final class NamedPipe: Sendable {
     if descriptor < 0 { descriptor = Self.open(path) ?? -1 }
     if descriptor < 0 { return }
     var byte: UInt8 = 0
-    withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 1) { buffer in
+    unsafe withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 1) { buffer in
       // A full pipe could not be written to; and not every kernel reports a write to one that is not empty.
       for _ in 0..<16 {
-        while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
-        if write(descriptor, &byte, 1) == 1 { return }
+        while unsafe read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
+        if unsafe write(descriptor, &byte, 1) == 1 { return }
       }
     }
   }
@@ -48,8 +48,8 @@ final class NamedPipe: Sendable {
   fileprivate static func open(_ path: String) -> Int32? {
     var status = stat()
     // Opening a device can have effects.
-    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return nil }
-    let descriptor = Glibc.open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY)
+    guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return nil }
+    let descriptor = unsafe Glibc.open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY)
     if descriptor < 0 { return nil }
     if isPipe(descriptor) { return descriptor }
     close(descriptor)
@@ -59,7 +59,7 @@ final class NamedPipe: Sendable {
   /// Whether the descriptor is a pipe that has one name: this one.
   private static func isPipe(_ descriptor: Int32) -> Bool {
     var status = stat()
-    return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO && status.st_nlink == 1
+    return unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO && status.st_nlink == 1
   }
 }
 

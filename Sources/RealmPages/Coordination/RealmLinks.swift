@@ -19,8 +19,10 @@ package enum RealmLinks {
   /// Where a symbolic link leads; nil if there is none.
   private static func target(of path: String) -> String? {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-    let count = buffer.withUnsafeMutableBufferPointer { bytes in
-      bytes.withMemoryRebound(to: CChar.self) { $0.baseAddress.map { readlink(path, $0, Int(PATH_MAX)) } ?? 0 }
+    let count = unsafe buffer.withUnsafeMutableBufferPointer { bytes in
+      unsafe bytes.withMemoryRebound(to: CChar.self) {
+        unsafe $0.baseAddress.map { unsafe readlink(path, $0, Int(PATH_MAX)) } ?? 0
+      }
     }
     if count <= 0 { return nil }
     let target = String(decoding: buffer.prefix(count), as: UTF8.self)
@@ -31,9 +33,9 @@ package enum RealmLinks {
 
   /// The real path, every symbolic link resolved; nil if it does not exist or cannot be reached.
   package static func real(_ path: String) -> String? {
-    guard let name = realpath(path, nil) else { return nil }
-    defer { free(name) }
-    return String(cString: name)
+    guard let name = unsafe realpath(path, nil) else { return nil }
+    defer { unsafe free(name) }
+    return unsafe String(cString: name)
   }
 
   /// Where the file itself is that is to be replaced; `path` where there is none yet.
@@ -74,7 +76,7 @@ package enum RealmLinks {
 
   private static func identity(_ path: String) -> LockFile.Identity? {
     var status = stat()
-    return lstat(path, &status) == 0 ? LockFile.Identity(status) : nil
+    return unsafe lstat(path, &status) == 0 ? LockFile.Identity(status) : nil
   }
 
   private static func inTwoSessions(_ path: String, _ first: String, _ second: String) -> EngineError {

@@ -78,14 +78,14 @@ final class Session: @unchecked Sendable {
       fileFormat = try thread.run { () throws(EngineError) in
         try lockFile.lock(clinux_control_mutex, until: deadline)
         defer { lockFile.unlock(clinux_control_mutex) }
-        let info = lockFile.info
-        if info.pointee.participants == 0 {
-          try Self.fill(info, versions, try begin(), configuration)
-        } else if let misfit = Self.misfit(info.pointee, forWriting: forWriting, isInMemory: isInMemory) {
+        let info = unsafe lockFile.info
+        if unsafe info.pointee.participants == 0 {
+          try unsafe Self.fill(info, versions, try begin(), configuration)
+        } else if let misfit = unsafe Self.misfit(info.pointee, forWriting: forWriting, isInMemory: isInMemory) {
           throw EngineError(.inUse, "\(path): \(misfit)")
         }
-        info.pointee.participants &+= 1
-        return Int(info.pointee.file_format)
+        unsafe info.pointee.participants &+= 1
+        return unsafe Int(info.pointee.file_format)
       }
     } catch {
       thread.stop()
@@ -149,13 +149,13 @@ final class Session: @unchecked Sendable {
     _ first: FirstVersion,
     _ configuration: Configuration
   ) throws(EngineError) {
-    info.pointee.durability = configuration.inMemoryIdentifier == nil ? 0 : 1
-    info.pointee.history_type = Int8(first.historyType)
-    info.pointee.history_schema = historySchemas[Int8(first.historyType)] ?? 0
-    info.pointee.file_format = 24
-    clinux_store_64(clinux_version_count(info), 1)
-    info.pointee.latest_version = first.version
-    info.pointee.initiator_pid = configuration.encryptionKey == nil ? 0 : UInt64(getpid())
+    unsafe info.pointee.durability = configuration.inMemoryIdentifier == nil ? 0 : 1
+    unsafe info.pointee.history_type = Int8(first.historyType)
+    unsafe info.pointee.history_schema = historySchemas[Int8(first.historyType)] ?? 0
+    unsafe info.pointee.file_format = 24
+    unsafe clinux_store_64(clinux_version_count(info), 1)
+    unsafe info.pointee.latest_version = first.version
+    unsafe info.pointee.initiator_pid = configuration.encryptionKey == nil ? 0 : UInt64(getpid())
     try versions.reset(
       ListedVersion(slot: 0, version: first.version, topRef: first.topRef, logicalSize: first.logicalSize)
     )
@@ -163,15 +163,18 @@ final class Session: @unchecked Sendable {
 
   /// Why we cannot join a running session; nil if we can.
   private static func misfit(_ info: clinux_shared_info, forWriting: Bool, isInMemory: Bool) -> String? {
-    if isInMemory && info.durability != 1 { return "another program uses the realm as one in a file" }
-    if !isInMemory && info.durability != 0 { return "another program uses the realm as an in-memory realm" }
-    let isKnown = historySchemas[info.history_type] == info.history_schema
-    if forWriting && info.history_type == 3 { return "a program with sync has the realm open: read with --read-only" }
-    if !isKnown && (forWriting || info.history_type != 0) {
-      return "another program has the realm open with history \(info.history_type), schema \(info.history_schema)"
+    if unsafe isInMemory && info.durability != 1 { return "another program uses the realm as one in a file" }
+    if unsafe !isInMemory && info.durability != 0 { return "another program uses the realm as an in-memory realm" }
+    let isKnown = unsafe historySchemas[info.history_type] == info.history_schema
+    if unsafe forWriting && info.history_type == 3 {
+      return "a program with sync has the realm open: read with --read-only"
     }
-    if info.file_format != 24 && (forWriting || !Realm.readableFormats.contains(Int(info.file_format))) {
-      return "an older program has the realm open with file format \(info.file_format): close it"
+    if unsafe !isKnown && (forWriting || info.history_type != 0) {
+      return
+        unsafe "another program has the realm open with history \(info.history_type), schema \(info.history_schema)"
+    }
+    if unsafe info.file_format != 24 && (forWriting || !Realm.readableFormats.contains(Int(info.file_format))) {
+      return unsafe "an older program has the realm open with file format \(info.file_format): close it"
     }
     return nil
   }
@@ -185,7 +188,7 @@ final class Session: @unchecked Sendable {
   }
 
   /// The number of participants, those included that died without leaving.
-  var participants: Int { Int(lockFile.info.pointee.participants) }
+  var participants: Int { unsafe Int(lockFile.info.pointee.participants) }
 
   /// Waits for what was begun on the lock thread, which keeps the session alive until then.
   func finishWork() { locks.run {} }
@@ -198,8 +201,8 @@ final class Session: @unchecked Sendable {
       if case .lockThread = writeLockHolder { unlockForWriting() }
       // Who cannot be waited for makes us leave as if we had died: the count stays too high until the session ends.
       guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))) != nil else { return }
-      let count = lockFile.info.pointee.participants
-      lockFile.info.pointee.participants = max(count, 1) - 1
+      let count = unsafe lockFile.info.pointee.participants
+      unsafe lockFile.info.pointee.participants = max(count, 1) - 1
       lockFile.unlock(clinux_control_mutex)
     }
     claim.release()
@@ -221,23 +224,24 @@ final class Session: @unchecked Sendable {
   }
 
   private func lockForWriting(until deadline: MonotonicTime, _ holder: Holder) throws(EngineError) {
-    let info = lockFile.info
+    let info = unsafe lockFile.info
     try lockFile.checkIsInPlace()
-    let ticket = clinux_add_32(clinux_next_ticket(info), 1)
+    let ticket = unsafe clinux_add_32(clinux_next_ticket(info), 1)
     do throws(EngineError) { try lockFile.lock(clinux_write_mutex, until: deadline) } catch {
       // Without a later ticket, no writer waits for ours.
-      _ = clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
+      _ = unsafe clinux_swap_32(clinux_next_ticket(info), ticket &+ 1, ticket)
       throw error
     }
     let patience = MonotonicTime.now.advanced(by: Self.ticketPatience)
-    while Int32(bitPattern: ticket &- clinux_load_32(clinux_next_served(info))) > 0, MonotonicTime.now < patience {
+    while unsafe Int32(bitPattern: ticket &- clinux_load_32(clinux_next_served(info))) > 0, MonotonicTime.now < patience
+    {
       lockFile.unlock(clinux_write_mutex)
       usleep(500)
       try lockFile.lock(clinux_write_mutex, until: deadline)
     }
-    clinux_store_32(clinux_next_served(info), ticket)
+    unsafe clinux_store_32(clinux_next_served(info), ticket)
     writeLockHolder = holder
-    if clinux_load_8(clinux_in_critical_phase(info)) != 0 {
+    if unsafe clinux_load_8(clinux_in_critical_phase(info)) != 0 {
       unlockForWriting()
       throw EngineError(
         .inUse,
@@ -274,7 +278,7 @@ final class Session: @unchecked Sendable {
   /// On the thread that locked.
   private func unlockForWriting() {
     writeLockHolder = .nobody
-    clinux_store_32(clinux_next_served(lockFile.info), clinux_load_32(clinux_next_served(lockFile.info)) &+ 1)
+    unsafe clinux_store_32(clinux_next_served(lockFile.info), clinux_load_32(clinux_next_served(lockFile.info)) &+ 1)
     lockFile.unlock(clinux_write_mutex)
   }
 
@@ -292,17 +296,17 @@ final class Session: @unchecked Sendable {
 
   /// Shows a version that was written to everybody. `count` is the number of versions before it.
   func announce(_ result: Committer.Result, count: Int) throws(EngineError) {
-    let info = lockFile.info
+    let info = unsafe lockFile.info
     do {
-      clinux_store_8(clinux_in_critical_phase(info), 1)
+      unsafe clinux_store_8(clinux_in_critical_phase(info), 1)
       // Not announced after all: the next writer leads the header back to the version before.
-      defer { clinux_store_8(clinux_in_critical_phase(info), 0) }
+      defer { unsafe clinux_store_8(clinux_in_critical_phase(info), 0) }
       try versions.add(version: result.version, topRef: result.topRef, logicalSize: result.logicalSize)
     }
     // Who cannot have the control mutex now learns the number from the list all the same.
     guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))) != nil else { return }
-    clinux_store_64(clinux_version_count(info), UInt64(count + 1))
-    info.pointee.latest_version = result.version
+    unsafe clinux_store_64(clinux_version_count(info), UInt64(count + 1))
+    unsafe info.pointee.latest_version = result.version
     lockFile.unlock(clinux_control_mutex)
   }
 }
@@ -321,15 +325,15 @@ final class Bell: Sendable {
 
   /// Wakes writers that wait for their turn, and those who wait for a commit. Does nothing while a former call hangs.
   func ring(newCommit: Bool) {
-    let info = lockFile.info
+    let info = unsafe lockFile.info
     // Who began to wait before the lock was given back is seen here; who comes later sees what there is.
-    let isAwaited = newCommit && clinux_shared_is_awaited(info, clinux_new_commit)
-    if !isAwaited && !clinux_shared_is_awaited(info, clinux_pick_next_writer) { return }
+    let isAwaited = unsafe newCommit && clinux_shared_is_awaited(info, clinux_new_commit)
+    if unsafe !isAwaited && !clinux_shared_is_awaited(info, clinux_pick_next_writer) { return }
     if pending.load(ordering: .relaxed) > 8 { return }
     pending.add(1, ordering: .relaxed)
     thread.post { [self] in
-      if newCommit { clinux_shared_broadcast(lockFile.info, clinux_new_commit) }
-      clinux_shared_broadcast(lockFile.info, clinux_pick_next_writer)
+      if newCommit { unsafe clinux_shared_broadcast(lockFile.info, clinux_new_commit) }
+      unsafe clinux_shared_broadcast(lockFile.info, clinux_pick_next_writer)
       pending.subtract(1, ordering: .relaxed)
     }
   }

@@ -33,39 +33,39 @@ final class VersionList: @unchecked Sendable {
 
   init(_ lockFile: LockFile) { self.lockFile = lockFile }
 
-  private var info: UnsafeMutablePointer<clinux_shared_info> { lockFile.info }
+  private var info: UnsafeMutablePointer<clinux_shared_info> { unsafe lockFile.info }
 
   /// The slot of the newest version. No system call, no lock: who holds a version compares its slot with this.
-  var newestSlot: Int { Int(clinux_load_32(clinux_newest(info))) }
+  var newestSlot: Int { unsafe Int(clinux_load_32(clinux_newest(info))) }
 
   /// Empties the list but for one version. For the one who begins a session.
   func reset(_ first: ListedVersion) throws(EngineError) {
-    try locked { list, state in
-      for slot in 0..<state.entries { Self.clear(list + slot) }
-      list.pointee.top_ref = UInt64(first.topRef)
-      list.pointee.logical_size = UInt64(first.logicalSize)
-      list.pointee.version = first.version
-      clinux_store_32(clinux_allocating(info), 0)
-      clinux_store_32(clinux_newest(info), 0)
+    try unsafe locked { list, state in
+      for slot in 0..<state.entries { unsafe Self.clear(list + slot) }
+      unsafe list.pointee.top_ref = UInt64(first.topRef)
+      unsafe list.pointee.logical_size = UInt64(first.logicalSize)
+      unsafe list.pointee.version = first.version
+      unsafe clinux_store_32(clinux_allocating(info), 0)
+      unsafe clinux_store_32(clinux_newest(info), 0)
     }
   }
 
   /// Holds the newest version.
   func grabNewest() throws(EngineError) -> ListedVersion {
-    try locked { list, state throws(EngineError) in
+    try unsafe locked { list, state throws(EngineError) in
       let slot = newestSlot
       guard slot < state.entries else {
         throw EngineError(.inUse, "\(lockFile.path): no newest version: close all programs that have the realm open")
       }
-      let entry = list + slot
-      let listed = ListedVersion(
+      let entry = unsafe list + slot
+      let listed = unsafe ListedVersion(
         slot: slot,
         version: entry.pointee.version,
         topRef: Int(truncatingIfNeeded: entry.pointee.top_ref),
         logicalSize: Int(truncatingIfNeeded: entry.pointee.logical_size)
       )
       let count = state.counts[slot] ?? 0
-      if count == 0 { entry.pointee.live &+= 1 }
+      if count == 0 { unsafe entry.pointee.live &+= 1 }
       state.counts[slot] = count + 1
       return listed
     }
@@ -82,13 +82,13 @@ final class VersionList: @unchecked Sendable {
   @discardableResult
   func release(_ slot: Int) -> Bool {
     do throws(EngineError) {
-      try locked { list, state in
+      try unsafe locked { list, state in
         guard let count = state.counts[slot] else { return }
         if count > 1 {
           state.counts[slot] = count - 1
         } else {
           state.counts[slot] = nil
-          Self.letGo(list + slot)
+          unsafe Self.letGo(list + slot)
         }
       }
       return true
@@ -98,8 +98,8 @@ final class VersionList: @unchecked Sendable {
   /// Lets go of everything and uses the list no more.
   func close() {
     // What cannot be let go of now stays held until the last participant leaves, as after a crash.
-    try? locked { list, state in
-      for slot in state.counts.keys { Self.letGo(list + slot) }
+    try? unsafe locked { list, state in
+      for slot in state.counts.keys { unsafe Self.letGo(list + slot) }
       state.counts = [:]
       state.isOver = true
     }
@@ -108,8 +108,8 @@ final class VersionList: @unchecked Sendable {
 
   private static func letGo(_ entry: UnsafeMutablePointer<clinux_version_entry>) {
     // Not less than none, whatever other programs write there meanwhile.
-    let live = entry.pointee.live
-    if live > 0 { entry.pointee.live = live - 1 }
+    let live = unsafe entry.pointee.live
+    if live > 0 { unsafe entry.pointee.live = live - 1 }
   }
 
   /// More than any file has, and less than arithmetic with it could take: other programs can write anything there.
@@ -127,28 +127,30 @@ final class VersionList: @unchecked Sendable {
 
   /// Drops the versions without readers, and makes sure that there is room for one more. For the writer.
   func purge() throws(EngineError) -> Reachable {
-    try locked { list, state throws(EngineError) in
-      let newest = newestSlot, allocating = Int(clinux_load_32(clinux_allocating(info)))
+    try unsafe locked { list, state throws(EngineError) in
+      let newest = newestSlot, allocating = unsafe Int(clinux_load_32(clinux_allocating(info)))
       // Half made by a writer that died.
-      if allocating != newest && allocating < state.entries { Self.clear(list + allocating) }
-      let active = (0..<state.entries).filter { list[$0].version != 0 }
-      let oldestFull = active.filter { list[$0].full > 0 }.map { list[$0].version }.min() ?? .max
+      if allocating != newest && allocating < state.entries { unsafe Self.clear(list + allocating) }
+      let active = (0..<state.entries).filter { unsafe list[$0].version != 0 }
+      let oldestFull = active.filter { unsafe list[$0].full > 0 }.map { unsafe list[$0].version }.min() ?? .max
       var oldest = UInt64.max, count = 0, largest = 0
       for slot in active {
-        let entry = list + slot
-        if entry.pointee.live > 0 || entry.pointee.frozen > 0 || entry.pointee.version >= oldestFull || slot == newest {
-          oldest = min(oldest, entry.pointee.version)
-          largest = max(largest, Int(clamping: min(entry.pointee.logical_size, Self.largestSize)))
+        let entry = unsafe list + slot
+        if unsafe entry.pointee.live > 0 || entry.pointee.frozen > 0 || entry.pointee.version >= oldestFull
+          || slot == newest
+        {
+          oldest = unsafe min(oldest, entry.pointee.version)
+          largest = unsafe max(largest, Int(clamping: min(entry.pointee.logical_size, Self.largestSize)))
           count += 1
         } else {
-          Self.clear(entry)
+          unsafe Self.clear(entry)
         }
       }
       if count == state.entries {
         let entries = state.entries + LockFile.listStep
         try lockFile.grow(to: entries)
-        for slot in state.entries..<entries { Self.clear(list + slot) }
-        info.pointee.entries = UInt32(entries)
+        for slot in state.entries..<entries { unsafe Self.clear(list + slot) }
+        unsafe info.pointee.entries = UInt32(entries)
         state.entries = entries
       }
       return Reachable(oldest: oldest, count: count, largestSize: largest)
@@ -157,43 +159,45 @@ final class VersionList: @unchecked Sendable {
 
   /// Adds the version that a commit made; it is the newest then. `purge` has made room for it.
   func add(version: UInt64, topRef: Int, logicalSize: Int) throws(EngineError) {
-    try locked { list, state throws(EngineError) in
-      var slot = Int(clinux_load_32(clinux_allocating(info)))
+    try unsafe locked { list, state throws(EngineError) in
+      var slot = unsafe Int(clinux_load_32(clinux_allocating(info)))
       if slot == newestSlot || slot >= state.entries {
-        guard let free = (0..<state.entries).first(where: { list[$0].version == 0 }) else {
+        guard let free = (0..<state.entries).first(where: { unsafe list[$0].version == 0 }) else {
           throw EngineError(
             .inUse,
             "\(lockFile.path): no room for a version: close all programs that have the realm open"
           )
         }
         slot = free
-        clinux_store_32(clinux_allocating(info), UInt32(slot))
+        unsafe clinux_store_32(clinux_allocating(info), UInt32(slot))
       }
-      let entry = list + slot
-      entry.pointee.live = 0
-      entry.pointee.frozen = 0
-      entry.pointee.full = 0
-      entry.pointee.top_ref = UInt64(topRef)
-      entry.pointee.logical_size = UInt64(logicalSize)
-      clinux_store_64(clinux_entry_version(entry), version)
-      clinux_store_32(clinux_newest(info), UInt32(slot))
+      let entry = unsafe list + slot
+      unsafe entry.pointee.live = 0
+      unsafe entry.pointee.frozen = 0
+      unsafe entry.pointee.full = 0
+      unsafe entry.pointee.top_ref = UInt64(topRef)
+      unsafe entry.pointee.logical_size = UInt64(logicalSize)
+      unsafe clinux_store_64(clinux_entry_version(entry), version)
+      unsafe clinux_store_32(clinux_newest(info), UInt32(slot))
     }
   }
 
   /// Whether a version in the list has this top ref.
   func contains(topRef: Int) throws(EngineError) -> Bool {
-    try locked { list, state in
-      (0..<state.entries).contains { list[$0].version != 0 && list[$0].top_ref == UInt64(bitPattern: Int64(topRef)) }
+    try unsafe locked { list, state in
+      (0..<state.entries).contains {
+        unsafe list[$0].version != 0 && list[$0].top_ref == UInt64(bitPattern: Int64(topRef))
+      }
     }
   }
 
   private static func clear(_ entry: UnsafeMutablePointer<clinux_version_entry>) {
-    clinux_store_64(clinux_entry_version(entry), 0)
-    entry.pointee.live = 0
-    entry.pointee.frozen = 0
-    entry.pointee.full = 0
-    entry.pointee.logical_size = .max
-    entry.pointee.top_ref = .max
+    unsafe clinux_store_64(clinux_entry_version(entry), 0)
+    unsafe entry.pointee.live = 0
+    unsafe entry.pointee.frozen = 0
+    unsafe entry.pointee.full = 0
+    unsafe entry.pointee.logical_size = .max
+    unsafe entry.pointee.top_ref = .max
   }
 
   /// Runs `body` with the list locked, within this process and for all others.
@@ -204,8 +208,8 @@ final class VersionList: @unchecked Sendable {
       if state.isOver { throw EngineError(.busy, "\(lockFile.path): the session is over") }
       try lockFile.lock(clinux_versions_mutex, until: .now.advanced(by: Self.patience))
       defer { lockFile.unlock(clinux_versions_mutex) }
-      if Int(info.pointee.entries) != state.entries { state.entries = try lockFile.checkedEntries() }
-      return try body(lockFile.list, &state)
+      if unsafe Int(info.pointee.entries) != state.entries { state.entries = try lockFile.checkedEntries() }
+      return try unsafe body(lockFile.list, &state)
     }
   }
 }

@@ -85,13 +85,13 @@ struct NodeCopier {
     // Without bits all refs are 0, however many a damaged header counts.
     if node.hasRefs && node.width > 0 {
       frames.append(Frame(flags: node.nodeFlags, start: elements.count, index: elements.count))
-      for i in 0..<node.count { elements.append(PackedBits.signed(node.payload, node.width, i)) }
+      for i in 0..<node.count { unsafe elements.append(PackedBits.signed(node.payload, node.width, i)) }
       return nil
     }
     let place = output.position, size = node.payloadSize
-    let header = (node.payload - Node.headerSize).loadUnaligned(as: UInt64.self)
+    let header = unsafe (node.payload - Node.headerSize).loadUnaligned(as: UInt64.self)
     try output.append(Node.header(header))
-    try output.append(UnsafeRawBufferPointer(start: node.payload, count: size))
+    try unsafe output.append(UnsafeRawBufferPointer(start: node.payload, count: size))
     try output.append(zeros: node.byteSize - Node.headerSize - size)
     return place
   }
@@ -113,11 +113,11 @@ struct NodeCopier {
     let output = output, place = output.position
     let width = width ?? elements.reduce(0) { max($0, PackedBits.width($1)) }
     let size = Node.size(elements.count, width)
-    try withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { (bytes) throws(EngineError) in
+    try unsafe withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { (bytes) throws(EngineError) in
       guard let base = bytes.baseAddress else { return }
-      bytes.initializeMemory(as: UInt8.self, repeating: 0)
-      Node.write(elements, width: width, flags, to: base)
-      try output.append(UnsafeRawBufferPointer(bytes))
+      unsafe bytes.initializeMemory(as: UInt8.self, repeating: 0)
+      unsafe Node.write(elements, width: width, flags, to: base)
+      try unsafe output.append(UnsafeRawBufferPointer(bytes))
     }
     return place
   }

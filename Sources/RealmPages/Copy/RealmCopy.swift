@@ -120,7 +120,7 @@ public enum RealmCopy {
       let lock = try EngineError.locating(at: copy) { () throws(EngineError) in try lockSoon(copy) }
       defer { withExtendedLifetime(lock) {} }
       let file = try FileHandle(path: path)
-      guard rename(copy, path) == 0 else { throw .failed("rename", path, errno) }
+      guard unsafe rename(copy, path) == 0 else { throw .failed("rename", path, errno) }
       try file.syncDirectory()
       return .success(true)
     }
@@ -185,7 +185,7 @@ public enum RealmCopy {
   ) throws(EngineError) -> Sizes? {
     let source = try FileHandle(path: realm)
     // A file that is in the way is better found before the work than after it.
-    if !replacing && access(target, F_OK) == 0 { throw .failed("open", target, EEXIST) }
+    if unsafe !replacing && access(target, F_OK) == 0 { throw .failed("open", target, EEXIST) }
     let file = try NewFile(path: target)
     try version.write(to: file.handle, key: key, path: realm, expected: expected, observer: observer)
     if !isValid() { return nil }

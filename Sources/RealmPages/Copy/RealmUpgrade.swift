@@ -49,7 +49,7 @@ public enum RealmUpgrade {
         return Outcome(from: old.fileFormat, backup: backup, sizes: sizes, notes: notes)
       } catch {
         // Of a file that stays as it was nothing needs to be kept.
-        if isNew { unlink(backup) }
+        if isNew { unsafe unlink(backup) }
         throw error
       }
     }
@@ -123,7 +123,7 @@ public enum RealmUpgrade {
   /// Copies the bytes of a file. A file that is there must be the same; false then.
   private static func copyAsItIs(_ path: String, to target: String) throws(EngineError) -> Bool {
     let source = try FileHandle(path: path)
-    let existing: FileHandle? = access(target, F_OK) == 0 ? try FileHandle(path: target) : nil
+    let existing: FileHandle? = unsafe access(target, F_OK) == 0 ? try FileHandle(path: target) : nil
     if let existing {
       let isSame = try forEachPiece(of: source) { (piece, offset) throws(EngineError) in
         try existing.bytes(piece.count + 1, at: offset).prefix(piece.count).elementsEqual(piece)
@@ -134,7 +134,9 @@ public enum RealmUpgrade {
     }
     let file = try NewFile(path: target)
     _ = try forEachPiece(of: source) { (piece, offset) throws(EngineError) in
-      try piece.withUnsafeBytesOf { (bytes) throws(EngineError) in try file.handle.write(bytes, at: offset) }
+      try unsafe piece.withUnsafeBytesOf { (bytes) throws(EngineError) in
+        try unsafe file.handle.write(bytes, at: offset)
+      }
       return true
     }
     try file.takeProtection(of: source)

@@ -81,10 +81,7 @@ final class RescuedRealm {
       let slot = Header.selectedSlot(of: space)
       for (candidate, origin) in [(slot, "the header"), (1 - slot, "the header's other slot")] {
         let (ref, byte) = Header.slot(candidate, of: space)
-        if candidate == slot,
-          space.base.loadUnaligned(fromByteOffset: Layout.Header.signature, as: UInt32.self).littleEndian
-            == Header.signature
-        {
+        if candidate == slot, Header.signature(of: space) == Header.signature {
           newestRef = Int(truncatingIfNeeded: ref)
         }
         if ref < UInt64(space.size) { add(Int(ref), Realm.readableFormats.contains(byte) ? byte : nil, origin) }
@@ -92,7 +89,7 @@ final class RescuedRealm {
     }
     let footer = space.size - Header.footerSize
     if footer >= Header.size, (try? space.require(footer, Header.footerSize)) != nil {  // likewise
-      let ref = UInt64(littleEndian: space.base.loadUnaligned(fromByteOffset: footer, as: UInt64.self))
+      let ref = space.word(at: footer)
       let isCopy = newestRef == -1
       if isCopy && ref < UInt64(space.size) { newestRef = Int(ref) }
       if ref < UInt64(space.size) { add(Int(ref), nil, "the footer of a copy") }
@@ -116,7 +113,7 @@ final class RescuedRealm {
   private func looksLikeTop(_ ref: Int) -> Bool {
     // A page that cannot be read holds no top array.
     if space.fillsOnDemand, (try? space.require(ref, Node.headerSize)) == nil { return false }
-    let word = UInt64(littleEndian: space.base.load(fromByteOffset: ref, as: UInt64.self))
+    let word = space.word(at: ref)
     // Byte 4: refs in plain integers; bytes 5 to 7: the number of slots.
     return word >> 32 & 0xFF_FFF8 == 0x40 && TopArray.acceptedCounts.contains(Int(word >> 56))
   }

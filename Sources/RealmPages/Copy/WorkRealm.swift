@@ -83,8 +83,10 @@ private final class UnsyncedStorage: Storage {
   func grow(to size: Int) throws(EngineError) { try base.grow(to: size) }
   func shrink(to size: Int) throws(EngineError) { try base.shrink(to: size) }
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
-    try base.read(into: buffer, at: offset)
+    try unsafe base.read(into: buffer, at: offset)
   }
-  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) { try base.write(bytes, at: offset) }
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
+    try unsafe base.write(bytes, at: offset)
+  }
   func sync() throws(EngineError) {}
 }

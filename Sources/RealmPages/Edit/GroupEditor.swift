@@ -14,8 +14,9 @@ final class GroupEditor {
   var isReplaying = false
   /// The keys of what is nested in the collection that was nested in last, and some that were there.
   var nestedKeys: (path: CollectionPath, taken: Set<Int64>)?
-  /// By slot; shorter than the group where no table was asked for.
-  @exclusivity(unchecked) private var tables: [TableEditor?] = []
+  /// By slot; shorter than the group where no table was asked for. Not checked for exclusive access at run time: one
+  /// thread, and not handed out for writing.
+  @safe @exclusivity(unchecked) private var tables: [TableEditor?] = []
 
   /// What ended a change in the middle; nothing but a rollback is left then.
   private(set) var failure: EngineError?
@@ -479,7 +480,7 @@ final class GroupEditor {
     guard let index = try table.index(position, isFullWord: column.isFullText) else { return }
     if column.isFullText {
       guard case .string(let text) = value else { return }
-      for word in FullTextWords.words(in: text.unsafeBytes) { try index.insert(word: word, key) }
+      for word in unsafe FullTextWords.words(in: text.unsafeBytes) { try index.insert(word: word, key) }
     } else {
       try index.insert(value, key) { (other) throws(EngineError) in try table.read(other, column) }
     }
@@ -503,7 +504,7 @@ final class GroupEditor {
     let old = try table.value(place, column)
     if column.index == .fullText {
       if case .string(let text) = old {
-        for word in FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
+        for word in unsafe FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
       }
     } else {
       try index.remove(old, key)
@@ -519,7 +520,7 @@ final class GroupEditor {
     case .list(var list) where column.collection != nil:
       for word in try Self.words(&list) { try index.remove(word: word, key) }
     case .string(let text) where column.index == .fullText:
-      for word in FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
+      for word in unsafe FullTextWords.words(in: text.unsafeBytes) { try index.remove(word: word, key) }
     case let value: if column.index != .fullText { try index.remove(value, key) }
     }
   }
@@ -552,6 +553,6 @@ extension Array where Element == UInt8 {
   /// `withUnsafeBytes` with typed errors.
   @inline(__always)
   func withUnsafeBytesOf<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
-    try withUnsafeBufferPointer { (bytes) throws(E) in try body(UnsafeRawBufferPointer(bytes)) }
+    try unsafe withUnsafeBufferPointer { (bytes) throws(E) in try unsafe body(UnsafeRawBufferPointer(bytes)) }
   }
 }

@@ -94,12 +94,12 @@ extension GroupEditor {
 
   func insertName(_ names: Int, _ index: Int, _ name: String) throws(EngineError) {
     widenNames(names, name)
-    write(editor.openElement(names, index), Int(slab.node(names).width), name)
+    unsafe write(editor.openElement(names, index), Int(slab.node(names).width), name)
   }
 
   func setName(_ names: Int, _ index: Int, _ name: String) throws(EngineError) {
     widenNames(names, name)
-    if slab.node(names).width > 0 { write(editor.element(names, index), Int(slab.node(names).width), name) }
+    if slab.node(names).width > 0 { unsafe write(editor.element(names, index), Int(slab.node(names).width), name) }
   }
 
   private func widenNames(_ names: Int, _ name: String) {
@@ -111,20 +111,20 @@ extension GroupEditor {
     for i in 0..<node.count { old.append((try? StringLeaf.short(node, i))??.string ?? "") }
     slab.reserve(names, payload: (old.count + 1) * Int(needed))
     slab.setHeader(names, [], .multiply, width: needed, count: old.count)
-    for (i, name) in old.enumerated() { write(editor.element(names, i), Int(needed), name) }
+    for (i, name) in old.enumerated() { unsafe write(editor.element(names, i), Int(needed), name) }
   }
 
   private func write(_ target: UnsafeMutableRawPointer, _ width: Int, _ name: String) {
     if width == 0 { return }
-    target.initializeMemory(as: UInt8.self, repeating: 0, count: width)
+    unsafe target.initializeMemory(as: UInt8.self, repeating: 0, count: width)
     var name = name
     name.withUTF8 {
-      target.copyMemory(
+      unsafe target.copyMemory(
         from: UnsafeRawPointer($0.baseAddress ?? UnsafePointer(target.assumingMemoryBound(to: UInt8.self))),
         byteCount: $0.count
       )
     }
-    target.storeBytes(of: UInt8(width - 1 - name.utf8.count), toByteOffset: width - 1, as: UInt8.self)
+    unsafe target.storeBytes(of: UInt8(width - 1 - name.utf8.count), toByteOffset: width - 1, as: UInt8.self)
   }
 }
 

@@ -29,13 +29,13 @@ enum AuxiliaryFile {
     var attempt = 0
     while true {
       var named = stat()
-      if lstat(path, &named) != 0 {
+      if unsafe lstat(path, &named) != 0 {
         if errno == ENOENT { return nil }
         throw EngineError(opening: path, errno)
       }
       // Opening a device or a pipe can have effects.
       guard named.st_mode & S_IFMT == S_IFREG else { throw unsound(path, .lock, type(of: named)) }
-      let descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+      let descriptor = unsafe open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
       if descriptor < 0 {
         if errno == ENOENT { return nil }
         if errno == ELOOP { throw unsound(path, .lock, "a symbolic link") }
@@ -44,7 +44,7 @@ enum AuxiliaryFile {
       var isSound = false
       defer { if !isSound { close(descriptor) } }
       var status = stat()
-      guard fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
+      guard unsafe fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
       if let problem = problem(ofLock: descriptor, status, besideRealm: realm) {
         attempt += 1
         // Removed a moment ago; or on the way from a provisional name to this one, where that takes two steps.
@@ -80,7 +80,7 @@ enum AuxiliaryFile {
     guard status.st_mode & S_IFMT == S_IFREG else { throw unsound(path, .replacement, type(of: status)) }
     if status.st_nlink > 1 { throw unsound(path, .replacement, "a file that has other names too (hard links)") }
     // What cannot be removed is in the way of the new file, which reports it.
-    unlink(path)
+    unsafe unlink(path)
   }
 
   /// What is wrong with an open lock file; nil if nothing.
@@ -89,12 +89,12 @@ enum AuxiliaryFile {
     if status.st_nlink > 1 { return "a file that has other names too (hard links)" }
     if status.st_nlink == 0 { return "a file that is being removed" }
     var beside = stat()
-    if stat(realm, &beside) == 0, !canBe(status.st_uid, besideRealm: beside) {
+    if unsafe stat(realm, &beside) == 0, !canBe(status.st_uid, besideRealm: beside) {
       return "a file of user \(status.st_uid), who may not write to the realm,"
     }
     var head = [UInt8](repeating: 0, count: 24)
-    let count = head.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
-    if count < 0 { return "a file that cannot be read (\(String(cString: strerror(errno))))" }
+    let count = unsafe head.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
+    if count < 0 { return "a file that cannot be read (\(ErrnoText.of(errno)))" }
     // A process that begins a session may have emptied the file since its size was asked for.
     let size = count == 0 ? 0 : Int(status.st_size)
     return isLock(head: Array(head.prefix(count)), size: size) ? nil : "a file of another kind"
@@ -124,7 +124,7 @@ enum AuxiliaryFile {
 
   private static func look(_ path: String) -> stat? {
     var status = stat()
-    return lstat(path, &status) == 0 ? status : nil
+    return unsafe lstat(path, &status) == 0 ? status : nil
   }
 
   private static func type(of status: stat) -> String {

@@ -9,7 +9,7 @@ final class BranchSpace: PageSpace, @unchecked Sendable {
   init(_ arena: Arena, _ memory: Annex) {
     below = arena.space
     self.memory = memory
-    super.init(base: below.base, size: arena.limit, fillsOnDemand: below.fillsOnDemand)
+    unsafe super.init(base: below.base, size: arena.limit, fillsOnDemand: below.fillsOnDemand)
   }
 
   override var annex: Annex? { memory }

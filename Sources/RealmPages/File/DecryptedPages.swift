@@ -43,7 +43,7 @@ private struct PageMark: Equatable {
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
   init(_ slot: UnsafeRawPointer) {
-    let words = slot.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64).self)
+    let words = unsafe slot.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64).self)
     self.words = words
   }
 
@@ -53,15 +53,17 @@ private struct PageMark: Equatable {
 /// Memory that fills with decrypted pages as they are required. Safe for several threads.
 ///
 /// A space for a later version takes what did not change from the space before it, which costs a tenth of decrypting.
-final class DecryptedPages: PageSpace, @unchecked Sendable {
+@safe final class DecryptedPages: PageSpace, @unchecked Sendable {
   // Unchecked: `present` is atomic per page, and a page's bytes are written under `lock` before it is marked present.
+  // Safe: `present` has an element for each of the `pageCount` pages; `require` checks what it is asked for.
 
   /// What a page turned out to be. Source: docs/format/4-encryption.md 4.3.
   enum PageState: Hashable, Sendable {
     case good, previousContent, neverWritten, beyondEnd, interrupted, zeroed, bad
   }
 
-  private struct Worker: ~Copyable {
+  @safe private struct Worker: ~Copyable {
+    // Safe: owns `buffer`, which has room for `longestRun` pages and their slots.
     let cipher: PageCipher
     let buffer: UnsafeMutableRawPointer
     /// Pages that could not be decrypted in spite of waiting: they are not waited for again.
@@ -79,10 +81,10 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
       guard let cipher = PageCipher(key) else { return nil }
       self.cipher = cipher
       let size = DecryptedPages.longestRun * (PageCipher.pageSize + EncryptedLayout.slotSize)
-      buffer = .allocate(byteCount: size, alignment: 16)
+      unsafe buffer = .allocate(byteCount: size, alignment: 16)
     }
 
-    deinit { buffer.deallocate() }
+    deinit { unsafe buffer.deallocate() }
   }
 
   /// Pages that are read with one call.
@@ -109,14 +111,14 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
   ) throws(EngineError) {
     let size = EncryptedLayout.logicalSize(physicalSize)
     guard size > 0 else { throw .failed("read", file.path, EINVAL) }
-    guard let base = clinux_reserve(size) else { throw .failed("mmap", file.path, errno) }
-    guard let flags = clinux_reserve(size / PageCipher.pageSize) else {
-      clinux_unreserve(base, size)
+    guard let base = unsafe clinux_reserve(size) else { throw .failed("mmap", file.path, errno) }
+    guard let flags = unsafe clinux_reserve(size / PageCipher.pageSize) else {
+      unsafe clinux_unreserve(base, size)
       throw .failed("mmap", file.path, errno)
     }
     guard var worker = Worker(key) else {
-      clinux_unreserve(base, size)
-      clinux_unreserve(flags, size / PageCipher.pageSize)
+      unsafe clinux_unreserve(base, size)
+      unsafe clinux_unreserve(flags, size / PageCipher.pageSize)
       throw .failed("EVP_CIPHER_CTX_new", file.path, ENOMEM)
     }
     // What is spent is to be given back, not kept.
@@ -129,13 +131,13 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     self.worker = Mutex(worker)
     pageCount = size / PageCipher.pageSize
     // Memory of zeros, which takes no room until a page is marked.
-    present = flags.bindMemory(to: Atomic<Bool>.self, capacity: pageCount)
-    super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: true)
+    unsafe present = flags.bindMemory(to: Atomic<Bool>.self, capacity: pageCount)
+    unsafe super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: true)
   }
 
   deinit {
-    clinux_unreserve(present, pageCount)
-    clinux_unreserve(UnsafeMutableRawPointer(mutating: base), size)
+    unsafe clinux_unreserve(present, pageCount)
+    unsafe clinux_unreserve(UnsafeMutableRawPointer(mutating: base), size)
   }
 
   override var isSpent: Bool { resident.load(ordering: .relaxed) > Self.residentLimit }
@@ -157,19 +159,19 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
 
   override func dropPages() {
     worker.withLock { worker in
-      for page in worker.filled { present[page].store(false, ordering: .relaxed) }
+      for page in worker.filled { unsafe present[page].store(false, ordering: .relaxed) }
       worker.filled.removeAll(keepingCapacity: true)
       worker.marks.removeAll(keepingCapacity: true)
       worker.former = nil
       resident.store(0, ordering: .relaxed)
-      clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size)
+      unsafe clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size)
     }
   }
 
   override func require(_ offset: Int, _ count: Int) throws(EngineError) {
     let first = offset / PageCipher.pageSize, last = (offset + max(count, 1) - 1) / PageCipher.pageSize
     guard first >= 0, last < pageCount else { throw .damaged("bytes beyond the end of the file", ref: offset) }
-    for page in first...last where !present[page].load(ordering: .acquiring) {
+    for page in first...last where unsafe !present[page].load(ordering: .acquiring) {
       let state = fill(page)
       switch state {
       case .good, .previousContent, .zeroed: continue
@@ -186,7 +188,7 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
   /// writes, so a mismatch is looked at again: until there was no writer to be seen five times, at most for 5 seconds.
   func fill(_ page: Int) -> PageState {
     worker.withLock { worker in
-      if present[page].load(ordering: .acquiring) { return .good }
+      if unsafe present[page].load(ordering: .acquiring) { return .good }
       let deadline = MonotonicTime.now.advanced(by: .seconds(5))
       var looks = worker.failed.contains(page) ? 1 : 5
       var seen = marker?.quietCount
@@ -227,7 +229,7 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     resident.add(1, ordering: .relaxed)
     worker.filled.append(page)
     if worker.filled.count > Self.residentLimit / 2 { worker.former = nil }
-    present[page].store(true, ordering: .releasing)
+    unsafe present[page].store(true, ordering: .releasing)
   }
 
   /// Decrypts a page into place, and up to `run - 1` of those after it that are sound and wanted.
@@ -235,27 +237,27 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     let pageSize = PageCipher.pageSize, slotSize = EncryptedLayout.slotSize
     // The slots and the pages of one group are neighbours.
     let run = min(run, EncryptedLayout.pagesPerGroup - page % EncryptedLayout.pagesPerGroup, pageCount - page)
-    let slots = worker.buffer, data = worker.buffer + Self.longestRun * slotSize
-    let slotBytes = read(run * slotSize, into: slots, at: EncryptedLayout.slotOffset(page))
+    let slots = unsafe worker.buffer, data = unsafe worker.buffer + Self.longestRun * slotSize
+    let slotBytes = unsafe read(run * slotSize, into: slots, at: EncryptedLayout.slotOffset(page))
     if slotBytes < slotSize { return .beyondEnd }
-    if slots.loadUnaligned(as: UInt32.self) == 0 { return .neverWritten }
+    if unsafe slots.loadUnaligned(as: UInt32.self) == 0 { return .neverWritten }
     worker.next = page + 1
-    if let former = worker.former, former.copy(page, PageMark(slots), into: base) {
-      worker.marks[page] = PageMark(slots)
+    if let former = worker.former, unsafe former.copy(page, PageMark(slots), into: base) {
+      worker.marks[page] = unsafe PageMark(slots)
       return .good
     }
-    let dataBytes = read(run * pageSize, into: data, at: EncryptedLayout.dataOffset(page))
+    let dataBytes = unsafe read(run * pageSize, into: data, at: EncryptedLayout.dataOffset(page))
     if dataBytes < pageSize { return .beyondEnd }
-    let state = decrypt(page, data: data, slot: slots, worker.cipher)
+    let state = unsafe decrypt(page, data: data, slot: slots, worker.cipher)
     guard state == .good else { return state }
-    worker.marks[page] = PageMark(slots)
+    worker.marks[page] = unsafe PageMark(slots)
     for index in 1..<max(1, min(run, slotBytes / slotSize, dataBytes / pageSize)) {
-      if present[page + index].load(ordering: .relaxed) { break }
+      if unsafe present[page + index].load(ordering: .relaxed) { break }
       // What does not fit now may be in the middle of being written: it is looked at when it is asked for.
-      let slot = slots + index * slotSize
-      if slot.loadUnaligned(as: UInt32.self) == 0 { break }
-      if decrypt(page + index, data: data + index * pageSize, slot: slot, worker.cipher) != .good { break }
-      worker.marks[page + index] = PageMark(slot)
+      let slot = unsafe slots + index * slotSize
+      if unsafe slot.loadUnaligned(as: UInt32.self) == 0 { break }
+      if unsafe decrypt(page + index, data: data + index * pageSize, slot: slot, worker.cipher) != .good { break }
+      worker.marks[page + index] = unsafe PageMark(slot)
       markPresent(page + index, &worker)
       worker.next = page + index + 1
     }
@@ -265,9 +267,11 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
   /// Copies a page into another space if it is here and was decrypted from what `mark` says.
   private func copy(_ page: Int, _ mark: PageMark, into other: UnsafeRawPointer) -> Bool {
     worker.withLock { worker in
-      guard page < pageCount, worker.marks[page] == mark, present[page].load(ordering: .relaxed) else { return false }
+      guard page < pageCount, worker.marks[page] == mark, unsafe present[page].load(ordering: .relaxed) else {
+        return false
+      }
       let offset = page * PageCipher.pageSize
-      UnsafeMutableRawPointer(mutating: other + offset)
+      unsafe UnsafeMutableRawPointer(mutating: other + offset)
         .copyMemory(from: base + offset, byteCount: PageCipher.pageSize)
       return true
     }
@@ -276,7 +280,7 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
   /// Reads up to `count` bytes; none where the file cannot be read, which is treated as its end.
   private func read(_ count: Int, into buffer: UnsafeMutableRawPointer, at offset: Int) -> Int {
     // The reason does not matter to who asks for a page.
-    (try? file.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: count), at: offset)) ?? 0
+    unsafe (try? file.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: count), at: offset)) ?? 0
   }
 
   private func decrypt(
@@ -285,16 +289,18 @@ final class DecryptedPages: PageSpace, @unchecked Sendable {
     slot: UnsafeRawPointer,
     _ cipher: PageCipher
   ) -> PageState {
-    let offset = page * PageCipher.pageSize, target = UnsafeMutableRawPointer(mutating: base) + offset
-    let counter = UInt32(littleEndian: slot.loadUnaligned(as: UInt32.self))
-    let previousCounter = UInt32(littleEndian: slot.loadUnaligned(fromByteOffset: 32, as: UInt32.self))
-    if cipher.authenticates(data, mac: slot + 4) {
-      return cipher.decrypt(data, into: target, counter: counter, pageOffset: offset) ? .good : .bad
+    let offset = page * PageCipher.pageSize, target = unsafe UnsafeMutableRawPointer(mutating: base) + offset
+    let counter = unsafe UInt32(littleEndian: slot.loadUnaligned(as: UInt32.self))
+    let previousCounter = unsafe UInt32(littleEndian: slot.loadUnaligned(fromByteOffset: 32, as: UInt32.self))
+    if unsafe cipher.authenticates(data, mac: slot + 4) {
+      return unsafe cipher.decrypt(data, into: target, counter: counter, pageOffset: offset) ? .good : .bad
     }
     if previousCounter == 0 { return .interrupted }
-    if cipher.authenticates(data, mac: slot + 36) {
-      return cipher.decrypt(data, into: target, counter: previousCounter, pageOffset: offset) ? .previousContent : .bad
+    if unsafe cipher.authenticates(data, mac: slot + 36) {
+      return unsafe cipher.decrypt(data, into: target, counter: previousCounter, pageOffset: offset)
+        ? .previousContent : .bad
     }
-    return UnsafeRawBufferPointer(start: data, count: PageCipher.pageSize).allSatisfy { $0 == 0 } ? .zeroed : .bad
+    return unsafe UnsafeRawBufferPointer(start: data, count: PageCipher.pageSize).allSatisfy { $0 == 0 }
+      ? .zeroed : .bad
   }
 }

@@ -6,14 +6,14 @@ import Glibc
 package enum DirectoryListing {
   /// The names in the order of their bytes, without `.` and `..`.
   package static func names(in directory: String) throws(EngineError) -> [String] {
-    guard let stream = opendir(directory) else { throw .failed("opendir", directory, errno) }
-    defer { closedir(stream) }
+    guard let stream = unsafe opendir(directory) else { throw .failed("opendir", directory, errno) }
+    defer { unsafe closedir(stream) }
     var names: [String] = []
     while true {
       errno = 0
-      guard let entry = readdir(stream) else { break }
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      guard let entry = unsafe readdir(stream) else { break }
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) {
+        unsafe $0.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
       }
       if name != "." && name != ".." { names.append(name) }
     }

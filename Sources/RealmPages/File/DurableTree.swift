@@ -44,13 +44,13 @@ package enum DurableTree {
 
   private static func kind(_ path: String) throws(EngineError) -> mode_t {
     var status = stat()
-    guard lstat(path, &status) == 0 else { throw .failed("lstat", path, errno) }
+    guard unsafe lstat(path, &status) == 0 else { throw .failed("lstat", path, errno) }
     return status.st_mode & S_IFMT
   }
 
   /// False where the file system cannot be synced as a whole.
   private static func syncFileSystem(of path: String) throws(EngineError) -> Bool {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .failed("open", path, errno) }
     defer { close(descriptor) }
     while clinux_sync_file_system(descriptor) != 0 {
@@ -61,7 +61,7 @@ package enum DurableTree {
   }
 
   private static func sync(_ path: String, _ flags: Int32) throws(EngineError) {
-    let descriptor = open(path, flags | O_CLOEXEC)
+    let descriptor = unsafe open(path, flags | O_CLOEXEC)
     guard descriptor >= 0 else { throw .failed("open", path, errno) }
     defer { close(descriptor) }
     while fsync(descriptor) != 0 {

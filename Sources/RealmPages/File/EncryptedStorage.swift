@@ -60,8 +60,8 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
       let (page, start) = (offset + done).quotientAndRemainder(dividingBy: Self.pageSize)
       let count = min(buffer.count - done, Self.pageSize - start)
       let plain = if let pending = pages[page] { pending.plain } else { try load(page).plain }
-      plain.withUnsafeBytes {
-        UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + count])
+      unsafe plain.withUnsafeBytes {
+        unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + count])
           .copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<start + count]))
       }
       done += count
@@ -75,8 +75,8 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
       let (page, start) = (offset + done).quotientAndRemainder(dividingBy: Self.pageSize)
       let count = min(bytes.count - done, Self.pageSize - start)
       if pages[page] == nil { pages[page] = try isReusable(page) ? blank(page) : load(page) }
-      pages[page]?.plain.withUnsafeMutableBytes {
-        UnsafeMutableRawBufferPointer(rebasing: $0[start..<start + count])
+      unsafe pages[page]?.plain.withUnsafeMutableBytes {
+        unsafe UnsafeMutableRawBufferPointer(rebasing: $0[start..<start + count])
           .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[done..<done + count]))
       }
       done += count

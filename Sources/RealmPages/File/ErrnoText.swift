@@ -6,7 +6,7 @@ import Glibc
 public enum ErrnoText {
   /// The text of `code`.
   public static func of(_ code: Int32) -> String {
-    let text = String(cString: strerror(code))
+    let text = unsafe String(cString: strerror(code))
     return code == EFBIG ? "\(text): beyond the size that 'ulimit -f' or the file system allows; raise the limit" : text
   }
 }

@@ -16,11 +16,15 @@ final class FileHandle: Sendable {
     self.path = path
     let access = forWriting ? O_RDWR : O_RDONLY
     // O_NOATIME is for the owner or root only; others open plainly.
-    var fd = open(path, access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | clinux_o_noatime() | (create ? O_CREAT : 0), 0o644)
-    if fd < 0 && errno == EPERM { fd = open(path, access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }
+    var fd = unsafe open(
+      path,
+      access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | clinux_o_noatime() | (create ? O_CREAT : 0),
+      0o644
+    )
+    if fd < 0 && errno == EPERM { fd = unsafe open(path, access | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }
     guard fd >= 0 else { throw EngineError(opening: path, errno) }
     var status = stat()
-    guard fstat(fd, &status) == 0 else {
+    guard unsafe fstat(fd, &status) == 0 else {
       let code = errno
       close(fd)
       throw .failed("fstat", path, code)
@@ -37,7 +41,7 @@ final class FileHandle: Sendable {
   /// Takes over an open descriptor. `path` is what messages call the file.
   init(adopting descriptor: Int32, path: String) throws(EngineError) {
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else {
+    guard unsafe fstat(descriptor, &status) == 0 else {
       let code = errno
       close(descriptor)
       throw .failed("fstat", path, code)
@@ -53,7 +57,7 @@ final class FileHandle: Sendable {
   /// What the system says of the open file.
   func status() throws(EngineError) -> FileStatus {
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
+    guard unsafe fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
     return FileStatus(
       size: Int(status.st_size),
       modified: Timestamp(seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int32(status.st_mtim.tv_nsec)),
@@ -94,9 +98,9 @@ final class FileHandle: Sendable {
   /// Where the path leads now, and if to the file, its stamp.
   func look() -> (place: Place, stamp: Stamp?) {
     var status = stat()
-    if stat(path, &status) != 0 {
+    if unsafe stat(path, &status) != 0 {
       let code = errno
-      let isAbsent = (code == ENOENT || code == ENOTDIR) && !clinux_folder_is_locked(Self.folder(of: path))
+      let isAbsent = unsafe (code == ENOENT || code == ENOTDIR) && !clinux_folder_is_locked(Self.folder(of: path))
       return (isAbsent ? .nowhere : .unknown(code), nil)
     }
     if UInt64(status.st_ino) != inode || UInt64(status.st_dev) != device { return (.elsewhere, nil) }
@@ -113,7 +117,7 @@ final class FileHandle: Sendable {
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     var done = 0
     while done < buffer.count {
-      let count = pread(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done, offset + done)
+      let count = unsafe pread(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done, offset + done)
       if count == 0 { break }
       if count < 0 {
         if errno == EINTR { continue }
@@ -128,8 +132,8 @@ final class FileHandle: Sendable {
   func bytes(_ count: Int, at offset: Int) throws(EngineError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var failure: EngineError?
-    let done = bytes.withUnsafeMutableBytes { buffer in
-      do throws(EngineError) { return try read(into: buffer, at: offset) } catch {
+    let done = unsafe bytes.withUnsafeMutableBytes { buffer in
+      do throws(EngineError) { return try unsafe read(into: buffer, at: offset) } catch {
         failure = error
         return 0
       }
@@ -160,7 +164,7 @@ final class FileHandle: Sendable {
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     var done = 0
     while done < bytes.count {
-      let count = pwrite(descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done, offset + done)
+      let count = unsafe pwrite(descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done, offset + done)
       if count < 0 {
         if errno == EINTR { continue }
         throw .failed("pwrite", path, errno)

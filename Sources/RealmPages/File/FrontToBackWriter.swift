@@ -2,7 +2,8 @@
 // knows of until they are complete, so nothing needs an order. Source: docs/format/4-encryption.md 4.2.
 
 /// The bytes of a new realm file, in order.
-final class FrontToBackWriter {
+@safe final class FrontToBackWriter {
+  // Safe: owns both buffers; `count` never exceeds `pieceSize`, the size of the smaller one.
   private let file: FileHandle
   private let cipher: PageCipher?
   /// The piece that is being gathered, and how much of it there is.
@@ -26,16 +27,16 @@ final class FrontToBackWriter {
     if let key {
       guard let cipher = PageCipher(key) else { throw .failed("EVP_CIPHER_CTX_new", file.path, 12) }
       self.cipher = cipher
-      sealed = .allocate(byteCount: Self.sealedSize, alignment: 16)
+      unsafe sealed = .allocate(byteCount: Self.sealedSize, alignment: 16)
     } else {
-      (cipher, sealed) = (nil, nil)
+      unsafe (cipher, sealed) = (nil, nil)
     }
-    buffer = .allocate(byteCount: Self.pieceSize, alignment: 16)
+    unsafe buffer = .allocate(byteCount: Self.pieceSize, alignment: 16)
   }
 
   deinit {
-    buffer.deallocate()
-    sealed?.deallocate()
+    unsafe buffer.deallocate()
+    unsafe sealed?.deallocate()
   }
 
   /// Where the next byte goes.
@@ -49,7 +50,7 @@ final class FrontToBackWriter {
     var done = 0
     while done < bytes.count {
       let part = min(bytes.count - done, Self.pieceSize - count)
-      (buffer + count).copyMemory(from: base + done, byteCount: part)
+      unsafe (buffer + count).copyMemory(from: base + done, byteCount: part)
       count += part
       done += part
       if count == Self.pieceSize { try flush() }
@@ -57,13 +58,13 @@ final class FrontToBackWriter {
   }
 
   func append(_ bytes: [UInt8]) throws(EngineError) {
-    try bytes.withUnsafeBytesOf { (bytes) throws(EngineError) in try append(bytes) }
+    try unsafe bytes.withUnsafeBytesOf { (bytes) throws(EngineError) in try unsafe append(bytes) }
   }
 
   /// Appends eight bytes, as they are in memory.
   func append(_ word: UInt64) throws(EngineError) {
     var word = word
-    try withUnsafeBytes(of: &word) { (bytes) throws(EngineError) in try append(bytes) }
+    try unsafe withUnsafeBytes(of: &word) { (bytes) throws(EngineError) in try unsafe append(bytes) }
   }
 
   /// Appends zero bytes.
@@ -71,7 +72,7 @@ final class FrontToBackWriter {
     var rest = total
     while rest > 0 {
       let part = min(rest, Self.pieceSize - count)
-      (buffer + count).initializeMemory(as: UInt8.self, repeating: 0, count: part)
+      unsafe (buffer + count).initializeMemory(as: UInt8.self, repeating: 0, count: part)
       count += part
       rest -= part
       if count == Self.pieceSize { try flush() }
@@ -87,10 +88,10 @@ final class FrontToBackWriter {
 
   private func flush() throws(EngineError) {
     if count == 0 { return }
-    if let cipher, let sealed {
-      try encrypt(cipher, into: sealed)
+    if let cipher, let sealed = unsafe sealed {
+      try unsafe encrypt(cipher, into: sealed)
     } else {
-      try file.write(UnsafeRawBufferPointer(start: buffer, count: count), at: written)
+      try unsafe file.write(UnsafeRawBufferPointer(start: buffer, count: count), at: written)
     }
     written += count
     count = 0
@@ -104,14 +105,14 @@ final class FrontToBackWriter {
   /// Writes one metadata page and the pages that it is about.
   private func encrypt(_ cipher: PageCipher, into sealed: UnsafeMutableRawPointer) throws(EngineError) {
     let page = PageCipher.pageSize, first = written / page, pages = count / page
-    sealed.initializeMemory(as: UInt8.self, repeating: 0, count: page)
+    unsafe sealed.initializeMemory(as: UInt8.self, repeating: 0, count: page)
     for index in 0..<pages {
-      let target = sealed + (index + 1) * page, slot = sealed + index * EncryptedLayout.slotSize
-      if !cipher.seal(buffer + index * page, into: target, slot: slot, page: first + index) {
+      let target = unsafe sealed + (index + 1) * page, slot = unsafe sealed + index * EncryptedLayout.slotSize
+      if unsafe !cipher.seal(buffer + index * page, into: target, slot: slot, page: first + index) {
         throw .failed("EVP_EncryptUpdate", file.path, 5)
       }
     }
-    let bytes = UnsafeRawBufferPointer(start: sealed, count: (pages + 1) * page)
-    try file.write(bytes, at: EncryptedLayout.slotOffset(first))
+    let bytes = unsafe UnsafeRawBufferPointer(start: sealed, count: (pages + 1) * page)
+    try unsafe file.write(bytes, at: EncryptedLayout.slotOffset(first))
   }
 }

@@ -6,13 +6,13 @@ import Glibc
 package enum KernelText {
   /// The content of a small text file; nil if it cannot be read.
   package static func of(_ path: String) -> String? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     var content: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 16384)
     while true {
-      let count = read(descriptor, &chunk, chunk.count)
+      let count = unsafe read(descriptor, &chunk, chunk.count)
       if count < 0 && errno == EINTR { continue }
       if count < 0 { return nil }
       if count == 0 { return String(decoding: content, as: UTF8.self) }

@@ -7,9 +7,9 @@ final class MemoryPages: PageSpace, @unchecked Sendable {
   /// Copies `bytes`.
   init(_ bytes: UnsafeRawBufferPointer) {
     let copy = UnsafeMutableRawPointer.allocate(byteCount: max(bytes.count, 1), alignment: 16)
-    if let start = bytes.baseAddress { copy.copyMemory(from: start, byteCount: bytes.count) }
-    super.init(base: UnsafeRawPointer(copy), size: bytes.count, fillsOnDemand: false)
+    if let start = bytes.baseAddress { unsafe copy.copyMemory(from: start, byteCount: bytes.count) }
+    unsafe super.init(base: UnsafeRawPointer(copy), size: bytes.count, fillsOnDemand: false)
   }
 
-  deinit { base.deallocate() }
+  deinit { unsafe base.deallocate() }
 }

@@ -5,8 +5,9 @@ import Glibc
 import Synchronization
 
 /// Memory that a commit is written to. It is gone when the last view and writer let go.
-package final class MemoryStorage: Storage, @unchecked Sendable {
+@safe package final class MemoryStorage: Storage, @unchecked Sendable {
   // Unchecked: a commit writes only what no version in use refers to, and the header, which one writer changes.
+  // Safe: owns the range; no access goes beyond `used`, which never exceeds `capacity`.
   package let name: String
   private let base: UnsafeMutableRawPointer
   private let capacity: Int
@@ -14,13 +15,13 @@ package final class MemoryStorage: Storage, @unchecked Sendable {
 
   /// Reserves address space for `capacity` bytes; memory is taken as it is written.
   package init(name: String, capacity: Int = 1 << 36) throws(EngineError) {
-    guard let base = clinux_reserve(capacity) else { throw .failed("mmap", name, errno) }
+    guard let base = unsafe clinux_reserve(capacity) else { throw .failed("mmap", name, errno) }
     self.name = name
-    self.base = base
+    unsafe self.base = base
     self.capacity = capacity
   }
 
-  deinit { clinux_unreserve(base, capacity) }
+  deinit { unsafe clinux_unreserve(base, capacity) }
 
   package func size() throws(EngineError) -> Int { used.load(ordering: .acquiring) }
 
@@ -33,24 +34,27 @@ package final class MemoryStorage: Storage, @unchecked Sendable {
     let former = used.load(ordering: .relaxed), page = PageCipher.pageSize
     let first = (size + page - 1) / page * page
     used.store(min(size, former), ordering: .releasing)
-    if first < former { clinux_drop_pages(base + first, former - first) }
+    if first < former { unsafe clinux_drop_pages(base + first, former - first) }
   }
 
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
+    guard offset >= 0 else { throw .failed("read", name, EFAULT) }
     let count = max(0, min(buffer.count, try size() - offset))
-    buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + offset, count: count))
+    unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + offset, count: count))
     return count
   }
 
   package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     guard offset >= 0, bytes.count <= (try size()) - offset else { throw .failed("write", name, EFAULT) }
-    if let start = bytes.baseAddress { (base + offset).copyMemory(from: start, byteCount: bytes.count) }
+    if let start = bytes.baseAddress { unsafe (base + offset).copyMemory(from: start, byteCount: bytes.count) }
   }
 
   package func sync() throws(EngineError) {}
 
   /// The present bytes; writes show in it.
-  func pages() throws(EngineError) -> PageSpace { MemoryView(self, base: UnsafeRawPointer(base), size: try size()) }
+  func pages() throws(EngineError) -> PageSpace {
+    unsafe MemoryView(self, base: UnsafeRawPointer(base), size: try size())
+  }
 }
 
 /// The bytes of a `MemoryStorage` as far as it had grown.
@@ -60,7 +64,7 @@ private final class MemoryView: PageSpace, @unchecked Sendable {
 
   init(_ storage: MemoryStorage, base: UnsafeRawPointer, size: Int) {
     self.storage = storage
-    super.init(base: base, size: size, fillsOnDemand: false)
+    unsafe super.init(base: base, size: size, fillsOnDemand: false)
   }
 
   override func isOfSameFile(as other: PageSpace) -> Bool {

@@ -20,7 +20,7 @@ package final class NewFile {
 
   /// Removes what this process is making under a name: for one that ends in the middle of it.
   package static func removeUnfinished() {
-    for name in unfinished.withLock({ $0 }) { unlink(name) }
+    for name in unfinished.withLock({ $0 }) { unsafe unlink(name) }
   }
 
   /// What is added to `path` for the moment in which a file replaces another. Realm's own compaction uses this name
@@ -33,10 +33,10 @@ package final class NewFile {
     // Of a program that was killed, where it had to name its file.
     let name = path + Self.provisionalSuffix
     try AuxiliaryFile.removeReplacement(name)
-    var descriptor = clinux_open_unnamed(FileHandle.folder(of: path))
+    var descriptor = unsafe clinux_open_unnamed(FileHandle.folder(of: path))
     if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
       Self.unfinished.withLock { _ = $0.insert(name) }
-      descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      descriptor = unsafe open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
       if descriptor >= 0 {
         provisionalName = name
       } else {
@@ -50,7 +50,7 @@ package final class NewFile {
   }
 
   deinit {
-    if let provisionalName { unlink(provisionalName) }
+    if let provisionalName { unsafe unlink(provisionalName) }
     Self.unfinished.withLock { _ = $0.remove(path + Self.provisionalSuffix) }
   }
 
@@ -78,17 +78,17 @@ package final class NewFile {
   func takeName(replacing: Bool = false) throws(EngineError) {
     if provisionalName == nil {
       if !replacing {
-        guard clinux_name_file(handle.descriptor, path) == 0 else { throw .failed("link", path, errno) }
+        guard unsafe clinux_name_file(handle.descriptor, path) == 0 else { throw .failed("link", path, errno) }
         return
       }
       let name = path + Self.provisionalSuffix
       try AuxiliaryFile.removeReplacement(name)
       Self.unfinished.withLock { _ = $0.insert(name) }
-      guard clinux_name_file(handle.descriptor, name) == 0 else { throw .failed("link", name, errno) }
+      guard unsafe clinux_name_file(handle.descriptor, name) == 0 else { throw .failed("link", name, errno) }
       provisionalName = name
     }
     let name = provisionalName ?? path
-    guard (replacing ? rename(name, path) : clinux_rename_to_new(name, path)) == 0 else {
+    guard unsafe (replacing ? rename(name, path) : clinux_rename_to_new(name, path)) == 0 else {
       throw .failed("rename", path, errno)
     }
     provisionalName = nil

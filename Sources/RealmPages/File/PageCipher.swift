@@ -7,8 +7,9 @@ import Glibc
 
 /// A 64-byte key: 32 bytes for AES-256, 32 for HMAC-SHA-224. Kept in locked memory and wiped when the last user lets
 /// go. Source: docs/format/4-encryption.md 4.1.
-public final class EncryptionKey: @unchecked Sendable {
+@safe public final class EncryptionKey: @unchecked Sendable {
   // Unchecked: the memory is written in init only.
+  // Safe: owns the `size` bytes at `memory`, and hands them out in this file only.
   private let memory: UnsafeMutableRawPointer
 
   /// The number of bytes of a key.
@@ -16,31 +17,34 @@ public final class EncryptionKey: @unchecked Sendable {
 
   /// Copies 64 bytes; nil if there are not exactly 64, or no memory.
   public init?(_ bytes: [UInt8]) {
-    guard bytes.count == Self.size, let memory = clinux_secret_alloc(Self.size) else { return nil }
-    self.memory = memory
-    bytes.withUnsafeBytes { memory.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(memory), byteCount: Self.size) }
+    guard bytes.count == Self.size, let memory = unsafe clinux_secret_alloc(Self.size) else { return nil }
+    unsafe self.memory = memory
+    unsafe bytes.withUnsafeBytes {
+      unsafe memory.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(memory), byteCount: Self.size)
+    }
   }
 
-  deinit { clinux_secret_free(memory, Self.size) }
+  deinit { unsafe clinux_secret_free(memory, Self.size) }
 
   /// Writes the bytes of the key to a descriptor, such as a pipe to another program; 0, or an errno. No copy is left
   /// here.
   public func write(to descriptor: Int32) -> Int32 {
     var done = 0
     while done < Self.size {
-      let count = Glibc.write(descriptor, memory + done, Self.size - done)
+      let count = unsafe Glibc.write(descriptor, memory + done, Self.size - done)
       if count < 0 && errno != EINTR { return errno }
       done += max(count, 0)
     }
     return 0
   }
 
-  fileprivate var cipherKey: UnsafePointer<UInt8> { UnsafePointer(memory.assumingMemoryBound(to: UInt8.self)) }
-  fileprivate var macKey: UnsafeRawPointer { UnsafeRawPointer(memory) + 32 }
+  fileprivate var cipherKey: UnsafePointer<UInt8> { unsafe UnsafePointer(memory.assumingMemoryBound(to: UInt8.self)) }
+  fileprivate var macKey: UnsafeRawPointer { unsafe UnsafeRawPointer(memory) + 32 }
 }
 
 /// Encrypts, decrypts and authenticates single pages. Not for several threads at once.
-final class PageCipher {
+@safe final class PageCipher {
+  // Safe: owns both contexts and the states, which libcrypto alone changes.
   /// The unit of encryption in bytes, whatever the page size of the system.
   static let pageSize = 4096
   /// The bytes of a MAC.
@@ -58,62 +62,62 @@ final class PageCipher {
   /// Whether libcrypto puts the round keys, which are as good as the key, into the vault. Not if another part of the
   /// program used libcrypto first: then they are in ordinary memory. Has libcrypto allocate what ciphers share, too.
   static let hasVault: Bool = {
-    let isHeeded = realmfs_allocate_by(clinux_vault_malloc, clinux_vault_realloc, clinux_vault_free) == 1
-    let context = EVP_CIPHER_CTX_new()
-    EVP_EncryptInit_ex(context, EVP_aes_256_cbc(), nil, nil, nil)
-    EVP_DecryptInit_ex(context, EVP_aes_256_cbc(), nil, nil, nil)
-    EVP_CIPHER_CTX_free(context)
+    let isHeeded = unsafe realmfs_allocate_by(clinux_vault_malloc, clinux_vault_realloc, clinux_vault_free) == 1
+    let context = unsafe EVP_CIPHER_CTX_new()
+    unsafe EVP_EncryptInit_ex(context, EVP_aes_256_cbc(), nil, nil, nil)
+    unsafe EVP_DecryptInit_ex(context, EVP_aes_256_cbc(), nil, nil, nil)
+    unsafe EVP_CIPHER_CTX_free(context)
     return isHeeded
   }()
 
   /// Nil if libcrypto has no memory.
   init?(_ key: EncryptionKey) {
-    guard let memory = clinux_secret_alloc(Self.statesSize) else { return nil }
+    guard let memory = unsafe clinux_secret_alloc(Self.statesSize) else { return nil }
     let isInVault = Self.hasVault && clinux_vault_open()
     defer { if isInVault { clinux_vault_close() } }
-    let encryption = EVP_CIPHER_CTX_new(), decryption = EVP_CIPHER_CTX_new()
-    guard let encryption, let decryption,
-      EVP_EncryptInit_ex(encryption, EVP_aes_256_cbc(), nil, key.cipherKey, nil) == 1,
-      EVP_DecryptInit_ex(decryption, EVP_aes_256_cbc(), nil, key.cipherKey, nil) == 1,
-      EVP_CIPHER_CTX_set_padding(encryption, 0) == 1, EVP_CIPHER_CTX_set_padding(decryption, 0) == 1
+    let encryption = unsafe EVP_CIPHER_CTX_new(), decryption = unsafe EVP_CIPHER_CTX_new()
+    guard let encryption = unsafe encryption, let decryption = unsafe decryption,
+      unsafe EVP_EncryptInit_ex(encryption, EVP_aes_256_cbc(), nil, key.cipherKey, nil) == 1,
+      unsafe EVP_DecryptInit_ex(decryption, EVP_aes_256_cbc(), nil, key.cipherKey, nil) == 1,
+      unsafe EVP_CIPHER_CTX_set_padding(encryption, 0) == 1, unsafe EVP_CIPHER_CTX_set_padding(decryption, 0) == 1
     else {
-      EVP_CIPHER_CTX_free(encryption)
-      EVP_CIPHER_CTX_free(decryption)
-      clinux_secret_free(memory, Self.statesSize)
+      unsafe EVP_CIPHER_CTX_free(encryption)
+      unsafe EVP_CIPHER_CTX_free(decryption)
+      unsafe clinux_secret_free(memory, Self.statesSize)
       return nil
     }
     self.key = key
-    self.encryption = encryption
-    self.decryption = decryption
-    states = memory.bindMemory(to: SHA256_CTX.self, capacity: 2)
-    realmfs_hmac_prepare(key.macKey.assumingMemoryBound(to: UInt8.self), states, states + 1)
+    unsafe self.encryption = encryption
+    unsafe self.decryption = decryption
+    unsafe states = memory.bindMemory(to: SHA256_CTX.self, capacity: 2)
+    unsafe realmfs_hmac_prepare(key.macKey.assumingMemoryBound(to: UInt8.self), states, states + 1)
   }
 
   deinit {
-    EVP_CIPHER_CTX_free(encryption)
-    EVP_CIPHER_CTX_free(decryption)
-    clinux_secret_free(states, Self.statesSize)
+    unsafe EVP_CIPHER_CTX_free(encryption)
+    unsafe EVP_CIPHER_CTX_free(decryption)
+    unsafe clinux_secret_free(states, Self.statesSize)
   }
 
   /// Whether `mac` authenticates the 4096 bytes of cipher text.
   func authenticates(_ cipherText: UnsafeRawPointer, mac: UnsafeRawPointer) -> Bool {
-    withUnsafeTemporaryAllocation(byteCount: Self.macSize, alignment: 8) { digest in
+    unsafe withUnsafeTemporaryAllocation(byteCount: Self.macSize, alignment: 8) { digest in
       guard let digest = digest.baseAddress else { return false }
-      computeMAC(cipherText, into: digest)
-      return CRYPTO_memcmp(digest, mac, Self.macSize) == 0
+      unsafe computeMAC(cipherText, into: digest)
+      return unsafe CRYPTO_memcmp(digest, mac, Self.macSize) == 0
     }
   }
 
   private func computeMAC(_ cipherText: UnsafeRawPointer, into mac: UnsafeMutableRawPointer) {
-    realmfs_hmac(states, states + 1, cipherText, Self.pageSize, mac.assumingMemoryBound(to: UInt8.self))
+    unsafe realmfs_hmac(states, states + 1, cipherText, Self.pageSize, mac.assumingMemoryBound(to: UInt8.self))
   }
 
   /// Calls `body` with the initialisation vector of a page.
   private func withVector<R>(_ counter: UInt32, _ pageOffset: Int, _ body: (UnsafePointer<UInt8>) -> R) -> R {
     let vector = (UInt64(counter) | UInt64(UInt32(truncatingIfNeeded: pageOffset)) << 32, UInt64(pageOffset) >> 32)
-    return withUnsafeBytes(of: (vector.0.littleEndian, vector.1.littleEndian)) { bytes in
+    return unsafe withUnsafeBytes(of: (vector.0.littleEndian, vector.1.littleEndian)) { bytes in
       // Sixteen bytes: never without an address.
-      body((bytes.baseAddress ?? key.macKey).assumingMemoryBound(to: UInt8.self))
+      unsafe body((bytes.baseAddress ?? key.macKey).assumingMemoryBound(to: UInt8.self))
     }
   }
 
@@ -125,8 +129,8 @@ final class PageCipher {
     pageOffset: Int
   ) -> Bool {
     var count: Int32 = 0
-    let source = cipherText.assumingMemoryBound(to: UInt8.self), size = Int32(Self.pageSize)
-    return withVector(counter, pageOffset) { EVP_DecryptInit_ex(decryption, nil, nil, nil, $0) } == 1
+    let source = unsafe cipherText.assumingMemoryBound(to: UInt8.self), size = Int32(Self.pageSize)
+    return unsafe withVector(counter, pageOffset) { unsafe EVP_DecryptInit_ex(decryption, nil, nil, nil, $0) } == 1
       && EVP_DecryptUpdate(decryption, plainText.assumingMemoryBound(to: UInt8.self), &count, source, size) == 1
       && count == size
   }
@@ -134,17 +138,17 @@ final class PageCipher {
   /// Decrypts a page with its metadata slot. The offset in the slot of the half that fits, 0 or 32; nil if neither
   /// does.
   func open(data: [UInt8], slot: [UInt8], page: Int, into plain: inout [UInt8]) -> Int? {
-    data.withUnsafeBytes { data in
-      slot.withUnsafeBytes { slot in
-        plain.withUnsafeMutableBytes { plain in
+    unsafe data.withUnsafeBytes { data in
+      unsafe slot.withUnsafeBytes { slot in
+        unsafe plain.withUnsafeMutableBytes { plain in
           guard let data = data.baseAddress, let slot = slot.baseAddress, let plain = plain.baseAddress else {
             return nil
           }
           for half in [0, 32] {
-            let counter = UInt32(littleEndian: slot.loadUnaligned(fromByteOffset: half, as: UInt32.self))
+            let counter = unsafe UInt32(littleEndian: slot.loadUnaligned(fromByteOffset: half, as: UInt32.self))
             if counter == 0 { return nil }
-            if authenticates(data, mac: slot + half + 4) {
-              return decrypt(data, into: plain, counter: counter, pageOffset: page * Self.pageSize) ? half : nil
+            if unsafe authenticates(data, mac: slot + half + 4) {
+              return unsafe decrypt(data, into: plain, counter: counter, pageOffset: page * Self.pageSize) ? half : nil
             }
           }
           return nil
@@ -156,13 +160,13 @@ final class PageCipher {
   /// Encrypts a page with the next counter and moves its slot on; nil if libcrypto refuses.
   func seal(_ plain: [UInt8], slot: inout [UInt8], page: Int) -> [UInt8]? {
     var cipherText = [UInt8](repeating: 0, count: Self.pageSize)
-    let isSealed = plain.withUnsafeBytes { plain in
-      slot.withUnsafeMutableBytes { slot in
-        cipherText.withUnsafeMutableBytes { cipherText in
+    let isSealed = unsafe plain.withUnsafeBytes { plain in
+      unsafe slot.withUnsafeMutableBytes { slot in
+        unsafe cipherText.withUnsafeMutableBytes { cipherText in
           guard let plain = plain.baseAddress, let slot = slot.baseAddress, let target = cipherText.baseAddress else {
             return false
           }
-          return seal(plain, into: target, slot: slot, page: page)
+          return unsafe seal(plain, into: target, slot: slot, page: page)
         }
       }
     }
@@ -177,15 +181,15 @@ final class PageCipher {
     slot: UnsafeMutableRawPointer,
     page: Int
   ) -> Bool {
-    var counter = UInt32(littleEndian: slot.loadUnaligned(as: UInt32.self))
-    (slot + 32).copyMemory(from: slot, byteCount: 32)
+    var counter = unsafe UInt32(littleEndian: slot.loadUnaligned(as: UInt32.self))
+    unsafe (slot + 32).copyMemory(from: slot, byteCount: 32)
     repeat {
       counter = counter == .max ? 1 : counter + 1
-      if !encrypt(plain, into: cipherText, counter: counter, pageOffset: page * Self.pageSize) { return false }
-      computeMAC(cipherText, into: slot + 4)
+      if unsafe !encrypt(plain, into: cipherText, counter: counter, pageOffset: page * Self.pageSize) { return false }
+      unsafe computeMAC(cipherText, into: slot + 4)
       // The same MAC in both halves would not tell which of them fits.
-    } while CRYPTO_memcmp(slot + 4, slot + 36, Self.macSize) == 0
-    slot.storeBytes(of: counter.littleEndian, as: UInt32.self)
+    } while unsafe CRYPTO_memcmp(slot + 4, slot + 36, Self.macSize) == 0
+    unsafe slot.storeBytes(of: counter.littleEndian, as: UInt32.self)
     return true
   }
 
@@ -196,8 +200,8 @@ final class PageCipher {
     pageOffset: Int
   ) -> Bool {
     var count: Int32 = 0
-    let source = plain.assumingMemoryBound(to: UInt8.self), size = Int32(Self.pageSize)
-    return withVector(counter, pageOffset) { EVP_EncryptInit_ex(encryption, nil, nil, nil, $0) } == 1
+    let source = unsafe plain.assumingMemoryBound(to: UInt8.self), size = Int32(Self.pageSize)
+    return unsafe withVector(counter, pageOffset) { unsafe EVP_EncryptInit_ex(encryption, nil, nil, nil, $0) } == 1
       && EVP_EncryptUpdate(encryption, cipherText.assumingMemoryBound(to: UInt8.self), &count, source, size) == 1
       && count == size
   }

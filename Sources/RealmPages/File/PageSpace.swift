@@ -9,8 +9,9 @@ import Glibc
 ///
 /// `base ..< base + size` is readable memory for as long as the object lives, whatever happens to the file: pages that
 /// another process cuts off read as zeros. Before bytes are read, `require` must have been called for them.
-class PageSpace: @unchecked Sendable {
+@safe class PageSpace: @unchecked Sendable {
   // Unchecked: immutable after init; subclasses synchronise what they change.
+  // Safe: `base ..< base + size` stays readable; who follows the pointer stays within.
   let base: UnsafeRawPointer
   /// Readable bytes: the logical file size, rounded as the file has it.
   let size: Int
@@ -19,9 +20,21 @@ class PageSpace: @unchecked Sendable {
   let fillsOnDemand: Bool
 
   init(base: UnsafeRawPointer, size: Int, fillsOnDemand: Bool) {
-    self.base = base
+    unsafe self.base = base
     self.size = size
     self.fillsOnDemand = fillsOnDemand
+  }
+
+  /// The byte at `offset`; 0 where there is none.
+  func byte(at offset: Int) -> UInt8 {
+    if offset < 0 || offset >= size { return 0 }
+    return unsafe base.load(fromByteOffset: offset, as: UInt8.self)
+  }
+
+  /// The eight bytes at `offset` as a number; 0 where they are not there.
+  func word(at offset: Int) -> UInt64 {
+    if offset < 0 || offset > size - 8 { return 0 }
+    return unsafe UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
   }
 
   /// What a branch has beyond `size`; nil for the bytes of a file.
@@ -53,14 +66,14 @@ final class MappedFile: PageSpace, @unchecked Sendable {
 
   /// Maps the whole file of `size` bytes (greater than 0).
   init(_ file: FileHandle, size: Int) throws(EngineError) {
-    guard let base = clinux_map_shared(file.descriptor, size) else { throw .failed("mmap", file.path, errno) }
+    guard let base = unsafe clinux_map_shared(file.descriptor, size) else { throw .failed("mmap", file.path, errno) }
     self.file = file
-    super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: false)
+    unsafe super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: false)
   }
 
-  deinit { clinux_unmap(UnsafeMutableRawPointer(mutating: base), size) }
+  deinit { unsafe clinux_unmap(UnsafeMutableRawPointer(mutating: base), size) }
 
-  override var isSpent: Bool { clinux_mapping_was_cut(base) }
+  override var isSpent: Bool { unsafe clinux_mapping_was_cut(base) }
 
   override func isOfSameFile(as other: PageSpace) -> Bool {
     (other as? MappedFile).map { file.isSame(as: $0.file) } ?? false
@@ -71,5 +84,5 @@ final class MappedFile: PageSpace, @unchecked Sendable {
   override func dropPages() { dropResidentPages() }
 
   /// Gives resident memory back; the page cache keeps the content.
-  func dropResidentPages() { clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size) }
+  func dropResidentPages() { unsafe clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size) }
 }

@@ -16,8 +16,8 @@ struct Protection {
   /// What the files beside the realm at `path` get; a realm that is not there yet counts as one of its folder's.
   init(beside path: String) {
     var folder = stat(), realm = stat()
-    let hasFolder = stat(FileHandle.folder(of: path), &folder) == 0
-    if stat(path, &realm) == 0 {
+    let hasFolder = unsafe stat(FileHandle.folder(of: path), &folder) == 0
+    if unsafe stat(path, &realm) == 0 {
       (owner, group) = (realm.st_uid, realm.st_gid)
       mode = realm.st_mode & 0o666
     } else {
@@ -35,7 +35,7 @@ struct Protection {
   /// rights.
   func apply(to descriptor: Int32) -> Int32 {
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { return errno }
+    guard unsafe fstat(descriptor, &status) == 0 else { return errno }
     var wanted = Self.give(descriptor, to: owner, group) ? mode : mode & ~0o070
     if status.st_mode & S_IFMT == S_IFDIR {
       // Who may read or write may enter. What the folder hands down, such as setgid, stays.
@@ -74,11 +74,11 @@ struct Protection {
 
   /// Makes a directory beside a realm, if it is not there. What is no directory is refused.
   static func makeDirectory(_ path: String, besideRealm realm: String) throws(EngineError) {
-    if mkdir(path, 0o700) != 0 {
+    if unsafe mkdir(path, 0o700) != 0 {
       if errno == EEXIST { return try AuxiliaryFile.checkFolder(path) }
       throw .failed("mkdir", path, errno)
     }
-    let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw .failed("open", path, errno) }
     defer { close(descriptor) }
     let code = Protection(beside: realm).apply(to: descriptor)
@@ -88,16 +88,16 @@ struct Protection {
   /// Makes a named pipe beside a realm, if there is nothing; false if that is not possible.
   static func makePipe(_ path: String, besideRealm realm: String) -> Bool {
     var status = stat()
-    if lstat(path, &status) == 0 { return true }
+    if unsafe lstat(path, &status) == 0 { return true }
     let provisional = "\(path).\(getpid())"
     // Of a program with this number that was killed here.
-    if lstat(provisional, &status) == 0, status.st_mode & S_IFMT == S_IFIFO { unlink(provisional) }
-    guard mkfifo(provisional, 0o600) == 0 else { return false }
-    defer { unlink(provisional) }
-    let descriptor = Glibc.open(provisional, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
+    if unsafe lstat(provisional, &status) == 0, status.st_mode & S_IFMT == S_IFIFO { unsafe unlink(provisional) }
+    guard unsafe mkfifo(provisional, 0o600) == 0 else { return false }
+    defer { unsafe unlink(provisional) }
+    let descriptor = unsafe Glibc.open(provisional, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
     guard Protection(beside: realm).apply(to: descriptor) == 0 else { return false }
-    return clinux_rename_to_new(provisional, path) == 0 || errno == EEXIST
+    return unsafe clinux_rename_to_new(provisional, path) == 0 || errno == EEXIST
   }
 }

@@ -8,7 +8,8 @@ import CLinux
 import Glibc
 
 /// Blocks of memory in a file without a name. One thread at a time.
-final class SpillMemory {
+@safe final class SpillMemory {
+  // Safe: owns the mapping; blocks lie between its begin and `end`, which the file has room for.
   private let file: FileHandle
   private let base: UnsafeMutableRawPointer
   /// Below it, blocks were made.
@@ -33,47 +34,47 @@ final class SpillMemory {
   init?(besideRealm path: String) {
     // The transaction then has to be content with ordinary memory.
     guard let file = try? SpoolFile.unnamed(besideRealm: path),
-      let base = clinux_map_writable(file.descriptor, Self.reserved)
+      let base = unsafe clinux_map_writable(file.descriptor, Self.reserved)
     else { return nil }
     self.file = file
-    self.base = base
+    unsafe self.base = base
   }
 
-  deinit { clinux_unmap(base, Self.reserved) }
+  deinit { unsafe clinux_unmap(base, Self.reserved) }
 
   /// Whether the disk did not keep what was written to it.
-  var isLost: Bool { clinux_mapping_was_cut(base) }
+  var isLost: Bool { unsafe clinux_mapping_was_cut(base) }
 
   /// Whether a block is one of these.
-  func contains(_ block: UnsafeMutableRawPointer) -> Bool { block >= base && block < base + Self.reserved }
+  func contains(_ block: UnsafeMutableRawPointer) -> Bool { unsafe block >= base && block < base + Self.reserved }
 
   /// A block of at least `size` bytes, and its size; nil if the disk has no room for it.
   func allocate(_ size: Int) -> (block: UnsafeMutableRawPointer, size: Int)? {
     let (index, size) = Self.sizeClass(size)
-    if index < unused.count, let offset = unused[index].popLast() { return (base + offset, size) }
+    if index < unused.count, let offset = unused[index].popLast() { return unsafe (base + offset, size) }
     while end + size > limit { if !grow() { return nil } }
     made += size
     if made >= Self.mostMade { dropPages() }
     defer { end += size }
-    return (base + end, size)
+    return unsafe (base + end, size)
   }
 
   /// Gives a block back.
   func release(_ block: UnsafeMutableRawPointer, size: Int) {
     let (index, _) = Self.sizeClass(size)
     while unused.count <= index { unused.append([]) }
-    unused[index].append(block - base)
+    unsafe unused[index].append(block - base)
   }
 
   /// Lets no page be resident. The next access to one maps it again.
   func dropPages() {
     made = 0
-    clinux_drop_pages(base, limit)
+    unsafe clinux_drop_pages(base, limit)
   }
 
   private func grow() -> Bool {
     var room = statvfs()
-    guard limit + Self.step <= Self.reserved, fstatvfs(file.descriptor, &room) == 0,
+    guard limit + Self.step <= Self.reserved, unsafe fstatvfs(file.descriptor, &room) == 0,
       Int(clamping: room.f_bavail) > (Self.spare + Self.step) / max(1, Int(room.f_frsize)),
       posix_fallocate(file.descriptor, limit, Self.step) == 0
     else { return false }

@@ -62,8 +62,8 @@ package final class SpoolFile: Sendable {
       let isNew = state.unused.isEmpty
       let place = state.unused.last ?? state.places
       var failure: EngineError?
-      sealed.withUnsafeBytes { sealed in
-        do throws(EngineError) { try file.write(sealed, at: place * Self.pieceSize) } catch { failure = error }
+      unsafe sealed.withUnsafeBytes { sealed in
+        do throws(EngineError) { try unsafe file.write(sealed, at: place * Self.pieceSize) } catch { failure = error }
       }
       if let failure { throw failure }
       if isNew { state.places += 1 } else { state.unused.removeLast() }
@@ -98,12 +98,12 @@ package final class SpoolFile: Sendable {
   /// A new file without a name in the folder of a realm, with the owner and group of the realm; nil where the folder
   /// takes no files.
   static func unnamed(besideRealm path: String) throws(EngineError) -> FileHandle? {
-    var descriptor = clinux_open_unnamed(FileHandle.folder(of: path))
+    var descriptor = unsafe clinux_open_unnamed(FileHandle.folder(of: path))
     if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
       let name = "\(path).\(getpid()).spool"
-      descriptor = Glibc.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      descriptor = unsafe Glibc.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
       let code = errno
-      if descriptor >= 0 { unlink(name) }
+      if descriptor >= 0 { unsafe unlink(name) }
       errno = code
     }
     if descriptor < 0 {
@@ -118,43 +118,44 @@ package final class SpoolFile: Sendable {
 }
 
 /// AES-256 in counter mode under a key that is made for it and never leaves it. Not for several threads at once.
-private final class SpoolCipher: @unchecked Sendable {
+@safe private final class SpoolCipher: @unchecked Sendable {
   // Unchecked: used under the lock of its spool.
+  // Safe: owns the context, which libcrypto alone changes.
   private let context: OpaquePointer
 
   /// Nil if libcrypto has no memory.
   init?() {
-    guard let key = clinux_secret_alloc(32) else { return nil }
-    defer { clinux_secret_free(key, 32) }
-    let bytes = key.assumingMemoryBound(to: UInt8.self)
+    guard let key = unsafe clinux_secret_alloc(32) else { return nil }
+    defer { unsafe clinux_secret_free(key, 32) }
+    let bytes = unsafe key.assumingMemoryBound(to: UInt8.self)
     let isInVault = PageCipher.hasVault && clinux_vault_open()
     defer { if isInVault { clinux_vault_close() } }
     // The system's generator: getrandom(2).
     var random = SystemRandomNumberGenerator()
-    for word in 0..<4 { key.storeBytes(of: random.next(), toByteOffset: word * 8, as: UInt64.self) }
-    guard let context = EVP_CIPHER_CTX_new() else { return nil }
-    guard EVP_EncryptInit_ex(context, EVP_aes_256_ctr(), nil, bytes, nil) == 1 else {
-      EVP_CIPHER_CTX_free(context)
+    for word in 0..<4 { unsafe key.storeBytes(of: random.next(), toByteOffset: word * 8, as: UInt64.self) }
+    guard let context = unsafe EVP_CIPHER_CTX_new() else { return nil }
+    guard unsafe EVP_EncryptInit_ex(context, EVP_aes_256_ctr(), nil, bytes, nil) == 1 else {
+      unsafe EVP_CIPHER_CTX_free(context)
       return nil
     }
-    self.context = context
+    unsafe self.context = context
   }
 
-  deinit { EVP_CIPHER_CTX_free(context) }
+  deinit { unsafe EVP_CIPHER_CTX_free(context) }
 
   /// The bytes of a piece encrypted, or decrypted, which is the same; nil if libcrypto refuses.
   func apply(to bytes: [UInt8], number: UInt64) -> [UInt8]? {
     // The counter of the blocks is in the last bytes, the number of the piece in the first.
     let vector = (number.bigEndian, UInt64(0))
-    let isReady = withUnsafeBytes(of: vector) { vector in
-      EVP_EncryptInit_ex(context, nil, nil, nil, vector.baseAddress?.assumingMemoryBound(to: UInt8.self))
+    let isReady = unsafe withUnsafeBytes(of: vector) { vector in
+      unsafe EVP_EncryptInit_ex(context, nil, nil, nil, vector.baseAddress?.assumingMemoryBound(to: UInt8.self))
     }
     if isReady != 1 { return nil }
     var isDone = false
-    let result = [UInt8](unsafeUninitializedCapacity: bytes.count) { target, count in
+    let result = unsafe [UInt8](unsafeUninitializedCapacity: bytes.count) { target, count in
       var written: Int32 = 0
       isDone =
-        EVP_EncryptUpdate(context, target.baseAddress, &written, bytes, Int32(bytes.count)) == 1
+        unsafe EVP_EncryptUpdate(context, target.baseAddress, &written, bytes, Int32(bytes.count)) == 1
         && Int(written) == bytes.count
       count = isDone ? bytes.count : 0
     }

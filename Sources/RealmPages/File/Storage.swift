@@ -31,15 +31,15 @@ extension Storage {
 
   /// Writes an array.
   func write(_ bytes: [UInt8], at offset: Int) throws(EngineError) {
-    try bytes.withUnsafeBytesOf { (bytes) throws(EngineError) in try write(bytes, at: offset) }
+    try unsafe bytes.withUnsafeBytesOf { (bytes) throws(EngineError) in try unsafe write(bytes, at: offset) }
   }
 
   /// Reads up to `count` bytes.
   func read(_ count: Int, at offset: Int) throws(EngineError) -> [UInt8] {
     let box = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 16)
-    defer { box.deallocate() }
-    let done = try read(into: UnsafeMutableRawBufferPointer(rebasing: box[0..<count]), at: offset)
-    return [UInt8](box[0..<done])
+    defer { unsafe box.deallocate() }
+    let done = try unsafe read(into: UnsafeMutableRawBufferPointer(rebasing: box[0..<count]), at: offset)
+    return unsafe [UInt8](box[0..<done])
   }
 }
 
@@ -66,10 +66,12 @@ final class FileStorage: Storage {
   func shrink(to size: Int) throws(EngineError) { try file.truncate(size) }
 
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
-    try file.read(into: buffer, at: offset)
+    try unsafe file.read(into: buffer, at: offset)
   }
 
-  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) { try file.write(bytes, at: offset) }
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
+    try unsafe file.write(bytes, at: offset)
+  }
 
   func sync() throws(EngineError) { try file.sync() }
 }

@@ -30,8 +30,9 @@ public final class BranchRoom: Sendable {
 }
 
 /// The nodes of a branch that are in no file. Its bytes have offsets beyond those of any file.
-final class Annex: Storage, @unchecked Sendable {
+@safe final class Annex: Storage, @unchecked Sendable {
   // Unchecked: a commit writes only what no version in use refers to.
+  // Safe: owns the range; every access lies below `used`, which never exceeds `reserved`.
 
   /// The offset of the first byte.
   static let start = 1 << 46
@@ -46,12 +47,12 @@ final class Annex: Storage, @unchecked Sendable {
     self.name = name
     self.room = room
     reserved = (room.capacity + 2 << 20) & ~(PageCipher.pageSize - 1)
-    guard let base = clinux_reserve(reserved) else { throw .failed("mmap", name, errno) }
-    self.base = base
+    guard let base = unsafe clinux_reserve(reserved) else { throw .failed("mmap", name, errno) }
+    unsafe self.base = base
   }
 
   deinit {
-    clinux_unreserve(base, reserved)
+    unsafe clinux_unreserve(base, reserved)
     room.give(used.load(ordering: .relaxed))
   }
 
@@ -64,7 +65,8 @@ final class Annex: Storage, @unchecked Sendable {
     if offset < 0 || ref & (Node.alignment - 1) != 0 || offset > count - Node.headerSize {
       throw .damaged("a ref that leads neither into the file nor to a change of it", ref: ref)
     }
-    guard let node = Node(header: UnsafeRawPointer(base + offset), ref: ref), node.byteSize <= count - offset else {
+    guard let node = unsafe Node(header: UnsafeRawPointer(base + offset), ref: ref), node.byteSize <= count - offset
+    else {
       throw .damaged("no node is there", ref: ref)
     }
     return node
@@ -92,21 +94,21 @@ final class Annex: Storage, @unchecked Sendable {
     used.store(wanted, ordering: .releasing)
     room.give(former - wanted)
     let first = (wanted + page - 1) / page * page
-    if first < former { clinux_drop_pages(base + first, former - first) }
+    if first < former { unsafe clinux_drop_pages(base + first, former - first) }
   }
 
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
     let start = offset - Self.start
     guard start >= 0 else { throw .failed("read", name, EFAULT) }
     let bytes = max(0, min(buffer.count, count - start))
-    buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + start, count: bytes))
+    unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(start: base + start, count: bytes))
     return bytes
   }
 
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     let start = offset - Self.start
     guard start >= 0, bytes.count <= count - start else { throw .failed("write", name, EFAULT) }
-    if let source = bytes.baseAddress { (base + start).copyMemory(from: source, byteCount: bytes.count) }
+    if let source = bytes.baseAddress { unsafe (base + start).copyMemory(from: source, byteCount: bytes.count) }
   }
 
   func sync() throws(EngineError) {}

@@ -2,7 +2,8 @@
 // without leaving the snapshot's memory.
 
 /// The nodes of one version.
-final class Arena: Sendable {
+@safe final class Arena: Sendable {
+  // Safe: `node` checks each ref and each size against `limit`, and `space` keeps what lies below.
   let space: PageSpace
   /// Refs and nodes end at or below this: the logical size.
   let limit: Int
@@ -18,7 +19,7 @@ final class Arena: Sendable {
   var isBranch: Bool { annex != nil }
 
   /// Wraps the pointer so that the class can be Sendable: the memory is immutable.
-  private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
+  @unsafe private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
 
   /// A view of the first `limit` bytes of `space`; a larger limit is cut.
   init(_ space: PageSpace, limit: Int, format: Int, slab: Slab? = nil) {
@@ -27,7 +28,7 @@ final class Arena: Sendable {
     annex = space.annex
     self.limit = min(limit, space.size)
     self.format = format
-    base = UnsafeRawPointerBox(pointer: space.base)
+    unsafe base = UnsafeRawPointerBox(pointer: space.base)
   }
 
   /// The most nodes that the version can consist of, as a bound on what its nodes claim.
@@ -58,7 +59,7 @@ final class Arena: Sendable {
       throw .damaged("a ref that is not aligned or lies outside of the file of \(limit) bytes", ref: ref)
     }
     if space.fillsOnDemand { try space.require(ref, Node.headerSize) }
-    guard let node = Node(header: base.pointer + ref, ref: ref) else {
+    guard let node = unsafe Node(header: base.pointer + ref, ref: ref) else {
       throw .damaged("width scheme 3 does not exist", ref: ref)
     }
     if node.byteSize > limit - ref {

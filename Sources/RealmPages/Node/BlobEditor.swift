@@ -33,31 +33,31 @@ extension NodeEditor {
 
   /// Inserts a string (nil: null) before element `index` of the leaf in `slot`.
   func insertString(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(EngineError) {
-    let ref = try stringLeaf(slot, room: value?.count ?? 0)
+    let ref = try unsafe stringLeaf(slot, room: value?.count ?? 0)
     let node = slab.node(ref)
     if !node.hasRefs {
-      let width = Self.shortWidth(value?.count)
+      let width = unsafe Self.shortWidth(value?.count)
       if width > node.width { widenShort(ref, to: width) }
-      writeShort(openElement(ref, index), Int(slab.node(ref).width), value)
+      unsafe writeShort(openElement(ref, index), Int(slab.node(ref).width), value)
     } else if node.hasContext {
-      slab.insertInt(ref, index, Int64(value.map { makeBlob($0, zeros: 1) } ?? 0))
+      unsafe slab.insertInt(ref, index, Int64(value.map { unsafe makeBlob($0, zeros: 1) } ?? 0))
     } else {
-      try insertSmall(ref, index, value, zeros: 1)
+      try unsafe insertSmall(ref, index, value, zeros: 1)
     }
   }
 
   /// Replaces element `index` of the leaf in `slot`.
   func setString(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(EngineError) {
-    let ref = try stringLeaf(slot, room: value?.count ?? 0)
+    let ref = try unsafe stringLeaf(slot, room: value?.count ?? 0)
     let node = slab.node(ref)
     if !node.hasRefs {
-      let width = Self.shortWidth(value?.count)
+      let width = unsafe Self.shortWidth(value?.count)
       if width > node.width { widenShort(ref, to: width) }
-      writeShort(element(ref, index), Int(slab.node(ref).width), value)
+      unsafe writeShort(element(ref, index), Int(slab.node(ref).width), value)
     } else if node.hasContext {
-      try setBig(ref, index, value, zeros: 1)
+      try unsafe setBig(ref, index, value, zeros: 1)
     } else {
-      try setSmall(ref, index, value, zeros: 1)
+      try unsafe setSmall(ref, index, value, zeros: 1)
     }
   }
 
@@ -81,31 +81,35 @@ extension NodeEditor {
   /// Writes an element of the short form.
   func writeShort(_ target: UnsafeMutableRawPointer, _ width: Int, _ value: UnsafeRawBufferPointer?) {
     if width == 0 { return }
-    memset(target, 0, width)
-    guard let value else {
-      target.storeBytes(of: UInt8(width), toByteOffset: width - 1, as: UInt8.self)
+    unsafe memset(target, 0, width)
+    guard let value = unsafe value else {
+      unsafe target.storeBytes(of: UInt8(width), toByteOffset: width - 1, as: UInt8.self)
       return
     }
-    if let start = value.baseAddress, !value.isEmpty { memcpy(target, start, value.count) }
-    target.storeBytes(of: UInt8(width - 1 - value.count), toByteOffset: width - 1, as: UInt8.self)
+    if let start = value.baseAddress, unsafe !value.isEmpty { unsafe memcpy(target, start, value.count) }
+    unsafe target.storeBytes(of: UInt8(width - 1 - value.count), toByteOffset: width - 1, as: UInt8.self)
   }
 
   /// Rewrites a leaf of the short form with wider elements.
   func widenShort(_ ref: Int, to width: UInt8) {
     let old = slab.node(ref), oldWidth = Int(old.width), newWidth = Int(width)
     slab.reserve(ref, payload: (old.count + 1) * newWidth)
-    let base = slab.memory(ref) + Node.headerSize
+    let base = unsafe slab.memory(ref) + Node.headerSize
     var i = old.count - 1
-    withUnsafeTemporaryAllocation(byteCount: 16, alignment: 16) { temporary in
+    unsafe withUnsafeTemporaryAllocation(byteCount: 16, alignment: 16) { temporary in
       guard let scratch = temporary.baseAddress else { return }
       while i >= 0 {
         var count: Int?
         if oldWidth > 0 {
-          memcpy(scratch, base + i * oldWidth, oldWidth)
-          let unused = Int(scratch.load(fromByteOffset: oldWidth - 1, as: UInt8.self))
+          unsafe memcpy(scratch, base + i * oldWidth, oldWidth)
+          let unused = unsafe Int(scratch.load(fromByteOffset: oldWidth - 1, as: UInt8.self))
           if unused < oldWidth { count = oldWidth - 1 - unused }
         }
-        writeShort(base + i * newWidth, newWidth, count.map { UnsafeRawBufferPointer(start: scratch, count: $0) })
+        unsafe writeShort(
+          base + i * newWidth,
+          newWidth,
+          count.map { unsafe UnsafeRawBufferPointer(start: scratch, count: $0) }
+        )
         i -= 1
       }
     }
@@ -131,9 +135,9 @@ extension NodeEditor {
     let new = toBig ? slab.makeInts([.hasRefs, .context]) : makeSmallBlobs()
     func append(_ index: Int, _ value: ByteView?) throws(EngineError) {
       if toBig {
-        slab.insertInt(new, index, Int64(value.map { makeBlob($0.unsafeBytes, zeros: zeros) } ?? 0))
+        slab.insertInt(new, index, Int64(value.map { unsafe makeBlob($0.unsafeBytes, zeros: zeros) } ?? 0))
       } else {
-        try insertSmall(new, index, value?.unsafeBytes, zeros: zeros)
+        try unsafe insertSmall(new, index, value?.unsafeBytes, zeros: zeros)
       }
     }
     if isText {
@@ -152,21 +156,21 @@ extension NodeEditor {
 
   /// Inserts a binary (nil: null) before element `index` of the leaf in `slot`.
   func insertBinary(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(EngineError) {
-    let ref = try binaryLeaf(slot, room: value?.count ?? 0)
+    let ref = try unsafe binaryLeaf(slot, room: value?.count ?? 0)
     if slab.node(ref).hasContext {
-      slab.insertInt(ref, index, Int64(value.map { makeBlob($0) } ?? 0))
+      unsafe slab.insertInt(ref, index, Int64(value.map { unsafe makeBlob($0) } ?? 0))
     } else {
-      try insertSmall(ref, index, value, zeros: 0)
+      try unsafe insertSmall(ref, index, value, zeros: 0)
     }
   }
 
   /// Replaces element `index` of the leaf in `slot`.
   func setBinary(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(EngineError) {
-    let ref = try binaryLeaf(slot, room: value?.count ?? 0)
+    let ref = try unsafe binaryLeaf(slot, room: value?.count ?? 0)
     if slab.node(ref).hasContext {
-      try setBig(ref, index, value, zeros: 0)
+      try unsafe setBig(ref, index, value, zeros: 0)
     } else {
-      try setSmall(ref, index, value, zeros: 0)
+      try unsafe setSmall(ref, index, value, zeros: 0)
     }
   }
 
@@ -188,7 +192,7 @@ extension NodeEditor {
 
   private func setBig(_ ref: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(EngineError) {
     // The new bytes may lie in the old ones.
-    let new = value.map { makeBlob($0, zeros: zeros) } ?? 0
+    let new = unsafe value.map { unsafe makeBlob($0, zeros: zeros) } ?? 0
     let old = try slab.node(ref).child(index)
     if old != 0 { try slab.dropTree(old, arena) }
     slab.setInt(ref, index, Int64(new))
@@ -199,20 +203,20 @@ extension NodeEditor {
     let ends = try slab.child(root, 0, arena), blob = try slab.child(root, 1, arena)
     let nulls = try slab.child(root, 2, arena)
     let start = index == 0 ? 0 : Int(slab.int(ends, index - 1))
-    let size = (value?.count ?? 0) + zeros
-    splice(blob, start, start, value ?? UnsafeRawBufferPointer(start: nil, count: 0), zeros: zeros)
+    let size = unsafe (value?.count ?? 0) + zeros
+    unsafe splice(blob, start, start, value ?? UnsafeRawBufferPointer(start: nil, count: 0), zeros: zeros)
     slab.insertInt(ends, index, Int64(start + size))
     shift(ends, from: index + 1, size)
-    slab.insertInt(nulls, index, value == nil ? 1 : 0)
+    unsafe slab.insertInt(nulls, index, value == nil ? 1 : 0)
   }
 
   private func setSmall(_ root: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(EngineError) {
     let ends = try slab.child(root, 0, arena), blob = try slab.child(root, 1, arena)
     let nulls = try slab.child(root, 2, arena)
     let start = index == 0 ? 0 : Int(slab.int(ends, index - 1)), end = Int(slab.int(ends, index))
-    splice(blob, start, end, value ?? UnsafeRawBufferPointer(start: nil, count: 0), zeros: zeros)
-    shift(ends, from: index, (value?.count ?? 0) + zeros - (end - start))
-    slab.setInt(nulls, index, value == nil ? 1 : 0)
+    unsafe splice(blob, start, end, value ?? UnsafeRawBufferPointer(start: nil, count: 0), zeros: zeros)
+    unsafe shift(ends, from: index, (value?.count ?? 0) + zeros - (end - start))
+    unsafe slab.setInt(nulls, index, value == nil ? 1 : 0)
   }
 
   private func removeBlob(_ root: Int, _ index: Int, zeros: Int) throws(EngineError) {
@@ -225,7 +229,7 @@ extension NodeEditor {
     let ends = try slab.child(root, 0, arena), blob = try slab.child(root, 1, arena)
     let nulls = try slab.child(root, 2, arena)
     let start = index == 0 ? 0 : Int(slab.int(ends, index - 1)), end = Int(slab.int(ends, index))
-    splice(blob, start, end, UnsafeRawBufferPointer(start: nil, count: 0), zeros: 0)
+    unsafe splice(blob, start, end, UnsafeRawBufferPointer(start: nil, count: 0), zeros: 0)
     slab.removeInt(ends, index)
     shift(ends, from: index, start - end)
     slab.removeInt(nulls, index)

@@ -62,7 +62,7 @@ struct BlobLeaf {
   private func bytes(_ ref: Int, _ arena: Arena) throws(EngineError) -> ByteView {
     let node = try arena.node(ref)
     if node.scheme != .ignore { throw .damaged("expected bytes", ref: ref) }
-    return ByteView(base: node.payload, count: node.count)
+    return unsafe ByteView(base: node.payload, count: node.count)
   }
 
   /// The bytes of element `index`, nil for null. Values are in one node each.
@@ -74,7 +74,7 @@ struct BlobLeaf {
       if start < 0 || end < start || end > bytes.count - terminator {
         throw .damaged("value \(index) runs from \(start) to \(end) in \(bytes.count) bytes", ref: bytes.ref)
       }
-      return ByteView(base: bytes.payload + Int(start), count: Int(end - start))
+      return unsafe ByteView(base: bytes.payload + Int(start), count: Int(end - start))
     case .big(let root):
       let ref = try root.child(index)
       if ref == 0 { return nil }
@@ -82,7 +82,7 @@ struct BlobLeaf {
       if blob.scheme != .ignore || blob.count < terminator {
         throw .damaged("expected the bytes of a value", ref: ref)
       }
-      return ByteView(base: blob.payload, count: blob.count - terminator)
+      return unsafe ByteView(base: blob.payload, count: blob.count - terminator)
     }
   }
 
@@ -94,7 +94,7 @@ struct BlobLeaf {
     if start < 0 || end < start || end > bytes.count {
       throw .damaged("values that run from \(start) to \(end) in \(bytes.count) bytes", ref: bytes.ref)
     }
-    guard let place = bytes.payload.firstPlace(of: part, in: Int(start)..<Int(end)) else { return nil }
+    guard let place = unsafe bytes.payload.firstPlace(of: part, in: Int(start)..<Int(end)) else { return nil }
     return min(max(first, try ends.upperBound(UInt64(place))), last)
   }
 }
@@ -102,7 +102,7 @@ struct BlobLeaf {
 extension UnsafeRawPointer {
   /// Where bytes begin within a range; nil if they are not there.
   fileprivate func firstPlace(of part: [UInt8], in range: Range<Int>) -> Int? {
-    clinux_find(self + range.lowerBound, range.count, part, part.count).map { $0 - self }
+    unsafe clinux_find(self + range.lowerBound, range.count, part, part.count).map { unsafe $0 - self }
   }
 }
 
@@ -152,20 +152,20 @@ struct StringLeaf {
     case .short(let node):
       let width = Int(node.width)
       guard let last = elements.last, width > 0 else { return nil }
-      let end = try node.element(last) - node.payload + width
-      return node.payload.firstPlace(of: part, in: elements.lowerBound * width..<end).map { $0 / width }
+      let end = try unsafe node.element(last) - node.payload + width
+      return unsafe node.payload.firstPlace(of: part, in: elements.lowerBound * width..<end).map { $0 / width }
     }
   }
 
   /// Short strings: zero-filled elements whose last byte tells how much of the element is not used.
   @inline(__always)
   static func short(_ node: Node, _ index: Int) throws(EngineError) -> ByteView? {
-    let bytes = try node.element(index)
+    let bytes = try unsafe node.element(index)
     let width = Int(node.width)
     if width == 0 { return nil }
-    let unused = Int(bytes.load(fromByteOffset: width - 1, as: UInt8.self))
+    let unused = unsafe Int(bytes.load(fromByteOffset: width - 1, as: UInt8.self))
     if unused == width { return nil }
     if unused > width { throw .damaged("short string \(index) has bad padding", ref: node.ref) }
-    return ByteView(base: bytes, count: width - 1 - unused)
+    return unsafe ByteView(base: bytes, count: width - 1 - unused)
   }
 }

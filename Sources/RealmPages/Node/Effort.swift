@@ -7,12 +7,13 @@
 ///
 /// For walks that take each value once: one value with all that is nested in it, or many objects one after another.
 package final class Effort {
+  // Exclusive access is not checked at run time here: one walk uses it, and no property is handed out for writing.
   /// Bytes.
-  @exclusivity(unchecked) private(set) var left = 0
+  @safe @exclusivity(unchecked) private(set) var left = 0
   /// What `left` was at first.
-  @exclusivity(unchecked) private(set) var granted = 0
+  @safe @exclusivity(unchecked) private(set) var granted = 0
   /// Whether that was all that the file has room for, and not only a first part.
-  @exclusivity(unchecked) private var isWhole = false
+  @safe @exclusivity(unchecked) private var isWhole = false
   private let arena: Arena
 
   /// Work for the file and what a transaction has added to it.

@@ -24,20 +24,20 @@ extension Decimal128 {
     switch width {
     case 4:
       let bits = UInt32(sign) << 31 | UInt32(exponent + 101) << 23 | UInt32(low)
-      target.storeBytes(of: bits.littleEndian, as: UInt32.self)
+      unsafe target.storeBytes(of: bits.littleEndian, as: UInt32.self)
     case 8:
-      target.storeBytes(of: (sign << 63 | UInt64(exponent + 398) << 53 | low).littleEndian, as: UInt64.self)
+      unsafe target.storeBytes(of: (sign << 63 | UInt64(exponent + 398) << 53 | low).littleEndian, as: UInt64.self)
     default:
-      target.storeBytes(of: low.littleEndian, as: UInt64.self)
-      target.storeBytes(of: high.littleEndian, toByteOffset: 8, as: UInt64.self)
+      unsafe target.storeBytes(of: low.littleEndian, as: UInt64.self)
+      unsafe target.storeBytes(of: high.littleEndian, toByteOffset: 8, as: UInt64.self)
     }
   }
 
   fileprivate static func storeNull(_ target: UnsafeMutableRawPointer, width: UInt8) {
     switch width {
-    case 4: target.storeBytes(of: UInt32(0x7c00_00aa).littleEndian, as: UInt32.self)
-    case 8: target.storeBytes(of: UInt64(0x7c00_0000_0000_00aa).littleEndian, as: UInt64.self)
-    default: storedNull.store(target, width: 16)
+    case 4: unsafe target.storeBytes(of: UInt32(0x7c00_00aa).littleEndian, as: UInt32.self)
+    case 8: unsafe target.storeBytes(of: UInt64(0x7c00_0000_0000_00aa).littleEndian, as: UInt64.self)
+    default: unsafe storedNull.store(target, width: 16)
     }
   }
 }
@@ -49,18 +49,18 @@ extension NodeEditor {
   /// Inserts a decimal (nil: null) before element `index` of a dirty leaf.
   func insertDecimal(_ ref: Int, _ index: Int, _ value: Decimal128?) throws(EngineError) {
     try makeRoom(ref, for: value)
-    write(value, openElement(ref, index), slab.node(ref).width)
+    unsafe write(value, openElement(ref, index), slab.node(ref).width)
   }
 
   /// Replaces element `index` of a dirty leaf.
   func setDecimal(_ ref: Int, _ index: Int, _ value: Decimal128?) throws(EngineError) {
     try makeRoom(ref, for: value)
-    write(value, element(ref, index), slab.node(ref).width)
+    unsafe write(value, element(ref, index), slab.node(ref).width)
   }
 
   private func write(_ value: Decimal128?, _ target: UnsafeMutableRawPointer, _ width: UInt8) {
     if width == 0 { return }
-    if let value { value.store(target, width: width) } else { Decimal128.storeNull(target, width: width) }
+    if let value { unsafe value.store(target, width: width) } else { unsafe Decimal128.storeNull(target, width: width) }
   }
 
   private func makeRoom(_ ref: Int, for value: Decimal128?) throws(EngineError) {
@@ -84,7 +84,7 @@ extension NodeEditor {
     for i in 0..<old.count { values.append(try old.value(i)) }
     slab.reserve(ref, payload: (values.count + 1) * Int(needed))
     slab.setHeader(ref, [], .multiply, width: needed, count: values.count)
-    for (i, value) in values.enumerated() { write(value, element(ref, i), needed) }
+    for (i, value) in values.enumerated() { unsafe write(value, element(ref, i), needed) }
   }
 
   // MARK: ObjectIds and UUIDs
@@ -113,24 +113,24 @@ extension NodeEditor {
     slab.reserve(ref, payload: size)
     if count % 8 == 0 {
       // A new block begins with its null flags.
-      (slab.memory(ref) + Node.headerSize + count / 8 * (8 * width + 1)).storeBytes(of: 0, as: UInt8.self)
+      unsafe (slab.memory(ref) + Node.headerSize + count / 8 * (8 * width + 1)).storeBytes(of: 0, as: UInt8.self)
     }
     slab.setHeader(ref, [], .multiply, width: 1, count: size)
     var i = count
     while i > index {
-      memcpy(fixed(ref, i, width), fixed(ref, i - 1, width), width)
+      unsafe memcpy(fixed(ref, i, width), fixed(ref, i - 1, width), width)
       setFixedNull(ref, i, width, isFixedNull(ref, i - 1, width))
       i -= 1
     }
-    setFixed(ref, index, width, fill)
+    unsafe setFixed(ref, index, width, fill)
   }
 
   /// Replaces element `index`.
   func setFixed(_ ref: Int, _ index: Int, _ width: Int, _ fill: ((UnsafeMutableRawPointer) -> Void)?) {
     if index >= fixedCount(slab.node(ref).count, width) || !isFixed(ref) { return slab.refuse(ref, index) }
-    setFixedNull(ref, index, width, fill == nil)
-    let target = fixed(ref, index, width)
-    if let fill { fill(target) } else { memset(target, 0, width) }
+    unsafe setFixedNull(ref, index, width, fill == nil)
+    let target = unsafe fixed(ref, index, width)
+    if let fill = unsafe fill { unsafe fill(target) } else { unsafe memset(target, 0, width) }
   }
 
   /// Removes element `index`.
@@ -138,7 +138,7 @@ extension NodeEditor {
     let count = fixedCount(slab.node(ref).count, width)
     if index >= count || !isFixed(ref) { return slab.refuse(ref, index) }
     for i in index..<count - 1 {
-      memcpy(fixed(ref, i, width), fixed(ref, i + 1, width), width)
+      unsafe memcpy(fixed(ref, i, width), fixed(ref, i + 1, width), width)
       setFixedNull(ref, i, width, isFixedNull(ref, i + 1, width))
     }
     setFixedNull(ref, count - 1, width, false)
@@ -146,20 +146,20 @@ extension NodeEditor {
   }
 
   private func fixed(_ ref: Int, _ index: Int, _ width: Int) -> UnsafeMutableRawPointer {
-    slab.memory(ref) + Node.headerSize + index / 8 * (8 * width + 1) + 1 + index % 8 * width
+    unsafe slab.memory(ref) + Node.headerSize + index / 8 * (8 * width + 1) + 1 + index % 8 * width
   }
 
   private func flags(_ ref: Int, _ index: Int, _ width: Int) -> UnsafeMutableRawPointer {
-    slab.memory(ref) + Node.headerSize + index / 8 * (8 * width + 1)
+    unsafe slab.memory(ref) + Node.headerSize + index / 8 * (8 * width + 1)
   }
 
   private func isFixedNull(_ ref: Int, _ index: Int, _ width: Int) -> Bool {
-    flags(ref, index, width).load(as: UInt8.self) >> UInt8(index % 8) & 1 != 0
+    unsafe flags(ref, index, width).load(as: UInt8.self) >> UInt8(index % 8) & 1 != 0
   }
 
   private func setFixedNull(_ ref: Int, _ index: Int, _ width: Int, _ isNull: Bool) {
-    let byte = flags(ref, index, width), bit = UInt8(1) << UInt8(index % 8)
-    let old = byte.load(as: UInt8.self)
-    byte.storeBytes(of: isNull ? old | bit : old & ~bit, as: UInt8.self)
+    let byte = unsafe flags(ref, index, width), bit = UInt8(1) << UInt8(index % 8)
+    let old = unsafe byte.load(as: UInt8.self)
+    unsafe byte.storeBytes(of: isNull ? old | bit : old & ~bit, as: UInt8.self)
   }
 }

@@ -26,15 +26,23 @@ extension PackedBits {
     case 1, 2, 4:
       let perByte = 8 / Int(width), shift = UInt8(index % perByte) * width
       let mask = (UInt8(1) << width - 1) << shift
-      let byte = base + index / perByte
-      let old = byte.load(as: UInt8.self)
-      byte.storeBytes(of: old & ~mask | UInt8(truncatingIfNeeded: value) << shift & mask, as: UInt8.self)
-    case 8: base.storeBytes(of: UInt8(truncatingIfNeeded: value), toByteOffset: index, as: UInt8.self)
+      let byte = unsafe base + index / perByte
+      let old = unsafe byte.load(as: UInt8.self)
+      unsafe byte.storeBytes(of: old & ~mask | UInt8(truncatingIfNeeded: value) << shift & mask, as: UInt8.self)
+    case 8: unsafe base.storeBytes(of: UInt8(truncatingIfNeeded: value), toByteOffset: index, as: UInt8.self)
     case 16:
-      base.storeBytes(of: UInt16(truncatingIfNeeded: value).littleEndian, toByteOffset: index << 1, as: UInt16.self)
+      unsafe base.storeBytes(
+        of: UInt16(truncatingIfNeeded: value).littleEndian,
+        toByteOffset: index << 1,
+        as: UInt16.self
+      )
     case 32:
-      base.storeBytes(of: UInt32(truncatingIfNeeded: value).littleEndian, toByteOffset: index << 2, as: UInt32.self)
-    default: base.storeBytes(of: value.littleEndian, toByteOffset: index << 3, as: Int64.self)
+      unsafe base.storeBytes(
+        of: UInt32(truncatingIfNeeded: value).littleEndian,
+        toByteOffset: index << 2,
+        as: UInt32.self
+      )
+    default: unsafe base.storeBytes(of: value.littleEndian, toByteOffset: index << 3, as: Int64.self)
     }
   }
 }
@@ -51,8 +59,8 @@ extension Slab {
       count: values.count,
       payload: max(16, (values.count * Int(width) + 7) / 8)
     )
-    let base = memory(ref) + Node.headerSize
-    for (i, value) in values.enumerated() { PackedBits.store(base, width, i, value) }
+    let base = unsafe memory(ref) + Node.headerSize
+    for (i, value) in values.enumerated() { unsafe PackedBits.store(base, width, i, value) }
     return ref
   }
 
@@ -60,8 +68,8 @@ extension Slab {
   func makeInts(_ flags: NodeFlags = [], repeating value: Int64, count: Int) -> Int {
     let width = PackedBits.width(value)
     let ref = make(flags, .bits, width: width, count: count, payload: max(16, (count * Int(width) + 7) / 8))
-    let base = memory(ref) + Node.headerSize
-    for i in 0..<count { PackedBits.store(base, width, i, value) }
+    let base = unsafe memory(ref) + Node.headerSize
+    for i in 0..<count { unsafe PackedBits.store(base, width, i, value) }
     return ref
   }
 
@@ -70,8 +78,8 @@ extension Slab {
     var width: UInt8 = 8
     for value in values { width = max(width, PackedBits.unsignedWidth(value)) }
     let ref = make([], .bits, width: width, count: values.count, payload: values.count * Int(width) / 8)
-    let base = memory(ref) + Node.headerSize
-    for (i, value) in values.enumerated() { PackedBits.store(base, width, i, Int64(bitPattern: value)) }
+    let base = unsafe memory(ref) + Node.headerSize
+    for (i, value) in values.enumerated() { unsafe PackedBits.store(base, width, i, Int64(bitPattern: value)) }
     return ref
   }
 
@@ -83,7 +91,7 @@ extension Slab {
       refuse(ref, index)
       return 0
     }
-    return PackedBits.signed(node.payload, node.width, index)
+    return unsafe PackedBits.signed(node.payload, node.width, index)
   }
 
   /// Replaces element `index` of a dirty integer node.
@@ -96,7 +104,7 @@ extension Slab {
       widen(ref, to: needed)
       node = self.node(ref)
     }
-    PackedBits.store(UnsafeMutableRawPointer(mutating: node.payload), node.width, index, value)
+    unsafe PackedBits.store(UnsafeMutableRawPointer(mutating: node.payload), node.width, index, value)
   }
 
   /// Inserts `value` before element `index` of a dirty integer node.
@@ -109,15 +117,15 @@ extension Slab {
   /// does nearly always.
   @inline(__always)
   private func append(_ ref: Int, _ index: Int, _ value: Int64) -> Bool {
-    let memory = memory(ref), word = UInt64(littleEndian: memory.load(as: UInt64.self))
+    let memory = unsafe memory(ref), word = unsafe UInt64(littleEndian: memory.load(as: UInt64.self))
     let count = Int(word.byteSwapped & 0xFF_FFFF), code = word >> 32 & 7
     guard code >= 4, word >> 35 & 3 == 0, index == count, count < 0xFF_FFFF else { return false }
     let shift = Int(code) - 4, bits = 8 << shift
     guard bits == 64 || value >> (bits - 1) == value >> 63 else { return false }
     guard Node.headerSize + (count + 1) << shift <= capacity(ref) else { return false }
-    PackedBits.store(memory + Node.headerSize, UInt8(bits), count, value)
+    unsafe PackedBits.store(memory + Node.headerSize, UInt8(bits), count, value)
     let header = word & 0xFF_FFFF_FFFF | UInt64(UInt32(count + 1).byteSwapped >> 8) << 40
-    memory.storeBytes(of: header.littleEndian, as: UInt64.self)
+    unsafe memory.storeBytes(of: header.littleEndian, as: UInt64.self)
     return true
   }
 
@@ -140,7 +148,12 @@ extension Slab {
       widen(ref, to: needed, isSigned: false)
       node = self.node(ref)
     }
-    PackedBits.store(UnsafeMutableRawPointer(mutating: node.payload), node.width, index, Int64(bitPattern: value))
+    unsafe PackedBits.store(
+      UnsafeMutableRawPointer(mutating: node.payload),
+      node.width,
+      index,
+      Int64(bitPattern: value)
+    )
   }
 
   private func insert(_ ref: Int, _ index: Int, _ value: Int64, needed: UInt8, isSigned: Bool) {
@@ -154,18 +167,18 @@ extension Slab {
     }
     let width = node.width, count = node.count
     reserve(ref, payload: ((count + 1) * Int(width) + 7) / 8)
-    let base = memory(ref) + Node.headerSize
+    let base = unsafe memory(ref) + Node.headerSize
     if width >= 8 {
       let size = Int(width) / 8
-      if index < count { memmove(base + (index + 1) * size, base + index * size, (count - index) * size) }
+      if index < count { unsafe memmove(base + (index + 1) * size, base + index * size, (count - index) * size) }
     } else if width > 0 {
       var i = count
       while i > index {
-        PackedBits.store(base, width, i, PackedBits.signed(base, width, i - 1))
+        unsafe PackedBits.store(base, width, i, PackedBits.signed(base, width, i - 1))
         i -= 1
       }
     }
-    PackedBits.store(base, width, index, value)
+    unsafe PackedBits.store(base, width, index, value)
     setCount(ref, count + 1)
   }
 
@@ -190,10 +203,10 @@ extension Slab {
     let width = node(ref).width, count = node(ref).count
     if node(ref).scheme != .bits || count + values.count > 0xFF_FFFF { return refuse(ref, count) }
     reserve(ref, payload: ((count + values.count) * Int(width) + 7) / 8)
-    let base = memory(ref) + Node.headerSize
+    let base = unsafe memory(ref) + Node.headerSize
     var index = count
     for value in values {
-      PackedBits.store(base, width, index, value)
+      unsafe PackedBits.store(base, width, index, value)
       index += 1
     }
     setCount(ref, index)
@@ -203,12 +216,12 @@ extension Slab {
   func removeInt(_ ref: Int, _ index: Int) {
     let node = node(ref)
     if index < 0 || index >= node.count || node.scheme != .bits { return refuse(ref, index) }
-    let base = UnsafeMutableRawPointer(mutating: node.payload), width = node.width
+    let base = unsafe UnsafeMutableRawPointer(mutating: node.payload), width = node.width
     if width >= 8 {
       let size = Int(width) / 8
-      memmove(base + index * size, base + (index + 1) * size, (node.count - index - 1) * size)
+      unsafe memmove(base + index * size, base + (index + 1) * size, (node.count - index - 1) * size)
     } else if width > 0 {
-      for i in index..<node.count - 1 { PackedBits.store(base, width, i, PackedBits.signed(base, width, i + 1)) }
+      for i in index..<node.count - 1 { unsafe PackedBits.store(base, width, i, PackedBits.signed(base, width, i + 1)) }
     }
     setCount(ref, node.count - 1)
   }
@@ -223,11 +236,16 @@ extension Slab {
     if node(ref).scheme != .bits { return refuse(ref, index) }
     for i in index..<count {
       let node = node(ref)
-      let value = PackedBits.unsigned(node.payload, node.width, i) &+ UInt64(bitPattern: Int64(delta))
+      let value = unsafe PackedBits.unsigned(node.payload, node.width, i) &+ UInt64(bitPattern: Int64(delta))
       if PackedBits.unsignedWidth(value) > node.width {
         setUnsigned(ref, i, value)
       } else {
-        PackedBits.store(UnsafeMutableRawPointer(mutating: node.payload), node.width, i, Int64(bitPattern: value))
+        unsafe PackedBits.store(
+          UnsafeMutableRawPointer(mutating: node.payload),
+          node.width,
+          i,
+          Int64(bitPattern: value)
+        )
       }
     }
   }
@@ -239,13 +257,13 @@ extension Slab {
     if old.scheme != .bits { return refuse(ref, 0) }
     // Room for one more, since most callers widen in order to insert.
     reserve(ref, payload: ((old.count + 1) * Int(width) + 7) / 8)
-    let base = memory(ref) + Node.headerSize
+    let base = unsafe memory(ref) + Node.headerSize
     var i = old.count - 1
     while i >= 0 {
       let value =
-        isSigned
+        unsafe isSigned
         ? PackedBits.signed(base, old.width, i) : Int64(bitPattern: PackedBits.unsigned(base, old.width, i))
-      PackedBits.store(base, width, i, value)
+      unsafe PackedBits.store(base, width, i, value)
       i -= 1
     }
     setHeader(ref, old.nodeFlags, old.scheme, width: width, count: old.count)

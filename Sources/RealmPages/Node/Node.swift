@@ -11,7 +11,8 @@ enum WidthScheme: UInt8 {
 }
 
 /// A view of one node whose header has been checked. Valid while the arena that made it lives.
-struct Node {
+@safe struct Node {
+  // Safe: who makes a node has checked that it lies in the arena, which its user holds; every index is checked.
   /// The first payload byte.
   let payload: UnsafeRawPointer
   let ref: Int
@@ -29,13 +30,13 @@ struct Node {
   /// Reads the header at `bytes`; nil if it uses the width scheme that does not exist.
   @inline(__always)
   init?(header bytes: UnsafeRawPointer, ref: Int) {
-    let word = UInt64(littleEndian: bytes.load(as: UInt64.self))
+    let word = unsafe UInt64(littleEndian: bytes.load(as: UInt64.self))
     flags = UInt8(truncatingIfNeeded: word >> 32)
     if flags & 0x18 == 0x18 { return nil }
     // The count is big-endian in bytes 5 to 7.
     count = Int(word.byteSwapped & 0xFF_FFFF)
     width = UInt8((1 << UInt16(flags & 7)) >> 1)
-    payload = bytes + Self.headerSize
+    unsafe payload = bytes + Self.headerSize
     self.ref = ref
   }
 
@@ -62,14 +63,14 @@ struct Node {
   @inline(__always)
   func int(_ index: Int) throws(EngineError) -> Int64 {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) || flags & 0x18 != 0 { throw badAccess(index) }
-    return PackedBits.signed(payload, width, index)
+    return unsafe PackedBits.signed(payload, width, index)
   }
 
   /// Element `index` of a key or offset node.
   @inline(__always)
   func unsigned(_ index: Int) throws(EngineError) -> UInt64 {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) || flags & 0x18 != 0 { throw badAccess(index) }
-    return PackedBits.unsigned(payload, width, index)
+    return unsafe PackedBits.unsigned(payload, width, index)
   }
 
   /// The first of ascending integers that is not below `word`; `count` if there is none. O(log n). The keys of search
@@ -88,7 +89,7 @@ struct Node {
     }
     while rest > 0 {
       let half = rest >> 1
-      if PackedBits.signed(payload, width, low + half) < Int64(word) {
+      if unsafe PackedBits.signed(payload, width, low + half) < Int64(word) {
         low += half + 1
         rest -= half + 1
       } else {
@@ -101,7 +102,7 @@ struct Node {
   /// Whether element `index` of width 32 is less than `word`.
   @inline(__always)
   private func isBelow(_ index: Int, _ word: Int32) -> Bool {
-    Int32(littleEndian: payload.loadUnaligned(fromByteOffset: index &<< 2, as: Int32.self)) < word
+    unsafe Int32(littleEndian: payload.loadUnaligned(fromByteOffset: index &<< 2, as: Int32.self)) < word
   }
 
   /// The child at `index` of a has-refs node: 0 where there is none. A tagged integer there is an error.
@@ -128,7 +129,7 @@ struct Node {
   @inline(__always)
   func element(_ index: Int) throws(EngineError) -> UnsafeRawPointer {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) || scheme != .multiply { throw badAccess(index) }
-    return payload + index * Int(width)
+    return unsafe payload + index * Int(width)
   }
 
   @inline(never)

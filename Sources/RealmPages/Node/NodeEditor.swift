@@ -45,13 +45,15 @@ struct NodeEditor {
   func openElement(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
     let node = slab.node(ref), width = Int(node.width)
     if index < 0 || index > node.count || node.count >= 0xFF_FFFF || node.scheme != .multiply {
-      return slab.refusing(ref, index)
+      return unsafe slab.refusing(ref, index)
     }
     slab.reserve(ref, payload: (node.count + 1) * width)
-    let base = slab.memory(ref) + Node.headerSize
-    if index < node.count { memmove(base + (index + 1) * width, base + index * width, (node.count - index) * width) }
+    let base = unsafe slab.memory(ref) + Node.headerSize
+    if index < node.count {
+      unsafe memmove(base + (index + 1) * width, base + index * width, (node.count - index) * width)
+    }
     slab.setCount(ref, node.count + 1)
-    return base + index * width
+    return unsafe base + index * width
   }
 
   /// Makes room for `more` elements at the end and returns where to write them.
@@ -60,22 +62,22 @@ struct NodeEditor {
     if node.scheme != .multiply { throw .damaged("expected elements of some bytes each", ref: ref) }
     slab.reserve(ref, payload: (node.count + more) * width)
     slab.setCount(ref, node.count + more)
-    return slab.memory(ref) + Node.headerSize + node.count * width
+    return unsafe slab.memory(ref) + Node.headerSize + node.count * width
   }
 
   /// Where element `index` lies.
   func element(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
     let node = slab.node(ref)
-    if index < 0 || index >= node.count || node.scheme != .multiply { return slab.refusing(ref, index) }
-    return slab.memory(ref) + Node.headerSize + index * Int(node.width)
+    if index < 0 || index >= node.count || node.scheme != .multiply { return unsafe slab.refusing(ref, index) }
+    return unsafe slab.memory(ref) + Node.headerSize + index * Int(node.width)
   }
 
   /// Removes element `index`.
   func closeElement(_ ref: Int, _ index: Int) {
     let node = slab.node(ref), width = Int(node.width)
     if index < 0 || index >= node.count || node.scheme != .multiply { return slab.refuse(ref, index) }
-    let base = slab.memory(ref) + Node.headerSize
-    memmove(base + index * width, base + (index + 1) * width, (node.count - index - 1) * width)
+    let base = unsafe slab.memory(ref) + Node.headerSize
+    unsafe memmove(base + index * width, base + (index + 1) * width, (node.count - index - 1) * width)
     slab.setCount(ref, node.count - 1)
   }
 
@@ -94,10 +96,12 @@ struct NodeEditor {
   /// docs/format/1-storage.md S10.
   func makeBlob(_ bytes: UnsafeRawBufferPointer, zeros: Int = 0) -> Int {
     let count = bytes.count + zeros, limit = BlobLimit.data
-    if count <= limit { return makeChunk(bytes, zeros: zeros) }
+    if count <= limit { return unsafe makeChunk(bytes, zeros: zeros) }
     let chunks = stride(from: 0, to: count, by: limit).map { start in
-      let part = UnsafeRawBufferPointer(rebasing: bytes[min(start, bytes.count)..<min(start + limit, bytes.count)])
-      return Int64(makeChunk(part, zeros: min(limit, count - start) - part.count))
+      let part = unsafe UnsafeRawBufferPointer(
+        rebasing: bytes[min(start, bytes.count)..<min(start + limit, bytes.count)]
+      )
+      return unsafe Int64(makeChunk(part, zeros: min(limit, count - start) - part.count))
     }
     return slab.makeInts([.hasRefs, .context], chunks)
   }
@@ -105,9 +109,9 @@ struct NodeEditor {
   private func makeChunk(_ bytes: UnsafeRawBufferPointer, zeros: Int) -> Int {
     let count = bytes.count + zeros
     let ref = slab.make([], .ignore, width: 1, count: count, payload: count)
-    let base = slab.memory(ref) + Node.headerSize
-    if let start = bytes.baseAddress, !bytes.isEmpty { memcpy(base, start, bytes.count) }
-    if zeros > 0 { memset(base + bytes.count, 0, zeros) }
+    let base = unsafe slab.memory(ref) + Node.headerSize
+    if let start = bytes.baseAddress, unsafe !bytes.isEmpty { unsafe memcpy(base, start, bytes.count) }
+    if zeros > 0 { unsafe memset(base + bytes.count, 0, zeros) }
     return ref
   }
 
@@ -119,10 +123,10 @@ struct NodeEditor {
     }
     let newCount = count - (end - start) + inserted
     slab.reserve(ref, payload: newCount)
-    let base = slab.memory(ref) + Node.headerSize
-    if end < count { memmove(base + start + inserted, base + end, count - end) }
-    if let from = bytes.baseAddress, !bytes.isEmpty { memmove(base + start, from, bytes.count) }
-    if zeros > 0 { memset(base + start + bytes.count, 0, zeros) }
+    let base = unsafe slab.memory(ref) + Node.headerSize
+    if end < count { unsafe memmove(base + start + inserted, base + end, count - end) }
+    if let from = bytes.baseAddress, unsafe !bytes.isEmpty { unsafe memmove(base + start, from, bytes.count) }
+    if zeros > 0 { unsafe memset(base + start + bytes.count, 0, zeros) }
     slab.setCount(ref, newCount)
   }
 }

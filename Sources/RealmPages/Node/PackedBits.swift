@@ -8,13 +8,13 @@ enum PackedBits {
   static func signed(_ base: UnsafeRawPointer, _ width: UInt8, _ index: Int) -> Int64 {
     switch width {
     case 0: return 0
-    case 1: return Int64(byte(base, index >> 3) >> UInt8(index & 7) & 1)
-    case 2: return Int64(byte(base, index >> 2) >> UInt8((index & 3) << 1) & 3)
-    case 4: return Int64(byte(base, index >> 1) >> UInt8((index & 1) << 2) & 15)
-    case 8: return Int64(Int8(bitPattern: byte(base, index)))
-    case 16: return Int64(Int16(littleEndian: base.loadUnaligned(fromByteOffset: index << 1, as: Int16.self)))
-    case 32: return Int64(Int32(littleEndian: base.loadUnaligned(fromByteOffset: index << 2, as: Int32.self)))
-    default: return Int64(littleEndian: base.loadUnaligned(fromByteOffset: index << 3, as: Int64.self))
+    case 1: return unsafe Int64(byte(base, index >> 3) >> UInt8(index & 7) & 1)
+    case 2: return unsafe Int64(byte(base, index >> 2) >> UInt8((index & 3) << 1) & 3)
+    case 4: return unsafe Int64(byte(base, index >> 1) >> UInt8((index & 1) << 2) & 15)
+    case 8: return unsafe Int64(Int8(bitPattern: byte(base, index)))
+    case 16: return unsafe Int64(Int16(littleEndian: base.loadUnaligned(fromByteOffset: index << 1, as: Int16.self)))
+    case 32: return unsafe Int64(Int32(littleEndian: base.loadUnaligned(fromByteOffset: index << 2, as: Int32.self)))
+    default: return unsafe Int64(littleEndian: base.loadUnaligned(fromByteOffset: index << 3, as: Int64.self))
     }
   }
 
@@ -33,15 +33,15 @@ enum PackedBits {
   @inline(__always)
   static func unsigned(_ base: UnsafeRawPointer, _ width: UInt8, _ index: Int) -> UInt64 {
     switch width {
-    case 8: return UInt64(byte(base, index))
-    case 16: return UInt64(UInt16(littleEndian: base.loadUnaligned(fromByteOffset: index << 1, as: UInt16.self)))
-    case 32: return UInt64(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: index << 2, as: UInt32.self)))
-    default: return UInt64(bitPattern: signed(base, width, index))
+    case 8: return unsafe UInt64(byte(base, index))
+    case 16: return unsafe UInt64(UInt16(littleEndian: base.loadUnaligned(fromByteOffset: index << 1, as: UInt16.self)))
+    case 32: return unsafe UInt64(UInt32(littleEndian: base.loadUnaligned(fromByteOffset: index << 2, as: UInt32.self)))
+    default: return unsafe UInt64(bitPattern: signed(base, width, index))
     }
   }
 
   @inline(__always)
   private static func byte(_ base: UnsafeRawPointer, _ offset: Int) -> UInt8 {
-    base.load(fromByteOffset: offset, as: UInt8.self)
+    unsafe base.load(fromByteOffset: offset, as: UInt8.self)
   }
 }

@@ -65,7 +65,7 @@ struct FloatingLeaf {
   /// Null is one particular NaN.
   @inline(__always)
   func float(_ index: Int) throws(EngineError) -> Float? {
-    let bits = UInt32(littleEndian: try node.element(index).loadUnaligned(as: UInt32.self))
+    let bits = unsafe UInt32(littleEndian: try node.element(index).loadUnaligned(as: UInt32.self))
     return bits == 0x7fc0_00aa ? nil : Float(bitPattern: bits)
   }
 
@@ -79,7 +79,7 @@ struct FloatingLeaf {
   /// A double as it is stored, null as the NaN that stands for it.
   @inline(__always)
   func raw(_ index: Int) throws(EngineError) -> Double {
-    Double(bitPattern: UInt64(littleEndian: try node.element(index).loadUnaligned(as: UInt64.self)))
+    unsafe Double(bitPattern: UInt64(littleEndian: try node.element(index).loadUnaligned(as: UInt64.self)))
   }
 }
 
@@ -97,18 +97,18 @@ struct DecimalLeaf {
   }
 
   func value(_ index: Int) throws(EngineError) -> Decimal128? {
-    let bytes = try node.element(index)
+    let bytes = try unsafe node.element(index)
     switch node.width {
     case 0: return node.hasContext ? Decimal128(low: 0, high: 0x3040 << 48) : nil
     case 4:
-      let bits = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
+      let bits = unsafe UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
       return bits == 0x7c00_00aa ? nil : Decimal128(bid: UInt64(bits), width: 32, coefficientBits: 23, bias: 101)
     case 8:
-      let bits = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+      let bits = unsafe UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
       return bits == 0x7c00_0000_0000_00aa ? nil : Decimal128(bid: bits, width: 64, coefficientBits: 53, bias: 398)
     default:
-      let low = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
-      let high = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+      let low = unsafe UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+      let high = unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
       return high == 0x7c00_0000_0000_0000 && low == 0xaa ? nil : Decimal128(low: low, high: high)
     }
   }
@@ -159,22 +159,22 @@ struct FixedBytesLeaf {
     if UInt(bitPattern: index) >= UInt(bitPattern: count) {
       throw .damaged("has \(count) values; value \(index) cannot be read", ref: node.ref)
     }
-    let block = node.payload + (index >> 3) * (8 * width + 1)
-    if block.load(as: UInt8.self) >> UInt8(index & 7) & 1 != 0 { return nil }
-    return block + 1 + (index & 7) * width
+    let block = unsafe node.payload + (index >> 3) * (8 * width + 1)
+    if unsafe block.load(as: UInt8.self) >> UInt8(index & 7) & 1 != 0 { return nil }
+    return unsafe block + 1 + (index & 7) * width
   }
 
   /// An ObjectId; the leaf has a width of 12.
-  func objectID(_ index: Int) throws(EngineError) -> ObjectID? { try value(index).map { ObjectID($0) } }
+  func objectID(_ index: Int) throws(EngineError) -> ObjectID? { try unsafe value(index).map { unsafe ObjectID($0) } }
 
   /// A UUID; the leaf has a width of 16.
-  func uuid(_ index: Int) throws(EngineError) -> UniqueID? { try value(index).map { UniqueID($0) } }
+  func uuid(_ index: Int) throws(EngineError) -> UniqueID? { try unsafe value(index).map { unsafe UniqueID($0) } }
 }
 
 extension ObjectID {
   /// Reads twelve bytes.
   init(_ bytes: UnsafeRawPointer) {
-    self.init(
+    unsafe self.init(
       high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
       low: UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
     )
@@ -184,7 +184,7 @@ extension ObjectID {
 extension UniqueID {
   /// Reads sixteen bytes.
   init(_ bytes: UnsafeRawPointer) {
-    self.init(
+    unsafe self.init(
       high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
       low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
     )

@@ -17,10 +17,12 @@ struct NodeFlags: OptionSet {
 }
 
 /// Dirty nodes by ref, and the space in the file that the transaction has given up. One thread at a time.
-final class Slab: @unchecked Sendable {
+@safe final class Slab: @unchecked Sendable {
   // Unchecked: confined to the thread that runs the transaction.
+  // Safe: owns all blocks; each has room for what its header says, and `memory` takes no ref but those of blocks.
 
-  private struct Block {
+  @unsafe private struct Block {
+    // Unsafe: owns nothing; the slab frees it once.
     var memory: UnsafeMutableRawPointer
     /// Bytes, header included.
     var capacity: Int
@@ -31,17 +33,17 @@ final class Slab: @unchecked Sendable {
   /// The smallest ref of a dirty node.
   let firstRef: Int
   @exclusivity(unchecked) private var blocks: UnsafeMutablePointer<Block>
-  @exclusivity(unchecked) private var blockCount = 0
-  @exclusivity(unchecked) private var blockCapacity = 1024
-  @exclusivity(unchecked) private var unused: [Int] = []
+  @safe @exclusivity(unchecked) private var blockCount = 0
+  @safe @exclusivity(unchecked) private var blockCapacity = 1024
+  @safe @exclusivity(unchecked) private var unused: [Int] = []
   /// Nodes of the file that this version no longer refers to, and their sizes: what their space becomes is the
   /// committer's business.
-  @exclusivity(unchecked) private(set) var freed: [Int: Int] = [:]
+  @safe @exclusivity(unchecked) private(set) var freed: [Int: Int] = [:]
   /// Counts the changes of tables, so that it can be told whether one was begun.
-  @exclusivity(unchecked) var bumps = 0
+  @safe @exclusivity(unchecked) var bumps = 0
   /// What showed that the file is damaged while it was being changed: nothing goes on then. Nodes of a damaged file can
   /// be shorter than others say; asking for that at each step would make an error of each step.
-  @exclusivity(unchecked) private(set) var damage: EngineError?
+  @safe @exclusivity(unchecked) private(set) var damage: EngineError?
   /// Where elements are written that have no place.
   private let nowhere = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 16)
   private let space: PageSpace?
@@ -57,10 +59,10 @@ final class Slab: @unchecked Sendable {
 
   /// Nil if all nodes are in ordinary memory.
   private var place: Spill?
-  @exclusivity(unchecked) private var spill: SpillMemory?
+  @safe @exclusivity(unchecked) private var spill: SpillMemory?
   /// The bytes of nodes in ordinary memory.
-  @exclusivity(unchecked) private var heapBytes = 0
-  @exclusivity(unchecked) private var steps = 0
+  @safe @exclusivity(unchecked) private var heapBytes = 0
+  @safe @exclusivity(unchecked) private var steps = 0
 
   /// From this size on, the memory of a transaction is given back to the system at once.
   private static let largeSize = 4 << 20
@@ -75,30 +77,32 @@ final class Slab: @unchecked Sendable {
     self.space = space
     self.limit = limit
     firstRef = (limit + 7) & ~7
-    blocks = .allocate(capacity: blockCapacity)
+    unsafe blocks = .allocate(capacity: blockCapacity)
     freed.reserveCapacity(64)
   }
 
   deinit {
-    for i in 0..<blockCount where blocks[i].capacity > 0 && !isSpilled(blocks[i].memory) { free(blocks[i].memory) }
-    blocks.deallocate()
-    nowhere.deallocate()
+    for i in 0..<blockCount where unsafe blocks[i].capacity > 0 && !isSpilled(blocks[i].memory) {
+      unsafe free(blocks[i].memory)
+    }
+    unsafe blocks.deallocate()
+    unsafe nowhere.deallocate()
     if heapBytes >= Self.largeSize { clinux_trim_heap() }
   }
 
   // MARK: memory
 
   @inline(__always) private func isSpilled(_ memory: UnsafeMutableRawPointer) -> Bool {
-    spill?.contains(memory) ?? false
+    unsafe spill?.contains(memory) ?? false
   }
 
   /// Memory for `capacity` bytes or more.
   @inline(__always)
   private func allocate(_ capacity: Int) -> Block {
-    if let place, heapBytes >= place.heap, let block = allocateSpilled(capacity, place) { return block }
-    guard let memory = malloc(capacity) else { preconditionFailure("out of memory") }
+    if let place, heapBytes >= place.heap, let block = unsafe allocateSpilled(capacity, place) { return unsafe block }
+    guard let memory = unsafe malloc(capacity) else { preconditionFailure("out of memory") }
     heapBytes += capacity
-    return Block(memory: memory, capacity: capacity)
+    return unsafe Block(memory: memory, capacity: capacity)
   }
 
   @inline(never)
@@ -107,13 +111,15 @@ final class Slab: @unchecked Sendable {
       spill = SpillMemory(besideRealm: place.realm)
       if spill == nil { self.place = nil }
     }
-    return spill?.allocate(capacity).map { Block(memory: $0.block, capacity: $0.size) }
+    return unsafe spill?.allocate(capacity).map { unsafe Block(memory: $0.block, capacity: $0.size) }
   }
 
   private func release(_ block: Block) {
-    if let spill, spill.contains(block.memory) { return spill.release(block.memory, size: block.capacity) }
-    free(block.memory)
-    heapBytes -= block.capacity
+    if let spill, unsafe spill.contains(block.memory) {
+      return unsafe spill.release(block.memory, size: block.capacity)
+    }
+    unsafe free(block.memory)
+    unsafe heapBytes -= block.capacity
   }
 
   /// Notes a step of the transaction: what many steps touch in the files, that of the realm above all, does not stay
@@ -150,7 +156,7 @@ final class Slab: @unchecked Sendable {
   /// Does so, and returns where to write the element.
   func refusing(_ ref: Int, _ index: Int) -> UnsafeMutableRawPointer {
     refuse(ref, index)
-    return nowhere
+    return unsafe nowhere
   }
 
   /// Whether `ref` is a dirty node's.
@@ -159,15 +165,17 @@ final class Slab: @unchecked Sendable {
   /// At least as many as there are dirty nodes.
   var maximumNodes: Int { blockCount }
   /// What the dirty nodes have room for.
-  @exclusivity(unchecked) private(set) var bytes = 0
+  @safe @exclusivity(unchecked) private(set) var bytes = 0
 
   @inline(__always) private func id(_ ref: Int) -> Int { (ref - firstRef) >> 3 }
 
   /// The dirty node at `ref`, which must be one.
   @inline(__always)
   func node(_ ref: Int) -> Node {
-    let memory = memory(ref)
-    guard let node = Node(header: memory, ref: ref) else { preconditionFailure("a dirty node with a bad header") }
+    let memory = unsafe memory(ref)
+    guard let node = unsafe Node(header: memory, ref: ref) else {
+      preconditionFailure("a dirty node with a bad header")
+    }
     return node
   }
 
@@ -175,21 +183,21 @@ final class Slab: @unchecked Sendable {
   @inline(__always)
   func nodeIfPresent(_ ref: Int) -> Node? {
     let id = id(ref)
-    guard owns(ref), ref & 7 == 0, id < blockCount, blocks[id].capacity > 0 else { return nil }
-    return Node(header: blocks[id].memory, ref: ref)
+    guard owns(ref), ref & 7 == 0, id < blockCount, unsafe blocks[id].capacity > 0 else { return nil }
+    return unsafe Node(header: blocks[id].memory, ref: ref)
   }
 
   /// The header of the dirty node at `ref`.
   @inline(__always)
   func memory(_ ref: Int) -> UnsafeMutableRawPointer {
     let id = id(ref)
-    precondition(id < blockCount && blocks[id].capacity > 0, "a ref of no dirty node")
-    return blocks[id].memory
+    unsafe precondition(id < blockCount && blocks[id].capacity > 0, "a ref of no dirty node")
+    return unsafe blocks[id].memory
   }
 
   /// The bytes that there is room for in a dirty node, header included.
   @inline(__always)
-  func capacity(_ ref: Int) -> Int { blocks[id(ref)].capacity }
+  func capacity(_ ref: Int) -> Int { unsafe blocks[id(ref)].capacity }
 
   /// A new node with room for `payload` bytes. Its header has been written, its payload has not.
   func make(
@@ -200,23 +208,23 @@ final class Slab: @unchecked Sendable {
     payload: Int
   ) -> Int {
     let capacity = max(32, (Node.headerSize + payload + 15) & ~15)
-    let block = allocate(capacity)
+    let block = unsafe allocate(capacity)
     let id: Int
     if let reused = unused.popLast() {
       id = reused
     } else {
       if blockCount == blockCapacity {
         let larger = UnsafeMutablePointer<Block>.allocate(capacity: blockCapacity * 2)
-        larger.moveInitialize(from: blocks, count: blockCount)
-        blocks.deallocate()
-        blocks = larger
+        unsafe larger.moveInitialize(from: blocks, count: blockCount)
+        unsafe blocks.deallocate()
+        unsafe blocks = larger
         blockCapacity *= 2
       }
       id = blockCount
       blockCount += 1
     }
-    (blocks + id).initialize(to: block)
-    bytes += block.capacity
+    unsafe (blocks + id).initialize(to: block)
+    unsafe bytes += block.capacity
     let ref = firstRef + id << 3
     setHeader(ref, flags, scheme, width: width, count: count)
     return ref
@@ -226,7 +234,7 @@ final class Slab: @unchecked Sendable {
   @inline(__always)
   func setHeader(_ ref: Int, _ flags: NodeFlags, _ scheme: WidthScheme, width: UInt8, count: Int) {
     precondition(count <= 0xFF_FFFF, "a node of too many elements")
-    Node.writeHeader(memory(ref), flags, scheme, width: width, count: count)
+    unsafe Node.writeHeader(memory(ref), flags, scheme, width: width, count: count)
   }
 
   /// Changes only the count of a dirty node.
@@ -241,21 +249,21 @@ final class Slab: @unchecked Sendable {
   func reserve(_ ref: Int, payload: Int) {
     let id = id(ref)
     let needed = Node.headerSize + payload
-    if needed <= blocks[id].capacity { return }
-    let old = blocks[id]
-    let capacity = max(needed, old.capacity * 3 / 2 + 15) & ~15
+    if unsafe needed <= blocks[id].capacity { return }
+    let old = unsafe blocks[id]
+    let capacity = unsafe max(needed, old.capacity * 3 / 2 + 15) & ~15
     let larger = max(capacity, (needed + 15) & ~15)
     if spill != nil {
-      let block = allocate(larger)
-      memcpy(block.memory, old.memory, old.capacity)
-      release(old)
-      blocks[id] = block
+      let block = unsafe allocate(larger)
+      unsafe memcpy(block.memory, old.memory, old.capacity)
+      unsafe release(old)
+      unsafe blocks[id] = block
     } else {
-      guard let memory = realloc(old.memory, larger) else { preconditionFailure("out of memory") }
-      blocks[id] = Block(memory: memory, capacity: larger)
-      heapBytes += larger - old.capacity
+      guard let memory = unsafe realloc(old.memory, larger) else { preconditionFailure("out of memory") }
+      unsafe blocks[id] = Block(memory: memory, capacity: larger)
+      unsafe heapBytes += larger - old.capacity
     }
-    bytes += blocks[id].capacity - old.capacity
+    unsafe bytes += blocks[id].capacity - old.capacity
   }
 
   /// A dirty copy of a node of the file, whose space is given up; a dirty node is itself.
@@ -265,7 +273,7 @@ final class Slab: @unchecked Sendable {
     if node.hasRefs { try checkRefs(node) }
     try release(node)
     let copy = make(node.nodeFlags, node.scheme, width: node.width, count: node.count, payload: node.payloadSize)
-    memcpy(memory(copy) + Node.headerSize, node.payload, node.payloadSize)
+    unsafe memcpy(memory(copy) + Node.headerSize, node.payload, node.payloadSize)
     return copy
   }
 
@@ -283,7 +291,7 @@ final class Slab: @unchecked Sendable {
   private func checkRefs(_ node: Node) throws(EngineError) {
     if node.scheme != .bits { throw .damaged("refs of an unknown width", ref: node.ref) }
     for i in 0..<(node.width == 0 ? 0 : node.count) {
-      let element = PackedBits.signed(node.payload, node.width, i)
+      let element = unsafe PackedBits.signed(node.payload, node.width, i)
       if element & 1 == 0, element < 0 || element >= Int64(firstRef) {
         throw .damaged("slot \(i) leads to \(element), beyond the file", ref: node.ref)
       }
@@ -294,10 +302,10 @@ final class Slab: @unchecked Sendable {
   func drop(_ ref: Int, _ arena: Arena) throws(EngineError) {
     if owns(ref) {
       let id = id(ref)
-      precondition(id < blockCount && blocks[id].capacity > 0, "a ref of no dirty node")
-      release(blocks[id])
-      bytes -= blocks[id].capacity
-      blocks[id].capacity = 0
+      unsafe precondition(id < blockCount && blocks[id].capacity > 0, "a ref of no dirty node")
+      unsafe release(blocks[id])
+      unsafe bytes -= blocks[id].capacity
+      unsafe blocks[id].capacity = 0
       unused.append(id)
     } else {
       try release(arena.node(ref))
@@ -343,7 +351,7 @@ extension Node {
     let code: UInt8 = width == 0 ? 0 : UInt8(width.trailingZeroBitCount) + 1
     let flagByte = flags.rawValue | scheme.rawValue << 3 | code
     let word = checksum | UInt64(flagByte) << 32 | UInt64(UInt32(count).byteSwapped >> 8) << 40
-    memory.storeBytes(of: word.littleEndian, as: UInt64.self)
+    unsafe memory.storeBytes(of: word.littleEndian, as: UInt64.self)
   }
 
   /// Writes a node of integers to `memory`, which holds zeros: `size(elements.count, width)` bytes.
@@ -354,10 +362,10 @@ extension Node {
     _ flags: NodeFlags,
     to memory: UnsafeMutableRawPointer
   ) {
-    writeHeader(memory, flags, .bits, width: width, count: elements.count)
+    unsafe writeHeader(memory, flags, .bits, width: width, count: elements.count)
     var index = 0
     for element in elements {
-      PackedBits.store(memory + headerSize, width, index, element)
+      unsafe PackedBits.store(memory + headerSize, width, index, element)
       index += 1
     }
   }

@@ -40,9 +40,9 @@ final class Branch: CommitTarget, VersionReader {
     try memory.grow(to: start + PageCipher.pageSize)
     func put(_ elements: [Int64], _ flags: NodeFlags, at ref: Int) throws(EngineError) -> Int {
       var bytes = [UInt8](repeating: 0, count: Node.size(elements.count, 64))
-      bytes.withUnsafeMutableBytes { bytes in
+      unsafe bytes.withUnsafeMutableBytes { bytes in
         guard let memory = bytes.baseAddress else { return }
-        Node.write(elements, width: 64, flags, to: memory)
+        unsafe Node.write(elements, width: 64, flags, to: memory)
       }
       try memory.write(bytes, at: ref)
       return ref + bytes.count
@@ -51,9 +51,9 @@ final class Branch: CommitTarget, VersionReader {
     if base.top.ref == 0 {
       names = end
       var header = [UInt8](repeating: 0, count: Node.headerSize)
-      header.withUnsafeMutableBytes { bytes in
+      unsafe header.withUnsafeMutableBytes { bytes in
         guard let memory = bytes.baseAddress else { return }
-        Node.writeHeader(memory, [], .multiply, width: 0, count: 0)
+        unsafe Node.writeHeader(memory, [], .multiply, width: 0, count: 0)
       }
       try memory.write(header, at: names)
       tables = names + header.count

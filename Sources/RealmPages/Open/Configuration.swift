@@ -127,9 +127,9 @@ public struct Configuration: Sendable {
   public static var defaultPath: String {
     func folder(_ name: String) -> String? {
       // Paths that are not absolute do not count, says the base directory specification.
-      getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
+      unsafe getenv(name).map { unsafe String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
-    let home = folder("HOME") ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
+    let home = unsafe folder("HOME") ?? getpwuid(getuid()).map { unsafe String(cString: $0.pointee.pw_dir) } ?? "/"
     return (folder("XDG_DATA_HOME") ?? home + "/.local/share") + "/realmfs/default.realm"
   }
 

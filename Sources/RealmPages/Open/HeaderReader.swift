@@ -285,9 +285,9 @@ struct PageSlot: Hashable {
   /// All zeros if it cannot be read.
   init(_ file: FileHandle) {
     var words = [UInt64](repeating: 0, count: EncryptedLayout.slotSize / 8)
-    let count = words.withUnsafeMutableBytes { buffer in
+    let count = unsafe words.withUnsafeMutableBytes { buffer in
       // An unreadable slot equals nothing that was read.
-      (try? file.read(into: buffer, at: EncryptedLayout.slotOffset(0))) ?? 0
+      unsafe (try? file.read(into: buffer, at: EncryptedLayout.slotOffset(0))) ?? 0
     }
     self.words = count == EncryptedLayout.slotSize ? words : []
   }

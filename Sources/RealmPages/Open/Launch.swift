@@ -28,7 +28,7 @@ extension RealmWriter {
   ) throws(EngineError) -> RealmWriter {
     try configuration.check()
     let path = configuration.path
-    if configuration.inMemoryIdentifier == nil && access(path, F_OK) != 0 {
+    if unsafe configuration.inMemoryIdentifier == nil && access(path, F_OK) != 0 {
       if create && path == Configuration.defaultPath { try makeFolder(FileHandle.folder(of: path)) }
       if let seed = configuration.seedPath, try copy(seed, configuration) { report(.seeded(from: seed)) }
     }
@@ -48,7 +48,7 @@ extension RealmWriter {
   /// Whether there is a file with something in it; an empty one is about to become a realm.
   private static func hasContent(_ path: String) -> Bool {
     var status = stat()
-    return stat(path, &status) == 0 && status.st_size > 0
+    return unsafe stat(path, &status) == 0 && status.st_size > 0
   }
 
   private static func openAndChange(
@@ -120,10 +120,10 @@ extension RealmWriter {
 
   /// Makes a folder for this user alone, and those above it.
   private static func makeFolder(_ path: String) throws(EngineError) {
-    if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+    if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
     let code = errno
     guard code == ENOENT, path.count > 1 else { throw .failed("mkdir", path, code) }
     try makeFolder(FileHandle.folder(of: path))
-    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .failed("mkdir", path, errno) }
+    guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .failed("mkdir", path, errno) }
   }
 }

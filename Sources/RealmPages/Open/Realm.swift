@@ -105,7 +105,7 @@ public final class Realm: Sendable {
   /// The newest version in a copy of the bytes of a realm that is not encrypted. `name` shapes the messages.
   public static func snapshot(of bytes: UnsafeRawBufferPointer, name: String = "memory") throws(EngineError) -> Snapshot
   {
-    let pages = MemoryPages(bytes)
+    let pages = unsafe MemoryPages(bytes)
     return try HeaderReader.snapshot(pages, HeaderReader.header(of: pages, path: name, isEncrypted: false), path: name)
   }
 }

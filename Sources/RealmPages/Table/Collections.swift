@@ -227,9 +227,9 @@ public struct DictionaryView {
   /// The entry whose key has these bytes; nil if there is none. Cost: O(log n).
   package mutating func index(of key: some Sequence<UInt8>) throws(EngineError) -> Int? {
     let place = try bisect(count) { (index) throws(EngineError) in
-      try self.key(at: index).unsafeBytes.lexicographicallyPrecedes(key)
+      try unsafe self.key(at: index).unsafeBytes.lexicographicallyPrecedes(key)
     }
-    guard place < count, try self.key(at: place).unsafeBytes.elementsEqual(key) else { return nil }
+    guard place < count, try unsafe self.key(at: place).unsafeBytes.elementsEqual(key) else { return nil }
     return place
   }
 

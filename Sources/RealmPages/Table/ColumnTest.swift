@@ -83,7 +83,7 @@ extension Node {
   ) throws(EngineError) {
     guard let last = elements.last else { return }
     _ = try int(last)
-    for element in elements where range.contains(PackedBits.signed(payload, width, element)) != isInverted {
+    for element in elements where unsafe range.contains(PackedBits.signed(payload, width, element)) != isInverted {
       try body(element)
     }
   }
@@ -99,7 +99,7 @@ extension Node {
       let start = T(low), length = T.Magnitude(truncatingIfNeeded: high &- low)
       var count = 0
       for element in elements {
-        let value = payload.loadUnaligned(fromByteOffset: element &* MemoryLayout<T>.size, as: T.self)
+        let value = unsafe payload.loadUnaligned(fromByteOffset: element &* MemoryLayout<T>.size, as: T.self)
         count &+= T.Magnitude(truncatingIfNeeded: T(littleEndian: value) &- start) <= length ? 1 : 0
       }
       return count
@@ -110,7 +110,7 @@ extension Node {
     case 32: return count(Int32.self)
     case 64: return count(Int64.self)
     default:
-      return elements.reduce(0) { range.contains(PackedBits.signed(payload, width, $1)) ? $0 + 1 : $0 }
+      return elements.reduce(0) { unsafe range.contains(PackedBits.signed(payload, width, $1)) ? $0 + 1 : $0 }
     }
   }
 
@@ -124,7 +124,7 @@ extension Node {
     _ = try int(last)
     func first<T: FixedWidthInteger>(_: T.Type) -> Int? {
       elements.first {
-        let element = payload.loadUnaligned(fromByteOffset: $0 * MemoryLayout<T>.size, as: T.self)
+        let element = unsafe payload.loadUnaligned(fromByteOffset: $0 * MemoryLayout<T>.size, as: T.self)
         return range.contains(Int64(T(littleEndian: element))) != isInverted
       }
     }
@@ -133,7 +133,7 @@ extension Node {
     case 16: return first(Int16.self)
     case 32: return first(Int32.self)
     case 64: return first(Int64.self)
-    default: return elements.first { range.contains(PackedBits.signed(payload, width, $0)) != isInverted }
+    default: return elements.first { unsafe range.contains(PackedBits.signed(payload, width, $0)) != isInverted }
     }
   }
 }

@@ -20,14 +20,14 @@ enum FullTextWords {
       if word.count + bytes.count <= maximumSize { word += bytes }
     }
     while i < text.count {
-      let byte = text[i]
+      let byte = unsafe text[i]
       var belongs = true
       switch byte {
       case 0x30...0x39, 0x61...0x7a: append(byte)
       case 0x41...0x5a: append(byte | 0x20)
       case 0xc0...0xdf:
         i += 1
-        let letter = (Int(byte) << 6 + Int(i < text.count ? text[i] & 0x3f : 0)) & 0x7ff
+        let letter = unsafe (Int(byte) << 6 + Int(i < text.count ? text[i] & 0x3f : 0)) & 0x7ff
         belongs = letter >= 0xc0 && letter < 0xff
         guard belongs else { break }
         let plain = latin[letter & 0x3f]

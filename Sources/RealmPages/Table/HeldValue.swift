@@ -2,7 +2,8 @@
 // long as the object is referenced, because views do not own what they show.
 
 /// A value that a program owns, as a view that is valid as long as this object.
-public final class HeldValue {
+@safe public final class HeldValue {
+  // Safe: owns the bytes that `view` shows.
   /// The value; a list or dictionary shows as an empty one.
   public let view: ValueView
   private let bytes: UnsafeMutableBufferPointer<UInt8>?
@@ -12,16 +13,16 @@ public final class HeldValue {
     switch value {
     case .string(let text), .data(let text):
       let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: max(text.count, 1))
-      _ = buffer.initialize(from: text)
-      let base = buffer.baseAddress.map { UnsafeRawPointer($0) } ?? ByteView.empty.base
-      let copy = ByteView(base: base, count: text.count)
-      bytes = buffer
+      _ = unsafe buffer.initialize(from: text)
+      let base = unsafe buffer.baseAddress.map { UnsafeRawPointer($0) } ?? ByteView.empty.base
+      let copy = unsafe ByteView(base: base, count: text.count)
+      unsafe bytes = buffer
       if case .data = value { view = .data(copy) } else { view = .string(copy) }
     default:
-      bytes = nil
+      unsafe bytes = nil
       view = value.withView { $0 }
     }
   }
 
-  deinit { bytes?.deallocate() }
+  deinit { unsafe bytes?.deallocate() }
 }

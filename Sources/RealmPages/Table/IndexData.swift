@@ -20,7 +20,7 @@ struct IndexData {
   }
 
   private init(_ bytes: StaticString) {
-    self.init(
+    unsafe self.init(
       .bytes(ByteView(base: UnsafeRawPointer(bytes.utf8Start), count: bytes.utf8CodeUnitCount)),
       bytes.utf8CodeUnitCount
     )
@@ -87,7 +87,7 @@ struct IndexData {
       if offset >= count { return offset == count ? Self.end : 0 }
       let word = UInt32(truncatingIfNeeded: (offset < 8 ? low : high) >> UInt64(8 * (offset & 7)))
       return Int32(bitPattern: word.byteSwapped)
-    case .bytes(let view): return Self.key(view.unsafeBytes, offset)
+    case .bytes(let view): return unsafe Self.key(view.unsafeBytes, offset)
     }
   }
 
@@ -97,11 +97,11 @@ struct IndexData {
   private static func key(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int32 {
     if offset > bytes.count { return 0 }
     if offset + 4 <= bytes.count {
-      return Int32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self))
+      return unsafe Int32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self))
     }
     var key: UInt32 = 0
     for i in offset..<offset + 4 {
-      key = key << 8 | UInt32(i < bytes.count ? bytes[i] : i == bytes.count ? UInt8(ascii: "X") : 0)
+      key = unsafe key << 8 | UInt32(i < bytes.count ? bytes[i] : i == bytes.count ? UInt8(ascii: "X") : 0)
     }
     return Int32(bitPattern: key)
   }

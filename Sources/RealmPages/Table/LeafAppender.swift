@@ -75,10 +75,10 @@ extension NodeEditor {
   ) throws(EngineError) {
     let width = Bits.bitWidth / 8, ref = try elements(slot, width: UInt8(width))
     try check(ref, slab.node(ref).count, count)
-    var target = try openElements(ref, numbers.count)
+    var target = try unsafe openElements(ref, numbers.count)
     for number in numbers {
-      target.storeBytes(of: Bits(truncatingIfNeeded: number).littleEndian, as: Bits.self)
-      target += width
+      unsafe target.storeBytes(of: Bits(truncatingIfNeeded: number).littleEndian, as: Bits.self)
+      unsafe target += width
     }
   }
 
@@ -99,10 +99,10 @@ extension NodeEditor {
       let needed = Self.shortWidth(longest)
       if needed > node.width { widenShort(ref, to: needed) }
       let width = Int(slab.node(ref).width)
-      var target = try openElements(ref, rows.count)
+      var target = try unsafe openElements(ref, rows.count)
       for row in rows {
-        try column.withView(row) { (value) throws(EngineError) in writeShort(target, width, Self.bytes(value)) }
-        target += width
+        try column.withView(row) { (value) throws(EngineError) in unsafe writeShort(target, width, Self.bytes(value)) }
+        unsafe target += width
       }
     } else if node.hasContext {
       try appendBlobs(column, rows, to: ref, count: count)
@@ -124,7 +124,7 @@ extension NodeEditor {
     var refs: [Int64] = []
     for row in rows {
       try column.withView(row) { (value) throws(EngineError) in
-        refs.append(Int64(Self.bytes(value).map { makeBlob($0, zeros: column.zeros) } ?? 0))
+        unsafe refs.append(Int64(Self.bytes(value).map { unsafe makeBlob($0, zeros: column.zeros) } ?? 0))
       }
     }
     try appendInts(refs[...], to: ref, count: count)
@@ -140,8 +140,8 @@ extension NodeEditor {
     }
     let first = column.start(rows.lowerBound), added = first..<column.start(rows.upperBound)
     slab.reserve(blob, payload: start + added.count)
-    let target = slab.memory(blob) + Node.headerSize + start
-    column.bytes.withView { _ = memcpy(target, $0.base + first, added.count) }
+    let target = unsafe slab.memory(blob) + Node.headerSize + start
+    column.bytes.withView { _ = unsafe memcpy(target, $0.base + first, added.count) }
     slab.setCount(blob, start + added.count)
     try appendInts(column.ends[rows].map { $0 + Int64(start - first) }[...], to: ends, count: count)
     try appendInts(column.isNull[rows].map { $0 ? 1 : 0 }[...], to: nulls, count: count)

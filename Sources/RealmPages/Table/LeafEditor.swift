@@ -53,11 +53,13 @@ extension NodeEditor {
       }
     case .bool: slab.insertInt(try dirty(slot), index, Self.bool(value))
     case .link: slab.insertInt(try dirty(slot), index, Self.link(value, inTree: inTree))
-    case .float: openElement(try elements(slot, width: 4), index).storeBytes(of: Self.float(value), as: UInt32.self)
-    case .double: openElement(try elements(slot, width: 8), index).storeBytes(of: Self.double(value), as: UInt64.self)
+    case .float:
+      unsafe openElement(try elements(slot, width: 4), index).storeBytes(of: Self.float(value), as: UInt32.self)
+    case .double:
+      unsafe openElement(try elements(slot, width: 8), index).storeBytes(of: Self.double(value), as: UInt64.self)
     case .string:
-      try insertString(slot, index, Self.bytes(value))
-    case .data: try insertBinary(slot, index, Self.bytes(value))
+      try unsafe insertString(slot, index, Self.bytes(value))
+    case .data: try unsafe insertBinary(slot, index, Self.bytes(value))
     case .date:
       let root = try dirty(slot), date = Self.date(value)
       insertNullableInt(try slab.child(root, 0, arena), index, date?.seconds)
@@ -65,7 +67,7 @@ extension NodeEditor {
     case .decimal128: try insertDecimal(try dirty(slot), index, Self.decimal(value))
     case .objectID, .uuid:
       let ref = try dirty(slot)
-      withFill(value) { insertFixed(ref, index, element.type == .objectID ? 12 : 16, $0) }
+      unsafe withFill(value) { unsafe insertFixed(ref, index, element.type == .objectID ? 12 : 16, $0) }
     case .mixed: try MixedEditor(self, slot).insert(index, value)
     }
   }
@@ -82,11 +84,13 @@ extension NodeEditor {
       }
     case .bool: slab.setInt(try dirty(slot), index, Self.bool(value))
     case .link: slab.setInt(try dirty(slot), index, Self.link(value, inTree: inTree))
-    case .float: self.element(try elements(slot, width: 4), index).storeBytes(of: Self.float(value), as: UInt32.self)
-    case .double: self.element(try elements(slot, width: 8), index).storeBytes(of: Self.double(value), as: UInt64.self)
+    case .float:
+      unsafe self.element(try elements(slot, width: 4), index).storeBytes(of: Self.float(value), as: UInt32.self)
+    case .double:
+      unsafe self.element(try elements(slot, width: 8), index).storeBytes(of: Self.double(value), as: UInt64.self)
     case .string:
-      try setString(slot, index, Self.bytes(value))
-    case .data: try setBinary(slot, index, Self.bytes(value))
+      try unsafe setString(slot, index, Self.bytes(value))
+    case .data: try unsafe setBinary(slot, index, Self.bytes(value))
     case .date:
       let root = try dirty(slot), date = Self.date(value)
       setNullableInt(try slab.child(root, 0, arena), index, date?.seconds)
@@ -94,7 +98,7 @@ extension NodeEditor {
     case .decimal128: try setDecimal(try dirty(slot), index, Self.decimal(value))
     case .objectID, .uuid:
       let ref = try dirty(slot)
-      withFill(value) { setFixed(ref, index, element.type == .objectID ? 12 : 16, $0) }
+      unsafe withFill(value) { unsafe setFixed(ref, index, element.type == .objectID ? 12 : 16, $0) }
     case .mixed: try MixedEditor(self, slot).set(index, value)
     }
   }
@@ -167,7 +171,7 @@ extension NodeEditor {
 
   static func bytes(_ value: ValueView) -> UnsafeRawBufferPointer? {
     switch value {
-    case .string(let bytes), .data(let bytes): bytes.unsafeBytes
+    case .string(let bytes), .data(let bytes): unsafe bytes.unsafeBytes
     default: nil
     }
   }
@@ -183,9 +187,13 @@ extension NodeEditor {
   private func withFill(_ value: ValueView, _ body: (((UnsafeMutableRawPointer) -> Void)?) -> Void) {
     switch value {
     case .objectID(let id):
-      body { target in id.withBytes { _ = memcpy(target, $0.baseAddress ?? UnsafeRawPointer(target), 12) } }
+      unsafe body { target in
+        unsafe id.withBytes { _ = unsafe memcpy(target, $0.baseAddress ?? UnsafeRawPointer(target), 12) }
+      }
     case .uuid(let id):
-      body { target in id.withBytes { _ = memcpy(target, $0.baseAddress ?? UnsafeRawPointer(target), 16) } }
+      unsafe body { target in
+        unsafe id.withBytes { _ = unsafe memcpy(target, $0.baseAddress ?? UnsafeRawPointer(target), 16) }
+      }
     default: body(nil)
     }
   }

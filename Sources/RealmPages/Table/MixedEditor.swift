@@ -124,12 +124,20 @@ struct MixedEditor {
     case .float(let value): return word(Code.float, Part.ints, try append(Part.ints, Int64(value.bitPattern)))
     case .double(let value):
       return word(Code.double, Part.ints, try append(Part.ints, Int64(bitPattern: value.bitPattern)))
-    case .string(let bytes): return word(Code.string, Part.strings, try append(bytes.unsafeBytes))
-    case .data(let bytes): return word(Code.data, Part.strings, try append(bytes.unsafeBytes))
+    case .string(let bytes): return unsafe word(Code.string, Part.strings, try append(bytes.unsafeBytes))
+    case .data(let bytes): return unsafe word(Code.data, Part.strings, try append(bytes.unsafeBytes))
     case .objectID(let id):
-      return word(Code.objectID, Part.strings, try id.withBytes { bytes throws(EngineError) in try append(bytes) })
+      return unsafe word(
+        Code.objectID,
+        Part.strings,
+        try id.withBytes { bytes throws(EngineError) in try unsafe append(bytes) }
+      )
     case .uuid(let id):
-      return word(Code.uuid, Part.strings, try id.withBytes { bytes throws(EngineError) in try append(bytes) })
+      return unsafe word(
+        Code.uuid,
+        Part.strings,
+        try id.withBytes { bytes throws(EngineError) in try unsafe append(bytes) }
+      )
     case .date(let date):
       return word(Code.date, Part.pairs, try append(pair: date.seconds, Int64(date.nanoseconds)))
     case .decimal128(let value):
@@ -168,7 +176,7 @@ struct MixedEditor {
 
   private func append(_ bytes: UnsafeRawBufferPointer) throws(EngineError) -> Int64 {
     let ref = try payload(Part.strings), index = try StringLeaf(editor.arena, ref).count
-    try editor.insertString(Slot(parent: root, index: Part.strings), index, bytes)
+    try unsafe editor.insertString(Slot(parent: root, index: Part.strings), index, bytes)
     return Int64(index)
   }
 
@@ -184,9 +192,9 @@ struct MixedEditor {
       if index != last, let bytes = try StringLeaf(editor.arena, payload(part)).value(last, editor.arena) {
         // Copied, because the leaf that holds the bytes is about to change.
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
-        defer { copy.deallocate() }
-        copy.copyMemory(from: bytes.unsafeBytes)
-        try editor.setString(slot, index, UnsafeRawBufferPointer(copy))
+        defer { unsafe copy.deallocate() }
+        unsafe copy.copyMemory(from: bytes.unsafeBytes)
+        try unsafe editor.setString(slot, index, UnsafeRawBufferPointer(copy))
       }
       try editor.removeString(slot, last)
     case Part.pairs:
@@ -281,8 +289,8 @@ extension ObjectID {
   /// Calls `body` with the twelve bytes.
   func withBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
     var bytes = (high.bigEndian, low.bigEndian)
-    return try withUnsafeBytes(of: &bytes) { buffer throws(E) in
-      try body(UnsafeRawBufferPointer(rebasing: buffer[0..<12]))
+    return try unsafe withUnsafeBytes(of: &bytes) { buffer throws(E) in
+      try unsafe body(UnsafeRawBufferPointer(rebasing: buffer[0..<12]))
     }
   }
 }
@@ -291,6 +299,6 @@ extension UniqueID {
   /// Calls `body` with the sixteen bytes.
   func withBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
     var bytes = (high.bigEndian, low.bigEndian)
-    return try withUnsafeBytes(of: &bytes) { buffer throws(E) in try body(buffer) }
+    return try unsafe withUnsafeBytes(of: &bytes) { buffer throws(E) in try unsafe body(buffer) }
   }
 }

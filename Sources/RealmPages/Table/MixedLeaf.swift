@@ -31,8 +31,8 @@ struct MixedLeaf {
     case Code.double: return .double(Double(bitPattern: UInt64(bitPattern: try ints(arena).int(position))))
     case Code.string: return .string(try bytes(position, arena))
     case Code.data: return .data(try bytes(position, arena))
-    case Code.objectID: return .objectID(ObjectID(try bytes(position, arena, count: 12)))
-    case Code.uuid: return .uuid(UniqueID(try bytes(position, arena, count: 16)))
+    case Code.objectID: return unsafe .objectID(ObjectID(try bytes(position, arena, count: 12)))
+    case Code.uuid: return unsafe .uuid(UniqueID(try bytes(position, arena, count: 16)))
     case Code.date:
       let (seconds, nanoseconds) = try pair(position, arena)
       return .date(try Timestamp(checked: seconds, nanoseconds, ref: root.ref))
@@ -76,7 +76,7 @@ struct MixedLeaf {
     if bytes.count != count {
       throw .damaged("a Mixed value of \(bytes.count) bytes instead of \(count)", ref: root.ref)
     }
-    return bytes.base
+    return unsafe bytes.base
   }
 
   private func nested(_ index: Int, _ arena: Arena) throws(EngineError) -> Int {

@@ -186,7 +186,7 @@ struct NewColumn {
     case .string, .data:
       let range = range(row)
       return try bytes.withView { (all) throws(EngineError) in
-        let view = ByteView(base: all.base + range.lowerBound, count: range.count)
+        let view = all.extracting(range)
         return try body(element.type == .string ? .string(view) : .data(view))
       }
     case .decimal128, .objectID, .uuid, .mixed: return try values[row].withView(body)

@@ -10,23 +10,23 @@ public final class ObjectCursor {
   /// The table whose objects are read.
   public let table: Table
   /// The object the cursor stands on; `.none` before the first and after the last.
-  @exclusivity(unchecked) public private(set) var key = ObjKey.none
+  @safe @exclusivity(unchecked) public private(set) var key = ObjKey.none
 
-  @exclusivity(unchecked) private var cluster: Cluster?
-  @exclusivity(unchecked) private var row = 0
-  @exclusivity(unchecked) private var isInTombstones = false
+  @safe @exclusivity(unchecked) private var cluster: Cluster?
+  @safe @exclusivity(unchecked) private var row = 0
+  @safe @exclusivity(unchecked) private var isInTombstones = false
   /// By position in `table.columns`: the leaf in the present cluster, once it was asked for.
-  @exclusivity(unchecked) private var leaves: [OpenLeaf?]
+  @safe @exclusivity(unchecked) private var leaves: [OpenLeaf?]
   /// By position in `table.columns`: what is quickest to read again of the open leaves.
-  @exclusivity(unchecked) private var quickLeaves: [QuickLeaf]
+  @safe @exclusivity(unchecked) private var quickLeaves: [QuickLeaf]
   /// The rows of the present cluster if it holds live objects, else 0.
-  @exclusivity(unchecked) private var rowCount = 0
+  @safe @exclusivity(unchecked) private var rowCount = 0
   /// The key of row 0 if the present cluster holds live objects whose keys follow each other without a gap, else nil.
-  @exclusivity(unchecked) private var firstKey: Int64?
-  @exclusivity(unchecked) private var search = ClusterTree.Search()
+  @safe @exclusivity(unchecked) private var firstKey: Int64?
+  @safe @exclusivity(unchecked) private var search = ClusterTree.Search()
   /// What pays for the clusters of a walk with `next`. Given by the caller for a walk through many tables.
-  @exclusivity(unchecked) private var effort: Effort?
-  @exclusivity(unchecked) private var paysForOthers = false
+  @safe @exclusivity(unchecked) private var effort: Effort?
+  @safe @exclusivity(unchecked) private var paysForOthers = false
   /// By position in `table.columns`: the readers of a table of formats 2 to 9.
   private var legacyReaders: [LegacyReader?] = []
 
@@ -167,7 +167,7 @@ public final class ObjectCursor {
   /// it is not found at once; then `seek` and `value` find it, or say why not.
   package func integer(_ index: Int, of key: ObjKey) -> Int64? {
     guard let row = quickRow(of: key), case .ints(let node) = quickLeaves[index], row < node.count else { return nil }
-    return PackedBits.signed(node.payload, node.width, row)
+    return unsafe PackedBits.signed(node.payload, node.width, row)
   }
 
   /// The same for a number of floating point that is not null.

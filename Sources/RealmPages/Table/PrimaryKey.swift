@@ -45,7 +45,7 @@ public enum PrimaryKey: Hashable, Sendable {
     switch (self, value) {
     case (.null, .null): true
     case (.int(let a), .int(let b)): a == b
-    case (.string(let a), .string(let b)): b.unsafeBytes.elementsEqual(a)
+    case (.string(let a), .string(let b)): b.equals(a)
     case (.objectID(let a), .objectID(let b)): a == b
     case (.uuid(let a), .uuid(let b)): a == b
     default: false
@@ -79,15 +79,15 @@ public enum PrimaryKey: Hashable, Sendable {
         return nil
       }
       var digest = [UInt8](repeating: 0, count: 20)
-      guard SHA1(data, data.count, &digest) != nil else { return nil }
-      low = digest.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
+      guard unsafe SHA1(data, data.count, &digest) != nil else { return nil }
+      low = unsafe digest.withUnsafeBytes { unsafe UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
     case .uuid(let id): low = id.low.byteSwapped
     }
     return ObjKey(Int64(low & 0x3FFF_FFFF_FFFF_FFFF))
   }
 
   private static func bigEndian<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
-    withUnsafeBytes(of: value.bigEndian) { [UInt8]($0) }
+    unsafe withUnsafeBytes(of: value.bigEndian) { unsafe [UInt8]($0) }
   }
 }
 

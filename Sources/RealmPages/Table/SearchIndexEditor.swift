@@ -76,14 +76,15 @@ struct SearchIndexEditor {
   /// in the keys, so that "abc" and "abcX" have the same. O(the length of the longer).
   static func canShareEntry(_ text: ByteView, _ word: [UInt8]) -> Bool {
     func isEnd(_ byte: UInt8) -> Bool { byte == 0 || byte == UInt8(ascii: "X") }
-    let text = text.unsafeBytes
-    guard text.count < word.count ? word[text.count...].allSatisfy(isEnd) : text[word.count...].allSatisfy(isEnd) else {
+    let text = unsafe text.unsafeBytes
+    guard unsafe text.count < word.count ? word[text.count...].allSatisfy(isEnd) : text[word.count...].allSatisfy(isEnd)
+    else {
       return false
     }
     let shorter = min(text.count, word.count)
     var stem = shorter
-    while stem > 0, isEnd(text[stem - 1]), isEnd(word[stem - 1]) { stem -= 1 }
-    return text[..<stem].elementsEqual(word[..<stem])
+    while stem > 0, unsafe isEnd(text[stem - 1]), isEnd(word[stem - 1]) { stem -= 1 }
+    return unsafe text[..<stem].elementsEqual(word[..<stem])
   }
 
   private static func withData(

@@ -28,27 +28,27 @@ final class TableEditor {
   let key: TableKey
   var name: String
   // Exclusive access is not checked at run time here: one thread changes a table, and every value goes through these.
-  @exclusivity(unchecked) private(set) var columns: [Column] = []
-  @exclusivity(unchecked) private(set) var backlinks: [Spec.BacklinkColumn] = []
-  @exclusivity(unchecked) private(set) var primaryKeyIndex: Int?
+  @safe @exclusivity(unchecked) private(set) var columns: [Column] = []
+  @safe @exclusivity(unchecked) private(set) var backlinks: [Spec.BacklinkColumn] = []
+  @safe @exclusivity(unchecked) private(set) var primaryKeyIndex: Int?
   /// What the values of each column are, and whether it holds one value.
-  @exclusivity(unchecked) private(set) var elements: [ElementType] = []
-  @exclusivity(unchecked) private(set) var isSingle: [Bool] = []
+  @safe @exclusivity(unchecked) private(set) var elements: [ElementType] = []
+  @safe @exclusivity(unchecked) private(set) var isSingle: [Bool] = []
   /// The columns that have an index.
-  @exclusivity(unchecked) private(set) var indexes: [IndexedColumn] = []
+  @safe @exclusivity(unchecked) private(set) var indexes: [IndexedColumn] = []
   /// By leaf position: the position in `columns`, or -1.
-  @exclusivity(unchecked) private var columnsByLeaf: [Int] = []
-  @exclusivity(unchecked) private var columnKeys: [ColKey] = []
-  @exclusivity(unchecked) private var layout = RowLayout.empty
-  @exclusivity(unchecked) private var isBumped = false
+  @safe @exclusivity(unchecked) private var columnsByLeaf: [Int] = []
+  @safe @exclusivity(unchecked) private var columnKeys: [ColKey] = []
+  @safe @exclusivity(unchecked) private var layout = RowLayout.empty
+  @safe @exclusivity(unchecked) private var isBumped = false
   /// New rows beyond all others, with ascending keys, that are in no cluster yet.
-  @exclusivity(unchecked) private var waiting = NewRows(.empty)
+  @safe @exclusivity(unchecked) private var waiting = NewRows(.empty)
   /// By leaf position: objects that are not listed yet in the index of the column; shorter where none are.
-  @exclusivity(unchecked) private var newEntries: [NewEntries] = []
+  @safe @exclusivity(unchecked) private var newEntries: [NewEntries] = []
   /// The object that was read last, which exists: what a link leads to is looked up and then checked.
-  @exclusivity(unchecked) private var seen: ObjKey?
+  @safe @exclusivity(unchecked) private var seen: ObjKey?
   /// No key is larger; nil before anybody asked.
-  @exclusivity(unchecked) private var keyBound: Int64?
+  @safe @exclusivity(unchecked) private var keyBound: Int64?
 
   /// Takes the table whose top array `slot` refers to.
   init(_ editor: NodeEditor, _ slot: Slot, name: String) throws(EngineError) {
@@ -100,7 +100,7 @@ final class TableEditor {
     return index >= 0 && columnKeys[index] == key ? index : nil
   }
 
-  @exclusivity(unchecked) private(set) var kind = TableKind.topLevel
+  @safe @exclusivity(unchecked) private(set) var kind = TableKind.topLevel
 
   var className: String { name.hasPrefix(Table.classPrefix) ? String(name.dropFirst(Table.classPrefix.count)) : name }
 

@@ -141,8 +141,8 @@ extension Array where Element == UInt8 {
   /// Calls `body` with a view of the bytes.
   @inline(__always)
   func withView<R, E: Error>(_ body: (ByteView) throws(E) -> R) throws(E) -> R {
-    try withUnsafeBytesOf { (bytes) throws(E) in
-      try body(ByteView(base: bytes.baseAddress ?? ByteView.empty.base, count: count))
+    try unsafe withUnsafeBytesOf { (bytes) throws(E) in
+      try unsafe body(ByteView(base: bytes.baseAddress ?? ByteView.empty.base, count: count))
     }
   }
 }

@@ -52,7 +52,7 @@ enum ValueOrder {
   /// Unsigned bytes, then the shorter first.
   static func compareBytes(_ a: ByteView, _ b: ByteView) -> Int {
     let common = min(a.count, b.count)
-    let result = common == 0 ? 0 : Int(memcmp(a.base, b.base, common))
+    let result = unsafe common == 0 ? 0 : Int(memcmp(a.base, b.base, common))
     return result != 0 ? result : three(a.count, b.count)
   }
 
@@ -62,7 +62,7 @@ enum ValueOrder {
   static func int64(_ value: Decimal128) -> Int64? {
     if value.high & 0x7800_0000_0000_0000 == 0x7800_0000_0000_0000 { return nil }
     var result: Int64 = 0
-    return realmfs_bid_to_int64(value.low, value.high, &result) != 0 ? result : nil
+    return unsafe realmfs_bid_to_int64(value.low, value.high, &result) != 0 ? result : nil
   }
 
   private static func rank(_ value: ValueView) -> Int {
@@ -176,21 +176,21 @@ enum ValueOrder {
 
   private static func nan(_ value: Double) -> Decimal128 {
     var low: UInt64 = 0, high: UInt64 = 0
-    realmfs_bid_nan(value, &low, &high)
+    unsafe realmfs_bid_nan(value, &low, &high)
     return Decimal128(low: low, high: high)
   }
 
   static func parsed(_ text: String) -> Decimal128 {
     var low: UInt64 = 0, high: UInt64 = 0
-    text.withCString { realmfs_bid_parse($0, &low, &high) }
+    unsafe text.withCString { unsafe realmfs_bid_parse($0, &low, &high) }
     return Decimal128(low: low, high: high)
   }
 
   private static func digits(_ value: Double, _ fraction: Int32) -> String {
-    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
       guard let start = buffer.baseAddress else { return "0" }
-      _ = withVaList([fraction, value]) { vsnprintf(start, 64, "%.*e", $0) }
-      return String(cString: start)
+      _ = unsafe withVaList([fraction, value]) { unsafe vsnprintf(start, 64, "%.*e", $0) }
+      return unsafe String(cString: start)
     }
   }
 }
@@ -211,7 +211,7 @@ extension Decimal128 {
   /// `+`, `-`, `*` or `/` of two decimals, rounded to what can be stored.
   public static func combine(_ operation: Unicode.Scalar, _ a: Decimal128, _ b: Decimal128) -> Decimal128 {
     var low: UInt64 = 0, high: UInt64 = 0
-    realmfs_bid_combine(CChar(truncatingIfNeeded: operation.value), a.low, a.high, b.low, b.high, &low, &high)
+    unsafe realmfs_bid_combine(CChar(truncatingIfNeeded: operation.value), a.low, a.high, b.low, b.high, &low, &high)
     return Decimal128(low: low, high: high)
   }
 }

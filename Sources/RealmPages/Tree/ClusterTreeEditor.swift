@@ -510,7 +510,7 @@ extension NodeEditor {
     let new = Slot(parent: holder, index: 0)
     for i in 0..<old.count {
       let value = try values.value(Int(truncatingIfNeeded: old.int(i)), arena)
-      try insertString(new, i, value?.unsafeBytes)
+      try unsafe insertString(new, i, value?.unsafeBytes)
     }
     try slab.drop(old.ref, arena)
     set(slot, try ref(new))

@@ -168,11 +168,11 @@ struct CollectionCheck {
 
 extension ByteView {
   /// Whether the bytes are valid UTF-8.
-  var isUTF8: Bool { String(validating: unsafeBytes, as: UTF8.self) != nil }
+  var isUTF8: Bool { unsafe String(validating: unsafeBytes, as: UTF8.self) != nil }
 
   /// The text in quotes, with escapes, at most 40 bytes of it.
   var quoted: String {
-    let text = String(decoding: unsafeBytes.prefix(40), as: UTF8.self)
+    let text = unsafe String(decoding: unsafeBytes.prefix(40), as: UTF8.self)
     return "\"" + text.unicodeScalars.map { $0.escaped(asASCII: false) }.joined() + (count > 40 ? "...\"" : "\"")
   }
 }

@@ -194,7 +194,7 @@ final class IndexCheck {
       context.place.object = cursor.key.value
       switch try cursor.value(index) {
       case .string(let text) where column.index == .fullText:
-        for word in FullTextWords.words(in: text.unsafeBytes) {
+        for word in unsafe FullTextWords.words(in: text.unsafeBytes) {
           expected += 1
           try word.withView { (word) throws(EngineError) in _ = try lookUp(IndexData(word: word)) }
         }

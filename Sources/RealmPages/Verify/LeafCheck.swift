@@ -114,8 +114,8 @@ struct LeafCheck {
     let width = Int(node.width)
     for i in 0..<node.count {
       guard let text = try StringLeaf.short(node, i) else { continue }
-      let bytes = try node.element(i)
-      for at in text.count..<width - 1 where bytes.load(fromByteOffset: at, as: UInt8.self) != 0 {
+      let bytes = try unsafe node.element(i)
+      for at in text.count..<width - 1 where unsafe bytes.load(fromByteOffset: at, as: UInt8.self) != 0 {
         throw .damaged("short string \(i) has bad padding", ref: node.ref)
       }
     }
@@ -149,7 +149,7 @@ struct LeafCheck {
       if end < start || end > Int64(bytes.count) || null != 0 && null != 1 || isText && end == start {
         throw .damaged("value \(i) runs from \(start) to \(end), with a null flag of \(null)", ref: root.ref)
       }
-      if isText && bytes.payload.load(fromByteOffset: Int(end - 1), as: UInt8.self) != 0 {
+      if unsafe isText && bytes.payload.load(fromByteOffset: Int(end - 1), as: UInt8.self) != 0 {
         throw .damaged("value \(i) does not end with a zero", ref: bytes.ref)
       }
       start = end
@@ -166,7 +166,7 @@ struct LeafCheck {
       return
     }
     try context.expect(node, .ignore, hasRefs: false)
-    if isText && (node.count == 0 || node.payload.load(fromByteOffset: node.count - 1, as: UInt8.self) != 0) {
+    if unsafe isText && (node.count == 0 || node.payload.load(fromByteOffset: node.count - 1, as: UInt8.self) != 0) {
       throw .damaged("a string that does not end with a zero", ref: ref)
     }
   }

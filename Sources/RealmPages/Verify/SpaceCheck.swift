@@ -28,13 +28,11 @@ struct SpaceCheck {
 
   private func checkHeader() {
     context.place.part = "header"
-    let bytes = arena.space.base
-    let reserved = bytes.load(fromByteOffset: Layout.Header.reserved, as: UInt8.self)
-    let flags = bytes.load(fromByteOffset: Layout.Header.flags, as: UInt8.self)
+    let space = arena.space
+    let reserved = space.byte(at: Layout.Header.reserved), flags = space.byte(at: Layout.Header.flags)
     if reserved != 0 { context.report("byte 22 is \(reserved) instead of 0") }
     if flags & ~1 != 0 { context.report("unknown bits in the flags \(flags)") }
-    let first = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
-    let second = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: Layout.Header.topRef(1), as: UInt64.self))
+    let first = space.word(at: Layout.Header.topRef(0)), second = space.word(at: Layout.Header.topRef(1))
     let other = flags & 1 == 0 ? second : first
     if context.snapshot.isStreamingForm {
       // A conversion that was interrupted has written it already.
@@ -42,7 +40,7 @@ struct SpaceCheck {
     } else if other % 8 != 0 && other != .max {
       context.report("the top ref of the other slot, \(other), is not aligned")
     }
-    if arena.space.size % 8 != 0 { context.report("a file of \(arena.space.size) bytes, not a multiple of 8") }
+    if space.size % 8 != 0 { context.report("a file of \(space.size) bytes, not a multiple of 8") }
     if arena.limit % 8 != 0 { context.report("the logical size \(arena.limit) is not a multiple of 8") }
     context.place.part = ""
   }

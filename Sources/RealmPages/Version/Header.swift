@@ -21,18 +21,15 @@ struct Header: Hashable {
 
   /// Reads the header of `space`. `isEncrypted` only shapes the message.
   init(_ space: PageSpace, path: String, isEncrypted: Bool) throws(EngineError) {
-    let bytes = space.base
-    guard space.size >= Self.size,
-      bytes.loadUnaligned(fromByteOffset: Layout.Header.signature, as: UInt32.self).littleEndian == Self.signature
-    else {
+    guard space.size >= Self.size, Self.signature(of: space) == Self.signature else {
       if isEncrypted {
         throw EngineError(
           .wrongKey,
           "\(path): wrong encryption key: its second half fits the file, its first half does not"
         )
       }
-      let head = UnsafeRawBufferPointer(start: bytes, count: min(space.size, FileKind.headSize))
-      throw EngineError(FileKind(Array(head), size: space.size), path: path)
+      let head = unsafe UnsafeRawBufferPointer(start: space.base, count: min(space.size, FileKind.headSize))
+      throw unsafe EngineError(FileKind(Array(head), size: space.size), path: path)
     }
     let slots = (Self.slot(0, of: space), Self.slot(1, of: space))
     topRefs = (slots.0.topRef, slots.1.topRef)
@@ -48,10 +45,10 @@ struct Header: Hashable {
       do throws(EngineError) { try space.require(footer, Self.footerSize) } catch {
         throw EngineError(.damaged, "\(path): the footer of this copy of a realm cannot be read: \(error)")
       }
-      guard UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: footer + 8, as: UInt64.self)) == Self.cookie else {
+      guard space.word(at: footer + 8) == Self.cookie else {
         throw EngineError(.damaged, "\(path): a copy of a realm that is cut short: its footer is missing")
       }
-      ref = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: footer, as: UInt64.self))
+      ref = space.word(at: footer)
     }
     guard ref % 8 == 0, ref < UInt64(space.size) else {
       throw EngineError(
@@ -75,18 +72,20 @@ struct Header: Hashable {
 
   /// The slot that counts, 0 or 1. The header must be there.
   static func selectedSlot(of space: PageSpace) -> Int {
-    Int(space.base.load(fromByteOffset: Layout.Header.flags, as: UInt8.self) & 1)
+    Int(space.byte(at: Layout.Header.flags) & 1)
   }
 
   /// The top ref in the slot that counts. The header must be there.
   static func selectedTopRef(of space: PageSpace) -> UInt64 { slot(selectedSlot(of: space), of: space).topRef }
 
+  /// The signature. The header must be there.
+  static func signature(of space: PageSpace) -> UInt32 {
+    UInt32(truncatingIfNeeded: space.word(at: Layout.Header.signature))
+  }
+
   /// What a slot holds, whether it makes sense or not. The header must be there.
   static func slot(_ index: Int, of space: PageSpace) -> (topRef: UInt64, format: Int) {
-    let ref = UInt64(
-      littleEndian: space.base.loadUnaligned(fromByteOffset: Layout.Header.topRef(index), as: UInt64.self)
-    )
-    return (ref, Int(space.base.load(fromByteOffset: Layout.Header.format(index), as: UInt8.self)))
+    (space.word(at: Layout.Header.topRef(index)), Int(space.byte(at: Layout.Header.format(index))))
   }
 
   /// As if a header led to a version that the version list names.

@@ -135,7 +135,7 @@ struct CollectionPlace {
 
   private func read<T: RealmCollectionValue>(_ view: ValueView, _ key: ByteView) -> T {
     switch view {
-    case .list, .dictionary: read(view, .entry(Array(key.unsafeBytes)))
+    case .list, .dictionary: read(view, .entry(key.bytes))
     default: read(view)
     }
   }

@@ -2,15 +2,16 @@
 // stands for an object of a realm.
 
 /// The base class of `Object`, `EmbeddedObject` and `AsymmetricObject`.
-open class ObjectBase: Hashable, CustomStringConvertible {
+@safe open class ObjectBase: Hashable, CustomStringConvertible {
+  // Safe: `keeper` keeps the realm, and with it the class that `borrowedClass` refers to.
   // Exclusive access is not checked at run time here: it would take as long as reading a number, no function hands one
   // of these out for writing, and a managed object is used by one thread, or does not change.
   /// What keeps the realm of a managed object: the realm itself, or what keeps it for many objects.
-  @exclusivity(unchecked) final private var keeper: AnyObject?
+  @safe @exclusivity(unchecked) final private var keeper: AnyObject?
   /// The class in that realm, which lives as long as the realm.
   @exclusivity(unchecked) final private var borrowedClass: Borrowed<ManagedClass>?
   /// The key of the object in its table.
-  @exclusivity(unchecked) final private(set) var objectKey = ObjectBase.noKey
+  @safe @exclusivity(unchecked) final private(set) var objectKey = ObjectBase.noKey
   /// Set while a key path is being resolved to property names.
   final var tracer: PropertyTracer?
 
@@ -27,24 +28,24 @@ open class ObjectBase: Hashable, CustomStringConvertible {
   }
 
   /// The class of a managed object in its realm.
-  final var managedClass: ManagedClass? { borrowedClass?.object }
+  final var managedClass: ManagedClass? { unsafe borrowedClass?.object }
 
   /// The realm of a managed object.
-  final var context: RealmContext? { borrowedClass?.with { $0.withContext { $0 } } }
+  final var context: RealmContext? { unsafe borrowedClass?.with { $0.withContext { $0 } } }
 
   /// Makes the object stand for one of a realm, which `keeper` is or keeps.
   @inline(__always)
   final func becomeManaged(by keeper: AnyObject, _ managed: ManagedClass, _ key: Int64) {
     self.keeper = keeper
-    borrowedClass = Borrowed(managed)
+    unsafe borrowedClass = Borrowed(managed)
     objectKey = key
   }
 
   /// Calls `body` with the class of a managed object.
   @inline(__always)
   final func withClass<R>(_ body: (ManagedClass) -> R) -> R {
-    guard let borrowedClass else { Misuse.stop("the object is not managed") }
-    return borrowedClass.with(body)
+    guard let borrowedClass = unsafe borrowedClass else { Misuse.stop("the object is not managed") }
+    return unsafe borrowedClass.with(body)
   }
 
   /// The realm that manages the object; nil for an unmanaged object.

@@ -27,9 +27,9 @@ struct PropertyDeclaration: Sendable {
 extension StoragePlace {
   /// Makes the storages of an object those of a managed one. The place is the first thing in each, at its offset.
   static func manage(_ object: ObjectBase, _ offsets: [Int]) {
-    let start = Unmanaged.passUnretained(object).toOpaque()
+    let start = unsafe Unmanaged.passUnretained(object).toOpaque()
     for (index, offset) in offsets.enumerated() {
-      (start + offset).storeBytes(of: StoragePlace(index, isManaged: true), as: StoragePlace.self)
+      unsafe (start + offset).storeBytes(of: StoragePlace(index, isManaged: true), as: StoragePlace.self)
     }
   }
 }
@@ -39,21 +39,21 @@ extension Persisted: PropertyStorage {
 
   /// The storage of an object whose class has it at this offset: `ClassSchema` found both together.
   private static func pointer(_ object: ObjectBase, _ offset: Int) -> UnsafeMutablePointer<Persisted> {
-    (Unmanaged.passUnretained(object).toOpaque() + offset).assumingMemoryBound(to: Persisted.self)
+    unsafe (Unmanaged.passUnretained(object).toOpaque() + offset).assumingMemoryBound(to: Persisted.self)
   }
 
   static func declaration(in object: ObjectBase, at offset: Int) -> PropertyDeclaration {
-    let storage = pointer(object, offset).pointee
+    let storage = unsafe pointer(object, offset).pointee
     var origin: String?
     if case .origin(let name) = storage.state { origin = name }
     return PropertyDeclaration(isPrimaryKey: storage.isPrimaryKey, isIndexed: storage.isIndexed, originProperty: origin)
   }
 
   static func trace(_ object: ObjectBase, at offset: Int, _ index: Int) {
-    let storage = pointer(object, offset)
-    storage.pointee.place = StoragePlace(index, isManaged: false)
-    if case .initial(let make) = storage.pointee.state { storage.pointee.state = .tracing(make) }
-    if case .origin = storage.pointee.state { storage.pointee.state = .tracing(nil) }
+    let storage = unsafe pointer(object, offset)
+    unsafe storage.pointee.place = StoragePlace(index, isManaged: false)
+    if case .initial(let make) = unsafe storage.pointee.state { unsafe storage.pointee.state = .tracing(make) }
+    if case .origin = unsafe storage.pointee.state { unsafe storage.pointee.state = .tracing(nil) }
   }
 
   // The types that are written most, without a look for generic types.
@@ -63,22 +63,22 @@ extension Persisted: PropertyStorage {
   @_specialize(where Value == String)
   static func plainValue(of object: ObjectBase, at offset: Int) -> EngineValue? {
     guard Value._rlmIsPlain else { return nil }
-    return pointer(object, offset).pointee.settle()._rlmPlain()
+    return unsafe pointer(object, offset).pointee.settle()._rlmPlain()
   }
 
   static func transfer(from object: ObjectBase, at offset: Int, to place: PropertyPlace) {
-    let value = pointer(object, offset).pointee.settle()
-    pointer(object, offset).pointee.state = .initial(nil)
+    let value = unsafe pointer(object, offset).pointee.settle()
+    unsafe pointer(object, offset).pointee.state = .initial(nil)
     Value._rlmSet(place, value)
   }
 
   static func plainAny(of object: ObjectBase, at offset: Int) -> Any? {
-    pointer(object, offset).pointee.settle()._rlmAny
+    unsafe pointer(object, offset).pointee.settle()._rlmAny
   }
 
   static func setPlain(_ value: Any?, of object: ObjectBase, at offset: Int) -> Bool {
     guard let value = Value._rlmCast(value) else { return false }
-    pointer(object, offset).pointee.state = .value(value)
+    unsafe pointer(object, offset).pointee.state = .value(value)
     return true
   }
 

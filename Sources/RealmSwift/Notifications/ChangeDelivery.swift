@@ -67,7 +67,8 @@ extension Confinement {
       return { body in Task { await Self.run(on: actor, body) } }
     case .thread, .everywhere:
       if Foundation.Thread.isMainThread { return { DispatchQueue.main.async(execute: $0) } }
-      nonisolated(unsafe) let loop = RunLoop.current
+      // Safe: any thread may add to a run loop.
+      @safe nonisolated(unsafe) let loop = RunLoop.current
       return { body in
         loop.perform(body)
         // Wakes the loop.

@@ -66,7 +66,8 @@ extension RealmContext {
     if isFrozen { Misuse.stop("Frozen Realms do not change and do not have change notifications.") }
     observers.add(observer) {
       let scheduler = confinement.scheduler()
-      nonisolated(unsafe) weak let context = self
+      // Safe: the scheduler runs it where the realm is confined to.
+      @safe nonisolated(unsafe) weak let context = self
       let call: @Sendable () -> Void = { scheduler { context?.deliverChanges() } }
       file.delivery.subscribe(identity, file, call)
       return call

@@ -294,7 +294,8 @@ final class RemoteObservation: @unchecked Sendable {
   ) async -> NotificationToken {
     if Task.isCancelled { return NotificationToken() }
     let told: (Change) -> Void = { change in
-      nonisolated(unsafe) let change = change
+      // Safe: this runs on the actor already.
+      @safe nonisolated(unsafe) let change = change
       actor.assumeIsolated { block($0, change) }
     }
     let observation = RemoteObservation(value, .actor(actor), told, observe)

@@ -20,14 +20,15 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
   /// The next element; nil behind the last one.
   @inlinable public mutating func next() -> Element? {
     switch source {
-    case .objects(let stream): stream.next().map { unsafeBitCast($0, to: Element.self) }
+    case .objects(let stream): stream.next().map { unsafe unsafeBitCast($0, to: Element.self) }
     case .elements(let elements): elements.next()
     }
   }
 }
 
 /// The objects of a class, from a walk over all of them or by their keys.
-@usableFromInline final class ObjectStream {
+@safe @usableFromInline final class ObjectStream {
+  // Safe: `walk` keeps the cursor.
   private let keeper: RealmContext.Keeper
   private let type: ManagedClass
   private let schema: ClassSchema
@@ -38,12 +39,12 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
 
   init(_ context: RealmContext, _ type: ManagedClass, _ schema: ClassSchema, _ walk: ObjectWalk) {
     (keeper, self.type, self.schema) = (RealmContext.Keeper(context), type, schema)
-    (self.walk, cursor, keys) = (walk, Borrowed(walk.cursor), [].makeIterator())
+    unsafe (self.walk, cursor, keys) = (walk, Borrowed(walk.cursor), [].makeIterator())
   }
 
   init(_ context: RealmContext, _ type: ManagedClass, _ schema: ClassSchema, _ keys: [Int64]) {
     (keeper, self.type, self.schema) = (RealmContext.Keeper(context), type, schema)
-    (walk, cursor, self.keys) = (nil, nil, keys.makeIterator())
+    unsafe (walk, cursor, self.keys) = (nil, nil, keys.makeIterator())
   }
 
   @usableFromInline @_effects(releasenone) func next() -> ObjectBase? {
@@ -56,8 +57,8 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
 
   @inline(__always)
   private func nextKey() -> Int64? {
-    guard let cursor else { return keys.next() }
-    return cursor.with { cursor in
+    guard let cursor = unsafe cursor else { return keys.next() }
+    return unsafe cursor.with { cursor in
       do { return try cursor.nextKey() } catch { Misuse.stop("\(error)") }
     }
   }

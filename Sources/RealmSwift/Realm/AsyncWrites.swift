@@ -64,7 +64,8 @@ final class AsyncWrites: @unchecked Sendable {
   func complete(_ onComplete: (() -> Void)?) -> AsyncTransactionId {
     let id = makeID()
     completions.append(id)
-    nonisolated(unsafe) let onComplete = onComplete, context = context
+    // Safe: used where `schedule` runs it, where the realm is confined to.
+    @safe nonisolated(unsafe) let onComplete = onComplete, context = context
     schedule {
       context.asyncWrites.completions.removeAll { $0 == id }
       onComplete?()
@@ -81,8 +82,8 @@ final class AsyncWrites: @unchecked Sendable {
     else { return }
     let acquisition = Acquisition(), schedule = schedule
     self.acquisition = acquisition
-    // The realm stays open until its writes are over.
-    nonisolated(unsafe) let context = context
+    // The realm stays open until its writes are over. Safe: used where `schedule` runs it.
+    @safe nonisolated(unsafe) let context = context
     Background.run {
       acquisition.fill(
         Result {

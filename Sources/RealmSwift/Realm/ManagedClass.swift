@@ -4,7 +4,8 @@ import Glibc
 import RealmPages
 
 /// A class of an open realm. One thread at a time, unless the realm is frozen.
-final class ManagedClass {
+@safe final class ManagedClass {
+  // Safe: `cursor` keeps what `borrowedCursor` refers to, and the context keeps the class for as long as it lives.
   // What each read of a property looks at is not checked for exclusive access at run time, as in `RealmContext`.
 
   /// Nil for a class that is only known by its table.
@@ -12,29 +13,29 @@ final class ManagedClass {
   let name: String
   let key: TableKey
   /// By position in the properties of the model: the columns. `ColKey(-1)` for what is not stored.
-  @exclusivity(unchecked) private(set) var columnKeys: [ColKey] = []
-  @exclusivity(unchecked) private(set) var columns: [Int] = []
+  @safe @exclusivity(unchecked) private(set) var columnKeys: [ColKey] = []
+  @safe @exclusivity(unchecked) private(set) var columns: [Int] = []
   private(set) var table: Table
-  @exclusivity(unchecked) private(set) var cursor: ObjectCursor {
-    didSet { borrowedCursor = Borrowed(cursor) }
+  @safe @exclusivity(unchecked) private(set) var cursor: ObjectCursor {
+    didSet { unsafe borrowedCursor = Borrowed(cursor) }
   }
   @exclusivity(unchecked) private var borrowedCursor: Borrowed<ObjectCursor>
   /// Whether the realm was invalidated since.
   private(set) var isDead = false
   /// The generation of the context that `table` belongs to; -1 if the realm was invalidated since.
-  @exclusivity(unchecked) private(set) var generation: Int
+  @safe @exclusivity(unchecked) private(set) var generation: Int
   /// The context, which keeps the class.
   private let context: Borrowed<RealmContext>
 
   init(_ schema: ClassSchema?, _ context: RealmContext, _ table: Table, _ generation: Int) {
     self.schema = schema
-    self.context = Borrowed(context)
+    unsafe self.context = Borrowed(context)
     name = schema?.name ?? table.className ?? table.name
     key = table.key
     self.table = table
     self.generation = generation
     cursor = ObjectCursor(table)
-    borrowedCursor = Borrowed(cursor)
+    unsafe borrowedCursor = Borrowed(cursor)
     findColumns()
   }
 
@@ -43,29 +44,29 @@ final class ManagedClass {
   /// An integer property of the object with a key.
   func integer(_ property: Int, _ key: Int64) -> Int64? {
     if !isCurrent { return nil }
-    return borrowedCursor.with { $0.integer(columns[property], of: ObjKey(key)) }
+    return unsafe borrowedCursor.with { $0.integer(columns[property], of: ObjKey(key)) }
   }
 
   /// A property of floating point.
   func double(_ property: Int, _ key: Int64) -> Double? {
     if !isCurrent { return nil }
-    return borrowedCursor.with { $0.double(columns[property], of: ObjKey(key)) }
+    return unsafe borrowedCursor.with { $0.double(columns[property], of: ObjKey(key)) }
   }
 
   /// The bytes of a short text.
   func text(_ property: Int, _ key: Int64) -> ByteView? {
     if !isCurrent { return nil }
-    return borrowedCursor.with { $0.text(columns[property], of: ObjKey(key)) }
+    return unsafe borrowedCursor.with { $0.text(columns[property], of: ObjKey(key)) }
   }
 
   /// Whether the cursor stands for what is read now, on this thread.
   @inline(__always) private var isCurrent: Bool {
-    context.with { $0.thread == pthread_self() && $0.generation == generation && !$0.isDirty }
+    unsafe context.with { $0.thread == pthread_self() && $0.generation == generation && !$0.isDirty }
   }
 
   /// Calls `body` with the realm of the class.
   @inline(__always)
-  func withContext<R>(_ body: (RealmContext) -> R) -> R { context.with(body) }
+  func withContext<R>(_ body: (RealmContext) -> R) -> R { unsafe context.with(body) }
 
   /// Ends what was read: the realm was invalidated.
   func end() { (isDead, generation) = (true, -1) }

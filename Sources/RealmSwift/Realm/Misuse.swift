@@ -7,7 +7,7 @@ enum Misuse {
   /// Prints the message and ends the process.
   @inline(never) static func stop(_ message: String) -> Never {
     let text = Array("RealmSwift: \(message)\n".utf8)
-    _ = Glibc.write(STDERR_FILENO, text, text.count)
+    _ = unsafe Glibc.write(STDERR_FILENO, text, text.count)
     preconditionFailure(message)
   }
 

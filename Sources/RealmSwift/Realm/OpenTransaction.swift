@@ -3,35 +3,36 @@
 import RealmPages
 
 /// A write transaction until it is ended.
-final class OpenTransaction: @unchecked Sendable {
+@safe final class OpenTransaction: @unchecked Sendable {
   // Unchecked: handed from one thread to the next, never used by two.
+  // Safe: owns the transaction; its context lets go of it when it ends it.
   private let place: UnsafeMutablePointer<WriteTransaction>
   private var isOver = false
 
   init(_ transaction: consuming WriteTransaction) {
-    place = .allocate(capacity: 1)
-    place.initialize(to: transaction)
+    unsafe place = .allocate(capacity: 1)
+    unsafe place.initialize(to: transaction)
   }
 
   /// Rolls back what was not ended.
   deinit {
-    if !isOver { place.deinitialize(count: 1) }
-    place.deallocate()
+    if !isOver { unsafe place.deinitialize(count: 1) }
+    unsafe place.deallocate()
   }
 
   /// The transaction; not after it was ended.
   var engine: WriteTransaction {
-    @inline(__always) unsafeAddress { UnsafePointer(place) }
+    @inline(__always) unsafeAddress { unsafe UnsafePointer(place) }
   }
 
   /// Commits; only if something was changed.
   func commit() throws(EngineError) {
     isOver = true
-    _ = try place.move().commit()
+    _ = try unsafe place.move().commit()
   }
 
   func rollback() {
     isOver = true
-    place.move().rollback()
+    unsafe place.move().rollback()
   }
 }

@@ -97,7 +97,8 @@ extension Realm {
     callback: @escaping (Result<Realm, any Swift.Error>) -> Void
   ) -> AsyncOpenTask {
     let task = AsyncOpenTask()
-    nonisolated(unsafe) let callback = callback
+    // Safe: called once, on the queue.
+    @safe nonisolated(unsafe) let callback = callback
     Background.run {
       let file = Result { try RealmOpening.open(configuration) }
       callbackQueue.async {

@@ -31,7 +31,7 @@ extension Realm {
   /// Whether the realm of a configuration exists.
   public static func fileExists(for configuration: Configuration) -> Bool {
     guard let path = try? configuration.engine().path else { return false }  // no place, no file
-    return access(path, F_OK) == 0
+    return unsafe access(path, F_OK) == 0
   }
 
   /// Removes the realm of a configuration and what lies beside it; whether there was one. Throws `alreadyOpen` if this
@@ -40,8 +40,8 @@ extension Realm {
   public static func deleteFiles(for configuration: Configuration) throws -> Bool {
     let path = try configuration.engine().path
     if RealmFile.isOpen(path) { throw Error(.alreadyOpen, "\(path) is open in this process and cannot be deleted") }
-    let existed = access(path, F_OK) == 0
-    for suffix in ["", ".lock", ".note", ".management"] where access(path + suffix, F_OK) == 0 {
+    let existed = unsafe access(path, F_OK) == 0
+    for suffix in ["", ".lock", ".note", ".management"] where unsafe access(path + suffix, F_OK) == 0 {
       do { try FileManager.default.removeItem(atPath: path + suffix) } catch {
         throw Error(.fileAccess, "\(path + suffix): \(error.localizedDescription)")
       }

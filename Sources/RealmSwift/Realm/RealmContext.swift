@@ -17,13 +17,13 @@ final class RealmContext {
   let confinement: Confinement
   /// The thread that the realm is confined to; 0 for other confinements.
   let thread: pthread_t
-  @exclusivity(unchecked) private(set) var hold: VersionHold?
+  @safe @exclusivity(unchecked) private(set) var hold: VersionHold?
   /// Not nil in a write transaction.
-  @exclusivity(unchecked) private var transaction: OpenTransaction?
+  @safe @exclusivity(unchecked) private var transaction: OpenTransaction?
   /// Grows when what was read may be out of date.
-  @exclusivity(unchecked) private(set) var generation = 0
+  @safe @exclusivity(unchecked) private(set) var generation = 0
   /// Whether the transaction has changed anything.
-  @exclusivity(unchecked) private(set) var isDirty = false
+  @safe @exclusivity(unchecked) private(set) var isDirty = false
   /// What is done with objects that exist, while an object is being added.
   var addPolicy: Realm.UpdatePolicy?
   /// Whether objects of other realms, and embedded ones of other objects, are copied, as in `create`.

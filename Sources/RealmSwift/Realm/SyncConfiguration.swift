@@ -67,7 +67,8 @@ public final class SyncUser: Sendable {
     callbackQueue queue: DispatchQueue = .main,
     onCompletion completion: @escaping UserCompletionBlock
   ) {
-    nonisolated(unsafe) let completion = completion
+    // Safe: called once, on the queue.
+    @safe nonisolated(unsafe) let completion = completion
     queue.async {
       if let identity = credentials.identity { return completion(SyncUser(identity, authServerURL), nil) }
       let problem = "\(authServerURL.absoluteString): this library has no sync client and cannot log in"

@@ -20,12 +20,14 @@ enum ClassDiscovery {
   static var modelClasses: [ClassReference] {
     if let known = cache.withLock({ $0 }) { return known }
     let found = Found()
-    enumerateMetadataSections(
+    unsafe enumerateMetadataSections(
       { sections, context in
-        if let context { ClassDiscovery.look(sections, Unmanaged<Found>.fromOpaque(context).takeUnretainedValue()) }
+        if let context = unsafe context {
+          unsafe ClassDiscovery.look(sections, Unmanaged<Found>.fromOpaque(context).takeUnretainedValue())
+        }
         return true
       },
-      Unmanaged.passUnretained(found).toOpaque()
+      unsafe Unmanaged.passUnretained(found).toOpaque()
     )
     let classes = found.classes
     cache.withLock { $0 = classes }
@@ -36,26 +38,26 @@ enum ClassDiscovery {
   /// the third is that of types. Versions below 1 have another one.
   private static func look(_ sections: UnsafeRawPointer, _ found: Found) {
     let word = MemoryLayout<UInt>.size
-    guard sections.load(as: UInt.self) >= 1,
-      let start = UnsafeRawPointer(bitPattern: sections.load(fromByteOffset: 8 * word, as: UInt.self))
+    guard unsafe sections.load(as: UInt.self) >= 1,
+      let start = unsafe UnsafeRawPointer(bitPattern: sections.load(fromByteOffset: 8 * word, as: UInt.self))
     else { return }
-    let length = Int(sections.load(fromByteOffset: 9 * word, as: UInt.self))
+    let length = unsafe Int(sections.load(fromByteOffset: 9 * word, as: UInt.self))
     for offset in stride(from: 0, to: length, by: 4) {
-      let record = start + offset, distance = Int(record.load(as: Int32.self))
+      let record = unsafe start + offset, distance = unsafe Int(record.load(as: Int32.self))
       // The low bits say what it leads to: 0 is the description of a type.
-      guard distance & 3 == 0, let type = modelClass(describedAt: record + distance) else { continue }
+      guard distance & 3 == 0, let type = unsafe modelClass(describedAt: record + distance) else { continue }
       found.classes.append(ClassReference(type: type))
     }
   }
 
   /// The class that a context descriptor describes, if it is a model.
   private static func modelClass(describedAt descriptor: UnsafeRawPointer) -> ObjectBase.Type? {
-    let flags = descriptor.load(as: UInt32.self), classKind: UInt32 = 16, isGeneric: UInt32 = 0x80
-    let hasSuperclass = descriptor.load(fromByteOffset: 20, as: Int32.self) != 0
+    let flags = unsafe descriptor.load(as: UInt32.self), classKind: UInt32 = 16, isGeneric: UInt32 = 0x80
+    let hasSuperclass = unsafe descriptor.load(fromByteOffset: 20, as: Int32.self) != 0
     guard flags & 0x1F == classKind, flags & isGeneric == 0, hasSuperclass else { return nil }
-    let accessor = descriptor + 12 + Int(descriptor.load(fromByteOffset: 12, as: Int32.self))
-    let metadata = unsafeBitCast(accessor, to: (@convention(c) (UInt) -> UnsafeRawPointer).self)(0)
-    guard let type = unsafeBitCast(metadata, to: Any.Type.self) as? ObjectBase.Type,
+    let accessor = unsafe descriptor + 12 + Int(descriptor.load(fromByteOffset: 12, as: Int32.self))
+    let metadata = unsafe unsafeBitCast(accessor, to: (@convention(c) (UInt) -> UnsafeRawPointer).self)(0)
+    guard let type = unsafe unsafeBitCast(metadata, to: Any.Type.self) as? ObjectBase.Type,
       type != Object.self, type != EmbeddedObject.self, type != AsymmetricObject.self,
       type is Object.Type || type is EmbeddedObject.Type || type is AsymmetricObject.Type
     else { return nil }

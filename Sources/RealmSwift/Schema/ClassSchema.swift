@@ -96,9 +96,9 @@ final class ClassSchema: Sendable {
     let primaryKey = type.primaryKey(), indexed = Set(type.indexedProperties())
     var properties: [ModelProperty] = []
     // 1: the type is a class.
-    _ = _forEachField(of: type, options: _EachFieldOptions(rawValue: 1)) { label, offset, fieldType, _ in
+    _ = unsafe _forEachField(of: type, options: _EachFieldOptions(rawValue: 1)) { label, offset, fieldType, _ in
       guard let storage = fieldType as? any PropertyStorage.Type else { return true }
-      let stored = String(cString: label), name = stored.hasPrefix("_") ? String(stored.dropFirst()) : stored
+      let stored = unsafe String(cString: label), name = stored.hasPrefix("_") ? String(stored.dropFirst()) : stored
       if ignored.contains(name) { return true }
       let declaration = storage.declaration(in: example, at: offset)
       properties.append(

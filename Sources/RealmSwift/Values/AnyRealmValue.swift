@@ -86,7 +86,7 @@ public enum AnyRealmValue {
     case .float(let value): self = .float(value)
     case .double(let value): self = .double(value)
     case .string(let bytes): self = .string(bytes.string)
-    case .data(let bytes): self = .data(Data(bytes.unsafeBytes))
+    case .data(let bytes): self = unsafe .data(Data(bytes.unsafeBytes))
     case .date(let time): self = .date(Date(time))
     case .objectID(let id): self = .objectId(ObjectId(id))
     case .decimal128(let value): self = .decimal128(Decimal128(value))

@@ -111,7 +111,7 @@ extension Data: _ScalarValue, SortableType {
   public static func _rlmDefault() -> Data { Data() }
   /// The value that was read.
   public static func _rlmRead(_ stored: StoredValue) -> Data? {
-    if case .data(let bytes) = stored.view { Data(bytes.unsafeBytes) } else { nil }
+    if case .data(let bytes) = stored.view { unsafe Data(bytes.unsafeBytes) } else { nil }
   }
   /// The value as the engine has it.
   public var _rlmEngineValue: EngineValue { EngineValue(.data([UInt8](self))) }

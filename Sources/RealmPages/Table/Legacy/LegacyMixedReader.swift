@@ -60,7 +60,7 @@ final class LegacyMixedReader {
       guard case .data(let view) = try payload(bytes, place), view.count > 0 else {
         throw .damaged("a string without its final zero in a Mixed value", ref: ref)
       }
-      return .string(ByteView(base: view.base, count: view.count - 1))
+      return .string(view.extracting(0..<view.count - 1))
     case Code.date:
       guard case .int(let seconds) = try payload(seconds, place),
         case .int(let nanoseconds) = try payload(nanoseconds, place)
