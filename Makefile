@@ -17,7 +17,7 @@ RELEASE_FLAGS = -c release --static-swift-stdlib $(SWIFTFLAGS)
 PROGRAM = .build/release/realmfs
 export REALMFS = $(CURDIR)/$(PROGRAM)
 
-.PHONY: all help setup demo check build release examples test e2e asan tsan fuzz bench soak lint tidy format docs man completions \
+.PHONY: all help setup demo check build release examples test e2e asan tsan fuzz crash bench soak lint tidy format docs man completions \
 	install uninstall deb dist package-check clean
 
 all: release
@@ -59,6 +59,9 @@ tsan: ## the tests of RealmSwift under the thread and the address sanitizer; ONL
 fuzz: ## libFuzzer on open and walk, FUZZ_SECONDS=60
 	FUZZ_SECONDS=$(FUZZ_SECONDS) Fuzz/run.sh
 
+crash: ## power cuts in files, in file systems and under live writers; CRASH_STATES, CRASH_DISKS
+	Scripts/crash.sh
+
 bench: release ## benchmarks against bindfs and others; prints ratios
 	REALMFS_BENCHMARKS=1 $(SWIFT) build $(RELEASE_FLAGS) --product WriteBench
 	Benchmarks/run.sh
@@ -99,7 +102,7 @@ INSTALLED = \
   completions/realmfs.fish:$(PREFIX)/share/fish/vendor_completions.d/realmfs.fish \
   Packaging/realmfs@.service:$(PREFIX)/lib/systemd/user/realmfs@.service \
   $(foreach text,README.md LICENSE CHANGELOG.md,$(text):$(DOCDIR)/$(text)) \
-  $(foreach text,SEMANTICS DURABILITY COOKBOOK TOUR TROUBLESHOOTING MESSAGES,docs/$(text).md:$(DOCDIR)/$(text).md) \
+  $(foreach text,SEMANTICS DURABILITY RELIABILITY COOKBOOK TOUR TROUBLESHOOTING MESSAGES,docs/$(text).md:$(DOCDIR)/$(text).md) \
   $(foreach text,$(notdir $(wildcard docs/format/*.md)),docs/format/$(text):$(DOCDIR)/format/$(text))
 # The names by which mount(8) and umount(8) find the program, and the page that tells of them.
 HELPERS = mount.fuse.realmfs umount.fuse.realmfs

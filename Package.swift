@@ -120,6 +120,29 @@ let package = Package(
       path: "Examples/Todo/Sources/todo",
       swiftSettings: settings
     ),
+    // A disk that logs what is written to it, and the power cuts that are made of that log: docs/RELIABILITY.md.
+    .executableTarget(name: "RecordedDisk", dependencies: ["CFuse"], path: "Tests/RecordedDisk"),
+    .target(name: "CDisk", path: "Tests/CDisk"),
+    .executableTarget(
+      name: "PowerCut",
+      dependencies: ["RealmPages", "TestSupport", "CDisk", "RecordedDisk", "CommitLoop"],
+      path: "Tests/PowerCut",
+      swiftSettings: strict
+    ),
+    // Programs that share a realm, one step at a time.
+    .executableTarget(
+      name: "Simulator",
+      dependencies: ["RealmPages", "TestSupport"],
+      path: "Tests/Simulator",
+      swiftSettings: strict
+    ),
+    // Flips every byte of a file, and counts the flips that are noticed.
+    .executableTarget(
+      name: "Flips",
+      dependencies: ["RealmPages", "TestSupport"],
+      path: "Tests/Flips",
+      swiftSettings: strict
+    ),
     // Damages files; a test runs every command on them.
     .executableTarget(
       name: "MutantFiles",

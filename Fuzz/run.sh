@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Builds the fuzzer and runs it for FUZZ_SECONDS (60). Seeds are the small fixtures; what the fuzzer learns stays in
-# .build/fuzz/corpus, and an input that crashes in .build/fuzz/crashes. Exit status 0 means that nothing crashed.
+# Builds the fuzzers and runs them for FUZZ_SECONDS (60): half of the time on realm files, the rest on each kind of text.
+# Seeds are the small fixtures and Fuzz/corpus; what a fuzzer learns stays in .build/fuzz/corpus, and an input that crashes
+# in .build/fuzz/crashes. Exit status 0 means that nothing crashed.
 #
 #   Fuzz/run.sh                 build and fuzz
 #   Fuzz/run.sh --build         build only
-#   Fuzz/run.sh FILE...         run single inputs, as when a crash is looked into
+#   Fuzz/run.sh FILE...         run single realm files, as when a crash is looked into
+#   FUZZ_TARGET=query Fuzz/run.sh FILE...     the same for a text: json, object, schema, query, csv, key, changeset
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,29 +25,34 @@ build() {
   local flags=(-swift-version 6 -package-name realmfs -parse-as-library -O -wmo -g "-sanitize=fuzzer,address"
     -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault
     -enable-upcoming-feature MemberImportVisibility
-    -I "$work/CLinux" -I "$root/Sources/COpenSSL" -I "$root/Sources/CIntelDecimal" -I "$work")
+    -enable-testing -I "$work/CLinux" -I "$work")
+  for module in COpenSSL CIntelDecimal CSQLite CXLSXWriter; do flags+=(-I "$root/Sources/$module"); done
   local helper module files
   for helper in Sources/CLinux/*.c; do
     clang -O1 -g -fsanitize=address -I Sources/CLinux/include -c "$helper" -o "$work/objects/$(basename "$helper").o"
   done
-  for module in Threads RealmPages; do
+  for module in Threads RealmPages RealmJSON RealmNames RealmQuery RealmTransfer; do
     mapfile -t files < <(find "$root/Sources/$module" -name '*.swift' | sort)
     (cd "$work/objects" && swiftc "${flags[@]}" -module-name $module -num-threads "$(nproc)" \
       -emit-module -emit-module-path "$work/$module.swiftmodule" -c "${files[@]}")
   done
+  local libraries=(-lcrypto -lbidgcc000 -lsqlite3 -lxlsxwriter)
   # The linker warns of each symbol of the sanitizer that it does not export.
   swiftc "${flags[@]}" -module-name FuzzOpen Fuzz/FuzzOpen.swift \
     Tests/TestSupport/{SplitMix64,Mutator,ObjectWalk}.swift "$work"/objects/*.o \
-    -lcrypto -lbidgcc000 -o "$work/fuzz-open" 2> >(grep -v 'Cannot export local symbol' >&2)
+    "${libraries[@]}" -o "$work/fuzz-open" 2> >(grep -v 'Cannot export local symbol' >&2)
+  swiftc "${flags[@]}" -module-name FuzzTexts Fuzz/FuzzTexts.swift Sources/realmfs/{KeyForm,SecretBuffer}.swift \
+    "$work"/objects/*.o "${libraries[@]}" -o "$work/fuzz-texts" 2> >(grep -v 'Cannot export local symbol' >&2)
 }
 
-sources=(Fuzz Sources/RealmPages Sources/Threads Sources/CLinux Tests/TestSupport)
-if [ ! -x "$work/fuzz-open" ] || [ -n "$(find "${sources[@]}" -newer "$work/fuzz-open" -print -quit)" ]; then
+sources=(Fuzz/*.swift Sources/{RealmPages,RealmJSON,RealmNames,RealmQuery,RealmTransfer,Threads,CLinux} Tests/TestSupport)
+if [ ! -x "$work/fuzz-texts" ] || [ -n "$(find "${sources[@]}" -newer "$work/fuzz-texts" -print -quit)" ]; then
   build
 fi
 
 [ "${1:-}" != --build ] || exit 0
 if [ $# -gt 0 ]; then
+  [ -z "${FUZZ_TARGET:-}" ] || exec "$work/fuzz-texts" "$@"
   exec "$work/fuzz-open" "$@"
 fi
 
@@ -57,15 +64,26 @@ for seed in Tests/Fixtures/*.realm ../shared/fixtures/sdk/*.realm; do
   fi
 done
 
-status=0
-"$work/fuzz-open" -max_total_time="$seconds" -max_len=65536 -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
-  -artifact_prefix="$work/crashes/" "$work/corpus" "$work/seeds" >"$work/log" 2>&1 || status=$?
-runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/log")
-if [ $status -ne 0 ]; then
-  tail -60 "$work/log"
-  echo "fuzz: FAILED after ${runs:-0} executions; Fuzz/run.sh FILE repeats an input of $work/crashes" >&2
-  exit $status
-fi
-seeds=("$work/seeds"/*)
-inputs=("$work/corpus"/*)
-echo "fuzz: ${runs:-0} executions in $seconds s from ${#seeds[@]} seeds, no crash; ${#inputs[@]} inputs in the corpus"
+# fuzz NAME PROGRAM SECONDS OPTION... CORPUS SEEDS
+fuzz() {
+  local name=$1 program=$2 time=$3 status=0 runs
+  shift 3
+  "$work/$program" -max_total_time="$time" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="$work/crashes/$name-" "$@" >"$work/log-$name" 2>&1 || status=$?
+  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/log-$name")
+  if [ $status -ne 0 ]; then
+    tail -60 "$work/log-$name"
+    echo "fuzz: $name: FAILED after ${runs:-0} executions; Fuzz/run.sh FILE repeats an input of $work/crashes" >&2
+    exit $status
+  fi
+  inputs=("${@: -2:1}"/*)
+  echo "fuzz: $name: ${runs:-0} executions in $time s, no crash; ${#inputs[@]} inputs in the corpus"
+}
+
+fuzz realm fuzz-open $(((seconds + 1) / 2)) -max_len=65536 "$work/corpus" "$work/seeds"
+targets=(json object schema query csv key changeset)
+for target in "${targets[@]}"; do
+  mkdir -p "$work/corpus-$target"
+  FUZZ_TARGET=$target fuzz "$target" fuzz-texts $(((seconds / 2 + 6) / 7)) -max_len=4096 \
+    "$work/corpus-$target" "Fuzz/corpus/$target"
+done

@@ -39,6 +39,7 @@ step "tidy" Scripts/tidy.sh
 step "tests" make --no-print-directory test
 step "examples" Scripts/examples.sh
 step "end to end" Tests/e2e/run.sh
+step "power cuts" Scripts/crash.sh
 step "address sanitizer" Scripts/asan.sh
 step "fuzzing" env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" Fuzz/run.sh
 echo

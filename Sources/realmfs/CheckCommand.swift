@@ -5,6 +5,7 @@ import RealmPages
 /// The command `check`.
 enum CheckCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    if arguments.has(.seal) { return try SealCommand.check(arguments) }
     let limit = try limit(arguments)
     let source = try RealmSource(arguments)
     // A check takes long, and is not worth much while a program writes.

@@ -5,7 +5,7 @@
 enum CommandName: String, CaseIterable, Sendable {
   case mount, umount, tx, status, info, schema, cat, export, `import`, query, set, insert, delete, undo, diff, watch,
     create
-  case check, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
+  case check, seal, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
   case replicate
   case verifyReplica = "verify-replica"
   case version, help
@@ -34,7 +34,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case condition = "if"
   case defaultRealm = "default"
   case inMemory = "in-memory"
-  case seed
+  case seed, seal
   case trustOwner = "trust-owner"
   case previous
   case dryRun = "dry-run"

@@ -65,6 +65,7 @@ enum Program {
     case .watch: try WatchCommand.run(arguments)
     case .create: try CreateCommand.run(arguments)
     case .check: try CheckCommand.run(arguments)
+    case .seal: try SealCommand.run(arguments)
     case .backup: try BackupCommand.run(arguments)
     case .compact: try CompactCommand.run(arguments)
     case .encrypt: try RewriteCommand.encrypt(arguments)

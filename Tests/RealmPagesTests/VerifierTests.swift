@@ -45,6 +45,25 @@ struct VerifierTests {
     try expect("second top ref", in: "streaming-form") { $0.bytes[8] = 8 }
   }
 
+  @Test("the mark that nodes begin with, and the kind of history")
+  func marks() throws {
+    for byte in 0..<4 {
+      try expect("that it begins with was changed", in: "people") { $0.bytes[$0.snapshot.top.ref + byte] ^= 0x10 }
+    }
+    // Nodes of early versions begin with something else.
+    var file = try Patchable("people")
+    file.bytes.replaceSubrange(file.snapshot.top.ref..<file.snapshot.top.ref + 4, with: [0, 0, 0x48, 0])
+    #expect(Verifier(try file.open()).problems() == [])
+    try expect("of the type 10", in: "people") { file in
+      let top = try file.node(file.snapshot.top.ref)
+      file.set(top, 7, 10 << 1 | 1)
+    }
+    try expect("with the schema version 9", in: "people") { file in
+      let top = try file.node(file.snapshot.top.ref)
+      file.set(top, 9, 9 << 1 | 1)
+    }
+  }
+
   @Test("space that is neither used nor free, or both")
   func tiling() throws {
     try expect("neither used nor free", in: "people") { file in

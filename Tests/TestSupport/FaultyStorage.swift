@@ -13,14 +13,17 @@ package final class FaultyStorage: Storage, @unchecked Sendable {
     package let call: Int
     /// The errno.
     package let code: Int32
+    /// Whether only syncs count.
+    package var isOfSyncs = false
     /// Whether a write that fails leaves its first half.
     package var isShort = false
     /// Whether all writing fails from then on, until the fault is lifted. Syncs and reads do not.
     package var lasts = false
 
     /// A fault at the n-th call.
-    package init(call: Int, code: Int32, isShort: Bool = false, lasts: Bool = false) {
+    package init(call: Int, code: Int32, isShort: Bool = false, lasts: Bool = false, isOfSyncs: Bool = false) {
       (self.call, self.code, self.isShort, self.lasts) = (call, code, isShort, lasts)
+      self.isOfSyncs = isOfSyncs
     }
   }
 
@@ -40,6 +43,7 @@ package final class FaultyStorage: Storage, @unchecked Sendable {
   }
 
   private func pass(_ call: String, writes: Bool = false) throws(EngineError) {
+    if fault?.isOfSyncs == true && call != EngineError.syncCall { return }
     defer { calls += 1 }
     guard let fault, calls == fault.call || fault.lasts && writes && calls > fault.call else { return }
     failedCall = failedCall ?? call

@@ -23,6 +23,12 @@ public struct RandomHistory {
     public var changesSchema = true
     /// Whether operations are tried that must be refused.
     public var triesForbidden = true
+    /// One commit of so many is on disk when it returns.
+    public var fullCommits = 20
+    /// How the realm is shared.
+    public var mode = Configuration.Mode.shared
+    /// What stands between the engine and the file.
+    package var over: @Sendable (any Storage) -> any Storage = { $0 }
 
     public init() {}
   }
@@ -53,7 +59,7 @@ public struct RandomHistory {
   public init(seed: UInt64, path: String, _ settings: Settings = Settings()) {
     self.seed = seed
     self.settings = settings
-    configuration = Configuration(path: path, encryptionKey: settings.encryptionKey)
+    configuration = Configuration(path: path, encryptionKey: settings.encryptionKey, mode: settings.mode)
     random = SplitMix64(seed: seed)
   }
 
@@ -77,7 +83,7 @@ public struct RandomHistory {
   }
 
   private mutating func live(_ check: (Snapshot, RealmModel, RealmModel) throws -> Void) throws {
-    var writer = try RealmWriter(configuration, create: true, over: { $0 }, heap: settings.heap)
+    var writer = try RealmWriter(configuration, create: true, over: settings.over, heap: settings.heap)
     while commits < settings.commits {
       let before = model
       let transaction = try writer.begin()
@@ -92,7 +98,7 @@ public struct RandomHistory {
         continue
       }
       hasBegun = true
-      let version = try transaction.commit(chance(20) ? .full : .grouped)
+      let version = try transaction.commit(chance(settings.fullCommits) ? .full : .grouped)
       commits += 1
       let snapshot = try writer.realm.latest()
       if snapshot.version != version { throw Disagreement(description: "version \(snapshot.version), not \(version)") }
@@ -114,7 +120,7 @@ public struct RandomHistory {
 
   private func reopened(_ writer: consuming RealmWriter) throws -> RealmWriter {
     _ = consume writer
-    return try RealmWriter(configuration, create: false, over: { $0 }, heap: settings.heap)
+    return try RealmWriter(configuration, create: false, over: settings.over, heap: settings.heap)
   }
 
   // MARK: choices

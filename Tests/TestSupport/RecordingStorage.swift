@@ -12,15 +12,32 @@ package enum StorageEvent: Sendable {
   case sync
 }
 
-/// Passes everything on to another storage and remembers it. Syncs are only remembered.
-package final class RecordingStorage: Storage, @unchecked Sendable {
+/// What was done to a file that is opened several times.
+package final class EventLog: @unchecked Sendable {
   // Unchecked: one committer at a time, and the test looks when it has ended.
-  private let base: any Storage
+
   /// What was done so far.
   package private(set) var events: [StorageEvent] = []
+  /// The syncs among them.
+  package private(set) var syncs = 0
+
+  package init() {}
+
+  fileprivate func append(_ event: StorageEvent) {
+    events.append(event)
+    if case .sync = event { syncs += 1 }
+  }
+}
+
+/// Passes everything on to another storage and remembers it. Syncs are only remembered.
+package final class RecordingStorage: Storage, Sendable {
+  private let base: any Storage
+  private let log: EventLog
+  /// What was done so far.
+  package var events: [StorageEvent] { log.events }
 
   /// Records what reaches `base`.
-  package init(_ base: any Storage) { self.base = base }
+  package init(_ base: any Storage, into log: EventLog = EventLog()) { (self.base, self.log) = (base, log) }
 
   package var name: String { base.name }
   package func size() throws(EngineError) -> Int { try base.size() }
@@ -28,12 +45,12 @@ package final class RecordingStorage: Storage, @unchecked Sendable {
   package func grow(to size: Int) throws(EngineError) {
     let former = try base.size()
     try base.grow(to: size)
-    if size > former { events.append(.resize(size)) }
+    if size > former { log.append(.resize(size)) }
   }
 
   package func shrink(to size: Int) throws(EngineError) {
     try base.shrink(to: size)
-    events.append(.resize(size))
+    log.append(.resize(size))
   }
 
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(EngineError) -> Int {
@@ -42,12 +59,12 @@ package final class RecordingStorage: Storage, @unchecked Sendable {
 
   package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(EngineError) {
     try base.write(bytes, at: offset)
-    events.append(.write(offset: offset, bytes: [UInt8](bytes)))
+    log.append(.write(offset: offset, bytes: [UInt8](bytes)))
   }
 
   package func flush() throws(EngineError) { try base.flush() }
 
-  package func sync() throws(EngineError) { events.append(.sync) }
+  package func sync() throws(EngineError) { log.append(.sync) }
 
   package func begin(reusable: () -> [Range<Int>]) { base.begin(reusable: reusable) }
 }

@@ -35,6 +35,7 @@ final class Session: @unchecked Sendable {
   private let isInMemory: Bool
   private let claim: Claim
   private let isOver = Atomic<Bool>(false)
+  private let announcing = Atomic<Bool>(false)
   private var writeLockHolder = Holder.nobody
 
   /// Who locked the write mutex.
@@ -190,6 +191,13 @@ final class Session: @unchecked Sendable {
   /// The number of participants, those included that died without leaving.
   var participants: Int { unsafe Int(lockFile.info.pointee.participants) }
 
+  /// Whether a commit of ours may be in the header and is not in the version list: since a sync failed, unless it is
+  /// being made. Then others find us counted after we left, as if we had died; that tells them where it comes from.
+  var isAnnouncing: Bool {
+    get { announcing.load(ordering: .relaxed) }
+    set { announcing.store(newValue, ordering: .relaxed) }
+  }
+
   /// Waits for what was begun on the lock thread, which keeps the session alive until then.
   func finishWork() { locks.run {} }
 
@@ -199,6 +207,7 @@ final class Session: @unchecked Sendable {
     versions.close()
     locks.run {
       if case .lockThread = writeLockHolder { unlockForWriting() }
+      if isAnnouncing { return }
       // Who cannot be waited for makes us leave as if we had died: the count stays too high until the session ends.
       guard (try? lockFile.lock(clinux_control_mutex, until: .now.advanced(by: Self.patience))) != nil else { return }
       let count = unsafe lockFile.info.pointee.participants

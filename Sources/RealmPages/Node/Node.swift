@@ -59,6 +59,13 @@ enum WidthScheme: UInt8 {
   /// The bytes of the node in the file.
   @inline(__always) var byteSize: Int { (Self.headerSize + payloadSize + 7) & ~7 }
 
+  /// Whether one byte of the "AAAA" that writers begin a node with was changed. Nodes of early versions begin with
+  /// something else, but with none of these. Source: docs/format/1-storage.md S4.
+  var hasDamagedMark: Bool {
+    let mark = (payload - Self.headerSize).load(as: UInt32.self) ^ 0x4141_4141
+    return (0..<4).count { mark >> UInt32(8 * $0) & 0xFF == 0 } == 3
+  }
+
   /// Element `index` of an integer node.
   @inline(__always)
   func int(_ index: Int) throws(EngineError) -> Int64 {

@@ -128,21 +128,30 @@ final class SharedWriter: CommitTarget {
     try session.lockFile.checkIsInPlace()
     let reachable = try session.versions.purge()
     // A header that shows something else than what we build on was left by a writer that died before it announced its
-    // version. We are about to overwrite that version, so the header must lead back first.
+    // version. We are about to overwrite that version, so the header must lead back first. It may also show an older
+    // version, which is in the list, while we have grouped commits.
     var header = try selected(storage)
     try check(header.topRef, base, session)
-    if header.topRef != base.top.ref, !isUnpublished {
+    let isOlder = isUnpublished ? try session.versions.contains(topRef: header.topRef) : false
+    if header.topRef != base.top.ref, !isOlder {
       try publish(Self.result(base), storage, replacing: header.slot)
       header = (1 - header.slot, base.top.ref)
     }
     let result = try write(group, storage, base, reachable, session)
     switch durability {
-    case .full: try publish(result, storage, replacing: header.slot)
+    case .full:
+      // Until it is announced, the header may show a version that the list does not have.
+      session.isAnnouncing = true
+      do throws(EngineError) { try publish(result, storage, replacing: header.slot) } catch {
+        session.isAnnouncing = error.isFailedSync
+        throw error
+      }
     case .grouped:
       try storage.flush()
       if header.topRef == base.top.ref { keepOnDiskVersion(turn.session, turn.base.slot) }
     }
     try session.announce(result, count: reachable.count)
+    session.isAnnouncing = false
     state.withLock {
       $0.turn?.hasCommitted = true
       if durability == .grouped { $0.unpublished = result }
@@ -161,8 +170,9 @@ final class SharedWriter: CommitTarget {
     if topRef == base.top.ref { return }
     // An older version, while a program has grouped commits.
     if try session.versions.contains(topRef: topRef) { return }
-    // Of a writer that died before it announced its version, and so counts as a participant still.
-    if session.participants > 1, participant.version(at: topRef) == base.version + 1 { return }
+    // Of a writer that died before it announced its version, or could not, and so counts as a participant still.
+    let isOfSession = session.participants > 1 || session.isAnnouncing
+    if isOfSession, participant.version(at: topRef) == base.version + 1 { return }
     throw Participant.overwritten(participant.configuration.path)
   }
 

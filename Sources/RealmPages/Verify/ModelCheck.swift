@@ -138,6 +138,10 @@ struct ModelCheck {
 
   /// The in-Realm history is a B+tree of binaries; histories of synchronisation are left alone.
   private func checkHistory() throws(EngineError) {
+    if top.historyType > 4 { context.report("of the type \(top.historyType), which there is not") }
+    if top.historyType == 2 && top.historySchemaVersion > 1 {
+      context.report("with the schema version \(top.historySchemaVersion)")
+    }
     if top.historyRef == 0 { return }
     if top.historyType != 2 { return try context.claimAll(below: top.historyRef) }
     let count = try TreeCheck(context).check(top.historyRef) { leafRef, _ throws(EngineError) in

@@ -62,6 +62,7 @@ struct SpaceCheck {
         if let taken = covered.insert(start..<start + node.byteSize / Node.alignment) {
           throw .damaged("of \(node.byteSize) bytes overlaps what is used at \(taken * Node.alignment)", ref: ref)
         }
+        if node.hasDamagedMark { context.report("one of the bytes \"AAAA\" that it begins with was changed", ref: ref) }
         if node.isInner && !node.hasRefs { throw .damaged("an inner node without refs", ref: ref) }
         if node.hasRefs { try follow(node, &pending) }
         _ = context.accepted.insert(start)

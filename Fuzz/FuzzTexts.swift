@@ -1,0 +1,111 @@
+// The fuzzer's targets for everything but realm files that comes from outside: texts of objects, schemas, queries and
+// tables, keys, and the changesets in a file's history. Whatever the bytes are, the parser takes them or says what is
+// wrong; it does not crash, hang or read out of bounds. FUZZ_TARGET names the target.
+
+import CLinux
+import Glibc
+import RealmJSON
+import RealmPages
+import RealmQuery
+
+@testable import RealmTransfer
+
+/// What is done with an input.
+private enum Target: String {
+  case json, object, schema, query, csv, key, changeset
+
+  /// The one that the environment names.
+  static let chosen = getenv("FUZZ_TARGET").flatMap { Target(rawValue: String(cString: $0)) } ?? .json
+}
+
+/// A realm that objects are written to and queries are asked of; a transaction of it is never committed.
+private struct Sample: @unchecked Sendable {
+  // Unchecked: the fuzzer has one thread.
+  let writer: RealmWriter
+  let snapshot: Snapshot
+  let table: Table
+
+  /// Properties of every kind.
+  static let shared: Sample = {
+    do {
+      let writer = try RealmWriter(memory: MemoryStorage(name: "sample"))
+      let transaction = try writer.begin()
+      let dog = try transaction.addTable("class_Dog"), person = try transaction.addTable("class_Person")
+      let address = try transaction.addTable("class_Address", kind: .embedded)
+      _ = try transaction.addColumn(address, ColumnSpec("street", .string, isNullable: true))
+      _ = try transaction.addColumn(dog, ColumnSpec("name", .string))
+      let key = try transaction.addColumn(person, ColumnSpec("_id", .int))
+      try transaction.setPrimaryKey(person, key)
+      let types: [ValueType] = [.int, .bool, .string, .data, .date, .float, .double, .decimal128, .objectID, .uuid]
+      for (i, type) in types.enumerated() {
+        _ = try transaction.addColumn(person, ColumnSpec("p\(i)", type, isNullable: i % 2 == 0))
+        _ = try transaction.addColumn(person, ColumnSpec("l\(i)", type, collection: .list))
+      }
+      for (name, collection) in [("any", nil), ("anys", .list), ("set", .set), ("map", .dictionary)]
+        as [(String, CollectionKind?)]
+      {
+        _ = try transaction.addColumn(person, ColumnSpec(name, .mixed, collection: collection))
+      }
+      _ = try transaction.addColumn(person, ColumnSpec("dog", .link, target: dog))
+      _ = try transaction.addColumn(person, ColumnSpec("dogs", .link, collection: .list, target: dog))
+      _ = try transaction.addColumn(person, ColumnSpec("home", .link, target: address))
+      for id in 0..<20 { _ = try transaction.create(person, primaryKey: .int(Int64(id))) }
+      _ = try transaction.commit()
+      let snapshot = try writer.realm.latest()
+      guard let table = try snapshot.table(named: "class_Person") else { abort() }
+      return Sample(writer: writer, snapshot: snapshot, table: table)
+    } catch { abort() }
+  }()
+}
+
+/// libFuzzer calls this with each input.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzTexts(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
+  let bytes = [UInt8](UnsafeBufferPointer(start: data, count: size))
+  do { try take(bytes) } catch {
+    // Errors are read too.
+    if "\(error)".isEmpty { abort() }
+  }
+  return 0
+}
+
+private func take(_ bytes: [UInt8]) throws {
+  switch Target.chosen {
+  case .json:
+    var outline = JSONOutline()
+    outline.read(bytes.span.bytes)
+    _ = try JSONText(bytes)
+  case .object:
+    let transaction = try Sample.shared.writer.begin()
+    do {
+      _ = try ObjectPatcher(missingLinks: .leaveOut).apply(
+        JSONText(bytes),
+        to: .upsert,
+        of: Sample.shared.table.key,
+        in: transaction
+      )
+    } catch {
+      transaction.rollback()
+      throw error
+    }
+    transaction.rollback()
+  case .schema: _ = try SchemaDescription(JSONText(bytes))
+  case .query:
+    let query = try Query(String(decoding: bytes, as: UTF8.self), of: Sample.shared.table, in: Sample.shared.snapshot)
+    _ = try query.keys(until: .now + .seconds(5))
+  case .csv:
+    let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
+    let dialect = try CSVDialect(firstLine: Array(lines[0]), ImportOptions())
+    for line in lines { _ = try CSVRecord(Array(line), dialect.delimiter) }
+  case .key:
+    var secret = SecretBuffer()
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { abort() }
+    _ = write(ends[1], bytes, min(bytes.count, 2 * SecretBuffer.capacity))
+    close(ends[1])
+    defer { close(ends[0]) }
+    _ = secret.read(from: ends[0])
+    _ = try KeyForm.key(in: secret)
+  case .changeset: _ = try ChangesetDecoder(bytes)
+  }
+}

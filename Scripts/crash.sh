@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Power cuts: states of single files, then programs that share a realm, then states of whole disks with ext4, XFS and btrfs,
+# then file systems that are shut down under live writers. Disks and shutdowns need root, loop devices and FUSE.
+# docs/RELIABILITY.md says what is checked.
+#   CRASH_STATES (10000)   different files       CRASH_DISKS (40)        different disks of each file system
+#   CRASH_SHUTDOWNS (3)    of each file system   CRASH_SEEDS (5)         simulations of 500 steps
+#   FIRST_SEED (1)         of the workloads
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seed=${FIRST_SEED:-1}
+for product in PowerCut Simulator CommitLoop realmfs; do
+  # shellcheck disable=SC2086
+  ${SWIFT:-swift} build -c release --static-swift-stdlib ${SWIFTFLAGS:-} --product $product >/dev/null
+done
+cut=$PWD/.build/release/PowerCut
+export REALMFS=$PWD/.build/release/realmfs
+# In memory, because syncs are fast there.
+[ ! -d /dev/shm ] || export TMPDIR=/dev/shm
+[ "${1:-}" != --build ] || exit 0
+
+"$cut" states "${CRASH_STATES:-10000}" "$seed"
+[ "${CRASH_SEEDS:-5}" = 0 ] || .build/release/Simulator run "$seed" "${CRASH_SEEDS:-5}" 500
+if [ "$(id -u)" != 0 ] || [ ! -e /dev/loop-control ] || [ ! -e /dev/fuse ]; then
+  echo "disk: skipped: needs root, loop devices and FUSE"
+  exit
+fi
+for format in ext4 ext4-journal xfs btrfs; do
+  # Each seed has its own workload.
+  left=${CRASH_DISKS:-40} of=$seed
+  while [ "$left" -gt 0 ]; do
+    part=$((left < 2500 ? left : 2500))
+    "$cut" disk $format $part $of
+    left=$((left - part)) of=$((of + 1))
+  done
+done
+[ "${CRASH_SHUTDOWNS:-3}" = 0 ] || for format in ext4 xfs; do
+  "$cut" shutdown $format "${CRASH_SHUTDOWNS:-3}" "$seed"
+done

@@ -1,0 +1,59 @@
+// `realmfs seal`: hashes of a file beside it, which `realmfs check --seal` compares.
+import RealmJSON
+import RealmPages
+
+/// The command `seal`.
+enum SealCommand {
+  static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let source = try RealmSource(arguments), path = source.path
+    // Damage must not be sealed; what is written meanwhile makes another file.
+    let (summary, seal) = try source.onNewest(attempts: 5) { (snapshot) throws(CommandFailure) in
+      let summary = Verifier(snapshot).run(limit: 1) { _ in }
+      do throws(EngineError) { return (summary, try FileSeal(hashing: path)) } catch { throw CommandFailure(error) }
+    }
+    guard summary.isSound else {
+      throw CommandFailure(.damaged, "\(path): not sound, so it is not sealed; 'realmfs check' says what is wrong")
+    }
+    do throws(EngineError) { try seal.write(besideFileAt: path) } catch { throw CommandFailure(error) }
+    let output = StandardOutput()
+    if arguments.has(.json) {
+      let members: [(String, JSONValue)] = [
+        ("file", .string(path)), ("seal", .string(FileSeal.path(of: path))), ("size", .number(seal.size)),
+      ]
+      output.print(JSONValue.object(members).text)
+    } else {
+      output.line("\(FileSeal.path(of: path)): \(seal.size) bytes sealed")
+    }
+    try output.flush()
+    return .done
+  }
+
+  /// `realmfs check --seal`: compares a file with its seal.
+  static func check(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
+    let path = arguments.operands[0], name = FileSeal.path(of: path)
+    let size: Int, differences: [Range<Int>]
+    do throws(EngineError) {
+      let found = try FileSeal(hashing: path)
+      (size, differences) = (found.size, try FileSeal(of: path).differences(to: found))
+    } catch { throw CommandFailure(error) }
+    let output = StandardOutput()
+    if arguments.has(.json) {
+      let members: [(String, JSONValue)] = [
+        ("file", .string(path)), ("intact", .bool(differences.isEmpty)), ("size", .number(size)),
+        (
+          "differences",
+          .array(differences.map { .object([("start", .number($0.lowerBound)), ("end", .number($0.upperBound))]) })
+        ),
+      ]
+      output.print(JSONValue.object(members).text)
+    } else {
+      for range in differences {
+        output.line("\(path): bytes \(range.lowerBound) to \(range.upperBound - 1) differ from what \(name) says")
+      }
+      let verdict = differences.isEmpty ? "as it was sealed" : "damaged, or written to since it was sealed"
+      output.line("\(path): \(verdict): \(size) bytes")
+    }
+    try output.flush()
+    return differences.isEmpty ? .done : .damaged
+  }
+}

@@ -1,0 +1,77 @@
+// A version that the header of a shared realm shows and the version list does not have, because its writer could not
+// bring it to disk or died: the others go on from their own, and the header never leads to what they overwrite. The
+// simulator found both (seeds 117 and 2007 of its first version).
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Unannounced versions")
+struct UnannouncedVersionTests {
+  private let temporary: TemporaryFolder
+  private let configuration: Configuration
+  private let first: RealmWriter
+
+  init() throws {
+    temporary = try TemporaryFolder()
+    configuration = Configuration(path: temporary.path("a.realm"))
+    first = try RealmWriter(configuration, create: true)
+    try CommitShape.small.prepare(first)
+  }
+
+  /// What the file shows to a program that finds no other, as after a crash.
+  private func onDisk() throws -> Snapshot {
+    var alone = configuration
+    alone.mode = .immutable
+    return try Realm(alone).latest()
+  }
+
+  private func change(_ writer: RealmWriter, _ objects: Range<Int>, to value: Int64, _ durability: Durability) throws {
+    let transaction = try writer.begin()
+    let items = try #require(try transaction.tableKey(named: "class_Item"))
+    let column = try #require(try transaction.columns(of: items).first { $0.name == "count" }).key
+    for object in objects { try transaction.set(items, ObjKey(Int64(object)), column, .int(value)) }
+    _ = try transaction.commit(durability)
+  }
+
+  /// Another writer, whose commit is in the header and does not reach the disk for certain: its last sync fails. One
+  /// that builds on a group publishes that first, which takes three.
+  private func failing(afterGroup: Bool) throws -> RealmWriter {
+    var made: FaultyStorage?
+    let writer = try RealmWriter(configuration, create: false) {
+      let storage = FaultyStorage($0)
+      made = storage
+      return storage
+    }
+    made?.fault = FaultyStorage.Fault(call: afterGroup ? 5 : 2, code: EIO, isOfSyncs: true)
+    #expect(throws: EngineError.self) { try change(writer, 0..<200, to: 77, .full) }
+    return writer
+  }
+
+  @Test("the header leads back to a group before the group goes on")
+  func group() throws {
+    try change(first, 0..<10, to: 5, .grouped)
+    let grouped = try Contents(first.realm.latest())
+    let second = try failing(afterGroup: true)
+    #expect(try onDisk().version == grouped.version + 1)
+    // Over what the failed commit wrote, and no commit of the group has published itself.
+    for value in 6..<9 { try change(first, 0..<200, to: Int64(value), .grouped) }
+    #expect(Verifier(try onDisk()).problems(limit: 3) == [])
+    #expect(try Contents(onDisk()) == grouped)
+    try first.sync()
+    #expect(try Contents(onDisk()) == Contents(first.realm.latest()))
+    #expect(Verifier(try onDisk()).problems(limit: 3) == [])
+    withExtendedLifetime(second) {}
+  }
+
+  @Test("when a writer whose sync failed has left, others write on")
+  func leaving() throws {
+    try change(first, 0..<10, to: 5, .full)
+    do { _ = try failing(afterGroup: false) }
+    try change(first, 0..<200, to: 6, .full)
+    #expect(try Contents(onDisk()) == Contents(first.realm.latest()))
+    #expect(Verifier(try onDisk()).problems(limit: 3) == [])
+  }
+}

@@ -1,0 +1,92 @@
+// Simulates programs that share a realm: one seed decides who takes which step, who is killed and what fails.
+//
+//     Simulator run SEED [SEEDS [STEPS]]     SEEDS simulations from SEED on, of STEPS steps each
+//     Simulator minimise SEED [STEPS]        the fewest programs and steps with which a seed still fails
+//
+// Exit status 1: something was wrong, with the last steps. A failing seed is repeated by `Simulator run SEED 1 STEPS`.
+
+import Foundation
+import TestSupport
+
+/// Prints a line, which a log shows at once.
+func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+
+let words = Array(CommandLine.arguments.dropFirst())
+
+/// The number at a place of the command line.
+func number(_ index: Int, default value: Int) -> Int { index < words.count ? Int(words[index]) ?? value : value }
+
+/// Runs one seed; what was wrong, if something was.
+func outcome(_ seed: UInt64, _ steps: Int, _ programs: Int?) throws -> Violation? {
+  let folder = try TemporaryFolder()
+  defer { folder.remove() }
+  var simulation = try Simulation(seed: seed, steps: steps, programs: programs, in: folder)
+  do { try simulation.run() } catch let violation as Violation { return violation }
+  return nil
+}
+
+// The programs that are killed may have pipes open.
+signal(SIGPIPE, SIG_IGN)
+switch words.first {
+case "participant":
+  var participant = Participant(
+    path: words[1],
+    number: number(2, default: 0),
+    seed: UInt64(words[3]) ?? 0,
+    key: words[4] == "key" ? try Fixture.key() : nil
+  )
+  participant.run()
+case "run":
+  let first = UInt64(number(1, default: 1)), count = number(2, default: 10), steps = number(3, default: 1000)
+  let folder = try TemporaryFolder(), start = Date()
+  var total = (steps: 0, kills: 0, faults: 0, commits: 0, reads: 0)
+  for seed in first..<first + UInt64(count) {
+    var simulation = try Simulation(seed: seed, steps: steps, in: folder)
+    do { try simulation.run() } catch {
+      folder.remove()
+      say("VIOLATION: \(error)")
+      exit(1)
+    }
+    total.steps += simulation.steps
+    total.kills += simulation.kills
+    total.faults += simulation.faults
+    total.commits += simulation.commits
+    total.reads += simulation.reads
+    if seed == first + UInt64(count) - 1 || (seed - first) % 50 == 49 {
+      say(
+        """
+        simulator: seeds \(first) to \(seed): \(total.steps) steps, \(total.commits) commits acknowledged, \
+        \(total.reads) reads, \(total.kills) kills, \(total.faults) faults, no violation; \
+        \(Int(Date().timeIntervalSince(start))) s
+        """
+      )
+    }
+  }
+  folder.remove()
+case "minimise":
+  let seed = UInt64(number(1, default: 1))
+  var steps = number(2, default: 1000), programs: Int?
+  guard var found = try outcome(seed, steps, nil) else {
+    say("seed \(seed) does not fail")
+    exit(2)
+  }
+  for fewer in 2...SharedContents.programs {
+    guard let violation = try outcome(seed, steps, fewer) else { continue }
+    (found, programs) = (violation, fewer)
+    break
+  }
+  var low = 1
+  while low < steps {
+    let middle = (low + steps) / 2
+    if let violation = try outcome(seed, middle, programs) {
+      (found, steps) = (violation, middle)
+    } else {
+      low = middle + 1
+    }
+  }
+  say("seed \(seed), \(steps) steps\(programs.map { ", \($0) programs" } ?? ""): \(found)")
+  exit(1)
+default:
+  say("usage: Simulator run SEED [SEEDS [STEPS]] | minimise SEED [STEPS]")
+  exit(2)
+}

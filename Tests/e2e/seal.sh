@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# `realmfs seal` and `check --seal`: every changed byte of a sealed file is noticed, also where the format cannot tell.
+source "$(dirname "$0")/lib.sh"
+
+file=$(copy_fixture people)
+check_status "a file without a seal" 1 'there is no seal' "$realmfs" check --seal "$file"
+check "a sound file is sealed" "$realmfs" seal "$file"
+equal "beside it" "1" "$(ls "$file.seal" | wc -l)"
+check_status "it is as it was" 0 'as it was sealed: 8192 bytes' "$realmfs" check --seal "$file"
+equal "as JSON" 'true 8192 []' "$("$realmfs" check --seal --json "$file" | jq -c '"\(.intact) \(.size) \(.differences)"' -r)"
+
+# A letter of a name: another name, to the format.
+cp "$file" "$scratch/sound.realm"
+at=$(grep -abo 'Ada' "$file" | head -1 | cut -d: -f1)
+if [ -z "$at" ]; then at=$(grep -abo 'Person' "$file" | head -1 | cut -d: -f1); fi
+printf 'Q' | dd of="$file" bs=1 seek="$at" conv=notrunc status=none
+check_status "a changed letter" 4 'bytes 0 to 8191 differ' "$realmfs" check --seal "$file"
+cp "$scratch/sound.realm" "$file"
+truncate -s 4096 "$file"
+check_status "a file that was cut" 4 'differ from what' "$realmfs" check --seal "$file"
+cp "$scratch/sound.realm" "$file"
+"$realmfs" set "$file" Person/4 age=99 >/dev/null
+check_status "a commit breaks it too" 4 'written to since' "$realmfs" check --seal "$file"
+check "it can be sealed anew" "$realmfs" seal "$file"
+check "and is as it was then" "$realmfs" check --seal "$file"
+sed -i '4s/./0/' "$file.seal"
+sed -i '4s/^0/1/' "$file.seal"
+check_status "a damaged seal" 4 'not a whole seal' "$realmfs" check --seal "$file"
+
+big=$(copy_fixture items-10k)
+"$realmfs" seal "$big" >/dev/null
+printf 'x' | dd of="$big" bs=1 seek=200000 conv=notrunc status=none
+check_status "the place is named" 4 'bytes 196608 to 262143 differ' "$realmfs" check --seal "$big"
+secret=$(copy_fixture people-encrypted)
+check "an encrypted file is sealed with its key" "$realmfs" seal --key-file "$key_file" "$secret"
+check "and compared without" "$realmfs" check --seal "$secret"
+bad=$scratch/fixtures/damaged/shared-nodes-20.realm
+check_status "damage is not sealed" 4 'not sealed|damaged' "$realmfs" seal "$bad"
+equal "and no seal is made" "" "$(ls "$bad.seal" 2>/dev/null)"
