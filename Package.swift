@@ -75,7 +75,8 @@ let package = Package(
     .executableTarget(
       name: "realmfs",
       dependencies: [
-        "RealmPages", "RealmJSON", "RealmNames", "FileTree", "FuseBridge", "RealmTransfer", "RealmReplica", "RealmQuery",
+        "RealmPages", "RealmJSON", "RealmNames", "FileTree", "FuseBridge", "RealmTransfer", "RealmReplica",
+        "RealmQuery",
         "RealmSync", "CLinux", "Threads",
       ],
       swiftSettings: strict

@@ -3,7 +3,7 @@ _realmfs() {
   local cur=$2 prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} kind
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover pull version help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help --help --version" -- "$cur"))
     return
   fi
   [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
@@ -41,7 +41,8 @@ _realmfs() {
     diff:-*) COMPREPLY=($(compgen -W "--class --previous --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     watch:-*) COMPREPLY=($(compgen -W "--exec --diff --changes --since --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     create:-*) COMPREPLY=($(compgen -W "--schema --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
-    check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit -v --verbose -h --help" -- "$cur")); return ;;
+    check:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --limit --seal -v --verbose -h --help" -- "$cur")); return ;;
+    seal:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     backup:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     compact:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --if --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     encrypt:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
@@ -51,9 +52,11 @@ _realmfs() {
     convert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --local --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     recover:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     pull:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --user --token-file --token-command --ca-file --timeout --json -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    replicate:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --trust-owner --source-of --schema --once --lag --partition --connections -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    verify-replica:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --source-of --schema -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;
-    help:*) COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check backup compact encrypt decrypt rekey upgrade convert recover pull version help" -- "$cur")); return ;;
+    help:*) COMPREPLY=($(compgen -W "mount umount tx status info schema cat export import query set insert delete undo diff watch create check seal backup compact encrypt decrypt rekey upgrade convert recover pull replicate verify-replica version help" -- "$cur")); return ;;
   esac
   {
     IFS= read -r -d '' kind && mapfile -d '' -t COMPREPLY

@@ -40,16 +40,16 @@ enum TokenSource: Sendable {
   }
 
   private static func output(of command: String) throws(SyncError) -> [UInt8] {
-    guard let pipe = popen(command, "r") else {
+    guard let pipe = unsafe popen(command, "r") else {
       throw SyncError(.token, "the token command: \(System.message(errno))")
     }
     var bytes: [UInt8] = []
     while bytes.count < limit + 2 {
-      let byte = getc(pipe)
+      let byte = unsafe getc(pipe)
       if byte == EOF { break }
       bytes.append(UInt8(truncatingIfNeeded: byte))
     }
-    let status = pclose(pipe)
+    let status = unsafe pclose(pipe)
     if status != 0, bytes.count < limit + 2 {
       throw SyncError(.token, "the token command ended with status \(status >> 8 & 0xff)")
     }

@@ -35,7 +35,7 @@ final class SyncedRealm: Sendable {
     var made = ""
     for part in folder.split(separator: "/") {
       made += "/" + part
-      if mkdir(made, 0o700) != 0, errno != EEXIST {
+      if unsafe mkdir(made, 0o700) != 0, errno != EEXIST {
         throw CommandFailure(.failure, "\(made): cannot be made: \(System.message(errno))")
       }
     }

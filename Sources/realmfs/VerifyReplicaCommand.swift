@@ -28,7 +28,7 @@ enum VerifyReplicaCommand {
     do throws(ReplicaError) { return try verifier.run() } catch { throw CommandFailure(error, path: path) }
   }
 
-  private static func isFile(_ name: String) -> Bool { !name.contains("://") && access(name, F_OK) == 0 }
+  private static func isFile(_ name: String) -> Bool { unsafe !name.contains("://") && access(name, F_OK) == 0 }
 
   private static func verifySQLite(_ arguments: Arguments, _ operands: ReplicaOperands) throws(CommandFailure)
     -> ExitCode

@@ -75,7 +75,8 @@ final class Saver: Sendable {
     let effect = try change(transaction)
     if !effect.isChange { return transaction.rollback() }
     let version = transaction.nextVersion
-    changes.note(version, effect.touched, namesStay: effect.namesStay)
+    // In a mirror the next version may have changes of others instead, or as well.
+    if writer.uplink == nil { changes.note(version, effect.touched, namesStay: effect.namesStay) }
     do throws(EngineError) {
       let mayWait = mayWait && delayedSync != nil
       _ = try transaction.commit(mayWait ? .grouped : .full)

@@ -71,7 +71,7 @@ public struct FileSeal: Equatable, Sendable {
     let seal = try NewFile(path: Self.path(of: path))
     try seal.takeProtection(of: FileHandle(path: path), addingForOwner: S_IRUSR | S_IWUSR)
     let text = body + Array((Self.digits(Self.hash(body)) + "\n").utf8)
-    try text.withUnsafeBytesOf { (text) throws(EngineError) in try seal.handle.write(text, at: 0) }
+    try unsafe text.withUnsafeBytesOf { (text) throws(EngineError) in try unsafe seal.handle.write(text, at: 0) }
     try seal.put(replacing: true)
   }
 
@@ -94,7 +94,7 @@ public struct FileSeal: Equatable, Sendable {
 
   private static func hash(_ bytes: [UInt8]) -> [UInt8] {
     var hash = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
-    _ = SHA256(bytes, bytes.count, &hash)
+    _ = unsafe SHA256(bytes, bytes.count, &hash)
     return hash
   }
 

@@ -62,7 +62,7 @@ enum WidthScheme: UInt8 {
   /// Whether one byte of the "AAAA" that writers begin a node with was changed. Nodes of early versions begin with
   /// something else, but with none of these. Source: docs/format/1-storage.md S4.
   var hasDamagedMark: Bool {
-    let mark = (payload - Self.headerSize).load(as: UInt32.self) ^ 0x4141_4141
+    let mark = unsafe (payload - Self.headerSize).load(as: UInt32.self) ^ 0x4141_4141
     return (0..<4).count { mark >> UInt32(8 * $0) & 0xFF == 0 } == 3
   }
 

@@ -19,15 +19,17 @@ public struct PostgresAddress: Sendable {
   /// Checks the words. A password in them would be visible to all users of the machine.
   public init(_ text: String) throws(ReplicaError) {
     var message: UnsafeMutablePointer<CChar>?
-    guard let options = PQconninfoParse(text, &message) else {
-      let cause = message.map { String(cString: $0) } ?? "out of memory"
-      PQfreemem(message)
+    guard let options = unsafe PQconninfoParse(text, &message) else {
+      let cause = unsafe message.map { unsafe String(cString: $0) } ?? "out of memory"
+      unsafe PQfreemem(message)
       throw .unsuitable("not an address of PostgreSQL: \(cause.withoutLineEnd)")
     }
-    defer { PQconninfoFree(options) }
+    defer { unsafe PQconninfoFree(options) }
     var parts: [String: String] = [:], index = 0
-    while let keyword = options[index].keyword {
-      if let value = options[index].val { parts[String(cString: keyword)] = String(cString: value) }
+    while let keyword = unsafe options[index].keyword {
+      if let value = unsafe options[index].val {
+        unsafe parts[String(cString: keyword)] = unsafe String(cString: value)
+      }
       index += 1
     }
     if parts["password"] != nil || parts["sslpassword"] != nil {
@@ -43,7 +45,8 @@ public struct PostgresAddress: Sendable {
 }
 
 /// A connection.
-final class PostgresConnection {
+@safe final class PostgresConnection {
+  // Safe: it owns the handle, which is closed with it alone.
   private let handle: OpaquePointer
   private let address: PostgresAddress
   /// Called at least every 30 ms while the server is awaited.
@@ -69,25 +72,25 @@ final class PostgresConnection {
       ("connect_timeout", "10"), ("keepalives_idle", "20"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
       ("tcp_user_timeout", "30000"), ("fallback_application_name", "realmfs"), ("dbname", address.text),
     ]
-    var names = defaults.map { UnsafePointer<CChar>(strdup($0.0)) },
-      values = defaults.map {
-        UnsafePointer<CChar>(strdup($0.1))
+    var names = unsafe defaults.map { unsafe UnsafePointer<CChar>(strdup($0.0)) },
+      values = unsafe defaults.map {
+        unsafe UnsafePointer<CChar>(strdup($0.1))
       }
-    defer { for text in names + values { free(UnsafeMutablePointer(mutating: text)) } }
-    names.append(nil)
-    values.append(nil)
-    guard let handle = PQconnectStartParams(names, values, 1) else { throw .connection("out of memory") }
-    self.handle = handle
+    defer { for unsafetext in unsafe names + values { unsafe free(UnsafeMutablePointer(mutating: text)) } }
+    unsafe names.append(nil)
+    unsafe values.append(nil)
+    guard let handle = unsafe PQconnectStartParams(names, values, 1) else { throw .connection("out of memory") }
+    unsafe self.handle = unsafe handle
     self.onWait = onWait
     let deadline = MonotonicTime.now.advanced(by: .seconds(15))
     var state = PGRES_POLLING_WRITING
     while state != PGRES_POLLING_OK {
-      if state == PGRES_POLLING_FAILED || PQstatus(handle) == CONNECTION_BAD { throw failure() }
+      if unsafe state == PGRES_POLLING_FAILED || PQstatus(handle) == CONNECTION_BAD { throw failure() }
       if deadline.milliseconds == 0 { throw .connection("\(address.shown): no answer within 15 seconds") }
-      if try wait(for: state == PGRES_POLLING_READING ? POLLIN : POLLOUT) { state = PQconnectPoll(handle) }
+      if try wait(for: state == PGRES_POLLING_READING ? POLLIN : POLLOUT) { state = unsafe PQconnectPoll(handle) }
     }
-    PQsetnonblocking(handle, 1)
-    PQsetNoticeReceiver(handle, { _, _ in }, nil)
+    unsafe PQsetnonblocking(handle, 1)
+    unsafe PQsetNoticeReceiver(handle, { _, _ in }, nil)
     try run("SET client_encoding TO 'UTF8'; SET extra_float_digits TO 3; SET client_min_messages TO error")
     let encoding = parameter("server_encoding")
     if encoding != "UTF8" {
@@ -96,20 +99,22 @@ final class PostgresConnection {
           + "with 'createdb -E UTF8 -T template0'"
       )
     }
-    guard let version = Int32(exactly: PQserverVersion(handle)), version >= 150_000 else {
-      throw .unsuitable("\(address.shown): PostgreSQL \(PQserverVersion(handle) / 10000); at least 15 is needed")
+    guard let version = unsafe Int32(exactly: PQserverVersion(handle)), version >= 150_000 else {
+      throw .unsuitable(unsafe "\(address.shown): PostgreSQL \(PQserverVersion(handle) / 10000); at least 15 is needed")
     }
   }
 
-  deinit { PQfinish(handle) }
+  deinit { unsafe PQfinish(handle) }
 
   /// The server's process for this connection, as pg_stat_activity lists it.
-  var processID: Int32 { PQbackendPID(handle) }
+  var processID: Int32 { unsafe PQbackendPID(handle) }
 
-  private func parameter(_ name: String) -> String? { PQparameterStatus(handle, name).map { String(cString: $0) } }
+  private func parameter(_ name: String) -> String? {
+    unsafe PQparameterStatus(handle, name).map { unsafe String(cString: $0) }
+  }
 
   private func failure() -> ReplicaError {
-    let text = PQerrorMessage(handle).map { String(cString: $0) }?.withoutLineEnd ?? ""
+    let text = unsafe PQerrorMessage(handle).map { unsafe String(cString: $0) }?.withoutLineEnd ?? ""
     return .connection("\(address.shown): \(text.isEmpty ? "the connection is lost" : text)")
   }
 
@@ -117,34 +122,34 @@ final class PostgresConnection {
 
   /// Waits up to 30 ms; whether something came.
   private func wait(for events: Int32) throws(ReplicaError) -> Bool {
-    var descriptor = pollfd(fd: PQsocket(handle), events: Int16(events), revents: 0)
-    if poll(&descriptor, 1, 0) > 0 { return true }
+    var descriptor = unsafe pollfd(fd: PQsocket(handle), events: Int16(events), revents: 0)
+    if unsafe poll(&descriptor, 1, 0) > 0 { return true }
     try onWait()
-    return poll(&descriptor, 1, 30) > 0
+    return unsafe poll(&descriptor, 1, 30) > 0
   }
 
   /// Hands over what was queued, and takes in what the server sends meanwhile, so that neither waits for the other.
   private func flush() throws(ReplicaError) {
     while true {
-      let left = PQflush(handle)
+      let left = unsafe PQflush(handle)
       if left == 0 { return }
       if left < 0 { throw failure() }
-      if try wait(for: POLLIN | POLLOUT), PQconsumeInput(handle) == 0 { throw failure() }
+      if try wait(for: POLLIN | POLLOUT), unsafe PQconsumeInput(handle) == 0 { throw failure() }
     }
   }
 
   /// The next result; nil at the end of those of a statement.
   private func next() throws(ReplicaError) -> PostgresResult? {
     try flush()
-    while PQisBusy(handle) != 0 {
-      if try wait(for: POLLIN), PQconsumeInput(handle) == 0 { throw failure() }
+    while unsafe PQisBusy(handle) != 0 {
+      if try wait(for: POLLIN), unsafe PQconsumeInput(handle) == 0 { throw failure() }
     }
-    return PQgetResult(handle).map { PostgresResult($0) }
+    return unsafe PQgetResult(handle).map { unsafe PostgresResult($0) }
   }
 
   private func check(_ result: PostgresResult) throws(ReplicaError) {
     guard result.isError else { return }
-    if PQstatus(handle) == CONNECTION_BAD { throw failure() }
+    if unsafe PQstatus(handle) == CONNECTION_BAD { throw failure() }
     throw result.error
   }
 
@@ -154,7 +159,7 @@ final class PostgresConnection {
   @discardableResult
   func run(_ sql: String) throws(ReplicaError) -> PostgresResult {
     try leavePipeline()
-    if PQsendQuery(handle, sql) == 0 { throw failure() }
+    if unsafe PQsendQuery(handle, sql) == 0 { throw failure() }
     var last: PostgresResult?
     var error: ReplicaError?
     while let result = try next() {
@@ -173,11 +178,11 @@ final class PostgresConnection {
     _ body: (PostgresResult) throws(ReplicaError) -> Void
   ) throws(ReplicaError) {
     try leavePipeline()
-    let isSent = parameters.withArrays { types, values, lengths, formats in
-      PQsendQueryParams(handle, sql, Int32(parameters.count), types, values, lengths, formats, 1)
+    let isSent = unsafe parameters.withArrays { types, values, lengths, formats in
+      unsafe PQsendQueryParams(handle, sql, Int32(parameters.count), types, values, lengths, formats, 1)
     }
     if isSent == 0 { throw failure() }
-    PQsetSingleRowMode(handle)
+    unsafe PQsetSingleRowMode(handle)
     var error: ReplicaError?
     while let result = try next() {
       do throws(ReplicaError) {
@@ -193,7 +198,7 @@ final class PostgresConnection {
   private func leavePipeline() throws(ReplicaError) {
     guard isInPipeline else { return }
     try sync()
-    if PQexitPipelineMode(handle) == 0 { throw failure() }
+    if unsafe PQexitPipelineMode(handle) == 0 { throw failure() }
     isInPipeline = false
   }
 
@@ -204,7 +209,7 @@ final class PostgresConnection {
     _ body: ((PostgresResult) throws(ReplicaError) -> Void)? = nil
   ) throws(ReplicaError) {
     if !isInPipeline {
-      if PQenterPipelineMode(handle) == 0 { throw failure() }
+      if unsafe PQenterPipelineMode(handle) == 0 { throw failure() }
       isInPipeline = true
     }
     let name: String
@@ -214,12 +219,12 @@ final class PostgresConnection {
       name = "s\(statementCount)"
       statementCount += 1
       let types = parameters.map(\.type)
-      if PQsendPrepare(handle, name, sql, Int32(types.count), types) == 0 { throw failure() }
+      if unsafe PQsendPrepare(handle, name, sql, Int32(types.count), types) == 0 { throw failure() }
       prepared[sql] = name
       expected.append(.preparation(sql))
     }
-    let isSent = parameters.withArrays { _, values, lengths, formats in
-      PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
+    let isSent = unsafe parameters.withArrays { _, values, lengths, formats in
+      unsafe PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
     }
     if isSent == 0 { throw failure() }
     expected.append(.statement(body))
@@ -230,7 +235,7 @@ final class PostgresConnection {
   /// Sends what is queued and reads all results. The first error of them is thrown.
   func sync() throws(ReplicaError) {
     guard isInPipeline else { return }
-    if PQpipelineSync(handle) == 0 { throw failure() }
+    if unsafe PQpipelineSync(handle) == 0 { throw failure() }
     queuedBytes = 0
     let awaited = expected
     expected = []
@@ -256,18 +261,18 @@ final class PostgresConnection {
   /// Begins a COPY FROM STDIN.
   func beginCopy(_ sql: String) throws(ReplicaError) {
     try leavePipeline()
-    if PQsendQuery(handle, sql) == 0 { throw failure() }
+    if unsafe PQsendQuery(handle, sql) == 0 { throw failure() }
     guard let result = try next() else { throw failure() }
     try check(result)
   }
 
   func put(_ bytes: UnsafeRawBufferPointer) throws(ReplicaError) {
-    let base = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+    let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
     while true {
-      let taken = PQputCopyData(handle, base, Int32(bytes.count))
+      let taken = unsafe PQputCopyData(handle, base, Int32(bytes.count))
       if taken > 0 { break }
       if taken < 0 { throw failure() }
-      if try wait(for: POLLOUT | POLLIN), PQconsumeInput(handle) == 0 { throw failure() }
+      if try wait(for: POLLOUT | POLLIN), unsafe PQconsumeInput(handle) == 0 { throw failure() }
     }
     try flush()
   }
@@ -275,10 +280,10 @@ final class PostgresConnection {
   /// Ends a COPY.
   func endCopy() throws(ReplicaError) {
     while true {
-      let taken = PQputCopyEnd(handle, nil)
+      let taken = unsafe PQputCopyEnd(handle, nil)
       if taken > 0 { break }
       if taken < 0 { throw failure() }
-      if try wait(for: POLLOUT | POLLIN), PQconsumeInput(handle) == 0 { throw failure() }
+      if try wait(for: POLLOUT | POLLIN), unsafe PQconsumeInput(handle) == 0 { throw failure() }
     }
     var error: ReplicaError?
     while let result = try next() {

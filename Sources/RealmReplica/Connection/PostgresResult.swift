@@ -4,17 +4,18 @@ import CPostgres
 import RealmPages
 
 /// One result.
-final class PostgresResult {
+@safe final class PostgresResult {
+  // Safe: it owns the handle, which is freed with it alone.
   private let handle: OpaquePointer
 
-  init(_ handle: OpaquePointer) { self.handle = handle }
+  init(_ handle: OpaquePointer) { unsafe self.handle = handle }
 
-  deinit { PQclear(handle) }
+  deinit { unsafe PQclear(handle) }
 
-  var isSync: Bool { PQresultStatus(handle) == PGRES_PIPELINE_SYNC }
-  var isSingleRow: Bool { PQresultStatus(handle) == PGRES_SINGLE_TUPLE }
+  var isSync: Bool { unsafe PQresultStatus(handle) == PGRES_PIPELINE_SYNC }
+  var isSingleRow: Bool { unsafe PQresultStatus(handle) == PGRES_SINGLE_TUPLE }
   var isError: Bool {
-    switch PQresultStatus(handle) {
+    switch unsafe PQresultStatus(handle) {
     case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE, PGRES_PIPELINE_ABORTED: true
     default: false
     }
@@ -23,23 +24,24 @@ final class PostgresResult {
   /// What the server said.
   var error: ReplicaError {
     func field(_ code: String) -> String? {
-      code.unicodeScalars.first.flatMap { PQresultErrorField(handle, Int32($0.value)) }.map { String(cString: $0) }
+      unsafe code.unicodeScalars.first.flatMap { unsafe PQresultErrorField(handle, Int32($0.value)) }
+        .map { unsafe String(cString: $0) }
     }
-    if PQresultStatus(handle) == PGRES_PIPELINE_ABORTED { return .overtaken }
-    let message = field("M") ?? PQresultErrorMessage(handle).map { String(cString: $0) } ?? "no reason"
+    if unsafe PQresultStatus(handle) == PGRES_PIPELINE_ABORTED { return .overtaken }
+    let message = unsafe field("M") ?? PQresultErrorMessage(handle).map { unsafe String(cString: $0) } ?? "no reason"
     return .server(state: field("C") ?? "?", (message + (field("D").map { "; \($0)" } ?? "")).withoutLineEnd)
   }
 
   /// What the statement did, such as `COMMIT`.
-  var command: String { PQcmdStatus(handle).map { String(cString: $0) } ?? "" }
+  var command: String { unsafe PQcmdStatus(handle).map { unsafe String(cString: $0) } ?? "" }
 
-  var rowCount: Int { Int(PQntuples(handle)) }
+  var rowCount: Int { unsafe Int(PQntuples(handle)) }
 
   /// The bytes of a field; nil for null.
   func bytes(_ row: Int, _ column: Int) -> [UInt8]? {
-    if PQgetisnull(handle, Int32(row), Int32(column)) != 0 { return nil }
-    let count = Int(PQgetlength(handle, Int32(row), Int32(column)))
-    return [UInt8](UnsafeRawBufferPointer(start: PQgetvalue(handle, Int32(row), Int32(column)), count: count))
+    if unsafe PQgetisnull(handle, Int32(row), Int32(column)) != 0 { return nil }
+    let count = unsafe Int(PQgetlength(handle, Int32(row), Int32(column)))
+    return unsafe [UInt8](UnsafeRawBufferPointer(start: PQgetvalue(handle, Int32(row), Int32(column)), count: count))
   }
 
   func text(_ row: Int, _ column: Int) -> String? { bytes(row, column).map { String(decoding: $0, as: UTF8.self) } }
@@ -83,19 +85,19 @@ extension [PostgresParameter] {
     var all: [UInt8] = []
     for parameter in self { all += parameter.bytes ?? [] }
     all.append(0)
-    return all.withUnsafeBytes { bytes in
-      var values: [UnsafePointer<CChar>?] = [], lengths: [Int32] = [], offset = 0
+    return unsafe all.withUnsafeBytes { bytes in
+      var values: [UnsafePointer<CChar>?] = unsafe [], lengths: [Int32] = [], offset = 0
       for parameter in self {
         let count = parameter.bytes?.count
-        values.append(
-          count == nil ? nil : bytes.baseAddress.map { ($0 + offset).assumingMemoryBound(to: CChar.self) }
+        unsafe values.append(
+          count == nil ? nil : bytes.baseAddress.map { unsafe ($0 + offset).assumingMemoryBound(to: CChar.self) }
         )
         lengths.append(Int32(count ?? 0))
         offset += count ?? 0
       }
-      values.append(nil)
+      unsafe values.append(nil)
       let formats = [Int32](repeating: 1, count: self.count + 1)
-      return body(map(\.type) + [0], values, lengths + [0], formats)
+      return unsafe body(map(\.type) + [0], unsafe values, lengths + [0], formats)
     }
   }
 }

@@ -67,9 +67,9 @@ extension Replicator {
     let realm = place.realm.map { Array($0.utf8) }
     let stream = CopyStream(connection), links = (tables[key]?.links ?? []).map { _ in FieldBuffer() }
     func drain(_ isEnd: Bool) throws(ReplicaError) {
-      guard let table = tables[key], isEnd || links.contains(where: { $0.count > 8 << 20 }) else { return }
+      guard let table = tables[key], isEnd || links.contains(where: { unsafe $0.count > 8 << 20 }) else { return }
       try stream.end()
-      for (index, buffer) in links.enumerated() where buffer.count > 0 {
+      for (index, buffer) in links.enumerated() where unsafe buffer.count > 0 {
         try stream.begin(table.copy(table.links[index]))
         try stream.put(buffer)
         try stream.end()
@@ -276,13 +276,13 @@ final class CopyStream {
   /// Sends the rows in another buffer.
   func put(_ rows: FieldBuffer) throws(ReplicaError) {
     try send()
-    try connection.put(rows.bytes)
+    try unsafe connection.put(rows.bytes)
   }
 
-  func putIfFull() throws(ReplicaError) { if buffer.count > 1 << 18 { try send() } }
+  func putIfFull() throws(ReplicaError) { if unsafe buffer.count > 1 << 18 { try send() } }
 
   private func send() throws(ReplicaError) {
-    if buffer.count > 0 { try connection.put(buffer.bytes) }
+    if unsafe buffer.count > 0 { try unsafe connection.put(buffer.bytes) }
     buffer.reset()
   }
 

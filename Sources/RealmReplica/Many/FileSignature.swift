@@ -14,24 +14,24 @@ struct FileSignature: Equatable {
   /// Nil if there is no such file.
   init?(_ path: String, readsHead: Bool) {
     var status = stat()
-    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     (device, inode, size, modified) = (UInt(status.st_dev), UInt(status.st_ino), Int(status.st_size), status.st_mtim)
     if readsHead { head = Self.head(path) }
   }
 
   private static func head(_ path: String) -> [UInt8]? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     if descriptor < 0 { return nil }
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 24)
-    let count = pread(descriptor, &bytes, bytes.count, 0)
+    let count = unsafe pread(descriptor, &bytes, bytes.count, 0)
     return count == bytes.count ? bytes : nil
   }
 
   /// Whether it was changed a moment ago, so that another change may have the same time.
   var isRecent: Bool {
     var now = timespec()
-    clock_gettime(CLOCK_REALTIME, &now)
+    unsafe clock_gettime(CLOCK_REALTIME, &now)
     let age = (now.tv_sec - modified.tv_sec) * 1000 + (now.tv_nsec - modified.tv_nsec) / 1_000_000
     return age < 50
   }

@@ -39,11 +39,13 @@ public struct RealmFileSet: Sendable {
   }
 
   private static func expand(_ pattern: String) -> [String] {
-    var found = glob_t()
-    defer { globfree(&found) }
+    var found = unsafe glob_t()
+    defer { unsafe globfree(&found) }
     // A file without wildcards is one that may come later.
-    guard glob(pattern, GLOB_NOSORT, nil, &found) == 0 else { return [] }
-    return (0..<Int(found.gl_pathc)).compactMap { index in found.gl_pathv[index].map { String(cString: $0) } }.sorted()
+    guard unsafe glob(pattern, GLOB_NOSORT, nil, &found) == 0 else { return [] }
+    return unsafe (0..<Int(found.gl_pathc)).compactMap { index in
+      unsafe found.gl_pathv[index].map { unsafe String(cString: $0) }
+    }.sorted()
   }
 
   /// The name of the realm at a path; nil if the template does not fit.

@@ -35,9 +35,9 @@ extension FieldBuffer {
     case .float(let value): append((value.isNaN ? Float.nan : value).bitPattern)
     case .double(let value): append((value.isNaN ? Double.nan : value).bitPattern)
     case .string(let text):
-      if !text.unsafeBytes.isPostgresText { return .unfit }
-      append(text.unsafeBytes)
-    case .data(let bytes): append(bytes.unsafeBytes)
+      if unsafe !text.unsafeBytes.isPostgresText { return .unfit }
+      unsafe append(text.unsafeBytes)
+    case .data(let bytes): unsafe append(bytes.unsafeBytes)
     case .date(let date): return append(date)
     case .decimal128(let decimal): return append(decimal)
     case .objectID(let id):
@@ -118,16 +118,18 @@ extension FieldBuffer {
   /// and its bytes, or `\#` and their hash; so has any text that looks like one.
   func append(key value: ValueView) -> Fit {
     guard case .string(let text) = value else { return append(value) }
-    let bytes = text.unsafeBytes, first = bytes.first
-    let looksLikeName = first == UInt8(ascii: "\\") && bytes.count > 1 && (bytes[1] == 0x78 || bytes[1] == 0x23)
-    if bytes.count <= Self.longestKey, !looksLikeName, bytes.isPostgresText { return append(value) }
+    let bytes = unsafe text.unsafeBytes, first = unsafe bytes.first
+    let looksLikeName = unsafe first == UInt8(ascii: "\\") && bytes.count > 1 && (bytes[1] == 0x78 || bytes[1] == 0x23)
+    if bytes.count <= Self.longestKey, !looksLikeName, unsafe bytes.isPostgresText { return append(value) }
     let start = beginField()
     if bytes.count <= Self.longestKey / 2 {
       append(Array("\\x".utf8))
-      for byte in bytes { append(byte: Self.digit(byte >> 4)); append(byte: Self.digit(byte & 15)) }
+      for unsafebyte in unsafe bytes { append(byte: Self.digit(byte >> 4)); append(byte: Self.digit(byte & 15)) }
     } else {
       append(Array("\\#".utf8))
-      for byte in SHA256Digest.of(bytes) { append(byte: Self.digit(byte >> 4)); append(byte: Self.digit(byte & 15)) }
+      for byte in unsafe SHA256Digest.of(bytes) {
+        append(byte: Self.digit(byte >> 4)); append(byte: Self.digit(byte & 15))
+      }
     }
     endField(start)
     return .rounded
@@ -141,15 +143,16 @@ extension UnsafeRawBufferPointer {
   /// Whether the bytes are a text of PostgreSQL: UTF-8 without NUL.
   var isPostgresText: Bool {
     guard let base = baseAddress, count > 0 else { return true }
-    if memchr(base, 0, count) != nil { return false }
+    if unsafe memchr(base, 0, count) != nil { return false }
     var index = 0
-    while index + 8 <= count, loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 {
+    while index + 8 <= count, unsafe loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
+    {
       index += 8
     }
-    while index < count, self[index] < 0x80 { index += 1 }
+    while index < count, unsafe self[index] < 0x80 { index += 1 }
     if index == count { return true }
-    let rest = bindMemory(to: UInt8.self)
+    let rest = unsafe bindMemory(to: UInt8.self)
     // What the error says does not matter.
-    return (try? UTF8Span(validating: Span(_unsafeElements: rest))) != nil
+    return unsafe (try? UTF8Span(validating: Span(_unsafeElements: rest))) != nil
   }
 }

@@ -7,7 +7,8 @@ import RealmJSON
 import RealmPages
 
 /// Rewrites one JSON text.
-struct JSONBText {
+@safe struct JSONBText {
+  // Safe: `append` alone makes one, and it is gone before the bytes are.
   private let input: UnsafeRawBufferPointer
   private let out: FieldBuffer
   private var index = 0
@@ -15,16 +16,18 @@ struct JSONBText {
 
   /// Appends the text; what does not fit leaves the buffer as it was.
   static func append(_ json: UnsafeRawBufferPointer, to out: FieldBuffer) -> Fit {
-    let start = out.count
-    var text = JSONBText(json, out)
+    let start = unsafe out.count
+    var text = unsafe JSONBText(json, out)
     text.value()
     if case .unfit = text.fit { out.truncate(to: start) }
     return text.fit
   }
 
-  private init(_ input: UnsafeRawBufferPointer, _ out: FieldBuffer) { (self.input, self.out) = (input, out) }
+  private init(_ input: UnsafeRawBufferPointer, _ out: FieldBuffer) {
+    unsafe (self.input, self.out) = (input, out)
+  }
 
-  private var current: UInt8 { index < input.count ? input[index] : 0 }
+  private var current: UInt8 { unsafe index < input.count ? input[index] : 0 }
 
   private mutating func skipSpace() { while [0x20, 0x0A, 0x0D, 0x09].contains(current) { index += 1 } }
 
@@ -50,7 +53,7 @@ struct JSONBText {
   private mutating func array() {
     copy()
     skipSpace()
-    while index < input.count, current != UInt8(ascii: "]") {
+    while unsafe index < input.count, current != UInt8(ascii: "]") {
       value()
       guard current == UInt8(ascii: ",") else { continue }
       copy()
@@ -62,16 +65,16 @@ struct JSONBText {
   private mutating func object() {
     copy()
     skipSpace()
-    let start = out.count
+    let start = unsafe out.count
     var members: [(range: Range<Int>, name: [UInt8])] = []
-    while index < input.count, current != UInt8(ascii: "}") {
-      let begin = out.count
+    while unsafe index < input.count, current != UInt8(ascii: "}") {
+      let begin = unsafe out.count
       let name = string()
       skipSpace()
       copy()
       out.append(byte: 0x20)
       value()
-      members.append((begin..<out.count, name))
+      unsafe members.append((begin..<out.count, name))
       if current == UInt8(ascii: ",") { index += 1 }
       skipSpace()
     }
@@ -102,7 +105,7 @@ struct JSONBText {
   private mutating func string() -> [UInt8] {
     var text: [UInt8] = []
     index += 1
-    while index < input.count, current != UInt8(ascii: "\"") {
+    while unsafe index < input.count, current != UInt8(ascii: "\"") {
       if current != UInt8(ascii: "\\") {
         text.append(current)
         index += 1
@@ -130,7 +133,7 @@ struct JSONBText {
 
   private mutating func unicode(_ text: inout [UInt8]) {
     var scalar = hexadecimal()
-    if scalar & 0xFC00 == 0xD800, index + 6 <= input.count, current == UInt8(ascii: "\\") {
+    if scalar & 0xFC00 == 0xD800, unsafe index + 6 <= input.count, current == UInt8(ascii: "\\") {
       index += 2
       scalar = 0x10000 + (scalar & 0x3FF) << 10 + (hexadecimal() & 0x3FF)
     }
@@ -140,7 +143,7 @@ struct JSONBText {
 
   private mutating func hexadecimal() -> UInt32 {
     var value: UInt32 = 0
-    for _ in 0..<4 where index < input.count {
+    for _ in 0..<4 where unsafe index < input.count {
       let byte = current
       value = value << 4 | UInt32(byte & 15) + (byte >= 0x41 ? 9 : 0)
       index += 1
@@ -172,7 +175,7 @@ struct JSONBText {
     let isNegative = current == UInt8(ascii: "-")
     if isNegative { index += 1 }
     var digits: [UInt8] = [], point: Int?, exponent = 0
-    while index < input.count {
+    while unsafe index < input.count {
       let byte = current
       if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
         digits.append(byte)
@@ -209,7 +212,7 @@ struct JSONBText {
     let isNegative = current == UInt8(ascii: "-")
     if isNegative || current == UInt8(ascii: "+") { index += 1 }
     var value = 0
-    while index < input.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(current) {
+    while unsafe index < input.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(current) {
       value = min(value * 10 + Int(current - UInt8(ascii: "0")), 10_000)
       index += 1
     }

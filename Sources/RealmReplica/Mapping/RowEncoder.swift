@@ -53,7 +53,7 @@ final class RowEncoder {
     row.reset()
     offsets.removeAll(keepingCapacity: true)
     if table.keyProperty == nil {
-      offsets.append(row.count)
+      unsafe offsets.append(row.count)
       row.append(Int32(8))
       row.append(cursor.key.value)
     }
@@ -69,7 +69,7 @@ final class RowEncoder {
 
   private func value(_ index: Int, _ form: ColumnForm, _ hasExact: Bool) throws(RowFailure) {
     let value = try read { () throws(EngineError) in try cursor.value(index) }
-    offsets.append(row.count)
+    unsafe offsets.append(row.count)
     var fit = Fit.whole
     switch (form, value) {
     case (_, .null): row.appendNull()
@@ -86,11 +86,11 @@ final class RowEncoder {
     guard form.exact != nil else { return }
     if case .whole = fit {
       guard hasExact else { return }
-      offsets.append(row.count)
+      unsafe offsets.append(row.count)
       return row.appendNull()
     }
     if !hasExact { return missing.append(index) }
-    offsets.append(row.count)
+    unsafe offsets.append(row.count)
     try exact(index, form, value)
   }
 
@@ -104,7 +104,7 @@ final class RowEncoder {
     default: try render(index)
     }
     let start = row.beginField()
-    row.append(scratch.unsafeBytes)
+    unsafe row.append(scratch.unsafeBytes)
     row.endField(start)
   }
 
@@ -119,7 +119,7 @@ final class RowEncoder {
     try render(index)
     let start = row.beginField()
     row.append(byte: 1)
-    let fit = JSONBText.append(scratch.unsafeBytes, to: row)
+    let fit = unsafe JSONBText.append(scratch.unsafeBytes, to: row)
     if case .unfit = fit {
       row.truncate(to: start - 4)
       row.appendNull()
@@ -180,9 +180,9 @@ final class RowEncoder {
       let element = try read { () throws(EngineError) in try list.value(at: index) }
       // As in the mounted tree, links to objects that do not exist yet do not show.
       guard case .link(let target, let key) = element, key.value >= 0 else { continue }
-      let before = fields.count
+      let before = unsafe fields.count
       try link(to: target, key, into: fields)
-      if fields.field(at: before) == nil { fields.truncate(to: before) } else { targets[position].count += 1 }
+      if unsafe fields.field(at: before) == nil { fields.truncate(to: before) } else { targets[position].count += 1 }
     }
   }
 
@@ -226,13 +226,13 @@ final class RowEncoder {
     guard let keyProperty else { return PostgresParameter.integer(cursor.key.value).bytes ?? [] }
     let buffer = FieldBuffer()
     _ = buffer.append(key: try cursor.value(keyProperty))
-    return buffer.copy(4..<max(4, buffer.count))
+    return unsafe buffer.copy(4..<max(4, buffer.count))
   }
 
   /// The key of the present row, with its length.
   private var keyField: UnsafeRawBufferPointer? {
     guard let position = table.columns.firstIndex(of: table.keyColumn) else { return nil }
-    return row.field(at: offsets[position])
+    return unsafe row.field(at: offsets[position])
   }
 
   // MARK: what is sent
@@ -241,19 +241,19 @@ final class RowEncoder {
   func appendCopyRow(to out: FieldBuffer, realm: [UInt8]?) {
     out.append(Int16(truncatingIfNeeded: table.columns.count + (realm == nil ? 0 : 1)))
     if let realm { out.append(field: realm) }
-    out.append(row.bytes)
+    unsafe out.append(row.bytes)
   }
 
   /// Appends the rows of a table of links.
   func appendCopyRows(ofLinks position: Int, to out: FieldBuffer, realm: [UInt8]?) {
-    forEachLink(position) { index, target in
+    unsafe forEachLink(position) { index, target in
       out.append(Int16(realm == nil ? 3 : 4))
       if let realm { out.append(field: realm) }
       out.append(field: keyParameter.bytes ?? [])
       out.append(Int32(8))
       out.append(Int64(index))
       out.append(Int32(truncatingIfNeeded: target.count))
-      out.append(target)
+      unsafe out.append(target)
     }
   }
 
@@ -261,8 +261,8 @@ final class RowEncoder {
     let (fields, count) = targets[position]
     var offset = 0
     for index in 0..<count {
-      guard let field = fields.field(at: offset) else { return }
-      body(index, field)
+      guard let field = unsafe fields.field(at: offset) else { return }
+      unsafe body(index, field)
       offset += 4 + field.count
     }
   }
@@ -270,12 +270,12 @@ final class RowEncoder {
   /// The parameters of `ReplicaTable.upsert`.
   var parameters: [PostgresParameter] {
     zip(table.columns, offsets).map { column, offset in
-      PostgresParameter(type: column.oid, row.field(at: offset).map { [UInt8]($0) })
+      unsafe PostgresParameter(type: column.oid, row.field(at: offset).map { unsafe [UInt8]($0) })
     }
   }
 
   var keyParameter: PostgresParameter {
-    PostgresParameter(type: table.keyColumn.oid, keyField.map { [UInt8]($0) })
+    unsafe PostgresParameter(type: table.keyColumn.oid, keyField.map { unsafe [UInt8]($0) })
   }
 
   /// The array of targets of a table of links.
@@ -283,50 +283,50 @@ final class RowEncoder {
     let (fields, count) = targets[position], form = table.links[position].target
     let out = FieldBuffer()
     arrayHeader(count, hasNull: false, form.oid, out)
-    out.append(fields.bytes)
-    return (PostgresParameter(type: form.arrayOID, out.copy(0..<out.count)), count)
+    unsafe out.append(fields.bytes)
+    return unsafe (PostgresParameter(type: form.arrayOID, out.copy(0..<out.count)), count)
   }
 
   // MARK: hashes
 
   /// The hash of the key.
-  var keyHash: UInt64 { Self.hash(ofKey: keyField, table.keyColumn.oid, image) }
+  var keyHash: UInt64 { unsafe Self.hash(ofKey: keyField, table.keyColumn.oid, image) }
 
   private static func hash(ofKey field: UnsafeRawBufferPointer?, _ oid: UInt32, _ image: FieldBuffer) -> UInt64 {
     image.reset()
     image.append(Int32(1))
-    append(field, oid, image)
-    return SHA256Digest.word(of: image.bytes)
+    unsafe append(field, oid, image)
+    return unsafe SHA256Digest.word(of: image.bytes)
   }
 
   private static func append(_ field: UnsafeRawBufferPointer?, _ oid: UInt32, _ image: FieldBuffer) {
     image.append(oid)
-    guard let field else { return image.appendNull() }
+    guard let field = unsafe field else { return image.appendNull() }
     image.append(Int32(truncatingIfNeeded: field.count))
-    image.append(field)
+    unsafe image.append(field)
   }
 
   /// The hash of the row: of what `record_send` makes of it.
   var rowHash: UInt64 {
     image.reset()
     image.append(Int32(truncatingIfNeeded: table.columns.count))
-    for (column, offset) in zip(table.columns, offsets) { Self.append(row.field(at: offset), column.oid, image) }
-    return SHA256Digest.word(of: image.bytes)
+    for (column, offset) in zip(table.columns, offsets) { unsafe Self.append(row.field(at: offset), column.oid, image) }
+    return unsafe SHA256Digest.word(of: image.bytes)
   }
 
   /// The sum of the hashes of the links.
   func linksHash(_ position: Int) -> UInt64 {
     var sum: UInt64 = 0
     let key = keyParameter.bytes ?? [], oid = table.links[position].target.oid
-    forEachLink(position) { index, target in
+    unsafe forEachLink(position) { index, target in
       image.reset()
       image.append(Int32(3))
-      key.withUnsafeBytes { Self.append($0, table.keyColumn.oid, image) }
+      unsafe key.withUnsafeBytes { unsafe Self.append($0, table.keyColumn.oid, image) }
       image.append(UInt32(20))
       image.append(Int32(8))
       image.append(Int64(index))
-      Self.append(target, oid, image)
-      sum &+= SHA256Digest.word(of: image.bytes)
+      unsafe Self.append(target, oid, image)
+      unsafe sum &+= SHA256Digest.word(of: image.bytes)
     }
     return sum
   }

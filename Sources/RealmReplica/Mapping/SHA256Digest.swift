@@ -7,15 +7,15 @@ enum SHA256Digest {
   /// The 32 bytes.
   static func of(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
-    _ = SHA256(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count, &digest)
+    _ = unsafe SHA256(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count, &digest)
     return digest
   }
 
   /// The first eight bytes as a number.
   static func word(of bytes: UnsafeRawBufferPointer) -> UInt64 {
     var digest: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-    withUnsafeMutableBytes(of: &digest) { digest in
-      _ = SHA256(
+    unsafe withUnsafeMutableBytes(of: &digest) { digest in
+      _ = unsafe SHA256(
         bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
         bytes.count,
         digest.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -24,7 +24,7 @@ enum SHA256Digest {
     return UInt64(bigEndian: digest.0)
   }
 
-  static func word(of bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { word(of: $0) } }
+  static func word(of bytes: [UInt8]) -> UInt64 { unsafe bytes.withUnsafeBytes { unsafe word(of: $0) } }
 
   /// The same in SQL, as a bigint, of an expression of type bytea.
   static func sql(_ expression: String) -> String {

@@ -154,14 +154,17 @@ extension Mirror {
       state = fresh.state
     }
     // What was sent with the former identity is not sent again: the server that knew it is gone.
-    if rename(freshPath, path) != 0 {
-      throw SyncError(.file(errno), "\(path): a fresh copy cannot take its place: \(String(cString: strerror(errno)))")
+    if unsafe rename(freshPath, path) != 0 {
+      throw SyncError(
+        .file(errno),
+        unsafe "\(path): a fresh copy cannot take its place: \(String(cString: strerror(errno)))"
+      )
     }
     adopt(state)
   }
 
   private func removeFresh() {
-    for name in ["", ".lock", ".note", ".management/realmfs-sync.lock"] { unlink(freshPath + name) }
-    rmdir(freshPath + ".management")
+    for name in ["", ".lock", ".note", ".management/realmfs-sync.lock"] { unsafe unlink(freshPath + name) }
+    unsafe rmdir(freshPath + ".management")
   }
 }

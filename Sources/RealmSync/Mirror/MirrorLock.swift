@@ -10,15 +10,17 @@ final class MirrorLock: Sendable {
   /// Takes the lock of the mirror at `realm`, in the folder that all programs have beside a realm.
   init(realm: String) throws(SyncError) {
     let folder = realm + ".management", path = folder + "/realmfs-sync.lock"
-    if mkdir(folder, 0o700) != 0, errno != EEXIST {
-      throw SyncError(.file(errno), "\(folder): \(String(cString: strerror(errno)))")
+    if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
+      throw SyncError(.file(errno), unsafe "\(folder): \(String(cString: strerror(errno)))")
     }
-    descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-    guard descriptor >= 0 else { throw SyncError(.file(errno), "\(path): \(String(cString: strerror(errno)))") }
+    descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+    guard descriptor >= 0 else { throw SyncError(.file(errno), unsafe "\(path): \(String(cString: strerror(errno)))") }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno
       close(descriptor)
-      guard code == EWOULDBLOCK else { throw SyncError(.file(code), "\(path): \(String(cString: strerror(code)))") }
+      guard code == EWOULDBLOCK else {
+        throw SyncError(.file(code), unsafe "\(path): \(String(cString: strerror(code)))")
+      }
       let holders = LockHolders.ofRealm(at: realm).filter { $0.processID != getpid() }.map(\.description)
       throw SyncError(
         .mirror,

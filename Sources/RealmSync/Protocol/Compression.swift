@@ -10,18 +10,18 @@ enum Compression {
   /// The `size` bytes that `stream` expands to; nil if it is damaged or does not expand to so many.
   static func expand(_ stream: ArraySlice<UInt8>, size: Int) -> [UInt8]? {
     if size < 0 || size / maximumRatio > stream.count { return nil }
-    var state = z_stream()
-    guard realmfs_inflate_begin(&state) == Z_OK else { return nil }
-    defer { inflateEnd(&state) }
+    var state = unsafe z_stream()
+    guard unsafe realmfs_inflate_begin(&state) == Z_OK else { return nil }
+    defer { unsafe inflateEnd(&state) }
     var isWhole = false
-    let bytes = [UInt8](unsafeUninitializedCapacity: size) { output, count in
-      stream.withUnsafeBufferPointer { input in
-        state.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
-        state.avail_in = UInt32(clamping: input.count)
-        state.next_out = output.baseAddress
-        state.avail_out = UInt32(clamping: size)
-        isWhole = inflate(&state, Z_FINISH) == Z_STREAM_END && Int(state.total_out) == size
-        count = Int(state.total_out)
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { output, count in
+      unsafe stream.withUnsafeBufferPointer { input in
+        unsafe state.next_in = unsafe UnsafeMutablePointer(mutating: input.baseAddress)
+        unsafe state.avail_in = UInt32(clamping: input.count)
+        unsafe state.next_out = output.baseAddress
+        unsafe state.avail_out = UInt32(clamping: size)
+        isWhole = unsafe inflate(&state, Z_FINISH) == Z_STREAM_END && Int(state.total_out) == size
+        count = unsafe Int(state.total_out)
       }
     }
     return isWhole ? bytes : nil
@@ -30,9 +30,9 @@ enum Compression {
   /// The zlib stream of `bytes`; nil if it would not be smaller.
   static func compress(_ bytes: [UInt8]) -> [UInt8]? {
     var length = compressBound(UInt(bytes.count)), status = Z_OK
-    let stream = [UInt8](unsafeUninitializedCapacity: Int(length)) { output, count in
-      bytes.withUnsafeBufferPointer { input in
-        status = compress2(output.baseAddress, &length, input.baseAddress, UInt(input.count), 1)
+    let stream = unsafe [UInt8](unsafeUninitializedCapacity: Int(length)) { output, count in
+      unsafe bytes.withUnsafeBufferPointer { input in
+        status = unsafe compress2(output.baseAddress, &length, input.baseAddress, UInt(input.count), 1)
       }
       count = status == Z_OK ? Int(length) : 0
     }

@@ -119,7 +119,7 @@ final class Uploader: Uplink {
   /// Milliseconds since 2015-01-01T00:00:00Z.
   private static var now: Int64 {
     var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
     return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000 - 1_420_070_400_000
   }
 

@@ -12,17 +12,18 @@ final class Channel {
   private let wakeup: Wakeup
 
   /// Whether encrypted bytes lie here that poll(2) does not see.
-  private final class TLS {
+  @safe private final class TLS {
+    // Safe: it owns both, and they are freed with it alone.
     let context: OpaquePointer
     let connection: OpaquePointer
 
     init(_ context: OpaquePointer, _ connection: OpaquePointer) {
-      (self.context, self.connection) = (context, connection)
+      unsafe (self.context, self.connection) = (context, connection)
     }
 
     deinit {
-      SSL_free(connection)
-      SSL_CTX_free(context)
+      unsafe SSL_free(connection)
+      unsafe SSL_CTX_free(context)
     }
   }
 
@@ -49,26 +50,26 @@ final class Channel {
     _ url: SyncURL,
     _ authorities: String?
   ) throws(SyncError) -> TLS {
-    guard let context = SSL_CTX_new(TLS_client_method()) else {
+    guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
       throw SyncError(.certificate, "TLS cannot be used: \(reasons())")
     }
-    realmfs_tls_require(context)
+    unsafe realmfs_tls_require(context)
     var isTrusting = false
     if let authorities {
-      isTrusting = SSL_CTX_load_verify_locations(context, authorities, nil) == 1
+      isTrusting = unsafe SSL_CTX_load_verify_locations(context, authorities, nil) == 1
     } else {
-      isTrusting = SSL_CTX_set_default_verify_paths(context) == 1
+      isTrusting = unsafe SSL_CTX_set_default_verify_paths(context) == 1
     }
-    guard isTrusting, let connection = SSL_new(context) else {
+    guard isTrusting, let connection = unsafe SSL_new(context) else {
       let problem = reasons()
-      SSL_CTX_free(context)
+      unsafe SSL_CTX_free(context)
       throw SyncError(.certificate, "\(authorities ?? "trusted certificates"): cannot be read: \(problem)")
     }
-    let tls = TLS(context, connection)
+    let tls = unsafe TLS(context, connection)
     var address = in6_addr(), address4 = in_addr()
-    let isAddress = inet_pton(AF_INET6, url.host, &address) == 1 || inet_pton(AF_INET, url.host, &address4) == 1
-    guard realmfs_tls_expect(connection, url.host, isAddress ? 1 : 0) == 1,
-      SSL_set_fd(connection, socket.descriptor) == 1
+    let isAddress = unsafe inet_pton(AF_INET6, url.host, &address) == 1 || inet_pton(AF_INET, url.host, &address4) == 1
+    guard unsafe realmfs_tls_expect(connection, url.host, isAddress ? 1 : 0) == 1,
+      unsafe SSL_set_fd(connection, socket.descriptor) == 1
     else { throw SyncError(.certificate, "TLS cannot be used: \(reasons())") }
     return tls
   }
@@ -77,9 +78,9 @@ final class Channel {
     guard let tls else { return }
     while true {
       ERR_clear_error()
-      let status = SSL_connect(tls.connection)
+      let status = unsafe SSL_connect(tls.connection)
       if status == 1 { return }
-      let code = SSL_get_error(tls.connection, status)
+      let code = unsafe SSL_get_error(tls.connection, status)
       if code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE {
         switch socket.wait(for: code == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, until: deadline, wakeup) {
         case .ready: continue
@@ -87,9 +88,9 @@ final class Channel {
         case .timeout: throw SyncError(.offline, "\(socket.peer): no answer while TLS begins")
         }
       }
-      let verdict = SSL_get_verify_result(tls.connection)
+      let verdict = unsafe SSL_get_verify_result(tls.connection)
       if verdict != X509_V_OK {
-        let text = X509_verify_cert_error_string(verdict).map { String(cString: $0) } ?? "unknown"
+        let text = unsafe X509_verify_cert_error_string(verdict).map { unsafe String(cString: $0) } ?? "unknown"
         throw SyncError(
           .certificate,
           "\(socket.peer): the certificate is not to be trusted for \(url.host): \(text); --ca-file names a file with "
@@ -108,7 +109,7 @@ final class Channel {
   private static func reasons() -> String {
     let code = ERR_get_error()
     if code == 0 { return "" }
-    return ERR_reason_error_string(code).map { String(cString: $0) } ?? "error \(code)"
+    return unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "error \(code)"
   }
 
   // MARK: bytes
@@ -122,9 +123,9 @@ final class Channel {
     while true {
       buffer.append(contentsOf: repeatElement(0, count: room))
       var outcome: Result<Step, SyncError> = .success(.wait(POLLIN))
-      buffer.withUnsafeMutableBytes { bytes in
-        let space = UnsafeMutableRawBufferPointer(rebasing: bytes[filled...])
-        outcome = Result { () throws(SyncError) in try self.step(reading: space) }
+      unsafe buffer.withUnsafeMutableBytes { bytes in
+        let space = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[filled...])
+        outcome = Result { () throws(SyncError) in try unsafe self.step(reading: space) }
       }
       let step: Step
       do throws(SyncError) { step = try outcome.get() } catch {
@@ -151,9 +152,9 @@ final class Channel {
     var done = 0
     while done < bytes.count {
       var outcome: Result<Step, SyncError> = .success(.wait(POLLOUT))
-      bytes.withUnsafeBytes { all in
-        let rest = UnsafeRawBufferPointer(rebasing: all[done...])
-        outcome = Result { () throws(SyncError) in try self.step(writing: rest) }
+      unsafe bytes.withUnsafeBytes { all in
+        let rest = unsafe UnsafeRawBufferPointer(rebasing: all[done...])
+        outcome = Result { () throws(SyncError) in try unsafe self.step(writing: rest) }
       }
       switch try outcome.get() {
       case .done(let count): done += count
@@ -173,20 +174,20 @@ final class Channel {
   }
 
   private func step(reading space: UnsafeMutableRawBufferPointer) throws(SyncError) -> Step {
-    guard let tls else { return try socket.read(into: space).map { .done($0) } ?? .wait(POLLIN) }
+    guard let tls else { return try unsafe socket.read(into: space).map { .done($0) } ?? .wait(POLLIN) }
     ERR_clear_error()
-    return try step(tls, SSL_read(tls.connection, space.baseAddress, Int32(clamping: space.count)))
+    return try unsafe step(tls, SSL_read(tls.connection, space.baseAddress, Int32(clamping: space.count)))
   }
 
   private func step(writing bytes: UnsafeRawBufferPointer) throws(SyncError) -> Step {
-    guard let tls else { return try socket.write(bytes).map { .done($0) } ?? .wait(POLLOUT) }
+    guard let tls else { return try unsafe socket.write(bytes).map { .done($0) } ?? .wait(POLLOUT) }
     ERR_clear_error()
-    return try step(tls, SSL_write(tls.connection, bytes.baseAddress, Int32(clamping: bytes.count)))
+    return try unsafe step(tls, SSL_write(tls.connection, bytes.baseAddress, Int32(clamping: bytes.count)))
   }
 
   private func step(_ tls: TLS, _ count: Int32) throws(SyncError) -> Step {
     if count > 0 { return .done(Int(count)) }
-    switch SSL_get_error(tls.connection, count) {
+    switch unsafe SSL_get_error(tls.connection, count) {
     case SSL_ERROR_WANT_READ: return .wait(POLLIN)
     case SSL_ERROR_WANT_WRITE: return .wait(POLLOUT)
     case SSL_ERROR_ZERO_RETURN: return .done(0)

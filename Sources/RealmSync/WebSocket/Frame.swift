@@ -12,7 +12,7 @@ enum Frame {
   /// A masked frame that is a message as a whole.
   static func masked(_ kind: Kind, _ payload: [UInt8]) -> [UInt8] {
     var key = [UInt8](repeating: 0, count: 4)
-    RAND_bytes(&key, 4)
+    unsafe RAND_bytes(&key, 4)
     var bytes: [UInt8] = [0x80 | kind.rawValue]
     bytes.reserveCapacity(payload.count + 14)
     appendSize(payload.count, mask: 0x80, to: &bytes)

@@ -10,7 +10,9 @@ final class Wakeup: Sendable {
 
   init() throws(SyncError) {
     var pair: [Int32] = [-1, -1]
-    guard pipe(&pair) == 0 else { throw SyncError(.file(errno), "pipe: \(String(cString: strerror(errno)))") }
+    guard unsafe pipe(&pair) == 0 else {
+      throw SyncError(.file(errno), unsafe "pipe: \(String(cString: strerror(errno)))")
+    }
     for end in pair {
       _ = fcntl(end, F_SETFD, FD_CLOEXEC)
       _ = fcntl(end, F_SETFL, O_NONBLOCK)
@@ -27,7 +29,7 @@ final class Wakeup: Sendable {
   func wake() {
     var byte: UInt8 = 1
     // A full pipe wakes, too.
-    _ = write(ends.write, &byte, 1)
+    _ = unsafe write(ends.write, &byte, 1)
   }
 
   /// The end to poll.
@@ -35,13 +37,13 @@ final class Wakeup: Sendable {
 
   fileprivate func drain() {
     var bytes: (UInt64, UInt64) = (0, 0)
-    while read(ends.read, &bytes, 16) > 0 {}
+    while unsafe read(ends.read, &bytes, 16) > 0 {}
   }
 
   /// Waits until it is woken, at most until `deadline`.
   func wait(until deadline: MonotonicTime) {
     var entry = pollfd(fd: ends.read, events: Int16(POLLIN), revents: 0)
-    _ = poll(&entry, 1, Int32(clamping: deadline.milliseconds))
+    _ = unsafe poll(&entry, 1, Int32(clamping: deadline.milliseconds))
     drain()
   }
 }
@@ -66,27 +68,27 @@ final class Socket {
     _ wakeup: Wakeup
   ) throws(SyncError) -> Socket {
     let peer = "\(host):\(port)"
-    var hints = addrinfo(), list: UnsafeMutablePointer<addrinfo>?
-    hints.ai_family = AF_UNSPEC
-    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-    let status = getaddrinfo(host, String(port), &hints, &list)
+    var hints = unsafe addrinfo(), list: UnsafeMutablePointer<addrinfo>?
+    unsafe hints.ai_family = AF_UNSPEC
+    unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    let status = unsafe getaddrinfo(host, String(port), &hints, &list)
     guard status == 0 else {
-      throw SyncError(.offline, "\(host): no address: \(String(cString: gai_strerror(status)))")
+      throw SyncError(.offline, unsafe "\(host): no address: \(String(cString: gai_strerror(status)))")
     }
-    defer { freeaddrinfo(list) }
-    var problem = "no address", next = list
-    while let entry = next?.pointee {
-      next = entry.ai_next
+    defer { unsafe freeaddrinfo(list) }
+    var problem = "no address", next = unsafe list
+    while let entry = unsafe next?.pointee {
+      unsafe next = unsafe entry.ai_next
       let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-      let descriptor = socket(entry.ai_family, flags, entry.ai_protocol)
+      let descriptor = unsafe socket(entry.ai_family, flags, entry.ai_protocol)
       if descriptor < 0 {
-        problem = String(cString: strerror(errno))
+        problem = unsafe String(cString: strerror(errno))
         continue
       }
       let connection = Socket(descriptor, peer)
-      if Glibc.connect(descriptor, entry.ai_addr, entry.ai_addrlen) != 0 {
+      if unsafe Glibc.connect(descriptor, entry.ai_addr, entry.ai_addrlen) != 0 {
         if errno != EINPROGRESS {
-          problem = String(cString: strerror(errno))
+          problem = unsafe String(cString: strerror(errno))
           continue
         }
         switch connection.wait(for: POLLOUT, until: deadline, wakeup) {
@@ -97,16 +99,16 @@ final class Socket {
         case .ready: break
         }
         var code: Int32 = 0, size = socklen_t(MemoryLayout<Int32>.size)
-        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
+        unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
         if code != 0 {
-          problem = String(cString: strerror(code))
+          problem = unsafe String(cString: strerror(code))
           continue
         }
       }
       var on: Int32 = 1
       let size = socklen_t(MemoryLayout<Int32>.size)
-      setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
-      setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, size)
+      unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
+      unsafe setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, size)
       return connection
     }
     throw SyncError(.offline, "\(peer): cannot connect: \(problem)")
@@ -117,7 +119,7 @@ final class Socket {
     var entries = [pollfd(fd: descriptor, events: Int16(events), revents: 0)]
     if let wakeup { entries.append(pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0)) }
     while true {
-      let count = poll(&entries, nfds_t(entries.count), Int32(clamping: deadline.milliseconds))
+      let count = unsafe poll(&entries, nfds_t(entries.count), Int32(clamping: deadline.milliseconds))
       if count < 0 && errno == EINTR { continue }
       if let wakeup, entries.count > 1, entries[1].revents != 0 {
         wakeup.drain()
@@ -131,22 +133,22 @@ final class Socket {
   /// Reads what is there; nil if nothing is, 0 at the end.
   func read(into bytes: UnsafeMutableRawBufferPointer) throws(SyncError) -> Int? {
     while true {
-      let count = recv(descriptor, bytes.baseAddress, bytes.count, 0)
+      let count = unsafe recv(descriptor, bytes.baseAddress, bytes.count, 0)
       if count >= 0 { return count }
       if errno == EINTR { continue }
       if errno == EAGAIN { return nil }
-      throw SyncError(.offline, "\(peer): \(String(cString: strerror(errno)))")
+      throw SyncError(.offline, unsafe "\(peer): \(String(cString: strerror(errno)))")
     }
   }
 
   /// Writes as much as there is room for; nil if there is none.
   func write(_ bytes: UnsafeRawBufferPointer) throws(SyncError) -> Int? {
     while true {
-      let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+      let count = unsafe send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
       if count >= 0 { return count }
       if errno == EINTR { continue }
       if errno == EAGAIN { return nil }
-      throw SyncError(.offline, "\(peer): \(String(cString: strerror(errno)))")
+      throw SyncError(.offline, unsafe "\(peer): \(String(cString: strerror(errno)))")
     }
   }
 }

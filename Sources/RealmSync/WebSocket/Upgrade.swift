@@ -15,7 +15,7 @@ struct Upgrade {
   /// A request to the server of `url`. `token` is sent as it is, but for bytes that a request cannot have.
   init(to url: SyncURL, token: String, versions: [Int] = Self.versions) {
     var random = [UInt8](repeating: 0, count: 16)
-    RAND_bytes(&random, 16)
+    unsafe RAND_bytes(&random, 16)
     key = Base64.text(random)
     let protocols = versions.map { "\(Self.prefix)#\($0)" }.joined(separator: ", ")
     request = Array(
@@ -115,7 +115,7 @@ struct Upgrade {
   static func accept(_ key: String) -> String {
     let text = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
     var digest = [UInt8](repeating: 0, count: 20)
-    SHA1(text, text.count, &digest)
+    unsafe SHA1(text, text.count, &digest)
     return Base64.text(digest)
   }
 }
