@@ -126,6 +126,8 @@ declare -A unsafe_places=(
   [Sources/RealmReplica/Mapping/JSONBText.swift]="the bytes of a text buffer, read within their bounds"
   [Sources/RealmReplica/Mapping/RowEncoder.swift]="fields of a row, passed on as bytes"
   [Sources/RealmReplica/Mapping/SHA256Digest.swift]="the interface of libcrypto"
+  [Sources/RealmReplica/Following/Replicator+Rows.swift]="the buffer of rows, as bytes"
+  [Sources/RealmReplica/Many/RealmFileSet.swift]="the interface of glob(3)"
   [Sources/RealmReplica/Following/Replicator.swift]="the bytes of a name, on their way into a hash"
   [Sources/RealmTransfer/SQLiteSink.swift]="texts that libsqlite3 reads where they are"
   [Sources/RealmTransfer/Spreadsheet.swift]="the interface of libxlsxwriter"
@@ -139,8 +141,9 @@ declare -A unsafe_places=(
 )
 # The compiler demands the word `unsafe`. With it, calls of C that take a text or a place for their result, and bytes that
 # are passed on as they are, may stand anywhere. All else, and names of pointer types, only in the places above.
-calls='access|chdir|clinux_\w+|dup|fclose|fstat|getenv|getgrnam|getpwnam|getpwuid|lstat|mkdir|open|pclose|pipe|poll|popen'
-calls+='|pread|read|rename|rmdir|setenv|SHA1|stat|statvfs|strtod|tmpfile|unlink|unsetenv|vsnprintf|write'
+calls="access|chdir|clinux_\\w+|clock_gettime|dup|fclose|fstat|getc|getenv|getgrnam|getpwnam|getpwuid|lstat|mkdir"
+calls+="|open|pclose|pipe|poll|popen|pread|read|rename|rmdir|setenv|SHA1|SHA256|stat|statvfs|strtod|tmpfile"
+calls+="|unlink|unsetenv|vsnprintf|write"
 passed_on='\bString\((c|validatingC)String:|\.span\.bytes|\bunsafeBytes\b|\bwithUnsafeBytes|\bunsafeLoad'
 {
   code Sources | grep -E 'Unsafe(Mutable)?(Raw)?(Buffer)?Pointer|Unmanaged|unsafeBitCast|withMemoryRebound'

@@ -76,7 +76,7 @@ public struct PostgresAddress: Sendable {
       values = unsafe defaults.map {
         unsafe UnsafePointer<CChar>(strdup($0.1))
       }
-    defer { for unsafetext in unsafe names + values { unsafe free(UnsafeMutablePointer(mutating: text)) } }
+    defer { unsafe (names + values).forEach { unsafe free(UnsafeMutablePointer(mutating: $0)) } }
     unsafe names.append(nil)
     unsafe values.append(nil)
     guard let handle = unsafe PQconnectStartParams(names, values, 1) else { throw .connection("out of memory") }

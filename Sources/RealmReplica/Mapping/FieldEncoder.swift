@@ -124,7 +124,10 @@ extension FieldBuffer {
     let start = beginField()
     if bytes.count <= Self.longestKey / 2 {
       append(Array("\\x".utf8))
-      for unsafebyte in unsafe bytes { append(byte: Self.digit(byte >> 4)); append(byte: Self.digit(byte & 15)) }
+      unsafe bytes.forEach { byte in
+        append(byte: Self.digit(byte >> 4))
+        append(byte: Self.digit(byte & 15))
+      }
     } else {
       append(Array("\\#".utf8))
       for byte in unsafe SHA256Digest.of(bytes) {

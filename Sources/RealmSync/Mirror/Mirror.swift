@@ -155,10 +155,7 @@ extension Mirror {
     }
     // What was sent with the former identity is not sent again: the server that knew it is gone.
     if unsafe rename(freshPath, path) != 0 {
-      throw SyncError(
-        .file(errno),
-        unsafe "\(path): a fresh copy cannot take its place: \(String(cString: strerror(errno)))"
-      )
+      throw SyncError(.failed("rename", path, errno))
     }
     adopt(state)
   }

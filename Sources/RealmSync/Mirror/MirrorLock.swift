@@ -11,15 +11,15 @@ final class MirrorLock: Sendable {
   init(realm: String) throws(SyncError) {
     let folder = realm + ".management", path = folder + "/realmfs-sync.lock"
     if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
-      throw SyncError(.file(errno), unsafe "\(folder): \(String(cString: strerror(errno)))")
+      throw SyncError(.failed("mkdir", folder, errno))
     }
     descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-    guard descriptor >= 0 else { throw SyncError(.file(errno), unsafe "\(path): \(String(cString: strerror(errno)))") }
+    guard descriptor >= 0 else { throw SyncError(.failed("open", path, errno)) }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno
       close(descriptor)
       guard code == EWOULDBLOCK else {
-        throw SyncError(.file(code), unsafe "\(path): \(String(cString: strerror(code)))")
+        throw SyncError(.failed("flock", path, code))
       }
       let holders = LockHolders.ofRealm(at: realm).filter { $0.processID != getpid() }.map(\.description)
       throw SyncError(
