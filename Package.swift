@@ -128,21 +128,21 @@ let package = Package(
       name: "PowerCut",
       dependencies: ["RealmPages", "TestSupport", "CDisk", "RecordedDisk", "CommitLoop"],
       path: "Tests/PowerCut",
-      swiftSettings: strict
+      swiftSettings: settings
     ),
     // Programs that share a realm, one step at a time.
     .executableTarget(
       name: "Simulator",
       dependencies: ["RealmPages", "TestSupport"],
       path: "Tests/Simulator",
-      swiftSettings: strict
+      swiftSettings: settings
     ),
     // Flips every byte of a file, and counts the flips that are noticed.
     .executableTarget(
       name: "Flips",
       dependencies: ["RealmPages", "TestSupport"],
       path: "Tests/Flips",
-      swiftSettings: strict
+      swiftSettings: settings
     ),
     // Damages files; a test runs every command on them.
     .executableTarget(
@@ -173,7 +173,7 @@ let package = Package(
     .testTarget(
       name: "RealmSyncTests",
       dependencies: ["RealmSync", "RealmPages", "RealmJSON", "Threads", "TestSupport", "TreeSupport"],
-      swiftSettings: strict
+      swiftSettings: settings
     ),
     .testTarget(
       name: "FileTreeTests",
@@ -183,7 +183,7 @@ let package = Package(
     .testTarget(
       name: "RealmReplicaTests",
       dependencies: ["RealmReplica", "RealmPages", "RealmJSON", "RealmTransfer", "TestSupport"],
-      swiftSettings: strict
+      swiftSettings: settings
     ),
     .testTarget(
       name: "CommandTests",
