@@ -693,7 +693,8 @@ enum Options {
         command line; sslmode in ADDRESS decides about TLS. The database has the encoding UTF8, and the server is \
         PostgreSQL 15 or later.
         """,
-      ]
+      ],
+      examples: ["realmfs replicate --once people.realm postgresql://localhost/app"]
     ),
     CommandSpec(
       name: .verifyReplica,
@@ -713,7 +714,8 @@ enum Options {
         says what came of it. The exit code is 0 if both are the same, and 1 if they are not. A replica that is being \
         written has ten seconds to come to the newest version.
         """
-      ]
+      ],
+      examples: ["realmfs verify-replica people.realm people.sqlite"]
     ),
     CommandSpec(
       name: .version,

@@ -23,6 +23,9 @@ prepare() {
       ;;
     diff) cp people.realm monday.realm && realmfs set --quiet people.realm Person/4 age=99 ;;
     upgrade) cp "$fixtures/old/v9-core-5.23.9.realm" old.realm ;;
+    check) cp people.realm archive.realm && realmfs seal archive.realm >/dev/null ;;
+    seal) cp people.realm archive.realm ;;
+    verify-replica) realmfs export --quiet people.realm people.sqlite ;;
     recover) cp "$fixtures/damaged/export-loops-1.realm" damaged.realm ;;
   esac
 }
@@ -33,11 +36,12 @@ expected() {
     diff) echo 1 ;;
     watch) echo 124 ;;
     pull) echo 12 ;; # no server listens there
+    replicate) echo 1 ;; # nor there
     *) echo 0 ;;
   esac
 }
 
-for command in $("$realmfs" --help | sed -n 's/^  realmfs \([a-z]*\).*/\1/p' | sort -u); do
+for command in $("$realmfs" --help | sed -n 's/^  realmfs \([a-z-]*\).*/\1/p' | sort -u); do
   work=$(new_directory "work-$command")
   cp "$fixtures"/*.realm "$fixtures/encrypted.key.hex" "$work" && chmod 600 "$work"/*
   cd "$work" || exit 1

@@ -301,6 +301,9 @@ class Plan:
             yield words, [words[0], *self.key, *words[1:], self.present]
         for format in ("jsonl", "json", "csv", "sqlite"):
             yield ["export", format], ["export", *self.key, "--format", format, self.present, out + format]
+        yield ["verify-replica"], ["verify-replica", *self.key, self.present, out + "sqlite"]
+        # Without a server, what is read of the realm is its newest version and schema.
+        yield ["replicate"], ["replicate", *self.key, "--once", self.present, "host=/nowhere dbname=none"]
         yield ["diff", "to"], ["diff", *self.key, "--json", self.file, self.present]
         yield ["diff", "from"], ["diff", *self.key, "--json", self.present, self.file]
         for words in (["backup"], ["recover"], ["convert", "--local"]):
@@ -325,6 +328,7 @@ class Plan:
         yield ["compact"], ["compact", *self.key, copy()]
         yield ["compact", "--no-verify"], ["compact", *self.key, "--no-verify", copy()]
         yield ["upgrade"], ["upgrade", *self.key, copy()]
+        yield ["seal"], ["seal", copy()]
         yield ["undo"], ["undo", *self.key, copy()]
         # A plain file is not decrypted, nor an encrypted one encrypted again; finding that out must end, too.
         some_key = self.key or ["--key-file", self.new_key]
@@ -406,7 +410,7 @@ def commands_of(program):
     """The commands that the program has and that read a realm file."""
     text = subprocess.run([program, "help"], stdout=subprocess.PIPE, check=False, timeout=60).stdout.decode()
     usage = [line.split()[1] for line in text.splitlines() if line.startswith("  realmfs ") and "[OPTION]" in line]
-    return set(usage) - {"umount", "create", "version", "help", "status", "tx"}
+    return set(usage) - {"umount", "create", "version", "help", "status", "tx", "pull"}
 
 
 def main():
