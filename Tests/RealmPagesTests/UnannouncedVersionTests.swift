@@ -37,7 +37,7 @@ struct UnannouncedVersionTests {
   }
 
   /// Another writer, whose commit is in the header and does not reach the disk for certain: its last sync fails. One
-  /// that builds on a group publishes that first, which takes three.
+  /// that builds on a group publishes that first, which takes two.
   private func failing(afterGroup: Bool) throws -> RealmWriter {
     var made: FaultyStorage?
     let writer = try RealmWriter(configuration, create: false) {
@@ -45,7 +45,7 @@ struct UnannouncedVersionTests {
       made = storage
       return storage
     }
-    made?.fault = FaultyStorage.Fault(call: afterGroup ? 5 : 2, code: EIO, isOfSyncs: true)
+    made?.fault = FaultyStorage.Fault(call: afterGroup ? 3 : 1, code: EIO, isOfSyncs: true)
     #expect(throws: EngineError.self) { try change(writer, 0..<200, to: 77, .full) }
     return writer
   }

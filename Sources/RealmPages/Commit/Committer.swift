@@ -12,7 +12,7 @@ public enum Durability: Sendable {
 }
 
 /// Writes one version. The order of writes and barriers is what makes a crash leave the old or the new version whole:
-/// nodes, free lists, top array; barrier; the other top ref; barrier; the switch; barrier. See docs/DURABILITY.md.
+/// nodes, free lists, top array, the other top ref; barrier; the switch; barrier. See docs/DURABILITY.md.
 struct Committer {
   let group: GroupEditor
   let storage: any Storage
@@ -124,8 +124,7 @@ struct Committer {
   /// `slot` is the one that is selected now.
   static func publish(_ result: Result, _ storage: any Storage, replacing slot: Int) throws(EngineError) {
     let other = 1 - slot
-    // What the top ref will lead to.
-    try storage.sync()
+    // Until it is selected, nothing reads the slot: it need not come to the disk after what it leads to.
     try write(storage, UInt8(24), at: Layout.Header.format(other))
     try write(storage, UInt64(result.topRef).littleEndian, at: Layout.Header.topRef(other))
     // Both slots lead to whole versions.
