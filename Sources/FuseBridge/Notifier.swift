@@ -10,8 +10,7 @@ import Threads
 /// The announcer of changes to the kernel.
 final class Notifier: @unchecked Sendable {
   // Unchecked: variables are touched under the monitor's lock, or by the notifier's thread alone (`knowsEpochs`,
-  // `namesAreDue`), or
-  // before that exists and after its end (`thread`).
+  // `namesAreDue`), or before that exists and after its end (`thread`).
   private let tree: FileTree
   private let kernel: KernelCache
   private let changes: ChangeReader

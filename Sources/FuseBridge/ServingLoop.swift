@@ -163,17 +163,17 @@ import Threads
         sched_yield()
       }
     }
-    let ready = wait(milliseconds: -1)
+    let ready = wait()
     cameSoon = (MonotonicTime.now < end, cameSoon.last)
     if watcherSleeps.load(ordering: .sequentiallyConsistent) { watch.locked { watch.wakeAll() } }
     return unsafe ready ? receive(&buffer) : -EAGAIN
   }
 
   /// Waits until a request is at the device or the loop ends; whether there is one.
-  private func wait(milliseconds: Int32) -> Bool {
+  private func wait() -> Bool {
     let events = Int16(POLLIN), device = unsafe fuse_session_fd(session)
     var places = [device, wakeUp[0]].map { pollfd(fd: $0, events: events, revents: 0) }
-    return unsafe poll(&places, 2, milliseconds) > 0 && places[0].revents != 0
+    return unsafe poll(&places, 2, -1) > 0 && places[0].revents != 0
   }
 
   /// Whether more requests wait at the device: then several programs ask, and go on doing so for a while.
