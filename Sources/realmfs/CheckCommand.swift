@@ -37,13 +37,18 @@ private struct CheckReport {
   let problems: [Verifier.Problem]
 
   var lines: [String] {
-    var lines = problems.map { "\($0)" }
-    let left = summary.problems - problems.count
-    if left > 0 { lines.append("and \(left) more; --limit shows them") }
-    let verdict = summary.isSound ? "sound" : summary.problems == 1 ? "1 problem" : "\(summary.problems) problems"
+    let damage = problems.filter { !$0.isLeftover }, leftovers = problems.filter(\.isLeftover)
+    var lines = damage.map { "\($0)" } + more(summary.problems - damage.count)
+    lines += leftovers.map { "leftover: \($0)" } + more(summary.leftovers - leftovers.count)
+    var verdict = summary.isSound ? "sound" : summary.problems == 1 ? "1 problem" : "\(summary.problems) problems"
+    if summary.leftovers > 0 {
+      verdict += summary.leftovers == 1 ? ", 1 harmless leftover" : ", \(summary.leftovers) harmless leftovers"
+    }
     let counts = "\(summary.tables) tables, \(summary.objects) objects, \(summary.nodes) nodes"
     return lines + ["\(path): \(verdict): \(counts) with \(summary.bytes) bytes, \(summary.freeBytes) bytes free"]
   }
+
+  private func more(_ count: Int) -> [String] { count > 0 ? ["and \(count) more; --limit shows them"] : [] }
 
   var json: JSONValue {
     .object([
@@ -56,17 +61,20 @@ private struct CheckReport {
       ("bytes", .number(summary.bytes)),
       ("freeBytes", .number(summary.freeBytes)),
       ("problemCount", .number(summary.problems)),
-      (
-        "problems",
-        .array(
-          problems.map { problem in
-            .object([
-              ("place", .string(problem.place)), ("ref", problem.ref.map { .number($0) } ?? .null),
-              ("text", .string(problem.text)),
-            ])
-          }
-        )
-      ),
+      ("problems", list(problems.filter { !$0.isLeftover })),
+      ("leftoverCount", .number(summary.leftovers)),
+      ("leftovers", list(problems.filter(\.isLeftover))),
     ])
+  }
+
+  private func list(_ problems: [Verifier.Problem]) -> JSONValue {
+    .array(
+      problems.map { problem in
+        .object([
+          ("place", .string(problem.place)), ("ref", problem.ref.map { .number($0) } ?? .null),
+          ("text", .string(problem.text)),
+        ])
+      }
+    )
   }
 }

@@ -497,6 +497,11 @@ enum Options {
         and nothing is written.
         """,
         """
+        Realm's own engine leaves things behind when an app removes a property or a class: embedded objects that \
+        nothing owns, backlinks of a property that is gone, and the like. They are named as leftovers. They are \
+        harmless, and a file that has nothing else is sound.
+        """,
+        """
         A damaged number or text is another number or text, which no check of the structure notices. With --seal the \
         file is compared with the hashes that 'realmfs seal' wrote instead, which needs no key.
         """,

@@ -230,6 +230,15 @@ final class GroupEditor {
 
   static let keyElement = ElementType(.int, isNullable: false)
 
+  /// The property that the links of a backlink column come from; nil if it is gone. Realm's own engine leaves the column
+  /// behind when a Mixed property, or its class, is removed. Source: docs/format/2-model.md M15.
+  func origin(of backlink: Spec.BacklinkColumn) throws(EngineError) -> (table: TableEditor, column: Column)? {
+    guard let table = try table(slot: backlink.originTable.slot), table.key == backlink.originTable,
+      let column = table.columns.first(where: { $0.key == backlink.originColumn })
+    else { return nil }
+    return (table, column)
+  }
+
   /// The keys of the objects that link to an object through one backlink column, each as often as it links.
   func origins(_ table: TableEditor, _ key: ObjKey, _ backlink: ColKey) throws(EngineError) -> [ObjKey] {
     let place = try table.place(key)
@@ -436,11 +445,8 @@ final class GroupEditor {
     _ times: Int,
     _ effort: Effort
   ) throws(EngineError) {
-    let origin = try table(backlink.originTable)
     // An embedded owner that is itself being deleted may be gone already.
-    guard let column = origin.columns.first(where: { $0.key == backlink.originColumn }),
-      let place = try find(origin, originKey)
-    else { return }
+    guard let (origin, column) = try origin(of: backlink), let place = try find(origin, originKey) else { return }
     origin.bump()
     if column.collection == nil {
       if case .link(let table, let key) = try origin.value(place, column) {

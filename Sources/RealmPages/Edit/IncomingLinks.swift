@@ -22,8 +22,7 @@ extension GroupEditor {
   ) throws(EngineError) -> [IncomingLink]? {
     var found: [IncomingLink] = []
     for backlink in target.backlinks {
-      let origin = try table(backlink.originTable)
-      guard let column = origin.columns.first(where: { $0.key == backlink.originColumn }) else { continue }
+      guard let (origin, column) = try origin(of: backlink) else { continue }
       let keys = try origins(target, object, backlink.key)
       if keys.count > limit - found.count { return nil }
       for key in Set(keys).sorted() where origin.key != target.key || key != object {

@@ -43,8 +43,7 @@ extension GroupEditor {
   func removeTable(_ key: TableKey) throws(EngineError) {
     let table = try table(key)
     for backlink in table.backlinks where backlink.originTable != key {
-      let origin = try self.table(backlink.originTable)
-      if let column = origin.columns.first(where: { $0.key == backlink.originColumn }), column.type == .link {
+      if let (origin, column) = try origin(of: backlink), column.type == .link {
         throw EngineError(
           .badSchema,
           "\(table.className) cannot be removed: \(origin.className).\(column.name) links to it"

@@ -121,10 +121,10 @@ public struct WriteTransaction: ~Copyable {
     while let next = pending.popLast() {
       let editor = try group.table(next.table)
       for backlink in editor.backlinks {
-        let kind = try group.table(backlink.originTable).kind
+        guard let (table, _) = try group.origin(of: backlink) else { continue }
         for key in try group.origins(editor, next.key, backlink.key) {
-          let origin = ObjectReference(table: backlink.originTable, key: key)
-          if kind != .embedded {
+          let origin = ObjectReference(table: table.key, key: key)
+          if table.kind != .embedded {
             found.insert(origin)
           } else if embedded.insert(origin).inserted {
             pending.append(origin)

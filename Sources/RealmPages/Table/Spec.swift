@@ -41,6 +41,7 @@ struct Spec {
       let indexes = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.indexes))
       let oppositeTables = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.oppositeTables))
       let oppositeColumns = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.oppositeColumns))
+      let primaryKey = top.count > Layout.Table.primaryKey ? try top.int(Layout.Table.primaryKey) >> 1 : 0
       var columns: [Column] = []
       var backlinks: [BacklinkColumn] = []
       for i in 0..<types.count {
@@ -64,6 +65,9 @@ struct Spec {
           throw .damaged("property \"\(name)\" has the unknown type \(key.typeCode)", ref: spec.ref)
         }
         let attribute = Int(truncatingIfNeeded: try attributes.int(i))
+        let indexRef = try indexes.map { node throws(EngineError) in try node.childIfPresent(position) } ?? 0
+        // As Realm's own engine has it, the index counts, not the attribute, which a change of nullability loses.
+        let isIndexed = attribute & Attribute.indexed != 0 || indexRef != 0 && key.value != primaryKey
         columns.append(
           Column(
             name: name,
@@ -71,11 +75,10 @@ struct Spec {
             type: type,
             collection: Self.collection(key),
             isNullable: key.attributes & Attribute.nullable != 0,
-            index: attribute & Attribute.fullText != 0
-              ? .fullText : attribute & Attribute.indexed != 0 ? .general : nil,
+            index: attribute & Attribute.fullText != 0 ? .fullText : isIndexed ? .general : nil,
             targetTable: type == .link ? target : nil,
             enumRef: try enumRefs.map { node throws(EngineError) in try node.childIfPresent(i) } ?? 0,
-            indexRef: try indexes.map { node throws(EngineError) in try node.childIfPresent(position) } ?? 0,
+            indexRef: indexRef,
             dictionaryKeyType: Self.dictionaryKeyType(try types.int(i))
           )
         )

@@ -74,15 +74,16 @@ final class CheckContext {
 
   // MARK: Problems
 
-  /// Records a problem at the present place.
-  func report(_ text: @autoclosure () -> String, ref: Int? = nil) {
-    if delivered.count >= limit {
-      summary.problems += 1
+  /// Records damage at the present place, or a leftover.
+  func report(_ text: @autoclosure () -> String, ref: Int? = nil, isLeftover: Bool = false) {
+    let count = isLeftover ? \Verifier.Summary.leftovers : \Verifier.Summary.problems
+    if summary[keyPath: count] >= limit {
+      summary[keyPath: count] += 1
       return
     }
-    let problem = Verifier.Problem(place: place.text, ref: ref, text: text())
+    let problem = Verifier.Problem(place: place.text, ref: ref, text: text(), isLeftover: isLeftover)
     if !delivered.insert(problem).inserted { return }
-    summary.problems += 1
+    summary[keyPath: count] += 1
     deliver(problem)
   }
 

@@ -193,7 +193,12 @@ struct SchemaCheck {
     // Before format 22 primary keys had an index or none.
     if isPrimaryKey && arena.format < 22 { return }
     if (isDeclared || isPrimaryKey) != (facts.indexRef != 0) {
-      context.report(facts.indexRef == 0 ? "the index is missing" : "an index that the attributes do not tell of")
+      if facts.indexRef == 0 {
+        context.report("the index is missing")
+      } else {
+        // Realm's own engine keeps the index, not the attribute, of a property that becomes optional or required.
+        context.report("an index that the attributes do not tell of", isLeftover: true)
+      }
     }
   }
 
@@ -207,6 +212,10 @@ struct SchemaCheck {
         && (other.type == Spec.TypeCode.mixed || other.type == Spec.TypeCode.typedLink)
       if pointsBack && other.type != facts.type || isFromMixed { return }
     }
-    context.report("no column of the table \(facts.oppositeTable) matches")
+    if facts.type == Spec.TypeCode.backlink && other == nil {
+      context.report("backlinks of a property that is gone", isLeftover: true)
+    } else {
+      context.report("no column of the table \(facts.oppositeTable) matches")
+    }
   }
 }

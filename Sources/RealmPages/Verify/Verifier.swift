@@ -14,7 +14,7 @@
 /// The snapshot must stay the newest one while the check runs: when another process commits meanwhile, space may be
 /// reused and problems be reported that are none (see ``Realm/isCurrent(_:)``).
 public struct Verifier {
-  /// One broken rule.
+  /// One broken rule, or a leftover.
   public struct Problem: Hashable, Sendable, CustomStringConvertible {
     /// Where in the model: the header, the free list, a table, an object, a property.
     public let place: String
@@ -22,6 +22,10 @@ public struct Verifier {
     public let ref: Int?
     /// What is wrong.
     public let text: String
+    /// Whether this is no damage, but what Realm's own engine leaves behind in sound files: objects, links and index
+    /// entries that no value leads to, most of them after a property was removed (docs/format/2-model.md M15). Nothing
+    /// of an app's data is lost or wrong.
+    public let isLeftover: Bool
 
     /// `place: node at ref: text`.
     public var description: String {
@@ -41,10 +45,12 @@ public struct Verifier {
     public internal(set) var bytes = 0
     /// Bytes in the free list.
     public internal(set) var freeBytes = 0
-    /// Problems found, also those beyond the limit of what was reported.
+    /// Damage found, also what is beyond the limit of what was reported.
     public internal(set) var problems = 0
+    /// Leftovers found, likewise.
+    public internal(set) var leftovers = 0
 
-    /// Whether no rule is broken.
+    /// Whether there is no damage.
     public var isSound: Bool { problems == 0 }
   }
 
@@ -77,8 +83,8 @@ public struct Verifier {
     self.memory = memory
   }
 
-  /// Checks everything and calls `report` for each of the first `limit` problems as it is found. Problems that only
-  /// follow from an earlier one are left out where that can be told.
+  /// Checks everything and calls `report` for each of the first `limit` damages, and of the first `limit` leftovers, as
+  /// it is found. Problems that only follow from an earlier one are left out where that can be told.
   public func run(limit: Int = 1000, _ report: (Problem) -> Void) -> Summary {
     withoutActuallyEscaping(report) { report in
       let context = CheckContext(snapshot, isStrict: isStrict, memory: memory, limit: limit, report: report)
@@ -88,7 +94,7 @@ public struct Verifier {
     }
   }
 
-  /// The first `limit` problems; empty for a sound file.
+  /// The first `limit` problems of each kind; empty for a sound file without leftovers.
   public func problems(limit: Int = 1000) -> [Problem] {
     var problems: [Problem] = []
     _ = run(limit: limit) { problems.append($0) }
