@@ -230,8 +230,8 @@ final class GroupEditor {
 
   static let keyElement = ElementType(.int, isNullable: false)
 
-  /// The property that the links of a backlink column come from; nil if it is gone. Realm's own engine leaves the column
-  /// behind when a Mixed property, or its class, is removed. Source: docs/format/2-model.md M15.
+  /// The property that the links of a backlink column come from; nil if it is gone. Realm's own engine leaves the
+  /// column behind when a Mixed property, or its class, is removed. Source: docs/format/2-model.md M15.
   func origin(of backlink: Spec.BacklinkColumn) throws(EngineError) -> (table: TableEditor, column: Column)? {
     guard let table = try table(slot: backlink.originTable.slot), table.key == backlink.originTable,
       let column = table.columns.first(where: { $0.key == backlink.originColumn })
