@@ -16,9 +16,11 @@ public struct Assignment: Sendable {
 
   /// Reads `property=value`; nil without a name and `=`.
   public init?(_ text: String) {
-    guard let equals = text.firstIndex(of: "="), equals != text.startIndex else { return nil }
-    property = String(text[..<equals])
-    value = String(text[text.index(after: equals)...])
+    // By scalars: a value that begins with a combining mark is one character with the sign before it.
+    let scalars = text.unicodeScalars
+    guard let equals = scalars.firstIndex(of: "="), equals != text.startIndex else { return nil }
+    property = String(scalars[..<equals])
+    value = String(scalars[scalars.index(after: equals)...])
   }
 
   /// The text of an object with these properties of a class. `keyType` tells the type of the primary key of a class.

@@ -169,7 +169,7 @@ public struct Exporter {
     var wanted: Set<TableKey> = []
     let classes = classes ?? namesake(all.compactMap(\.className)).map { [$0] }
     for name in classes ?? all.compactMap(\.className) {
-      guard let table = all.first(where: { $0.className == name }) else {
+      guard let table = all.first(named: name, \.className) else {
         throw .missingClass("no class \(name); \(KnownNames(all.compactMap(\.className)).hint(for: name))")
       }
       if table.kind == .embedded && !sink.wantsEmbeddedClasses {

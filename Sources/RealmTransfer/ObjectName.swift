@@ -13,10 +13,13 @@ public struct ObjectName: Sendable, CustomStringConvertible {
 
   /// Reads `CLASS/NAME`; nil without a slash between two names.
   public init?(_ text: String) {
-    guard let slash = text.firstIndex(of: "/"), slash != text.startIndex, text.index(after: slash) != text.endIndex
+    // By scalars: a name that begins with a combining mark is one character with the slash before it.
+    let scalars = text.unicodeScalars
+    guard let slash = scalars.firstIndex(of: "/"), slash != text.startIndex,
+      case let start = scalars.index(after: slash), start != text.endIndex
     else { return nil }
-    directory = String(text[..<slash])
-    file = String(text[text.index(after: slash)...])
+    directory = String(scalars[..<slash])
+    file = String(scalars[start...])
   }
 
   /// As it was typed.

@@ -52,7 +52,16 @@ package struct SQLNames {
 
 extension String {
   /// The name in SQL: in double quotes.
-  package var quotedForSQL: String {
-    "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+  package var quotedForSQL: String { "\"" + doubling("\"") + "\"" }
+
+  /// The text with each `mark` twice. By scalars: a quotation mark with a combining mark behind it is one character,
+  /// which is no quotation mark to Swift, and one to every database and shell.
+  package func doubling(_ mark: Unicode.Scalar) -> String {
+    var text = String.UnicodeScalarView()
+    for scalar in unicodeScalars {
+      if scalar == mark { text.append(mark) }
+      text.append(scalar)
+    }
+    return String(text)
   }
 }

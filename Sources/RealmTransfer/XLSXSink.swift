@@ -74,9 +74,13 @@ final class XLSXSink: ExportSink {
 
   /// A name of 31 UTF-16 units at most, without what spreadsheets do not take, that no other sheet has.
   static func sheetName(_ name: String, _ used: inout Set<String>) -> String {
-    let allowed = name.map {
-      "[]:*?/\\'".contains($0) || $0.isNewline || $0.asciiValue.map { $0 < 32 } == true ? "_" : $0
-    }
+    let allowed = String(
+      String.UnicodeScalarView(
+        name.unicodeScalars.map {
+          "[]:*?/\\'".unicodeScalars.contains($0) || $0.properties.generalCategory == .control ? "_" : $0
+        }
+      )
+    )
     func cut(_ characters: some Sequence<Character>, to units: Int) -> String {
       var text = ""
       for character in characters where text.utf16.count + String(character).utf16.count <= units {

@@ -64,7 +64,9 @@ extension Arguments {
   }
 
   private mutating func takeLong(_ word: Substring, _ rest: inout ArraySlice<String>) throws(CommandFailure) {
-    let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    // By scalars: a value that begins with a combining mark is one character with the sign before it.
+    let parts = word.unicodeScalars.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      .map { Substring($0) }
     guard let spec = spec(where: { $0.name.rawValue == parts[0] }) else {
       throw usage("unknown option --\(parts[0])\(suggestion(String(parts[0])))")
     }

@@ -16,7 +16,8 @@ enum CatCommand {
     let source = try RealmSource(arguments)
     guard arguments.operands.count > 1 else { return try listClasses(source) }
     let target = arguments.operands[1]
-    if let slash = target.firstIndex(of: "/"), slash != target.index(before: target.endIndex) {
+    // By bytes: a name that begins with a combining mark is one character with the slash before it.
+    if let slash = target.utf8.firstIndex(of: UInt8(ascii: "/")), target.utf8.index(after: slash) != target.endIndex {
       try printFile(target, of: source, style: style)
       return .done
     }
@@ -67,7 +68,7 @@ enum CatCommand {
   }
 
   private static func open(_ target: String, in tree: FileTree) throws(FileTreeError) -> OpenFile {
-    let names = target.split(separator: "/").map { Array($0.utf8) }
+    let names = target.utf8.split(separator: UInt8(ascii: "/")).map { Array($0) }
     var inode = InodeNumber.root
     for (index, name) in names.enumerated() {
       do throws(FileTreeError) {

@@ -93,7 +93,8 @@ struct ReplicateMany {
   }
 
   private static func quoted(_ path: String) -> String {
-    "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    // By scalars, as `doubling` says.
+    "'" + path.unicodeScalars.map { $0 == "'" ? "'\\''" : String($0) }.joined() + "'"
   }
 
   private static func report(_ state: ReplicaPool.Progress) {

@@ -5,6 +5,7 @@ import RealmJSON
 import RealmPages
 import Testing
 
+@testable import RealmTransfer
 @testable import realmfs
 
 @Suite("Small texts")
@@ -18,6 +19,21 @@ struct SmallTextTests {
   )
   func split(text: String, parts: [String]) {
     #expect(text.split(unescaped: ",") == parts)
+  }
+
+  @Test("a quotation mark in a name is doubled, also before a mark that combines with it")
+  func quotedForSQL() {
+    #expect("a\"b".quotedForSQL == "\"a\"\"b\"")
+    #expect(Array("\"\u{301}".quotedForSQL.utf8) == Array("\"\"\"\u{301}\"".utf8))
+  }
+
+  @Test("names and values that begin with a combining mark are divided from what is before them")
+  func combiningMarks() throws {
+    let name = try #require(ObjectName("K/\u{301}x"))
+    #expect(name.directory == "K" && Array(name.file.utf8) == Array("\u{301}x".utf8))
+    #expect(ObjectName("K/") == nil && ObjectName("/x") == nil && ObjectName("K/a/b")?.file == "a/b")
+    let assignment = try #require(Assignment("a=\u{301}"))
+    #expect(assignment.property == "a" && Array(assignment.value.utf8) == Array("\u{301}".utf8))
   }
 
   @Test(

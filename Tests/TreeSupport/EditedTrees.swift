@@ -20,14 +20,18 @@ public final class LibraryTree: EditedTree {
 
   private func find(_ path: String) throws -> InodeNumber {
     var inode = InodeNumber.root
-    for name in (root + "/" + path).split(separator: "/") { inode = try tree.lookup(inode, Array(name.utf8)).inode }
+    // By bytes: a name that begins with a combining mark is one character with the slash before it.
+    for name in (root + "/" + path).utf8.split(separator: UInt8(ascii: "/")) {
+      inode = try tree.lookup(inode, Array(name)).inode
+    }
     return inode
   }
 
   /// The directory of a path and the last name of it.
   private func split(_ path: String) throws -> (parent: InodeNumber, name: [UInt8]) {
-    let parts = path.split(separator: "/")
-    return (try find(parts.dropLast().joined(separator: "/")), Array((parts.last ?? "").utf8))
+    let parts = path.utf8.split(separator: UInt8(ascii: "/"))
+    let parent = parts.dropLast().map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
+    return (try find(parent), Array(parts.last ?? "".utf8[...]))
   }
 
   private struct Names: DirectorySink {

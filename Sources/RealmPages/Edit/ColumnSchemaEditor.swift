@@ -65,7 +65,7 @@ extension GroupEditor {
     if spec.name.utf8.count > Self.columnNameLimit {
       throw EngineError(.overLimit, "\(place): a property name longer than 63 bytes")
     }
-    if table.columns.contains(where: { $0.name == spec.name }) {
+    if table.columns.contains(where: { ExactName($0.name) == ExactName(spec.name) }) {
       throw EngineError(.badSchema, "\(place): the property exists")
     }
     guard spec.type == .link else { return }

@@ -17,11 +17,11 @@ struct LegacyCheck {
     if names.count != refs.count || refs.count > 0xFFFF {
       throw .damaged("\(names.count) names for \(refs.count) tables", ref: top.tablesRef)
     }
-    var tables: [Table] = [], seen: Set<String> = []
+    var tables: [Table] = [], seen: Set<ExactName> = []
     for slot in 0..<refs.count {
       context.summary.tables += 1
       let name = try StringLeaf.short(names, slot)?.string ?? ""
-      if name.isEmpty || !seen.insert(name).inserted {
+      if name.isEmpty || !seen.insert(ExactName(name)).inserted {
         context.report("the name \"\(name)\" of table \(slot) is empty or not unique")
       }
       context.guarded { () throws(EngineError) in

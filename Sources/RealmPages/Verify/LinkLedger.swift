@@ -120,8 +120,10 @@ struct LinkLedger {
       let name = target?.name ?? "the missing table \(link.table)"
       if let target, (try? exists(link.target, in: target)) ?? true {  // an unreadable tree is reported elsewhere
         let links = f - firstForward, backlinks = b - firstBackward
-        // Realm's own engine forgets those of collections within Mixed values (docs/format/2-model.md M15).
-        let isStale = backlinks > links && property(origin, tables)?.type == .mixed
+        // Realm's own engine forgets those of collections within Mixed values, and those that an unresolved object has
+        // of a class that is cleared (docs/format/2-model.md M15).
+        let isStale =
+          backlinks > links && (property(origin, tables)?.type == .mixed || ObjKey(link.target).isUnresolved)
         context.report(
           "\(links) links to \(name) \(link.target), \(backlinks) backlinks from there",
           isLeftover: isStale

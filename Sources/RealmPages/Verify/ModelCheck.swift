@@ -52,7 +52,7 @@ struct ModelCheck {
     if names.count != refs.count || refs.count > 0xFFFF {
       throw .damaged("\(names.count) names for \(refs.count) tables", ref: top.tablesRef)
     }
-    var tables: [CheckedTable] = [], seen: Set<String> = []
+    var tables: [CheckedTable] = [], seen: Set<ExactName> = []
     for slot in 0..<refs.count {
       let element = try refs.int(slot), text = try StringLeaf.short(names, slot) ?? .empty, name = text.string
       if element == 0 || element & 1 != 0 {
@@ -60,7 +60,7 @@ struct ModelCheck {
         continue
       }
       context.summary.tables += 1
-      if name.isEmpty || !seen.insert(name).inserted {
+      if name.isEmpty || !seen.insert(ExactName(name)).inserted {
         context.report("the name \"\(name)\" of table \(slot) is empty or not unique")
       }
       if !text.isUTF8 { context.report("the name of table \(slot) is not UTF-8") }

@@ -158,11 +158,13 @@ struct SchemaCheck {
   /// Checks the columns of one table against its own keys and attributes, and against the other tables.
   func columns(_ checked: CheckedTable, _ all: [TableKey: CheckedTable]) {
     let start = context.place
-    var names: Set<String> = []
+    var names: Set<ExactName> = []
     for facts in checked.facts {
       context.place = start
       context.place.column = facts.isNamed ? facts.name : "backlinks at \(facts.key.leafPosition)"
-      if facts.isNamed && !names.insert(facts.name).inserted { context.report("a second column of this name") }
+      if facts.isNamed && !names.insert(ExactName(facts.name)).inserted {
+        context.report("a second column of this name")
+      }
       checkKey(facts)
       checkIndex(facts, checked.table)
       if facts.type == Spec.TypeCode.link || facts.type == Spec.TypeCode.backlink {

@@ -98,10 +98,14 @@ public final class Snapshot: Sendable {
   /// The table with this stored name (`class_Person`); nil if there is none.
   public func table(named name: String) throws(EngineError) -> Table? {
     guard let (names, _) = try group() else { return nil }
-    for slot in 0..<names.count where try StringLeaf.short(names, slot)?.string == name {
-      if let table = try table(slot: slot) { return table }
+    var alike: Int?
+    for slot in 0..<names.count {
+      guard let stored = try StringLeaf.short(names, slot)?.string, stored == name else { continue }
+      if ExactName(stored) == ExactName(name) { return try table(slot: slot) }
+      alike = alike ?? slot
     }
-    return nil
+    // People type either form of a letter with an accent.
+    return try alike.flatMap { slot throws(EngineError) in try table(slot: slot) }
   }
 
   /// The name of the table by which a local copy of a synced realm knows its server. Source: docs/format/7-sync.md

@@ -581,10 +581,10 @@ extension String {
 
   /// A literal in SQL.
   var quotedForSQLText: String {
-    let text = split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
+    let text = doubling("'")
     return
       (contains("\\")
-      ? " E'" + text.split(separator: "\\", omittingEmptySubsequences: false).joined(separator: "\\\\") : "'" + text)
+      ? " E'" + text.doubling("\\") : "'" + text)
       + "'"
   }
 }

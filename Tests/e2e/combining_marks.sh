@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Keys, values and names with letters of several scalars: a mark that combines with the sign before it, and two forms of
+# one letter. Swift's characters join what files, SQL and shells keep apart.
+source "$(dirname "$0")/lib.sh"
+
+cd "$scratch" || exit 1
+mark=$(printf '\xcc\x81') whole=$(printf 'caf\xc3\xa9') parts=$(printf 'cafe\xcc\x81')
+jq -n --arg whole "$whole" --arg parts "$parts" '{schemaVersion: 1, schema: [{name: "K", primaryKey: "_id",
+  properties: {_id: "string", n: "int", text: "string", bag: {type: "dictionary", objectType: "int"}}}]}' >schema.json
+check "a realm is made" "$realmfs" create k.realm --schema schema.json
+for key in "$whole" "$parts" "${mark}x" "x$mark" "$mark" '"'"$mark" ",$mark" "a/${mark}b"; do
+  jq -nc --arg key "$key" --arg whole "$whole" --arg parts "$parts" \
+    '{_id: $key, n: 1, text: $key, bag: {($parts): 2, ($whole): 1}}'
+done >k.jsonl
+check "keys of either form are imported" "$realmfs" import k.realm k.jsonl --class K
+equal "as different objects" "8" "$("$realmfs" query k.realm K --count)"
+equal "and printed as they came" "$(sort k.jsonl)" "$("$realmfs" cat k.realm K | sort)"
+equal "a query finds one form" "\"$parts\"" "$("$realmfs" query k.realm K "_id == '$parts'" | jq ._id)"
+
+# Behind a slash or an equals sign.
+equal "cat of a key that begins with a mark" "\"${mark}x\"" "$("$realmfs" cat k.realm "K/${mark}x.json" | jq ._id)"
+check "set of one" "$realmfs" set k.realm "K/$mark" n=5 "text=${mark}neu"
+equal "has the value" "[5,\"${mark}neu\"]" "$("$realmfs" cat k.realm "K/$mark" | jq -c '[.n, .text]')"
+check "delete of one" "$realmfs" delete k.realm "K/$mark"
+equal "leaves the others" "7" "$("$realmfs" query k.realm K --count)"
+
+check "CSV keeps them apart" "$realmfs" export k.realm k.csv --class K
+check "a second realm" "$realmfs" create other.realm --schema schema.json
+check "takes the CSV" "$realmfs" import other.realm k.csv --class K
+check "and holds the same" "$realmfs" diff k.realm other.realm
+
+mnt=$(new_directory mnt)
+serve k.realm "$mnt"
+equal "a mount has a file for each" "7" "$(find "$mnt/K" -name '*.json' | wc -l)"
+equal "with its own text" "\"$whole\"" "$(jq ._id "$mnt/K/$whole.json")"
+equal "whatever the form" "\"$parts\"" "$(jq ._id "$mnt/K/$parts.json")"
+check "that can be changed" sh -c 'echo "{\"n\": 7}" >"$1"' sh "$mnt/K/$parts.json"
+equal "and only it" "1 7" "$(jq .n "$mnt/K/$whole.json") $(jq .n "$mnt/K/$parts.json")"
+stop_server "$mnt"
+
+# A quotation mark with a combining mark is a quotation mark to SQL.
+jq -n --arg name "x\"$mark int); drop table K; --" '{schemaVersion: 1, schema: [{name: "K", primaryKey: "_id",
+  properties: {_id: "int", ($name): "int"}}]}' >quoted.json
+check "a property with such a name" "$realmfs" create quoted.realm --schema quoted.json
+check "is exported to SQLite" "$realmfs" export quoted.realm quoted.sqlite
+equal "as a name and nothing else" "ok" \
+  "$(python3 - "$mark" <<'PY'
+import sqlite3, sys
+columns = [row[1] for row in sqlite3.connect("quoted.sqlite").execute("pragma table_info(K)")]
+print("ok" if columns == ["_key", "_id", 'x"' + sys.argv[1] + " int); drop table K; --"] else columns)
+PY
+)"
