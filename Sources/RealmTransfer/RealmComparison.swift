@@ -73,7 +73,7 @@ public final class RealmComparison {
   private func sharedNodes() -> VersionDifference? {
     // Where it cannot be found, all objects are compared, which reports what is damaged.
     guard let difference = try? VersionDifference(from: old.snapshot, to: new.snapshot), difference.sharesNodes,
-      difference.tables.allSatisfy({ $0.schema.isEmpty || !$0.name.hasPrefix(Table.classPrefix) })
+      difference.tables.allSatisfy({ $0.schema.isEmpty || Table.className(ofTable: $0.name) == nil })
     else { return nil }
     return difference
   }

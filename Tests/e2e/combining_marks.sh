@@ -38,6 +38,16 @@ check "that can be changed" sh -c 'echo "{\"n\": 7}" >"$1"' sh "$mnt/K/$parts.js
 equal "and only it" "1 7" "$(jq .n "$mnt/K/$whole.json") $(jq .n "$mnt/K/$parts.json")"
 stop_server "$mnt"
 
+# Names of classes and properties.
+jq -n --arg class "${mark}x" --arg name "${mark}p" '{schemaVersion: 1, schema: [{name: $class, primaryKey: "_id",
+  properties: {_id: "int", ($name): "int"}}]}' >named.json
+check "a class whose name begins with a mark" "$realmfs" create named.realm --schema named.json
+serve named.realm "$mnt"
+equal "is a directory" "${mark}x" "$(ls "$mnt")"
+check "that takes objects" sh -c 'echo "$1" >"$2/1.json"' sh "{\"${mark}p\": 3}" "$mnt/${mark}x"
+stop_server "$mnt"
+equal "that queries find" "3" "$("$realmfs" query named.realm "${mark}x" "${mark}p == 3" | jq ".\"${mark}p\"")"
+
 # A quotation mark with a combining mark is a quotation mark to SQL.
 jq -n --arg name "x\"$mark int); drop table K; --" '{schemaVersion: 1, schema: [{name: "K", primaryKey: "_id",
   properties: {_id: "int", ($name): "int"}}]}' >quoted.json

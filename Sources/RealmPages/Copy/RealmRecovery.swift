@@ -126,9 +126,8 @@ public enum RealmRecovery {
 
 extension RealmRecovery.Part {
   fileprivate init(_ table: any SourceTable, _ tally: TransferTally) {
-    let isClass = table.name.hasPrefix(Table.classPrefix)
     self.init(
-      name: isClass ? String(table.name.dropFirst(Table.classPrefix.count)) : table.name,
+      name: Table.className(ofTable: table.name) ?? table.name,
       objects: tally.objects,
       lostObjects: tally.lostObjects,
       lostValues: tally.lostValues,

@@ -32,9 +32,7 @@ public struct RemainingVersion: Sendable {
         format: root.format,
         ref: root.ref,
         logicalSize: root.logicalSize,
-        classes: tables.compactMap { table in
-          table.name.hasPrefix(Table.classPrefix) ? String(table.name.dropFirst(Table.classPrefix.count)) : nil
-        },
+        classes: tables.compactMap { Table.className(ofTable: $0.name) },
         problems: problems,
         isComplete: root.logicalSize <= file.size
       )

@@ -192,7 +192,7 @@ final class RescuedRealm {
         do throws(EngineError) {
           let ref = try refs.child(slot)
           if ref == 0 { continue }
-          let isClass = name.hasPrefix(Table.classPrefix)
+          let isClass = Table.className(ofTable: name) != nil
           let table = try Table(arena, legacyName: name, slot: slot, ref: ref, pkTable: isClass ? pkTable : nil)
           try effort.enter(tableOf: table.columns.count, at: ref)
           if pass == 0 { pkTable = table } else { tables.append(LegacySource(table: table)) }

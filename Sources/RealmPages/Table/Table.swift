@@ -57,9 +57,15 @@ public final class Table: Sendable {
   /// The prefix of the tables that hold classes.
   public static let classPrefix = "class_"
 
+  /// The class whose objects are in a table of this name; nil for the SDK's own tables. By bytes: a name that begins
+  /// with a combining mark is one character with the end of the prefix.
+  package static func className(ofTable name: String) -> String? {
+    name.utf8.starts(with: classPrefix.utf8) ? String(name.unicodeScalars.dropFirst(classPrefix.utf8.count)) : nil
+  }
+
   /// The class name: `name` without `class_`; nil for a table of the SDK's own.
   public var className: String? {
-    name.hasPrefix(Self.classPrefix) ? String(name.dropFirst(Self.classPrefix.count)) : nil
+    Self.className(ofTable: name)
   }
 
   /// The primary key column, or nil.
@@ -117,7 +123,7 @@ public final class Table: Sendable {
       tombstones = nil
       objectCount = rows.count
       legacyRows = rows
-      let className = name.hasPrefix(Self.classPrefix) ? String(name.dropFirst(Self.classPrefix.count)) : nil
+      let className = Self.className(ofTable: name)
       let primaryKey = try LegacyRows.primaryKeyName(pkTable, of: className)
       primaryKeyIndex = primaryKey == nil ? nil : rows.columns.firstIndex { $0.column.name == primaryKey }
     } catch {

@@ -102,7 +102,7 @@ final class TableEditor {
 
   @safe @exclusivity(unchecked) private(set) var kind = TableKind.topLevel
 
-  var className: String { name.hasPrefix(Table.classPrefix) ? String(name.dropFirst(Table.classPrefix.count)) : name }
+  var className: String { Table.className(ofTable: name) ?? name }
 
   /// The tree of all objects.
   func objects() throws(EngineError) -> ClusterTreeEditor {

@@ -131,7 +131,7 @@ public final class Snapshot: Sendable {
       if fileFormat >= 10 {
         table = try Table(arena, name: name, slot: slot, ref: Int(element))
       } else {
-        let pkTable = name.hasPrefix(Table.classPrefix) ? try self.table(named: "pk") : nil
+        let pkTable = Table.className(ofTable: name) != nil ? try self.table(named: "pk") : nil
         table = try Table(arena, legacyName: name, slot: slot, ref: Int(element), pkTable: pkTable)
       }
       try schemaEffort.withLock { (effort) throws(EngineError) in
