@@ -47,6 +47,33 @@ struct SearchIndexTests {
     #expect(Verifier(try writer.realm.latest(), isStrict: true).problems(limit: 3) == [])
   }
 
+  @Test(
+    "long primary keys that begin alike are found, in whatever order they were made",
+    arguments: [196, 200, 204, 300]
+  )
+  func longKeys(length: Int) throws {
+    let writer = try RealmWriter(memory: MemoryStorage(name: "long \(UInt64.random(in: 0...UInt64.max))"))
+    let transaction = try writer.begin()
+    let table = try transaction.addTable("class_Page")
+    let address = try transaction.addColumn(table, ColumnSpec("address", .string))
+    let beginning = String(repeating: "u", count: length)
+    // 7 and 50 have no common divisor, so all numbers come. The object keys are in another order than the values, as in
+    // files of apps; those of objects that are made with a primary key would follow from it.
+    let texts = (0..<50).map { Array("\(beginning)\($0 * 7 % 50)".utf8) }
+    let objects = try texts.map { try transaction.create(table, values: [(address, .string($0))]) }
+    try transaction.setPrimaryKey(table, address)
+    for (text, object) in zip(texts, objects) {
+      #expect(try transaction.objectKey(table, primaryKey: .string(text)) == object)
+    }
+    _ = try transaction.commit()
+    let stored = try #require(try writer.realm.latest().table(named: "class_Page"))
+    for (text, object) in zip(texts, objects) {
+      #expect(try stored.objectKey(primaryKey: .string(text)) == object)
+    }
+    #expect(try stored.objectKey(primaryKey: .string(Array("\(beginning)51".utf8))) == nil)
+    #expect(Verifier(try writer.realm.latest(), isStrict: true).problems(limit: 3) == [])
+  }
+
   @Test("different numbers that share an entry of a Mixed index come and go by themselves")
   func numbersOfOneEntry() throws {
     let writer = try RealmWriter(memory: MemoryStorage(name: "numbers \(UInt64.random(in: 0...UInt64.max))"))
