@@ -27,6 +27,16 @@ final class Catalog {
     let form: String
     /// Empty for tables.
     let column: String
+
+    /// The table of the class that it belongs to; for links, that of their owners.
+    var owner: String { role == .links ? keyForm : table }
+    var place: Place { Place(table: table, column: column) }
+  }
+
+  /// Where something is in the schema: a column, or a table if that is empty.
+  struct Place: Hashable {
+    let table: String
+    var column = ""
   }
 
   private(set) var entries: [Entry] = []
@@ -108,6 +118,11 @@ final class Catalog {
     try connection.queue("DELETE FROM \(table) WHERE table_name = $1", [.text(name)])
     entries.removeAll { $0.table == name }
     generation = -1
+  }
+
+  /// What was made for a property of the class in a table, in that order.
+  func entries(_ role: Role, of owner: String, _ property: String) -> [Entry] {
+    entries.filter { $0.role == role && $0.owner == owner && $0.property.isSame(as: property) }
   }
 
   /// The names of all tables.

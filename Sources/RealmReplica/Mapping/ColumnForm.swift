@@ -56,6 +56,8 @@ enum ColumnForm: Hashable {
   /// A list or set of links: a table of its own.
   case links(ScalarForm, target: String)
 
+  var isLink: Bool { if case .link = self { true } else { false } }
+
   /// The type of the column in SQL; for a table of links, that of the targets.
   var sql: String {
     switch self {

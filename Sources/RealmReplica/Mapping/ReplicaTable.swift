@@ -95,7 +95,7 @@ final class ReplicaTable {
     ((isMany ? ["realm"] : []) + names).map(\.quotedForSQL).joined(separator: ", ")
   }
 
-  var copy: String { "COPY \(qualifiedName) (\(list(columns.map(\.name)))) FROM STDIN (FORMAT binary)" }
+  private(set) lazy var copy = "COPY \(qualifiedName) (\(list(columns.map(\.name)))) FROM STDIN (FORMAT binary)"
 
   func copy(_ links: LinksTable) -> String {
     "COPY \(place.qualified(links.name)) (\(list(["owner", "position", "target"]))) FROM STDIN (FORMAT binary)"

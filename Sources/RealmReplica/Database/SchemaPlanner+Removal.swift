@@ -1,0 +1,109 @@
+// What a version does not need any more: it is dropped, or renamed where a view or the like needs it. A realm among many
+// leaves tables and columns to the others.
+
+import RealmPages
+import RealmTransfer
+
+extension SchemaPlanner {
+  /// A realm among many leaves tables and columns to the others, but no rows and values, which may lead nowhere.
+  func clearObsolete(_ tables: some Collection<ReplicaTable>) {
+    let columns = Dictionary(
+      tables.map { ($0.name, Set($0.columns.map(\.name))) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    for entry in catalog.entries {
+      let table = place.qualified(entry.table), column = entry.column.quotedForSQL
+      switch entry.role {
+      case .table, .links:
+        if !used.contains(entry.place) { changes.obsolete.append("DELETE FROM \(table) WHERE realm = $1::text") }
+      case .value, .exact:
+        guard let known = columns[entry.table], !known.contains(entry.column) else { continue }
+        changes.obsolete.append(
+          "UPDATE \(table) SET \(column) = NULL WHERE realm = $1::text AND \(column) IS NOT NULL"
+        )
+      }
+    }
+  }
+
+  func dropTables(exceptOf classes: [Table]) throws(ReplicaError) {
+    let wanted = classes.map { (Catalog.shown($0.className ?? $0.name), Catalog.shown(KeyForm($0).name)) }
+    for entry in catalog.entries where entry.role == .table {
+      let isWanted = wanted.contains { $0.0.isSame(as: entry.className) && $0.1.isSame(as: entry.form) }
+      if isWanted { continue }
+      for links in catalog.entries where links.role == .links && links.keyForm == entry.table {
+        try dropTable(links.table)
+      }
+      try dropTable(entry.table)
+    }
+  }
+
+  func dropColumns(
+    of table: String,
+    except names: Set<String>,
+    links: Set<String>,
+    _ source: Table
+  ) throws(ReplicaError) {
+    for entry in catalog.entries where entry.table == table && (entry.role == .value || entry.role == .exact) {
+      if !names.contains(entry.column) { try dropColumn(entry.column, of: table) }
+    }
+    for entry in catalog.entries where entry.role == .links && entry.keyForm == table && !links.contains(entry.table) {
+      try dropTable(entry.table)
+    }
+  }
+
+  func dropColumn(_ column: String, of table: String) throws(ReplicaError) {
+    if !catalog.entries.contains(where: { $0.table == table && $0.column == column }) { return }
+    try lock()
+    for entry in catalog.entries where entry.role == .exact && entry.table == table && entry.form == column {
+      try dropColumn(entry.column, of: table)
+    }
+    let sql = "ALTER TABLE \(place.qualified(table)) DROP COLUMN \(column.quotedForSQL)"
+    if try !runUnlessNeeded(sql) {
+      let kept = try keptName(column)
+      try run(
+        "ALTER TABLE \(place.qualified(table)) RENAME COLUMN \(column.quotedForSQL) TO \(kept.quotedForSQL)"
+      )
+      changes.remarks.append("column \(table).\(column) is used by a view or the like; it is kept as \(kept)")
+    }
+    try catalog.remove(column: column, of: table, connection)
+  }
+
+  func dropTable(_ table: String) throws(ReplicaError) {
+    try lock()
+    var references: [(table: String, name: String)] = []
+    try connection.forEachRow(
+      """
+      SELECT c.conrelid::regclass::text, quote_ident(c.conname) FROM pg_constraint c \
+      WHERE c.contype = 'f' AND c.confrelid = $1::text::regclass
+      """,
+      [.text(place.qualified(table))]
+    ) { row in
+      if let from = row.text(0, 0), let name = row.text(0, 1) { references.append((from, name)) }
+    }
+    for (from, name) in references { try run("ALTER TABLE \(from) DROP CONSTRAINT \(name)") }
+    if try !runUnlessNeeded("DROP TABLE \(place.qualified(table))") {
+      let kept = try keptName(table)
+      try run("ALTER TABLE \(place.qualified(table)) RENAME TO \(kept.quotedForSQL)")
+      changes.remarks.append("table \(table) is used by a view or the like; it is kept as \(kept)")
+    }
+    try catalog.remove(table: table, connection)
+  }
+
+  func keptName(_ name: String) throws(ReplicaError) -> String {
+    var names = SQLNames.postgres(reserved: [])
+    return names.take("_former_" + String(name.prefix(24)) + "_\(snapshot.version)")
+  }
+
+  /// Runs a statement that fails where others depend on what it removes; false then.
+  func runUnlessNeeded(_ sql: String) throws(ReplicaError) -> Bool {
+    try lock()
+    try connection.run("SAVEPOINT removal")
+    do throws(ReplicaError) { try connection.run(sql) } catch {
+      guard case .server(state: "2BP01", _) = error else { throw error }
+      try connection.run("ROLLBACK TO removal; RELEASE removal")
+      return false
+    }
+    try connection.run("RELEASE removal")
+    return true
+  }
+}
