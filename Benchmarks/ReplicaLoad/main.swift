@@ -9,7 +9,9 @@ import Glibc
 import RealmPages
 
 struct Usage: Error, CustomStringConvertible {
-  var description: String { "usage: ReplicaLoad make FOLDER REALMS OBJECTS | commit FOLDER RATE SECONDS | fill FILE COMMITS OBJECTS" }
+  var description: String {
+    "usage: ReplicaLoad make FOLDER REALMS OBJECTS | commit FOLDER RATE SECONDS | fill FILE COMMITS OBJECTS"
+  }
 }
 
 /// Microseconds of a clock.
@@ -53,8 +55,10 @@ func commit(_ folder: String, rate: Int, seconds: Int) throws {
   var realms = 0
   while access("\(folder)/u\(realms).realm", F_OK) == 0 { realms += 1 }
   if realms == 0 { throw Usage() }
-  let start = now(CLOCK_MONOTONIC), only = realms == 1
-    ? try RealmWriter(Configuration(path: "\(folder)/u0.realm")) : nil
+  let start = now(CLOCK_MONOTONIC),
+    only =
+      realms == 1
+      ? try RealmWriter(Configuration(path: "\(folder)/u0.realm")) : nil
   for number in 0..<rate * seconds {
     let wait = start + Int64(number) * 1_000_000 / Int64(rate) - now(CLOCK_MONOTONIC)
     if wait > 0 { usleep(useconds_t(wait)) }

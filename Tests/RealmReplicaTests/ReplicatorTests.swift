@@ -61,6 +61,13 @@ struct ReplicatorTests {
       _ = try transaction.commit()
     }
 
+    /// The number by which the server knows a table.
+    func oid(_ table: String) throws -> String {
+      let names = "nspname = \(schema.quotedForSQLText) AND relname = \(table.quotedForSQLText)"
+      let sql = "SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE \(names)"
+      return try server.query(sql).first ?? "none"
+    }
+
     func rows(_ sql: String) throws -> [String] {
       try server.query(sql.replacingOccurrences(of: "$S", with: schema.quotedForSQL))
     }
@@ -167,6 +174,131 @@ struct ReplicatorTests {
       _ = try HistoryTests.settle(replicator)
       #expect(try setup.rows("SELECT count(*) FROM $S.ages") == ["3"])
       #expect(try setup.rows("SELECT count(*) FROM $S._realmfs_columns") == ["0"])
+    }
+  }
+
+  @Test("a property that has another name keeps its column, with what others made on it")
+  func renamedProperty() throws {
+    try withSetup { setup in
+      try setup.add(0..<5)
+      let replicator = try setup.replicator()
+      _ = try HistoryTests.settle(replicator)
+      _ = try setup.rows(
+        """
+        CREATE VIEW $S.ages AS SELECT _id, age FROM $S."Person"; CREATE INDEX mine ON $S."Person" (age)
+        """
+      )
+      let oids = [try setup.oid("Person"), try setup.oid("Person_friends")]
+      let transaction = try setup.writer.begin()
+      try transaction.renameColumn(setup.person, setup.age, to: "years")
+      try transaction.renameColumn(setup.person, setup.friends, to: "peers")
+      try transaction.renameColumn(setup.person, setup.id, to: "number")
+      _ = try transaction.commit()
+      let passes = try HistoryTests.settle(replicator)
+      #expect(passes.map(\.written) == [0], "no row is written anew")
+      #expect(try setup.rows("SELECT count(*) FROM $S.ages WHERE age = _id") == ["5"])
+      #expect(try setup.rows("SELECT count(*) FROM pg_indexes WHERE indexname = 'mine'") == ["1"])
+      #expect(try setup.rows("SELECT sum(years - number) FROM $S.\"Person\"") == ["0"])
+      #expect(oids == [try setup.oid("Person"), try setup.oid("Person_peers")], "the same tables")
+      try setup.check()
+      try setup.setAge(of: 3, 9)
+      _ = try HistoryTests.settle(replicator)
+      try setup.check()
+    }
+  }
+
+  @Test("a class that is removed and made anew in one commit has the new objects, and a property its new type")
+  func remade() throws {
+    try withSetup { setup in
+      try setup.add(0..<5)
+      let replicator = try setup.replicator()
+      _ = try HistoryTests.settle(replicator)
+      let transaction = try setup.writer.begin()
+      try transaction.removeTable(setup.person)
+      let person = try transaction.addTable("class_Person")
+      let id = try transaction.addColumn(person, ColumnSpec("_id", .int))
+      try transaction.setPrimaryKey(person, id)
+      let age = try transaction.addColumn(person, ColumnSpec("age", .string))
+      for number in Int64(3)..<7 {
+        _ = try transaction.create(person, primaryKey: .int(number), values: [(age, .text("a\(number)"))])
+      }
+      _ = try transaction.commit()
+      _ = try HistoryTests.settle(replicator)
+      #expect(try setup.rows("SELECT _id, age FROM $S.\"Person\" ORDER BY 1") == ["3|a3", "4|a4", "5|a5", "6|a6"])
+      try setup.check()
+      // The same with another primary key: another table, which takes the name.
+      let next = try setup.writer.begin()
+      try next.removeTable(person)
+      let other = try next.addTable("class_Person")
+      let name = try next.addColumn(other, ColumnSpec("name", .string))
+      try next.setPrimaryKey(other, name)
+      _ = try next.create(other, primaryKey: .text("ann"))
+      _ = try next.commit()
+      _ = try HistoryTests.settle(replicator)
+      #expect(try setup.rows("SELECT name FROM $S.\"Person\"") == ["ann"])
+      try setup.check()
+    }
+  }
+
+  @Test("foreign keys that the server does not support are left out, and named")
+  func unsupportedKeys() throws {
+    try withSetup { setup in
+      _ = try setup.rows(
+        """
+        CREATE SCHEMA $S; CREATE FUNCTION $S.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+        IF current_query() LIKE '%FOREIGN KEY%' AND current_query() LIKE '%' || '\(setup.schema.dropLast(2))' || '%' THEN \
+        RAISE EXCEPTION 'not supported' USING ERRCODE = '0A000'; END IF; END $$; \
+        CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION $S.refuse()
+        """
+      )
+      try setup.add(0..<5)
+      let replicator = try setup.replicator()
+      let passes = try HistoryTests.settle(replicator)
+      _ = try setup.rows("DROP EVENT TRIGGER refuse")
+      #expect(passes.first?.remarks.count { $0.contains("left out: ALTER TABLE") } == 2)
+      let person = try setup.oid("Person")
+      let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND confrelid = \(person)"
+      #expect(try setup.rows(keys) == ["0"])
+      try setup.check()
+    }
+  }
+
+  @Test("prepared statements that a pooler loses are done without")
+  func pooled() throws {
+    try withSetup { setup in
+      try setup.add(0..<5)
+      let replicator = try setup.replicator()
+      _ = try HistoryTests.settle(replicator)
+      try setup.setAge(of: 3, 9)
+      _ = try HistoryTests.settle(replicator)
+      // What the next transaction gets is another connection of the server.
+      try replicator.connection.run("DEALLOCATE ALL")
+      try setup.setAge(of: 3, 10)
+      #expect(try HistoryTests.settle(replicator).map(\.written) == [1])
+      try replicator.connection.run("DEALLOCATE ALL")
+      try setup.setAge(of: 3, 11)
+      #expect(try replicator.run()?.written == 1)
+      let hadPooler = PostgresConnection.hasPooler.exchange(false, ordering: .relaxed)
+      #expect(hadPooler)
+      try setup.check()
+    }
+  }
+
+  @Test("columns and types that others made keep their names")
+  func foreignNames() throws {
+    try withSetup { setup in
+      _ = try setup.rows("CREATE SCHEMA $S; CREATE TYPE $S.\"Person_friends\" AS ENUM ('a')")
+      try setup.add(0..<5)
+      let replicator = try setup.replicator()
+      _ = try HistoryTests.settle(replicator)
+      _ = try setup.rows("ALTER TABLE $S.\"Person\" ADD COLUMN note text; UPDATE $S.\"Person\" SET note = 'mine'")
+      let transaction = try setup.writer.begin()
+      _ = try transaction.addColumn(setup.person, ColumnSpec("note", .string))
+      _ = try transaction.commit()
+      let passes = try HistoryTests.settle(replicator)
+      #expect(passes.first?.remarks.contains { $0.contains("the column is called note_2") } ?? false)
+      #expect(try setup.rows("SELECT count(*) FROM $S.\"Person\" WHERE note = 'mine'") == ["5"])
+      try setup.check()
     }
   }
 

@@ -40,18 +40,15 @@ final class Catalog {
   }
 
   private(set) var entries: [Entry] = []
-  /// Tells whether another program has changed the catalog.
-  private(set) var generation: Int64 = 0
   let place: ReplicaPlace
 
   init(_ place: ReplicaPlace) { self.place = place }
 
   private var table: String { place.qualified("_realmfs_columns") }
 
-  /// The statements that make the schema, its catalog and the table of states, where they are not there.
+  /// The statements that make the catalog of a schema and the table of states, where they are not there.
   static func creation(_ place: ReplicaPlace) -> String {
     """
-    CREATE SCHEMA IF NOT EXISTS \(place.schema.quotedForSQL);
     CREATE TABLE IF NOT EXISTS \(place.qualified("_realmfs_columns")) (
       id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, role text NOT NULL, table_name text NOT NULL,
       class text NOT NULL, key text NOT NULL, property text NOT NULL, form text NOT NULL, column_name text NOT NULL);
@@ -68,21 +65,19 @@ final class Catalog {
   /// Reads the catalog.
   func load(_ connection: PostgresConnection) throws(ReplicaError) {
     entries = []
-    generation = 0
     try connection.forEachRow(
-      "SELECT id, role, table_name, class, key, property, form, column_name FROM \(table) ORDER BY id"
-    ) { row throws(ReplicaError) in
-      guard let role = Role(rawValue: row.text(0, 1) ?? "") else { return }
-      self.generation = self.generation &* 31 &+ (row.integer(0, 0) ?? 0)
+      "SELECT role, table_name, class, key, property, form, column_name FROM \(table) ORDER BY id"
+    ) { row in
+      guard let role = Role(rawValue: row.text(0, 0) ?? "") else { return }
       self.entries.append(
         Entry(
           role: role,
-          table: row.text(0, 2) ?? "",
-          className: row.text(0, 3) ?? "",
-          keyForm: row.text(0, 4) ?? "",
-          property: row.text(0, 5) ?? "",
-          form: row.text(0, 6) ?? "",
-          column: row.text(0, 7) ?? ""
+          table: row.text(0, 1) ?? "",
+          className: row.text(0, 2) ?? "",
+          keyForm: row.text(0, 3) ?? "",
+          property: row.text(0, 4) ?? "",
+          form: row.text(0, 5) ?? "",
+          column: row.text(0, 6) ?? ""
         )
       )
     }
@@ -100,7 +95,39 @@ final class Catalog {
       ]
     )
     entries.append(entry)
-    generation = -1
+  }
+
+  /// Gives an entry another name.
+  func rename(
+    _ entry: Entry,
+    property: String,
+    table name: String? = nil,
+    form: String? = nil,
+    column: String? = nil,
+    _ connection: PostgresConnection
+  ) throws(ReplicaError) {
+    let renamed = Entry(
+      role: entry.role,
+      table: name ?? entry.table,
+      className: entry.className,
+      keyForm: entry.keyForm,
+      property: property,
+      form: form ?? entry.form,
+      column: column ?? entry.column
+    )
+    try connection.queue(
+      """
+      UPDATE \(table) SET table_name = $4, property = $5, form = $6, column_name = $7 \
+      WHERE role = $1 AND table_name = $2 AND column_name = $3
+      """,
+      [
+        .text(entry.role.rawValue), .text(entry.table), .text(entry.column), .text(renamed.table),
+        .text(renamed.property), .text(renamed.form), .text(renamed.column),
+      ]
+    )
+    if let index = entries.firstIndex(where: { $0.role == entry.role && $0.place == entry.place }) {
+      entries[index] = renamed
+    }
   }
 
   /// Forgets a column.
@@ -110,14 +137,12 @@ final class Catalog {
       [.text(name), .text(column)]
     )
     entries.removeAll { $0.table == name && $0.column == column }
-    generation = -1
   }
 
   /// Forgets a table.
   func remove(table name: String, _ connection: PostgresConnection) throws(ReplicaError) {
     try connection.queue("DELETE FROM \(table) WHERE table_name = $1", [.text(name)])
     entries.removeAll { $0.table == name }
-    generation = -1
   }
 
   /// What was made for a property of the class in a table, in that order.

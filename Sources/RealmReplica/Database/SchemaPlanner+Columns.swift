@@ -13,16 +13,32 @@ extension SchemaPlanner {
     }
   }
 
+  /// Names of columns that no property gets.
+  static let reservedColumns = ["realm", "_object_key", "ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]
+
+  /// A name that no column of a table has, whoever made it.
+  func freeColumnName(_ wanted: String, in table: String) throws(ReplicaError) -> String {
+    var taken = Self.reservedColumns
+    try connection.forEachRow(
+      """
+      SELECT attname::text FROM pg_attribute \
+      WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped
+      """,
+      [.text(place.qualified(table))]
+    ) { row in if let name = row.text(0, 0) { taken.append(name) } }
+    var names = SQLNames.postgres(reserved: taken)
+    return names.take(wanted)
+  }
+
   func column(
     _ property: String,
     _ form: ColumnForm,
     of table: String,
     _ className: String,
-    _ names: inout SQLNames,
     _ source: Table
   ) throws(ReplicaError) -> String {
     if let known = try known(.value, of: table, property, form) { return known.column }
-    let name = names.take(property)
+    let name = try freeColumnName(property, in: table)
     used.insert(Catalog.Place(table: table, column: name))
     if name != property {
       changes.remarks.append("property \(className).\(property): the column is called \(name)")
@@ -54,6 +70,49 @@ extension SchemaPlanner {
     return "CREATE INDEX ON \(place.qualified(table)) (\(columns.map(\.quotedForSQL).joined(separator: ", ")))"
   }
 
+  /// Gives the column or the table of a property its new name, with all that others made on it.
+  func rename(_ renamed: PropertyRename) throws(ReplicaError) {
+    let from = Catalog.shown(renamed.from), to = Catalog.shown(renamed.to)
+    let classes = catalog.entries.filter {
+      $0.role == .table && $0.className.isSame(as: Catalog.shown(renamed.className))
+    }
+    guard let owner = classes.first, classes.count == 1 else { return }
+    for role in [Catalog.Role.value, .links] where catalog.entries(role, of: owner.table, to).isEmpty {
+      for entry in catalog.entries(role, of: owner.table, from) {
+        if role == .links {
+          let name = try freeName("\(owner.className)_\(to)")
+          try run("ALTER TABLE \(place.qualified(entry.table)) RENAME TO \(name.quotedForSQL)")
+          try catalog.rename(entry, property: to, table: name, connection)
+          continue
+        }
+        let name = try renameColumn(entry.column, to, of: entry.table)
+        try catalog.rename(entry, property: to, column: name, connection)
+        for beside in catalog.entries(.exact, of: entry.table, from) {
+          let suffix = String(
+            beside.column.dropFirst(beside.column.hasPrefix(entry.column) ? entry.column.count : .max)
+          )
+          let exact = try renameColumn(beside.column, Self.besideName(name, suffix), of: entry.table)
+          try catalog.rename(beside, property: to, form: name, column: exact, connection)
+        }
+      }
+    }
+    // The key of a table has its property in its form.
+    let form = owner.form.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+    if form.count == 2, String(form[1]).isSame(as: from) {
+      try catalog.rename(owner, property: "", form: "\(form[0]) \(to)", connection)
+    }
+  }
+
+  private func renameColumn(_ column: String, _ wanted: String, of table: String) throws(ReplicaError) -> String {
+    let name = try freeColumnName(wanted, in: table)
+    try run("ALTER TABLE \(place.qualified(table)) RENAME COLUMN \(column.quotedForSQL) TO \(name.quotedForSQL)")
+    return name
+  }
+
+  private static func besideName(_ column: String, _ suffix: String) -> String {
+    column.utf8.count + suffix.utf8.count > 63 ? column.prefix(40) + suffix : column + suffix
+  }
+
   /// Adds the column beside that of a property.
   func addExact(_ table: ReplicaTable, property: Int, of source: Table) throws(ReplicaError) {
     guard case .value(let form, false) = table.slots[property], let exact = form.exact else { return }
@@ -63,13 +122,7 @@ extension SchemaPlanner {
       if case .value(_, let hasExact) = slot { position += hasExact ? 2 : 1 }
     }
     let own = table.columns[position].name
-    var names = SQLNames.postgres(
-      reserved: ["realm", "_object_key"] + catalog.entries.filter { $0.table == table.name }.map(\.column)
-    )
-    let wanted = String(
-      own.utf8.count + exact.suffix.utf8.count > 63 ? own.prefix(40) + exact.suffix : own + exact.suffix
-    )
-    let name = names.take(wanted)
+    let name = try freeColumnName(Self.besideName(own, exact.suffix), in: table.name)
     try run("ALTER TABLE \(table.qualifiedName) ADD COLUMN \(name.quotedForSQL) \(exact.sql)")
     let comment = "the exact value where \(own) cannot hold it (realmfs replicate)"
     try run("COMMENT ON COLUMN \(table.qualifiedName).\(name.quotedForSQL) IS \(comment.quotedForSQLText)")

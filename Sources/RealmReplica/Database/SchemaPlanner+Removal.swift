@@ -5,6 +5,9 @@ import RealmPages
 import RealmTransfer
 
 extension SchemaPlanner {
+  /// The SQLSTATE of what others depend on.
+  private static let isNeeded = "2BP01"
+
   /// A realm among many leaves tables and columns to the others, but no rows and values, which may lead nowhere.
   func clearObsolete(_ tables: some Collection<ReplicaTable>) {
     let columns = Dictionary(
@@ -58,7 +61,7 @@ extension SchemaPlanner {
       try dropColumn(entry.column, of: table)
     }
     let sql = "ALTER TABLE \(place.qualified(table)) DROP COLUMN \(column.quotedForSQL)"
-    if try !runUnlessNeeded(sql) {
+    if try !attempt(sql, unless: Self.isNeeded) {
       let kept = try keptName(column)
       try run(
         "ALTER TABLE \(place.qualified(table)) RENAME COLUMN \(column.quotedForSQL) TO \(kept.quotedForSQL)"
@@ -81,7 +84,7 @@ extension SchemaPlanner {
       if let from = row.text(0, 0), let name = row.text(0, 1) { references.append((from, name)) }
     }
     for (from, name) in references { try run("ALTER TABLE \(from) DROP CONSTRAINT \(name)") }
-    if try !runUnlessNeeded("DROP TABLE \(place.qualified(table))") {
+    if try !attempt("DROP TABLE \(place.qualified(table))", unless: Self.isNeeded) {
       let kept = try keptName(table)
       try run("ALTER TABLE \(place.qualified(table)) RENAME TO \(kept.quotedForSQL)")
       changes.remarks.append("table \(table) is used by a view or the like; it is kept as \(kept)")
@@ -92,18 +95,5 @@ extension SchemaPlanner {
   func keptName(_ name: String) throws(ReplicaError) -> String {
     var names = SQLNames.postgres(reserved: [])
     return names.take("_former_" + String(name.prefix(24)) + "_\(snapshot.version)")
-  }
-
-  /// Runs a statement that fails where others depend on what it removes; false then.
-  func runUnlessNeeded(_ sql: String) throws(ReplicaError) -> Bool {
-    try lock()
-    try connection.run("SAVEPOINT removal")
-    do throws(ReplicaError) { try connection.run(sql) } catch {
-      guard case .server(state: "2BP01", _) = error else { throw error }
-      try connection.run("ROLLBACK TO removal; RELEASE removal")
-      return false
-    }
-    try connection.run("RELEASE removal")
-    return true
   }
 }

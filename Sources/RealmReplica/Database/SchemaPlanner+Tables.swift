@@ -18,9 +18,7 @@ extension SchemaPlanner {
     }
     var columns: [String] = []
     if isMany { columns.append("realm text COLLATE \"C\" NOT NULL") }
-    var names = SQLNames.postgres(reserved: [
-      "realm", "_object_key", "ctid", "xmin", "xmax", "cmin", "cmax", "tableoid",
-    ])
+    var names = SQLNames.postgres(reserved: Self.reservedColumns)
     let table = place.qualified(name), key: String
     var entries: [Catalog.Entry] = [
       Catalog.Entry(
@@ -64,12 +62,15 @@ extension SchemaPlanner {
 
   /// A name that no table has, whoever made it.
   func freeName(_ wanted: String) throws(ReplicaError) -> String {
+    var names = SQLNames.postgres(reserved: ["_realmfs", "_realmfs_columns"] + catalog.tables)
     while true {
-      let name = tableNames.take(wanted)
+      let name = names.take(wanted)
       var isFree = true
-      try connection.forEachRow("SELECT to_regclass($1) IS NULL", [.text(place.qualified(name))]) { row in
-        isFree = row.bytes(0, 0) == [1]
-      }
+      // The rows of a table are a type, which takes the name as well.
+      try connection.forEachRow(
+        "SELECT to_regclass($1) IS NULL AND to_regtype($1) IS NULL",
+        [.text(place.qualified(name))]
+      ) { row in isFree = row.bytes(0, 0) == [1] }
       if isFree { return name }
       changes.remarks.append("a table \(name) was there before and is not touched")
     }

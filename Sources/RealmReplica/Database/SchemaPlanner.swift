@@ -32,7 +32,6 @@ final class SchemaPlanner {
   var place: ReplicaPlace { catalog.place }
   var isMany: Bool { place.realm != nil }
   var changes = SchemaChangeSet()
-  var tableNames: SQLNames
   /// What of the catalog has found its class or property in this version.
   var used: Set<Catalog.Place> = []
   private(set) var isLocked: Bool
@@ -40,7 +39,6 @@ final class SchemaPlanner {
   /// `isLocked` says that no other program changes the tables of the schema meanwhile.
   init(_ catalog: Catalog, _ connection: PostgresConnection, _ snapshot: Snapshot, isLocked: Bool) {
     (self.catalog, self.connection, self.snapshot, self.isLocked) = (catalog, connection, snapshot, isLocked)
-    tableNames = .postgres(reserved: ["_realmfs", "_realmfs_columns"] + catalog.tables)
   }
 
   /// The tables that a version would need are not all there, and other programs may be making them.
@@ -73,6 +71,19 @@ final class SchemaPlanner {
     try connection.run(sql)
   }
 
+  /// Runs a statement, and leaves it out if it fails with an SQLSTATE; false then.
+  func attempt(_ sql: String, unless state: String) throws(ReplicaError) -> Bool {
+    try lock()
+    try connection.run("SAVEPOINT attempt")
+    do throws(ReplicaError) { try connection.run(sql) } catch {
+      guard case .server(state: state, _) = error else { throw error }
+      try connection.run("ROLLBACK TO attempt; RELEASE attempt")
+      return false
+    }
+    try connection.run("RELEASE attempt")
+    return true
+  }
+
   func later(_ sql: String, key: Bool = false) throws(ReplicaError) {
     try lock()
     if key { changes.keys.append(sql) } else { changes.constraints.append(sql) }
@@ -90,10 +101,6 @@ final class SchemaPlanner {
     let name: String
     if let known { name = known.table } else { name = try create(source, className, keyForm, form) }
     used.insert(Catalog.Place(table: name))
-    var names = SQLNames.postgres(
-      reserved: ["realm", "_object_key", "ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]
-        + catalog.entries.filter { $0.table == name }.map(\.column)
-    )
     var columns: [ReplicaColumn] = [], slots: [ReplicaTable.Slot] = [], links: [LinksTable] = []
     let objectKey = ReplicaColumn(name: "_object_key", sql: "bigint", oid: 20)
     var keyColumn = objectKey
@@ -108,7 +115,7 @@ final class SchemaPlanner {
         continue
       }
       let isKey = index == source.primaryKeyIndex && keyForm != .objectKey
-      let sqlName = try self.column(property, form, of: name, className, &names, source)
+      let sqlName = try self.column(property, form, of: name, className, source)
       let own = ReplicaColumn(name: sqlName, sql: form.sql, oid: form.oid)
       columns.append(own)
       if isKey { keyColumn = own }

@@ -7,6 +7,7 @@
 
 import RealmJSON
 public import RealmPages
+import RealmTransfer
 import Synchronization
 import Threads
 
@@ -52,6 +53,8 @@ public final class Replicator {
   private var wantedExact: [(table: TableKey, property: Int)] = []
   var pass = ReplicaPass()
   private var isDrained = false
+  /// How many of the window's renamed properties the present transaction has renamed.
+  private var renamedCount = 0
   /// Whether rows were left out that need columns which are not there yet.
   var mustBeginAgain = false
   /// Whether the present transaction has written or removed rows one by one.
@@ -89,13 +92,19 @@ public final class Replicator {
 
   /// Makes the schema and its own tables, if they are not there.
   static func prepare(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
-    var isThere = false
-    try connection.forEachRow("SELECT to_regclass($1) IS NOT NULL", [.text(place.qualified("_realmfs"))]) { row in
-      isThere = row.bytes(0, 0) == [1]
+    func isThere(_ function: String, _ name: String) throws(ReplicaError) -> Bool {
+      var isThere = false
+      try connection.forEachRow("SELECT \(function)($1) IS NOT NULL", [.text(name)]) { row in
+        isThere = row.bytes(0, 0) == [1]
+      }
+      return isThere
     }
-    if isThere { return }
-    let lock = "SELECT pg_advisory_xact_lock(\(Self.lockKey(place)))"
-    try connection.run("BEGIN; \(lock); \(Catalog.creation(place)) COMMIT")
+    if try isThere("to_regclass", place.qualified("_realmfs")) { return }
+    try connection.run("BEGIN; SELECT pg_advisory_xact_lock(\(Self.lockKey(place)))")
+    // In a schema that is there, a role needs no right to make one.
+    let schema = place.schema.quotedForSQL
+    if try !isThere("to_regnamespace", schema) { try connection.run("CREATE SCHEMA \(schema)") }
+    try connection.run("\(Catalog.creation(place)) COMMIT")
   }
 
   private static func lockKey(_ place: ReplicaPlace) -> Int64 {
@@ -157,11 +166,12 @@ public final class Replicator {
     }
     (window.isLost, window.unsure, window.hasNewSchema) = (false, [], false)
     pass = ReplicaPass()
-    (isDrained, hasWritten, mustBeginAgain) = (false, false, false)
+    (isDrained, hasWritten, mustBeginAgain, renamedCount) = (false, false, false, 0)
     connection.onWait = { [unowned self] () throws(ReplicaError) in try self.tick() }
     do throws(ReplicaError) {
       let result = try transact(flags.isLost, flags.unsure, flags.hasNewSchema, identity)
       inFlight = ChangedObjects(limit: 400_000)
+      window.renamed.removeFirst(renamedCount)
       planner = nil
       if var result {
         result.duration = MonotonicTime.now.nanoseconds - start.nanoseconds
@@ -228,7 +238,11 @@ public final class Replicator {
       // Tables whose references are still to be checked cannot be altered.
       try connection.run("SET CONSTRAINTS ALL IMMEDIATE")
     }
-    for sql in changes.constraints { try connection.run(sql) }
+    for sql in changes.constraints {
+      // Citus refuses some foreign keys.
+      guard let planner, try !planner.attempt(sql, unless: "0A000") else { continue }
+      changes.remarks.append("the server does not support this, so it is left out: \(sql)")
+    }
     attemptedIdentity = target.identity
     try ReplicaState.write(place, file: path, target, after: base, connection)
     var outcome = ""
@@ -260,6 +274,10 @@ public final class Replicator {
       }
       let planner = SchemaPlanner(catalog, connection, window.snapshot, isLocked: isLocked)
       do throws(ReplicaError) {
+        if !isMany {
+          for renamed in window.renamed { try planner.rename(renamed) }
+          renamedCount = window.renamed.count
+        }
         tables = try planner.plan()
         for wanted in wantedExact {
           if let table = tables[wanted.table], let source = try source(of: wanted.table) {
