@@ -153,7 +153,13 @@ struct ReplicatorTests {
       try setup.add(0..<3)
       let replicator = try setup.replicator()
       _ = try HistoryTests.settle(replicator)
-      _ = try setup.rows("CREATE VIEW $S.ages AS SELECT _id, age FROM $S.\"Person\"")
+      _ = try setup.rows(
+        """
+        CREATE VIEW $S.ages AS SELECT _id, age FROM $S."Person"; CREATE ROLE seer_\(setup.schema.filter(\.isNumber)); \
+        GRANT SELECT ON $S."Person" TO seer_\(setup.schema.filter(\.isNumber)); \
+        CREATE TABLE $S.mine (person bigint REFERENCES $S."Person"); INSERT INTO $S.mine VALUES (1)
+        """
+      )
       let transaction = try setup.writer.begin()
       try transaction.removeColumn(setup.person, setup.age)
       let name = try transaction.addColumn(setup.person, ColumnSpec("name", .string))
@@ -167,12 +173,18 @@ struct ReplicatorTests {
       #expect(try setup.rows("SELECT age FROM $S.ages ORDER BY _id") == ["0", "1", "2"])
       #expect(try setup.rows("SELECT name FROM $S.\"Person\" ORDER BY _id") == ["n0", "n1", "n2"])
       try setup.check()
+      #expect(
+        try setup.rows("SELECT relacl::text LIKE '%seer_%=r/%' FROM pg_class WHERE oid = \(setup.oid("Person"))") == [
+          "t"
+        ]
+      )
       // A class that goes takes its tables with it, and what needs them stays.
       let next = try setup.writer.begin()
       try next.removeTable(setup.person)
       _ = try next.commit()
       _ = try HistoryTests.settle(replicator)
       #expect(try setup.rows("SELECT count(*) FROM $S.ages") == ["3"])
+      #expect(try setup.rows("SELECT count(*) FROM pg_constraint WHERE conname = 'mine_person_fkey'") == ["1"])
       #expect(try setup.rows("SELECT count(*) FROM $S._realmfs_columns") == ["0"])
     }
   }
@@ -259,6 +271,46 @@ struct ReplicatorTests {
       let person = try setup.oid("Person")
       let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND confrelid = \(person)"
       #expect(try setup.rows(keys) == ["0"])
+      try setup.check()
+    }
+  }
+
+  @Test("one realm and many do not share a schema")
+  func oneAndMany() throws {
+    try withSetup { setup in
+      try setup.add(0..<5)
+      _ = try HistoryTests.settle(setup.replicator())
+      let realm = try Realm(Configuration(path: setup.path)), many = ReplicaPlace(schema: setup.schema, realm: "a")
+      let address = try setup.server.address
+      let error = #expect(throws: ReplicaError.self) { try Replicator(realm, many, address) }
+      #expect(error?.description.contains("holds the replica of one realm") ?? false)
+      let other = ReplicaPlace(schema: setup.schema + "2", realm: "a")
+      _ = try HistoryTests.settle(Replicator(realm, other, address))
+      let second = #expect(throws: ReplicaError.self) {
+        try Replicator(realm, ReplicaPlace(schema: other.schema), address)
+      }
+      #expect(second?.description.contains("holds the replica of many realms") ?? false)
+      try setup.check()
+    }
+  }
+
+  @Test("a class that is too wide for a table is named, and the replica stays as it was")
+  func tooWide() throws {
+    try withSetup { setup in
+      try setup.add(0..<5)
+      let replicator = try setup.replicator()
+      _ = try HistoryTests.settle(replicator)
+      let transaction = try setup.writer.begin()
+      let wide = try transaction.addTable("class_Wide")
+      for number in 0..<1600 { _ = try transaction.addColumn(wide, ColumnSpec("p\(number)", .int)) }
+      _ = try transaction.commit()
+      let error = #expect(throws: ReplicaError.self) { try replicator.run() }
+      #expect(error?.description.hasPrefix("class Wide has more properties") ?? false)
+      #expect(try setup.rows("SELECT count(*) FROM $S.\"Person\"") == ["5"])
+      let next = try setup.writer.begin()
+      try next.removeTable(wide)
+      _ = try next.commit()
+      _ = try HistoryTests.settle(replicator)
       try setup.check()
     }
   }

@@ -4,6 +4,8 @@ import RealmPages
 
 /// What the database says of a realm.
 struct ReplicaState: Equatable {
+  /// The realm file.
+  let file: String?
   /// That of the version; nil if the realm was never replicated in full.
   let identity: String?
   let version: Int64?
@@ -18,9 +20,9 @@ struct ReplicaState: Equatable {
   ) throws(ReplicaError) -> ReplicaState? {
     var state: ReplicaState?
     try connection.forEachRow(
-      "SELECT identity, version FROM \(place.qualified("_realmfs")) WHERE realm = $1\(locking ? " FOR UPDATE" : "")",
+      "SELECT file, identity, version FROM \(place.qualified("_realmfs")) WHERE realm = $1\(locking ? " FOR UPDATE" : "")",
       [key(place)]
-    ) { row in state = ReplicaState(identity: row.text(0, 0), version: row.integer(0, 1)) }
+    ) { row in state = ReplicaState(file: row.text(0, 0), identity: row.text(0, 1), version: row.integer(0, 2)) }
     return state
   }
 

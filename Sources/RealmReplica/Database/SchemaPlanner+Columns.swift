@@ -43,7 +43,13 @@ extension SchemaPlanner {
     if name != property {
       changes.remarks.append("property \(className).\(property): the column is called \(name)")
     }
-    try run("ALTER TABLE \(place.qualified(table)) ADD COLUMN \(name.quotedForSQL) \(Self.declaration(form, name))")
+    let declaration = "\(name.quotedForSQL) \(Self.declaration(form, name))"
+    do throws(ReplicaError) { try run("ALTER TABLE \(place.qualified(table)) ADD COLUMN \(declaration)") } catch {
+      guard case .server(state: "54011", _) = error else { throw error }
+      throw .unsuitable(
+        "class \(className) has more properties than a table of PostgreSQL has columns, 1600 with those that were dropped"
+      )
+    }
     try catalog.add(
       Catalog.Entry(
         role: .value,

@@ -76,14 +76,18 @@ extension SchemaPlanner {
     var references: [(table: String, name: String)] = []
     try connection.forEachRow(
       """
-      SELECT c.conrelid::regclass::text, quote_ident(c.conname) FROM pg_constraint c \
-      WHERE c.contype = 'f' AND c.confrelid = $1::text::regclass
+      SELECT t.relname::text, c.conname::text FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid \
+      JOIN pg_namespace n ON n.oid = t.relnamespace \
+      WHERE c.contype = 'f' AND c.conparentid = 0 AND c.confrelid = $1::text::regclass AND n.nspname = $2
       """,
-      [.text(place.qualified(table))]
+      [.text(place.qualified(table)), .text(place.schema)]
     ) { row in
       if let from = row.text(0, 0), let name = row.text(0, 1) { references.append((from, name)) }
     }
-    for (from, name) in references { try run("ALTER TABLE \(from) DROP CONSTRAINT \(name)") }
+    // A reference that others made keeps the table.
+    for (from, name) in references where catalog.tables.contains(from) {
+      try run("ALTER TABLE \(place.qualified(from)) DROP CONSTRAINT \(name.quotedForSQL)")
+    }
     if try !attempt("DROP TABLE \(place.qualified(table))", unless: Self.isNeeded) {
       let kept = try keptName(table)
       try run("ALTER TABLE \(place.qualified(table)) RENAME TO \(kept.quotedForSQL)")

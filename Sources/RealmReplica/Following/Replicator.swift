@@ -92,18 +92,25 @@ public final class Replicator {
 
   /// Makes the schema and its own tables, if they are not there.
   static func prepare(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
-    func isThere(_ function: String, _ name: String) throws(ReplicaError) -> Bool {
-      var isThere = false
-      try connection.forEachRow("SELECT \(function)($1) IS NOT NULL", [.text(name)]) { row in
-        isThere = row.bytes(0, 0) == [1]
-      }
-      return isThere
+    func holds(_ condition: String, _ parameter: String) throws(ReplicaError) -> Bool {
+      var holds = false
+      try connection.forEachRow("SELECT \(condition)", [.text(parameter)]) { row in holds = row.bytes(0, 0) == [1] }
+      return holds
     }
-    if try isThere("to_regclass", place.qualified("_realmfs")) { return }
+    if try holds("to_regclass($1) IS NOT NULL", place.qualified("_realmfs")) {
+      let isOther = "EXISTS (SELECT FROM \(place.qualified("_realmfs")) WHERE (realm = '') = ($1 <> ''))"
+      if try holds(isOther, place.realm == nil ? "" : "many") {
+        throw .unsuitable(
+          "the schema \(place.schema) holds the replica of \(place.realm == nil ? "many realms" : "one realm"); choose another "
+            + "with --schema"
+        )
+      }
+      return
+    }
     try connection.run("BEGIN; SELECT pg_advisory_xact_lock(\(Self.lockKey(place)))")
     // In a schema that is there, a role needs no right to make one.
     let schema = place.schema.quotedForSQL
-    if try !isThere("to_regnamespace", schema) { try connection.run("CREATE SCHEMA \(schema)") }
+    if try !holds("to_regnamespace($1) IS NOT NULL", schema) { try connection.run("CREATE SCHEMA \(schema)") }
     try connection.run("\(Catalog.creation(place)) COMMIT")
   }
 
@@ -234,6 +241,9 @@ public final class Replicator {
     if mustBeginAgain { throw .overtaken }
     isDrained = true
     if let late = planner?.changes { changes.remarks = late.remarks }
+    if let former = base?.file, former != path, place.realm == nil {
+      changes.remarks.append("the replica was that of \(former) before")
+    }
     if !changes.constraints.isEmpty {
       // Tables whose references are still to be checked cannot be altered.
       try connection.run("SET CONSTRAINTS ALL IMMEDIATE")
@@ -252,7 +262,7 @@ public final class Replicator {
       throw error
     }
     if outcome != "COMMIT" { throw .overtaken }
-    base = ReplicaState(identity: target.identity, version: Int64(bitPattern: target.version))
+    base = ReplicaState(file: path, identity: target.identity, version: Int64(bitPattern: target.version))
     lastIdentity = target.identity
     wantedExact = []
     pass.version = target.version
