@@ -275,6 +275,21 @@ struct ReplicatorTests {
     }
   }
 
+  @Test("a table or column that others drop is made anew by the next start")
+  func dropped() throws {
+    try withSetup { setup in
+      try setup.add(0..<5)
+      _ = try HistoryTests.settle(setup.replicator())
+      for sql in ["TABLE $S.\"Person\" CASCADE", "TABLE $S.\"Person_friends\"", "COLUMN age"] {
+        _ = try setup.rows(sql.hasPrefix("COLUMN") ? "ALTER TABLE $S.\"Person\" DROP \(sql)" : "DROP \(sql)")
+        #expect(throws: ReplicaError.self) { try setup.check() }
+        _ = try HistoryTests.settle(setup.replicator())
+        #expect(try setup.rows("SELECT sum(age - _id) FROM $S.\"Person\"") == ["0"])
+        try setup.check()
+      }
+    }
+  }
+
   @Test("one realm and many do not share a schema")
   func oneAndMany() throws {
     try withSetup { setup in

@@ -76,6 +76,7 @@ public struct PostgresAddress: Sendable {
     let defaults = [
       ("connect_timeout", "10"), ("keepalives_idle", "20"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
       ("tcp_user_timeout", "30000"), ("fallback_application_name", "realmfs"), ("dbname", address.text),
+      ("client_encoding", "UTF8"),
     ]
     var names = unsafe defaults.map { unsafe UnsafePointer<CChar>(strdup($0.0)) },
       values = unsafe defaults.map {
@@ -96,7 +97,6 @@ public struct PostgresAddress: Sendable {
     }
     unsafe PQsetnonblocking(handle, 1)
     unsafe PQsetNoticeReceiver(handle, { _, _ in }, nil)
-    try run("SET client_encoding TO 'UTF8'; SET extra_float_digits TO 3; SET client_min_messages TO error")
     let encoding = parameter("server_encoding")
     if encoding != "UTF8" {
       throw .unsuitable(

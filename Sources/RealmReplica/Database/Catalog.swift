@@ -46,8 +46,38 @@ final class Catalog {
 
   private var table: String { place.qualified("_realmfs_columns") }
 
+  /// Makes the schema and its own tables, if they are not there.
+  static func prepare(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
+    func holds(_ condition: String, _ parameter: String) throws(ReplicaError) -> Bool {
+      var holds = false
+      try connection.forEachRow("SELECT \(condition)", [.text(parameter)]) { row in holds = row.bytes(0, 0) == [1] }
+      return holds
+    }
+    if try holds("to_regclass($1) IS NOT NULL", place.qualified("_realmfs")) {
+      let isOther = "EXISTS (SELECT FROM \(place.qualified("_realmfs")) WHERE (realm = '') = ($1 <> ''))"
+      if try holds(isOther, place.realm == nil ? "" : "many") {
+        throw .unsuitable(
+          "the schema \(place.schema) holds the replica of \(place.realm == nil ? "many realms" : "one realm"); choose another "
+            + "with --schema"
+        )
+      }
+      return
+    }
+    try connection.run("BEGIN; \(lock(place))")
+    // In a schema that is there, a role needs no right to make one.
+    let schema = place.schema.quotedForSQL
+    if try !holds("to_regnamespace($1) IS NOT NULL", schema) { try connection.run("CREATE SCHEMA \(schema)") }
+    try connection.run("\(Catalog.creation(place)) COMMIT")
+  }
+
+  /// The statement that keeps other programs from changing the tables of a schema until the transaction ends.
+  static func lock(_ place: ReplicaPlace) -> String {
+    let key = Int64(bitPattern: SHA256Digest.word(of: Array("realmfs \(place.schema)".utf8)))
+    return "SELECT pg_advisory_xact_lock(\(key))"
+  }
+
   /// The statements that make the catalog of a schema and the table of states, where they are not there.
-  static func creation(_ place: ReplicaPlace) -> String {
+  private static func creation(_ place: ReplicaPlace) -> String {
     """
     CREATE TABLE IF NOT EXISTS \(place.qualified("_realmfs_columns")) (
       id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, role text NOT NULL, table_name text NOT NULL,
@@ -62,11 +92,23 @@ final class Catalog {
     """
   }
 
-  /// Reads the catalog.
-  func load(_ connection: PostgresConnection) throws(ReplicaError) {
+  /// Reads the catalog. What others have dropped is left out, so that it is made anew, and forgotten if `mending`.
+  func load(_ connection: PostgresConnection, mending: Bool = false) throws(ReplicaError) {
     entries = []
+    let isThere = """
+      EXISTS (SELECT FROM pg_class t JOIN pg_namespace n ON n.oid = relnamespace \
+      WHERE nspname = $1 AND relname = table_name AND (column_name = '' OR EXISTS (SELECT FROM pg_attribute a \
+      WHERE attrelid = t.oid AND attname = column_name AND NOT attisdropped)))
+      """
+    if mending {
+      try connection.queue("DELETE FROM \(table) WHERE NOT \(isThere)", [.text(place.schema)])
+      try connection.sync()
+    }
     try connection.forEachRow(
-      "SELECT role, table_name, class, key, property, form, column_name FROM \(table) ORDER BY id"
+      """
+      SELECT role, table_name, class, key, property, form, column_name FROM \(table) WHERE \(isThere) ORDER BY id
+      """,
+      [.text(place.schema)]
     ) { row in
       guard let role = Role(rawValue: row.text(0, 0) ?? "") else { return }
       self.entries.append(

@@ -50,6 +50,10 @@ extension SchemaPlanner {
         )
       )
     }
+    // Others have dropped a table of this name, but not the links of its objects.
+    for links in catalog.entries where !isMany && links.role == .links && links.owner == name {
+      try dropTable(links.table)
+    }
     try run("CREATE TABLE \(table) (\(columns.joined(separator: ", ")))\(partitionClause)")
     for entry in entries { try catalog.add(entry, connection) }
     try makePartitions(of: name)

@@ -7,7 +7,6 @@
 
 import RealmJSON
 public import RealmPages
-import RealmTransfer
 import Synchronization
 import Threads
 
@@ -86,36 +85,8 @@ public final class Replicator {
   /// Connects and opens the window on a realm.
   public convenience init(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) throws(ReplicaError) {
     let connection = try PostgresConnection(address) { () throws(ReplicaError) in }
-    try Self.prepare(place, connection)
+    try Catalog.prepare(place, connection)
     try self.init(realm, place, address, connection)
-  }
-
-  /// Makes the schema and its own tables, if they are not there.
-  static func prepare(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
-    func holds(_ condition: String, _ parameter: String) throws(ReplicaError) -> Bool {
-      var holds = false
-      try connection.forEachRow("SELECT \(condition)", [.text(parameter)]) { row in holds = row.bytes(0, 0) == [1] }
-      return holds
-    }
-    if try holds("to_regclass($1) IS NOT NULL", place.qualified("_realmfs")) {
-      let isOther = "EXISTS (SELECT FROM \(place.qualified("_realmfs")) WHERE (realm = '') = ($1 <> ''))"
-      if try holds(isOther, place.realm == nil ? "" : "many") {
-        throw .unsuitable(
-          "the schema \(place.schema) holds the replica of \(place.realm == nil ? "many realms" : "one realm"); choose another "
-            + "with --schema"
-        )
-      }
-      return
-    }
-    try connection.run("BEGIN; SELECT pg_advisory_xact_lock(\(Self.lockKey(place)))")
-    // In a schema that is there, a role needs no right to make one.
-    let schema = place.schema.quotedForSQL
-    if try !holds("to_regnamespace($1) IS NOT NULL", schema) { try connection.run("CREATE SCHEMA \(schema)") }
-    try connection.run("\(Catalog.creation(place)) COMMIT")
-  }
-
-  private static func lockKey(_ place: ReplicaPlace) -> Int64 {
-    Int64(bitPattern: SHA256Digest.word(of: Array("realmfs \(place.schema)".utf8)))
   }
 
   /// Goes on with a new connection: the former one broke, or a transaction on it was given up in the middle.
@@ -124,7 +95,7 @@ public final class Replicator {
       if self.shouldStop() { throw .stopped }
       try self.keepUp()
     }
-    try Self.prepare(place, connection)
+    try Catalog.prepare(place, connection)
     self.connection = connection
     (isBaseKnown, hasTables, isBroken) = (false, false, false)
   }
@@ -205,6 +176,11 @@ public final class Replicator {
     _ identity: String
   ) throws(ReplicaError) -> ReplicaPass? {
     try connection.queue("BEGIN", [])
+    // What a transaction takes depends on the realm. A setting of the session would be that of others behind a pooler.
+    try connection.queue(
+      "SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)",
+      []
+    )
     var comparesAll = isLost
     if !isBaseKnown {
       base = try ReplicaState.read(place, connection)
@@ -275,13 +251,10 @@ public final class Replicator {
   private func plan() throws(ReplicaError) -> SchemaChangeSet {
     let isMany = place.realm != nil
     try connection.sync()
-    try catalog.load(connection)
     var isLocked = !isMany || !wantedExact.isEmpty
     while true {
-      if isLocked {
-        try connection.run("SELECT pg_advisory_xact_lock(\(Self.lockKey(place)))")
-        try catalog.load(connection)
-      }
+      if isLocked { try connection.run(Catalog.lock(place)) }
+      try catalog.load(connection, mending: isLocked)
       let planner = SchemaPlanner(catalog, connection, window.snapshot, isLocked: isLocked)
       do throws(ReplicaError) {
         if !isMany {
