@@ -5,7 +5,7 @@
 // connection's use: its transaction is lost, and so is what was queued behind it.
 //
 // A pooler that gives each transaction another connection of the server loses prepared statements. Their names are
-// hashes of their texts, so another statement is never run in their place; the first one that is missing ends their use.
+// hashes of their texts, so no other statement is run in their place; the first one that is missing ends their use.
 
 import CPostgres
 import Glibc

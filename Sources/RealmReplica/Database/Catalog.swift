@@ -56,10 +56,8 @@ final class Catalog {
     if try holds("to_regclass($1) IS NOT NULL", place.qualified("_realmfs")) {
       let isOther = "EXISTS (SELECT FROM \(place.qualified("_realmfs")) WHERE (realm = '') = ($1 <> ''))"
       if try holds(isOther, place.realm == nil ? "" : "many") {
-        throw .unsuitable(
-          "the schema \(place.schema) holds the replica of \(place.realm == nil ? "many realms" : "one realm"); choose another "
-            + "with --schema"
-        )
+        let other = place.realm == nil ? "many realms" : "one realm"
+        throw .unsuitable("the schema \(place.schema) holds the replica of \(other); choose another with --schema")
       }
       return
     }

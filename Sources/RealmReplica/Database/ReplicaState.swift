@@ -20,7 +20,9 @@ struct ReplicaState: Equatable {
   ) throws(ReplicaError) -> ReplicaState? {
     var state: ReplicaState?
     try connection.forEachRow(
-      "SELECT file, identity, version FROM \(place.qualified("_realmfs")) WHERE realm = $1\(locking ? " FOR UPDATE" : "")",
+      """
+      SELECT file, identity, version FROM \(place.qualified("_realmfs")) WHERE realm = $1\(locking ? " FOR UPDATE" : "")
+      """,
       [key(place)]
     ) { row in state = ReplicaState(file: row.text(0, 0), identity: row.text(0, 1), version: row.integer(0, 2)) }
     return state

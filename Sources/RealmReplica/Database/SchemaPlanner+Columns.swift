@@ -47,7 +47,7 @@ extension SchemaPlanner {
     do throws(ReplicaError) { try run("ALTER TABLE \(place.qualified(table)) ADD COLUMN \(declaration)") } catch {
       guard case .server(state: "54011", _) = error else { throw error }
       throw .unsuitable(
-        "class \(className) has more properties than a table of PostgreSQL has columns, 1600 with those that were dropped"
+        "class \(className) has more properties than a table of PostgreSQL can have columns (1600, dropped ones too)"
       )
     }
     try catalog.add(

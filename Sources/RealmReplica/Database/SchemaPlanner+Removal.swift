@@ -1,5 +1,5 @@
-// What a version does not need any more: it is dropped, or renamed where a view or the like needs it. A realm among many
-// leaves tables and columns to the others.
+// What a version does not need any more: it is dropped, or renamed where a view or the like needs it. A realm among
+// many leaves tables and columns to the others.
 
 import RealmPages
 import RealmTransfer
