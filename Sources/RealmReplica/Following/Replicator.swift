@@ -181,21 +181,25 @@ public final class Replicator {
       "SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)",
       []
     )
-    var comparesAll = isLost
+    var comparesAll = isLost, isSame = false
     if !isBaseKnown {
       base = try ReplicaState.read(place, connection)
       isBaseKnown = true
       let former = base?.identity
       // What is known to have changed leads on from another version than the replica has.
       if former == nil || former != lastIdentity && former != attemptedIdentity { comparesAll = true }
-      if former == identity, window.changed.isEmpty, !comparesAll, unsure.isEmpty, !hasNewSchema, wantedExact.isEmpty {
-        try connection.run("COMMIT")
-        return nil
-      }
+      isSame =
+        former == identity && window.changed.isEmpty && !comparesAll && unsure.isEmpty && !hasNewSchema
+        && wantedExact.isEmpty
     }
     var changes = SchemaChangeSet()
-    if !hasTables || hasNewSchema || !wantedExact.isEmpty || comparesAll {
+    // Others may have dropped tables of a replica that is up to date; of many, each that changes is looked at.
+    if isSame ? place.realm == nil : !hasTables || hasNewSchema || !wantedExact.isEmpty || comparesAll {
       changes = try plan()
+    }
+    if isSame, changes.isEmpty, window.changed.isEmpty {
+      try connection.run("COMMIT")
+      return nil
     }
     for sql in changes.obsolete { try connection.queue(sql, place.realm.map { [.text($0)] } ?? []) }
     var compared = unsure.union(changes.altered)
