@@ -102,10 +102,14 @@ extension SchemaPlanner {
         }
       }
     }
-    // The key of a table has its property in its form.
+    // The key of a table has its property in its form, and so have links to it.
     let form = owner.form.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-    if form.count == 2, String(form[1]).isSame(as: from) {
-      try catalog.rename(owner, property: "", form: "\(form[0]) \(to)", connection)
+    guard form.count == 2, String(form[1]).isSame(as: from) else { return }
+    try catalog.rename(owner, property: "", form: "\(form[0]) \(to)", connection)
+    let target = " \(owner.className)(\(from))"
+    for entry in catalog.entries where entry.form.hasPrefix("link") && entry.form.hasSuffix(target) {
+      let form = "\(entry.form.dropLast(target.count)) \(owner.className)(\(to))"
+      try catalog.rename(entry, property: entry.property, form: form, connection)
     }
   }
 

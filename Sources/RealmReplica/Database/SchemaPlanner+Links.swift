@@ -49,22 +49,21 @@ extension SchemaPlanner {
   /// Adds the foreign keys of links whose columns are new.
   func references(of table: ReplicaTable, _ all: [TableKey: ReplicaTable]) throws(ReplicaError) {
     guard isLocked else { return }
-    func target(_ name: String, _ form: ScalarForm) -> ReplicaTable? {
-      // The key of the target as it was when the column was made: in a replica of many realms it can be another table.
-      all.values.first { $0.className.isSame(as: name) && $0.keyForm.scalar == form }
+    func found(_ target: LinkTarget) -> ReplicaTable? {
+      all.values.first { $0.className.isSame(as: target.className) && $0.keyForm == target.key }
     }
     let realm = isMany ? "realm, " : ""
     var position = table.keyProperty == nil ? 1 : 0
     for slot in table.slots {
       guard case .value(let form, let hasExact) = slot else { continue }
       defer { position += hasExact ? 2 : 1 }
-      guard case .link(let scalar, let name) = form, let other = target(name, scalar) else { continue }
+      guard case .link(let target) = form, let other = found(target) else { continue }
       let column = table.columns[position].name
       try reference(table.name, "\(realm)\(column.quotedForSQL)", other, "", column)
     }
     for links in table.links {
       try reference(links.name, "\(realm)owner", table, " ON DELETE CASCADE", "owner")
-      if let other = target(links.targetClass, links.target) {
+      if let other = found(links.target) {
         try reference(links.name, "\(realm)target", other, "", "target")
       }
     }

@@ -108,10 +108,10 @@ final class SchemaPlanner {
     for (index, column) in source.columns.enumerated() {
       let property = Catalog.shown(column.name)
       let form = try engine { () throws(EngineError) in try ColumnForm(column, in: self.snapshot) }
-      if case .links(let target, let targetClass) = form {
+      if case .links(let target) = form {
         let table = try linksTable(source, name, className, keyForm, property, form)
         slots.append(.links(links.count))
-        links.append(LinksTable(name: table, property: index, target: target, targetClass: targetClass))
+        links.append(LinksTable(name: table, property: index, target: target))
         continue
       }
       let isKey = index == source.primaryKeyIndex && keyForm != .objectKey

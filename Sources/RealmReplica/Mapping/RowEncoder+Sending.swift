@@ -46,7 +46,7 @@ extension RowEncoder {
 
   /// The array of targets of a table of links.
   func targetArray(_ position: Int) -> (PostgresParameter, count: Int) {
-    let (fields, count) = targets[position], form = table.links[position].target
+    let (fields, count) = targets[position], form = table.links[position].target.scalar
     let out = FieldBuffer()
     arrayHeader(count, hasNull: false, form.oid, out)
     unsafe out.append(fields.bytes)
@@ -83,7 +83,7 @@ extension RowEncoder {
   /// The sum of the hashes of the links.
   func linksHash(_ position: Int) -> UInt64 {
     var sum: UInt64 = 0
-    let key = keyParameter.bytes ?? [], oid = table.links[position].target.oid
+    let key = keyParameter.bytes ?? [], oid = table.links[position].target.scalar.oid
     unsafe forEachLink(position) { index, target in
       image.reset()
       image.append(Int32(3))

@@ -53,7 +53,7 @@ final class RowEncoder {
         switch form {
         case .scalar(let scalar): (kind, self.scalar) = (isKey ? .key : .scalar, scalar)
         case .array(let scalar): (kind, self.scalar) = (.array, scalar)
-        case .link(let scalar, _), .links(let scalar, _): (kind, self.scalar) = (.link, scalar)
+        case .link(let target), .links(let target): (kind, scalar) = (.link, target.scalar)
         case .json: (kind, scalar) = (.json, ScalarForm(type: .mixed))
         }
         (canMisfit, self.hasExact, links) = (form.exact != nil, hasExact, 0)
