@@ -83,7 +83,7 @@ final class Catalog {
     COMMENT ON TABLE \(place.qualified("_realmfs_columns")) IS
       'realmfs: which table holds which class, and which column which property';
     CREATE TABLE IF NOT EXISTS \(place.qualified("_realmfs")) (
-      realm text PRIMARY KEY, file text NOT NULL, identity text, version bigint, schema_version bigint,
+      realm text PRIMARY KEY, file text NOT NULL, identity text, stamp text, version bigint, schema_version bigint,
       replicated_at timestamptz, state text NOT NULL, reason text);
     COMMENT ON TABLE \(place.qualified("_realmfs")) IS
       'realmfs: the version of each realm that the tables of this schema hold';

@@ -33,8 +33,8 @@ public final class Replicator {
   let window: VersionWindow
   private(set) var connection: PostgresConnection
   /// The version from which `window.changed` leads on, and the one of a commit whose end was not seen.
-  private var lastIdentity: String?
-  private var attemptedIdentity: String?
+  private var lastMark: VersionMark?
+  private var attemptedMark: VersionMark?
   private let address: PostgresAddress
   private let path: String
   /// Whether the connection is of no use any more.
@@ -76,9 +76,10 @@ public final class Replicator {
   ) throws(ReplicaError) {
     (self.place, self.address, self.connection, catalog) = (place, address, connection, Catalog(place))
     path = realm.configuration.path
+    let stamp = FileSignature(path, readsHead: false)?.stamp ?? ""
     do throws(EngineError) {
       window = try VersionWindow(realm)
-      lastIdentity = try window.snapshot.identity()
+      lastMark = VersionMark(identity: try window.snapshot.identity(), stamp: stamp)
     } catch { throw .engine(error) }
   }
 
@@ -99,6 +100,9 @@ public final class Replicator {
     self.connection = connection
     (isBaseKnown, hasTables, isBroken) = (false, false, false)
   }
+
+  /// That of the file as it is now.
+  var stamp: String { FileSignature(path, readsHead: false)?.stamp ?? "" }
 
   /// The newest version that was seen.
   public var newestVersion: UInt64 { window.snapshot.version }
@@ -137,7 +141,7 @@ public final class Replicator {
     encoders = [:]
     let identity = try engine { () throws(EngineError) in try self.window.snapshot.identity() }
     let flags = (isLost: window.isLost, unsure: window.unsure, hasNewSchema: window.hasNewSchema)
-    if isBaseKnown, base?.identity == identity, window.changed.isEmpty, !flags.isLost, flags.unsure.isEmpty,
+    if isBaseKnown, base?.mark?.identity == identity, window.changed.isEmpty, !flags.isLost, flags.unsure.isEmpty,
       wantedExact.isEmpty
     {
       return nil
@@ -185,11 +189,11 @@ public final class Replicator {
     if !isBaseKnown {
       base = try ReplicaState.read(place, connection)
       isBaseKnown = true
-      let former = base?.identity
+      let former = base?.mark
       // What is known to have changed leads on from another version than the replica has.
-      if former == nil || former != lastIdentity && former != attemptedIdentity { comparesAll = true }
+      if former == nil || former != lastMark && former != attemptedMark { comparesAll = true }
       isSame =
-        former == identity && window.changed.isEmpty && !comparesAll && unsure.isEmpty && !hasNewSchema
+        former?.identity == identity && window.changed.isEmpty && !comparesAll && unsure.isEmpty && !hasNewSchema
         && wantedExact.isEmpty
     }
     var changes = SchemaChangeSet()
@@ -233,7 +237,7 @@ public final class Replicator {
       guard let planner, try !planner.attempt(sql, unless: "0A000") else { continue }
       changes.remarks.append("the server does not support this, so it is left out: \(sql)")
     }
-    attemptedIdentity = target.identity
+    attemptedMark = target.mark
     try ReplicaState.write(place, file: path, target, after: base, connection)
     var outcome = ""
     try connection.queue("COMMIT", []) { outcome = $0.command }
@@ -242,8 +246,8 @@ public final class Replicator {
       throw error
     }
     if outcome != "COMMIT" { throw .overtaken }
-    base = ReplicaState(file: path, identity: target.identity, version: Int64(bitPattern: target.version))
-    lastIdentity = target.identity
+    base = ReplicaState(file: path, mark: target.mark, version: Int64(bitPattern: target.version))
+    lastMark = target.mark
     wantedExact = []
     pass.version = target.version
     pass.remarks = changes.remarks

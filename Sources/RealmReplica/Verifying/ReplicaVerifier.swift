@@ -54,7 +54,7 @@ public final class ReplicaVerifier {
       let state = isThere ? try ReplicaState.read(place, connection, locking: false) : nil
       let hold = try engine { () throws(EngineError) in try realm.hold() }
       let snapshot = hold.snapshot
-      guard let known = state?.identity else {
+      guard let known = state?.mark?.identity else {
         throw .unsuitable(
           "\(address.shown): schema \(place.schema) has no replica"
             + (place.realm.map { " of the realm \($0)" } ?? "") + "; 'realmfs replicate' makes one"
