@@ -120,6 +120,39 @@ struct ReplicaSchemaTests {
     }
   }
 
+  @Test("columns with long names that views need are kept apart when they go, and parts of realms, too")
+  func longNames() throws {
+    try withReplicaSetup { setup in
+      let long = String(repeating: "é", count: 24), transaction = try setup.writer.begin()
+      let table = try transaction.addTable("class_" + long + "k")
+      let first = try transaction.addColumn(table, ColumnSpec(long + "1", .string))
+      let second = try transaction.addColumn(table, ColumnSpec(long + "2", .string))
+      let object = try transaction.create(table)
+      for column in [first, second] { try transaction.set(table, object, column, .text("a\0b")) }
+      _ = try transaction.commit()
+      let replicator = try setup.replicator()
+      _ = try HistoryTests.settle(replicator)
+      try setup.check()
+      _ = try setup.rows("CREATE VIEW $S.v AS SELECT * FROM $S.\"\(long)k\"")
+      let next = try setup.writer.begin()
+      try next.removeColumn(table, first)
+      try next.removeColumn(table, second)
+      _ = try next.commit()
+      let passes = try HistoryTests.settle(replicator)
+      #expect(passes.first?.remarks.count { $0.contains("is used by a view") } == 4)
+      try setup.check()
+      let address = try setup.server.address, realm = try Realm(Configuration(path: setup.path))
+      for name in ["a", "b"] {
+        let place = ReplicaPlace(schema: setup.schema + "2", realm: name, partition: .list)
+        _ = try HistoryTests.settle(Replicator(realm, place, address))
+        try HistoryTests.check(realm, place, address)
+      }
+      let parts =
+        "SELECT count(*) FROM pg_class WHERE relispartition AND relname LIKE '\(long.prefix(20))%' AND relkind = 'r'"
+      #expect(try setup.rows(parts) == ["2"])
+    }
+  }
+
   @Test("a property that has another name keeps its column, with what others made on it")
   func renamedProperty() throws {
     try withReplicaSetup { setup in

@@ -120,7 +120,7 @@ extension SchemaPlanner {
   }
 
   private static func besideName(_ column: String, _ suffix: String) -> String {
-    column.utf8.count + suffix.utf8.count > 63 ? column.prefix(40) + suffix : column + suffix
+    column.cut(to: 63 - suffix.utf8.count) + suffix
   }
 
   /// Adds the column beside that of a property.

@@ -62,7 +62,7 @@ extension SchemaPlanner {
     }
     let sql = "ALTER TABLE \(place.qualified(table)) DROP COLUMN \(column.quotedForSQL)"
     if try !attempt(sql, unless: Self.isNeeded) {
-      let kept = try keptName(column)
+      let kept = try freeColumnName(formerName(column), in: table)
       try run(
         "ALTER TABLE \(place.qualified(table)) RENAME COLUMN \(column.quotedForSQL) TO \(kept.quotedForSQL)"
       )
@@ -89,15 +89,13 @@ extension SchemaPlanner {
       try run("ALTER TABLE \(place.qualified(from)) DROP CONSTRAINT \(name.quotedForSQL)")
     }
     if try !attempt("DROP TABLE \(place.qualified(table))", unless: Self.isNeeded) {
-      let kept = try keptName(table)
+      let kept = try freeName(formerName(table))
       try run("ALTER TABLE \(place.qualified(table)) RENAME TO \(kept.quotedForSQL)")
       changes.remarks.append("table \(table) is used by a view or the like; it is kept as \(kept)")
     }
     try catalog.remove(table: table, connection)
   }
 
-  func keptName(_ name: String) throws(ReplicaError) -> String {
-    var names = SQLNames.postgres(reserved: [])
-    return names.take("_former_" + String(name.prefix(24)) + "_\(snapshot.version)")
-  }
+  /// What is kept of a name, if that is free.
+  private func formerName(_ name: String) -> String { "_former_\(name.cut(to: 30))_\(snapshot.version)" }
 }

@@ -107,7 +107,8 @@ extension SchemaPlanner {
     for table in tables {
       for name in [table.name] + table.links.map(\.name) {
         let hash = SHA256Digest.word(of: Array("\(name)/\(realm)".utf8))
-        let part = place.qualified(String(name.prefix(20)) + "_" + hexadecimal(hash, digits: 16))
+        // A name of 63 bytes at most, with the whole hash.
+        let part = place.qualified(name.cut(to: 40) + "_" + hexadecimal(hash, digits: 16))
         var isThere = false
         try connection.forEachRow(
           """
