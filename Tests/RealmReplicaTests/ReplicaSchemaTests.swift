@@ -189,19 +189,27 @@ struct ReplicaSchemaTests {
       try setup.add(0..<5)
       let replicator = try setup.replicator()
       _ = try HistoryTests.settle(replicator)
-      let transaction = try setup.writer.begin()
-      try transaction.removeTable(setup.person)
-      let person = try transaction.addTable("class_Person")
-      let id = try transaction.addColumn(person, ColumnSpec("_id", .int))
-      try transaction.setPrimaryKey(person, id)
-      let age = try transaction.addColumn(person, ColumnSpec("age", .string))
-      for number in Int64(3)..<7 {
-        _ = try transaction.create(person, primaryKey: .int(number), values: [(age, .text("a\(number)"))])
+      var person = setup.person
+      for (type, wanted) in [
+        (ValueType.int, ["3|30", "4|40", "5|50", "6|60"]), (.string, ["3|a3", "4|a4", "5|a5", "6|a6"]),
+      ] {
+        let transaction = try setup.writer.begin()
+        try transaction.removeTable(person)
+        person = try transaction.addTable("class_Person")
+        let id = try transaction.addColumn(person, ColumnSpec("_id", .int))
+        try transaction.setPrimaryKey(person, id)
+        let age = try transaction.addColumn(person, ColumnSpec("age", type))
+        let friends = try transaction.addColumn(person, ColumnSpec("friends", .link, collection: .list, target: person))
+        for number in Int64(3)..<7 {
+          let object = try transaction.create(person, primaryKey: .int(number))
+          try transaction.set(person, object, age, type == .int ? .int(number * 10) : .text("a\(number)"))
+          try transaction.insert(person, object, friends, at: 0, .link(person, object))
+        }
+        _ = try transaction.commit()
+        _ = try HistoryTests.settle(replicator)
+        #expect(try setup.rows("SELECT _id, age FROM $S.\"Person\" ORDER BY 1") == wanted)
+        try setup.check()
       }
-      _ = try transaction.commit()
-      _ = try HistoryTests.settle(replicator)
-      #expect(try setup.rows("SELECT _id, age FROM $S.\"Person\" ORDER BY 1") == ["3|a3", "4|a4", "5|a5", "6|a6"])
-      try setup.check()
       // The same with another primary key: another table, which takes the name.
       let next = try setup.writer.begin()
       try next.removeTable(person)
