@@ -209,6 +209,12 @@ if Context.environment["REALMFS_BENCHMARKS"] != nil {
       path: "Benchmarks/ObjectBench",
       swiftSettings: settings
     ),
+    .executableTarget(
+      name: "ReplicaLoad",
+      dependencies: ["RealmPages"],
+      path: "Benchmarks/ReplicaLoad",
+      swiftSettings: settings
+    ),
   ]
 }
 

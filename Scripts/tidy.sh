@@ -125,6 +125,7 @@ declare -A unsafe_places=(
   [Sources/RealmReplica/Mapping/FieldEncoder.swift]="texts of the snapshot, looked at byte by byte"
   [Sources/RealmReplica/Mapping/JSONBText.swift]="the bytes of a text buffer, read within their bounds"
   [Sources/RealmReplica/Mapping/RowEncoder.swift]="fields of a row, passed on as bytes"
+  [Sources/RealmReplica/Mapping/RowEncoder+Sending.swift]="fields of a row, passed on as bytes"
   [Sources/RealmReplica/Mapping/SHA256Digest.swift]="the interface of libcrypto"
   [Sources/RealmReplica/Following/Replicator+Rows.swift]="the buffer of rows, as bytes"
   [Sources/RealmReplica/Many/RealmFileSet.swift]="the interface of glob(3)"

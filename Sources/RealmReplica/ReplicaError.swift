@@ -22,19 +22,27 @@ public enum ReplicaError: Error, Sendable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .connection(let text), .unsuitable(let text): text
-    case .server(let state, let text): "PostgreSQL: \(text) (\(state))"
+    case .server(let state, let text): "PostgreSQL: \(text) (\(state))\(Self.advice[state].map { "; \($0)" } ?? "")"
     case .engine(let error): error.description
     case .overtaken: "another program has written to the replica meanwhile"
     case .stopped: "stopped"
     }
   }
 
+  /// What helps, by SQLSTATE.
+  private static let advice = [
+    "25006": "the server is a standby, or read-only for this role",
+    "42501": "see the rights that a replica needs in docs/POSTGRESQL.md",
+  ]
+
   /// Whether the same may succeed a little later.
   public var isTemporary: Bool {
     switch self {
     case .connection, .overtaken: true
-    // Deadlocks and serialization, resources, intervention of an operator, and what the system does.
-    case .server(let state, _): ["40", "53", "57", "58", "08", "55"].contains(String(state.prefix(2)))
+    // Deadlocks and serialization, resources, intervention of an operator, what the system does, and a server that is
+    // read-only until it takes the place of another one.
+    case .server(let state, _):
+      state == "25006" || ["40", "53", "57", "58", "08", "55"].contains(String(state.prefix(2)))
     case .engine, .unsuitable, .stopped: false
     }
   }

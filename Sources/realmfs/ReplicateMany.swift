@@ -110,7 +110,7 @@ struct ReplicateMany {
   // MARK: verify-replica
 
   func verify() throws(CommandFailure) -> ExitCode {
-    let output = StandardOutput()
+    let output = StandardOutput(), verifier = ReplicaVerifier(address)
     let (found, unnamed) = files.find()
     var different = 0, failed = unnamed.count
     for path in unnamed { Log.error("\(path): the pattern of --source-of does not fit") }
@@ -120,7 +120,7 @@ struct ReplicateMany {
         do throws(ReplicaError) { realm = try Self.open(file.path, arguments) } catch {
           throw CommandFailure(error, path: file.path)
         }
-        let result = try VerifyReplicaCommand.verify(realm, operands.place(file.realm), address, file.path)
+        let result = try VerifyReplicaCommand.verify(realm, operands.place(file.realm), verifier, file.path)
         let names = result.classes.filter { !$0.isSame }.map(\.name)
         if !names.isEmpty { different += 1 }
         line(file, names, result, output)

@@ -12,7 +12,7 @@ enum VerifyReplicaCommand {
     let address = try operands.address()
     if operands.isMany { return try ReplicateMany(arguments, operands, address).verify() }
     let source = try RealmSource.pinned(arguments)
-    let result = try verify(source.realm, operands.place(), address, source.path)
+    let result = try verify(source.realm, operands.place(), ReplicaVerifier(address), source.path)
     try VerificationReport(result).print(asJSON: arguments.has(.json))
     return try code(result, operands.database)
   }
@@ -20,12 +20,11 @@ enum VerifyReplicaCommand {
   static func verify(
     _ realm: Realm,
     _ place: ReplicaPlace,
-    _ address: PostgresAddress,
+    _ verifier: ReplicaVerifier,
     _ path: String
   ) throws(CommandFailure) -> ExportVerification {
-    var verifier = ReplicaVerifier(realm, place, address)
     verifier.onComplaint = { Log.error("\(path): \($0)") }
-    do throws(ReplicaError) { return try verifier.run() } catch { throw CommandFailure(error, path: path) }
+    do throws(ReplicaError) { return try verifier.run(realm, place) } catch { throw CommandFailure(error, path: path) }
   }
 
   private static func isFile(_ name: String) -> Bool { unsafe !name.contains("://") && access(name, F_OK) == 0 }

@@ -29,7 +29,7 @@ struct HistoryTests {
   }
 
   static func check(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) throws {
-    let result = try ReplicaVerifier(realm, place, address).run()
+    let result = try ReplicaVerifier(address).run(realm, place)
     if result.isSame { return }
     let names = result.classes.filter { !$0.isSame }.map { "\($0.name): \($0.exported) \($0.stored)" }
     throw RandomHistory.Disagreement(description: "the replica differs: \(names.joined(separator: "; "))")

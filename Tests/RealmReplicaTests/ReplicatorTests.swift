@@ -1,5 +1,5 @@
-// What a replica does when things are unusual: names that are SQL, a server that stops in the middle, more changes than
-// fit, tables that others made.
+// What a replica does when things are unusual: a server that stops in the middle or does not answer, more changes than
+// fit, a pooler, two programs at once.
 
 import Foundation
 import RealmPages
@@ -12,167 +12,30 @@ import Testing
 
 @Suite("Replicas", .serialized)
 struct ReplicatorTests {
-  /// A realm of people, its replica, and a server.
-  private final class Setup {
-    let server: PostgresServer
-    let schema = PostgresServer.newSchema()
-    let writer: RealmWriter
-    let path: String
-    let person: TableKey, id: ColKey, age: ColKey, friends: ColKey
-
-    init(_ path: String) throws {
-      self.path = path
-      server = try PostgresServer.shared.get()
-      writer = try RealmWriter(Configuration(path: path), create: true)
-      let transaction = try writer.begin()
-      person = try transaction.addTable("class_Person")
-      id = try transaction.addColumn(person, ColumnSpec("_id", .int))
-      try transaction.setPrimaryKey(person, id)
-      age = try transaction.addColumn(person, ColumnSpec("age", .int))
-      friends = try transaction.addColumn(person, ColumnSpec("friends", .link, collection: .list, target: person))
-      _ = try transaction.commit()
-    }
-
-    deinit { _ = try? server.query("DROP SCHEMA IF EXISTS \(schema.quotedForSQL) CASCADE") }
-
-    var place: ReplicaPlace { ReplicaPlace(schema: schema) }
-
-    func replicator() throws -> Replicator { try Replicator(Realm(Configuration(path: path)), place, server.address) }
-
-    func check() throws { try HistoryTests.check(Realm(Configuration(path: path)), place, server.address) }
-
-    /// Makes people, each with a link to the one before.
-    func add(_ ids: Range<Int64>) throws {
-      let transaction = try writer.begin()
-      var last: ObjKey?
-      for number in ids {
-        let object = try transaction.create(person, primaryKey: .int(number), values: [(age, .int(number))])
-        if let last { try transaction.insert(person, object, friends, at: 0, .link(person, last)) }
-        last = object
-      }
-      _ = try transaction.commit()
-    }
-
-    func setAge(of number: Int64, _ value: Int64) throws {
-      let transaction = try writer.begin()
-      if let object = try transaction.objectKey(person, primaryKey: .int(number)) {
-        try transaction.set(person, object, age, .int(value))
-      }
-      _ = try transaction.commit()
-    }
-
-    func rows(_ sql: String) throws -> [String] {
-      try server.query(sql.replacingOccurrences(of: "$S", with: schema.quotedForSQL))
-    }
-  }
-
-  private func withSetup(_ body: (Setup) throws -> Void) throws {
-    try withTemporaryPath { path in
-      let setup = try Setup(path)
-      try body(setup)
-    }
-  }
-
-  @Test("names of classes and properties are never SQL, whatever they consist of")
-  func names() throws {
-    try withTemporaryPath { path in
-      let server = try PostgresServer.shared.get(), schema = PostgresServer.newSchema()
-      let writer = try RealmWriter(Configuration(path: path), create: true)
-      let long = String(repeating: "n", count: 57), accents = String(repeating: "é", count: 28)
-      let names = [
-        "user", "select", "a\"b", "a'b", "a;b", "a--b", "a\\b", "a\0b", "$1", "ctid", "_realmfs",
-        "Robert\"); DROP TABLE x;--",
-        long, accents, "A", "a", "é", " ", "a\nb", "a_b",
-      ]
-      let transaction = try writer.begin()
-      var keys: [TableKey] = []
-      for name in names {
-        let table = try transaction.addTable("class_" + name)
-        keys.append(table)
-        let key = try transaction.addColumn(table, ColumnSpec(name, .string))
-        if name.utf8.count % 2 == 0 { try transaction.setPrimaryKey(table, key) }
-        for other in ["realm", "_object_key", "xmin", "oid", "b", "x\"; --", "é", String(repeating: "p", count: 63)]
-        where other != name {
-          _ = try transaction.addColumn(table, ColumnSpec(other, .string))
-        }
-        _ = try transaction.addColumn(table, ColumnSpec("l", .link, collection: .list, target: keys[0]))
-        _ = try transaction.addColumn(table, ColumnSpec("next", .link, target: table))
-      }
-      for (table, name) in zip(keys, names) {
-        let columns = try transaction.columns(of: table)
-        for value in [name, name + "'); DROP TABLE x; --", "\0", "\\x00", "\\#", String(repeating: "v", count: 3000)] {
-          let object =
-            try name.utf8.count % 2 == 0
-            ? transaction.create(table, primaryKey: .text(value)) : transaction.create(table)
-          for column in columns where column.type == .string && column.key != columns[0].key {
-            try transaction.set(table, object, column.key, .text(value))
-          }
-          // A circle of one.
-          if let next = columns.last { try transaction.set(table, object, next.key, .link(table, object)) }
-        }
-      }
-      _ = try transaction.commit()
-      for realm in [nil, "r\"'; DROP TABLE x; --"] {
-        let place = ReplicaPlace(schema: schema + (realm == nil ? "1" : "2"), realm: realm)
-        let replicator = try Replicator(Realm(Configuration(path: path)), place, server.address)
-        _ = try HistoryTests.settle(replicator)
-        try HistoryTests.check(Realm(Configuration(path: path)), place, server.address)
-        let tables = try server.query(
-          "SELECT count(DISTINCT table_name) FROM \(place.schema.quotedForSQL)._realmfs_columns WHERE role = 'table'"
-        )
-        #expect(tables == ["\(names.count)"])
-      }
-    }
-  }
-
-  @Test("a table that others made keeps its name, and a class gets another one")
-  func foreignTable() throws {
-    try withSetup { setup in
-      _ = try setup.rows(
-        "CREATE SCHEMA $S; CREATE TABLE $S.\"Person\" (mine int); INSERT INTO $S.\"Person\" VALUES (1)"
-      )
-      try setup.add(0..<3)
-      let passes = try HistoryTests.settle(setup.replicator())
-      #expect(passes.first?.remarks.contains { $0.contains("is called Person_2") } ?? false)
-      #expect(try setup.rows("SELECT mine FROM $S.\"Person\"") == ["1"])
-      #expect(try setup.rows("SELECT count(*) FROM $S.\"Person_2\"") == ["3"])
-      try setup.check()
-    }
-  }
-
-  @Test("a column that a view needs is kept when its property goes")
-  func neededColumn() throws {
-    try withSetup { setup in
-      try setup.add(0..<3)
+  @Test("prepared statements that a pooler loses are done without")
+  func pooled() throws {
+    try withReplicaSetup { setup in
+      try setup.add(0..<5)
       let replicator = try setup.replicator()
       _ = try HistoryTests.settle(replicator)
-      _ = try setup.rows("CREATE VIEW $S.ages AS SELECT _id, age FROM $S.\"Person\"")
-      let transaction = try setup.writer.begin()
-      try transaction.removeColumn(setup.person, setup.age)
-      let name = try transaction.addColumn(setup.person, ColumnSpec("name", .string))
-      for number in Int64(0)..<3 {
-        guard let object = try transaction.objectKey(setup.person, primaryKey: .int(number)) else { continue }
-        try transaction.set(setup.person, object, name, .text("n\(number)"))
-      }
-      _ = try transaction.commit()
-      let passes = try HistoryTests.settle(replicator)
-      #expect(passes.first?.remarks.contains { $0.contains("is used by a view") } ?? false)
-      #expect(try setup.rows("SELECT age FROM $S.ages ORDER BY _id") == ["0", "1", "2"])
-      #expect(try setup.rows("SELECT name FROM $S.\"Person\" ORDER BY _id") == ["n0", "n1", "n2"])
-      try setup.check()
-      // A class that goes takes its tables with it, and what needs them stays.
-      let next = try setup.writer.begin()
-      try next.removeTable(setup.person)
-      _ = try next.commit()
+      try setup.setAge(of: 3, 9)
       _ = try HistoryTests.settle(replicator)
-      #expect(try setup.rows("SELECT count(*) FROM $S.ages") == ["3"])
-      #expect(try setup.rows("SELECT count(*) FROM $S._realmfs_columns") == ["0"])
+      // What the next transaction gets is another connection of the server.
+      try replicator.connection.run("DEALLOCATE ALL")
+      try setup.setAge(of: 3, 10)
+      #expect(try HistoryTests.settle(replicator).map(\.written) == [1])
+      try replicator.connection.run("DEALLOCATE ALL")
+      try setup.setAge(of: 3, 11)
+      #expect(try replicator.run()?.written == 1)
+      let hadPooler = PostgresConnection.hasPooler.exchange(false, ordering: .relaxed)
+      #expect(hadPooler)
+      try setup.check()
     }
   }
 
   @Test("a transaction that the server refuses is made again, with what came meanwhile", arguments: ["53100", "40001"])
   func refused(state: String) throws {
-    try withSetup { setup in
+    try withReplicaSetup { setup in
       try setup.add(0..<10)
       let replicator = try setup.replicator()
       _ = try HistoryTests.settle(replicator)
@@ -198,7 +61,7 @@ struct ReplicatorTests {
 
   @Test("a connection that breaks is taken up, without a comparison")
   func reconnects() throws {
-    try withSetup { setup in
+    try withReplicaSetup { setup in
       try setup.add(0..<10)
       let replicator = try setup.replicator()
       _ = try HistoryTests.settle(replicator)
@@ -215,7 +78,7 @@ struct ReplicatorTests {
 
   @Test("more changes than fit into memory become a comparison, which goes part by part")
   func overflows() throws {
-    try withSetup { setup in
+    try withReplicaSetup { setup in
       try setup.add(0..<500)
       let replicator = try setup.replicator()
       (replicator.comparedAtOnce, replicator.removedAtOnce) = (90, 7)
@@ -238,9 +101,35 @@ struct ReplicatorTests {
     }
   }
 
+  @Test("a copy that went on with the same kind of commits is not taken for the realm")
+  func sameKind() throws {
+    try withReplicaSetup { setup in
+      try setup.add(0..<10)
+      try withTemporaryPath { path in
+        try FileManager.default.copyItem(atPath: setup.path, toPath: path)
+        let other = try RealmWriter(Configuration(path: path))
+        for (writer, value) in [(setup.writer, Int64(100)), (other, 101)] {
+          let transaction = try writer.begin()
+          if let object = try transaction.objectKey(setup.person, primaryKey: .int(3)) {
+            try transaction.set(setup.person, object, setup.age, .int(value))
+          }
+          _ = try transaction.commit()
+        }
+        let address = try setup.server.address, place = setup.place
+        _ = try HistoryTests.settle(setup.replicator())
+        let realm = try Realm(Configuration(path: path))
+        let identities = try [Realm(Configuration(path: setup.path)), realm].map { try $0.latest().identity() }
+        #expect(identities[0] == identities[1], "both versions have one number and the same places")
+        _ = try HistoryTests.settle(Replicator(realm, place, address))
+        #expect(try setup.rows("SELECT age FROM $S.\"Person\" WHERE _id = 3") == ["101"])
+        try HistoryTests.check(realm, place, address)
+      }
+    }
+  }
+
   @Test("two replicas of one realm in one place do not write twice")
   func overtaken() throws {
-    try withSetup { setup in
+    try withReplicaSetup { setup in
       try setup.add(0..<10)
       let first = try setup.replicator(), second = try setup.replicator()
       _ = try HistoryTests.settle(first)
@@ -262,7 +151,7 @@ struct ReplicatorTests {
       try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
     }
     /// The size after commits for some seconds that each write much anew.
-    func grow(_ setup: Setup) throws -> Int {
+    func grow(_ setup: ReplicaSetup) throws -> Int {
       for round in 0..<150 {
         let transaction = try setup.writer.begin()
         for number in Int64(0)..<1000 {
@@ -274,10 +163,10 @@ struct ReplicatorTests {
       }
       return try size(setup.path)
     }
-    try withSetup { setup in
+    try withReplicaSetup { setup in
       try setup.add(0..<1000)
       let held = try withTemporaryPath { path in
-        let other = try Setup(path)
+        let other = try ReplicaSetup(path)
         try other.add(0..<1000)
         let hold = try Realm(Configuration(path: path)).hold()
         defer { withExtendedLifetime(hold) {} }

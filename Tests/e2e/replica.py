@@ -214,7 +214,7 @@ def main(program, file, schema, options):
                     if form.startswith("link "):
                         target = value["$id"] if isinstance(value, dict) and "$id" in value else value
                         # A target whose primary key can be null is known by its object key, which an export does not show.
-                        has_null = tables.get(form.split(" ", 2)[2], {}).get("form") == "_object_key" and not isinstance(target, int)
+                        has_null = tables.get(form.split(" ", 2)[2].rpartition("(")[0], {}).get("form") == "_object_key" and not isinstance(target, int)
                         good = (text is None) == (value is None) if has_null else text == (None if value is None else key_text(target))
                     elif form == "jsonb":
                         good = value is None and text is None or (

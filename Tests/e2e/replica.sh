@@ -109,10 +109,56 @@ kills=$(KILL_PAUSE=0.8 REPLICA_LOG=$scratch/kills.log python3 "$repository/Tests
   "$realmfs" replicate "$scratch/killed.realm" \
   -- bash -c "$writer" "$realmfs" "$scratch/killed.realm" 4 "$commits" \
   -- bash -c "$writer" "$realmfs" "$scratch/killed.realm" 18 "$commits" 2>&1)
-case $kills in *process*) ok "kills of every kind: $kills" ;; *) not_ok "kills: $kills" ;; esac
+equal "kills of every kind, and writers and replica that end as they should: ${kills//$'\n'/; }" 0 $?
 check "a last pass" "$realmfs" replicate --once --quiet "$scratch/killed.realm" "$database"
 check "both are the same after them" "$realmfs" verify-replica "$scratch/killed.realm" "$database"
 equal "no value came twice, or late" 0 "$(sql 'SELECT count(*) FROM seen a JOIN seen b USING (id) WHERE a.n < b.n AND a.age >= b.age')"
+
+# ---- a full disk of the server ----
+
+drop
+disk=$(new_directory disk)
+if mount -t tmpfs -o size=3m tmpfs "$disk" 2>/dev/null; then
+  chown postgres "$disk"
+  sql "CREATE TABLESPACE small LOCATION '$disk'"
+  sql 'ALTER ROLE postgres SET default_tablespace = small'
+  file=$(copy_fixture people)
+  "$realmfs" replicate "$file" "$database" >"$scratch/full" 2>&1 &
+  follower=$!
+  background+=("$follower")
+  check "a replica on a small disk" wait_until 30 is_followed
+  head -c 4000000 /dev/zero >"$disk/filler" 2>/dev/null
+  seq 100000 102999 | sed 's/.*/{"_id":&,"name":"a name that takes some room, &"}/' >"$scratch/people.jsonl"
+  "$realmfs" import --quiet --class Person "$file" "$scratch/people.jsonl"
+  check "what does not fit waits, and the cause is said" wait_until 30 grep -q 'No space left on device.*the replica waits' "$scratch/full"
+  "$realmfs" set --quiet "$file" Person/4 age=78
+  check_status "the replica is at the version before" 1 'let .realmfs replicate --once. bring it there' \
+    "$realmfs" verify-replica "$file" "$database"
+  rm "$disk/filler"
+  check "with room again nothing is lost" wait_until 60 is_followed
+  kill -TERM $follower
+  wait $follower
+  equal "SIGTERM ends it as done" 0 $?
+  drop
+  sql 'ALTER ROLE postgres RESET default_tablespace'
+  sql 'DROP TABLESPACE small'
+  umount "$disk"
+else
+  skip "a full disk needs root"
+fi
+
+# ---- roles ----
+
+sql 'CREATE ROLE guest LOGIN'
+check_status "a role without rights" 1 'permission denied.*docs/POSTGRESQL.md' \
+  "$realmfs" replicate --once "$file" "${database/user=postgres/user=guest}"
+sql 'CREATE SCHEMA realm AUTHORIZATION guest'
+check "needs none but to its own schema" "$realmfs" replicate --once --quiet "$file" "${database/user=postgres/user=guest}"
+sql 'ALTER ROLE guest SET default_transaction_read_only = on'
+check "compares with no right to write" "$realmfs" verify-replica "$file" "${database/user=postgres/user=guest}"
+"$realmfs" set --quiet "$file" Person/4 age=79
+check_status "and says that a server is read-only" 1 'read-only.*a standby' \
+  "$realmfs" replicate --once "$file" "${database/user=postgres/user=guest}"
 
 # ---- many realms ----
 

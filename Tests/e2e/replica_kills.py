@@ -6,7 +6,7 @@ a trigger has seen each value once.
 usage: replica_kills.py KILLS ADDRESS_WITHOUT_PORT PORT RESTART_COMMAND REPLICATE... -- WRITER... [-- WRITER...]...
 
 ADDRESS and the port of the proxy are the last argument of REPLICATE. Each writer is a command that ends by itself. Prints
-what was done, and ends with the number of kills of each kind."""
+what was done: the number of kills of each kind, and with REPLICA_FILE the largest size of that file."""
 
 import os
 import random
@@ -79,33 +79,52 @@ def main():
     log = open(os.environ.get("REPLICA_LOG", os.devnull), "ab")
     generator = random.Random(int(os.environ.get("SEED", "1")))
     done = {"process": 0, "server": 0, "connection": 0}
-    replica = subprocess.Popen(command, stdout=log, stderr=log)
+    problems, restarts = [], 0
     running = [subprocess.Popen(writer, stdout=subprocess.DEVNULL) for writer in writers]
+    replica = subprocess.Popen(command, stdout=log, stderr=log)
+    largest, file = 0, os.environ.get("REPLICA_FILE")
     for _ in range(kills):
+        # A server that is not there when it starts ends it, and a service manager starts it again.
+        if replica.poll() is not None:
+            restarts += 1
+            replica = subprocess.Popen(command, stdout=log, stderr=log)
         time.sleep(generator.random() * float(os.environ.get("KILL_PAUSE", "0.5")))
+        if file:
+            largest = max(largest, os.path.getsize(file))
         if all(writer.poll() is not None for writer in running):
             break
         kind = generator.choice(["process", "process", "connection", "connection", "server"])
-        done[kind] += 1
         if kind == "process":
             replica.kill()
             replica.wait()
             replica = subprocess.Popen(command, stdout=log, stderr=log)
         elif kind == "connection":
             proxy.cut()
-        else:
-            subprocess.run(["bash", "-c", restart], check=True, stdout=log, stderr=log)
+        elif subprocess.run(["bash", "-c", restart], stdout=log, stderr=log).returncode:
+            problems.append("the server does not start again")
+            break
+        done[kind] += 1
     for writer in running:
         if writer.wait():
-            sys.exit(f"a writer ended with status {writer.returncode}")
-        if replica.poll() is not None:
-            replica = subprocess.Popen(command, stdout=log, stderr=log)
+            problems.append(f"a writer ended with status {writer.returncode}")
     if replica.poll() is not None:
-        sys.exit(f"replicate ended with status {replica.returncode}")
+        restarts += 1
+        replica = subprocess.Popen(command, stdout=log, stderr=log)
+    # Long enough to reach the server.
+    time.sleep(2)
     replica.terminate()
-    if replica.wait(timeout=60):
-        sys.exit(f"replicate ended with status {replica.returncode} after SIGTERM")
-    print(" ".join(f"{count} {kind}" for kind, count in done.items()))
+    try:
+        if replica.wait(timeout=60):
+            problems.append(f"replicate ended with status {replica.returncode} after SIGTERM")
+    except subprocess.TimeoutExpired:
+        replica.kill()
+        problems.append("replicate does not end after SIGTERM")
+    # The counts come whatever happened, so that a long run is not lost.
+    print(" ".join(f"{count} {kind}" for kind, count in done.items()), f"{restarts} restarts")
+    if file:
+        print(f"largest {max(largest, os.path.getsize(file))} bytes")
+    if problems:
+        sys.exit("; ".join(problems))
 
 
 main()

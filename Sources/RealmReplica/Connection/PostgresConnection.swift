@@ -3,10 +3,14 @@
 //
 // Statements are queued in pipeline mode and sent together; `sync` reads their results. The first failure ends the
 // connection's use: its transaction is lost, and so is what was queued behind it.
+//
+// A pooler that gives each transaction another connection of the server loses prepared statements. Their names are
+// hashes of their texts, so no other statement is run in their place; the first one that is missing ends their use.
 
 import CPostgres
 import Glibc
 import RealmPages
+import Synchronization
 import Threads
 
 /// Where a database is, in libpq's own words.
@@ -51,9 +55,10 @@ public struct PostgresAddress: Sendable {
   private let address: PostgresAddress
   /// Called at least every 30 ms while the server is awaited.
   var onWait: () throws(ReplicaError) -> Void = {}
-  /// Statements by their text.
+  /// The names of prepared statements by their texts.
   private var prepared: [String: String] = [:]
-  private var statementCount = 0
+  /// Whether a pooler has lost a prepared statement.
+  static let hasPooler = Atomic(false)
   private var expected: [Expected] = []
   private var isInPipeline = false
   /// Bytes that were queued since the last `sync`.
@@ -71,6 +76,7 @@ public struct PostgresAddress: Sendable {
     let defaults = [
       ("connect_timeout", "10"), ("keepalives_idle", "20"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
       ("tcp_user_timeout", "30000"), ("fallback_application_name", "realmfs"), ("dbname", address.text),
+      ("client_encoding", "UTF8"),
     ]
     var names = unsafe defaults.map { unsafe UnsafePointer<CChar>(strdup($0.0)) },
       values = unsafe defaults.map {
@@ -91,7 +97,6 @@ public struct PostgresAddress: Sendable {
     }
     unsafe PQsetnonblocking(handle, 1)
     unsafe PQsetNoticeReceiver(handle, { _, _ in }, nil)
-    try run("SET client_encoding TO 'UTF8'; SET extra_float_digits TO 3; SET client_min_messages TO error")
     let encoding = parameter("server_encoding")
     if encoding != "UTF8" {
       throw .unsuitable(
@@ -150,7 +155,13 @@ public struct PostgresAddress: Sendable {
   private func check(_ result: PostgresResult) throws(ReplicaError) {
     guard result.isError else { return }
     if unsafe PQstatus(handle) == CONNECTION_BAD { throw failure() }
-    throw result.error
+    let error = result.error
+    if case .server(let state, _) = error, state == "26000" || state == "42P05" {
+      // The statement is not there, or one that another program has prepared.
+      Self.hasPooler.store(true, ordering: .relaxed)
+      throw .overtaken
+    }
+    throw error
   }
 
   // MARK: statements without parameters
@@ -212,24 +223,27 @@ public struct PostgresAddress: Sendable {
       if unsafe PQenterPipelineMode(handle) == 0 { throw failure() }
       isInPipeline = true
     }
-    let name: String
-    if let known = prepared[sql] {
-      name = known
-    } else {
-      name = "s\(statementCount)"
-      statementCount += 1
-      let types = parameters.map(\.type)
-      if unsafe PQsendPrepare(handle, name, sql, Int32(types.count), types) == 0 { throw failure() }
-      prepared[sql] = name
-      expected.append(.preparation(sql))
-    }
-    let isSent = unsafe parameters.withArrays { _, values, lengths, formats in
-      unsafe PQsendQueryPrepared(handle, name, Int32(parameters.count), values, lengths, formats, 1)
+    let name = try Self.hasPooler.load(ordering: .relaxed) ? nil : preparedName(sql, parameters)
+    let count = Int32(parameters.count)
+    let isSent = unsafe parameters.withArrays { types, values, lengths, formats in
+      if let name { return unsafe PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1) }
+      return unsafe PQsendQueryParams(handle, sql, count, types, values, lengths, formats, 1)
     }
     if isSent == 0 { throw failure() }
     expected.append(.statement(body))
     queuedBytes += parameters.reduce(64) { $0 + ($1.bytes?.count ?? 0) }
     if queuedBytes > 1 << 16 { try flush() }
+  }
+
+  /// Prepares a statement if it is not.
+  private func preparedName(_ sql: String, _ parameters: [PostgresParameter]) throws(ReplicaError) -> String {
+    if let known = prepared[sql] { return known }
+    let name = "realmfs_" + hexadecimal(SHA256Digest.word(of: Array(sql.utf8)), digits: 16)
+    let types = parameters.map(\.type)
+    if unsafe PQsendPrepare(handle, name, sql, Int32(types.count), types) == 0 { throw failure() }
+    prepared[sql] = name
+    expected.append(.preparation(sql))
+    return name
   }
 
   /// Sends what is queued and reads all results. The first error of them is thrown.

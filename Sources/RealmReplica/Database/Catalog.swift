@@ -27,52 +27,97 @@ final class Catalog {
     let form: String
     /// Empty for tables.
     let column: String
+
+    /// The table of the class that it belongs to; for links, that of their owners.
+    var owner: String { role == .links ? keyForm : table }
+    var place: Place { Place(table: table, column: column) }
+  }
+
+  /// Where something is in the schema: a column, or a table if that is empty.
+  struct Place: Hashable {
+    let table: String
+    var column = ""
   }
 
   private(set) var entries: [Entry] = []
-  /// Tells whether another program has changed the catalog.
-  private(set) var generation: Int64 = 0
   let place: ReplicaPlace
 
   init(_ place: ReplicaPlace) { self.place = place }
 
   private var table: String { place.qualified("_realmfs_columns") }
 
-  /// The statements that make the schema, its catalog and the table of states, where they are not there.
-  static func creation(_ place: ReplicaPlace) -> String {
+  /// Makes the schema and its own tables, if they are not there.
+  static func prepare(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
+    func holds(_ condition: String, _ parameter: String) throws(ReplicaError) -> Bool {
+      var holds = false
+      try connection.forEachRow("SELECT \(condition)", [.text(parameter)]) { row in holds = row.bytes(0, 0) == [1] }
+      return holds
+    }
+    if try holds("to_regclass($1) IS NOT NULL", place.qualified("_realmfs")) {
+      let isOther = "EXISTS (SELECT FROM \(place.qualified("_realmfs")) WHERE (realm = '') = ($1 <> ''))"
+      if try holds(isOther, place.realm == nil ? "" : "many") {
+        let other = place.realm == nil ? "many realms" : "one realm"
+        throw .unsuitable("the schema \(place.schema) holds the replica of \(other); choose another with --schema")
+      }
+      return
+    }
+    try connection.run("BEGIN; \(lock(place))")
+    // In a schema that is there, a role needs no right to make one.
+    let schema = place.schema.quotedForSQL
+    if try !holds("to_regnamespace($1) IS NOT NULL", schema) { try connection.run("CREATE SCHEMA \(schema)") }
+    try connection.run("\(Catalog.creation(place)) COMMIT")
+  }
+
+  /// The statement that keeps other programs from changing the tables of a schema until the transaction ends.
+  static func lock(_ place: ReplicaPlace) -> String {
+    let key = Int64(bitPattern: SHA256Digest.word(of: Array("realmfs \(place.schema)".utf8)))
+    return "SELECT pg_advisory_xact_lock(\(key))"
+  }
+
+  /// The statements that make the catalog of a schema and the table of states, where they are not there.
+  private static func creation(_ place: ReplicaPlace) -> String {
     """
-    CREATE SCHEMA IF NOT EXISTS \(place.schema.quotedForSQL);
     CREATE TABLE IF NOT EXISTS \(place.qualified("_realmfs_columns")) (
       id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, role text NOT NULL, table_name text NOT NULL,
       class text NOT NULL, key text NOT NULL, property text NOT NULL, form text NOT NULL, column_name text NOT NULL);
     COMMENT ON TABLE \(place.qualified("_realmfs_columns")) IS
       'realmfs: which table holds which class, and which column which property';
     CREATE TABLE IF NOT EXISTS \(place.qualified("_realmfs")) (
-      realm text PRIMARY KEY, file text NOT NULL, identity text, version bigint, schema_version bigint,
+      realm text PRIMARY KEY, file text NOT NULL, identity text, stamp text, version bigint, schema_version bigint,
       replicated_at timestamptz, state text NOT NULL, reason text);
     COMMENT ON TABLE \(place.qualified("_realmfs")) IS
       'realmfs: the version of each realm that the tables of this schema hold';
     """
   }
 
-  /// Reads the catalog.
-  func load(_ connection: PostgresConnection) throws(ReplicaError) {
+  /// Reads the catalog. What others have dropped is left out, so that it is made anew, and forgotten if `mending`.
+  func load(_ connection: PostgresConnection, mending: Bool = false) throws(ReplicaError) {
     entries = []
-    generation = 0
+    let isThere = """
+      EXISTS (SELECT FROM pg_class t JOIN pg_namespace n ON n.oid = relnamespace \
+      WHERE nspname = $1 AND relname = table_name AND (column_name = '' OR EXISTS (SELECT FROM pg_attribute a \
+      WHERE attrelid = t.oid AND attname = column_name AND NOT attisdropped)))
+      """
+    if mending {
+      try connection.queue("DELETE FROM \(table) WHERE NOT \(isThere)", [.text(place.schema)])
+      try connection.sync()
+    }
     try connection.forEachRow(
-      "SELECT id, role, table_name, class, key, property, form, column_name FROM \(table) ORDER BY id"
-    ) { row throws(ReplicaError) in
-      guard let role = Role(rawValue: row.text(0, 1) ?? "") else { return }
-      self.generation = self.generation &* 31 &+ (row.integer(0, 0) ?? 0)
+      """
+      SELECT role, table_name, class, key, property, form, column_name FROM \(table) WHERE \(isThere) ORDER BY id
+      """,
+      [.text(place.schema)]
+    ) { row in
+      guard let role = Role(rawValue: row.text(0, 0) ?? "") else { return }
       self.entries.append(
         Entry(
           role: role,
-          table: row.text(0, 2) ?? "",
-          className: row.text(0, 3) ?? "",
-          keyForm: row.text(0, 4) ?? "",
-          property: row.text(0, 5) ?? "",
-          form: row.text(0, 6) ?? "",
-          column: row.text(0, 7) ?? ""
+          table: row.text(0, 1) ?? "",
+          className: row.text(0, 2) ?? "",
+          keyForm: row.text(0, 3) ?? "",
+          property: row.text(0, 4) ?? "",
+          form: row.text(0, 5) ?? "",
+          column: row.text(0, 6) ?? ""
         )
       )
     }
@@ -90,7 +135,39 @@ final class Catalog {
       ]
     )
     entries.append(entry)
-    generation = -1
+  }
+
+  /// Gives an entry another name.
+  func rename(
+    _ entry: Entry,
+    property: String,
+    table name: String? = nil,
+    form: String? = nil,
+    column: String? = nil,
+    _ connection: PostgresConnection
+  ) throws(ReplicaError) {
+    let renamed = Entry(
+      role: entry.role,
+      table: name ?? entry.table,
+      className: entry.className,
+      keyForm: entry.keyForm,
+      property: property,
+      form: form ?? entry.form,
+      column: column ?? entry.column
+    )
+    try connection.queue(
+      """
+      UPDATE \(table) SET table_name = $4, property = $5, form = $6, column_name = $7 \
+      WHERE role = $1 AND table_name = $2 AND column_name = $3
+      """,
+      [
+        .text(entry.role.rawValue), .text(entry.table), .text(entry.column), .text(renamed.table),
+        .text(renamed.property), .text(renamed.form), .text(renamed.column),
+      ]
+    )
+    if let index = entries.firstIndex(where: { $0.role == entry.role && $0.place == entry.place }) {
+      entries[index] = renamed
+    }
   }
 
   /// Forgets a column.
@@ -100,14 +177,17 @@ final class Catalog {
       [.text(name), .text(column)]
     )
     entries.removeAll { $0.table == name && $0.column == column }
-    generation = -1
   }
 
   /// Forgets a table.
   func remove(table name: String, _ connection: PostgresConnection) throws(ReplicaError) {
     try connection.queue("DELETE FROM \(table) WHERE table_name = $1", [.text(name)])
     entries.removeAll { $0.table == name }
-    generation = -1
+  }
+
+  /// What was made for a property of the class in a table, in that order.
+  func entries(_ role: Role, of owner: String, _ property: String) -> [Entry] {
+    entries.filter { $0.role == role && $0.owner == owner && $0.property.isSame(as: property) }
   }
 
   /// The names of all tables.

@@ -2,10 +2,20 @@
 
 import RealmPages
 
+/// What tells a version from all others, of this or another file.
+struct VersionMark: Equatable {
+  /// That of `Snapshot`.
+  let identity: String
+  /// That of the file when it had the version.
+  let stamp: String
+}
+
 /// What the database says of a realm.
 struct ReplicaState: Equatable {
+  /// The realm file.
+  let file: String?
   /// That of the version; nil if the realm was never replicated in full.
-  let identity: String?
+  let mark: VersionMark?
   let version: Int64?
 
   private static func key(_ place: ReplicaPlace) -> PostgresParameter { .text(place.realm ?? "") }
@@ -18,9 +28,15 @@ struct ReplicaState: Equatable {
   ) throws(ReplicaError) -> ReplicaState? {
     var state: ReplicaState?
     try connection.forEachRow(
-      "SELECT identity, version FROM \(place.qualified("_realmfs")) WHERE realm = $1\(locking ? " FOR UPDATE" : "")",
+      """
+      SELECT file, identity, version, stamp FROM \(place.qualified("_realmfs")) \
+      WHERE realm = $1\(locking ? " FOR UPDATE" : "")
+      """,
       [key(place)]
-    ) { row in state = ReplicaState(identity: row.text(0, 0), version: row.integer(0, 1)) }
+    ) { row in
+      let mark = row.text(0, 1).map { VersionMark(identity: $0, stamp: row.text(0, 3) ?? "") }
+      state = ReplicaState(file: row.text(0, 0), mark: mark, version: row.integer(0, 2))
+    }
     return state
   }
 
@@ -35,20 +51,20 @@ struct ReplicaState: Equatable {
   ) throws(ReplicaError) {
     let table = place.qualified("_realmfs")
     let parameters: [PostgresParameter] = [
-      key(place), .text(file), .text(target.identity), .integer(Int64(bitPattern: target.version)),
-      .integer(target.schemaVersion.map { Int64(bitPattern: $0) }),
+      key(place), .text(file), .text(target.mark.identity), .integer(Int64(bitPattern: target.version)),
+      .integer(target.schemaVersion.map { Int64(bitPattern: $0) }), .text(target.mark.stamp),
     ]
-    let columns = "realm, file, identity, version, schema_version, replicated_at, state, reason"
-    let values = "$1, $2, $3, $4::bigint, $5::bigint, clock_timestamp(), 'following', NULL"
+    let columns = "realm, file, identity, version, schema_version, stamp, replicated_at, state, reason"
+    let values = "$1, $2, $3, $4::bigint, $5::bigint, $6, clock_timestamp(), 'following', NULL"
     guard let former else {
       return try connection.queue("INSERT INTO \(table) (\(columns)) VALUES (\(values))", parameters)
     }
     try connection.queue(
       """
       WITH u AS (UPDATE \(table) SET (\(columns)) = ROW(\(values)) \
-      WHERE realm = $1 AND identity IS NOT DISTINCT FROM $6 RETURNING 1) SELECT 1 / count(*) FROM u
+      WHERE realm = $1 AND identity IS NOT DISTINCT FROM $7 RETURNING 1) SELECT 1 / count(*) FROM u
       """,
-      parameters + [.text(former.identity)]
+      parameters + [.text(former.mark?.identity)]
     )
   }
 

@@ -8,7 +8,7 @@ import RealmTransfer
 /// A version that the rows of a replica show.
 struct ReplicaTarget {
   let version: UInt64
-  let identity: String
+  let mark: VersionMark
   let schemaVersion: UInt64?
 }
 
@@ -121,7 +121,7 @@ extension Replicator {
           }
           return ReplicaTarget(
             version: snapshot.version,
-            identity: try snapshot.identity(),
+            mark: VersionMark(identity: try snapshot.identity(), stamp: self.stamp),
             schemaVersion: schemaVersion
           )
         }

@@ -33,8 +33,8 @@ public final class Replicator {
   let window: VersionWindow
   private(set) var connection: PostgresConnection
   /// The version from which `window.changed` leads on, and the one of a commit whose end was not seen.
-  private var lastIdentity: String?
-  private var attemptedIdentity: String?
+  private var lastMark: VersionMark?
+  private var attemptedMark: VersionMark?
   private let address: PostgresAddress
   private let path: String
   /// Whether the connection is of no use any more.
@@ -52,6 +52,8 @@ public final class Replicator {
   private var wantedExact: [(table: TableKey, property: Int)] = []
   var pass = ReplicaPass()
   private var isDrained = false
+  /// How many of the window's renamed properties the present transaction has renamed.
+  private var renamedCount = 0
   /// Whether rows were left out that need columns which are not there yet.
   var mustBeginAgain = false
   /// Whether the present transaction has written or removed rows one by one.
@@ -74,32 +76,18 @@ public final class Replicator {
   ) throws(ReplicaError) {
     (self.place, self.address, self.connection, catalog) = (place, address, connection, Catalog(place))
     path = realm.configuration.path
+    let stamp = FileSignature(path, readsHead: false)?.stamp ?? ""
     do throws(EngineError) {
       window = try VersionWindow(realm)
-      lastIdentity = try window.snapshot.identity()
+      lastMark = VersionMark(identity: try window.snapshot.identity(), stamp: stamp)
     } catch { throw .engine(error) }
   }
 
   /// Connects and opens the window on a realm.
   public convenience init(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) throws(ReplicaError) {
     let connection = try PostgresConnection(address) { () throws(ReplicaError) in }
-    try Self.prepare(place, connection)
+    try Catalog.prepare(place, connection)
     try self.init(realm, place, address, connection)
-  }
-
-  /// Makes the schema and its own tables, if they are not there.
-  static func prepare(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
-    var isThere = false
-    try connection.forEachRow("SELECT to_regclass($1) IS NOT NULL", [.text(place.qualified("_realmfs"))]) { row in
-      isThere = row.bytes(0, 0) == [1]
-    }
-    if isThere { return }
-    let lock = "SELECT pg_advisory_xact_lock(\(Self.lockKey(place)))"
-    try connection.run("BEGIN; \(lock); \(Catalog.creation(place)) COMMIT")
-  }
-
-  private static func lockKey(_ place: ReplicaPlace) -> Int64 {
-    Int64(bitPattern: SHA256Digest.word(of: Array("realmfs \(place.schema)".utf8)))
   }
 
   /// Goes on with a new connection: the former one broke, or a transaction on it was given up in the middle.
@@ -108,10 +96,13 @@ public final class Replicator {
       if self.shouldStop() { throw .stopped }
       try self.keepUp()
     }
-    try Self.prepare(place, connection)
+    try Catalog.prepare(place, connection)
     self.connection = connection
     (isBaseKnown, hasTables, isBroken) = (false, false, false)
   }
+
+  /// That of the file as it is now.
+  var stamp: String { FileSignature(path, readsHead: false)?.stamp ?? "" }
 
   /// The newest version that was seen.
   public var newestVersion: UInt64 { window.snapshot.version }
@@ -150,18 +141,19 @@ public final class Replicator {
     encoders = [:]
     let identity = try engine { () throws(EngineError) in try self.window.snapshot.identity() }
     let flags = (isLost: window.isLost, unsure: window.unsure, hasNewSchema: window.hasNewSchema)
-    if isBaseKnown, base?.identity == identity, window.changed.isEmpty, !flags.isLost, flags.unsure.isEmpty,
+    if isBaseKnown, base?.mark?.identity == identity, window.changed.isEmpty, !flags.isLost, flags.unsure.isEmpty,
       wantedExact.isEmpty
     {
       return nil
     }
     (window.isLost, window.unsure, window.hasNewSchema) = (false, [], false)
     pass = ReplicaPass()
-    (isDrained, hasWritten, mustBeginAgain) = (false, false, false)
+    (isDrained, hasWritten, mustBeginAgain, renamedCount) = (false, false, false, 0)
     connection.onWait = { [unowned self] () throws(ReplicaError) in try self.tick() }
     do throws(ReplicaError) {
       let result = try transact(flags.isLost, flags.unsure, flags.hasNewSchema, identity)
       inFlight = ChangedObjects(limit: 400_000)
+      window.renamed.removeFirst(renamedCount)
       planner = nil
       if var result {
         result.duration = MonotonicTime.now.nanoseconds - start.nanoseconds
@@ -188,21 +180,30 @@ public final class Replicator {
     _ identity: String
   ) throws(ReplicaError) -> ReplicaPass? {
     try connection.queue("BEGIN", [])
-    var comparesAll = isLost
+    // What a transaction takes depends on the realm. A setting of the session would be that of others behind a pooler.
+    try connection.queue(
+      "SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)",
+      []
+    )
+    var comparesAll = isLost, isSame = false
     if !isBaseKnown {
       base = try ReplicaState.read(place, connection)
       isBaseKnown = true
-      let former = base?.identity
+      let former = base?.mark
       // What is known to have changed leads on from another version than the replica has.
-      if former == nil || former != lastIdentity && former != attemptedIdentity { comparesAll = true }
-      if former == identity, window.changed.isEmpty, !comparesAll, unsure.isEmpty, !hasNewSchema, wantedExact.isEmpty {
-        try connection.run("COMMIT")
-        return nil
-      }
+      if former == nil || former != lastMark && former != attemptedMark { comparesAll = true }
+      isSame =
+        former?.identity == identity && window.changed.isEmpty && !comparesAll && unsure.isEmpty && !hasNewSchema
+        && wantedExact.isEmpty
     }
     var changes = SchemaChangeSet()
-    if !hasTables || hasNewSchema || !wantedExact.isEmpty || comparesAll {
+    // Others may have dropped tables of a replica that is up to date; of many, each that changes is looked at.
+    if isSame ? place.realm == nil : !hasTables || hasNewSchema || !wantedExact.isEmpty || comparesAll {
       changes = try plan()
+    }
+    if isSame, changes.isEmpty, window.changed.isEmpty {
+      try connection.run("COMMIT")
+      return nil
     }
     for sql in changes.obsolete { try connection.queue(sql, place.realm.map { [.text($0)] } ?? []) }
     var compared = unsure.union(changes.altered)
@@ -224,12 +225,19 @@ public final class Replicator {
     if mustBeginAgain { throw .overtaken }
     isDrained = true
     if let late = planner?.changes { changes.remarks = late.remarks }
+    if let former = base?.file, former != path, place.realm == nil {
+      changes.remarks.append("the replica was that of \(former) before")
+    }
     if !changes.constraints.isEmpty {
       // Tables whose references are still to be checked cannot be altered.
       try connection.run("SET CONSTRAINTS ALL IMMEDIATE")
     }
-    for sql in changes.constraints { try connection.run(sql) }
-    attemptedIdentity = target.identity
+    for sql in changes.constraints {
+      // Citus refuses some foreign keys.
+      guard let planner, try !planner.attempt(sql, unless: "0A000") else { continue }
+      changes.remarks.append("the server does not support this, so it is left out: \(sql)")
+    }
+    attemptedMark = target.mark
     try ReplicaState.write(place, file: path, target, after: base, connection)
     var outcome = ""
     try connection.queue("COMMIT", []) { outcome = $0.command }
@@ -238,8 +246,8 @@ public final class Replicator {
       throw error
     }
     if outcome != "COMMIT" { throw .overtaken }
-    base = ReplicaState(identity: target.identity, version: Int64(bitPattern: target.version))
-    lastIdentity = target.identity
+    base = ReplicaState(file: path, mark: target.mark, version: Int64(bitPattern: target.version))
+    lastMark = target.mark
     wantedExact = []
     pass.version = target.version
     pass.remarks = changes.remarks
@@ -251,15 +259,16 @@ public final class Replicator {
   private func plan() throws(ReplicaError) -> SchemaChangeSet {
     let isMany = place.realm != nil
     try connection.sync()
-    try catalog.load(connection)
     var isLocked = !isMany || !wantedExact.isEmpty
     while true {
-      if isLocked {
-        try connection.run("SELECT pg_advisory_xact_lock(\(Self.lockKey(place)))")
-        try catalog.load(connection)
-      }
+      if isLocked { try connection.run(Catalog.lock(place)) }
+      try catalog.load(connection, mending: isLocked)
       let planner = SchemaPlanner(catalog, connection, window.snapshot, isLocked: isLocked)
       do throws(ReplicaError) {
+        if !isMany {
+          for renamed in window.renamed { try planner.rename(renamed) }
+          renamedCount = window.renamed.count
+        }
         tables = try planner.plan()
         for wanted in wantedExact {
           if let table = tables[wanted.table], let source = try source(of: wanted.table) {

@@ -5,6 +5,13 @@
 import RealmPages
 import Threads
 
+/// A property that has another name.
+struct PropertyRename: Hashable {
+  let className: String
+  let from: String
+  let to: String
+}
+
 /// Follows the versions of one realm. One thread at a time.
 final class VersionWindow {
   let realm: Realm
@@ -17,6 +24,8 @@ final class VersionWindow {
   var unsure: Set<TableKey> = []
   /// Whether the schema changed.
   var hasNewSchema = false
+  /// Properties that have another name, in that order.
+  var renamed: [PropertyRename] = []
   private var file: Int
   private var last = MonotonicTime.now
 
@@ -53,6 +62,7 @@ final class VersionWindow {
     if isOtherFile || new.snapshot.version < old.snapshot.version {
       isLost = true
       hasNewSchema = true
+      renamed = []
       return true
     }
     if new.snapshot.version == old.snapshot.version { return true }
@@ -106,11 +116,18 @@ final class VersionWindow {
   /// wrote.
   private func add(schemaOf table: TableDifference, _ new: Snapshot) throws(EngineError) {
     hasNewSchema = true
-    guard let after = table.new, table.old != nil else { return }
+    guard let after = table.new else { return }
+    if table.old == nil {
+      // A class of its name may have been there before.
+      if after.kind != .embedded { unsure.insert(after.key) }
+      return
+    }
     var isLocal = after.kind != .embedded
     for change in table.schema {
       switch change {
-      case .propertyAdded, .propertyRemoved, .propertyRenamed, .propertyRetyped, .propertyIndex: break
+      case .propertyRenamed(let from, let to):
+        renamed.append(PropertyRename(className: after.className ?? after.name, from: from, to: to))
+      case .propertyAdded, .propertyRemoved, .propertyRetyped, .propertyIndex: break
       case .added, .removed, .renamed, .kind, .primaryKey: isLocal = false
       }
     }

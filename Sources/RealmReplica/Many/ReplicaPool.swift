@@ -90,7 +90,7 @@ public final class ReplicaPool: @unchecked Sendable {
   ) throws(ReplicaError) {
     // What keeps all of them from working is reported at once.
     let place = ReplicaPlace(schema: schema, realm: "", partition: partition)
-    try Replicator.prepare(place, try PostgresConnection(address) { () throws(ReplicaError) in })
+    try Catalog.prepare(place, try PostgresConnection(address) { () throws(ReplicaError) in })
     isOnce = once
     var threads: [Thread] = []
     for _ in 0..<connections {

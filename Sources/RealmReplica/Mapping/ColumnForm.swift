@@ -44,6 +44,18 @@ struct ScalarForm: Hashable {
   }
 }
 
+/// What links lead to: a class, by the key of its table.
+struct LinkTarget: Hashable {
+  let className: String
+  let key: KeyForm
+
+  /// The type of the key.
+  var scalar: ScalarForm { key.scalar }
+
+  /// The target in the catalog: with the key, because a class with another key has another table.
+  var name: String { "\(scalar.sql) \(className)(\(key.property))" }
+}
+
 /// The form of one property.
 enum ColumnForm: Hashable {
   case scalar(ScalarForm)
@@ -52,14 +64,17 @@ enum ColumnForm: Hashable {
   /// A dictionary, a value of any type, embedded objects: the JSON of the mounted tree.
   case json
   /// A link: the key of an object of this class.
-  case link(ScalarForm, target: String)
+  case link(LinkTarget)
   /// A list or set of links: a table of its own.
-  case links(ScalarForm, target: String)
+  case links(LinkTarget)
+
+  var isLink: Bool { if case .link = self { true } else { false } }
 
   /// The type of the column in SQL; for a table of links, that of the targets.
   var sql: String {
     switch self {
-    case .scalar(let form), .link(let form, _), .links(let form, _): form.sql
+    case .scalar(let form): form.sql
+    case .link(let target), .links(let target): target.scalar.sql
     case .array(let form): form.sql + "[]"
     case .json: "jsonb"
     }
@@ -67,7 +82,8 @@ enum ColumnForm: Hashable {
 
   var oid: UInt32 {
     switch self {
-    case .scalar(let form), .link(let form, _), .links(let form, _): form.oid
+    case .scalar(let form): form.oid
+    case .link(let target), .links(let target): target.scalar.oid
     case .array(let form): form.arrayOID
     case .json: 3802
     }
@@ -79,8 +95,8 @@ enum ColumnForm: Hashable {
     case .scalar(let form): form.type == .objectID ? "objectId" : form.sql
     case .array(let form): (form.type == .objectID ? "objectId" : form.sql) + "[]"
     case .json: "jsonb"
-    case .link(let form, let target): "link \(form.sql) \(target)"
-    case .links(let form, let target): "links \(form.sql) \(target)"
+    case .link(let target): "link \(target.name)"
+    case .links(let target): "links \(target.name)"
     }
   }
 
@@ -118,6 +134,9 @@ enum KeyForm: Hashable {
     }
   }
 
+  /// The property, or the column of the object key.
+  var property: String { if case .property(let name, _) = self { name } else { "_object_key" } }
+
   /// The form in the catalog of the replica.
   var name: String {
     switch self {
@@ -147,8 +166,8 @@ extension ColumnForm {
         self = .json
         return
       }
-      let form = KeyForm(target).scalar
-      self = column.collection == nil ? .link(form, target: name) : .links(form, target: name)
+      let link = LinkTarget(className: name, key: KeyForm(target))
+      self = column.collection == nil ? .link(link) : .links(link)
     } else if column.type == .mixed || column.collection == .dictionary {
       self = .json
     } else {

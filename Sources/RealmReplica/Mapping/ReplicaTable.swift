@@ -41,8 +41,7 @@ struct LinksTable {
   let name: String
   /// The position of the property in its class.
   let property: Int
-  let target: ScalarForm
-  let targetClass: String
+  let target: LinkTarget
 }
 
 /// A class and its tables.
@@ -95,7 +94,7 @@ final class ReplicaTable {
     ((isMany ? ["realm"] : []) + names).map(\.quotedForSQL).joined(separator: ", ")
   }
 
-  var copy: String { "COPY \(qualifiedName) (\(list(columns.map(\.name)))) FROM STDIN (FORMAT binary)" }
+  private(set) lazy var copy = "COPY \(qualifiedName) (\(list(columns.map(\.name)))) FROM STDIN (FORMAT binary)"
 
   func copy(_ links: LinksTable) -> String {
     "COPY \(place.qualified(links.name)) (\(list(["owner", "position", "target"]))) FROM STDIN (FORMAT binary)"
@@ -133,7 +132,7 @@ final class ReplicaTable {
     return """
       INSERT INTO \(table) AS t (\(column)owner, position, target) \
       SELECT \(value)$\(owner)::\(keyColumn.sql), n - 1, l \
-      FROM unnest($\(targets)::\(links.target.sql)[]) WITH ORDINALITY AS u (l, n) \
+      FROM unnest($\(targets)::\(links.target.scalar.sql)[]) WITH ORDINALITY AS u (l, n) \
       ON CONFLICT (\(column)owner, position) DO UPDATE SET target = EXCLUDED.target \
       WHERE t.target IS DISTINCT FROM EXCLUDED.target
       """

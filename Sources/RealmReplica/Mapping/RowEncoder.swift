@@ -29,8 +29,37 @@ final class RowEncoder {
   /// Properties whose values do not fit, without a column beside them.
   private var missing: [Int] = []
   private let scratch = OutputBuffer()
-  private let image = FieldBuffer()
+  let image = FieldBuffer()
   private var targetCursors: [TableKey: Target] = [:]
+  /// By the position of the property.
+  private let fields: [Field]
+
+  /// What a slot of the table says, without a text in it: it is looked at for each field of each row.
+  private struct Field {
+    enum Kind { case key, scalar, array, json, link, links }
+    let kind: Kind
+    /// The type of scalars and of elements.
+    let scalar: ScalarForm
+    /// Whether there are values that the column cannot hold, and a column for them beside it.
+    let canMisfit, hasExact: Bool
+    /// For links: the position of their table.
+    let links: Int
+
+    init(_ slot: ReplicaTable.Slot, isKey: Bool) {
+      switch slot {
+      case .links(let position):
+        (kind, scalar, canMisfit, hasExact, links) = (.links, ScalarForm(type: .int), false, false, position)
+      case .value(let form, let hasExact):
+        switch form {
+        case .scalar(let scalar): (kind, self.scalar) = (isKey ? .key : .scalar, scalar)
+        case .array(let scalar): (kind, self.scalar) = (.array, scalar)
+        case .link(let target), .links(let target): (kind, scalar) = (.link, target.scalar)
+        case .json: (kind, scalar) = (.json, ScalarForm(type: .mixed))
+        }
+        (canMisfit, self.hasExact, links) = (form.exact != nil, hasExact, 0)
+      }
+    }
+  }
 
   private struct Target {
     let table: Table
@@ -44,6 +73,7 @@ final class RowEncoder {
     (self.table, self.source, self.snapshot) = (table, source, snapshot)
     (self.renderer, self.cursor) = (renderer, cursor)
     targets = table.links.map { _ in (FieldBuffer(), 0) }
+    fields = table.slots.enumerated().map { Field($1, isKey: $0 == table.keyProperty) }
   }
 
   // MARK: rows
@@ -58,49 +88,79 @@ final class RowEncoder {
       row.append(cursor.key.value)
     }
     missing.removeAll(keepingCapacity: true)
-    for (index, slot) in table.slots.enumerated() {
-      switch slot {
-      case .value(let form, let hasExact): try value(index, form, hasExact)
-      case .links(let position): try links(index, position)
+    for index in fields.indices {
+      if fields[index].kind == .links {
+        try links(index, fields[index].links)
+      } else {
+        unsafe offsets.append(row.count)
+        if !quickValue(index) { try value(index) }
       }
     }
     if !missing.isEmpty { throw .needsExact(properties: missing) }
   }
 
-  private func value(_ index: Int, _ form: ColumnForm, _ hasExact: Bool) throws(RowFailure) {
-    let value = try read { () throws(EngineError) in try cursor.value(index) }
+  /// Appends a value that is read and written in a few instructions; false if it is not such a one.
+  @inline(__always)
+  private func quickValue(_ index: Int) -> Bool {
+    let field = fields[index]
+    guard field.kind == .scalar || field.kind == .key else { return false }
+    switch field.scalar.type {
+    case .int:
+      guard let value = cursor.integer(index, of: cursor.key) else { return false }
+      row.append(Int32(8))
+      row.append(value)
+    case .double:
+      guard let value = cursor.double(index, of: cursor.key) else { return false }
+      row.append(Int32(8))
+      row.append(value.isNaN ? Double.nan.bitPattern : value.bitPattern)
+    case .string where field.kind == .scalar:
+      guard let text = cursor.text(index, of: cursor.key), unsafe text.unsafeBytes.isPostgresText else { return false }
+      row.append(Int32(truncatingIfNeeded: text.count))
+      unsafe row.append(text.unsafeBytes)
+      if field.hasExact { appendNullBeside() }
+    default: return false
+    }
+    return true
+  }
+
+  private func appendNullBeside() {
     unsafe offsets.append(row.count)
+    row.appendNull()
+  }
+
+  private func value(_ index: Int) throws(RowFailure) {
+    let field = fields[index]
+    let value = try read { () throws(EngineError) in try cursor.value(index) }
     var fit = Fit.whole
-    switch (form, value) {
+    switch (field.kind, value) {
     case (_, .null): row.appendNull()
-    case (.scalar, _) where index == table.keyProperty: fit = row.append(key: value)
+    case (.key, _): fit = row.append(key: value)
     case (.scalar, _): fit = row.append(value)
     case (.link, .link(let target, let key)): try link(to: target, key, into: row)
-    case (.array(let form), .list(let list)), (.array(let form), .set(let list)):
+    case (.array, .list(let list)), (.array, .set(let list)):
       try enter(value)
-      fit = try array(list, form)
+      fit = try array(list, field.scalar)
     case (.json, .link(_, let key)) where key.value < 0: row.appendNull()
     case (.json, _): fit = try json(index, value)
     default: throw .damaged("\(source.name) object \(cursor.key): a value of another type than the property's")
     }
-    guard form.exact != nil else { return }
+    guard field.canMisfit else { return }
     if case .whole = fit {
-      guard hasExact else { return }
-      unsafe offsets.append(row.count)
-      return row.appendNull()
+      if field.hasExact { appendNullBeside() }
+      return
     }
-    if !hasExact { return missing.append(index) }
+    if !field.hasExact { return missing.append(index) }
     unsafe offsets.append(row.count)
-    try exact(index, form, value)
+    try exact(index, value)
   }
 
   /// Appends the whole value to a column beside.
-  private func exact(_ index: Int, _ form: ColumnForm, _ value: ValueView) throws(RowFailure) {
+  private func exact(_ index: Int, _ value: ValueView) throws(RowFailure) {
     scratch.reset()
-    switch (form, value) {
-    case (.scalar, .string(let text)): return row.append(field: text.bytes)
-    case (.scalar, .decimal128(let decimal)): scratch.append(decimal)
-    case (.scalar, .date(let date)): if !scratch.append(date: date) { fallthrough }
+    switch value {
+    case .string(let text) where fields[index].kind != .json: return row.append(field: text.bytes)
+    case .decimal128(let decimal) where fields[index].kind != .json: scratch.append(decimal)
+    case .date(let date) where fields[index].kind != .json: if !scratch.append(date: date) { fallthrough }
     default: try render(index)
     }
     let start = row.beginField()
@@ -158,7 +218,7 @@ final class RowEncoder {
     return fit
   }
 
-  private func arrayHeader(_ count: Int, hasNull: Bool, _ oid: UInt32, _ out: FieldBuffer) {
+  func arrayHeader(_ count: Int, hasNull: Bool, _ oid: UInt32, _ out: FieldBuffer) {
     out.append(Int32(count == 0 ? 0 : 1))
     out.append(Int32(hasNull ? 1 : 0))
     out.append(oid)
@@ -230,105 +290,9 @@ final class RowEncoder {
   }
 
   /// The key of the present row, with its length.
-  private var keyField: UnsafeRawBufferPointer? {
+  var keyField: UnsafeRawBufferPointer? {
     guard let position = table.columns.firstIndex(of: table.keyColumn) else { return nil }
     return unsafe row.field(at: offsets[position])
-  }
-
-  // MARK: what is sent
-
-  /// Appends the row as COPY wants it.
-  func appendCopyRow(to out: FieldBuffer, realm: [UInt8]?) {
-    out.append(Int16(truncatingIfNeeded: table.columns.count + (realm == nil ? 0 : 1)))
-    if let realm { out.append(field: realm) }
-    unsafe out.append(row.bytes)
-  }
-
-  /// Appends the rows of a table of links.
-  func appendCopyRows(ofLinks position: Int, to out: FieldBuffer, realm: [UInt8]?) {
-    unsafe forEachLink(position) { index, target in
-      out.append(Int16(realm == nil ? 3 : 4))
-      if let realm { out.append(field: realm) }
-      out.append(field: keyParameter.bytes ?? [])
-      out.append(Int32(8))
-      out.append(Int64(index))
-      out.append(Int32(truncatingIfNeeded: target.count))
-      unsafe out.append(target)
-    }
-  }
-
-  private func forEachLink(_ position: Int, _ body: (Int, UnsafeRawBufferPointer) -> Void) {
-    let (fields, count) = targets[position]
-    var offset = 0
-    for index in 0..<count {
-      guard let field = unsafe fields.field(at: offset) else { return }
-      unsafe body(index, field)
-      offset += 4 + field.count
-    }
-  }
-
-  /// The parameters of `ReplicaTable.upsert`.
-  var parameters: [PostgresParameter] {
-    zip(table.columns, offsets).map { column, offset in
-      unsafe PostgresParameter(type: column.oid, row.field(at: offset).map { unsafe [UInt8]($0) })
-    }
-  }
-
-  var keyParameter: PostgresParameter {
-    unsafe PostgresParameter(type: table.keyColumn.oid, keyField.map { unsafe [UInt8]($0) })
-  }
-
-  /// The array of targets of a table of links.
-  func targetArray(_ position: Int) -> (PostgresParameter, count: Int) {
-    let (fields, count) = targets[position], form = table.links[position].target
-    let out = FieldBuffer()
-    arrayHeader(count, hasNull: false, form.oid, out)
-    unsafe out.append(fields.bytes)
-    return unsafe (PostgresParameter(type: form.arrayOID, out.copy(0..<out.count)), count)
-  }
-
-  // MARK: hashes
-
-  /// The hash of the key.
-  var keyHash: UInt64 { unsafe Self.hash(ofKey: keyField, table.keyColumn.oid, image) }
-
-  private static func hash(ofKey field: UnsafeRawBufferPointer?, _ oid: UInt32, _ image: FieldBuffer) -> UInt64 {
-    image.reset()
-    image.append(Int32(1))
-    unsafe append(field, oid, image)
-    return unsafe SHA256Digest.word(of: image.bytes)
-  }
-
-  private static func append(_ field: UnsafeRawBufferPointer?, _ oid: UInt32, _ image: FieldBuffer) {
-    image.append(oid)
-    guard let field = unsafe field else { return image.appendNull() }
-    image.append(Int32(truncatingIfNeeded: field.count))
-    unsafe image.append(field)
-  }
-
-  /// The hash of the row: of what `record_send` makes of it.
-  var rowHash: UInt64 {
-    image.reset()
-    image.append(Int32(truncatingIfNeeded: table.columns.count))
-    for (column, offset) in zip(table.columns, offsets) { unsafe Self.append(row.field(at: offset), column.oid, image) }
-    return unsafe SHA256Digest.word(of: image.bytes)
-  }
-
-  /// The sum of the hashes of the links.
-  func linksHash(_ position: Int) -> UInt64 {
-    var sum: UInt64 = 0
-    let key = keyParameter.bytes ?? [], oid = table.links[position].target.oid
-    unsafe forEachLink(position) { index, target in
-      image.reset()
-      image.append(Int32(3))
-      unsafe key.withUnsafeBytes { unsafe Self.append($0, table.keyColumn.oid, image) }
-      image.append(UInt32(20))
-      image.append(Int32(8))
-      image.append(Int64(index))
-      unsafe Self.append(target, oid, image)
-      unsafe sum &+= SHA256Digest.word(of: image.bytes)
-    }
-    return sum
   }
 }
 

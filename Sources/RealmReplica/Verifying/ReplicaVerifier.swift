@@ -7,26 +7,43 @@ public import RealmTransfer
 import RealmJSON
 import Threads
 
-/// Compares one realm.
-public struct ReplicaVerifier {
-  private let realm: Realm
-  private let place: ReplicaPlace
+/// Compares realms, one after another, over one connection. One thread at a time.
+public final class ReplicaVerifier {
   private let address: PostgresAddress
+  private var connection: PostgresConnection?
   /// How long a replica that is written at the same time may take to come to the newest version.
   public var patience = Duration.seconds(10)
   /// Receives what is damaged and left out.
   public var onComplaint: (String) -> Void = { _ in }
 
-  /// Prepares a comparison.
-  public init(_ realm: Realm, _ place: ReplicaPlace, _ address: PostgresAddress) {
-    (self.realm, self.place, self.address) = (realm, place, address)
-  }
+  /// Prepares comparisons.
+  public init(_ address: PostgresAddress) { self.address = address }
 
-  /// Compares both sides at one version.
+  /// Compares both sides of one realm at one version.
   ///
   /// Cost: both are read once.
-  public func run() throws(ReplicaError) -> ExportVerification {
-    let connection = try PostgresConnection(address) { () throws(ReplicaError) in }
+  public func run(_ realm: Realm, _ place: ReplicaPlace) throws(ReplicaError) -> ExportVerification {
+    do throws(ReplicaError) {
+      let current: PostgresConnection
+      if let connection {
+        current = connection
+      } else {
+        current = try PostgresConnection(address) { () throws(ReplicaError) in }
+      }
+      connection = current
+      return try run(realm, place, current)
+    } catch {
+      // It may be in the middle of a transaction.
+      connection = nil
+      throw error
+    }
+  }
+
+  private func run(
+    _ realm: Realm,
+    _ place: ReplicaPlace,
+    _ connection: PostgresConnection
+  ) throws(ReplicaError) -> ExportVerification {
     let deadline = MonotonicTime.now.advanced(by: patience)
     while true {
       try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -35,17 +52,20 @@ public struct ReplicaVerifier {
         isThere = row.bytes(0, 0) == [1]
       }
       let state = isThere ? try ReplicaState.read(place, connection, locking: false) : nil
-      let hold = try engine { () throws(EngineError) in try self.realm.hold() }
+      let hold = try engine { () throws(EngineError) in try realm.hold() }
       let snapshot = hold.snapshot
-      guard let known = state?.identity else {
+      guard let known = state?.mark?.identity else {
         throw .unsuitable(
           "\(address.shown): schema \(place.schema) has no replica"
             + (place.realm.map { " of the realm \($0)" } ?? "") + "; 'realmfs replicate' makes one"
         )
       }
       if known == (try engine { () throws(EngineError) in try snapshot.identity() }) {
-        let result = try compare(snapshot, connection)
-        if realm.isCurrent(snapshot) { return result }
+        let result = try compare(snapshot, place, connection)
+        if realm.isCurrent(snapshot) {
+          try connection.run("ROLLBACK")
+          return result
+        }
       }
       if deadline.milliseconds == 0 {
         throw .unsuitable(
@@ -62,9 +82,11 @@ public struct ReplicaVerifier {
     do throws(EngineError) { return try body() } catch { throw .engine(error) }
   }
 
-  private func compare(_ snapshot: Snapshot, _ connection: PostgresConnection) throws(ReplicaError)
-    -> ExportVerification
-  {
+  private func compare(
+    _ snapshot: Snapshot,
+    _ place: ReplicaPlace,
+    _ connection: PostgresConnection
+  ) throws(ReplicaError) -> ExportVerification {
     let catalog = Catalog(place)
     try catalog.load(connection)
     let tables: [TableKey: ReplicaTable]

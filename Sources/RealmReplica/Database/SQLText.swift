@@ -1,0 +1,20 @@
+// Names and literals in statements.
+import RealmTransfer
+
+extension String {
+  /// Whether two names have the same bytes: Swift takes letters with accents for the same however they are written.
+  func isSame(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+
+  /// The first characters that have at most so many bytes.
+  func cut(to count: Int) -> String {
+    var text = self
+    while text.utf8.count > count { text.unicodeScalars.removeLast() }
+    return text
+  }
+
+  /// A literal in SQL.
+  var quotedForSQLText: String {
+    let text = doubling("'")
+    return (unicodeScalars.contains("\\") ? " E'" + text.doubling("\\") : "'" + text) + "'"
+  }
+}

@@ -1,0 +1,101 @@
+// What a version does not need any more: it is dropped, or renamed where a view or the like needs it. A realm among
+// many leaves tables and columns to the others.
+
+import RealmPages
+import RealmTransfer
+
+extension SchemaPlanner {
+  /// The SQLSTATE of what others depend on.
+  private static let isNeeded = "2BP01"
+
+  /// A realm among many leaves tables and columns to the others, but no rows and values, which may lead nowhere.
+  func clearObsolete(_ tables: some Collection<ReplicaTable>) {
+    let columns = Dictionary(
+      tables.map { ($0.name, Set($0.columns.map(\.name))) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    for entry in catalog.entries {
+      let table = place.qualified(entry.table), column = entry.column.quotedForSQL
+      switch entry.role {
+      case .table, .links:
+        if !used.contains(entry.place) { changes.obsolete.append("DELETE FROM \(table) WHERE realm = $1::text") }
+      case .value, .exact:
+        guard let known = columns[entry.table], !known.contains(entry.column) else { continue }
+        changes.obsolete.append(
+          "UPDATE \(table) SET \(column) = NULL WHERE realm = $1::text AND \(column) IS NOT NULL"
+        )
+      }
+    }
+  }
+
+  func dropTables(exceptOf classes: [Table]) throws(ReplicaError) {
+    let wanted = classes.map { (Catalog.shown($0.className ?? $0.name), Catalog.shown(KeyForm($0).name)) }
+    for entry in catalog.entries where entry.role == .table {
+      let isWanted = wanted.contains { $0.0.isSame(as: entry.className) && $0.1.isSame(as: entry.form) }
+      if isWanted { continue }
+      for links in catalog.entries where links.role == .links && links.keyForm == entry.table {
+        try dropTable(links.table)
+      }
+      try dropTable(entry.table)
+    }
+  }
+
+  func dropColumns(
+    of table: String,
+    except names: Set<String>,
+    links: Set<String>,
+    _ source: Table
+  ) throws(ReplicaError) {
+    for entry in catalog.entries where entry.table == table && (entry.role == .value || entry.role == .exact) {
+      if !names.contains(entry.column) { try dropColumn(entry.column, of: table) }
+    }
+    for entry in catalog.entries where entry.role == .links && entry.keyForm == table && !links.contains(entry.table) {
+      try dropTable(entry.table)
+    }
+  }
+
+  func dropColumn(_ column: String, of table: String) throws(ReplicaError) {
+    if !catalog.entries.contains(where: { $0.table == table && $0.column == column }) { return }
+    try lock()
+    for entry in catalog.entries where entry.role == .exact && entry.table == table && entry.form == column {
+      try dropColumn(entry.column, of: table)
+    }
+    let sql = "ALTER TABLE \(place.qualified(table)) DROP COLUMN \(column.quotedForSQL)"
+    if try !attempt(sql, unless: Self.isNeeded) {
+      let kept = try freeColumnName(formerName(column), in: table)
+      try run(
+        "ALTER TABLE \(place.qualified(table)) RENAME COLUMN \(column.quotedForSQL) TO \(kept.quotedForSQL)"
+      )
+      changes.remarks.append("column \(table).\(column) is used by a view or the like; it is kept as \(kept)")
+    }
+    try catalog.remove(column: column, of: table, connection)
+  }
+
+  func dropTable(_ table: String) throws(ReplicaError) {
+    try lock()
+    var references: [(table: String, name: String)] = []
+    try connection.forEachRow(
+      """
+      SELECT t.relname::text, c.conname::text FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid \
+      JOIN pg_namespace n ON n.oid = t.relnamespace \
+      WHERE c.contype = 'f' AND c.conparentid = 0 AND c.confrelid = $1::text::regclass AND n.nspname = $2
+      """,
+      [.text(place.qualified(table)), .text(place.schema)]
+    ) { row in
+      if let from = row.text(0, 0), let name = row.text(0, 1) { references.append((from, name)) }
+    }
+    // A reference that others made keeps the table.
+    for (from, name) in references where catalog.tables.contains(from) {
+      try run("ALTER TABLE \(place.qualified(from)) DROP CONSTRAINT \(name.quotedForSQL)")
+    }
+    if try !attempt("DROP TABLE \(place.qualified(table))", unless: Self.isNeeded) {
+      let kept = try freeName(formerName(table))
+      try run("ALTER TABLE \(place.qualified(table)) RENAME TO \(kept.quotedForSQL)")
+      changes.remarks.append("table \(table) is used by a view or the like; it is kept as \(kept)")
+    }
+    try catalog.remove(table: table, connection)
+  }
+
+  /// What is kept of a name, if that is free.
+  private func formerName(_ name: String) -> String { "_former_\(name.cut(to: 30))_\(snapshot.version)" }
+}
