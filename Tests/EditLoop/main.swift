@@ -4,9 +4,9 @@
 //     EditLoop library FILE SEED EDITS [KEYFILE]     the library's tree, and the verifier after each batch
 //     EditLoop mount DIRECTORY SEED EDITS            a mounted realm
 //
-// KEYFILE holds 128 hexadecimal digits. EDIT_BATCH=N sets the edits between comparisons (20), EDIT_ALL=1 compares the
-// whole tree each time, EDIT_DEEP_LINKS=0 makes no links in collections within collections, which the checks of Realm's
-// own engine cannot follow.
+// KEYFILE holds 128 hexadecimal digits. EDIT_LOG=1 names each edit, EDIT_BATCH=N sets the edits between comparisons
+// (20), EDIT_ALL=1 compares the whole tree each time, EDIT_DEEP_LINKS=0 makes no links in collections within
+// collections, which the checks of Realm's own engine cannot follow.
 
 import Foundation
 import RealmPages

@@ -3,6 +3,8 @@
 // creations, deletions, renames over objects, additions to the schema, and texts that must be refused. The same seed
 // makes the same edits.
 
+import Foundation
+
 /// What edits need of a tree: the library's, or a mounted one. Paths are relative, like `Person/4.json`.
 public protocol EditedTree {
   func names(in directory: String) throws -> [String]
@@ -72,6 +74,7 @@ public struct RandomEdits {
       for _ in 0..<count {
         try step()
         edits += 1
+        if ProcessInfo.processInfo.environment["EDIT_LOG"] != nil { print("edit \(edits): \(lastEdit)") }
       }
       for path in touched.sorted(by: { ($0.index, $0.file) < ($1.index, $1.file) }) { try compare(path) }
       touched = []
