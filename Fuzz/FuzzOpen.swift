@@ -140,7 +140,8 @@ private struct Scratch: @unchecked Sendable {
     _ = try list.contains(topRef: listed.topRef)
     for version in 1...3 as ClosedRange<UInt64> {
       _ = try list.purge()
-      try list.add(version: listed.version &+ version, topRef: listed.topRef, logicalSize: listed.logicalSize)
+      // What a commit adds has a place in a file.
+      try list.add(version: listed.version &+ version, topRef: 24, logicalSize: 4096)
     }
     list.release(listed.slot)
     list.close()

@@ -96,7 +96,11 @@ static void happen(void) {
   int64_t number = (int64_t)draw(10000);
   if ((number -= rates->kill) < 0) return ask(sim_kill, (int)draw((uint64_t)table->programs));
   if ((number -= rates->kill_all) < 0) return ask(sim_kill_all, 0);
-  if ((number -= rates->power) < 0) return ask(sim_power, 0);
+  if ((number -= rates->power) < 0) {
+    // While something is being written.
+    table->writes_to_cut = 1 + (int)draw(16);
+    return;
+  }
   if ((number -= rates->move) < 0) return ask(sim_move, 0);
   if ((number -= rates->stop) < 0) {
     struct program *program = &table->program[draw((uint64_t)table->programs)];

@@ -72,6 +72,8 @@ struct table {
   char lines[most_lines][line_size];
   uint64_t line_count;
   bool is_loud, is_away;
+  /// The power fails after so many writes; 0: it does not.
+  int writes_to_cut;
   char text[1024];
   int writes;
   uint32_t log_end;

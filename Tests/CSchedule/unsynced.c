@@ -55,6 +55,7 @@ void note_write(int fd, off_t offset, ssize_t size) {
   struct stat status;
   system_call(SYS_fstat, fd, &status);
   file_of(number)->written = table->now;
+  if (table->writes_to_cut > 0 && --table->writes_to_cut == 0) table->event = sim_power;
   if (size < 0) size = status.st_size - offset;
   if (size <= 0) return;
   // The system may bring anything to disk at any time.

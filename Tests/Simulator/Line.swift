@@ -28,6 +28,7 @@ final class Line: Stage {
   }
 
   var makesRealm: Bool { true }
+  var mayLoseFile: Bool { false }
   func nextAction() -> Bool { step("act") != UInt8(ascii: "q") }
   func noteCommit(_ number: Int64, _ version: UInt64) { say("a \(number) \(version)") }
   func noteRefusal(_ error: EngineError) { say("e \(error)") }

@@ -58,6 +58,7 @@ final class VirtualStage: Stage, @unchecked Sendable {
   init(_ role: Role) { self.role = role }
 
   var makesRealm: Bool { promise.version == 0 }
+  var mayLoseFile: Bool { setting.mayLoseFile }
 
   func nextAction() -> Bool {
     sim_step("act")
