@@ -130,7 +130,7 @@ let package = Package(
       path: "Tests/PowerCut",
       swiftSettings: settings
     ),
-    // Programs that share a realm, one step at a time: by themselves, and with a scheduler in the calls of the C library.
+    // Programs that share a realm, one step at a time: by themselves, or with a scheduler in the C library.
     .target(name: "CSchedule", path: "Tests/CSchedule"),
     .executableTarget(
       name: "Simulator",

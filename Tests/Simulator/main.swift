@@ -1,6 +1,6 @@
 // Simulates programs that share a realm: one seed decides who takes which step, who is killed and what fails.
 //
-//     Simulator run SEED [SEEDS [STEPS]]         SEEDS simulations from SEED on, of STEPS steps each, on a virtual clock
+//     Simulator run SEED [SEEDS [STEPS]]         SEEDS simulations from SEED on, of STEPS steps each; virtual clock
 //     Simulator log SEED [STEPS]                 one of them, with every step
 //     Simulator minimise SEED [STEPS]            the fewest programs and steps with which a seed still fails
 //     Simulator processes SEED [SEEDS [STEPS]]   programs that run by themselves, on the clock of the system

@@ -198,8 +198,8 @@ final class Participant: VersionReader {
   }
 
   /// Whether the file still holds a version where it was; if `asNewest`, whether its header leads there. If another
-  /// program `mayBeAhead`, a file in which there is something is no other file than that in which there was nothing: the
-  /// first commit is in it before it is in the version list.
+  /// program `mayBeAhead`, a file in which there is something is no other file than that in which there was nothing:
+  /// the first commit is in it before it is in the version list.
   private func holds(
     _ snapshot: Snapshot,
     _ state: State,

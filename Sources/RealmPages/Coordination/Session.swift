@@ -55,8 +55,8 @@ final class Session: @unchecked Sendable {
   private static let historySchemas: [Int8: UInt16] = [2: 1, 3: 12]
 
   /// Joins the session of the realm in `file`, whose lock file is beside the path of `configuration`, or begins one.
-  /// `begin` readies the file for a new session, while no other program can join; if it `holdsFirst`, the version that it
-  /// begins with is held. `whenIdle` is called now and then, on
+  /// `begin` readies the file for a new session, while no other program can join; if it `holdsFirst`, the version that
+  /// it begins with is held. `whenIdle` is called now and then, on
   /// the thread that locks. While programs use the file with another lock file, waits for `patience`, then throws an
   /// error that says so.
   init(

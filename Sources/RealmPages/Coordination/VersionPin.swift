@@ -60,8 +60,8 @@ public final class VersionHold: Sendable {
 }
 
 extension Realm {
-  /// Holds the newest version. In an immutable realm writers do not know of it, and of a copy that nobody has written to
-  /// yet, those of other programs do not: ask `isCurrent` there all the same.
+  /// Holds the newest version. In an immutable realm writers do not know of it, and of a copy that nobody has written
+  /// to yet, those of other programs do not: ask `isCurrent` there all the same.
   public func hold() throws(EngineError) -> VersionHold {
     while true {
       let hold = VersionHold(try latest())
