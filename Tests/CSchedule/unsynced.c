@@ -1,6 +1,6 @@
 // What was written and is not on disk, and what a power cut leaves of it. What a file holds when a sync ended well
-// stays; of each piece written later, any state since then may be there. After a sync that failed the next one tries again,
-// but on a disk that lies: there the system takes what it could not write for written.
+// stays; of each piece written later, any state since then may be there. After a sync that failed the next one tries
+// again, but on a disk that lies: there the system takes what it could not write for written.
 #define _GNU_SOURCE
 #include "table.h"
 #include <fcntl.h>
