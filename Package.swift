@@ -130,12 +130,16 @@ let package = Package(
       path: "Tests/PowerCut",
       swiftSettings: settings
     ),
-    // Programs that share a realm, one step at a time.
+    // Programs that share a realm, one step at a time: by themselves, or with a scheduler in the C library.
+    .target(name: "CSchedule", path: "Tests/CSchedule"),
     .executableTarget(
       name: "Simulator",
-      dependencies: ["RealmPages", "TestSupport"],
+      dependencies: ["RealmPages", "TestSupport", "CSchedule"],
       path: "Tests/Simulator",
-      swiftSettings: settings
+      swiftSettings: settings,
+      linkerSettings: [
+        .unsafeFlags(["-Xlinker", "--wrap=clinux_shared_lock", "-Xlinker", "--wrap=clinux_shared_unlock"])
+      ]
     ),
     // Flips every byte of a file, and counts the flips that are noticed.
     .executableTarget(

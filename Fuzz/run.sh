@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Builds the fuzzers and runs them for FUZZ_SECONDS (60): half of the time on realm files, the rest on each kind of text.
-# Seeds are the small fixtures and Fuzz/corpus; what a fuzzer learns stays in .build/fuzz/corpus, and an input that crashes
+# Builds the fuzzers and runs them for FUZZ_SECONDS (60), or each for FUZZ_RUNS inputs: half of the time on realm files,
+# a part of it on files that are written to, encrypted ones and lock files, the rest on each kind of text. FUZZ_ONLY names
+# some of them. Seeds are the small fixtures and Fuzz/corpus; what a fuzzer learns stays in .build/fuzz/corpus, and an input that crashes
 # in .build/fuzz/crashes. Exit status 0 means that nothing crashed.
 #
 #   Fuzz/run.sh                 build and fuzz
 #   Fuzz/run.sh --build         build only
 #   Fuzz/run.sh FILE...         run single realm files, as when a crash is looked into
-#   FUZZ_TARGET=query Fuzz/run.sh FILE...     the same for a text: json, object, schema, query, csv, key, changeset
+#   FUZZ_TARGET=query Fuzz/run.sh FILE...     the same for a text: json, object, schema, query, csv, key, changeset;
+#                               or for another kind of file: write, encrypted, lock
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,8 +54,10 @@ fi
 
 [ "${1:-}" != --build ] || exit 0
 if [ $# -gt 0 ]; then
-  [ -z "${FUZZ_TARGET:-}" ] || exec "$work/fuzz-texts" "$@"
-  exec "$work/fuzz-open" "$@"
+  case ${FUZZ_TARGET:-realm} in
+    realm | write | encrypted | lock) exec "$work/fuzz-open" "$@" ;;
+    *) exec "$work/fuzz-texts" "$@" ;;
+  esac
 fi
 
 mkdir -p "$work/corpus" "$work/crashes" "$work/seeds"
@@ -68,7 +72,10 @@ done
 fuzz() {
   local name=$1 program=$2 time=$3 status=0 runs
   shift 3
-  "$work/$program" -max_total_time="$time" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+  [[ " ${FUZZ_ONLY:-$name} " == *" $name "* ]] || return 0
+  local limit=(-max_total_time="$time")
+  [ -z "${FUZZ_RUNS:-}" ] || limit=(-runs="$FUZZ_RUNS")
+  FUZZ_TARGET=$name "$work/$program" "${limit[@]}" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
     -artifact_prefix="$work/crashes/$name-" "$@" >"$work/log-$name" 2>&1 || status=$?
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/log-$name")
   if [ $status -ne 0 ]; then
@@ -77,13 +84,19 @@ fuzz() {
     exit $status
   fi
   inputs=("${@: -2:1}"/*)
-  echo "fuzz: $name: ${runs:-0} executions in $time s, no crash; ${#inputs[@]} inputs in the corpus"
+  echo "fuzz: $name: ${runs:-0} executions, no crash; ${#inputs[@]} inputs in the corpus"
 }
 
-fuzz realm fuzz-open $(((seconds + 1) / 2)) -max_len=65536 "$work/corpus" "$work/seeds"
+fuzz realm fuzz-open $((seconds / 4)) -max_len=65536 "$work/corpus" "$work/seeds"
+mkdir -p "$work"/{corpus-write,corpus-encrypted,corpus-lock,seeds-encrypted,seeds-lock}
+install -m 644 Tests/Fixtures/*encrypted*.realm "$work/seeds-encrypted/"
+# All but the mutexes of a lock file: one version is in use.
+printf '\1\50\60\0\30\2\16\0\0\0\0\0\1' >"$work/seeds-lock/one"
+fuzz write fuzz-open $((seconds / 8)) -max_len=65536 "$work/corpus-write" "$work/seeds"
+fuzz encrypted fuzz-open $((seconds / 16)) -max_len=65536 "$work/corpus-encrypted" "$work/seeds-encrypted"
+fuzz lock fuzz-open $((seconds / 16)) -max_len=2048 "$work/corpus-lock" "$work/seeds-lock"
 targets=(json object schema query csv key changeset)
 for target in "${targets[@]}"; do
   mkdir -p "$work/corpus-$target"
-  FUZZ_TARGET=$target fuzz "$target" fuzz-texts $(((seconds / 2 + 6) / 7)) -max_len=4096 \
-    "$work/corpus-$target" "Fuzz/corpus/$target"
+  fuzz "$target" fuzz-texts $(((seconds / 2 + 6) / 7)) -max_len=4096 "$work/corpus-$target" "Fuzz/corpus/$target"
 done

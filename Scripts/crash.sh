@@ -3,7 +3,8 @@
 # then file systems that are shut down under live writers. Disks and shutdowns need root, loop devices and FUSE.
 # docs/RELIABILITY.md says what is checked.
 #   CRASH_STATES (10000)   different files       CRASH_DISKS (40)        different disks of each file system
-#   CRASH_SHUTDOWNS (3)    of each file system   CRASH_SEEDS (5)         simulations of 500 steps
+#   CRASH_SHUTDOWNS (3)    of each file system   CRASH_SEEDS (400)       simulations of 1000 steps
+#   CRASH_PROCESSES (3)    simulations of 500 steps by programs that run by themselves
 #   FIRST_SEED (1)         of the workloads
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +21,8 @@ export REALMFS=$PWD/.build/release/realmfs
 [ "${1:-}" != --build ] || exit 0
 
 "$cut" states "${CRASH_STATES:-10000}" "$seed"
-[ "${CRASH_SEEDS:-5}" = 0 ] || .build/release/Simulator run "$seed" "${CRASH_SEEDS:-5}" 500
+[ "${CRASH_SEEDS:-400}" = 0 ] || .build/release/Simulator run "$seed" "${CRASH_SEEDS:-400}" 1000
+[ "${CRASH_PROCESSES:-3}" = 0 ] || .build/release/Simulator processes "$seed" "${CRASH_PROCESSES:-3}" 500
 if [ "$(id -u)" != 0 ] || [ ! -e /dev/loop-control ] || [ ! -e /dev/fuse ]; then
   echo "disk: skipped: needs root, loop devices and FUSE"
   exit

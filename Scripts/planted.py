@@ -7,12 +7,14 @@ the environment variable PLANTED chooses. So one build serves all, and each patc
     Scripts/planted.py                  every bug
     Scripts/planted.py barrier list     those whose names contain one of the words
     Scripts/planted.py --check          only whether each patch applies and can be planted
+    Scripts/planted.py --fit            moves the places of patches to where their lines are now
     Scripts/planted.py --built          without another build
     Scripts/planted.py --table          also writes the table of docs/TESTING.md
 
 A patch begins with what is wrong, in a sentence, and with the tests that look for it:
 
-    Tests: states, CrashTests           `states` is `PowerCut states`, `disk FORMAT` is `PowerCut disk FORMAT`
+    Tests: states, CrashTests           `states` is `PowerCut states`, `disk FORMAT` is `PowerCut disk FORMAT`,
+                                        `simulator` is `Simulator run`
     Expression: OLD ==> NEW             what a changed condition or declaration differs in, if it is not a statement
     Open: WHY                           not tried unless it is named: no test is known to find it
 """
@@ -27,7 +29,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = os.path.join(ROOT, "Tests", "Planted")
 COPY = os.path.join(ROOT, ".build", "planted")
-TARGETS = "RealmPagesTests RealmJSONTests RealmQueryTests FileTreeTests PowerCut CommitLoop realmfs"
+TARGETS = "RealmPagesTests RealmJSONTests RealmQueryTests FileTreeTests PowerCut Simulator CommitLoop realmfs"
 SECONDS = 60
 
 SWITCH = """// Which planted bug is awake.
@@ -100,6 +102,30 @@ class Bug:
         return [f"if {test} {{"] + added + ["} else {"] + removed + ["}"]
 
 
+def fit(bug):
+    """Has each hunk of a patch begin where its lines are now, the nearest place to the one before."""
+    lines, shifts = open(bug.path, encoding="utf-8").read().split("\n"), {}
+    hunks = iter(bug.hunks)
+    for index, line in enumerate(lines):
+        match = re.match(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@(.*)", line)
+        if not match:
+            continue
+        file, start, body = next(hunks)
+        if lines[-1] == "" and body and body[-1] == "":
+            body = body[:-1]
+        old = [entry[1:] for entry in body if entry[:1] in (" ", "-")]
+        source = open(os.path.join(ROOT, file), encoding="utf-8").read().split("\n")
+        places = [at for at in range(len(source)) if source[at : at + len(old)] == old]
+        if not places:
+            sys.exit(f"planted: {bug.name}: its lines are not in {file}")
+        place = min(places, key=lambda at: abs(at + 1 - start)) + 1
+        shift = shifts.get(file, 0)
+        new = sum(entry[:1] in (" ", "+") for entry in body)
+        shifts[file] = shift + new - len(old)
+        lines[index] = f"@@ -{place},{len(old)} +{place + shift},{new} @@{match.group(5)}"
+    open(bug.path, "w", encoding="utf-8").write("\n".join(lines))
+
+
 def plant(bugs):
     """Writes the copy of the package. Files that stay the same keep their times, so that little is built again."""
     listed = subprocess.run(
@@ -137,6 +163,12 @@ def plant(bugs):
             shift += len(body) - len(removed)
             start, end = at, at + len(removed)
         wanted[file] = "\n".join(lines)
+    known = {os.path.join(COPY, file) for file in list(wanted) + listed.stdout.split("\n")}
+    for part in ("Sources", "Tests"):
+        for folder, _, names in os.walk(os.path.join(COPY, part)):
+            for name in names:
+                if name.endswith((".swift", ".c", ".h")) and os.path.join(folder, name) not in known:
+                    os.remove(os.path.join(folder, name))
     # What lies beside the package.
     beside = os.path.join(os.path.dirname(COPY), "shared")
     if os.path.isdir(os.path.join(ROOT, "..", "shared")) and not os.path.exists(beside):
@@ -153,7 +185,7 @@ def build():
     command = ["swift", "build", "-c", "release", "-Xswiftc", "-enable-testing", "--build-tests"]
     package = os.path.join(COPY, "Package.swift")
     text = open(package, encoding="utf-8").read()
-    open(package, "w", encoding="utf-8").write(text.replace("  .treatAllWarnings(as: .error),\n", ""))
+    open(package, "w", encoding="utf-8").write(text.replace("settings.append(.treatAllWarnings(as: .error))", ""))
     return subprocess.run(command, cwd=COPY, env=dict(os.environ, REALMFS_TESTS=TARGETS)).returncode == 0
 
 
@@ -161,11 +193,13 @@ def run(test, number):
     """Whether a test fails, hangs or traps with a bug awake; None if it ends well."""
     environment = dict(os.environ, PLANTED=str(number), REALMFS_TESTS=TARGETS, SWIFT_BACKTRACE="enable=no")
     words = test.split()
-    program = os.path.join(COPY, ".build", "release", "PowerCut")
+    programs = os.path.join(COPY, ".build", "release")
     if words[0] == "states":
-        command = [program, "states", "6000"]
+        command = [os.path.join(programs, "PowerCut"), "states", "6000"]
     elif words[0] == "disk":
-        command = [program, "disk", words[1], "300"]
+        command = [os.path.join(programs, "PowerCut"), "disk", words[1], "300"]
+    elif words[0] == "simulator":
+        command = [os.path.join(programs, "Simulator"), "run", "1", "500"]
     else:
         command = ["swift", "test", "-c", "release", "-Xswiftc", "-enable-testing", "--skip-build", "--filter", test]
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as scratch:
@@ -190,6 +224,10 @@ def main():
     options = {word for word in words if word.startswith("--")}
     words = [word for word in words if not word.startswith("--")]
     bugs = [Bug(os.path.join(FOLDER, name)) for name in sorted(os.listdir(FOLDER)) if name.endswith(".patch")]
+    if "--fit" in options:
+        for bug in bugs:
+            fit(bug)
+        return
     if "--built" not in options:
         plant(bugs)
     for bug in bugs:

@@ -16,8 +16,8 @@ EDIT_SECONDS=$((seconds / 6)) swift test --filter EditEverythingTests
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) SEED=$RANDOM$RANDOM Tests/e2e/run.sh edit_everything
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) SEED=$RANDOM$RANDOM Tests/e2e/run.sh mutants
 # On two processors, an hour makes 300,000 files and 10,000 disks in a sixth of its time.
-CRASH_STATES=$((seconds * 80)) CRASH_DISKS=$((seconds / 2)) CRASH_SHUTDOWNS=$((seconds / 30)) CRASH_SEEDS=$((seconds / 20)) \
-  Scripts/crash.sh
+CRASH_STATES=$((seconds * 80)) CRASH_DISKS=$((seconds / 2)) CRASH_SHUTDOWNS=$((seconds / 30)) CRASH_SEEDS=$((seconds * 3)) \
+  CRASH_PROCESSES=$((seconds / 20)) Scripts/crash.sh
 Scripts/planted.py
 FUZZ_SECONDS=$((seconds / 6)) Fuzz/run.sh
 E2E_SECONDS=$((seconds / 6)) E2E_TIMEOUT=$((seconds / 6 + 300)) Tests/e2e/run.sh parallel_readers

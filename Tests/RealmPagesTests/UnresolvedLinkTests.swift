@@ -202,6 +202,20 @@ struct UnresolvedLinkTests {
     #expect(entries.first { $0.key == Array("list".utf8) }?.value.elements[1] == made["nested"])
   }
 
+  @Test("a list of links that grows beyond one leaf goes on saying that some are unresolved")
+  func growth() throws {
+    let realm = try Realm(), twice = realm.object(4), many = try realm.column("many")
+    try realm.change("growth") { transaction in
+      let link = try #require(
+        try transaction.value(realm.origin, twice, many).elements.first {
+          if case .link(_, let key) = $0 { !key.isUnresolved } else { false }
+        }
+      )
+      for _ in 0..<1100 { try transaction.insert(realm.origin, twice, many, at: 0, link) }
+    }
+    #expect(try realm.unresolved().contains("twice"))
+  }
+
   @Test("primary keys whose bits are all set have unresolved objects", arguments: [-1, -2, .max, .min] as [Int64])
   func extremeKeys(id: Int64) throws {
     let bytes = try Fixture.named("rare-states").bytes(), memory = try MemoryStorage(name: "rare-states")

@@ -1,10 +1,14 @@
 // Simulates programs that share a realm: one seed decides who takes which step, who is killed and what fails.
 //
-//     Simulator run SEED [SEEDS [STEPS]]     SEEDS simulations from SEED on, of STEPS steps each
-//     Simulator minimise SEED [STEPS]        the fewest programs and steps with which a seed still fails
+//     Simulator run SEED [SEEDS [STEPS]]         SEEDS simulations from SEED on, of STEPS steps each; virtual clock
+//     Simulator log SEED [STEPS]                 one of them, with every step
+//     Simulator minimise SEED [STEPS]            the fewest programs and steps with which a seed still fails
+//     Simulator processes SEED [SEEDS [STEPS]]   programs that run by themselves, on the clock of the system
 //
-// Exit status 1: something was wrong, with the last steps. A failing seed is repeated by `Simulator run SEED 1 STEPS`.
+// Exit status 1: something was wrong, with the last steps. `run` repeats a failing seed exactly: `Simulator run SEED 1
+// STEPS`; `processes` repeats its choices only.
 
+import CSchedule
 import Foundation
 import TestSupport
 
@@ -16,37 +20,20 @@ let words = Array(CommandLine.arguments.dropFirst())
 /// The number at a place of the command line.
 func number(_ index: Int, default value: Int) -> Int { index < words.count ? Int(words[index]) ?? value : value }
 
-/// Runs one seed; what was wrong, if something was.
-func outcome(_ seed: UInt64, _ steps: Int, _ programs: Int?) throws -> Violation? {
-  let folder = try TemporaryFolder()
-  defer { folder.remove() }
-  var simulation = try Simulation(seed: seed, steps: steps, programs: programs, in: folder)
-  do { try simulation.run() } catch let violation as Violation { return violation }
-  return nil
+/// Prints what was wrong, and ends.
+func fail(_ violation: any Error, _ folder: TemporaryFolder) -> Never {
+  folder.remove()
+  say("VIOLATION: \(violation)")
+  exit(1)
 }
 
-// The programs that are killed may have pipes open.
-signal(SIGPIPE, SIG_IGN)
-switch words.first {
-case "participant":
-  var participant = Participant(
-    path: words[1],
-    number: number(2, default: 0),
-    seed: UInt64(words[3]) ?? 0,
-    key: words[4] == "key" ? try Fixture.key() : nil
-  )
-  participant.run()
-case "run":
-  let first = UInt64(number(1, default: 1)), count = number(2, default: 10), steps = number(3, default: 1000)
+/// Real programs, `count` seeds of them.
+func runProcesses(_ first: UInt64, _ count: Int, _ steps: Int) throws {
   let folder = try TemporaryFolder(), start = Date()
   var total = (steps: 0, kills: 0, faults: 0, commits: 0, reads: 0)
   for seed in first..<first + UInt64(count) {
-    var simulation = try Simulation(seed: seed, steps: steps, in: folder)
-    do { try simulation.run() } catch {
-      folder.remove()
-      say("VIOLATION: \(error)")
-      exit(1)
-    }
+    var simulation = try ProcessSimulation(seed: seed, steps: steps, in: folder)
+    do { try simulation.run() } catch { fail(error, folder) }
     total.steps += simulation.steps
     total.kills += simulation.kills
     total.faults += simulation.faults
@@ -55,7 +42,7 @@ case "run":
     if seed == first + UInt64(count) - 1 || (seed - first) % 50 == 49 {
       say(
         """
-        simulator: seeds \(first) to \(seed): \(total.steps) steps, \(total.commits) commits acknowledged, \
+        processes: seeds \(first) to \(seed): \(total.steps) steps, \(total.commits) commits acknowledged, \
         \(total.reads) reads, \(total.kills) kills, \(total.faults) faults, no violation; \
         \(Int(Date().timeIntervalSince(start))) s
         """
@@ -63,9 +50,20 @@ case "run":
     }
   }
   folder.remove()
-case "minimise":
-  let seed = UInt64(number(1, default: 1))
-  var steps = number(2, default: 1000), programs: Int?
+}
+
+/// Runs one seed; what was wrong, if something was.
+func outcome(_ seed: UInt64, _ steps: Int, _ programs: Int?) throws -> Violation? {
+  let folder = try TemporaryFolder()
+  defer { folder.remove() }
+  var simulation = try VirtualSimulation(seed: seed, steps: steps, programs: programs, in: folder)
+  do { try simulation.run() } catch let violation as Violation { return violation }
+  return nil
+}
+
+/// Looks for the fewest programs and steps.
+func minimise(_ seed: UInt64, _ limit: Int) throws {
+  var steps = limit, programs: Int?
   guard var found = try outcome(seed, steps, nil) else {
     say("seed \(seed) does not fail")
     exit(2)
@@ -86,7 +84,53 @@ case "minimise":
   }
   say("seed \(seed), \(steps) steps\(programs.map { ", \($0) programs" } ?? ""): \(found)")
   exit(1)
+}
+
+/// `count` seeds on a virtual clock.
+func runVirtual(_ first: UInt64, _ count: Int, _ steps: Int) throws {
+  let folder = try TemporaryFolder(), start = Date()
+  var total = VirtualTotal()
+  for seed in first..<first + UInt64(count) {
+    var simulation = try VirtualSimulation(seed: seed, steps: steps, in: folder)
+    do { try simulation.run() } catch { fail(error, folder) }
+    total.add(sim_counts(), lies: simulation.lies)
+    if seed == first + UInt64(count) - 1 || (seed - first) % 500 == 499 {
+      say("simulator: seeds \(first) to \(seed): \(total.line(Date().timeIntervalSince(start)))")
+    }
+  }
+  folder.remove()
+}
+
+// The programs that are killed may have pipes open.
+signal(SIGPIPE, SIG_IGN)
+switch words.first {
+case "participant":
+  var participant = Participant(
+    path: words[1],
+    number: number(2, default: 0),
+    seed: UInt64(words[3]) ?? 0,
+    key: words[4] == "key" ? try Fixture.key() : nil,
+    .library,
+    Line()
+  )
+  participant.run()
+case "processes":
+  try runProcesses(UInt64(number(1, default: 1)), number(2, default: 10), number(3, default: 1000))
+case "run", "log", "minimise":
+  let code = sim_begin()
+  if code != 0 {
+    say("simulator: cannot begin: errno \(code)")
+    exit(2)
+  }
+  if words[0] == "log" {
+    sim_be_loud()
+    try runVirtual(UInt64(number(1, default: 1)), 1, number(2, default: 1000))
+  } else if words[0] == "run" {
+    try runVirtual(UInt64(number(1, default: 1)), number(2, default: 100), number(3, default: 1000))
+  } else {
+    try minimise(UInt64(number(1, default: 1)), number(2, default: 1000))
+  }
 default:
-  say("usage: Simulator run SEED [SEEDS [STEPS]] | minimise SEED [STEPS]")
+  say("usage: Simulator run|processes SEED [SEEDS [STEPS]] | log|minimise SEED [STEPS]")
   exit(2)
 }

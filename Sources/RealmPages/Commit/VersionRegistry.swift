@@ -5,6 +5,8 @@ import Synchronization
 /// The versions that snapshots of this process refer to, so that a writer of this process leaves their space alone.
 final class VersionRegistry: Sendable {
   static let shared = VersionRegistry()
+  /// Those among them that a `VersionHold` holds.
+  static let held = VersionRegistry()
 
   private let counts = Mutex<[String: [UInt64: Int]]>([:])
 

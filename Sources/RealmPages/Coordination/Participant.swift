@@ -44,6 +44,8 @@ final class Participant: VersionReader {
     var snapshot: Snapshot?
     /// Versions after which newer ones came, and since when.
     var superseded: [(pin: Weak, since: MonotonicTime)] = []
+    /// A version that was held here before we took part.
+    var heldBefore: VersionPin?
     /// A file that we read without taking part: an older format, a copy (until it is written to), a history that
     /// only servers have, a file that its path does not lead to, one that is in use under another name.
     var bystander: HeaderReader?
@@ -153,7 +155,7 @@ final class Participant: VersionReader {
     {
       // Who is alone in the session sees commits by programs that have another lock file: in the header.
       let isAlone = session.participants == 1 && !state.isWriting && configuration.inMemoryIdentifier == nil
-      if stamp == nil || stamp == state.stamp || holds(snapshot, state, asNewest: isAlone) {
+      if stamp == nil || stamp == state.stamp || holds(snapshot, state, asNewest: isAlone, mayBeAhead: true) {
         state.stamp = stamp.flatMap { $0.isSettled ? $0 : nil }
         return snapshot
       }
@@ -195,12 +197,24 @@ final class Participant: VersionReader {
     return try state.bystander?.latest()
   }
 
-  /// Whether the file still holds a version where it was; if `asNewest`, whether its header leads there.
-  private func holds(_ snapshot: Snapshot, _ state: State, asNewest: Bool = false) -> Bool {
+  /// Whether the file still holds a version where it was; if `asNewest`, whether its header leads there. If another
+  /// program `mayBeAhead`, a file in which there is something is no other file than that in which there was nothing:
+  /// the first commit is in it before it is in the version list.
+  private func holds(
+    _ snapshot: Snapshot,
+    _ state: State,
+    asNewest: Bool = false,
+    mayBeAhead: Bool = false
+  ) -> Bool {
     guard let session = state.session, let file = state.file else { return false }
     // What cannot be read is not there.
     do {
-      if snapshot.top.ref == 0 { return try HeaderReader(state.configuration, file).latest().top.ref == 0 }
+      if snapshot.top.ref == 0 {
+        let isShared = mayBeAhead && session.participants > 1
+        // A page that is being written may be neither.
+        guard let shown = try? HeaderReader(state.configuration, file).latest() else { return isShared }
+        return shown.top.ref == 0 || isShared && shown.version > snapshot.version
+      }
       let space: PageSpace
       if let key = state.configuration.encryptionKey {
         // Pages that were decrypted before tell nothing of the file.
@@ -312,10 +326,17 @@ final class Participant: VersionReader {
 
   /// Whether a file with this content can be in a session of ours.
   private static func takesPart(_ snapshot: Snapshot, _ header: Header) -> Bool {
-    if header.topRef == 0 { return true }
+    // The header of a copy is one that no commit can replace; a copy of nothing, too, but not one that lost its end.
+    if header.topRef == 0 { return !header.isStreaming || !isCopyOfNothing(snapshot.arena.space) }
     if header.isStreaming || snapshot.fileFormat != 24 { return false }
     return snapshot.historyType == 0 || snapshot.historyType == 2 && snapshot.top.historySchemaVersion <= 1
       || snapshot.historyType == 3 && snapshot.top.historySchemaVersion == 12
+  }
+
+  /// Whether there is nothing between the header and the footer of a copy.
+  private static func isCopyOfNothing(_ space: PageSpace) -> Bool {
+    if space.size > PageCipher.pageSize { return false }
+    return (Header.size..<space.size - Header.footerSize).allSatisfy { space.byte(at: $0) == 0 }
   }
 
   /// Takes our place in the session of the file that the path leads to; or reads without one what cannot be in a
@@ -407,16 +428,21 @@ final class Participant: VersionReader {
     }
     do throws(EngineError) {
       entry.session = try session(entry, file, forWriting: false, patience) { () throws(EngineError) in
-        let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
-        guard Self.takesPart(snapshot, header) else {
-          throw EngineError(.inUse, "\(configuration.path): the file changed while it was being opened: try again")
-        }
-        return FirstVersion(snapshot)
+        try Self.firstVersion(configuration)
       }
     } catch {
       guard let place = error.apart else { throw error }
       (entry.bystander, entry.apart) = (probe, place)
     }
+  }
+
+  /// The version that a session begins with.
+  private static func firstVersion(_ configuration: Configuration) throws(EngineError) -> FirstVersion {
+    let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
+    guard takesPart(snapshot, header) else {
+      throw EngineError(.inUse, "\(configuration.path): the file changed while it was being opened: try again")
+    }
+    return FirstVersion(snapshot)
   }
 
   private func enterWriting(
@@ -450,7 +476,8 @@ final class Participant: VersionReader {
       }
       let session = try session(entry, maker.file, forWriting: true, patience) { () throws(EngineError) in
         if create { try maker.makeEmptyIfNew() }
-        return FirstVersion(try HeaderReader(configuration).latest())
+        // A copy may have taken its place meanwhile, which is converted before a session begins.
+        return try Self.firstVersion(configuration)
       }
       (maker.storage as? EncryptedStorage)?.marker = session.lockFile
       entry.session = session
@@ -468,7 +495,10 @@ final class Participant: VersionReader {
     if file.place != .here { throw Self.moved(configuration.path) }
     let configuration = state.configuration
     let entry = Entry(configuration, lockedName: try RealmLinks.lockedName(of: configuration.path))
-    let session = try session(entry, file, forWriting: true, Session.patience) { () throws(EngineError) in
+    // Who holds the version that the copy has had no session to tell of it.
+    let isHeld = isHeldWithoutPin(upTo: .max)
+    let session = try session(entry, file, forWriting: true, Session.patience, holdsFirst: isHeld) {
+      () throws(EngineError) in
       if file.place != .here { throw Self.moved(configuration.path) }
       let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
       try RealmFileMaker.prepare(storage, snapshot, header)
@@ -476,6 +506,7 @@ final class Participant: VersionReader {
     }
     (storage as? EncryptedStorage)?.marker = session.lockFile
     (state.bystander, state.session, state.lockedName, state.stamp) = (nil, session, entry.lockedName, nil)
+    state.heldBefore = session.first.map { VersionPin(session, $0) }
   }
 
   /// The error of a writer whose file is gone.
@@ -491,6 +522,7 @@ final class Participant: VersionReader {
     _ file: FileHandle,
     forWriting: Bool,
     _ patience: Duration,
+    holdsFirst: Bool = false,
     begin: () throws(EngineError) -> FirstVersion
   ) throws(EngineError) -> Session {
     var configuration = entry.configuration
@@ -500,6 +532,7 @@ final class Participant: VersionReader {
       of: file,
       forWriting: forWriting,
       patience: patience,
+      holdsFirst: holdsFirst,
       whenIdle: { [weak self] in self?.lookAround() },
       begin: begin
     )
@@ -515,6 +548,10 @@ final class Participant: VersionReader {
         guard let pin = entry.pin.pin, pin.isValid else { return true }
         if !pin.isHeld && now >= entry.since.advanced(by: Self.grace) { pin.revoke() }
         return false
+      }
+      if let pin = state.heldBefore, !isHeldWithoutPin(upTo: pin.listed.version) {
+        pin.revoke()
+        state.heldBefore = nil
       }
       if state.isWriting { return }
       if configuration.inMemoryIdentifier == nil, session.participants == 1, let place = state.file?.place,
@@ -540,8 +577,14 @@ final class Participant: VersionReader {
 
   /// Whether some version is relied on for longer than a moment.
   private func isAnythingHeld(_ state: State) -> Bool {
+    if let pin = state.heldBefore, isHeldWithoutPin(upTo: pin.listed.version) { return true }
     let pins = [state.snapshot?.pin] + state.superseded.map(\.pin.pin)
     return pins.contains { $0?.isHeld ?? false }
+  }
+
+  /// Whether this process holds a version of before we took part, up to `version`.
+  private func isHeldWithoutPin(upTo version: UInt64) -> Bool {
+    VersionRegistry.held.oldest(of: configuration.path).map { $0 <= version } ?? false
   }
 
   /// Gives up our place and runs `body`, which needs the realm for itself; with the next access we are back. Nobody
@@ -576,6 +619,8 @@ final class Participant: VersionReader {
     state.snapshot?.pin?.revoke()
     for entry in state.superseded { entry.pin.pin?.revoke() }
     state.superseded = []
+    state.heldBefore?.revoke()
+    state.heldBefore = nil
     state.session?.leave()
     state.session = nil
   }

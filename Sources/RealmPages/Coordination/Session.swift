@@ -29,6 +29,8 @@ final class Session: @unchecked Sendable {
   let versions: VersionList
   /// The file format of the session.
   let fileFormat: Int
+  /// The first version of the session, if we began it and were to hold that.
+  let first: ListedVersion?
   private let locks: WorkerThread
   private let bell: Bell
   private let pipes: [NamedPipe]
@@ -53,7 +55,8 @@ final class Session: @unchecked Sendable {
   private static let historySchemas: [Int8: UInt16] = [2: 1, 3: 12]
 
   /// Joins the session of the realm in `file`, whose lock file is beside the path of `configuration`, or begins one.
-  /// `begin` readies the file for a new session, while no other program can join. `whenIdle` is called now and then, on
+  /// `begin` readies the file for a new session, while no other program can join; if it `holdsFirst`, the version that
+  /// it begins with is held. `whenIdle` is called now and then, on
   /// the thread that locks. While programs use the file with another lock file, waits for `patience`, then throws an
   /// error that says so.
   init(
@@ -61,6 +64,7 @@ final class Session: @unchecked Sendable {
     of file: FileHandle,
     forWriting: Bool,
     patience: Duration,
+    holdsFirst: Bool = false,
     whenIdle: @escaping @Sendable () -> Void = {},
     begin: () throws(EngineError) -> FirstVersion
   ) throws(EngineError) {
@@ -76,17 +80,19 @@ final class Session: @unchecked Sendable {
       throw .failed("pthread_create", path, EAGAIN)
     }
     do throws(EngineError) {
-      fileFormat = try thread.run { () throws(EngineError) in
+      (fileFormat, first) = try thread.run { () throws(EngineError) in
         try lockFile.lock(clinux_control_mutex, until: deadline)
         defer { lockFile.unlock(clinux_control_mutex) }
         let info = unsafe lockFile.info
+        var first: ListedVersion?
         if unsafe info.pointee.participants == 0 {
           try unsafe Self.fill(info, versions, try begin(), configuration)
+          first = holdsFirst ? try versions.grabNewest() : nil
         } else if let misfit = unsafe Self.misfit(info.pointee, forWriting: forWriting, isInMemory: isInMemory) {
           throw EngineError(.inUse, "\(path): \(misfit)")
         }
         unsafe info.pointee.participants &+= 1
-        return unsafe Int(info.pointee.file_format)
+        return unsafe (Int(info.pointee.file_format), first)
       }
     } catch {
       thread.stop()

@@ -25,6 +25,8 @@ final class VersionList: @unchecked Sendable {
     var counts: [Int: Int] = [:]
     /// The entries that the file is known to have room for.
     var entries = 0
+    /// Slots that stay held when this participant leaves.
+    var abandoned: Set<Int> = []
     var isOver = false
   }
 
@@ -88,18 +90,23 @@ final class VersionList: @unchecked Sendable {
           state.counts[slot] = count - 1
         } else {
           state.counts[slot] = nil
-          unsafe Self.letGo(list + slot)
+          if !state.abandoned.contains(slot) { unsafe Self.letGo(list + slot) }
         }
       }
       return true
     } catch { return false }
   }
 
+  /// Has a version that is held here stay held until the session of all participants ends, as if we had died.
+  func abandon(_ slot: Int) {
+    state.withLock { _ = $0.abandoned.insert(slot) }
+  }
+
   /// Lets go of everything and uses the list no more.
   func close() {
     // What cannot be let go of now stays held until the last participant leaves, as after a crash.
     try? unsafe locked { list, state in
-      for slot in state.counts.keys { unsafe Self.letGo(list + slot) }
+      for slot in state.counts.keys where !state.abandoned.contains(slot) { unsafe Self.letGo(list + slot) }
       state.counts = [:]
       state.isOver = true
     }

@@ -40,17 +40,28 @@ public final class VersionHold: Sendable {
 
   init(_ snapshot: Snapshot) {
     self.snapshot = snapshot
-    snapshot.pin?.addHolder()
+    if let pin = snapshot.pin {
+      pin.addHolder()
+    } else {
+      VersionRegistry.held.add(snapshot.path, snapshot.version)
+    }
   }
 
-  deinit { snapshot.pin?.removeHolder() }
+  deinit {
+    if let pin = snapshot.pin {
+      pin.removeHolder()
+    } else {
+      VersionRegistry.held.remove(snapshot.path, snapshot.version)
+    }
+  }
 
   /// Whether writers know that the version is in use. If not, ask `Realm.isCurrent`.
   package var isKnownToWriters: Bool { snapshot.pin != nil }
 }
 
 extension Realm {
-  /// Holds the newest version. In an immutable realm writers do not know of it: ask `isCurrent` there all the same.
+  /// Holds the newest version. In an immutable realm writers do not know of it, and of a copy that nobody has written
+  /// to yet, those of other programs do not: ask `isCurrent` there all the same.
   public func hold() throws(EngineError) -> VersionHold {
     while true {
       let hold = VersionHold(try latest())

@@ -31,6 +31,12 @@ final class SharedWriter: CommitTarget {
     participant = try Participant(configuration, .writer(create: create), over: wrap)
   }
 
+  /// Grouped commits that did not come to the disk: the header goes on leading to the version before them, which nobody
+  /// may overwrite until another writer has led it on.
+  deinit {
+    if let onDisk = state.withLock({ $0.onDisk }) { onDisk.session.versions.abandon(onDisk.slot) }
+  }
+
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
   func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot {

@@ -21,7 +21,7 @@ public final class Snapshot: Sendable {
   let top: TopArray
   /// What tells other programs that this version is being read; nil outside a session.
   let pin: VersionPin?
-  private let path: String
+  let path: String
   private let tables = Mutex<[Int: Table]>([:])
   /// What pays for the schemas of all tables.
   private let schemaEffort: Mutex<Effort>

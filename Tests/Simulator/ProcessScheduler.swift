@@ -1,15 +1,10 @@
-// The scheduler of a simulation: two to five real programs share a realm, and one of them at a time takes one step. The
+// Real programs under a scheduler: two to five of them share a realm, and one of them at a time takes one step. The
 // seed decides which, what fails, which program is killed, and which is stopped for long. After each step that tells
 // something, what was acknowledged must be there.
 
 import Foundation
 import RealmPages
 import TestSupport
-
-/// What went wrong, and where.
-struct Violation: Error, CustomStringConvertible {
-  let description: String
-}
 
 /// A program that the scheduler runs.
 private final class Program {
@@ -62,7 +57,7 @@ private final class Program {
 }
 
 /// One seed.
-struct Simulation {
+struct ProcessSimulation {
   private let seed: UInt64
   private let limit: Int
   private let count: Int
