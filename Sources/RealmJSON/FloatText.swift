@@ -6,12 +6,12 @@
 
 extension OutputBuffer {
   /// Appends a finite number.
-  func append(real value: Double) {
+  package func append(real value: Double) {
     append(ShortestDecimal(fewDigits: value.magnitude) ?? ShortestDecimal(value.description), value)
   }
 
   /// Appends a finite number.
-  func append(real value: Float) {
+  package func append(real value: Float) {
     append(ShortestDecimal(value.description), Double(value))
   }
 

@@ -2,15 +2,19 @@
 
 import RealmPages
 
+extension ObjectRenderer {
+  /// The integers that are written as numbers: those beyond +-2^53 would lose digits in a reader that knows doubles
+  /// only.
+  package static var plainIntegers: ClosedRange<Int64> { -9_007_199_254_740_992...9_007_199_254_740_992 }
+}
+
 extension JSONWriter {
   mutating func null() { out.append("null") }
 
   mutating func bool(_ value: Bool) { out.append(value ? "true" : "false") }
 
-  /// A number beyond +-2^53 would lose digits in a reader that knows doubles only.
   mutating func int(_ value: Int64, _ form: ValueForm) {
-    let exact: ClosedRange<Int64> = -9_007_199_254_740_992...9_007_199_254_740_992
-    if form != .canonical && exact.contains(value) {
+    if form != .canonical && ObjectRenderer.plainIntegers.contains(value) {
       out.append(decimal: value)
     } else {
       wrapped("$numberLong") { $0.append(decimal: value) }

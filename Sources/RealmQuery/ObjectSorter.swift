@@ -14,8 +14,8 @@ struct ObjectSorter {
 
   /// The first `limit` of the keys in the order. What is equal keeps its order.
   ///
-  /// Cost: one look at each object and O(n log n) comparisons of words; another look for each object among the first
-  /// `limit` whose words equal those of others.
+  /// Cost: one look at each object, two at texts that all begin alike, and some passes over their words; another look
+  /// for each object among the first `limit` whose words equal those of others.
   func sorted(limit: Int, _ work: inout QueryWork) throws -> [ObjKey] {
     try places(Array(keys.indices), by: 0, from: 0, limit, &work).map { keys[$0] }
   }
@@ -30,39 +30,31 @@ struct ObjectSorter {
     _ work: inout QueryWork
   ) throws -> [Int] {
     if index == by.count || places.count < 2 { return Array(places.prefix(limit)) }
-    let (path, ascending) = by[index]
-    var items: [Item] = []
-    items.reserveCapacity(places.count)
-    var kinds: Kinds = []
-    for place in places {
-      try work.step()
-      var word = OrderWord.null
-      if try cursor.seek(keys[place]) {
-        if try path.leadsNowhere(cursor) {
-          word = .nowhere
-        } else if case .one(let value) = try path.operand(cursor) {
-          guard let known = OrderWord(value, from: offset, &kinds) else {
-            return try compared(places, by: index, limit, &work)
-          }
-          word = known
-        }
-      }
-      items.append(Item(ascending ? word : word.reversed, place))
+    var offset = offset
+    guard var words = try words(of: places, by: index, from: offset, limit, &work) else {
+      return try compared(places, by: index, limit, &work)
     }
-    // Integers and others are not made comparable by their words.
-    if kinds == [.integers, .reals] { return try compared(places, by: index, limit, &work) }
-    items.sort()
+    if words.commonBytes > 0 {
+      // All texts begin with the same bytes: those behind them tell more.
+      offset += words.commonBytes
+      guard let better = try self.words(of: places, by: index, from: offset, limit, &work) else {
+        return try compared(places, by: index, limit, &work)
+      }
+      words = better
+    }
+    words.items.sort()
+    let items = words.items.items
     var result: [Int] = [], first = 0
     result.reserveCapacity(min(limit, items.count))
     while first < items.count, result.count < limit {
       var end = first + 1
-      while end < items.count, items[end].word.isEqual(items[first].word) { end += 1 }
+      while end < items.count, items[end].hasWord(of: items[first]) { end += 1 }
       let rest = limit - result.count
       if end == first + 1 {
         result.append(items[first].place)
       } else {
         let run = items[first..<end].map(\.place)
-        switch items[first].word.rest {
+        switch items[first].rest {
         case .nothing: result += try self.places(run, by: index + 1, from: 0, rest, &work)
         case .bytes where offset < Self.mostCommonBytes:
           result += try self.places(run, by: index, from: offset + OrderWord.byteCount, rest, &work)
@@ -72,6 +64,50 @@ struct ObjectSorter {
       first = end
     }
     return result
+  }
+
+  /// The words of objects, and how many bytes their texts have in common.
+  private struct Words {
+    var items: OrderItems
+    var commonBytes: Int
+  }
+
+  /// The words of the values by the path `index`, of texts behind `offset`, as far as they may be among the first
+  /// `limit`; nil if words do not tell the order.
+  private func words(
+    of places: [Int],
+    by index: Int,
+    from offset: Int,
+    _ limit: Int,
+    _ work: inout QueryWork
+  ) throws -> Words? {
+    let (path, ascending) = by[index], property = path.plainProperty
+    var items = OrderItems(limit: limit, of: places.count)
+    var kinds: Kinds = [], common = CommonBytes(from: offset)
+    for place in places {
+      try work.step()
+      var word = OrderWord.null
+      if try cursor.seek(keys[place]) {
+        let value: ValueView?
+        if let property {
+          value = try cursor.value(property)
+        } else if try path.leadsNowhere(cursor) {
+          (word, value) = (.nowhere, nil)
+        } else if case .one(let single) = try path.operand(cursor) {
+          value = single
+        } else {
+          value = nil
+        }
+        if let value {
+          guard let known = OrderWord(value, from: offset, &kinds) else { return nil }
+          common.add(value)
+          word = known
+        }
+      }
+      items.add(OrderItem(ascending ? word : word.reversed, place))
+    }
+    // Integers and others are not made comparable by their words.
+    return kinds == [.integers, .reals] ? nil : Words(items: items, commonBytes: common.count)
   }
 
   /// The same by comparing values.
@@ -117,27 +153,44 @@ struct OrderingValue {
 }
 
 /// The kinds of numbers that were met.
-private struct Kinds: OptionSet {
+struct Kinds: OptionSet {
   let rawValue: Int
   static let integers = Kinds(rawValue: 1), reals = Kinds(rawValue: 2)
 }
 
-private struct Item: Comparable {
-  let word: OrderWord
-  let place: Int
+/// The bytes that all texts begin with.
+private struct CommonBytes {
+  private let offset: Int
+  private var first: ByteView?
+  /// How many they are, from the offset on.
+  private(set) var count = 0
 
-  init(_ word: OrderWord, _ place: Int) { (self.word, self.place) = (word, place) }
+  init(from offset: Int) { self.offset = offset }
 
-  static func < (a: Item, b: Item) -> Bool {
-    if a.word.type != b.word.type { return a.word.type < b.word.type }
-    return a.word.bits != b.word.bits ? a.word.bits < b.word.bits : a.place < b.place
+  @inline(__always)
+  mutating func add(_ value: ValueView) {
+    switch value {
+    case .string(let text), .data(let text):
+      if first == nil {
+        (first, count) = (text, max(0, text.count - offset))
+      } else if count > 0 {
+        compare(text)
+      }
+    default: break
+    }
   }
 
-  static func == (a: Item, b: Item) -> Bool { a.place == b.place }
+  private mutating func compare(_ text: ByteView) {
+    guard let first else { return }
+    let end = min(offset + count, text.count), bytes = unsafe text.unsafeBytes, others = unsafe first.unsafeBytes
+    var index = offset
+    while index < end, unsafe bytes[index] == others[index] { index += 1 }
+    count = max(0, index - offset)
+  }
 }
 
 /// A value as numbers that are ordered as values are, or are equal.
-private struct OrderWord {
+struct OrderWord {
   /// What must be compared where words are equal.
   enum Rest: UInt8 {
     /// The values are equal.
@@ -208,6 +261,4 @@ private struct OrderWord {
 
   /// The word in the opposite order.
   var reversed: OrderWord { OrderWord(type: ~type, bits: ~bits, rest: rest) }
-
-  func isEqual(_ other: OrderWord) -> Bool { type == other.type && bits == other.bits }
 }

@@ -43,11 +43,24 @@ extension OutputBuffer {
 
   private static func needsQuotes(_ text: RawSpan, _ separator: UInt8) -> Bool {
     if text.byteCount == 0 || byte(text, 0) == 0x20 { return true }
-    for index in 0..<text.byteCount {
+    var start = 0
+    while text.byteCount - start >= 8 {
+      let word = unsafe text.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self)
+      if has(separator, word) || has(UInt8(ascii: "\""), word) || has(0x0A, word) || has(0x0D, word) { return true }
+      start += 8
+    }
+    for index in start..<text.byteCount {
       let byte = byte(text, index)
       if byte == separator || byte == UInt8(ascii: "\"") || byte == 0x0A || byte == 0x0D { return true }
     }
     return false
+  }
+
+  /// Whether one of the eight bytes of a word is this one.
+  @inline(__always)
+  private static func has(_ byte: UInt8, _ word: UInt64) -> Bool {
+    let difference = word ^ UInt64(byte) &* 0x0101_0101_0101_0101
+    return (difference &- 0x0101_0101_0101_0101) & ~difference & 0x8080_8080_8080_8080 != 0
   }
 
   private func append(quotedField text: RawSpan) {

@@ -54,39 +54,59 @@ package final class CSVRenderer {
     _ renderer: ObjectRenderer,
     _ out: OutputBuffer
   ) throws(RenderError) {
-    if column.collection == nil, column.type == .string {
-      do throws(EngineError) {
-        guard case .string(let text) = try cursor.value(index) else { return }
-        unsafe text.withUnsafeBytes { unsafe out.append(textField: $0.bytes, separator: dialect.delimiter) }
-      } catch { throw renderer.error(.damaged(error), reading: column.name, of: cursor) }
-      return
+    let value: ValueView
+    do throws(EngineError) { value = try cursor.value(index) } catch {
+      throw renderer.error(.damaged(error), reading: column.name, of: cursor)
+    }
+    if column.collection == nil, column.type != .mixed {
+      if case .string(let text) = value {
+        return unsafe out.append(textField: text.unsafeBytes.bytes, separator: dialect.delimiter)
+      }
+      if renderer.style == .plain, append(plain: value, to: out) { return }
     }
     scratch.reset()
-    try renderer.render(property: index, of: cursor, into: scratch)
-    if column.collection != nil || column.type == .mixed { return json(out) }
-    var bytes = scratch.bytes
-    if bytes.elementsEqual("null".utf8) { return }
-    if dialect.decimalMark == .comma, [.float, .double, .decimal128].contains(column.type),
-      bytes.first != UInt8(ascii: "{")
+    try renderer.render(value, property: index, of: cursor, into: scratch)
+    let text = unsafe scratch.unsafeBytes
+    if unsafe text.elementsEqual("null".utf8) { return }
+    var range = 0..<text.count
+    if column.collection == nil, column.type != .mixed, unsafe isPlainString(text) { range = 1..<text.count - 1 }
+    if dialect.decimalMark == .comma, column.collection == nil, [.float, .double, .decimal128].contains(column.type),
+      unsafe text.first != UInt8(ascii: "{")
     {
-      bytes = bytes.map { $0 == UInt8(ascii: ".") ? UInt8(ascii: ",") : $0 }
-      let isText = bytes.first == UInt8(ascii: "\"")
-      return field(bytes, isText ? 1..<bytes.count - 1 : 0..<bytes.count, out)
+      let bytes = unsafe text[range].map { $0 == UInt8(ascii: ".") ? UInt8(ascii: ",") : $0 }
+      return unsafe out.append(field: bytes.span.bytes, separator: dialect.delimiter)
     }
-    guard bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else { return json(out) }
-    // A key that looks like JSON stays JSON, so that it is read back as what it is.
-    let looksLikeJSON = bytes.count > 2 && (bytes[1] == UInt8(ascii: "{") || bytes[1] == UInt8(ascii: "\\"))
-    if bytes.contains(UInt8(ascii: "\\")) || looksLikeJSON { return json(out) }
-    field(bytes, 1..<bytes.count - 1, out)
+    unsafe out.append(field: text.bytes.extracting(range), separator: dialect.delimiter)
   }
 
-  /// The JSON in `scratch` as a field.
-  private func json(_ out: OutputBuffer) {
-    if scratch.bytes.elementsEqual("null".utf8) { return }
-    unsafe scratch.withUnsafeBytes { unsafe out.append(field: $0.bytes, separator: dialect.delimiter) }
+  /// Appends a value whose text needs no quotes in any dialect; false, and nothing is appended, for others.
+  private func append(plain value: ValueView, to out: OutputBuffer) -> Bool {
+    switch value {
+    case .null: return true
+    case .bool(let value): out.append(value ? "true" : "false")
+    case .int(let value):
+      guard ObjectRenderer.plainIntegers.contains(value) else { return false }
+      out.append(decimal: value)
+    case .float(let value):
+      guard value.isFinite, dialect.decimalMark != .comma else { return false }
+      out.append(real: value)
+    case .double(let value):
+      guard value.isFinite, dialect.decimalMark != .comma else { return false }
+      out.append(real: value)
+    case .date(let date): return dialect.delimiter != UInt8(ascii: ":") && out.append(date: date)
+    case .objectID(let id): out.append(id)
+    case .uuid(let id): out.append(id)
+    case .string, .data, .decimal128, .link, .list, .set, .dictionary: return false
+    }
+    return true
   }
 
-  private func field(_ bytes: [UInt8], _ range: Range<Int>, _ out: OutputBuffer) {
-    unsafe out.append(field: bytes.span.bytes.extracting(range), separator: dialect.delimiter)
+  /// Whether JSON is a string that is the same without its quotes. A key that looks like JSON stays JSON, so that it is
+  /// read back as what it is.
+  private func isPlainString(_ text: UnsafeRawBufferPointer) -> Bool {
+    guard text.count > 1, unsafe text[0] == UInt8(ascii: "\""), unsafe text[text.count - 1] == UInt8(ascii: "\"") else {
+      return false
+    }
+    return unsafe text[1] != UInt8(ascii: "{") && !text.contains(UInt8(ascii: "\\"))
   }
 }

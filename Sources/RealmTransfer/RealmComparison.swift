@@ -37,6 +37,9 @@ public final class RealmComparison {
   private let classes: [String]?
   private let areVersions: Bool
 
+  /// Whether objects are compared cluster by cluster first; a test compares both ways.
+  package var comparesClusters = true
+
   /// Receives what is damaged and left out.
   public var onComplaint: (String) -> Void = { _ in }
 
@@ -53,8 +56,8 @@ public final class RealmComparison {
 
   /// Calls `body` with each difference: the schema first, then class by class.
   ///
-  /// Cost: both realms are read once, and O(log n) for each object. Of versions that share nodes and have the same
-  /// schema, only objects are read that differ.
+  /// Cost: both realms are read once, and O(log n) for each object that is not found equal cluster by cluster. Of
+  /// versions that share nodes and have the same schema, only objects are read that differ.
   public func run(_ body: (Difference) throws(TransferError) -> Void) throws(TransferError) {
     for side in [old, new] { side.effort.renew() }
     let (oldSchema, newSchema) = (try schema(old), try schema(new))
@@ -94,7 +97,7 @@ public final class RealmComparison {
       do throws(TransferError) {
         switch (try pair.seekOld(object.key), try pair.seekNew(object.key)) {
         case (false, false): break
-        case (true, true): try compare(pair.oldCursor, pair, body)
+        case (true, true): try compare(pair.oldCursor, pair, pair.properties, body)
         case (true, false):
           let (file, text) = try show(pair.oldCursor, old)
           try body(.removed(className: pair.name, name: file, text: text))
@@ -158,9 +161,12 @@ public final class RealmComparison {
     let (before, after) = (try table(name, old), try table(name, new))
     let pair = before.flatMap { before in after.map { ClassPair(name, before, $0) } }
     if let before {
-      try forEachObject(of: before, old, difference) { (cursor) throws(TransferError) in
-        if let pair, try pair.counterpart(of: cursor) != nil {
-          try compare(cursor, pair, body)
+      let equal = difference == nil ? equalObjects(pair) : nil
+      try forEachObject(of: before, old, difference, equal) { (cursor, isEqual) throws(TransferError) in
+        if isEqual, let pair, let equal {
+          if try pair.seekNew(cursor.key) { try compare(cursor, pair, equal.others, body) }
+        } else if let pair, try pair.counterpart(of: cursor) != nil {
+          try compare(cursor, pair, pair.properties, body)
         } else {
           let (file, text) = try show(cursor, old)
           try body(.removed(className: name, name: file, text: text))
@@ -169,7 +175,9 @@ public final class RealmComparison {
     }
     if let after {
       let back = before.map { ClassPair(name, after, $0) }
-      try forEachObject(of: after, new, difference) { (cursor) throws(TransferError) in
+      let equal = difference == nil ? equalObjects(pair) : nil
+      try forEachObject(of: after, new, difference, equal) { (cursor, isEqual) throws(TransferError) in
+        if isEqual { return }
         if let back, try back.counterpart(of: cursor) != nil { return }
         let (file, text) = try show(cursor, new)
         try body(.added(className: name, name: file, text: text))
@@ -177,12 +185,18 @@ public final class RealmComparison {
     }
   }
 
-  /// Calls `body` with the objects of a table, or with those that differ.
+  private func equalObjects(_ pair: ClassPair?) -> EqualObjects? {
+    comparesClusters ? pair?.equalObjects(old.snapshot, new.snapshot) : nil
+  }
+
+  /// Calls `body` with the objects of a table, or with those that differ, and whether they are among the equal ones.
+  /// These are passed over if nothing remains to be compared.
   private func forEachObject(
     of table: Table,
     _ side: Side,
     _ difference: VersionDifference?,
-    _ body: (ObjectCursor) throws(TransferError) -> Void
+    _ equal: EqualObjects?,
+    _ body: (ObjectCursor, Bool) throws(TransferError) -> Void
   ) throws(TransferError) {
     var complaints: [String] = [], last = ObjKey.none
     if let difference {
@@ -190,9 +204,9 @@ public final class RealmComparison {
       let cursor = ObjectCursor(table), changes = difference.changes(in: changed)
       var next = step(changes)
       while case .success(let change?) = next {
-        do throws(TransferError) { if try isThere(change.key, cursor) { try body(cursor) } } catch .damaged(let text) {
-          onComplaint(text)
-        }
+        do throws(TransferError) {
+          if try isThere(change.key, cursor) { try body(cursor, false) }
+        } catch .damaged(let text) { onComplaint(text) }
         last = change.key
         next = step(changes)
       }
@@ -201,7 +215,14 @@ public final class RealmComparison {
     }
     let reader = RescuingCursor(table, after: last, side.effort)
     while reader.next(&complaints) {
-      do throws(TransferError) { try body(reader.cursor) } catch .damaged(let text) { complaints.append(text) }
+      let end = equal?.end(of: reader.last)
+      if let end, equal?.others.isEmpty == true {
+        reader.pass(over: end)
+      } else {
+        do throws(TransferError) { try body(reader.cursor, end != nil) } catch .damaged(let text) {
+          complaints.append(text)
+        }
+      }
       for complaint in complaints { onComplaint(complaint) }
       complaints = []
     }
@@ -228,11 +249,12 @@ public final class RealmComparison {
   private func compare(
     _ cursor: ObjectCursor,
     _ pair: ClassPair,
+    _ properties: [(old: Int, new: Int)],
     _ body: (Difference) throws(TransferError) -> Void
   ) throws(TransferError) {
     let other = pair.newCursor
     var changes: [(property: String, old: String, new: String)] = []
-    for (index, newIndex) in pair.properties {
+    for (index, newIndex) in properties {
       old.text.reset()
       new.text.reset()
       try old.renderer.sparing { () throws(RenderError) in
@@ -260,6 +282,7 @@ public final class RealmComparison {
 /// A class in both realms.
 private final class ClassPair {
   let name: String
+  private let old: Table
   private let new: Table
   private let primaryKey: Int?
   let oldCursor: ObjectCursor
@@ -268,8 +291,7 @@ private final class ClassPair {
   let properties: [(old: Int, new: Int)]
 
   init(_ name: String, _ old: Table, _ new: Table) {
-    self.name = name
-    self.new = new
+    (self.name, self.old, self.new) = (name, old, new)
     oldCursor = ObjectCursor(old)
     newCursor = ObjectCursor(new)
     properties = old.columns.enumerated().compactMap { index, column in
@@ -278,6 +300,13 @@ private final class ClassPair {
     // Objects are known by their primary keys if both classes have the same.
     let isSame = old.primaryKey != nil && old.primaryKey?.name == new.primaryKey?.name
     primaryKey = isSame ? old.primaryKeyIndex : nil
+  }
+
+  /// The objects that are equal, as far as that shows without looking at each; nil if keys do not tell which of them
+  /// belong together.
+  func equalObjects(_ before: Snapshot, _ after: Snapshot) -> EqualObjects? {
+    let equal = EqualObjects(old, of: before, new, of: after, properties)
+    return primaryKey != nil && equal.others.contains { $0.old == primaryKey } ? nil : equal
   }
 
   /// Moves a cursor to the object with this key; false if there is none.

@@ -40,6 +40,11 @@ public final class RescuingCursor {
     }
   }
 
+  /// Lets the next step lead behind `key`, which is not before the present object.
+  func pass(over key: ObjKey) {
+    (last, isLost) = (max(last, key), true)
+  }
+
   /// Moves to the first object behind the damage; false if there is none.
   private func rescue(_ first: EngineError, _ complaints: inout [String]) -> Bool {
     let place = last == .none ? "the first objects" : "objects after key \(last)"

@@ -1,5 +1,5 @@
-// `realmfs diff --previous`: what it finds by what two versions share is what it finds by reading both. SEED=n makes
-// one history, COMPARISON_HISTORIES=n as many (3).
+// `realmfs diff`: what it finds by what two versions share, or by comparing clusters, is what it finds by reading each
+// object of both. SEED=n makes one history, COMPARISON_HISTORIES=n as many (3).
 
 import Foundation
 import RealmPages
@@ -11,8 +11,14 @@ import Testing
 struct ComparisonTests {
   private static let environment = ProcessInfo.processInfo.environment
 
-  private func differences(_ old: Snapshot, _ new: Snapshot, areVersions: Bool) throws -> [String] {
+  private func differences(
+    _ old: Snapshot,
+    _ new: Snapshot,
+    areVersions: Bool,
+    comparesClusters: Bool = true
+  ) throws -> [String] {
     let comparison = RealmComparison(old, new, classes: nil, areVersions: areVersions)
+    comparison.comparesClusters = comparesClusters
     var found: [String] = []
     comparison.onComplaint = { found.append("complaint: \($0)") }
     try comparison.run { difference in found.append("\(difference)") }
@@ -39,17 +45,51 @@ struct ComparisonTests {
         for index in Set([held.count - 2, random.below(held.count)]) where index >= 0 {
           let old = held[index].snapshot
           let found = try differences(old, new, areVersions: true)
-          let expected = try differences(old, new, areVersions: false)
+          let byClusters = try differences(old, new, areVersions: false)
+          let expected = try differences(old, new, areVersions: false, comparesClusters: false)
           count += expected.count
-          if found != expected {
+          if found != expected || byClusters != expected {
             throw RandomHistory.Disagreement(
-              description: "from \(old.version) to \(new.version): \(found), \(expected)"
+              description: "from \(old.version) to \(new.version): \(found), \(byClusters), \(expected)"
             )
           }
         }
       }
     }
     return count
+  }
+
+  /// A realm of owners with these primary keys, and of 600 items that link to them in turn.
+  private func makeRealm(at path: String, owners: [Int64]) throws {
+    let transaction = try RealmWriter(Configuration(path: path), create: true).begin()
+    let owner = try transaction.addTable("class_Owner"), item = try transaction.addTable("class_Item")
+    for table in [owner, item] {
+      let id = try transaction.addColumn(table, ColumnSpec("id", .int))
+      try transaction.setPrimaryKey(table, id)
+    }
+    let link = try transaction.addColumn(item, ColumnSpec("owner", .link, isNullable: true, target: owner))
+    var keys: [ObjKey] = []
+    for number in owners { keys.append(try transaction.create(owner, primaryKey: .int(number))) }
+    for number in 0..<600 {
+      let target = Value.link(owner, keys[number % keys.count])
+      _ = try transaction.create(item, primaryKey: .int(Int64(number)), values: [(link, target)])
+    }
+    _ = try transaction.commit()
+  }
+
+  @Test("links are compared by the primary keys that they show, not by the keys that are stored")
+  func linksByPrimaryKey() throws {
+    try withTemporaryPath { path in
+      try makeRealm(at: path, owners: [1, 2, 3])
+      try withTemporaryPath { other in
+        try makeRealm(at: other, owners: [1, 7, 3])
+        let old = try Realm(Configuration(path: path)).latest(), new = try Realm(Configuration(path: other)).latest()
+        let found = try differences(old, new, areVersions: false)
+        #expect(found == (try differences(old, new, areVersions: false, comparesClusters: false)))
+        // One owner each that only one of them has, and each third item.
+        #expect(found.count == 202)
+      }
+    }
   }
 
   @Test("shared nodes give the differences that reading both versions gives, in the same order")

@@ -50,6 +50,8 @@ final class ObjectRebuilder {
   /// Elements in a row that cannot be read; then the rest of the collection is given up.
   private static let patience = 2000
   private static let nestingLimit = 100
+  /// A set of primary keys has room for so many at first.
+  private static let reservedKeys = 1 << 24
   /// Objects whose key is not known get keys from here on.
   private static let firstFreshKey: Int64 = 0x6000_0000_0000_0000
 
@@ -170,39 +172,81 @@ final class ObjectRebuilder {
 
   /// All objects, with all values that hold no links.
   private func copyObjects(_ item: Int) throws(EngineError) {
-    let source = items[item].source, columns = items[item].columns
+    let source = items[item].source, columns = items[item].columns, sourceColumns = source.columns
+    let copied = sourceColumns.indices.filter {
+      columns[$0] != nil && sourceColumns[$0].type != .link && sourceColumns[$0].type != .mixed
+    }
+    let singles = copied.filter { sourceColumns[$0].collection == nil }
+    let collections = copied.filter { sourceColumns[$0].collection != nil }
     // Nothing is made up in a sound file; there the primary key says itself whether it is one.
     let primaryKeyIndex = toleratesLoss ? source.primaryKeyIndex.flatMap { columns[$0] == nil ? nil : $0 } : nil
     var seen: Set<PrimaryKey> = []
+    if primaryKeyIndex != nil { seen.reserveCapacity(min(source.claimedCount ?? 0, Self.reservedKeys)) }
+    var table = try table(item), values: [(ColKey, Value)] = []
     try forEachObject(item, counting: true) { (object, key) throws(EngineError) in
-      var primaryKey: PrimaryKey?
-      if let primaryKeyIndex {
-        primaryKey = try self.primaryKey(item, object, key, primaryKeyIndex)
-        if let primaryKey, !seen.insert(primaryKey).inserted {
+      values.removeAll(keepingCapacity: true)
+      var stored: Int?
+      if let primaryKeyIndex, let position = columns[primaryKeyIndex],
+        let primaryKey = try self.primaryKey(item, object, key, primaryKeyIndex)
+      {
+        if !seen.insert(primaryKey).inserted {
           return try lose(item, \.lostObjects, "\(source.name): two objects with the same primary key")
         }
+        try add(Value(primaryKey), item, table, position, to: &values)
+        stored = primaryKeyIndex
       }
-      guard let place = try make(item, key) else {
+      if toleratesLoss, try EngineError.locating(at: path, { () throws(EngineError) in try table.contains(key) }) {
         return try lose(item, \.lostObjects, "\(source.name): two objects with the same key")
       }
       items[item].tally.objects += 1
       weight += 16
-      for (index, column) in source.columns.enumerated() where column.type != .link && column.type != .mixed {
+      for index in singles where index != stored {
         guard let position = columns[index] else { continue }
-        if let primaryKey, index == primaryKeyIndex {
-          try store(item, place, position, Value(primaryKey))
-        } else if column.collection == nil {
-          if let value = try readValue(item, object, index) { try store(item, place, position, value) }
-        } else {
-          try copyCollection(item, object, key, place, index, position)
+        if let value = try readSingle(item, sourceColumns[index].name, object, index) {
+          try add(value, item, table, position, to: &values)
         }
       }
-      if weight >= Self.batchWeight { try nextBatch() }
+      try EngineError.locating(at: path) { () throws(EngineError) in try table.insertRow(key, values) }
+      if !collections.isEmpty {
+        let place = try EngineError.locating(at: path) { () throws(EngineError) in try table.place(key) }
+        for index in collections {
+          if let position = columns[index] { try copyCollection(item, object, key, place, index, position) }
+        }
+      }
+      if weight >= Self.batchWeight {
+        try nextBatch()
+        table = try self.table(item)
+      }
     }
     if let claimed = source.claimedCount {
       let missing = claimed - items[item].tally.objects - items[item].tally.lostObjects
       if missing > 0 { try lose(item, \.lostObjects, "\(source.name): objects that cannot be reached", by: missing) }
     }
+  }
+
+  /// Adds a value to those of a new object, if its property can hold it.
+  private func add(
+    _ value: Value,
+    _ item: Int,
+    _ table: TableEditor,
+    _ position: Int,
+    to values: inout [(ColKey, Value)]
+  ) throws(EngineError) {
+    weight += value.weight
+    if try isStorable(item, value, table, position) { values.append((table.columns[position].key, value)) }
+  }
+
+  /// A copy of a value that is no collection; nil if it cannot be read.
+  private func readSingle(
+    _ item: Int,
+    _ name: String,
+    _ object: any SourceObject,
+    _ index: Int
+  ) throws(EngineError) -> Value? {
+    let damage: EngineError
+    do throws(EngineError) { return try Value(copying: object.value(index)) } catch { damage = error }
+    try lose(item, \.lostValues, "\(items[item].source.name).\(name): \(damage)")
+    return nil
   }
 
   /// A primary key for an object, made up if its own cannot be read.
@@ -225,16 +269,6 @@ final class ObjectRebuilder {
       case .uuid: return .uuid(UniqueID(high: 0, low: UInt64(bitPattern: key.value)))
       default: return nil
       }
-    }
-  }
-
-  /// Makes an object with default values; nil if its key is taken.
-  private func make(_ item: Int, _ key: ObjKey) throws(EngineError) -> ClusterTreeEditor.Place? {
-    try EngineError.locating(at: path) { () throws(EngineError) -> ClusterTreeEditor.Place? in
-      guard let table = try group.table(slot: items[item].key.slot) else { return nil }
-      if toleratesLoss, try table.contains(key) { return nil }
-      try table.insertRow(key)
-      return try table.find(key)
     }
   }
 
@@ -318,28 +352,22 @@ final class ObjectRebuilder {
   }
 
   /// Whether a property can hold a value; a null where none can be leaves the default.
-  private func isStorable(_ item: Int, _ value: Value, _ column: Column) throws(EngineError) -> Bool {
-    if value == .null && !column.isNullable { return false }
-    if value.fits(column.element) && value.brokenLimit == nil { return true }
-    try lose(item, \.lostValues, "\(items[item].source.name).\(column.name): a value that cannot be kept")
+  private func isStorable(
+    _ item: Int,
+    _ value: Value,
+    _ table: TableEditor,
+    _ position: Int
+  ) throws(EngineError) -> Bool {
+    let element = table.elements[position]
+    if value == .null && !element.isNullable { return false }
+    if value.fits(element) && value.brokenLimit == nil { return true }
+    let name = table.columns[position].name
+    try lose(item, \.lostValues, "\(items[item].source.name).\(name): a value that cannot be kept")
     return false
   }
 
-  private func store(
-    _ item: Int,
-    _ place: ClusterTreeEditor.Place,
-    _ position: Int,
-    _ value: Value
-  ) throws(EngineError) {
-    weight += value.weight
-    guard let table = try table(item), try isStorable(item, value, table.columns[position]) else { return }
-    try EngineError.locating(at: path) { () throws(EngineError) in
-      try value.withView { (view) throws(EngineError) in try table.store(place, table.columns[position], view) }
-    }
-  }
-
-  private func table(_ item: Int) throws(EngineError) -> TableEditor? {
-    try EngineError.locating(at: path) { () throws(EngineError) in try group.table(slot: items[item].key.slot) }
+  private func table(_ item: Int) throws(EngineError) -> TableEditor {
+    try change { (group) throws(EngineError) in try group.table(items[item].key) }
   }
 
   /// A collection without links.
@@ -351,13 +379,14 @@ final class ObjectRebuilder {
     _ index: Int,
     _ position: Int
   ) throws(EngineError) {
-    guard let table = try table(item), let value = try readValue(item, object, index) else { return }
+    guard let value = try readValue(item, object, index) else { return }
+    let table = try table(item)
     let column = table.columns[position], editor = group.editor
     weight += value.weight
     switch value {
     case .list(let all):
       var values: [Value] = []
-      for value in all where try isStorable(item, value, column) { values.append(value) }
+      for value in all where try isStorable(item, value, table, position) { values.append(value) }
       if values.isEmpty { return }
       if column.collection == .set {
         return try change { (group) throws(EngineError) in
@@ -373,7 +402,7 @@ final class ObjectRebuilder {
       }
     case .dictionary(let all):
       var entries: [[UInt8]: Value] = [:]
-      for entry in all where try isStorable(item, entry.value, column) { entries[entry.key] = entry.value }
+      for entry in all where try isStorable(item, entry.value, table, position) { entries[entry.key] = entry.value }
       if entries.isEmpty { return }
       let keys = entries.keys.sorted { $0.lexicographicallyPrecedes($1) }
       try EngineError.locating(at: path) { () throws(EngineError) in
@@ -401,9 +430,10 @@ final class ObjectRebuilder {
     if indices.isEmpty { return }
     try forEachObject(item, counting: false) { (object, key) throws(EngineError) in
       for index in indices {
-        guard let position = columns[index], let value = try readValue(item, object, index), value != .null,
-          let table = try table(item)
-        else { continue }
+        guard let position = columns[index], let value = try readValue(item, object, index), value != .null else {
+          continue
+        }
+        let table = try table(item)
         weight += value.weight
         let column = table.columns[position]
         let exists = try EngineError.locating(at: path) { () throws(EngineError) in try table.contains(key) }

@@ -1,5 +1,7 @@
 // One node: eight header bytes and its elements. Source: docs/format/1-storage.md S4.
 
+import Glibc
+
 /// How the size of a node's payload follows from width and count. Source: docs/format/1-storage.md S4.
 enum WidthScheme: UInt8 {
   /// `width` counts bits.
@@ -65,6 +67,14 @@ enum WidthScheme: UInt8 {
     let mark = unsafe (payload - Self.headerSize).load(as: UInt32.self) ^ 0x4141_4141
     return (0..<4).count { mark >> UInt32(8 * $0) & 0xFF == 0 } == 3
   }
+
+  /// Whether another node has the same bits, apart from the mark at their beginning.
+  func isIdentical(to other: Node) -> Bool {
+    unsafe flags == other.flags && count == other.count && memcmp(payload, other.payload, payloadSize) == 0
+  }
+
+  /// Whether another node has as many elements of the same kind, whatever their width.
+  func hasSameKind(as other: Node) -> Bool { (flags ^ other.flags) & 0xF8 == 0 && count == other.count }
 
   /// Element `index` of an integer node.
   @inline(__always)

@@ -94,13 +94,7 @@ enum ColumnLeaf {
     switch self {
     case .ints(let node): return .int(try node.int(index))
     case .nullableInts(let leaf): return try leaf.value(index).map { .int($0) } ?? .null
-    case .bools(let node):
-      switch try node.int(index) {
-      case 0: return .bool(false)
-      case 1: return .bool(true)
-      case 3: return .null
-      case let other: throw .damaged("\(other) is no bool", ref: node.ref)
-      }
+    case .bools(let node): return try Self.bool(node, index)
     case .floats(let leaf): return try leaf.float(index).map { .float($0) } ?? .null
     case .doubles(let leaf): return try leaf.double(index).map { .double($0) } ?? .null
     case .strings(let leaf): return try leaf.value(index, arena).map { .string($0) } ?? .null
@@ -111,9 +105,7 @@ enum ColumnLeaf {
     case .decimals(let leaf): return try leaf.value(index).map { .decimal128($0) } ?? .null
     case .objectIDs(let leaf): return try leaf.objectID(index).map { .objectID($0) } ?? .null
     case .uuids(let leaf): return try leaf.uuid(index).map { .uuid($0) } ?? .null
-    case .links(let node, let bias, let target):
-      let key = try node.int(index) &- bias
-      return key == -1 ? .null : .link(target, ObjKey(key))
+    case .links(let node, let bias, let target): return try Self.link(node, bias, target, index)
     case .typedLinks(let node):
       let table = try node.int(2 * index)
       return table == 0
@@ -131,5 +123,26 @@ enum ColumnLeaf {
       case .dictionary: return .dictionary(try DictionaryView(arena, ref, keyType: keyType))
       }
     }
+  }
+
+  @inline(__always)
+  static func bool(_ node: Node, _ index: Int) throws(EngineError) -> ValueView {
+    switch try node.int(index) {
+    case 0: return .bool(false)
+    case 1: return .bool(true)
+    case 3: return .null
+    case let other: throw .damaged("\(other) is no bool", ref: node.ref)
+    }
+  }
+
+  @inline(__always)
+  static func link(
+    _ node: Node,
+    _ bias: Int64,
+    _ target: TableKey,
+    _ index: Int
+  ) throws(EngineError) -> ValueView {
+    let key = try node.int(index) &- bias
+    return key == -1 ? .null : .link(target, ObjKey(key))
   }
 }

@@ -246,6 +246,9 @@ public final class ObjectCursor {
       case .ints(let node): return .int(try node.int(row))
       case .doubles(let leaf): return try leaf.double(row).map { .double($0) } ?? .null
       case .shortStrings(let node): return try StringLeaf.short(node, row).map { .string($0) } ?? .null
+      case .bools(let node): return try ColumnLeaf.bool(node, row)
+      case .links(let node, let target): return try ColumnLeaf.link(node, 1, target, row)
+      case .dates(let leaf): return try leaf.value(row).map { .date($0) } ?? .null
       case .none: break
       }
       if let rows = table.legacyRows { return try legacyValue(index, rows) }
@@ -272,6 +275,9 @@ public final class ObjectCursor {
     switch quickLeaves[index] {
     case .ints(let node): return .ints(node)
     case .doubles(let leaf): return .doubles(leaf)
+    case .bools(let node): return .bools(node)
+    case .links(let node, let target): return .links(node, bias: 1, target)
+    case .dates(let leaf): return .dates(leaf)
     case .shortStrings, .none: if let open = leaves[index] { return open.leaf }
     }
     let column = table.columns[index]
@@ -282,6 +288,9 @@ public final class ObjectCursor {
     switch leaf {
     case .ints(let node): quickLeaves[index] = .ints(node)
     case .doubles(let leaf): quickLeaves[index] = .doubles(leaf)
+    case .bools(let node): quickLeaves[index] = .bools(node)
+    case .links(let node, bias: 1, let target): quickLeaves[index] = .links(node, target)
+    case .dates(let leaf): quickLeaves[index] = .dates(leaf)
     default:
       if case .strings(let strings) = leaf, let node = strings.short { quickLeaves[index] = .shortStrings(node) }
       leaves[index] = OpenLeaf(leaf)
@@ -377,6 +386,9 @@ private enum QuickLeaf {
   case ints(Node)
   case doubles(FloatingLeaf)
   case shortStrings(Node)
+  case bools(Node)
+  case links(Node, TableKey)
+  case dates(TimestampLeaf)
 }
 
 /// A leaf in a box, so that finding it again does not copy it.

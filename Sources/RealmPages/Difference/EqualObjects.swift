@@ -1,0 +1,272 @@
+// Where two tables that share no nodes hold the same objects: both trees are walked in step, and the columns of
+// clusters are compared leaf by leaf, so that nobody has to look at the objects one by one. What is not found equal
+// here may still be: the caller looks at it.
+
+/// Tells of which objects, by their keys, two tables have all the same values. Keys are asked for in ascending order.
+///
+/// Links are equal if they lead to objects of classes of one name with the same key and primary key, for that is how
+/// they are shown. One thread at a time.
+package final class EqualObjects {
+  /// A property of both tables, by its positions in their columns.
+  package typealias Pair = (old: Int, new: Int)
+
+  /// Of the pairs, those whose values are not compared here: collections, embedded objects, and properties of different
+  /// types.
+  package let others: [Pair]
+
+  private struct Property {
+    let old: Column
+    let new: Column
+    /// Where links lead to.
+    let targets: LinkTargets?
+
+    /// Whether leaves with the same bits have the same values.
+    var isPlain: Bool { targets == nil && old.type != .mixed && old.enumRef == 0 && new.enumRef == 0 }
+  }
+
+  private let properties: [Property]
+  private var old: Side
+  private var new: Side
+  /// Stretches of the present clusters that were not asked for yet, the next one last.
+  private var pending: [Stretch] = []
+  private var stretch: Stretch?
+  private var isAtEnd = false
+
+  /// Rows that follow each other in both tables, with the same keys and values.
+  struct Stretch {
+    let first: UInt64
+    var last: UInt64
+    var count: Int
+  }
+
+  /// Compares the objects of two tables in these properties. Nothing is equal in formats before 10, or behind damage.
+  package init(_ old: Table, of before: Snapshot, _ new: Table, of after: Snapshot, _ pairs: [Pair]) {
+    var properties: [Property] = [], others: [Pair] = []
+    for pair in pairs {
+      if let property = Self.property(old.columns[pair.old], before, new.columns[pair.new], after) {
+        properties.append(property)
+      } else {
+        others.append(pair)
+      }
+    }
+    (self.properties, self.others) = (properties, others)
+    (self.old, self.new) = (Side(old), Side(new))
+    isAtEnd = old.legacyRows != nil || new.legacyRows != nil || old.damage != nil || new.damage != nil
+  }
+
+  private init(keysOf old: Table, _ new: Table, primaryKey: Pair?) {
+    properties = primaryKey.map { [Property(old: old.columns[$0.old], new: new.columns[$0.new], targets: nil)] } ?? []
+    others = []
+    (self.old, self.new) = (Side(old), Side(new))
+    isAtEnd = old.legacyRows != nil || new.legacyRows != nil || old.damage != nil || new.damage != nil
+  }
+
+  private static func property(
+    _ old: Column,
+    _ before: Snapshot,
+    _ new: Column,
+    _ after: Snapshot
+  ) -> Property? {
+    if old.type != new.type || old.collection != nil || new.collection != nil { return nil }
+    guard old.type == .link else { return Property(old: old, new: new, targets: nil) }
+    guard let key = old.targetTable, let otherKey = new.targetTable,
+      let target = try? before.table(key),  // who looks at a link to a class that cannot be read says so
+      let other = try? after.table(otherKey),  // likewise
+      target.name == other.name, target.kind != .embedded, other.kind != .embedded,
+      target.primaryKey?.type == other.primaryKey?.type
+    else { return nil }
+    let primaryKey = target.primaryKeyIndex.flatMap { old in other.primaryKeyIndex.map { (old, $0) } }
+    let equal = EqualObjects(keysOf: target, other, primaryKey: primaryKey)
+    return Property(old: old, new: new, targets: LinkTargets(target, equal))
+  }
+
+  /// The last key of the equal objects that the one with this key is among; nil if it is not.
+  ///
+  /// Cost: less than that of reading both tables, for all calls together.
+  package func end(of key: ObjKey) -> ObjKey? {
+    guard key.value >= 0 else { return nil }
+    let wanted = UInt64(key.value)
+    while stretch.map({ $0.last < wanted }) ?? true {
+      stretch = next()
+      if stretch == nil { return nil }
+    }
+    guard let stretch, stretch.first <= wanted else { return nil }
+    return ObjKey(Int64(bitPattern: stretch.last))
+  }
+
+  /// The next stretch in ascending order; nil at the end.
+  fileprivate func next() -> Stretch? {
+    do throws(EngineError) {
+      while !isAtEnd, pending.isEmpty { try compareClusters() }
+    } catch {
+      // The objects from here on are looked at one by one, and so is the damage.
+      isAtEnd = true
+    }
+    return pending.popLast()
+  }
+
+  // MARK: clusters
+
+  /// One of the tables, and the cluster that is open.
+  private struct Side {
+    let table: Table
+    private var path: ClusterPath?
+    private let effort: Effort
+    private(set) var cluster: Cluster?
+    private(set) var first: UInt64 = 0
+    private(set) var last: UInt64 = 0
+    private var hasBegun = false
+
+    init(_ table: Table) {
+      self.table = table
+      effort = Effort(table.arena)
+    }
+
+    /// Opens the next cluster that is not empty, unless one is open; false at the end.
+    mutating func open() throws(EngineError) -> Bool {
+      if cluster != nil { return true }
+      if path == nil { path = try ClusterPath(table.objects) }
+      while path?.next != nil {
+        guard let found = try path?.open(), found.count > 0 else { continue }
+        try effort.spend((2 + table.columns.count) * Node.headerSize, at: found.slots.ref)
+        let low = try found.key(0), high = try found.key(found.count - 1)
+        if low > high || high > UInt64(Int64.max) || hasBegun && low <= last {
+          throw .damaged("object keys out of order", ref: found.slots.ref)
+        }
+        (cluster, first, last, hasBegun) = (found, low, high, true)
+        return true
+      }
+      return false
+    }
+
+    mutating func close() { cluster = nil }
+
+    func leaf(_ column: Column) throws(EngineError) -> ColumnLeaf? {
+      guard let cluster else { return nil }
+      let leaf = try column.leaf(table.arena, cluster.leafRef(column.key.leafPosition))
+      return leaf.count == cluster.count ? leaf : nil
+    }
+  }
+
+  /// Compares the present clusters and goes on to the next one of the table that is behind.
+  private func compareClusters() throws(EngineError) {
+    guard try old.open(), try new.open(), let before = old.cluster, let after = new.cluster else {
+      isAtEnd = true
+      return
+    }
+    if old.first <= new.last, new.first <= old.last { try compare(before, after) }
+    let (oldLast, newLast) = (old.last, new.last)
+    if oldLast <= newLast { old.close() }
+    if newLast <= oldLast { new.close() }
+  }
+
+  private func compare(_ before: Cluster, _ after: Cluster) throws(EngineError) {
+    let common = try RowPair.common(before, after)
+    let isAligned = common.count == before.count && common.count == after.count
+    var differing = RowSet()
+    for property in properties {
+      if isAligned, property.isPlain,
+        try old.table.arena.isIdentical(
+          before.leafRef(property.old.key.leafPosition),
+          to: after.leafRef(property.new.key.leafPosition),
+          in: new.table.arena
+        )
+      {
+        continue
+      }
+      guard let leaf = try old.leaf(property.old), let other = try new.leaf(property.new) else {
+        return
+      }
+      try leaf.addDifferences(to: &differing, from: other, common, old.table.arena, new.table.arena)
+      if property.old.type == .link || property.old.type == .mixed {
+        for row in common where differing.first(from: row.old, below: row.old + 1) == nil {
+          guard case .link(_, let key) = try leaf.value(row.old, old.table.arena) else { continue }
+          if try property.targets?.contains(key) != true { differing.insert(row.old) }
+        }
+      }
+    }
+    try addStretches(common, differing, before)
+  }
+
+  private func addStretches(_ common: [RowPair], _ differing: RowSet, _ before: Cluster) throws(EngineError) {
+    var stretches: [Stretch] = [], former: RowPair?, last: UInt64?
+    for row in common {
+      let key = try before.key(row.old)
+      if let last, key <= last { throw .damaged("object keys out of order", ref: before.slots.ref) }
+      last = key
+      if differing.first(from: row.old, below: row.old + 1) != nil {
+        former = nil
+      } else {
+        if let former, former.old + 1 == row.old, former.new + 1 == row.new {
+          stretches[stretches.count - 1].last = key
+          stretches[stretches.count - 1].count += 1
+        } else {
+          stretches.append(Stretch(first: key, last: key, count: 1))
+        }
+        former = row
+      }
+    }
+    pending = stretches.reversed()
+  }
+}
+
+/// The objects that links may lead to so that they are equal: those with the same key and primary key in two tables.
+private final class LinkTargets {
+  private var stretches: [EqualObjects.Stretch] = []
+  private let cursor: ObjectCursor
+  private var lastFound = 0
+
+  /// More stretches than this are not kept; links that lead behind them are looked at one by one.
+  private static let maximumCount = 1 << 16
+
+  init(_ table: Table, _ equal: EqualObjects) {
+    cursor = ObjectCursor(table)
+    while stretches.count < Self.maximumCount, let stretch = equal.next() {
+      if let last = stretches.last, last.last + 1 == stretch.first {
+        stretches[stretches.count - 1].last = stretch.last
+        stretches[stretches.count - 1].count += stretch.count
+      } else {
+        stretches.append(stretch)
+      }
+    }
+  }
+
+  func contains(_ key: ObjKey) throws(EngineError) -> Bool {
+    guard key.value >= 0, !stretches.isEmpty else { return false }
+    let wanted = UInt64(key.value)
+    if !(stretches[lastFound].first...stretches[lastFound].last).contains(wanted) {
+      let place = bisect(stretches.count) { stretches[$0].last < wanted }
+      guard place < stretches.count, stretches[place].first <= wanted else { return false }
+      lastFound = place
+    }
+    let stretch = stretches[lastFound]
+    if stretch.last - stretch.first == UInt64(stretch.count - 1) { return true }
+    return try cursor.seek(key)
+  }
+}
+
+extension Arena {
+  /// Whether a node and what lies below it have the same bits as another one; false also where that takes a look at too
+  /// many nodes.
+  fileprivate func isIdentical(
+    _ ref: Int,
+    to otherRef: Int,
+    in other: Arena,
+    depth: Int = 2
+  ) throws(EngineError) -> Bool {
+    let node = try node(ref), twin = try other.node(otherRef)
+    if !node.hasRefs { return node.isIdentical(to: twin) }
+    guard depth > 0, node.scheme == .bits, node.hasSameKind(as: twin), node.count <= Cluster.maximumCount else {
+      return false
+    }
+    for index in 0..<node.count {
+      let child = try node.int(index), otherChild = try twin.int(index)
+      if child & 1 != 0 || child == 0 || otherChild & 1 != 0 || otherChild == 0 {
+        if child != otherChild { return false }
+      } else if try !isIdentical(Int(child), to: Int(otherChild), in: other, depth: depth - 1) {
+        return false
+      }
+    }
+    return true
+  }
+}
