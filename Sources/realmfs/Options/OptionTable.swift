@@ -1,4 +1,4 @@
-// The words in which Options.swift declares the command line. Parsing, help, man page and completions read the same
+// The words in which this folder declares the command line. Parsing, help, man page and completions read the same
 // rows, so none of them can fall behind.
 
 /// The commands, by the word that the user types.

@@ -1,0 +1,41 @@
+// The command line, declared once in this folder: a new option is one row of `OptionRows` and its use in the command;
+// help, man page, completions and the exclusive groups follow from the row.
+import RealmPages
+
+/// Every command, option and mount option of the program.
+enum Options {
+  static let version = "0.1.0"
+
+  static let commands: [CommandSpec] = commandsOfMounts + commandsOfObjects + commandsOfFiles + commandsOfPlaces
+}
+
+extension Options {
+  /// The formats that are read, as `2 to 11 and 20 to 24`.
+  static var formatsInWords: String {
+    var ranges: [ClosedRange<Int>] = []
+    for format in Realm.readableFormats.sorted() {
+      if let last = ranges.last, last.upperBound == format - 1 {
+        ranges[ranges.count - 1] = last.lowerBound...format
+      } else {
+        ranges.append(format...format)
+      }
+    }
+    return ranges.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound) to \($0.upperBound)" }
+      .joined(separator: " and ")
+  }
+
+  static func command(_ name: CommandName) -> CommandSpec? { commands.first { $0.name == name } }
+
+  /// The visible options of a command, in table order.
+  static func options(of command: CommandName) -> [OptionSpec] {
+    options.filter { $0.commands.contains(command) && !$0.isHidden }
+  }
+
+  /// The mount options that a command takes, in table order, without those it refuses.
+  static func mountOptions(of command: CommandName) -> [MountOptionSpec] {
+    mountOptions.filter { option in
+      if case .refused = option.kind { return false }
+      return option.commands.contains(command)
+    }
+  }
+}
