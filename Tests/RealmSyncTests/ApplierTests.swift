@@ -128,6 +128,47 @@ struct ApplierTests {
     }
   }
 
+  @Test("a hidden link that is set again to what it leads to stays, wherever it is")
+  func sameHiddenLink() throws {
+    let schema = Self.change { writer in
+      let p = writer.name("P")
+      for (name, type, kind) in [
+        ("o", ValueType.link, nil), ("d", .link, CollectionKind.dictionary), ("m", .mixed, nil),
+      ] {
+        let column = writer.name(name), target = type == .link ? p : nil
+        writer.append(
+          .addColumn(p, .init(name: column, type: type, collection: kind, isNullable: kind == nil, target: target))
+        )
+      }
+    }
+    let places: [(field: String, step: (inout ChangesetWriter) -> [Instruction.Step], isElement: Bool)] = [
+      ("o", { _ in [] }, false), ("d", { [.name($0.name("k"))] }, false), ("m", { _ in [] }, false),
+      ("t", { _ in [.index(0)] }, true),
+    ]
+    for (field, step, isElement) in places {
+      // To an object that is not there, twice; it is made after that, and goes once the link is null.
+      let link = Self.change { writer in
+        let p = writer.name("P"), a = InstructionKey.string(writer.name("a"))
+        let c = InstructionKey.string(writer.name("c"))
+        let place = Instruction.Place(table: p, key: a, field: writer.name(field), path: step(&writer))
+        let payload = Instruction.Payload.link(p, c)
+        writer.append(.edit(place, isElement ? .updateElement(payload, prior: 2) : .update(payload, isDefault: false)))
+      }
+      let create = Self.change { writer in
+        let p = writer.name("P"), c = InstructionKey.string(writer.name("c"))
+        writer.append(.createObject(p, c))
+      }
+      try Self.applying([Self.sample(), schema, link, link, link]) { writer in
+        #expect(try Self.lines("P", writer).count == 1)
+        #expect(try !Self.shown(writer).joined().contains("\"c\""), "\(field)")
+        try Self.apply(create, writer)
+        let shown = try Self.shown(writer)
+        #expect(shown.first { $0.hasPrefix("{\"_id\":\"a\"") }?.contains("\"c\"") ?? false, "\(field): \(shown)")
+        #expect(Verifier(try writer.realm.latest()).problems(limit: 1).isEmpty)
+      }
+    }
+  }
+
   @Test("hidden links count as elements of their list")
   func hiddenElements() throws {
     try Self.applying([Self.sample()]) { writer in

@@ -30,7 +30,9 @@ extension CollectionEditor {
     try group.checkDictionaryKey(key, table, column)
     try check(value, found, adoptsEmbedded: adoptsEmbedded)
     let (index, isThere) = try key.withView { (key) throws(EngineError) in try keyPosition(found, key) }
-    if isThere { try unlink(try self.value(in: found, at: index)) }
+    // The new link first: an unresolved object that both lead to would go with the former one.
+    try link(value)
+    if isThere { try unlink(try self.value(in: find(), at: index)) }
     try change { (found) throws(EngineError) in
       if try editor.ref(found.slot) == 0 { editor.set(found.slot, editor.slab.makeInts(.hasRefs, [0, 0])) }
       let root = try editor.dirty(found.slot)
@@ -48,7 +50,6 @@ extension CollectionEditor {
         group.replication.collectionInsert(found.logPath, index)
       }
     }
-    try link(value)
     try fill(.key(key), value)
   }
 

@@ -297,7 +297,10 @@ final class GroupEditor {
     _ column: Column,
     _ value: Value
   ) throws(EngineError) {
-    for (target, key) in try links(table, object, column) {
+    let former = try links(table, object, column)
+    // The new link first: an unresolved object that both lead to would go with the former one.
+    if case .link(let target, let key) = value { try addBacklink(target, key, from: table, column, object) }
+    for (target, key) in former {
       try dropLink(target, key, from: table, column, object)
     }
     let row = try table.place(object)
@@ -307,7 +310,6 @@ final class GroupEditor {
     }
     table.bump()
     replication.set(table.key, column.key, object)
-    if case .link(let target, let key) = value { try addBacklink(target, key, from: table, column, object) }
   }
 
   // MARK: links of an object

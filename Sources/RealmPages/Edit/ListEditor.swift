@@ -29,7 +29,9 @@ extension CollectionEditor {
     guard found.kind == .list else { throw EngineError(.wrongType, "\(place): not a list") }
     try check(value, found)
     try checkIndex(index, below: try tree(found).count())
-    let old = try tree(found).value(at: index)
+    // The new link first: an unresolved object that both lead to would go with the former one.
+    try link(value)
+    let old = try tree(find()).value(at: index)
     let word = try Value(copying: old.withoutElements)
     try unlink(old)
     try change { (found) throws(EngineError) in
@@ -40,7 +42,6 @@ extension CollectionEditor {
       try addWord(found, value)
       group.replication.collectionSet(found.logPath, index)
     }
-    try link(value)
     try fill(.index(index), value)
   }
 
