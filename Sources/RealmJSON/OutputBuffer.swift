@@ -64,6 +64,9 @@ public import RealmPages
   /// A copy of the bytes.
   public var bytes: [UInt8] { unsafe [UInt8](unsafeBytes) }
 
+  /// A copy of the bytes from an offset on; empty if there are none.
+  func bytes(from offset: Int) -> [UInt8] { unsafe [UInt8](unsafeBytes.dropFirst(offset)) }
+
   /// The bytes as text, with U+FFFD in place of what is not UTF-8.
   public var string: String { unsafe String(decoding: unsafeBytes, as: UTF8.self) }
 

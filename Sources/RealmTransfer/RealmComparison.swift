@@ -255,18 +255,32 @@ public final class RealmComparison {
     let other = pair.newCursor
     var changes: [(property: String, old: String, new: String)] = []
     for (index, newIndex) in properties {
-      old.text.reset()
-      new.text.reset()
-      try old.renderer.sparing { () throws(RenderError) in
-        try old.renderer.render(property: index, of: cursor, into: old.text)
-      }
-      try new.renderer.sparing { () throws(RenderError) in
-        try new.renderer.render(property: newIndex, of: other, into: new.text)
-      }
+      try render(cursor, index, other, newIndex)
       if old.text.equals(new.text) { continue }
-      changes.append((cursor.table.columns[index].name, old.text.string, new.text.string))
+      let texts = (old.text.string, new.text.string)
+      if pair.holdsSets[index] {
+        (old.renderer.sortsSets, new.renderer.sortsSets) = (true, true)
+        defer { (old.renderer.sortsSets, new.renderer.sortsSets) = (false, false) }
+        try render(cursor, index, other, newIndex)
+        if old.text.equals(new.text) { continue }
+      }
+      changes.append((cursor.table.columns[index].name, texts.0, texts.1))
     }
     if !changes.isEmpty { try body(.changed(className: pair.name, name: try fileName(of: cursor), changes)) }
+  }
+
+  /// Writes a property of both objects into the texts of both sides.
+  private func render(_ cursor: ObjectCursor, _ index: Int, _ other: ObjectCursor, _ newIndex: Int)
+    throws(TransferError)
+  {
+    old.text.reset()
+    new.text.reset()
+    try old.renderer.sparing { () throws(RenderError) in
+      try old.renderer.render(property: index, of: cursor, into: old.text)
+    }
+    try new.renderer.sparing { () throws(RenderError) in
+      try new.renderer.render(property: newIndex, of: other, into: new.text)
+    }
   }
 
   /// The file name of an object in a mounted tree.
@@ -289,6 +303,9 @@ private final class ClassPair {
   let newCursor: ObjectCursor
   /// The positions of the properties that both have.
   let properties: [(old: Int, new: Int)]
+  /// Whether a property of the old one is a set, or may have sets in embedded objects: they are equal if their elements
+  /// are, in whatever order.
+  let holdsSets: [Bool]
 
   init(_ name: String, _ old: Table, _ new: Table) {
     (self.name, self.old, self.new) = (name, old, new)
@@ -297,6 +314,7 @@ private final class ClassPair {
     properties = old.columns.enumerated().compactMap { index, column in
       new.columns.firstIndex { $0.name == column.name }.map { (index, $0) }
     }
+    holdsSets = old.columns.map { $0.collection == .set || $0.type == .link }
     // Objects are known by their primary keys if both classes have the same.
     let isSame = old.primaryKey != nil && old.primaryKey?.name == new.primaryKey?.name
     primaryKey = isSame ? old.primaryKeyIndex : nil

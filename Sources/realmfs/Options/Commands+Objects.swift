@@ -290,8 +290,8 @@ extension Options {
       description: [
         """
         One line each: - is only in OLD, + only in NEW, ~ in both but different. Classes and properties are compared \
-        by name, objects by primary key, or by object key where a class has none. A key is used for the files that are \
-        encrypted.
+        by name, objects by primary key, or by object key where a class has none, sets by their elements in whatever \
+        order. A key is used for the files that are encrypted.
         """,
         """
         With --previous there is one file, and its last two versions are compared: what the last commit did. The older \
