@@ -60,6 +60,7 @@ extension RealmRecovery.Part {
     var text = (count(objects, "object") ?? "no objects") + " saved"
     if !losses.isEmpty { text += "; lost: \(losses.joined(separator: ", "))" }
     if let made = count(madeUpKeys, "key") { text += "; \(made) made up" }
+    if let leftovers = count(leftovers, "leftover object") { text += "; \(leftovers) without owner left out" }
     if let damage { text += " (first damage: \(damage))" }
     return ([text] + notes).joined(separator: "; ")
   }
@@ -69,6 +70,7 @@ extension RealmRecovery.Part {
       ("name", .string(name)), ("objects", .number(objects)), ("lostObjects", .number(lostObjects)),
       ("lostValues", .number(lostValues)), ("lostLinks", .number(lostLinks)),
       ("lostProperties", .array(lostProperties.map { .string($0) })), ("madeUpKeys", .number(madeUpKeys)),
+      ("leftovers", .number(leftovers)),
       ("notes", .array(notes.map { .string($0) })), ("damage", damage.map { .string($0) } ?? .null),
     ])
   }

@@ -10,6 +10,8 @@ struct TransferTally: Sendable, Hashable {
   var lostLinks = 0
   var lostProperties: [String] = []
   var madeUpKeys = 0
+  /// Embedded objects that had no owner in a sound file.
+  var leftovers = 0
   var notes: [String] = []
   /// The first damage.
   var firstDamage: String?
@@ -23,6 +25,8 @@ final class ObjectRebuilder {
   private let expected: Int
   /// Whether a loss is counted; otherwise the first one ends the transfer.
   private let toleratesLoss: Bool
+  /// Whether the file that is read is sound, so that embedded objects without owner are leftovers and not a loss.
+  private let isSound: () -> Bool
   /// The tables being changed, until the next batch.
   private var group: GroupEditor
   private var weight = 0
@@ -62,6 +66,7 @@ final class ObjectRebuilder {
     path: String,
     into work: WorkRealm,
     toleratesLoss: Bool,
+    isSound: @escaping () -> Bool = { false },
     expected: Int,
     observer: CopyObserver?
   ) throws(EngineError) {
@@ -70,6 +75,7 @@ final class ObjectRebuilder {
     self.expected = expected
     self.observer = observer
     self.toleratesLoss = toleratesLoss
+    self.isSound = isSound
     (walk, effort) = (Effort(arena), Effort(arena))
     group = try work.begin()
     items = sources.map { Item(source: $0) }
@@ -526,7 +532,8 @@ final class ObjectRebuilder {
     try steps.fill(value, adoptsEmbedded: true)
   }
 
-  /// Embedded objects whose owner is gone.
+  /// Embedded objects whose owner is gone. Those of a sound file had none there either: Realm's engine leaves them behind
+  /// when a property or class is removed, and no app can reach them.
   private func removeOrphans(_ item: Int) throws(EngineError) {
     let doomed = try change { (group) throws(EngineError) in
       let table = try group.table(items[item].key)
@@ -538,7 +545,11 @@ final class ObjectRebuilder {
       return doomed
     }
     if doomed.isEmpty { return }
-    try lose(item, \.lostObjects, "\(items[item].source.name): objects whose owner is lost", by: doomed.count)
+    if isSound() {
+      items[item].tally.leftovers += doomed.count
+    } else {
+      try lose(item, \.lostObjects, "\(items[item].source.name): objects whose owner is lost", by: doomed.count)
+    }
     items[item].tally.objects -= doomed.count
     try change { (group) throws(EngineError) in
       for key in doomed {

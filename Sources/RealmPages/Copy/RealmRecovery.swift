@@ -18,6 +18,8 @@ public enum RealmRecovery {
     public let lostProperties: [String]
     /// Objects that got another key or primary key, because theirs cannot be read.
     public let madeUpKeys: Int
+    /// Embedded objects of a sound file that nothing owns, which no app can reach; they are left out.
+    public let leftovers: Int
     /// Indexes and the like that could not be made again, in words.
     public let notes: [String]
     /// The first damage that was met, in words; nil if there was none.
@@ -74,6 +76,7 @@ public enum RealmRecovery {
       path: path,
       into: work,
       toleratesLoss: true,
+      isSound: { isSound(configuration, root) },
       expected: expected,
       observer: observer
     )
@@ -97,6 +100,14 @@ public enum RealmRecovery {
       isOutdated: realm.newestRef.map { $0 != root.ref } ?? false,
       sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)
     )
+  }
+
+  /// Whether `realmfs check` finds nothing wrong in the version that is read.
+  private static func isSound(_ configuration: Configuration, _ root: RescuedRealm.Root) -> Bool {
+    let file = Configuration(path: configuration.path, encryptionKey: configuration.encryptionKey, mode: .immutable)
+    // What does not open is not sound.
+    guard let snapshot = try? Realm(file).latest(), snapshot.top.ref == root.ref else { return false }
+    return Verifier(snapshot).run { _ in }.isSound
   }
 
   /// The first version of which no table and no object is lost; else the one with the most objects, of equals the one
@@ -134,6 +145,7 @@ extension RealmRecovery.Part {
       lostLinks: tally.lostLinks,
       lostProperties: tally.lostProperties,
       madeUpKeys: tally.madeUpKeys,
+      leftovers: tally.leftovers,
       notes: tally.notes,
       damage: tally.firstDamage
     )
