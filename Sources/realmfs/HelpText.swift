@@ -35,7 +35,8 @@ enum HelpText {
   /// What a key may look like; shared with the man page.
   static let keyForms = """
     A key has 64 bytes: raw, as 128 hexadecimal digits (also after 0x), in base64, or as an array of numbers like \
-    [1, 254, -2]. The form is recognized; white space around and between hexadecimal or base64 digits does not count. \
+    [1, 254, -2]. The form is recognized; white space around and between hexadecimal or base64 digits and \
+    a byte order mark do not count. \
     Keys are never taken from the command line itself, where \
     other users could see them, and are wiped from memory after use.
     """

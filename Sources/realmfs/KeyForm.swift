@@ -40,11 +40,12 @@ extension KeyForm {
       for index in 0..<64 { key.append(secret[index]) }
       return .raw
     }
-    if decodeDigits(secret, from: prefixEnd(secret), bits: 4, into: &key, value: hexadecimalValue) {
+    let start = textStart(secret)
+    if decodeDigits(secret, from: prefixEnd(secret, start), bits: 4, into: &key, value: hexadecimalValue) {
       return .hexadecimal
     }
-    if decodeDigits(secret, from: 0, bits: 6, into: &key, value: base64Value) { return .base64 }
-    if decodeNumbers(secret, into: &key) { return .numbers }
+    if decodeDigits(secret, from: start, bits: 6, into: &key, value: base64Value) { return .base64 }
+    if decodeNumbers(secret, from: start, into: &key) { return .numbers }
     guard secret.count == 65, secret[64] == UInt8(ascii: "\n") else { return nil }
     key.removeAll(keepingCapacity: true)
     for index in 0..<64 { key.append(secret[index]) }
@@ -83,22 +84,39 @@ extension KeyForm {
     return key.count == 64 && digits == (512 + bits - 1) / bits && (padding == 0 || padding == 2)
   }
 
+  /// Where the text of a key begins: after a byte order mark, as editors and shells of Windows write one.
+  ///
+  /// Every other byte of digits in UTF-16 is 0, which counts as white space.
+  private static func textStart(_ secret: borrowing SecretBuffer) -> Int {
+    if secret.count > 2, secret[0] == 0xEF, secret[1] == 0xBB, secret[2] == 0xBF { return 3 }
+    guard secret.count > 1 else { return 0 }
+    let isUTF16 = secret[0] == 0xFF && secret[1] == 0xFE || secret[0] == 0xFE && secret[1] == 0xFF
+    return isUTF16 ? 2 : 0
+  }
+
   /// Where hexadecimal digits begin: after `0x`, if they have that.
-  private static func prefixEnd(_ secret: borrowing SecretBuffer) -> Int {
-    var index = 0
+  private static func prefixEnd(_ secret: borrowing SecretBuffer, _ start: Int) -> Int {
+    var index = start
     while index < secret.count, isWhiteSpace(secret[index]) { index += 1 }
-    let hasPrefix = index + 1 < secret.count && secret[index] == UInt8(ascii: "0") && secret[index + 1] | 0x20 == 0x78
-    return hasPrefix ? index + 2 : 0
+    guard index < secret.count, secret[index] == UInt8(ascii: "0") else { return start }
+    index += 1
+    while index < secret.count, secret[index] == 0 { index += 1 }
+    return index < secret.count && secret[index] | 0x20 == 0x78 ? index + 1 : start
   }
 
   /// Decodes `[1, 2, 255]`, numbers from -128, as Java has bytes, to 255; whether that gave 64 bytes.
-  private static func decodeNumbers(_ secret: borrowing SecretBuffer, into key: inout [UInt8]) -> Bool {
+  private static func decodeNumbers(
+    _ secret: borrowing SecretBuffer,
+    from start: Int,
+    into key: inout [UInt8]
+  ) -> Bool {
     key.removeAll(keepingCapacity: true)
     var isOpen = false, isClosed = false, isNegative = false, mayEnd = false
     /// The digits since the last comma; nil without any.
     var number: Int?
-    for index in 0..<secret.count {
+    for index in start..<secret.count {
       let byte = secret[index]
+      if byte == 0 { continue }
       if isWhiteSpace(byte) {
         mayEnd = number != nil || isNegative
         continue
@@ -129,14 +147,16 @@ extension KeyForm {
   private static func found(_ secret: borrowing SecretBuffer) -> String {
     var digits = 0
     var others = 0
-    for index in 0..<secret.count where !isWhiteSpace(secret[index]) {
+    for index in textStart(secret)..<secret.count where !isWhiteSpace(secret[index]) {
       if hexadecimalValue(secret[index]) == nil { others += 1 } else { digits += 1 }
     }
     if secret.count == 0 { return "nothing" }
     return others == 0 ? "\(digits) hexadecimal digits" : "\(secret.count) bytes"
   }
 
-  private static func isWhiteSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) }
+  private static func isWhiteSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0 || (byte >= 0x09 && byte <= 0x0D)
+  }
 
   private static func hexadecimalValue(_ byte: UInt8) -> UInt32? { hexadecimalDigit(byte).map(UInt32.init) }
 

@@ -59,6 +59,18 @@ struct KeyFormTests {
     #expect(try form("0x0x" + Self.hexadecimal) == nil)
   }
 
+  @Test("text after a byte order mark, as Windows writes it, also in UTF-16")
+  func byteOrderMark() throws {
+    let digits = String(repeating: "ab", count: 64)
+    #expect(try verdict("\u{FEFF}\(digits)\r\n".utf8).get() == .hexadecimal)
+    for text in [digits + "\r\n", "0x" + digits] {
+      let units = ("\u{FEFF}" + text).utf16
+      #expect(try verdict(units.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }).get() == .hexadecimal)
+      #expect(try verdict(units.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }).get() == .hexadecimal)
+    }
+    #expect(try form("\u{FEFF}\u{FEFF}" + digits) == nil)
+  }
+
   @Test("an array of numbers, signed ones too, gives those bytes")
   func numbers() throws {
     let unsigned = Self.bytes.map { "\($0)" }, signed = Self.bytes.map { "\(Int8(bitPattern: $0))" }

@@ -21,6 +21,10 @@ write("base64-url", base64.urlsafe_b64encode(key).rstrip(b"=") + b"\n")
 write("prefixed", b"0x" + key.hex().encode() + b"\n")
 write("numbers", str(list(key)).encode())
 write("signed", str([byte - 256 if byte > 127 else byte for byte in key]).encode())
+write("bom", b"\xef\xbb\xbf" + key.hex().encode() + b"\r\n")
+write("bom-base64", b"\xef\xbb\xbf" + base64.b64encode(key))
+write("powershell", ("0x" + key.hex() + "\r\n").encode("utf-16"))
+write("powershell-numbers", str(list(key)).encode("utf-16"))
 write("wrong", bytes(reversed(key)))
 write("wrong-first", bytes([key[0] ^ 1]) + key[1:])
 write("wrong-second", key[:63] + bytes([key[63] ^ 1]))
@@ -32,7 +36,8 @@ PYTHON
 
 classes() { "$realmfs" info "$@" "$file" 2>&1 | grep -A9 '^classes'; }
 expected=$("$realmfs" info "$fixtures/people.realm" | grep -A9 '^classes')
-for form in raw raw-newline hex hex-upper hex-lines base64 base64-url prefixed numbers signed; do
+for form in raw raw-newline hex hex-upper hex-lines base64 base64-url prefixed numbers signed bom bom-base64 powershell \
+  powershell-numbers; do
   equal "--key-file, $form" "$expected" "$(classes --key-file "$scratch/$form")"
 done
 equal "--key-file -" "$expected" "$(classes --key-file - <"$scratch/hex")"
