@@ -532,8 +532,8 @@ final class ObjectRebuilder {
     try steps.fill(value, adoptsEmbedded: true)
   }
 
-  /// Embedded objects whose owner is gone. Those of a sound file had none there either: Realm's engine leaves them behind
-  /// when a property or class is removed, and no app can reach them.
+  /// Embedded objects whose owner is gone. Those of a sound file had none there either: Realm's engine leaves them
+  /// behind when a property or class is removed, and no app can reach them.
   private func removeOrphans(_ item: Int) throws(EngineError) {
     let doomed = try change { (group) throws(EngineError) in
       let table = try group.table(items[item].key)
