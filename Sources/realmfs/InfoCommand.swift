@@ -107,6 +107,7 @@ private struct RealmFacts {
       ("in use by", LockHolders.inWords(holders)),
       ("classes", classes.isEmpty ? "none" : "\(classes.count)"),
     ]
+    if let version = snapshot.unreachedVersion { lines.append(("warning", UnreachedVersion.words(version))) }
     for (index, table) in classes.enumerated() {
       let details = details?[index]
       let size = details.map { $0.bytes.map { ", \($0) bytes" } ?? ", size unknown" } ?? ""
@@ -127,6 +128,7 @@ private struct RealmFacts {
       ("form", .string(snapshot.isStreamingForm ? "streaming" : "ordinary")),
       ("encrypted", .bool(isEncrypted)),
       ("version", .number(Int(clamping: snapshot.version))),
+      ("unreachedVersion", snapshot.unreachedVersion.map { .number(Int(clamping: $0)) } ?? .null),
       ("fileSize", .number(fileSize)),
       ("logicalSize", .number(snapshot.logicalSize)),
       ("freeBytes", .number(freeBytes)),

@@ -184,7 +184,12 @@ private struct Mount {
     }
     var probe = configuration
     probe.mode = .immutable
-    if let reason = RealmWriter.reasonAgainst(writing: try RealmSource(probe).latest()) { return reason }
+    let newest = try RealmSource(probe).latest()
+    if let reason = RealmWriter.reasonAgainst(writing: newest) { return reason }
+    if let reason = newest.reasonAgainstOverwriting {
+      if !arguments.makesRealm { return reason }
+      Log.notice("\(path): \(reason)")
+    }
     return unsafe access(path, W_OK) != 0 ? "it is write-protected" : nil
   }
 

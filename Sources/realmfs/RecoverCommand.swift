@@ -31,16 +31,22 @@ enum RecoverCommand {
 extension RealmRecovery.Report {
   fileprivate func lines(_ path: String, _ target: String) -> [String] {
     var lines = ["\(path): version \(version), format \(format), found through \(origin)"]
+    if isUnreached { lines.append("the header leads to no version; whether this is the newest is not known") }
     if isOutdated { lines.append("lost: the newest version; this is an older one") }
     lines += problems.map { "lost: \($0)" } + parts.map { "\($0.name): \($0.inWords)" }
-    return lines + ["\(target): \(sizes.after) bytes; \(isWhole ? "nothing is lost" : "the rest is lost")"]
+    return lines + ["\(target): \(sizes.after) bytes; \(verdict)"]
+  }
+
+  private var verdict: String {
+    if !isWhole { return "the rest is lost" }
+    return isUnreached ? "this version is whole" : "nothing is lost"
   }
 
   fileprivate func json(_ path: String, _ target: String) -> JSONValue {
     .object([
       ("file", .string(path)), ("output", .string(target)), ("origin", .string(origin)),
       ("version", .number(Int(clamping: version))), ("format", .number(format)), ("whole", .bool(isWhole)),
-      ("outdated", .bool(isOutdated)),
+      ("outdated", .bool(isOutdated)), ("unreached", .bool(isUnreached)),
       ("problems", .array(problems.map { .string($0) })), ("classes", .array(parts.map(\.json))),
       ("sizeBefore", .number(sizes.before)), ("sizeAfter", .number(sizes.after)),
     ])

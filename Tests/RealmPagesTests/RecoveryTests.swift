@@ -47,6 +47,34 @@ struct RecoveryTests {
     }
   }
 
+  @Test(
+    "a file whose header leads to no version is empty to readers, is not replaced, and is recovered",
+    arguments: Fixture.all.filter { !$0.isEncrypted }
+  )
+  func blankHeader(fixture: Fixture) throws {
+    let original = try fixture.snapshot()
+    var bytes = try fixture.bytes()
+    bytes.replaceSubrange(0..<16, with: repeatElement(0, count: 16))
+    try recover(bytes) { report, saved in
+      #expect(report.isUnreached == (original.top.ref != 0) && report.isWhole, "\(report.origin)")
+      for key in try original.tableKeys() {
+        guard let table = try original.table(key), table.name != "pk" || original.fileFormat >= 10 else { continue }
+        #expect(try saved.table(named: table.name)?.objectCount == table.objectCount, "\(table.name)")
+      }
+    }
+    try withTemporaryPath { path in
+      try Data(bytes).write(to: URL(fileURLWithPath: path))
+      let snapshot = try Realm(Configuration(path: path)).latest()
+      let version = snapshot.unreachedVersion
+      #expect(try snapshot.tableKeys().isEmpty)
+      #expect(original.top.ref == 0 ? version == nil : version ?? 0 >= original.version)
+      if version ?? 0 < 3 { return }
+      #expect(snapshot.reasonAgainstOverwriting != nil)
+      #expect(throws: EngineError.self) { try RealmCopy.rewrite(Configuration(path: path), key: nil) }
+      #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(bytes))
+    }
+  }
+
   @Test("a damaged file is saved as far as it can be read, and never a crash", arguments: Fixture.own + Fixture.sdk)
   func mutants(fixture: Fixture) throws {
     let bytes = try fixture.bytes(), mutator = Mutator(bytes)

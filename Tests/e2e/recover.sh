@@ -17,6 +17,23 @@ check_status "without its header the file does not open" 4 '' "$realmfs" info "$
 check_status "but is recovered" 0 'search through the file' "$realmfs" recover "$file" "$scratch/b.realm"
 equal "with all objects" "$expected" "$("$realmfs" cat "$scratch/b.realm" Person | sha256sum)"
 
+file=$(copy_fixture people)
+dd if=/dev/zero of="$file" bs=16 count=1 conv=notrunc status=none
+sum=$(sha256sum <"$file")
+check_status "a header that leads nowhere: info tells that there is a version" 0 'recover' "$realmfs" info "$file"
+check_status "so does check" 0 'warning: .*recover' "$realmfs" check "$file"
+check_status "compact does not write over it" 1 'recover' "$realmfs" compact "$file"
+check_status "insert finds no class" 1 'no class' "$realmfs" insert "$file" Person '{}'
+mnt=$(new_directory blank)
+serve "$file" "$mnt"
+equal "the mount is empty, as for apps" "" "$(ls "$mnt")"
+check_status "and read-only" 1 'Read-only' mkdir "$mnt/New"
+stop_server "$mnt"
+equal "the file is as it was" "$sum" "$(sha256sum <"$file")"
+check_status "it is recovered" 0 'version is whole' "$realmfs" recover "$file" "$scratch/h.realm"
+equal "with all objects of that version" "$expected" "$("$realmfs" cat "$scratch/h.realm" Person | sha256sum)"
+check "an empty realm is recovered too" sh -c "'$realmfs' create '$scratch/n.realm' && '$realmfs' recover '$scratch/n.realm' '$scratch/n2.realm'"
+
 big=$(copy_fixture items-10k)
 truncate -s 300000 "$big"
 check_status "a file that is cut short loses what was cut" 4 'lost|nothing can be saved' "$realmfs" recover "$big" "$scratch/c.realm"

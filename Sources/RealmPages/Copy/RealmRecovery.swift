@@ -43,6 +43,8 @@ public enum RealmRecovery {
     public let parts: [Part]
     /// Tables that are lost altogether, in words.
     public let problems: [String]
+    /// Whether the header leads to no version, so that nobody knows whether this was the newest.
+    public let isUnreached: Bool
     /// Whether the file had a newer version, of which too little is left: its changes are lost.
     public let isOutdated: Bool
     /// Sizes in bytes.
@@ -63,11 +65,12 @@ public enum RealmRecovery {
   ) throws(EngineError) -> Report {
     let path = configuration.path
     let realm = try RescuedRealm(configuration)
-    guard let root = best(of: realm) else {
-      let looks = realm.kind.family == .other ? ": it is \(realm.kind.words)" : ""
+    let isBlank = realm.newestRef == 0
+    guard let root = best(of: realm) ?? (isBlank ? .empty : nil) else {
+      let looks = realm.kind.map { $0.family == .other ? ": it is \($0.words)" : "" } ?? ""
       throw EngineError(.damaged, "\(path): no version of a realm is left in it\(looks): nothing can be saved")
     }
-    let (tables, problems) = realm.tables(of: root)
+    let (tables, problems) = root.ref == 0 ? ([], []) : realm.tables(of: root)
     let work = try WorkRealm(beside: target, key: configuration.encryptionKey)
     let expected = min(realm.size, root.logicalSize)
     let rebuilder = try ObjectRebuilder(
@@ -97,7 +100,8 @@ public enum RealmRecovery {
       format: root.format,
       parts: zip(tables, rebuilder.tallies).compactMap { root.format < 10 && $0.name == "pk" ? nil : Part($0, $1) },
       problems: problems,
-      isOutdated: realm.newestRef.map { $0 != root.ref } ?? false,
+      isUnreached: isBlank && root.ref != 0,
+      isOutdated: !isBlank && realm.newestRef.map { $0 != root.ref } ?? false,
       sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)
     )
   }

@@ -14,11 +14,17 @@ final class RescuedRealm {
     let version: UInt64
     /// Where the file would end.
     let logicalSize: Int
+
+    /// The version of a file to which nothing was ever committed.
+    static let empty = Root(origin: "the header", ref: 0, format: 24, version: 1, logicalSize: Header.size)
   }
 
+  /// The newest format, and the newest of those with another form of tables.
+  private static let likelyFormats = [24, 9]
+
   private let path: String
-  /// What the file looks like from outside.
-  let kind: FileKind
+  /// What the file looks like from outside; nil of one that opened as a realm.
+  let kind: FileKind?
   private let space: PageSpace
   private let dataRanges: [Range<Int>]
   /// The versions, best first.
@@ -63,6 +69,13 @@ final class RescuedRealm {
     findRoots()
   }
 
+  /// Looks at the bytes of a realm that opened.
+  init(_ space: PageSpace, path: String) {
+    (self.path, self.space) = (path, space)
+    (kind, dataRanges, headerFormat) = (nil, space.dataRanges, nil)
+    findRoots()
+  }
+
   /// The bytes of the file as nodes, read as `format`.
   func arena(_ format: Int) -> Arena { Arena(space, limit: size, format: format) }
 
@@ -74,8 +87,13 @@ final class RescuedRealm {
   private func findRoots() {
     var known: Set<Int> = []
     func add(_ ref: Int, _ format: Int?, _ origin: String) {
-      guard known.insert(ref).inserted, let root = root(ref, format ?? headerFormat ?? 24, origin) else { return }
-      roots.append(root)
+      guard known.insert(ref).inserted else { return }
+      // Where nothing tells the format, the one is taken as which most tables can be read.
+      let formats = (format ?? headerFormat).map { [$0] } ?? Self.likelyFormats
+      let found = formats.compactMap { root(ref, $0, origin) }
+      if found.count == 1 { return roots.append(found[0]) }
+      let best = found.min { tables(of: $0).problems.count < tables(of: $1).problems.count }
+      if let best { roots.append(best) }
     }
     if (try? space.require(0, Header.size)) != nil {  // as above
       let slot = Header.selectedSlot(of: space)

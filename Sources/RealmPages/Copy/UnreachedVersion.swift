@@ -1,0 +1,34 @@
+// A header that leads to no version, in a file that holds some. Copies have one that were made while an app had the realm
+// open, on systems where a write to its mapping of the header comes to the file much later. Every engine takes such a file
+// for empty, and overwrites what is in it. Source: docs/format/1-storage.md S2.
+
+extension Snapshot {
+  /// The newest version in a file whose header leads to none; nil of all other files.
+  ///
+  /// Cost: O(1) where the header leads to a version; else the file is searched.
+  public var unreachedVersion: UInt64? {
+    guard top.ref == 0, Self.isBlank(arena.space) else { return nil }
+    let newest = RescuedRealm(arena.space, path: path).roots.map(\.version).max()
+    // Meanwhile another program may have made its first commits.
+    return Self.isBlank(arena.space) ? newest : nil
+  }
+
+  /// Why this version should not be written on, or replaced, unasked; nil if nothing is lost by that.
+  ///
+  /// Version 2 alone may be what a first commit left that was cut off, which is there for nobody. Programs that write
+  /// through the library do as Realm's engine does: for them the realm is empty, as it is after a crash before the first
+  /// commits were on disk.
+  public var reasonAgainstOverwriting: String? {
+    guard let version = unreachedVersion, version > 2 else { return nil }
+    return "the header leads to no version, but version \(version) is in the file, and would be overwritten: "
+      + "'realmfs recover' saves it to a new file"
+  }
+
+  private static func isBlank(_ space: PageSpace) -> Bool {
+    // What cannot be read tells nothing.
+    guard (try? space.require(0, Header.size)) != nil, Header.signature(of: space) == Header.signature else {
+      return false
+    }
+    return Header.slot(0, of: space).topRef == 0 && Header.slot(1, of: space).topRef == 0
+  }
+}
