@@ -20,6 +20,8 @@ struct Committer {
   let base: TopArray
   /// The oldest version that has a reader, or that the header of the file shows.
   let oldest: UInt64
+  /// All versions that have a reader, as far as known.
+  var reachable: [ReachableVersion] = []
   /// What lies below is never written to: the file, in a branch of it.
   var floor = 0
 
@@ -38,7 +40,8 @@ struct Committer {
     let slab = group.slab, arena = group.editor.arena
     try group.finishChanges()
     try group.replication.writeHistory(of: group, base: base.version, oldest: oldest)
-    var ranges = try Self.ranges(arena, base)
+    var backdating = Backdating(arena, reachable, oldest: oldest)
+    var ranges = backdating.backdated(try Self.ranges(arena, base))
     var evacuation = try Evacuation(group, freeListRef: base.freeRefs[0])
     let replaced = slab.freed.values.reduce(0, +)
     try evacuation.moveNodes(budget: replaced / 2 + ranges.count * 16 + 4096)

@@ -126,8 +126,10 @@ final class VersionList: @unchecked Sendable {
   struct Reachable {
     /// The oldest version that readers may use.
     let oldest: UInt64
-    /// The number of versions that are in the list.
-    let count: Int
+    /// The versions that are in the list.
+    let versions: [ReachableVersion]
+    /// Their number.
+    var count: Int { versions.count }
     /// The largest logical size among them.
     let largestSize: Int
   }
@@ -140,7 +142,7 @@ final class VersionList: @unchecked Sendable {
       if allocating != newest && allocating < state.entries { unsafe Self.clear(list + allocating) }
       let active = (0..<state.entries).filter { unsafe list[$0].version != 0 }
       let oldestFull = active.filter { unsafe list[$0].full > 0 }.map { unsafe list[$0].version }.min() ?? .max
-      var oldest = UInt64.max, count = 0, largest = 0
+      var oldest = UInt64.max, versions: [ReachableVersion] = [], largest = 0
       for slot in active {
         let entry = unsafe list + slot
         if unsafe entry.pointee.live > 0 || entry.pointee.frozen > 0 || entry.pointee.version >= oldestFull
@@ -148,19 +150,20 @@ final class VersionList: @unchecked Sendable {
         {
           oldest = unsafe min(oldest, entry.pointee.version)
           largest = unsafe max(largest, Int(clamping: min(entry.pointee.logical_size, Self.largestSize)))
-          count += 1
+          let topRef = unsafe Int(truncatingIfNeeded: entry.pointee.top_ref)
+          versions.append(ReachableVersion(version: unsafe entry.pointee.version, topRef: topRef))
         } else {
           unsafe Self.clear(entry)
         }
       }
-      if count == state.entries {
+      if versions.count == state.entries {
         let entries = state.entries + LockFile.listStep
         try lockFile.grow(to: entries)
         for slot in state.entries..<entries { unsafe Self.clear(list + slot) }
         unsafe info.pointee.entries = UInt32(entries)
         state.entries = entries
       }
-      return Reachable(oldest: oldest, count: count, largestSize: largest)
+      return Reachable(oldest: oldest, versions: versions, largestSize: largest)
     }
   }
 

@@ -194,7 +194,9 @@ final class SharedWriter: CommitTarget {
       { () throws(EngineError) in
         do throws(EngineError) {
           try ready(storage, base, reachable, session)
-          return try Committer(group: group, storage: storage, base: base.top, oldest: reachable.oldest).write()
+          let (oldest, versions) = (reachable.oldest, reachable.versions)
+          return try Committer(group: group, storage: storage, base: base.top, oldest: oldest, reachable: versions)
+            .write()
         } catch {
           // Space that the file had grown by is given back, if no program can have noticed it; otherwise the next
           // commit uses it.
