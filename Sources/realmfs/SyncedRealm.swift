@@ -27,17 +27,8 @@ final class SyncedRealm: Sendable {
     var options = try arguments.syncOptions()
     if !isReadOnly { options.uploadTimeout = timeout }
     self.options = options
-    if arguments.value(.mirror) == nil { try Self.makeFolder(of: path) }
-  }
-
-  private static func makeFolder(of path: String) throws(CommandFailure) {
-    let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
-    var made = ""
-    for part in folder.split(separator: "/") {
-      made += "/" + part
-      if unsafe mkdir(made, 0o700) != 0, errno != EEXIST {
-        throw CommandFailure(.failure, "\(made): cannot be made: \(System.message(errno))")
-      }
+    if arguments.value(.mirror) == nil {
+      do throws(SyncError) { try Mirror.makeFolder(of: path) } catch { throw CommandFailure(error) }
     }
   }
 

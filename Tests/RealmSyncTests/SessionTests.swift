@@ -3,6 +3,7 @@
 
 import Foundation
 import RealmPages
+import SyncSupport
 import TestSupport
 import Testing
 import Threads
@@ -11,29 +12,6 @@ import Threads
 
 @Suite("Sessions with a sync server", .serialized)
 struct SessionTests {
-  /// A changeset that makes class P, and one for each further object.
-  static func changesets(_ count: Int) -> [[UInt8]] {
-    var first = ChangesetWriter()
-    let p = first.name("P"), id = first.name("_id"), i = first.name("i"), s = first.name("s")
-    let key = Instruction.PrimaryKeyForm(name: id, type: .int, isNullable: false)
-    first.append(.addTable(p, .topLevel(primaryKey: key, isAsymmetric: false)))
-    for (name, type) in [(i, ValueType.int), (s, .string)] {
-      first.append(.addColumn(p, .init(name: name, type: type, collection: nil, isNullable: false, target: nil)))
-    }
-    return [first.bytes]
-      + (0..<count).map { number in
-        var writer = ChangesetWriter()
-        let p = writer.name("P"), i = writer.name("i"), s = writer.name("s"), key = InstructionKey.int(Int64(number))
-        writer.append(.createObject(p, key))
-        writer.append(
-          .edit(.init(table: p, key: key, field: i), .update(.scalar(.int(Int64(number))), isDefault: false))
-        )
-        let text = Array(String(repeating: "text \(number) ", count: 20).utf8)
-        writer.append(.edit(.init(table: p, key: key, field: s), .update(.scalar(.string(text)), isDefault: false)))
-        return writer.bytes
-      }
-  }
-
   /// A session with a mirror of the server's realm, for the time of `body`.
   private static func session(
     _ server: FakeServer,
@@ -90,7 +68,7 @@ struct SessionTests {
   func download(compresses: Bool) throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(200))
+    server.add(SyncSamples.changesets(200))
     for size in [Int.max, 5000, 1] {
       server.set(compresses: compresses, messageSize: size)
       try withTemporaryPath { path in
@@ -99,14 +77,14 @@ struct SessionTests {
           #expect(status.state == .live && status.isComplete && status.version == 201 && status.bytesLeft == 0)
           try Self.expect(200, in: session.mirror)
           // What others change comes by itself.
-          server.add([Self.changesets(201).last ?? []])
+          server.add([SyncSamples.changesets(201).last ?? []])
           _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.version == 202 }
           try Self.expect(201, in: session.mirror)
           try Self.verify(session.mirror)
         }
       }
       server.wipe()
-      server.add(Self.changesets(200))
+      server.add(SyncSamples.changesets(200))
     }
   }
 
@@ -114,7 +92,7 @@ struct SessionTests {
   func cuts() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(300))
+    server.add(SyncSamples.changesets(300))
     server.set(messageSize: 4000)
     for bytes in [1, 100, 3000, 5000, 20000, 40001] { server.inject(.cut(afterBytes: bytes)) }
     try withTemporaryPath { path in
@@ -140,7 +118,7 @@ struct SessionTests {
     ] {
       let server = try FakeServer()
       defer { server.stop() }
-      server.add(Self.changesets(5))
+      server.add(SyncSamples.changesets(5))
       server.inject(fault)
       try withTemporaryPath { path in
         try Self.session(server, path: path) { session in
@@ -156,12 +134,12 @@ struct SessionTests {
   func wiped() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(20))
+    server.add(SyncSamples.changesets(20))
     try withTemporaryPath { path in
       try Self.session(server, path: path) { session in
         #expect(Self.live(session).state == .live)
         server.wipe()
-        server.add(Self.changesets(3))
+        server.add(SyncSamples.changesets(3))
         _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.state == .live && $0.version == 4 }
         try Self.expect(3, in: session.mirror)
         try Self.verify(session.mirror)
@@ -185,7 +163,7 @@ struct SessionTests {
   func errors(_ code: Int, _ isOfSession: Bool, _ reason: SyncError.Reason?) throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     server.inject(.error(code: code, session: isOfSession))
     if code == 999 { server.inject(.error(code: code, session: isOfSession)) }
     try withTemporaryPath { path in
@@ -227,7 +205,7 @@ struct SessionTests {
   func versions(_ version: Int) throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     server.set(version: version)
     try withTemporaryPath { path in
       try Self.session(server, path: path) { session in
@@ -243,7 +221,7 @@ struct SessionTests {
   func upload() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
         _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
@@ -261,7 +239,7 @@ struct SessionTests {
   func lostAnswers(isTaken: Bool) throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
         for value in 1...10 {
@@ -279,7 +257,7 @@ struct SessionTests {
   func afterCrash() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
       var options = SyncOptions()
@@ -301,7 +279,7 @@ struct SessionTests {
   func refused() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
         for code in [212, 212] {
@@ -327,7 +305,7 @@ struct SessionTests {
   @Test("without the server a change fails, and reading goes on")
   func offline() throws {
     let server = try FakeServer()
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
         _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
@@ -348,7 +326,7 @@ struct SessionTests {
   func foreignWriter() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, path: path) { session in
         #expect(Self.live(session).state == .live)

@@ -38,7 +38,7 @@ final class Uploader: Uplink {
 
   // MARK: turns
 
-  func enter(until deadline: MonotonicTime) throws(EngineError) {
+  func enter(until deadline: MonotonicTime, tellsLater: Bool) throws(EngineError) {
     let isOurs = monitor.locked {
       while state.withLock({ $0.isTaken }) {
         if !monitor.wait(until: deadline), deadline <= .now { return false }
@@ -48,6 +48,7 @@ final class Uploader: Uplink {
     }
     if !isOurs { throw EngineError(.busy, "\(session.mirror.path): another change is on its way to the server") }
     do throws(EngineError) { try checkReadiness(until: deadline) } catch {
+      if tellsLater { return }
       leave()
       throw error
     }
@@ -63,9 +64,10 @@ final class Uploader: Uplink {
     let status = session.wait(until: min(deadline, .now.advanced(by: .seconds(2)))) { $0.canUpload }
     if status.canUpload { return }
     let problem = status.error.map { ": \($0)" } ?? ""
+    let state = status.state == .downloading ? "not downloaded as a whole yet" : "not connected"
     throw EngineError(
       .offline,
-      "\(session.mirror.url): not connected, so nothing can be changed\(problem); .realm/sync.json tells more"
+      "\(session.mirror.url): \(state), so nothing can be changed\(problem); .realm/sync.json tells more"
     )
   }
 
@@ -74,6 +76,8 @@ final class Uploader: Uplink {
   func prepare(
     _ transaction: borrowing WriteTransaction
   ) throws(EngineError) -> (@Sendable () throws(EngineError) -> UInt64)? {
+    // Others' changes do not come while the transaction is open, so waiting is of no use.
+    try checkReadiness(until: .now)
     let base: Int64
     do throws(SyncError) {
       guard let known = try MirrorState(in: transaction.former) else {

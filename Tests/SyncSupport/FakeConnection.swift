@@ -2,7 +2,7 @@
 
 import Glibc
 
-@testable import RealmSync
+import RealmSync
 
 /// A connection, on a thread of its own.
 final class FakeConnection {
@@ -169,6 +169,9 @@ final class FakeConnection {
     else { throw Ended() }
     if case .refuseUpload(let code) = server.take({ if case .refuseUpload = $0 { true } else { false } }) {
       return try fail(code, session)
+    }
+    if case .overtake(let changesets) = server.take({ if case .overtake = $0 { true } else { false } }) {
+      server.add(changesets)
     }
     let drop = server.take { if case .dropUpload = $0 { true } else { false } }
     if drop == .dropUpload(isTaken: false) { throw Ended() }
