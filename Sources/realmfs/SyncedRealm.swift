@@ -46,6 +46,9 @@ final class SyncedRealm: Sendable {
       stop()
       throw CommandFailure(error)
     }
+    if !treeOptions.queries.isEmpty {
+      Log.notice("\(url): the whole realm is downloaded and followed; --query chooses what the directories list")
+    }
     var treeOptions = treeOptions
     treeOptions.syncReport = { [self] in report }
     do throws(FileTreeError) {
