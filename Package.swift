@@ -184,6 +184,7 @@ let package = Package(
     .testTarget(
       name: "RealmSyncTests",
       dependencies: ["RealmSync", "RealmPages", "RealmJSON", "Threads", "TestSupport", "TreeSupport", "SyncSupport"],
+      exclude: ["tls_proxy.py"],
       swiftSettings: settings
     ),
     .testTarget(
