@@ -1,5 +1,5 @@
-// What a mirror knows of its server, from the file alone: also when nothing is mounted and the server is away. Secrets are
-// none of it: tokens are never stored, and the salts that prove an identity are not shown.
+// What a mirror knows of its server, from the file alone: also when nothing is mounted and the server is away. Secrets
+// are none of it: tokens are never stored, and the salts that prove an identity are not shown.
 import RealmJSON
 import RealmPages
 import RealmSync

@@ -11,8 +11,8 @@ public struct TreeOptions: Sendable {
   public var showControl = false
   /// The names of the classes to show; nil shows all.
   public var classes: [String]?
-  /// By the name of a class's directory: the query that finds the objects that it lists, in Realm Query Language. Others
-  /// are there all the same, for programs that name them.
+  /// By the name of a class's directory: the query that finds the objects that it lists, in Realm Query Language.
+  /// Others are there all the same, for programs that name them.
   public var queries: [String: String] = [:]
   /// The owner of every file and directory, instead of the realm file's.
   public var uid: UInt32?

@@ -110,8 +110,8 @@ extension Realm {
 
 extension Realm {
   /// Opens a realm on a thread of its own, migration included, and calls `callback` on a serial queue with the realm,
-  /// which belongs to the queue, or with why there is none. A synced realm is downloaded first: everything that the server
-  /// has when the opening begins.
+  /// which belongs to the queue, or with why there is none. A synced realm is downloaded first: everything that the
+  /// server has when the opening begins.
   ///
   /// ```swift
   /// Realm.asyncOpen { result in

@@ -25,7 +25,8 @@ public struct Realm {
   public init() throws { try self.init(configuration: .defaultConfiguration) }
 
   /// Opens a realm; makes the file if it does not exist. A thread that has the realm open gets the same instance. A
-  /// synced realm that was never opened is downloaded until the classes of the models are there: its objects come later.
+  /// synced realm that was never opened is downloaded until the classes of the models are there: its objects come
+  /// later.
   public init(configuration: Configuration) throws {
     self.init(try Realm.Error.translating { try RealmOpening.context(configuration) })
   }

@@ -18,8 +18,8 @@ extension Realm {
     public var inMemoryIdentifier: String? {
       didSet { if inMemoryIdentifier != nil { (fileURL, seedFilePath, syncConfiguration) = (nil, nil, nil) } }
     }
-    /// The realm of a sync server; nil for a local realm. Setting it resets `fileURL` and `inMemoryIdentifier`: where the
-    /// local copy is, the sync configuration says. Migrations and seeds are for local realms.
+    /// The realm of a sync server; nil for a local realm. Setting it resets `fileURL` and `inMemoryIdentifier`: where
+    /// the local copy is, the sync configuration says. Migrations and seeds are for local realms.
     public var syncConfiguration: SyncConfiguration? {
       didSet { if syncConfiguration != nil { (fileURL, inMemoryIdentifier) = (nil, nil) } }
     }
@@ -138,8 +138,8 @@ extension Realm.Configuration {
     guard let wrong else { return }
     throw Realm.Error(
       .invalidInput,
-      "\(wrong.0) does not go with syncConfiguration: a synced realm only gets new classes and properties, and is filled "
-        + "by its server"
+      "\(wrong.0) does not go with syncConfiguration: a synced realm only gets new classes and properties, and is "
+        + "filled by its server"
     )
   }
 }

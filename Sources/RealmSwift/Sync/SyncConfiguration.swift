@@ -7,8 +7,8 @@ import RealmSync
 
 /// Which realm of a server a configuration stands for. `SyncUser.configuration` makes it.
 ///
-/// The realm is downloaded to a local file, the mirror, which `realmfs mount --sync` and this library share. One process
-/// at a time keeps a mirror up to date.
+/// The realm is downloaded to a local file, the mirror, which `realmfs mount --sync` and this library share. One
+/// process at a time keeps a mirror up to date.
 public struct SyncConfiguration: Sendable {
   /// The user whose realm it is: a `~` in the path stands for the identity.
   public let user: SyncUser

@@ -7,8 +7,8 @@ import RealmSync
 extension Realm {
   /// When a synced realm is downloaded before it is opened.
   public enum OpenBehavior: Sendable {
-    /// Not longer than needed: the first time until the classes of the models are there, which may be empty; the objects
-    /// come while the realm is used. Later, at once, also without the server.
+    /// Not longer than needed: the first time until the classes of the models are there, which may be empty; the
+    /// objects come while the realm is used. Later, at once, also without the server.
     case never
     /// Always: everything that the server has. Without the server the realm does not open.
     case always

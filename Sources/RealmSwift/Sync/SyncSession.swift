@@ -142,8 +142,8 @@ public final class SyncSession: Sendable {
 
   // MARK: waiting
 
-  /// Calls `block` on a queue when all changes were uploaded, or everything was downloaded that the server has now; with
-  /// the error that ends the wait otherwise. A server that is away is waited for.
+  /// Calls `block` on a queue when all changes were uploaded, or everything was downloaded that the server has now;
+  /// with the error that ends the wait otherwise. A server that is away is waited for.
   public func wait(
     for direction: ProgressDirection,
     queue: DispatchQueue? = nil,

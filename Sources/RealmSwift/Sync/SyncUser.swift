@@ -50,8 +50,8 @@ public final class SyncUser: Sendable {
     (self.identity, self.server, self.token) = (identity, server, token)
   }
 
-  /// Calls `completion` with the user of `customRefreshToken`. Other credentials need a service that gives tokens, which
-  /// the open server does not have: `completion` gets an error.
+  /// Calls `completion` with the user of `customRefreshToken`. Other credentials need a service that gives tokens,
+  /// which the open server does not have: `completion` gets an error.
   public static func logIn(
     with credentials: SyncCredentials,
     server authServerURL: URL,

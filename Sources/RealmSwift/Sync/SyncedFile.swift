@@ -77,8 +77,8 @@ final class SyncedFile: Sendable {
       if deadline <= .now {
         throw Realm.Error(
           .timedOut,
-          "\(mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer"); what is there "
-            + "is kept, and the next download goes on from it"
+          "\(mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer"); what is "
+            + "there is kept, and the next download goes on from it"
         )
       }
     }
