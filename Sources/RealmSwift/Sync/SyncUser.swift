@@ -42,9 +42,8 @@ public final class SyncUser: Sendable {
   /// on a thread of the session; the open server checks none. `server` is where the default realm is.
   ///
   /// ```swift
-  /// let user = SyncUser(identity: "anna", server: URL(string: "https://sync.example.org")!) {
-  ///   try String(contentsOfFile: "/run/secrets/token", encoding: .utf8)
-  /// }
+  /// let user = SyncUser(identity: "anna", server: server) { try String(contentsOf: token, encoding: .utf8) }
+  /// let configuration = user.configuration(realmURL: url)
   /// ```
   public init(identity: String, server: URL, token: @escaping @Sendable () throws -> String = { "" }) {
     (self.identity, self.server, self.token) = (identity, server, token)
