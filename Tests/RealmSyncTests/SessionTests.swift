@@ -235,6 +235,44 @@ struct SessionTests {
     }
   }
 
+  @Test("a change that is larger than any value of a realm is sent as a whole, and its bytes are kept no longer")
+  func largeUpload() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(SyncSamples.changesets(40))
+    try withTemporaryPath { path in
+      try Self.session(server, uploads: true, path: path) { session in
+        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        // The server has it, but its answer is lost: what is sent again is what was stored.
+        server.inject(.dropUpload(isTaken: false))
+        let mirror = session.mirror
+        try Self.setTexts(mirror, 40, size: 1 << 19)
+        #expect(server.uploads == 1)
+        let changeset = try #require(server.history.last)
+        #expect(changeset.count > 20 << 20)
+        #expect(mirror.state.pending == nil && mirror.state.writerTime > 0)
+        let table = try #require(try mirror.writer.realm.latest().table(named: MirrorState.tableName))
+        #expect(table.objectCount == 1)
+        try Self.set(mirror, 1, 10)
+        #expect(server.uploads == 2)
+        try Self.verify(mirror)
+      }
+    }
+  }
+
+  /// Sets the texts of the first `count` objects in one transaction.
+  private static func setTexts(_ mirror: Mirror, _ count: Int, size: Int) throws {
+    let text = Value.string([UInt8](repeating: 0x78, count: size))
+    let transaction = try mirror.writer.begin()
+    let table = try #require(try transaction.tableKey(named: "class_P"))
+    let column = try #require(try transaction.columns(of: table).first { $0.name == "s" })
+    for key in 0..<count {
+      let object = try #require(try transaction.objectKey(table, primaryKey: .int(Int64(key))))
+      try transaction.set(table, object, column.key, text)
+    }
+    _ = try transaction.commit()
+  }
+
   @Test("a change whose connection ends before the answer is there once", arguments: [false, true])
   func lostAnswers(isTaken: Bool) throws {
     let server = try FakeServer()
@@ -253,25 +291,40 @@ struct SessionTests {
     }
   }
 
-  @Test("a change that was stored when the process ended is sent by the next one, once")
-  func afterCrash() throws {
+  @Test("a change that was stored when the session ended is sent by the next one, once", arguments: [3, 40])
+  func afterEnd(objects: Int) throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(SyncSamples.changesets(3))
+    server.add(SyncSamples.changesets(objects))
+    let newest = Int64(objects + 2)
     try withTemporaryPath { path in
-      let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
       var options = SyncOptions()
       options.uploadTimeout = .milliseconds(300)
-      let session = try SyncSession(mirror, options)
-      try session.start()
-      _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
-      server.inject(.silence)
       do {
-        try Self.set(mirror, 1, 77)
-        Issue.record("acknowledged")
-      } catch let error as EngineError { #expect(error.reason == .unacknowledged) }
-      session.stop()
-      #expect(mirror.state.pending != nil && server.uploads == 0)
+        let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
+        let session = try SyncSession(mirror, options)
+        try session.start()
+        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        server.inject(.silence)
+        do {
+          if objects == 40 { try Self.setTexts(mirror, 40, size: 1 << 19) } else { try Self.set(mirror, 1, 77) }
+          Issue.record("acknowledged")
+        } catch let error as EngineError { #expect(error.reason == .unacknowledged) }
+        session.stop()
+        #expect(mirror.state.pending != nil && server.uploads == 0)
+        let stored = try #require(try MirrorState(in: mirror.writer.realm.latest()))
+        #expect(stored == mirror.state)
+      }
+      // Nothing holds the mirror of a session that was stopped: it opens again.
+      for _ in 0..<2 {
+        try Self.session(server, uploads: true, path: path) { session in
+          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload && $0.version == newest }
+          #expect(server.uploads == 1 && session.status.version == newest)
+          let value = try Self.value(session.mirror, 1)
+          #expect(objects == 40 || value == .int(77))
+          try Self.verify(session.mirror)
+        }
+      }
     }
   }
 
@@ -321,6 +374,25 @@ struct SessionTests {
   }
 
   // MARK: the mirror
+
+  @Test("a session that waits for a name server or for a server that says nothing stops at once")
+  func stops() throws {
+    try withTemporaryPath { path in
+      for (host, isKept) in [("no-such-host.invalid", false), ("10.255.255.1", true)] {
+        do {
+          let mirror = try Mirror(Configuration(path: path), of: SyncURL("realm://\(host):7800/test"))
+          let session = try SyncSession(mirror, SyncOptions())
+          try session.start()
+          session.stop()
+          #expect(session.status.state == .stopped)
+          mirror.removeUnlessBegun()
+          #expect(FileManager.default.fileExists(atPath: path) == isKept)
+        }
+        // No server has answered, so another address may be the right one.
+        _ = try Mirror(Configuration(path: path), of: SyncURL("realm://127.0.0.1:7800/other"))
+      }
+    }
+  }
 
   @Test("only its own sync client writes a mirror, and one that another program has written is refused")
   func foreignWriter() throws {

@@ -60,6 +60,7 @@ final class FakeConnection {
       throw Ended()
     }
     let head = String(decoding: buffer, as: UTF8.self)
+    server.note(request: head.split(separator: "\r\n").first.map(String.init) ?? "")
     let key = head.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }?.dropFirst(19) ?? ""
     buffer = []
     let version = server.protocolVersion, mark = version < 8 ? "/" : "#"

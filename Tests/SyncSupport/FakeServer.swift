@@ -32,7 +32,7 @@ package final class FakeServer: Sendable {
   }
 
   private struct State {
-    package var history: [(file: Int64, changeset: [UInt8])] = []
+    var history: [(file: Int64, changeset: [UInt8])] = []
     var files: Int64 = 1
     /// By file: the last number of an upload that was taken.
     var taken: [Int64: Int64] = [:]
@@ -43,6 +43,7 @@ package final class FakeServer: Sendable {
     var messageSize = Int.max
     var sockets: [Int32] = []
     var version = 14
+    var request = ""
     /// Grows when the server is wiped.
     var salt: Int64 = 4711
   }
@@ -119,7 +120,9 @@ package final class FakeServer: Sendable {
   package var url: String { "realm://127.0.0.1:\(port)/test" }
   package var connections: Int { state.withLock { $0.connections } }
   package var uploads: Int { state.withLock { $0.uploads } }
-  var history: [[UInt8]] { state.withLock { $0.history.map(\.changeset) } }
+  /// The first line of the last request.
+  package var request: String { state.withLock { $0.request } }
+  package var history: [[UInt8]] { state.withLock { $0.history.map(\.changeset) } }
 
   /// Adds changesets of another client.
   package func add(_ changesets: [[UInt8]]) {
@@ -168,6 +171,8 @@ package final class FakeServer: Sendable {
       state.uploads += 1
     }
   }
+
+  func note(request: String) { state.withLock { $0.request = request } }
 
   var protocolVersion: Int { state.withLock { $0.version } }
 

@@ -15,6 +15,8 @@ public final class Mirror: Sendable {
   /// What the mirror is a copy of.
   public let url: SyncURL
 
+  /// Whether there was no file before.
+  private let isNew: Bool
   private let lock: MirrorLock
   private let configuration: Configuration
   private let current: Mutex<MirrorState>
@@ -25,7 +27,10 @@ public final class Mirror: Sendable {
   /// mirror, and one that another process keeps up to date are refused; and a mirror that another program has written.
   public init(_ configuration: Configuration, of url: SyncURL) throws(SyncError) {
     (path, self.url, self.configuration) = (configuration.path, url, configuration)
+    isNew = unsafe access(path, F_OK) != 0
     lock = try MirrorLock(realm: path)
+    // What a download was cut off at that was to take the mirror's place.
+    Self.removeFiles(path + Self.freshSuffix)
     do throws(EngineError) {
       if let condition = configuration.compactsOnLaunch { try Self.compact(configuration, condition) }
       writer = try RealmWriter(mirror: configuration)
@@ -48,6 +53,12 @@ public final class Mirror: Sendable {
       return
     }
     if known.url != url.description {
+      // An address at which no server ever answered was perhaps a mistake.
+      if known.reader == .none {
+        current.withLock { $0 = known }
+        try update { $0 = MirrorState(url: url.description) }
+        return
+      }
       throw SyncError(.mirror, "\(path): a mirror of \(known.url), not of \(url); name another file")
     }
     current.withLock { $0 = known }
@@ -99,13 +110,14 @@ public final class Mirror: Sendable {
     var made = MirrorState(url: url.description)
     do throws(EngineError) {
       let transaction = try begin()
-      var next = made
+      var former = made
       // What others have noted meanwhile is in the version that the transaction builds on.
       try throwing { () throws(SyncError) in
         guard let known = try MirrorState(in: transaction.former) else { return }
         try check(transaction.former, known)
-        next = known
+        former = known
       }
+      var next = former
       change(&next)
       do throws(ApplyError) { try body(transaction) } catch {
         switch error {
@@ -114,7 +126,7 @@ public final class Mirror: Sendable {
         }
       }
       next.fileVersion = Int64(bitPattern: transaction.nextVersion)
-      try next.store(in: transaction)
+      try next.store(in: transaction, over: former)
       _ = try transaction.commit()
       made = next
     } catch {
@@ -176,7 +188,8 @@ extension Mirror {
 
 extension Mirror {
   /// Where a fresh copy is made beside the mirror.
-  private var freshPath: String { path + ".fresh" }
+  private var freshPath: String { path + Self.freshSuffix }
+  private static let freshSuffix = ".fresh"
 
   /// Downloads everything anew to a file beside the mirror, because the server does not know the mirror any more, and
   /// puts it in the place of the mirror in one step. Until then the mirror shows what it has.
@@ -207,8 +220,15 @@ extension Mirror {
     adopt(state)
   }
 
-  private func removeFresh() {
-    for name in ["", ".lock", ".note", ".management/realmfs-sync.lock"] { unsafe unlink(freshPath + name) }
-    unsafe rmdir(freshPath + ".management")
+  private func removeFresh() { Self.removeFiles(freshPath) }
+
+  private static func removeFiles(_ path: String) {
+    for name in ["", ".lock", ".note", ".management/realmfs-sync.lock"] { unsafe unlink(path + name) }
+    unsafe rmdir(path + ".management")
+  }
+
+  /// Removes the files of a mirror that this process made, if no server ever answered: nobody misses them.
+  public func removeUnlessBegun() {
+    if isNew, state.reader == .none { Self.removeFiles(path) }
   }
 }

@@ -23,6 +23,8 @@ struct WriterBinding {
   private var finished: Int64 = -1
   private var mark: Int64 = 0
   private var markedFor: Int64 = -1
+  /// Changesets above this size are removed from the mirror when they have come back.
+  private static let keptSize = 1 << 16
 
   let uploader: Uploader
   private let owner: SyncSession
@@ -84,6 +86,10 @@ struct WriterBinding {
     if let awaited, state.version >= awaited.version {
       self.awaited = nil
       finished = awaited.upload
+      // A short one costs less than a commit that removes it.
+      if let pending = state.pending, pending.version == finished, pending.changeset.count > Self.keptSize {
+        try mirror.update { $0.pending = nil }
+      }
       uploader.end(.done, of: awaited.upload)
     }
     let isClear = state.pending.map { $0.version <= acknowledged } ?? true

@@ -88,6 +88,13 @@ final class Uploader: Uplink {
     } catch { throw error.engineError }
     let changeset = try ChangesetBuilder.changeset(of: transaction, writer: session.mirror.state.writer.file)
     if changeset.isEmpty { return nil }
+    if changeset.count > ClientMessage.maximumChangeset {
+      throw EngineError(
+        .overLimit,
+        "\(session.mirror.url): the change is \(changeset.count) bytes, and a server takes and sends at most "
+          + "\(ClientMessage.maximumChangeset) at once; make it in parts"
+      )
+    }
     return { () throws(EngineError) in
       do throws(SyncError) { return try self.send(changeset, base) } catch { throw error.engineError }
     }
@@ -98,8 +105,13 @@ final class Uploader: Uplink {
     state.withLock { ($0.current, $0.version) = (.waiting, session.mirror.state.writerVersion + 1) }
     try session.mirror.update { state in
       state.writerVersion += 1
-      let time = max(Self.now, state.pending?.time ?? 0)
-      state.pending = PendingUpload(version: state.writerVersion, base: base, time: time, changeset: changeset)
+      state.writerTime = max(Self.now, state.writerTime)
+      state.pending = PendingUpload(
+        version: state.writerVersion,
+        base: base,
+        time: state.writerTime,
+        changeset: changeset
+      )
       state.refused = nil
     }
     session.change { $0.uploading = Int64(changeset.count) }
