@@ -100,6 +100,13 @@ let package = Package(
       path: "Tests/SyncSupport",
       swiftSettings: settings
     ),
+    // The same as a program, for tests of the command line.
+    .executableTarget(
+      name: "SyncServer",
+      dependencies: ["SyncSupport"],
+      path: "Tests/SyncServer",
+      swiftSettings: settings
+    ),
     // Commits until it is killed; a test does that.
     .executableTarget(
       name: "CommitLoop",

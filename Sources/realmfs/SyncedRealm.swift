@@ -36,6 +36,9 @@ final class SyncedRealm: Sendable {
   /// once, also without the server.
   func makeTree(_ configuration: Configuration, _ treeOptions: TreeOptions) throws(CommandFailure) -> FileTree {
     let mirror: Mirror
+    // Who only reads the realm has the mirror written all the same.
+    var configuration = configuration
+    configuration.isReadOnly = false
     do throws(SyncError) {
       mirror = try Mirror(configuration, of: url)
       let session = try SyncSession(mirror, options)
@@ -44,6 +47,7 @@ final class SyncedRealm: Sendable {
       if !mirror.state.isComplete { _ = try Download.finish(session, timeout) }
     } catch {
       stop()
+      session.withLock { $0 }?.mirror.removeUnlessBegun()
       throw CommandFailure(error)
     }
     if !treeOptions.queries.isEmpty {
@@ -96,10 +100,11 @@ enum Download {
       last = status
       line.show(Int(status.downloaded), of: Int(status.downloaded + status.bytesLeft))
       if deadline <= .now {
+        let hasBegun = session.mirror.state.reader != .none
         throw SyncError(
           .timeout,
-          "\(session.mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer"); "
-            + "what is there is kept, and the next download goes on from it"
+          "\(session.mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer")"
+            + (hasBegun ? "; what is there is kept, and the next download goes on from it" : "")
         )
       }
     }
