@@ -1,6 +1,6 @@
 // The fuzzer's targets for everything but realm files that comes from outside: texts of objects, schemas, queries and
-// tables, keys, the changesets in a file's history, and what a sync server sends. Whatever the bytes are, the parser takes them or says what is
-// wrong; it does not crash, hang or read out of bounds. FUZZ_TARGET names the target.
+// tables, keys, the changesets in a file's history, and what a sync server sends. Whatever the bytes are, the parser
+// takes them or says what is wrong; it does not crash, hang or read out of bounds. FUZZ_TARGET names the target.
 
 import CLinux
 import Glibc
