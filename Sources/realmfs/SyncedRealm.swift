@@ -100,11 +100,10 @@ enum Download {
       last = status
       line.show(Int(status.downloaded), of: Int(status.downloaded + status.bytesLeft))
       if deadline <= .now {
-        let hasBegun = session.mirror.state.reader != .none
         throw SyncError(
           .timeout,
           "\(session.mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer")"
-            + (hasBegun ? "; what is there is kept, and the next download goes on from it" : "")
+            + (session.mirror.state.hasBegun ? "; what is there is kept, and the next download goes on from it" : "")
         )
       }
     }

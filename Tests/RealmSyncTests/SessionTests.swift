@@ -328,6 +328,45 @@ struct SessionTests {
     }
   }
 
+  @Test("a copy of a mirror, as a backup that is put back, becomes a client of its own, and loses no change")
+  func copies() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(SyncSamples.changesets(5))
+    try withTemporaryPath { path in
+      let copy = path + ".copy"
+      func set(_ path: String, _ values: [Int64]) throws {
+        try Self.session(server, uploads: true, path: path) { session in
+          for value in values {
+            // The first attempts may come before the copy has its own identity.
+            for _ in 0..<100 {
+              _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+              do {
+                try Self.set(session.mirror, 1, value)
+                break
+              } catch let error as EngineError {
+                #expect(error.reason == .offline && error.description.contains("client of its own"))
+              }
+            }
+            let newest = try Self.value(session.mirror, 1)
+            #expect(newest == .int(value))
+          }
+          #expect(server.uploads == Int(values.last ?? 0) - 10)
+        }
+      }
+      try set(path, [11, 12])
+      try FileManager.default.copyItem(atPath: path, toPath: copy)
+      try set(path, [13, 14, 15])
+      // The copy is behind: it has used the number 3, too, if nobody looks.
+      try set(copy, [16])
+      try set(path, [17, 18])
+      try set(copy, [19])
+      let files = try [path, copy].map { try Mirror(Configuration(path: $0), of: SyncURL(server.url)).state }
+      #expect(files[0].reader != files[1].reader && files[0].writer != files[1].writer)
+      try FileManager.default.removeItem(atPath: copy)
+    }
+  }
+
   @Test("a change that the server refuses fails, leaves nothing behind, and the next one is taken")
   func refused() throws {
     let server = try FakeServer()

@@ -54,7 +54,7 @@ public final class Mirror: Sendable {
     }
     if known.url != url.description {
       // An address at which no server ever answered was perhaps a mistake.
-      if known.reader == .none {
+      if !known.hasBegun {
         current.withLock { $0 = known }
         try update { $0 = MirrorState(url: url.description) }
         return
@@ -229,6 +229,6 @@ extension Mirror {
 
   /// Removes the files of a mirror that this process made, if no server ever answered: nobody misses them.
   public func removeUnlessBegun() {
-    if isNew, state.reader == .none { Self.removeFiles(path) }
+    if isNew, !state.hasBegun { Self.removeFiles(path) }
   }
 }

@@ -34,6 +34,9 @@ public struct MirrorState: Hashable, Sendable {
   /// The version of the file that the last commit of the mirror made; another one is another program's.
   public var fileVersion: Int64 = 0
 
+  /// Whether a server has answered: the mirror belongs to it.
+  public var hasBegun: Bool { reader != .none || version > 0 }
+
   /// Nothing downloaded yet.
   init(url: String) { self.url = url }
 

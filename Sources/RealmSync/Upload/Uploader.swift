@@ -173,6 +173,11 @@ final class Uploader: Uplink {
     return isWanted ? pending : nil
   }
 
+  /// Whether the upload of this number was not sent yet.
+  func isWaiting(_ version: Int64) -> Bool {
+    state.withLock { state in if case .waiting = state.current { state.version == version } else { false } }
+  }
+
   /// Notes how the upload of this number ended.
   func end(_ transfer: Transfer, of version: Int64) {
     state.withLock { if $0.current != nil, $0.version == version { $0.current = transfer } }
