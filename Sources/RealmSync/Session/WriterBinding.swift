@@ -112,14 +112,14 @@ struct WriterBinding {
     try bind(socket)
   }
 
-  /// Ends the connection, because the server has an upload under a number that this mirror has not sent: another copy of
-  /// the mirror, perhaps a backup that was put back, is the same client. The server takes no number twice and does not
-  /// say so; both identities are given up, and the mirror goes on from its version with new ones.
+  /// Ends the connection, because the server has an upload under a number that this mirror has not sent: another copy
+  /// of the mirror, perhaps a backup that was put back, is the same client. The server takes no number twice and does
+  /// not say so; both identities are given up, and the mirror goes on from its version with new ones.
   private func giveUpIdentities() throws(SyncError) {
     let error = SyncError(
       .offline,
-      "\(mirror.url): another copy of the mirror has sent changes as the same client; \(mirror.path) becomes a client of "
-        + "its own; make the change again"
+      "\(mirror.url): another copy of the mirror has sent changes as the same client; \(mirror.path) becomes a client "
+        + "of its own; make the change again"
     )
     let pending = mirror.state.pending
     try mirror.update { ($0.reader, $0.writer, $0.writerVersion, $0.pending) = (.none, .none, 0, nil) }
