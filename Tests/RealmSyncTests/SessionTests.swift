@@ -468,4 +468,31 @@ struct SessionTests {
       } catch let error as SyncError { #expect(error.reason == .mirror) }
     }
   }
+
+  @Test("what another program writes while the session goes on ends the session, and the program is named")
+  func foreignWriterMeanwhile() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(SyncSamples.changesets(3))
+    try withTemporaryPath { path in
+      try Self.session(server, uploads: true, path: path) { session in
+        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        let ignorant = try RealmWriter(mirror: Configuration(path: path))
+        let transaction = try ignorant.begin()
+        _ = try transaction.addTable("class_Q")
+        _ = try transaction.commit()
+        // Neither a change of the mount nor one of the server is put on top of it.
+        do {
+          try Self.set(session.mirror, 1, 7)
+          Issue.record("taken")
+        } catch let error as EngineError {
+          #expect(error.reason == .readOnly && error.description.contains("another program has written to the mirror"))
+        }
+        server.add([SyncSamples.object(3)])
+        _ = session.wait(until: .now.advanced(by: .seconds(60))) { $0.state == .failed }
+        #expect(session.failure?.reason == .mirror && server.uploads == 0)
+        try Self.expect(3, in: session.mirror)
+      }
+    }
+  }
 }

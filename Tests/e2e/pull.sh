@@ -80,12 +80,22 @@ check "and sound" "$realmfs" check long.realm
 version=$("$realmfs" info --json long.realm | jq .sync.version)
 equal "at a version of the server" $((version - 1)) "$("$realmfs" query --count long.realm P)"
 equal "nothing else is left" "long.out long.realm long.realm.lock long.realm.management" "$(echo long*)"
+for pause in 0.05 0.1 0.2 0.3; do
+  "$realmfs" pull -q "$url" killed.realm &
+  pull=$!
+  sleep $pause
+  { kill -KILL $pull && wait $pull; } 2>/dev/null
+  check "killed, it is sound" "$realmfs" check killed.realm
+done
+check "and goes on to the end" "$realmfs" pull -q "$url" killed.realm
+equal "where all is there" 2953 "$("$realmfs" query --count killed.realm P)"
+check "with progress on a terminal" bash -c 'script -qec "\"$1\" pull \"$2\" shown.realm" /dev/null | grep -q "downloading: .*%"' - "$realmfs" "$url"
 tell message 1000000
 "$realmfs" pull --json "$url" long.realm >report
 equal "the next one goes on" "true 2953" "$(jq ".downloadedBytes < (2954 - $version) * 600" report) $("$realmfs" query --count long.realm P)"
 env --default-signal=INT "$realmfs" pull "$absent" never.realm >never.out 2>&1 &
 pull=$!
-wait_until 20 test -e never.realm.management && kill -INT $pull
+wait_until 20 test -s never.realm && sleep 0.5 && kill -INT $pull
 wait $pull
 equal "Ctrl-C before there was a server leaves nothing" "130 never.out" "$? $(echo never*)"
 

@@ -12,6 +12,7 @@ serve_synced "$url" "$point" --mirror "$mirror" --timeout 20 || exit
 equal "the objects are there" "50 7" "$(ls "$point/P" | wc -l) $(jq .i "$point/P/7.json")"
 equal "sync.json" "$url $mirror live true 51 true 14 null" \
   "$(state '"\(.url) \(.mirror) \(.state) \(.complete) \(.version) \(.canSave) \(.protocolVersion) \(.error)"')"
+equal "info.json, too" "$url live 50" "$(jq -r '"\(.sync.url) \(.sync.state) \(.classes.P.objects)"' "$point/.realm/info.json")"
 tell add 50
 check "what another client makes comes" wait_until 20 test -e "$point/P/50.json"
 

@@ -38,7 +38,7 @@ public struct TreeOptions: Sendable {
   public var memoryLimit = 256 << 20
   /// What `.realm/README` and `.realm/info.json` say of this program.
   public var productVersion = ""
-  /// What `.realm/sync.json` says; nil for a realm that is not synced.
+  /// What `.realm/sync.json` says, and `.realm/info.json` under `sync`; nil for a realm that is not synced.
   public var syncReport: (@Sendable () -> String)?
   /// Called with the class, the file name and the text of an object before a commit changes or deletes it; returns why
   /// the text cannot be kept, or nil.
