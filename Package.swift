@@ -191,7 +191,7 @@ let package = Package(
     .testTarget(
       name: "RealmSyncTests",
       dependencies: ["RealmSync", "RealmPages", "RealmJSON", "Threads", "TestSupport", "TreeSupport", "SyncSupport"],
-      exclude: ["tls_proxy.py"],
+      exclude: ["tls_proxy.py", "exchange.txt"],
       swiftSettings: settings
     ),
     .testTarget(

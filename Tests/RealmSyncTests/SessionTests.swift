@@ -394,6 +394,35 @@ struct SessionTests {
     }
   }
 
+  @Test(
+    "an error in answer to an upload is retried, or leads to a new identity, and no change is lost or there twice",
+    arguments: [(100, true), (209, true), (210, true), (108, true), (208, false), (211, false), (217, false)]
+  )
+  func uploadErrors(_ code: Int, isRetried: Bool) throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(SyncSamples.changesets(3))
+    try withTemporaryPath { path in
+      try Self.session(server, uploads: true, path: path) { session in
+        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        let identity = session.mirror.state.writer
+        server.inject(.refuseUpload(code: code))
+        do {
+          try Self.set(session.mirror, 1, 99)
+          #expect(isRetried && session.mirror.state.writer == identity)
+        } catch let error as EngineError {
+          #expect(!isRetried && error.reason == .offline && error.description.contains("make the change again"))
+          #expect(server.uploads == 0)
+          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+          #expect(session.mirror.state.writer != identity)
+          try Self.set(session.mirror, 1, 99)
+        }
+        #expect(try Self.value(session.mirror, 1) == .int(99))
+        #expect(server.uploads == 1)
+      }
+    }
+  }
+
   @Test("without the server a change fails, and reading goes on")
   func offline() throws {
     let server = try FakeServer()

@@ -44,6 +44,7 @@ package final class FakeServer: Sendable {
     var sockets: [Int32] = []
     var version = 14
     var request = ""
+    var replayed = ""
     /// Grows when the server is wiped.
     var salt: Int64 = 4711
   }
@@ -52,7 +53,11 @@ package final class FakeServer: Sendable {
   private let listener: Int32
   package let port: UInt16
 
-  package init() throws {
+  /// What is said on each connection, instead of what the server thinks of.
+  let exchange: RecordedExchange?
+
+  package init(replaying exchange: RecordedExchange? = nil) throws {
+    self.exchange = exchange
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in(), size = socklen_t(MemoryLayout<sockaddr_in>.size)
     address.sin_family = sa_family_t(AF_INET)
@@ -171,6 +176,10 @@ package final class FakeServer: Sendable {
       state.uploads += 1
     }
   }
+
+  /// How the recorded exchange went: `done`, or what the client said instead.
+  package var replayed: String { state.withLock { $0.replayed } }
+  func noteReplay(_ outcome: String) { state.withLock { $0.replayed = outcome } }
 
   func note(request: String) { state.withLock { $0.request = request } }
 
