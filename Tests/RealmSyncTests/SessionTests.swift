@@ -21,7 +21,7 @@ struct SessionTests {
   ) throws {
     var options = SyncOptions()
     options.firstWait = .milliseconds(20)
-    if uploads { options.uploadTimeout = .seconds(20) }
+    if uploads { options.uploadTimeout = .seconds(120) }
     let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
     let session = try SyncSession(mirror, options)
     try session.start()
@@ -78,7 +78,7 @@ struct SessionTests {
           try Self.expect(200, in: session.mirror)
           // What others change comes by itself.
           server.add([SyncSamples.changesets(201).last ?? []])
-          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.version == 202 }
+          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.version == 202 }
           try Self.expect(201, in: session.mirror)
           try Self.verify(session.mirror)
         }
@@ -140,7 +140,7 @@ struct SessionTests {
         #expect(Self.live(session).state == .live)
         server.wipe()
         server.add(SyncSamples.changesets(3))
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.state == .live && $0.version == 4 }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.state == .live && $0.version == 4 }
         try Self.expect(3, in: session.mirror)
         try Self.verify(session.mirror)
       }
@@ -224,7 +224,7 @@ struct SessionTests {
     server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         for value in 1...20 {
           try Self.set(session.mirror, 1, Int64(value) * 10)
           #expect(try Self.value(session.mirror, 1) == .int(Int64(value) * 10))
@@ -242,7 +242,7 @@ struct SessionTests {
     server.add(SyncSamples.changesets(40))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         // The server has it, but its answer is lost: what is sent again is what was stored.
         server.inject(.dropUpload(isTaken: false))
         let mirror = session.mirror
@@ -281,7 +281,7 @@ struct SessionTests {
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
         for value in 1...10 {
-          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
           server.inject(.dropUpload(isTaken: isTaken))
           try Self.set(session.mirror, 1, Int64(value) * 10)
           #expect(server.uploads == value)
@@ -304,7 +304,7 @@ struct SessionTests {
         let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
         let session = try SyncSession(mirror, options)
         try session.start()
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         server.inject(.silence)
         do {
           if objects == 40 { try Self.setTexts(mirror, 40, size: 1 << 19) } else { try Self.set(mirror, 1, 77) }
@@ -318,7 +318,7 @@ struct SessionTests {
       // Nothing holds the mirror of a session that was stopped: it opens again.
       for _ in 0..<2 {
         try Self.session(server, uploads: true, path: path) { session in
-          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload && $0.version == newest }
+          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload && $0.version == newest }
           #expect(server.uploads == 1 && session.status.version == newest)
           let value = try Self.value(session.mirror, 1)
           #expect(objects == 40 || value == .int(77))
@@ -340,7 +340,7 @@ struct SessionTests {
           for value in values {
             // The first attempts may come before the copy has its own identity.
             for _ in 0..<100 {
-              _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+              _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
               do {
                 try Self.set(session.mirror, 1, value)
                 break
@@ -375,7 +375,7 @@ struct SessionTests {
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
         for code in [212, 212] {
-          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
           server.inject(.refuseUpload(code: code))
           do {
             try Self.set(session.mirror, 1, 99)
@@ -386,7 +386,7 @@ struct SessionTests {
           #expect(try Self.value(session.mirror, 1) == .int(1))
         }
         #expect(session.mirror.state.refused?.contains("212") ?? false)
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         try Self.set(session.mirror, 1, 5)
         #expect(try Self.value(session.mirror, 1) == .int(5))
         #expect(server.uploads == 1)
@@ -404,7 +404,7 @@ struct SessionTests {
     server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         let identity = session.mirror.state.writer
         server.inject(.refuseUpload(code: code))
         do {
@@ -413,7 +413,7 @@ struct SessionTests {
         } catch let error as EngineError {
           #expect(!isRetried && error.reason == .offline && error.description.contains("make the change again"))
           #expect(server.uploads == 0)
-          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
           #expect(session.mirror.state.writer != identity)
           try Self.set(session.mirror, 1, 99)
         }
@@ -429,9 +429,9 @@ struct SessionTests {
     server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         server.stop()
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.state == .offline }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.state == .offline }
         do {
           try Self.set(session.mirror, 1, 99)
           Issue.record("taken")
@@ -505,7 +505,7 @@ struct SessionTests {
     server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         let ignorant = try RealmWriter(mirror: Configuration(path: path))
         let transaction = try ignorant.begin()
         _ = try transaction.addTable("class_Q")
