@@ -26,6 +26,7 @@ final class SyncedRealm: Sendable {
     self.path = path
     var options = try arguments.syncOptions()
     if !isReadOnly { options.uploadTimeout = timeout }
+    options.waitsForSpace = true
     self.options = options
     if arguments.value(.mirror) == nil {
       do throws(SyncError) { try Mirror.makeFolder(of: path) } catch { throw CommandFailure(error) }

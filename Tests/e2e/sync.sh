@@ -121,3 +121,25 @@ while True: s.recv(4096)' 2>/dev/null &
     "$realmfs" pull --timeout 2 realm://sync.example.org/test "$scratch/names.realm"
   check "is not waited for" [ $((SECONDS - start)) -lt 8 ]
 fi
+
+# A disk that fills up while the mount follows.
+mkdir disk
+if mount -t tmpfs -o size=1m tmpfs disk 2>/dev/null; then
+  start_server 10
+  serve_synced "$url" "$point" --mirror disk/mirror.realm || exit
+  wait_until 20 has_state .canSave true
+  head -c 2m /dev/zero >disk/filler 2>/dev/null
+  # shellcheck disable=SC2046
+  tell add $(seq 100 1500)
+  check "a full disk is said" wait_until 20 has_state '.error | test("No space left")' true
+  equal "what is there can be read" "10 offline" "$(ls "$point/P" | wc -l) $(state .state)"
+  equal "a save fails" ENETDOWN "$(write "$point/P/7.json" '{"_id": 7, "i": 1, "s": ""}')"
+  rm disk/filler
+  check "with space it goes on" wait_until 60 test -e "$point/P/1500.json"
+  equal "with saves, too" "" "$(wait_until 20 has_state .canSave true && write "$point/P/7.json" '{"_id": 7, "i": 70, "s": ""}')"
+  stop_server "$point"
+  check "the mirror is sound" "$realmfs" check disk/mirror.realm
+  umount disk
+else
+  skip "a file system of its own needs root"
+fi

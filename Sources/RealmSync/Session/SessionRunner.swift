@@ -1,6 +1,7 @@
 // The life of a session on its thread: attempts, one connection after the other, and what each error leads to.
 // Source: docs/format/7-sync.md 7.4, 7.5.
 
+import Glibc
 import RealmPages
 import Threads
 
@@ -36,6 +37,9 @@ final class SessionRunner: Sendable {
         if connection.isComplete { hasReset = false }
         switch error.reason {
         case .offline, .timeout: break
+        case .file(ENOSPC), .file(EDQUOT):
+          let waits = session.options.waitsForSpace && session.mirror.state.isComplete
+          if !waits { return session.fail(error) }
         case .protocolBroken where !hasRetried: hasRetried = true
         case .reset where !hasReset:
           // The server was restored or emptied: what it has now is downloaded anew.
