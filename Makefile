@@ -52,7 +52,7 @@ e2e: release ## tests on real mounts; ONLY="keys xattr" picks some
 asan: ## the tests that read damaged files, under the address sanitizer
 	Scripts/asan.sh
 
-tsan: ## the tests of RealmSwift under the thread and the address sanitizer; ONLY=NAME picks some
+tsan: ## the tests of RealmSwift and RealmSync under the thread and the address sanitizer; ONLY=NAME picks some
 	Scripts/tsan.sh thread
 	Scripts/tsan.sh address
 

@@ -45,7 +45,7 @@ let package = Package(
     ),
     .target(
       name: "RealmSwift",
-      dependencies: ["RealmPages", "RealmJSON", "RealmQuery", "Threads"],
+      dependencies: ["RealmPages", "RealmJSON", "RealmQuery", "RealmSync", "Threads"],
       swiftSettings: strict
     ),
     .target(name: "RealmJSON", dependencies: ["RealmPages"], swiftSettings: strict),
@@ -91,6 +91,20 @@ let package = Package(
       name: "TreeSupport",
       dependencies: ["TestSupport", "FileTree"],
       path: "Tests/TreeSupport",
+      swiftSettings: settings
+    ),
+    // A sync server that fails as it is told to.
+    .target(
+      name: "SyncSupport",
+      dependencies: ["RealmSync", "RealmPages"],
+      path: "Tests/SyncSupport",
+      swiftSettings: settings
+    ),
+    // The same as a program, for tests of the command line.
+    .executableTarget(
+      name: "SyncServer",
+      dependencies: ["SyncSupport"],
+      path: "Tests/SyncServer",
       swiftSettings: settings
     ),
     // Commits until it is killed; a test does that.
@@ -168,7 +182,7 @@ let package = Package(
     ),
     .testTarget(
       name: "RealmSwiftTests",
-      dependencies: ["RealmSwift", "RealmPages", "TestSupport", "ObserveLoop"],
+      dependencies: ["RealmSwift", "RealmPages", "RealmSync", "Threads", "TestSupport", "SyncSupport", "ObserveLoop"],
       swiftSettings: settings
     ),
     .testTarget(name: "RealmJSONTests", dependencies: ["RealmJSON", "TestSupport"], swiftSettings: settings),
@@ -176,7 +190,8 @@ let package = Package(
     .testTarget(name: "RealmQueryTests", dependencies: ["RealmQuery", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "RealmSyncTests",
-      dependencies: ["RealmSync", "RealmPages", "RealmJSON", "Threads", "TestSupport", "TreeSupport"],
+      dependencies: ["RealmSync", "RealmPages", "RealmJSON", "Threads", "TestSupport", "TreeSupport", "SyncSupport"],
+      exclude: ["tls_proxy.py", "exchange.txt"],
       swiftSettings: settings
     ),
     .testTarget(

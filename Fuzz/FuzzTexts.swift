@@ -1,6 +1,6 @@
 // The fuzzer's targets for everything but realm files that comes from outside: texts of objects, schemas, queries and
-// tables, keys, and the changesets in a file's history. Whatever the bytes are, the parser takes them or says what is
-// wrong; it does not crash, hang or read out of bounds. FUZZ_TARGET names the target.
+// tables, keys, the changesets in a file's history, and what a sync server sends. Whatever the bytes are, the parser
+// takes them or says what is wrong; it does not crash, hang or read out of bounds. FUZZ_TARGET names the target.
 
 import CLinux
 import Glibc
@@ -8,11 +8,12 @@ import RealmJSON
 import RealmPages
 import RealmQuery
 
+@testable import RealmSync
 @testable import RealmTransfer
 
 /// What is done with an input.
 private enum Target: String {
-  case json, object, schema, query, csv, key, changeset
+  case json, object, schema, query, csv, key, changeset, message, synced
 
   /// The one that the environment names.
   static let chosen = getenv("FUZZ_TARGET").flatMap { Target(rawValue: String(cString: $0)) } ?? .json
@@ -57,6 +58,11 @@ private struct Sample: @unchecked Sendable {
     } catch { abort() }
   }()
 }
+
+/// A request that answers are for.
+private let upgrade: Upgrade = {
+  do { return Upgrade(to: try SyncURL("realm://localhost/a"), token: "") } catch { abort() }
+}()
 
 /// libFuzzer calls this with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -107,5 +113,44 @@ private func take(_ bytes: [UInt8]) throws {
     _ = secret.read(from: ends[0])
     _ = try KeyForm.key(in: secret)
   case .changeset: _ = try ChangesetDecoder(bytes)
+  case .message: try takeFrames(bytes)
+  case .synced:
+    let transaction = try Sample.shared.writer.beginReplaying()
+    do {
+      var applier = InstructionApplier()
+      try applier.apply(bytes, to: transaction)
+      _ = try transaction.outcome()
+    } catch {
+      transaction.rollback()
+      throw error
+    }
+    transaction.rollback()
+  }
+}
+
+/// What a server sends: the answer to the request, then frames with messages in them.
+private func takeFrames(_ bytes: [UInt8]) throws {
+  if bytes.starts(with: "HTTP".utf8) {
+    var buffer = bytes
+    _ = try upgrade.answer(&buffer, from: "peer")
+    return
+  }
+  // Half of the inputs are one message, which a fuzzer would seldom put into a frame.
+  if bytes.first ?? 0 >= 0x20, bytes.first ?? 0 < 0x80 { return try takeMessage(bytes) }
+  var start = 0
+  while let head = try Frame.Head(bytes, at: start) {
+    let first = start + head.size
+    guard bytes.count - first >= head.payload else { return }
+    try takeMessage(Array(bytes[first..<first + head.payload]))
+    start = first + head.payload
+  }
+}
+
+private func takeMessage(_ bytes: [UInt8]) throws {
+  let message = try ServerMessage(bytes)
+  if case .download(let download) = message { _ = try download.entries() }
+  if case .error(let error) = message {
+    _ = error.consequence(duringUpload: true)
+    if error.description.isEmpty { abort() }
   }
 }

@@ -7,7 +7,8 @@
 #   Fuzz/run.sh                 build and fuzz
 #   Fuzz/run.sh --build         build only
 #   Fuzz/run.sh FILE...         run single realm files, as when a crash is looked into
-#   FUZZ_TARGET=query Fuzz/run.sh FILE...     the same for a text: json, object, schema, query, csv, key, changeset;
+#   FUZZ_TARGET=query Fuzz/run.sh FILE...     the same for a text: json, object, schema, query, csv, key, changeset,
+#                                             message, synced;
 #                               or for another kind of file: write, encrypted, lock
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,17 +29,17 @@ build() {
     -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault
     -enable-upcoming-feature MemberImportVisibility
     -enable-testing -I "$work/CLinux" -I "$work")
-  for module in COpenSSL CIntelDecimal CSQLite CXLSXWriter; do flags+=(-I "$root/Sources/$module"); done
+  for module in COpenSSL CIntelDecimal CSQLite CXLSXWriter CTLS CZlib; do flags+=(-I "$root/Sources/$module"); done
   local helper module files
   for helper in Sources/CLinux/*.c; do
     clang -O1 -g -fsanitize=address -I Sources/CLinux/include -c "$helper" -o "$work/objects/$(basename "$helper").o"
   done
-  for module in Threads RealmPages RealmJSON RealmNames RealmQuery RealmTransfer; do
+  for module in Threads RealmPages RealmJSON RealmNames RealmQuery RealmTransfer RealmSync; do
     mapfile -t files < <(find "$root/Sources/$module" -name '*.swift' | sort)
     (cd "$work/objects" && swiftc "${flags[@]}" -module-name $module -num-threads "$(nproc)" \
       -emit-module -emit-module-path "$work/$module.swiftmodule" -c "${files[@]}")
   done
-  local libraries=(-lcrypto -lbidgcc000 -lsqlite3 -lxlsxwriter)
+  local libraries=(-lcrypto -lbidgcc000 -lsqlite3 -lxlsxwriter -lssl -lz)
   # The linker warns of each symbol of the sanitizer that it does not export.
   swiftc "${flags[@]}" -module-name FuzzOpen Fuzz/FuzzOpen.swift \
     Tests/TestSupport/{SplitMix64,Mutator,ObjectWalk}.swift "$work"/objects/*.o \
@@ -47,7 +48,7 @@ build() {
     "$work"/objects/*.o "${libraries[@]}" -o "$work/fuzz-texts" 2> >(grep -v 'Cannot export local symbol' >&2)
 }
 
-sources=(Fuzz/*.swift Sources/{RealmPages,RealmJSON,RealmNames,RealmQuery,RealmTransfer,Threads,CLinux} Tests/TestSupport)
+sources=(Fuzz/*.swift Sources/{RealmPages,RealmJSON,RealmNames,RealmQuery,RealmTransfer,RealmSync,Threads,CLinux} Tests/TestSupport)
 if [ ! -x "$work/fuzz-texts" ] || [ -n "$(find "${sources[@]}" -newer "$work/fuzz-texts" -print -quit)" ]; then
   build
 fi
@@ -95,8 +96,8 @@ printf '\1\50\60\0\30\2\16\0\0\0\0\0\1' >"$work/seeds-lock/one"
 fuzz write fuzz-open $((seconds / 8)) -max_len=65536 "$work/corpus-write" "$work/seeds"
 fuzz encrypted fuzz-open $((seconds / 16)) -max_len=65536 "$work/corpus-encrypted" "$work/seeds-encrypted"
 fuzz lock fuzz-open $((seconds / 16)) -max_len=2048 "$work/corpus-lock" "$work/seeds-lock"
-targets=(json object schema query csv key changeset)
+targets=(json object schema query csv key changeset message synced)
 for target in "${targets[@]}"; do
   mkdir -p "$work/corpus-$target"
-  fuzz "$target" fuzz-texts $(((seconds / 2 + 6) / 7)) -max_len=4096 "$work/corpus-$target" "Fuzz/corpus/$target"
+  fuzz "$target" fuzz-texts $(((seconds / 2 + 8) / 9)) -max_len=4096 "$work/corpus-$target" "Fuzz/corpus/$target"
 done

@@ -55,6 +55,12 @@ GROUPS = [
         r"RealmTransfer/|realmfs/(Import|Export|Diff)",
     ),
     (
+        "Synced realms",
+        "The mirror is a version that the server had, and the next download goes on from it; a save that fails says whether "
+        "it was sent. `.realm/sync.json` and `realmfs info MIRROR` tell how things stand. Exit code 12. See [SYNC.md](SYNC.md).",
+        r"RealmSync/|realmfs/(Pull|Sync|MirrorFacts)",
+    ),
+    (
         "Replicas",
         "The transaction was not made, and the replica is at the version that `_realmfs` names. What may pass is tried again "
         "while `replicate` runs. See [POSTGRESQL.md](POSTGRESQL.md).",

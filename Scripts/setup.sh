@@ -12,7 +12,7 @@ packages=(
   libxlsxwriter-dev      # exports into spreadsheets
   libpq-dev              # replicas in PostgreSQL
   pkg-config binutils
-  jq python3 attr acl e2fsprogs xfsprogs btrfs-progs rsync strace procps util-linux # tests
+  jq python3 openssl attr acl e2fsprogs xfsprogs btrfs-progs rsync strace procps util-linux # tests
   zsh fish # completions run in the shells that have them
   vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way
   bindfs                 # benchmarks compare with it

@@ -45,7 +45,7 @@ may_import Threads 'Glibc'
 system='Glibc|Synchronization|CLinux|Threads'
 may_import RealmPages "$system|COpenSSL|CIntelDecimal"
 may_import RealmJSON "$system|RealmPages|CIntelDecimal"
-may_import RealmSwift "$system|RealmPages|RealmJSON|RealmQuery|Foundation|Dispatch|Swift"
+may_import RealmSwift "$system|RealmPages|RealmJSON|RealmQuery|RealmSync|Foundation|Dispatch|Swift"
 may_import RealmNames "$system|RealmPages|RealmJSON|COpenSSL"
 may_import FileTree "$system|RealmPages|RealmJSON|RealmNames|RealmQuery|RealmTransfer"
 may_import FuseBridge "$system|FileTree|CFuse"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests of RealmSwift under the thread sanitizer, or under the address sanitizer with `address`, after a check that
-# the sanitizer works at all. The builds are kept in .build; the first one takes minutes. ONLY=NAME picks tests.
+# Runs the tests of RealmSwift and RealmSync under the thread sanitizer, or under the address sanitizer with `address`,
+# after a check that the sanitizer works at all. The builds are kept in .build; the first one takes minutes. ONLY=NAME
+# picks tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +9,7 @@ kind=${1:-thread}
 scratch=$PWD/.build/$kind
 probe=$(mktemp -d)
 trap 'rm -rf "$probe"' EXIT
-export REALMFS_TESTS=RealmSwiftTests SWIFT_BACKTRACE=enable=no
+export REALMFS_TESTS="RealmSwiftTests RealmSyncTests" SWIFT_BACKTRACE=enable=no
 export TSAN_OPTIONS=${TSAN_OPTIONS:-exitcode=66} ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}
 flags=(--sanitize="$kind" --scratch-path "$scratch" ${SWIFTFLAGS:-})
 
@@ -52,8 +53,8 @@ if [ "$kind" = thread ]; then
 import Glibc
 nonisolated(unsafe) var number = 0
 var thread = pthread_t()
-pthread_create(&thread, nil, { _ in for _ in 0..<100_000 { number += 1 }; return nil }, nil)
-for _ in 0..<100_000 { number += 1 }
+pthread_create(&thread, nil, { _ in for _ in 0..<3_000_000 { number += 1 }; return nil }, nil)
+for _ in 0..<3_000_000 { number += 1 }
 pthread_join(thread, nil)
 SWIFT
 else

@@ -24,7 +24,7 @@ _realmfs() {
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in
-    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --trash --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --sync --mirror --user --token-file --token-command --ca-file --timeout --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread --trust-owner -v --verbose -h --help" -- "$cur")); return ;;
+    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --trash --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --sync --mirror --query --user --token-file --token-command --ca-file --timeout --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread --trust-owner -v --verbose -h --help" -- "$cur")); return ;;
     umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
     tx:-*) COMPREPLY=($(compgen -W "-h --help" -- "$cur")); return ;;
     status:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;

@@ -74,6 +74,7 @@ complete -c realmfs -n '__realmfs_is mount' -l key-command -x -d 'run CMD with /
 complete -c realmfs -n '__realmfs_is mount' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is mount' -l sync -x -d 'mount a realm of a sync server: realm://HOST:PORT/PATH, or realms:// with TLS'
 complete -c realmfs -n '__realmfs_is mount' -l mirror -rF -d 'with --sync: where the local copy is; without it below $XDG_DATA_HOME/realmfs/mirrors (~/.local/share)'
+complete -c realmfs -n '__realmfs_is mount' -l query -x -d 'list only the objects of CLASS that QUERY finds; with --sync all are downloaded all the same'
 complete -c realmfs -n '__realmfs_is mount' -l user -x -d 'the user that ~ in the path of the URL stands for'
 complete -c realmfs -n '__realmfs_is mount' -l token-file -rF -d 'read the access token for the sync server from this file'
 complete -c realmfs -n '__realmfs_is mount' -l token-command -x -d 'run CMD with /bin/sh and read the access token from its output'

@@ -1,6 +1,6 @@
 // The error of sync: of addresses, connections, servers and mirrors.
 
-import RealmPages
+package import RealmPages
 
 /// Why something could not be synced. `description` says what, where and what to do.
 public struct SyncError: Error, Sendable, CustomStringConvertible {
@@ -37,18 +37,18 @@ public struct SyncError: Error, Sendable, CustomStringConvertible {
   /// What happened, where, what to do.
   public let description: String
 
+  /// The engine's error where that is the reason.
+  package let cause: EngineError?
+
   /// An error with its words.
   public init(_ reason: Reason, _ description: String) {
-    (self.reason, self.description) = (reason, description)
+    (self.reason, self.description, cause) = (reason, description, nil)
   }
 
   /// An error of the engine, on the mirror.
   init(_ error: EngineError) {
-    if case .file(let code) = error.reason {
-      self.init(.file(code), error.description)
-    } else {
-      self.init(.file(nil), error.description)
-    }
+    reason = if case .file(let code) = error.reason { .file(code) } else { .file(nil) }
+    (description, cause) = (error.description, error)
   }
 
   /// Whether waiting and connecting anew can help.

@@ -26,11 +26,28 @@ extension Arguments {
     return long + short
   }
 
+  /// The objects to list: --query 'CLASS: QUERY'.
+  func shownObjects() throws(CommandFailure) -> [String: String] {
+    var queries: [String: String] = [:]
+    for text in allValues(.shownObjects) {
+      guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
+        throw usage("option --query: '\(text)' is not a class, a colon and a query: 'Person: age > 30'")
+      }
+      let name = String(text[..<colon]), query = text[text.index(after: colon)...].drop { $0 == " " }
+      if query.isEmpty { throw usage("option --query: there is no query behind '\(name):'") }
+      if queries.updateValue(String(query), forKey: name) != nil {
+        throw usage("option --query: class \(name) has two queries; join them with 'and' or 'or'")
+      }
+    }
+    return queries
+  }
+
   /// The options of the tree.
   func treeOptions() throws(CommandFailure) -> TreeOptions {
     var options = TreeOptions()
     options.json = try jsonStyle()
     options.classes = shownClasses()
+    options.queries = try shownObjects()
     options.showControl = mountOption(.showControl) != nil
     options.uid = try userID()
     options.gid = try groupID()

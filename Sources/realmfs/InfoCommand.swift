@@ -1,6 +1,7 @@
 // `realmfs info`: what a file is, read without changing it; or why it does not open.
 import RealmJSON
 import RealmPages
+import RealmSync
 
 /// The command `info`.
 enum InfoCommand {
@@ -44,6 +45,8 @@ private struct RealmFacts {
   private let freeBytes: Int
   private let schemaVersion: UInt64?
   private let classes: [Table]
+  /// Nil for a realm that is no mirror of a synced one.
+  private let mirror: MirrorFacts?
   /// With --long.
   private let details: [ClassDetails]?
 
@@ -89,6 +92,7 @@ private struct RealmFacts {
     } catch {
       throw CommandFailure(error, path: source.path)
     }
+    mirror = MirrorFacts(snapshot)
     // A damaged class has no description, and is reported as damaged.
     let schema = isLong ? try? SchemaDescription(snapshot) : nil
     details = isLong ? classes.map { ClassDetails($0, schema, snapshot) } : nil
@@ -105,9 +109,10 @@ private struct RealmFacts {
       ("history", historyInWords),
       ("schema version", schemaVersion.map { "\($0)" } ?? "not stored"),
       ("in use by", LockHolders.inWords(holders)),
-      ("classes", classes.isEmpty ? "none" : "\(classes.count)"),
     ]
     if let version = snapshot.unreachedVersion { lines.append(("warning", UnreachedVersion.words(version))) }
+    if let mirror { lines += mirror.lines }
+    lines.append(("classes", classes.isEmpty ? "none" : "\(classes.count)"))
     for (index, table) in classes.enumerated() {
       let details = details?[index]
       let size = details.map { $0.bytes.map { ", \($0) bytes" } ?? ", size unknown" } ?? ""
@@ -135,6 +140,7 @@ private struct RealmFacts {
       ("historyType", .number(snapshot.historyType)),
       ("history", .string(historyInWords)),
       ("schemaVersion", schemaVersion.map { .number(Int(clamping: $0)) } ?? .null),
+      ("sync", mirror.map { .object($0.members) } ?? .null),
       (
         "classes",
         .array(

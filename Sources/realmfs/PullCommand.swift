@@ -12,7 +12,13 @@ enum PullCommand {
     Interruption.watch()
     let report: SyncStatus
     do throws(SyncError) {
-      let session = try SyncSession(Mirror(configuration, of: url), options)
+      let mirror = try Mirror(configuration, of: url)
+      let cleanup = Interruption.cleaning { mirror.removeUnlessBegun() }
+      defer {
+        mirror.removeUnlessBegun()
+        withExtendedLifetime(cleanup) {}
+      }
+      let session = try SyncSession(mirror, options)
       try session.start()
       defer { session.stop() }
       report = try Download.finish(session, timeout)

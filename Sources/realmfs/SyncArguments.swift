@@ -66,11 +66,7 @@ extension Arguments {
   /// Where the local copy of a synced realm is.
   func mirrorPath(of url: SyncURL) throws(CommandFailure) -> String {
     if let path = value(.mirror) { return System.absolute(path) }
-    let standard = Configuration.defaultPath
-    let folder = standard[..<(standard.lastIndex(of: "/") ?? standard.endIndex)] + "/mirrors"
-    let name = "\(url.host)_\(url.port)\(url.path)".map { $0 == "/" || $0 == ":" ? "_" : String($0) }.joined()
-    // A name is at most 255 bytes, and those beside the realm are longer.
-    return "\(folder)/\(name.prefix(200)).realm"
+    return Mirror.standardPath(of: url)
   }
 
   /// How the realm is synced.
@@ -95,6 +91,10 @@ extension Arguments {
 extension CommandFailure {
   /// What could not be synced.
   init(_ error: SyncError) {
+    if let cause = error.cause {
+      self.init(cause)
+      return
+    }
     let code: ExitCode =
       switch error.reason {
       case .configuration: .usage

@@ -26,18 +26,10 @@ final class SyncedRealm: Sendable {
     self.path = path
     var options = try arguments.syncOptions()
     if !isReadOnly { options.uploadTimeout = timeout }
+    options.waitsForSpace = true
     self.options = options
-    if arguments.value(.mirror) == nil { try Self.makeFolder(of: path) }
-  }
-
-  private static func makeFolder(of path: String) throws(CommandFailure) {
-    let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
-    var made = ""
-    for part in folder.split(separator: "/") {
-      made += "/" + part
-      if unsafe mkdir(made, 0o700) != 0, errno != EEXIST {
-        throw CommandFailure(.failure, "\(made): cannot be made: \(System.message(errno))")
-      }
+    if arguments.value(.mirror) == nil {
+      do throws(SyncError) { try Mirror.makeFolder(of: path) } catch { throw CommandFailure(error) }
     }
   }
 
@@ -45,6 +37,9 @@ final class SyncedRealm: Sendable {
   /// once, also without the server.
   func makeTree(_ configuration: Configuration, _ treeOptions: TreeOptions) throws(CommandFailure) -> FileTree {
     let mirror: Mirror
+    // Who only reads the realm has the mirror written all the same.
+    var configuration = configuration
+    configuration.isReadOnly = false
     do throws(SyncError) {
       mirror = try Mirror(configuration, of: url)
       let session = try SyncSession(mirror, options)
@@ -53,7 +48,11 @@ final class SyncedRealm: Sendable {
       if !mirror.state.isComplete { _ = try Download.finish(session, timeout) }
     } catch {
       stop()
+      session.withLock { $0 }?.mirror.removeUnlessBegun()
       throw CommandFailure(error)
+    }
+    if !treeOptions.queries.isEmpty {
+      Log.notice("\(url): the whole realm is downloaded and followed; --query chooses what the directories list")
     }
     var treeOptions = treeOptions
     treeOptions.syncReport = { [self] in report }
@@ -104,8 +103,8 @@ enum Download {
       if deadline <= .now {
         throw SyncError(
           .timeout,
-          "\(session.mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer"); "
-            + "what is there is kept, and the next download goes on from it"
+          "\(session.mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer")"
+            + (session.mirror.state.hasBegun ? "; what is there is kept, and the next download goes on from it" : "")
         )
       }
     }

@@ -31,6 +31,12 @@ final class WritableTree: Sendable {
     tree = try FileTree(writer, options: options)
   }
 
+  /// Another tree over the realm of one.
+  init(sharing other: WritableTree, _ options: TreeOptions) throws {
+    (scratch, writer, lines) = (other.scratch, other.writer, other.lines)
+    tree = try FileTree(writer, options: options)
+  }
+
   /// A tree over a realm that has every way to link to a `Target`.
   static func ofLinks(change: (inout TreeOptions) -> Void = { _ in }) throws -> WritableTree {
     let tree = try WritableTree("empty", change: change)

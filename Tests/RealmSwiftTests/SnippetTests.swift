@@ -4,6 +4,7 @@
 import Dispatch
 import Foundation
 import RealmSwift
+import SyncSupport
 import TestSupport
 import Testing
 
@@ -54,6 +55,24 @@ struct Snippets<Nothing> {
     print(realm.objects(Dog.self).count)
   }
   // end
+
+  static func synced(_ server: URL, _ url: URL, _ token: URL) -> Realm.Configuration {
+    // snippet: user
+    let user = SyncUser(identity: "anna", server: server) { try String(contentsOf: token, encoding: .utf8) }
+    let configuration = user.configuration(realmURL: url)
+    // end
+    return configuration
+  }
+
+  static func openSynced(_ configuration: Realm.Configuration) -> Realm.AsyncOpenTask {
+    // snippet: asyncOpenSynced
+    let task = Realm.asyncOpen(configuration: configuration) { result in
+      if case .success(let realm) = result { print(realm.objects(Dog.self).count) }
+    }
+    task.addProgressNotification { print($0.progressEstimate) }
+    // end
+    return task
+  }
 
   // snippet: rename
   func rename(_ dog: ThreadSafe<Dog>) {
@@ -282,6 +301,24 @@ struct CodableSnippets {
     let folder = Fixture.package.appending(path: folder)
     let all = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
     return (all?.allObjects as? [URL] ?? []).filter { kinds.contains($0.pathExtension) }
+  }
+
+  @Test("a synced realm of a user whose token is in a file, with progress")
+  func synced() throws {
+    let server = try FakeServer(), token = Fixture.package.appending(path: "LICENSE")
+    defer { server.stop() }
+    let url = try #require(URL(string: server.url))
+    try withTemporaryPath { path in
+      var configuration = Snippets<Void>.synced(url, url, token)
+      configuration.syncConfiguration?.fileURL = URL(fileURLWithPath: path)
+      configuration.objectTypes = [Snippets<Void>.Dog.self]
+      // The callbacks are for the main queue, which nothing runs here.
+      let task = Snippets<Void>.openSynced(configuration)
+      let realm = try Realm(configuration: configuration)
+      try realm.write { realm.add(Snippets<Void>.Dog()) }
+      #expect(realm.objects(Snippets<Void>.Dog.self).count == 1 && server.uploads == 2)
+      task.cancel()
+    }
   }
 
   @Test("articles and comments show exactly what runs here or in the example")

@@ -3,6 +3,7 @@
 
 import Foundation
 import RealmPages
+import SyncSupport
 import TestSupport
 import Testing
 import Threads
@@ -11,29 +12,6 @@ import Threads
 
 @Suite("Sessions with a sync server", .serialized)
 struct SessionTests {
-  /// A changeset that makes class P, and one for each further object.
-  static func changesets(_ count: Int) -> [[UInt8]] {
-    var first = ChangesetWriter()
-    let p = first.name("P"), id = first.name("_id"), i = first.name("i"), s = first.name("s")
-    let key = Instruction.PrimaryKeyForm(name: id, type: .int, isNullable: false)
-    first.append(.addTable(p, .topLevel(primaryKey: key, isAsymmetric: false)))
-    for (name, type) in [(i, ValueType.int), (s, .string)] {
-      first.append(.addColumn(p, .init(name: name, type: type, collection: nil, isNullable: false, target: nil)))
-    }
-    return [first.bytes]
-      + (0..<count).map { number in
-        var writer = ChangesetWriter()
-        let p = writer.name("P"), i = writer.name("i"), s = writer.name("s"), key = InstructionKey.int(Int64(number))
-        writer.append(.createObject(p, key))
-        writer.append(
-          .edit(.init(table: p, key: key, field: i), .update(.scalar(.int(Int64(number))), isDefault: false))
-        )
-        let text = Array(String(repeating: "text \(number) ", count: 20).utf8)
-        writer.append(.edit(.init(table: p, key: key, field: s), .update(.scalar(.string(text)), isDefault: false)))
-        return writer.bytes
-      }
-  }
-
   /// A session with a mirror of the server's realm, for the time of `body`.
   private static func session(
     _ server: FakeServer,
@@ -43,7 +21,7 @@ struct SessionTests {
   ) throws {
     var options = SyncOptions()
     options.firstWait = .milliseconds(20)
-    if uploads { options.uploadTimeout = .seconds(20) }
+    if uploads { options.uploadTimeout = .seconds(120) }
     let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
     let session = try SyncSession(mirror, options)
     try session.start()
@@ -90,7 +68,7 @@ struct SessionTests {
   func download(compresses: Bool) throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(200))
+    server.add(SyncSamples.changesets(200))
     for size in [Int.max, 5000, 1] {
       server.set(compresses: compresses, messageSize: size)
       try withTemporaryPath { path in
@@ -99,14 +77,14 @@ struct SessionTests {
           #expect(status.state == .live && status.isComplete && status.version == 201 && status.bytesLeft == 0)
           try Self.expect(200, in: session.mirror)
           // What others change comes by itself.
-          server.add([Self.changesets(201).last ?? []])
-          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.version == 202 }
+          server.add([SyncSamples.changesets(201).last ?? []])
+          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.version == 202 }
           try Self.expect(201, in: session.mirror)
           try Self.verify(session.mirror)
         }
       }
       server.wipe()
-      server.add(Self.changesets(200))
+      server.add(SyncSamples.changesets(200))
     }
   }
 
@@ -114,7 +92,7 @@ struct SessionTests {
   func cuts() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(300))
+    server.add(SyncSamples.changesets(300))
     server.set(messageSize: 4000)
     for bytes in [1, 100, 3000, 5000, 20000, 40001] { server.inject(.cut(afterBytes: bytes)) }
     try withTemporaryPath { path in
@@ -140,7 +118,7 @@ struct SessionTests {
     ] {
       let server = try FakeServer()
       defer { server.stop() }
-      server.add(Self.changesets(5))
+      server.add(SyncSamples.changesets(5))
       server.inject(fault)
       try withTemporaryPath { path in
         try Self.session(server, path: path) { session in
@@ -156,13 +134,13 @@ struct SessionTests {
   func wiped() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(20))
+    server.add(SyncSamples.changesets(20))
     try withTemporaryPath { path in
       try Self.session(server, path: path) { session in
         #expect(Self.live(session).state == .live)
         server.wipe()
-        server.add(Self.changesets(3))
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.state == .live && $0.version == 4 }
+        server.add(SyncSamples.changesets(3))
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.state == .live && $0.version == 4 }
         try Self.expect(3, in: session.mirror)
         try Self.verify(session.mirror)
       }
@@ -185,7 +163,7 @@ struct SessionTests {
   func errors(_ code: Int, _ isOfSession: Bool, _ reason: SyncError.Reason?) throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     server.inject(.error(code: code, session: isOfSession))
     if code == 999 { server.inject(.error(code: code, session: isOfSession)) }
     try withTemporaryPath { path in
@@ -227,7 +205,7 @@ struct SessionTests {
   func versions(_ version: Int) throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     server.set(version: version)
     try withTemporaryPath { path in
       try Self.session(server, path: path) { session in
@@ -243,10 +221,10 @@ struct SessionTests {
   func upload() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         for value in 1...20 {
           try Self.set(session.mirror, 1, Int64(value) * 10)
           #expect(try Self.value(session.mirror, 1) == .int(Int64(value) * 10))
@@ -257,15 +235,53 @@ struct SessionTests {
     }
   }
 
+  @Test("a change that is larger than any value of a realm is sent as a whole, and its bytes are kept no longer")
+  func largeUpload() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(SyncSamples.changesets(40))
+    try withTemporaryPath { path in
+      try Self.session(server, uploads: true, path: path) { session in
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        // The server has it, but its answer is lost: what is sent again is what was stored.
+        server.inject(.dropUpload(isTaken: false))
+        let mirror = session.mirror
+        try Self.setTexts(mirror, 40, size: 1 << 19)
+        #expect(server.uploads == 1)
+        let changeset = try #require(server.history.last)
+        #expect(changeset.count > 20 << 20)
+        #expect(mirror.state.pending == nil && mirror.state.writerTime > 0)
+        let table = try #require(try mirror.writer.realm.latest().table(named: MirrorState.tableName))
+        #expect(table.objectCount == 1)
+        try Self.set(mirror, 1, 10)
+        #expect(server.uploads == 2)
+        try Self.verify(mirror)
+      }
+    }
+  }
+
+  /// Sets the texts of the first `count` objects in one transaction.
+  private static func setTexts(_ mirror: Mirror, _ count: Int, size: Int) throws {
+    let text = Value.string([UInt8](repeating: 0x78, count: size))
+    let transaction = try mirror.writer.begin()
+    let table = try #require(try transaction.tableKey(named: "class_P"))
+    let column = try #require(try transaction.columns(of: table).first { $0.name == "s" })
+    for key in 0..<count {
+      let object = try #require(try transaction.objectKey(table, primaryKey: .int(Int64(key))))
+      try transaction.set(table, object, column.key, text)
+    }
+    _ = try transaction.commit()
+  }
+
   @Test("a change whose connection ends before the answer is there once", arguments: [false, true])
   func lostAnswers(isTaken: Bool) throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
         for value in 1...10 {
-          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
           server.inject(.dropUpload(isTaken: isTaken))
           try Self.set(session.mirror, 1, Int64(value) * 10)
           #expect(server.uploads == value)
@@ -275,25 +291,79 @@ struct SessionTests {
     }
   }
 
-  @Test("a change that was stored when the process ended is sent by the next one, once")
-  func afterCrash() throws {
+  @Test("a change that was stored when the session ended is sent by the next one, once", arguments: [3, 40])
+  func afterEnd(objects: Int) throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(objects))
+    let newest = Int64(objects + 2)
     try withTemporaryPath { path in
-      let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
       var options = SyncOptions()
       options.uploadTimeout = .milliseconds(300)
-      let session = try SyncSession(mirror, options)
-      try session.start()
-      _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
-      server.inject(.silence)
       do {
-        try Self.set(mirror, 1, 77)
-        Issue.record("acknowledged")
-      } catch let error as EngineError { #expect(error.reason == .unacknowledged) }
-      session.stop()
-      #expect(mirror.state.pending != nil && server.uploads == 0)
+        let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
+        let session = try SyncSession(mirror, options)
+        try session.start()
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        server.inject(.silence)
+        do {
+          if objects == 40 { try Self.setTexts(mirror, 40, size: 1 << 19) } else { try Self.set(mirror, 1, 77) }
+          Issue.record("acknowledged")
+        } catch let error as EngineError { #expect(error.reason == .unacknowledged) }
+        session.stop()
+        #expect(mirror.state.pending != nil && server.uploads == 0)
+        let stored = try #require(try MirrorState(in: mirror.writer.realm.latest()))
+        #expect(stored == mirror.state)
+      }
+      // Nothing holds the mirror of a session that was stopped: it opens again.
+      for _ in 0..<2 {
+        try Self.session(server, uploads: true, path: path) { session in
+          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload && $0.version == newest }
+          #expect(server.uploads == 1 && session.status.version == newest)
+          let value = try Self.value(session.mirror, 1)
+          #expect(objects == 40 || value == .int(77))
+          try Self.verify(session.mirror)
+        }
+      }
+    }
+  }
+
+  @Test("a copy of a mirror, as a backup that is put back, becomes a client of its own, and loses no change")
+  func copies() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(SyncSamples.changesets(5))
+    try withTemporaryPath { path in
+      let copy = path + ".copy"
+      func set(_ path: String, _ values: [Int64]) throws {
+        try Self.session(server, uploads: true, path: path) { session in
+          for value in values {
+            // The first attempts may come before the copy has its own identity.
+            for _ in 0..<100 {
+              _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+              do {
+                try Self.set(session.mirror, 1, value)
+                break
+              } catch let error as EngineError {
+                #expect(error.reason == .offline && error.description.contains("client of its own"))
+              }
+            }
+            let newest = try Self.value(session.mirror, 1)
+            #expect(newest == .int(value))
+          }
+          #expect(server.uploads == Int(values.last ?? 0) - 10)
+        }
+      }
+      try set(path, [11, 12])
+      try FileManager.default.copyItem(atPath: path, toPath: copy)
+      try set(path, [13, 14, 15])
+      // The copy is behind: it has used the number 3, too, if nobody looks.
+      try set(copy, [16])
+      try set(path, [17, 18])
+      try set(copy, [19])
+      let files = try [path, copy].map { try Mirror(Configuration(path: $0), of: SyncURL(server.url)).state }
+      #expect(files[0].reader != files[1].reader && files[0].writer != files[1].writer)
+      try FileManager.default.removeItem(atPath: copy)
     }
   }
 
@@ -301,11 +371,11 @@ struct SessionTests {
   func refused() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
         for code in [212, 212] {
-          _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
           server.inject(.refuseUpload(code: code))
           do {
             try Self.set(session.mirror, 1, 99)
@@ -316,9 +386,38 @@ struct SessionTests {
           #expect(try Self.value(session.mirror, 1) == .int(1))
         }
         #expect(session.mirror.state.refused?.contains("212") ?? false)
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         try Self.set(session.mirror, 1, 5)
         #expect(try Self.value(session.mirror, 1) == .int(5))
+        #expect(server.uploads == 1)
+      }
+    }
+  }
+
+  @Test(
+    "an error in answer to an upload is retried, or leads to a new identity, and no change is lost or there twice",
+    arguments: [(100, true), (209, true), (210, true), (108, true), (208, false), (211, false), (217, false)]
+  )
+  func uploadErrors(_ code: Int, isRetried: Bool) throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(SyncSamples.changesets(3))
+    try withTemporaryPath { path in
+      try Self.session(server, uploads: true, path: path) { session in
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        let identity = session.mirror.state.writer
+        server.inject(.refuseUpload(code: code))
+        do {
+          try Self.set(session.mirror, 1, 99)
+          #expect(isRetried && session.mirror.state.writer == identity)
+        } catch let error as EngineError {
+          #expect(!isRetried && error.reason == .offline && error.description.contains("make the change again"))
+          #expect(server.uploads == 0)
+          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+          #expect(session.mirror.state.writer != identity)
+          try Self.set(session.mirror, 1, 99)
+        }
+        #expect(try Self.value(session.mirror, 1) == .int(99))
         #expect(server.uploads == 1)
       }
     }
@@ -327,12 +426,12 @@ struct SessionTests {
   @Test("without the server a change fails, and reading goes on")
   func offline() throws {
     let server = try FakeServer()
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         server.stop()
-        _ = session.wait(until: .now.advanced(by: .seconds(30))) { $0.state == .offline }
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.state == .offline }
         do {
           try Self.set(session.mirror, 1, 99)
           Issue.record("taken")
@@ -344,11 +443,30 @@ struct SessionTests {
 
   // MARK: the mirror
 
+  @Test("a session that waits for a name server or for a server that says nothing stops at once")
+  func stops() throws {
+    try withTemporaryPath { path in
+      for (host, isKept) in [("no-such-host.invalid", false), ("10.255.255.1", true)] {
+        do {
+          let mirror = try Mirror(Configuration(path: path), of: SyncURL("realm://\(host):7800/test"))
+          let session = try SyncSession(mirror, SyncOptions())
+          try session.start()
+          session.stop()
+          #expect(session.status.state == .stopped)
+          mirror.removeUnlessBegun()
+          #expect(FileManager.default.fileExists(atPath: path) == isKept)
+        }
+        // No server has answered, so another address may be the right one.
+        _ = try Mirror(Configuration(path: path), of: SyncURL("realm://127.0.0.1:7800/other"))
+      }
+    }
+  }
+
   @Test("only its own sync client writes a mirror, and one that another program has written is refused")
   func foreignWriter() throws {
     let server = try FakeServer()
     defer { server.stop() }
-    server.add(Self.changesets(3))
+    server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, path: path) { session in
         #expect(Self.live(session).state == .live)
@@ -377,6 +495,33 @@ struct SessionTests {
         _ = try Mirror(Configuration(path: path), of: SyncURL("realm://127.0.0.1:9/other"))
         Issue.record("opened")
       } catch let error as SyncError { #expect(error.reason == .mirror) }
+    }
+  }
+
+  @Test("what another program writes while the session goes on ends the session, and the program is named")
+  func foreignWriterMeanwhile() throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(SyncSamples.changesets(3))
+    try withTemporaryPath { path in
+      try Self.session(server, uploads: true, path: path) { session in
+        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        let ignorant = try RealmWriter(mirror: Configuration(path: path))
+        let transaction = try ignorant.begin()
+        _ = try transaction.addTable("class_Q")
+        _ = try transaction.commit()
+        // Neither a change of the mount nor one of the server is put on top of it.
+        do {
+          try Self.set(session.mirror, 1, 7)
+          Issue.record("taken")
+        } catch let error as EngineError {
+          #expect(error.reason == .readOnly && error.description.contains("another program has written to the mirror"))
+        }
+        server.add([SyncSamples.object(3)])
+        _ = session.wait(until: .now.advanced(by: .seconds(60))) { $0.state == .failed }
+        #expect(session.failure?.reason == .mirror && server.uploads == 0)
+        try Self.expect(3, in: session.mirror)
+      }
     }
   }
 }

@@ -23,7 +23,7 @@ struct ClassNode: DirectoryNode {
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    if let entry = try DotNames.lookUp(name, ObjectSelection(ordinal), tree) { return entry }
+    if let entry = try DotNames.lookUp(name, tree.selection(of: ordinal), tree) { return entry }
     return try tree.lookUpObject(ordinal) { view, directory throws(FileTreeError) in
       guard let key = try tree.object(named: name, in: directory) else { return nil }
       return tree.overlay.isAside(key, in: inode) ? nil : key
@@ -112,7 +112,15 @@ struct ClassNode: DirectoryNode {
 
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
     let interest = try tree.read { view throws(FileTreeError) in try view.existing(ordinal).interest }
-    return DirectoryStream(self, budget: tree.listingBudget, interest: interest)
+    let selection = tree.selection(of: ordinal)
+    if selection.isWhole { return DirectoryStream(self, budget: tree.listingBudget, interest: interest) }
+    do throws(FileTreeError) {
+      let found = DirectoryStream.Found.objects(try selection.keys(tree).sorted())
+      return DirectoryStream(self, budget: tree.listingBudget, interest: interest, found: found)
+    } catch {
+      tree.note(error, selection)
+      throw error
+    }
   }
 
   /// What one call gathers and what becomes valid only with it.
@@ -142,7 +150,13 @@ struct ClassNode: DirectoryNode {
           state.interest = directory.interest
           state.budget = tree.listingBudget
         }
-        var lister = Lister(tree: tree, view: view, directory: directory, budget: attributes ? state.budget : 0)
+        var lister = Lister(
+          tree: tree,
+          view: view,
+          directory: directory,
+          budget: attributes ? state.budget : 0,
+          stream.found
+        )
         let parent = directory.place == .tables ? TablesDirectoryNode.inode(tree) : InodeNumber.root
         var listing = ShortListing(of: inode, in: parent, from: position, into: &sink)
         if listing.isFull { return }
@@ -151,7 +165,7 @@ struct ClassNode: DirectoryNode {
           guard try lister.list(after: key, into: &sink, &batch) else { return }
         }
         listing.addFiles(tree.overlay, to: &sink)
-        DotNames.list(ObjectSelection(ordinal), tree, into: &listing, &sink)
+        DotNames.list(tree.selection(of: ordinal), tree, into: &listing, &sink)
       }
     } catch {
       undo(&batch, tree)
@@ -178,8 +192,17 @@ struct ClassNode: DirectoryNode {
     var budget: Int
     /// Objects whose names are not listed.
     private let aside: Set<ObjKey>
+    /// The objects that are shown, in the order of their keys; nil if all are.
+    private let shown: [ObjKey]?
 
-    init(tree: TreeContext, view: VersionView, directory: TableDirectory, budget: Int) {
+    init(
+      tree: TreeContext,
+      view: VersionView,
+      directory: TableDirectory,
+      budget: Int,
+      _ found: DirectoryStream.Found
+    ) {
+      shown = if case .objects(let keys) = found { keys } else { nil }
       self.tree = tree
       self.view = view
       self.directory = directory
@@ -196,6 +219,14 @@ struct ClassNode: DirectoryNode {
       do {
         return try view.contexts.lend { context throws(EngineError) in
           let cursor = ObjectCursor(directory.table)
+          if let shown {
+            for key in shown[shown.firstIndex(after: key)...] where !aside.contains(key) {
+              // One that was deleted since has no name any more.
+              guard try cursor.seek(key) else { continue }
+              guard try add(cursor, context, to: &sink, &batch) else { return false }
+            }
+            return true
+          }
           var exists = try cursor.seek(after: key)
           while exists {
             if aside.isEmpty || !aside.contains(cursor.key) {
@@ -275,6 +306,18 @@ struct ClassNode: DirectoryNode {
         return nil  // `open` tells the reason when the object is asked for.
       }
     }
+  }
+}
+
+extension [ObjKey] {
+  /// The position of the first key behind `key`, in ascending keys.
+  fileprivate func firstIndex(after key: ObjKey) -> Int {
+    var low = 0, high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle] <= key { low = middle + 1 } else { high = middle }
+    }
+    return low
   }
 }
 

@@ -112,7 +112,7 @@ enum ControlTexts {
         ("heldBytes", .number(bytes)),
       ])
     }
-    let facts: [(String, JSONValue)] = [
+    var facts: [(String, JSONValue)] = [
       ("path", .string(String(path.split(separator: "/").last ?? ""))),
       ("fileFormat", .number(snapshot.fileFormat)),
       ("version", .number(Int(snapshot.version))),
@@ -123,6 +123,7 @@ enum ControlTexts {
       ("snapshots", .array(snapshots)),
       ("classes", .object(classes)),
     ]
+    if let report = tree.options.syncReport { facts.append(("sync", JSONValue(report: Array(report().utf8)) ?? .null)) }
     return Array(JSONValue.object(facts).text.utf8)
   }
 

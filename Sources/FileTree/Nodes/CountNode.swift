@@ -12,7 +12,7 @@ struct CountNode: FileNode {
   private func text(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     let (view, known) = try tree.read { view throws(FileTreeError) in
       let count = try view.existing(selection.ordinal).table.objectCount
-      return (view, selection.conditions.isEmpty ? Self.text(count) : view.knownControlText(inode))
+      return (view, selection.isWhole ? Self.text(count) : view.knownControlText(inode))
     }
     if let known { return known }
     let count = try selection.keys(tree).count

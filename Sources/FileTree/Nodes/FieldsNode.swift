@@ -11,7 +11,7 @@ struct FieldsNode: DirectoryNode {
   let ordinal: TableOrdinal
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.directoryAttributes(inode, ObjectSelection(ordinal))
+    try tree.directoryAttributes(inode, tree.selection(of: ordinal))
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
@@ -27,7 +27,7 @@ struct FieldsNode: DirectoryNode {
   }
 
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream {
-    DirectoryStream(self, found: .objects(try ObjectSelection(ordinal).keys(tree)))
+    DirectoryStream(self, found: .objects(try tree.selection(of: ordinal).keys(tree)))
   }
 
   func list<Sink: DirectorySink>(

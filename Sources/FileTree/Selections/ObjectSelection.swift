@@ -18,9 +18,17 @@ struct ObjectSelection: Hashable, Sendable {
   }
 
   let ordinal: TableOrdinal
+  /// The query that the mount shows the class by, as the name of a condition; nil if it shows all of it.
+  private let shown: [UInt8]?
+  /// The conditions of the path.
   private(set) var conditions: [Condition] = []
 
-  init(_ ordinal: TableOrdinal) { self.ordinal = ordinal }
+  fileprivate init(_ ordinal: TableOrdinal, shown: [UInt8]? = nil) { (self.ordinal, self.shown) = (ordinal, shown) }
+
+  /// All that the objects must meet.
+  private var all: [Condition] { (shown.map { [.query($0)] } ?? []) + conditions }
+  /// Whether it is all of the class.
+  var isWhole: Bool { shown == nil && conditions.isEmpty }
 
   /// The objects that meet another condition, too.
   func adding(_ condition: Condition) -> ObjectSelection {
@@ -51,7 +59,8 @@ struct ObjectSelection: Hashable, Sendable {
   /// The query that the conditions are, in one version.
   func query(_ table: Table, _ snapshot: Snapshot, _ className: String) throws(FileTreeError) -> Query {
     var parts: [QueryCondition] = []
-    for condition in conditions {
+    let all = all
+    for condition in all {
       switch condition {
       case .query(let name): parts.append(.query(String(decoding: Self.text(of: name), as: UTF8.self)))
       case .value(let property, let name): parts.append(try Self.condition(property, name, table, snapshot))
@@ -59,7 +68,7 @@ struct ObjectSelection: Hashable, Sendable {
     }
     do throws(QueryError) { return try Query(parts, of: table, in: snapshot) } catch {
       var place = className + "/.where"
-      if case .query(let name)? = conditions.indices.contains(error.condition) ? conditions[error.condition] : nil {
+      if case .query(let name)? = all.indices.contains(error.condition) ? all[error.condition] : nil {
         place += "/" + String(decoding: name, as: UTF8.self)
       }
       throw .refused(.invalid, "\(place): \(error)")
@@ -142,7 +151,7 @@ struct ObjectSelection: Hashable, Sendable {
     _ className: String,
     _ options: TreeOptions
   ) throws(FileTreeError) -> [ObjKey]? {
-    if conditions.isEmpty { return nil }
+    if isWhole { return nil }
     let query = try query(table, snapshot, className)
     do throws(QueryFailure) { return try query.keys(until: options.queryDeadline) } catch {
       throw FileTreeError(error, place: className, options)
@@ -156,7 +165,7 @@ struct ObjectSelection: Hashable, Sendable {
     _ view: VersionView,
     _ tree: TreeContext
   ) throws(FileTreeError) -> Bool {
-    if conditions.isEmpty { return true }
+    if isWhole { return true }
     let query = try query(directory.table, view.snapshot, directory.shownName)
     do throws(QueryFailure) {
       if query.isDecidedByObject {
@@ -213,6 +222,14 @@ extension Table {
 }
 
 extension TreeContext {
+  /// The objects of a class that its directory lists.
+  func selection(of ordinal: TableOrdinal) -> ObjectSelection {
+    if options.queries.isEmpty { return ObjectSelection(ordinal) }
+    guard let text = options.queries[shownName(of: ordinal)] else { return ObjectSelection(ordinal) }
+    let name = text.utf8.flatMap { $0 == UInt8(ascii: "%") ? Array("%25".utf8) : [$0] }
+    return ObjectSelection(ordinal, shown: name)
+  }
+
   /// Runs `body` on the newest version and keeps that readable meanwhile, however long it takes; again where it cannot
   /// be kept and was overtaken.
   func holding<T>(

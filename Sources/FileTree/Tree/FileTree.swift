@@ -41,6 +41,11 @@ public final class FileTree: Sendable {
       for name in options.classes ?? [] where !available.contains(name) {
         throw .noSuchClass(name, available: available)
       }
+      for name in options.queries.keys {
+        let directory = view.directories.first { $0.shownName == name && $0.place == .root }
+        guard let directory else { throw .noSuchClass(name, available: available) }
+        _ = try tree.selection(of: directory.ordinal).query(directory.table, view.snapshot, name)
+      }
     }
   }
 

@@ -11,6 +11,9 @@ public struct TreeOptions: Sendable {
   public var showControl = false
   /// The names of the classes to show; nil shows all.
   public var classes: [String]?
+  /// By the name of a class's directory: the query that finds the objects that it lists, in Realm Query Language.
+  /// Others are there all the same, for programs that name them.
+  public var queries: [String: String] = [:]
   /// The owner of every file and directory, instead of the realm file's.
   public var uid: UInt32?
   /// The group of every file and directory, instead of the realm file's.
@@ -35,7 +38,7 @@ public struct TreeOptions: Sendable {
   public var memoryLimit = 256 << 20
   /// What `.realm/README` and `.realm/info.json` say of this program.
   public var productVersion = ""
-  /// What `.realm/sync.json` says; nil for a realm that is not synced.
+  /// What `.realm/sync.json` says, and `.realm/info.json` under `sync`; nil for a realm that is not synced.
   public var syncReport: (@Sendable () -> String)?
   /// Called with the class, the file name and the text of an object before a commit changes or deletes it; returns why
   /// the text cannot be kept, or nil.

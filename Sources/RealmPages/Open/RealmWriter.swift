@@ -165,9 +165,18 @@ public final class RealmWriter: Sendable {
     try begin(timeout, staysOnThread: false, nil)
   }
 
-  private func begin(_ timeout: Duration, staysOnThread: Bool) throws(EngineError) -> WriteTransaction {
+  /// Begins a transaction for a caller that cannot be told that the server of a mirror is away: `commit` tells.
+  package func beginUnready(timeout: Duration) throws(EngineError) -> WriteTransaction {
+    try begin(timeout, staysOnThread: false, tellsLater: true)
+  }
+
+  private func begin(
+    _ timeout: Duration,
+    staysOnThread: Bool,
+    tellsLater: Bool = false
+  ) throws(EngineError) -> WriteTransaction {
     let turn = try uplink.map { (uplink) throws(EngineError) in
-      try UplinkTurn(uplink, until: .now.advanced(by: timeout))
+      try UplinkTurn(uplink, until: .now.advanced(by: timeout), tellsLater: tellsLater)
     }
     return try begin(timeout, staysOnThread: staysOnThread, turn)
   }

@@ -6,8 +6,8 @@ package import Threads
 /// Takes what transactions change in the place of the file.
 package protocol Uplink: AnyObject, Sendable {
   /// Waits until nothing is on its way any more, and keeps others from sending until `leave`. Throws what keeps
-  /// anything from being sent.
-  func enter(until deadline: MonotonicTime) throws(EngineError)
+  /// anything from being sent, unless it is told so at the end of the transaction only.
+  func enter(until deadline: MonotonicTime, tellsLater: Bool) throws(EngineError)
   /// Throws what keeps anything from being sent, if that is not mended by `deadline`.
   func checkReadiness(until deadline: MonotonicTime) throws(EngineError)
   /// Lets others send.
@@ -24,8 +24,8 @@ package protocol Uplink: AnyObject, Sendable {
 final class UplinkTurn: Sendable {
   let uplink: any Uplink
 
-  init(_ uplink: any Uplink, until deadline: MonotonicTime) throws(EngineError) {
-    try uplink.enter(until: deadline)
+  init(_ uplink: any Uplink, until deadline: MonotonicTime, tellsLater: Bool) throws(EngineError) {
+    try uplink.enter(until: deadline, tellsLater: tellsLater)
     self.uplink = uplink
   }
 

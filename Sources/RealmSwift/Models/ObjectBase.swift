@@ -41,6 +41,10 @@
     objectKey = key
   }
 
+  /// Makes a managed object stand for another one of its class: the same one, under the key that it has now. `noKey` if
+  /// it is gone.
+  final func move(to key: Int64) { objectKey = key }
+
   /// Calls `body` with the class of a managed object.
   @inline(__always)
   final func withClass<R>(_ body: (ManagedClass) -> R) -> R {

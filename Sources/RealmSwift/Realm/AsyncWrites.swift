@@ -73,6 +73,35 @@ final class AsyncWrites: @unchecked Sendable {
     return id
   }
 
+  /// Commits the transaction of a synced realm: a thread of its own waits for the server.
+  func commit(_ onComplete: (((any Error)?) -> Void)?) -> AsyncTransactionId {
+    let finished: OpenTransaction?
+    do { finished = try context.leave() } catch {
+      context.cancel()
+      return complete(onComplete.map { block in { block(error) } })
+    }
+    guard let finished else { return complete(onComplete.map { block in { block(nil) } }) }
+    let id = makeID(), schedule = schedule
+    completions.append(id)
+    // Safe: used where `schedule` runs it, where the realm is confined to.
+    @safe nonisolated(unsafe) let onComplete = onComplete, context = context
+    Background.run {
+      let result = Result { try Realm.Error.translating { try finished.commit() } }
+      schedule {
+        var problem: (any Error)?
+        do {
+          _ = try result.get()
+          try context.didCommit()
+        } catch { problem = error }
+        if case .failure(let error) = result { do { try context.didCommit(error) } catch { problem = error } }
+        context.asyncWrites.completions.removeAll { $0 == id }
+        onComplete?(problem)
+        context.asyncWrites.next()
+      }
+    }
+    return id
+  }
+
   /// Forgets a block that did not run yet.
   func cancel(_ id: AsyncTransactionId) { pending.removeAll { $0.id == id } }
 
@@ -87,7 +116,7 @@ final class AsyncWrites: @unchecked Sendable {
     Background.run {
       acquisition.fill(
         Result {
-          try Realm.Error.translating { OpenTransaction(try writer.begin(timeout: RealmContext.endless)) }
+          try Realm.Error.translating { OpenTransaction(try writer.beginUnready(timeout: RealmContext.endless)) }
         }
       )
       schedule { context.asyncWrites.run(acquisition) }
@@ -160,6 +189,7 @@ extension Realm {
     _ onComplete: (((any Swift.Error)?) -> Void)? = nil
   ) -> AsyncTransactionId {
     context.checkWrite()
+    if context.file.synced != nil { return context.asyncWrites.commit(onComplete) }
     var problem: (any Swift.Error)?
     do { try context.commit() } catch { problem = error }
     return context.asyncWrites.complete(onComplete.map { block in { block(problem) } })

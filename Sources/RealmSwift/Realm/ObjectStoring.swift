@@ -77,7 +77,8 @@ extension RealmContext {
       }
     }
     guard let primaryKey = schema.primaryKey else {
-      let key = apply { try $0.create(managed.key, values: values) }
+      let wanted = created?.keyWithoutPrimaryKey(self, managed)
+      let key = apply { try $0.create(managed.key, key: wanted, values: values) }
       transfer(object, managed, schema, key.value, plainToo: false)
       return
     }
@@ -91,7 +92,8 @@ extension RealmContext {
       transfer(object, managed, schema, present.value, plainToo: true)
       return
     }
-    let made = apply { try $0.create(managed.key, primaryKey: key, values: values) }
+    let wanted = created?.nextKey()
+    let made = apply { try $0.create(managed.key, primaryKey: key, key: wanted, values: values) }
     transfer(object, managed, schema, made.value, plainToo: false)
   }
 
@@ -111,6 +113,7 @@ extension RealmContext {
   ) {
     // Links in a circle find the object managed.
     object.becomeManaged(by: self, managed, key)
+    created?.note(object)
     for (index, property) in schema.properties.enumerated() {
       let isPlain = property.storageType.valueType._rlmIsPlain
       if property.isStored, index != schema.primaryKeyIndex, plainToo || !isPlain {

@@ -14,8 +14,18 @@ extension Realm {
   ///   init() async throws { realm = try await Realm(actor: self) }
   /// }
   /// ```
-  public init<A: Actor>(configuration: Configuration = .defaultConfiguration, actor: isolated A) async throws {
-    self = try await Realm.open(configuration: configuration, _isolation: actor)
+  ///
+  /// `downloadBeforeOpen` is for synced realms. A task that is cancelled meanwhile gets a `CancellationError`.
+  public init<A: Actor>(
+    configuration: Configuration = .defaultConfiguration,
+    actor: isolated A,
+    downloadBeforeOpen: OpenBehavior = .never
+  ) async throws {
+    self = try await Realm.open(
+      configuration: configuration,
+      downloadBeforeOpen: downloadBeforeOpen,
+      _isolation: actor
+    )
   }
 
   /// Opens a realm for the actor that calls this.
@@ -28,10 +38,18 @@ extension Realm {
   /// ```
   public static func open(
     configuration: Configuration = .defaultConfiguration,
+    downloadBeforeOpen: OpenBehavior = .never,
     _isolation actor: isolated any Actor = #isolation
   ) async throws -> Realm {
+    let ended = Ended()
+    var waiting = SyncedFile.Waiting()
+    waiting.isCancelled = { ended.isOver }
     // Held until the realm holds it.
-    let file = try await Background.result { try RealmOpening.open(configuration) }
+    let file = try await withTaskCancellationHandler {
+      try await Background.result { [waiting] in try RealmOpening.open(configuration, downloadBeforeOpen, waiting) }
+    } onCancel: {
+      ended.end()
+    }
     // The main actor too: where `dispatchMain` runs it, each of its jobs may have another thread.
     return try withExtendedLifetime(file) {
       Realm(try Realm.Error.translating { try RealmOpening.context(configuration, .actor(actor)) })
@@ -40,8 +58,15 @@ extension Realm {
 
   /// Opens a realm for the main actor.
   @MainActor
-  public init(configuration: Configuration = .defaultConfiguration) async throws {
-    try await self.init(configuration: configuration, actor: MainActor.shared)
+  public init(
+    configuration: Configuration = .defaultConfiguration,
+    downloadBeforeOpen: OpenBehavior = .never
+  ) async throws {
+    try await self.init(
+      configuration: configuration,
+      actor: MainActor.shared,
+      downloadBeforeOpen: downloadBeforeOpen
+    )
   }
 
   /// Opens a realm for a serial queue; to be called there.
@@ -73,8 +98,10 @@ extension Realm {
       context.cancel()
       throw error
     }
-    if let finished = context.leave() {
-      try await Background.result { try Realm.Error.translating { try finished.commit() } }
+    if let finished = try context.leave() {
+      do { try await Background.result { try Realm.Error.translating { try finished.commit() } } } catch {
+        try context.didCommit(error)
+      }
       try context.didCommit()
     }
     return result
@@ -83,7 +110,8 @@ extension Realm {
 
 extension Realm {
   /// Opens a realm on a thread of its own, migration included, and calls `callback` on a serial queue with the realm,
-  /// which belongs to the queue, or with why there is none.
+  /// which belongs to the queue, or with why there is none. A synced realm is downloaded first: everything that the
+  /// server has when the opening begins.
   ///
   /// ```swift
   /// Realm.asyncOpen { result in
@@ -100,7 +128,10 @@ extension Realm {
     // Safe: called once, on the queue.
     @safe nonisolated(unsafe) let callback = callback
     Background.run {
-      let file = Result { try RealmOpening.open(configuration) }
+      var waiting = SyncedFile.Waiting()
+      waiting.isCancelled = { task.isCancelled }
+      waiting.report = { task.report($0) }
+      let file = Result { [waiting] in try RealmOpening.open(configuration, .always, waiting) }
       callbackQueue.async {
         callback(
           Result {
@@ -133,14 +164,56 @@ extension Realm {
 
   /// The opening of a realm that `asyncOpen` began.
   public final class AsyncOpenTask: Sendable {
-    private let cancelled = Atomic(false)
+    private let ended = Ended()
+    private let listeners = Mutex(Listeners())
+
+    private struct Listeners {
+      var last: SyncSession.Progress?
+      var all: [Listener] = []
+    }
+    private struct Listener: @unchecked Sendable {
+      // Unchecked: the block is called on the queue.
+      let queue: DispatchQueue
+      let block: (SyncSession.Progress) -> Void
+
+      func call(_ progress: SyncSession.Progress) { queue.async { block(progress) } }
+    }
 
     fileprivate init() {}
 
-    fileprivate var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
+    fileprivate var isCancelled: Bool { ended.isOver }
 
-    /// Has the callback get a `CancellationError`, unless it was called already.
-    public func cancel() { cancelled.store(true, ordering: .releasing) }
+    /// Ends the download, and has the callback get a `CancellationError`, unless it was called already.
+    public func cancel() { ended.end() }
+
+    /// Has `block` called on a queue with the progress of the download of a synced realm, until `asyncOpen` calls back.
+    public func addProgressNotification(
+      queue: DispatchQueue = .main,
+      block: @escaping (SyncSession.Progress) -> Void
+    ) {
+      let listener = Listener(queue: queue, block: block)
+      let last = listeners.withLock { listeners in
+        listeners.all.append(listener)
+        return listeners.last
+      }
+      if let last { listener.call(last) }
+    }
+
+    fileprivate func report(_ progress: SyncSession.Progress) {
+      let all = listeners.withLock { listeners -> [Listener] in
+        if listeners.last == progress { return [] }
+        listeners.last = progress
+        return listeners.all
+      }
+      for listener in all { listener.call(progress) }
+    }
+  }
+
+  /// Whether an opening is not wanted any more.
+  fileprivate final class Ended: Sendable {
+    private let ended = Atomic(false)
+    var isOver: Bool { ended.load(ordering: .acquiring) }
+    func end() { ended.store(true, ordering: .releasing) }
   }
 }
 

@@ -24,7 +24,9 @@ public struct Realm {
   /// Opens the default realm.
   public init() throws { try self.init(configuration: .defaultConfiguration) }
 
-  /// Opens a realm; makes the file if it does not exist. A thread that has the realm open gets the same instance.
+  /// Opens a realm; makes the file if it does not exist. A thread that has the realm open gets the same instance. A
+  /// synced realm that was never opened is downloaded until the classes of the models are there: its objects come
+  /// later.
   public init(configuration: Configuration) throws {
     self.init(try Realm.Error.translating { try RealmOpening.context(configuration) })
   }
@@ -144,10 +146,17 @@ enum RealmOpening {
   }
   private static let instances = Mutex<[Place: Weak]>([:])
 
-  /// The file of a configuration, with the schema that it wants.
-  static func open(_ configuration: Realm.Configuration) throws -> RealmFile {
+  /// The file of a configuration, with the schema that it wants; of a synced realm downloaded as it `behavior` says.
+  static func open(
+    _ configuration: Realm.Configuration,
+    _ behavior: Realm.OpenBehavior = .never,
+    _ waiting: SyncedFile.Waiting = .init()
+  ) throws -> RealmFile {
     try Realm.Error.translating {
       let file = try RealmFile.of(configuration)
+      if let synced = file.synced, behavior == .always || behavior == .once && !synced.isComplete {
+        try synced.download(waiting)
+      }
       try SchemaOpening.prepare(file, configuration, WantedClasses(configuration.objectTypes))
       return file
     }

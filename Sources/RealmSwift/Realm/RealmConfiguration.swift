@@ -18,14 +18,15 @@ extension Realm {
     public var inMemoryIdentifier: String? {
       didSet { if inMemoryIdentifier != nil { (fileURL, seedFilePath, syncConfiguration) = (nil, nil, nil) } }
     }
-    /// The realm of a sync server, which this library does not open; nil for a local realm. Setting it resets `fileURL`
-    /// and `inMemoryIdentifier`.
+    /// The realm of a sync server; nil for a local realm. Setting it resets `fileURL` and `inMemoryIdentifier`: where
+    /// the local copy is, the sync configuration says. Migrations and seeds are for local realms.
     public var syncConfiguration: SyncConfiguration? {
       didSet { if syncConfiguration != nil { (fileURL, inMemoryIdentifier) = (nil, nil) } }
     }
     /// The 64-byte key of an encrypted file.
     public var encryptionKey: Data?
-    /// Whether nothing is written. The file must not be changed by others meanwhile.
+    /// Whether nothing is written. The file must not be changed by others meanwhile; a synced realm is kept up to date
+    /// all the same.
     public var readOnly: Bool
     /// The version of the schema.
     public var schemaVersion: UInt64
@@ -91,9 +92,11 @@ extension Realm {
 extension Realm.Configuration {
   /// The engine's configuration.
   func engine() throws -> RealmPages.Configuration {
-    if let syncConfiguration { throw syncConfiguration.refusal }
     var engine: RealmPages.Configuration
-    if let inMemoryIdentifier {
+    if let syncConfiguration {
+      try checkSynced()
+      engine = RealmPages.Configuration(path: try syncConfiguration.path())
+    } else if let inMemoryIdentifier {
       engine = RealmPages.Configuration(inMemoryIdentifier: inMemoryIdentifier)
     } else if let fileURL {
       engine = RealmPages.Configuration(path: fileURL.path)
@@ -106,7 +109,7 @@ extension Realm.Configuration {
       }
       engine.encryptionKey = key
     }
-    if readOnly {
+    if readOnly, syncConfiguration == nil {
       if deleteRealmIfMigrationNeeded {
         throw Realm.Error(.invalidInput, "deleteRealmIfMigrationNeeded does not go with readOnly")
       }
@@ -122,5 +125,21 @@ extension Realm.Configuration {
     // A Realm is a member for as long as it lives.
     engine.idleTime = nil
     return engine
+  }
+
+  /// Throws for what only local realms have.
+  private func checkSynced() throws {
+    let wrong =
+      [
+        ("migrationBlock", migrationBlock != nil), ("deleteRealmIfMigrationNeeded", deleteRealmIfMigrationNeeded),
+        ("seedFilePath", seedFilePath != nil),
+      ]
+      .first { $0.1 }
+    guard let wrong else { return }
+    throw Realm.Error(
+      .invalidInput,
+      "\(wrong.0) does not go with syncConfiguration: a synced realm only gets new classes and properties, and is "
+        + "filled by its server"
+    )
   }
 }

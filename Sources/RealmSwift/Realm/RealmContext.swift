@@ -22,6 +22,8 @@ final class RealmContext {
   @safe @exclusivity(unchecked) private var transaction: OpenTransaction?
   /// Grows when what was read may be out of date.
   @safe @exclusivity(unchecked) private(set) var generation = 0
+  /// In a transaction of a synced realm: the objects that it makes.
+  private(set) var created: CreatedObjects?
   /// Whether the transaction has changed anything.
   @safe @exclusivity(unchecked) private(set) var isDirty = false
   /// What is done with objects that exist, while an object is being added.
@@ -161,12 +163,21 @@ final class RealmContext {
     if !observers.all.isEmpty { deliverChanges() }
     if let acquired = try asyncWrites.takeAcquired() { return try enter(acquired) }
     do throws(EngineError) {
-      let begun =
-        staysOnThread ? try writer.beginOnThisThread(timeout: timeout) : try writer.begin(timeout: timeout)
-      transaction = OpenTransaction(begun)
+      transaction = OpenTransaction(try begin(writer, staysOnThread, timeout))
     } catch { throw Realm.Error(error) }
+    created = file.synced.map { CreatedObjects($0) }
     isDirty = false
     generation += 1
+  }
+
+  private func begin(
+    _ writer: RealmWriter,
+    _ staysOnThread: Bool,
+    _ timeout: Duration
+  ) throws(EngineError) -> WriteTransaction {
+    if staysOnThread { return try writer.beginOnThisThread(timeout: timeout) }
+    // Those that cannot be told that the server is away learn it when they commit.
+    return try writer.beginUnready(timeout: timeout)
   }
 
   /// Takes a transaction that has begun.
@@ -174,26 +185,36 @@ final class RealmContext {
     checkThread()
     if isInTransaction { throw Realm.Error(.fail, "The Realm is already in a write transaction") }
     transaction = begun
+    created = file.synced.map { CreatedObjects($0) }
     isDirty = false
     generation += 1
   }
 
   /// Gives the transaction out, to be committed; nil if there is nothing to commit.
-  func leave() -> OpenTransaction? {
+  func leave() throws -> OpenTransaction? {
     guard isDirty, let transaction, transaction.engine.hasChanges else {
       cancel()
       return nil
     }
     changed = nil
+    try created?.remember(self, transaction)
     self.transaction = nil
     isDirty = false
     generation += 1
     return transaction
   }
 
-  /// Reads what was committed.
-  func didCommit() throws {
+  /// Reads what was committed; `error` says why it could not be.
+  func didCommit(_ error: (any Error)? = nil) throws {
+    let created = created
+    if !isInTransaction { self.created = nil }
+    if let error {
+      created?.forget()
+      asyncWrites.next()
+      throw error
+    }
     _ = try refresh()
+    if let hold { created?.move(to: hold.snapshot) }
     file.delivery.noteChange()
   }
 
@@ -201,14 +222,18 @@ final class RealmContext {
     checkThread()
     changed = nil
     guard let transaction else { throw Realm.Error(.fail, "There is no write transaction to commit") }
-    self.transaction = nil
+    let created = created
+    if isDirty { try created?.remember(self, transaction) }
+    (self.transaction, self.created) = (nil, nil)
     let isDirty = isDirty && transaction.engine.hasChanges
     self.isDirty = false
     generation += 1
     do throws(EngineError) { if isDirty { _ = try transaction.commit() } else { transaction.rollback() } } catch {
+      created?.forget()
       throw Realm.Error(error)
     }
     hold = try Realm.Error.translating { try file.reader.hold() }
+    if isDirty, let hold { created?.move(to: hold.snapshot) }
     if isDirty { file.delivery.noteChange() }
     asyncWrites.next()
   }
@@ -217,7 +242,8 @@ final class RealmContext {
     checkThread()
     changed = nil
     guard let transaction else { return }
-    self.transaction = nil
+    created?.forget()
+    (self.transaction, created) = (nil, nil)
     transaction.rollback()
     isDirty = false
     generation += 1
@@ -369,6 +395,7 @@ final class RealmContext {
 
   func bind(_ object: ObjectBase, to managed: ManagedClass, _ schema: ClassSchema, _ key: Int64) {
     object.becomeManaged(by: self, managed, key)
+    created?.note(object)
     StoragePlace.manage(object, schema.offsets)
   }
 

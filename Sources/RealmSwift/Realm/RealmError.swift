@@ -2,6 +2,7 @@
 
 public import Foundation
 import RealmPages
+import RealmSync
 
 extension Realm {
   /// Why a realm does not open, or a change is refused.
@@ -34,6 +35,14 @@ extension Realm {
       case unsupportedFileFormatVersion
       /// The configuration asks for what cannot be together, or for what is not there.
       case invalidInput
+      /// The sync server is not there: nothing was changed.
+      case offline
+      /// The sync server has not answered in time. A change may be with it, and is sent again, once, when it answers.
+      case timedOut
+      /// The sync server refused a change: nothing was changed.
+      case refusedByServer
+      /// The realm cannot be synced: the certificate, the token, or what the server says.
+      case syncFailed
     }
 
     /// What a program decides on.
@@ -83,6 +92,14 @@ extension Realm.Error {
   public static var alreadyOpen: Code { .alreadyOpen }
   /// The kind as a pattern.
   public static var unsupportedFileFormatVersion: Code { .unsupportedFileFormatVersion }
+  /// The kind as a pattern.
+  public static var offline: Code { .offline }
+  /// The kind as a pattern.
+  public static var timedOut: Code { .timedOut }
+  /// The kind as a pattern.
+  public static var refusedByServer: Code { .refusedByServer }
+  /// The kind as a pattern.
+  public static var syncFailed: Code { .syncFailed }
 }
 
 /// Whether an error is of a kind, as in `catch Realm.Error.fileNotFound`.
@@ -98,13 +115,16 @@ extension Realm.Error {
       case .inUse: .incompatibleLockFile
       case .moved, .untrusted: .fileAccess
       case .contradictory: .invalidInput
+      case .offline: .offline
+      case .unacknowledged: .timedOut
+      case .refusedByServer: .refusedByServer
       case .needsMigration, .oldSchema, .badSchema: .schemaMismatch
       default: .fail
       }
     self.init(code, error.description)
   }
 
-  private static func code(of errno: Int32) -> Code {
+  static func code(of errno: Int32) -> Code {
     // ENOENT, EPERM, EACCES, EROFS, EEXIST
     switch errno {
     case 2: .fileNotFound
@@ -116,6 +136,8 @@ extension Realm.Error {
 
   /// Runs what the engine does; its errors become those of this library.
   static func translating<R>(_ body: () throws -> R) throws -> R {
-    do { return try body() } catch let error as EngineError { throw Realm.Error(error) }
+    do { return try body() } catch let error as EngineError {
+      throw Realm.Error(error)
+    } catch let error as SyncError { throw Realm.Error(error) }
   }
 }

@@ -2,6 +2,7 @@
 
 import Foundation
 import RealmPages
+import RealmSync
 import Synchronization
 
 /// A realm file, opened once in the process for as long as a `Realm` needs it.
@@ -12,7 +13,10 @@ final class RealmFile: Sendable {
   let writer: RealmWriter?
   /// Tells those who observe of changes.
   let delivery = ChangeDelivery()
+  /// Nil for a local realm.
+  let synced: SyncedFile?
   private let encryptionKey: Data?
+  private let isReadOnly: Bool
 
   private struct Weak { weak let file: RealmFile? }
   private static let open = Mutex<[String: Weak]>([:])
@@ -23,6 +27,14 @@ final class RealmFile: Sendable {
     let engine = try configuration.engine()
     path = engine.path
     encryptionKey = configuration.encryptionKey
+    isReadOnly = configuration.readOnly
+    if let sync = configuration.syncConfiguration {
+      let synced = try SyncedFile(sync, engine, isReadOnly: isReadOnly)
+      (self.synced, reader) = (synced, synced.mirror.writer.realm)
+      writer = isReadOnly ? nil : synced.mirror.writer
+      return
+    }
+    synced = nil
     if configuration.readOnly {
       (reader, writer) = (try RealmPages.Realm(engine), nil)
     } else {
@@ -36,7 +48,12 @@ final class RealmFile: Sendable {
     let path = try configuration.engine().path
     return try opening.withLock { _ in
       if let known = open.withLock({ $0[path]?.file }) {
-        if (known.writer == nil) != configuration.readOnly {
+        let address = try configuration.syncConfiguration?.address().description
+        if address != known.synced?.mirror.url.description {
+          let other = known.synced.map { "the mirror of \($0.mirror.url)" } ?? "a local realm"
+          throw Realm.Error(.alreadyOpen, "\(path) is open in this process as \(other)")
+        }
+        if known.isReadOnly != configuration.readOnly {
           throw Realm.Error(.alreadyOpen, "\(path) is open in this process with another value of readOnly")
         }
         if known.encryptionKey != configuration.encryptionKey {

@@ -6,6 +6,12 @@ import RealmPages
 struct SchemaChange {
   /// A difference that only a greater schema version makes legal, in words.
   private(set) var migrations: [String] = []
+  /// Those that are new properties of classes that exist.
+  private(set) var additions: [String] = []
+  /// Those that change what exists, but for properties that the models do not have.
+  private(set) var conflicts: [String] = []
+  /// Whether classes are missing.
+  private var lacksClasses = false
   /// Whether there is any difference.
   private(set) var isEmpty = true
 
@@ -15,7 +21,7 @@ struct SchemaChange {
     self.wanted = wanted
     for schema in wanted.classes {
       guard let table = try snapshot.table(named: Table.classPrefix + schema.name) else {
-        isEmpty = false
+        (isEmpty, lacksClasses) = (false, true)
         continue
       }
       if let damage = table.damage { throw damage }
@@ -28,19 +34,24 @@ struct SchemaChange {
       isEmpty = false
       migrations.append(text)
     }
+    func refuse(_ text: String) {
+      add(text)
+      conflicts.append(text)
+    }
     if table.kind != schema.kind {
-      add("class '\(schema.name)' has been made \(schema.kind.name)")
+      refuse("class '\(schema.name)' has been made \(schema.kind.name)")
     }
     for property in schema.properties where property.isStored {
       let place = "'\(schema.name).\(property.storedName)'"
       guard let column = table.columns.first(where: { $0.name == property.storedName }) else {
         add("property \(place) has been added")
+        additions.append("property \(place)")
         continue
       }
       if !property.hasType(of: column) || !property.leads(to: column.targetTable, in: snapshot) {
-        add("the type of property \(place) has been changed")
+        refuse("the type of property \(place) has been changed")
       } else if property.isNullable != column.isNullable {
-        add("property \(place) has been made \(property.isNullable ? "optional" : "required")")
+        refuse("property \(place) has been made \(property.isNullable ? "optional" : "required")")
       }
       if property.isIndexed != (column.index == .general), column.key != table.primaryKey?.key, !property.isPrimaryKey {
         isEmpty = false
@@ -51,7 +62,7 @@ struct SchemaChange {
       add("property '\(schema.name).\(column.name)' has been removed")
     }
     if table.primaryKey?.name != schema.primaryKey?.storedName {
-      add("the primary key of class '\(schema.name)' has been changed")
+      refuse("the primary key of class '\(schema.name)' has been changed")
     }
   }
 
@@ -106,6 +117,22 @@ struct SchemaChange {
       target: target
     )
     _ = try transaction.addColumn(table, spec)
+  }
+
+  /// Whether a synced realm has all that the models have. What they do not have is others', and indexes are each
+  /// client's own.
+  var isEmptyForSync: Bool { !lacksClasses && additions.isEmpty && conflicts.isEmpty }
+
+  /// Adds classes and properties to a synced realm, where nothing else can be changed.
+  func add(in transaction: borrowing WriteTransaction) throws {
+    try begin(in: transaction)
+    for schema in wanted.classes {
+      guard let name = schema.primaryKey?.storedName,
+        let key = try transaction.tableKey(named: Table.classPrefix + schema.name),
+        try transaction.table(key).primaryKey == nil
+      else { continue }
+      try transaction.setPrimaryKey(key, try transaction.columns(of: key).first { $0.name == name }?.key)
+    }
   }
 
   /// Removes what the classes do not have and sets primary keys, indexes and the schema version.

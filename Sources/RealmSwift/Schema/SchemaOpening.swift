@@ -9,6 +9,7 @@ enum SchemaOpening {
     _ configuration: Realm.Configuration,
     _ wanted: WantedClasses
   ) throws {
+    if let synced = file.synced { return try SyncOpening.prepare(file, synced, configuration, wanted) }
     let version = configuration.schemaVersion
     let hold = try file.reader.hold()
     let stored = try hold.snapshot.schemaVersion()

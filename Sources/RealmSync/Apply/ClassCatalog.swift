@@ -1,6 +1,6 @@
 // The classes of a transaction by name, with their properties by name: what instructions are resolved against.
 
-import RealmPages
+package import RealmPages
 
 /// A class as instructions see it.
 final class KnownClass {
@@ -61,8 +61,9 @@ struct ClassCatalog {
 
 /// The keys of objects of classes without primary key: in the file, and on the server. Source: docs/format/7-sync.md
 /// 7.7.
-enum GlobalKey {
-  static func local(high: UInt64, low: UInt64) -> ObjKey {
+package enum GlobalKey {
+  /// The key of an object in a file.
+  package static func local(high: UInt64, low: UInt64) -> ObjKey {
     let lowByte = low & 0xff | (high & 0xff) << 8
     return ObjKey(Int64(lowByte | (low & 0xffff_ff00) << 8 | (high & 0x3fff_ff00) << 32))
   }

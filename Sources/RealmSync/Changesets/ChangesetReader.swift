@@ -147,7 +147,7 @@ public struct ChangesetReader: Sendable {
     let target = type == .link ? try self.name("target class") : nil
     if collection == .dictionary {
       let keys = try integer("type of keys")
-      if keys != PayloadCode.code(of: .string) { throw error("type \(keys) for the keys of a dictionary") }
+      if keys != PayloadCode.string { throw error("type \(keys) for the keys of a dictionary") }
     }
     return Instruction.ColumnForm(
       name: name,
@@ -180,10 +180,10 @@ public struct ChangesetReader: Sendable {
     let code = try integer("type of a key")
     switch code {
     case PayloadCode.null: return .null
-    case 1: return .int(try integer("key"))
-    case 3: return .string(try name("key"))
-    case 10: return .objectID(try objectID())
-    case 11: return .uuid(try uuid())
+    case PayloadCode.int: return .int(try integer("key"))
+    case PayloadCode.string: return .string(try name("key"))
+    case PayloadCode.objectID: return .objectID(try objectID())
+    case PayloadCode.uuid: return .uuid(try uuid())
     case PayloadCode.global: return .global(high: try unsigned("key"), low: try unsigned("key"))
     default: throw error("type \(code) for a key")
     }
@@ -193,17 +193,17 @@ public struct ChangesetReader: Sendable {
     let code = try integer("type of a value")
     switch code {
     case PayloadCode.null: return .scalar(.null)
-    case 1: return .scalar(.int(try integer("value")))
-    case 2: return .scalar(.bool(try flag("value")))
-    case 3: return .scalar(.string(try bytes("string", limit: Self.maximumString)))
-    case 4: return .scalar(.data(try bytes("binary", limit: Self.maximumBinary)))
-    case 5: return .scalar(.date(try timestamp()))
-    case 6: return .scalar(.float(Float(bitPattern: UInt32(try fixed(4)))))
-    case 7: return .scalar(.double(Double(bitPattern: try fixed(8))))
-    case 8: return .scalar(.decimal128(try decimal()))
+    case PayloadCode.int: return .scalar(.int(try integer("value")))
+    case PayloadCode.bool: return .scalar(.bool(try flag("value")))
+    case PayloadCode.string: return .scalar(.string(try bytes("string", limit: Self.maximumString)))
+    case PayloadCode.data: return .scalar(.data(try bytes("binary", limit: Self.maximumBinary)))
+    case PayloadCode.date: return .scalar(.date(try timestamp()))
+    case PayloadCode.float: return .scalar(.float(Float(bitPattern: UInt32(try fixed(4)))))
+    case PayloadCode.double: return .scalar(.double(Double(bitPattern: try fixed(8))))
+    case PayloadCode.decimal128: return .scalar(.decimal128(try decimal()))
     case PayloadCode.link: return .link(try name("class"), try key())
-    case 10: return .scalar(.objectID(try objectID()))
-    case 11: return .scalar(.uuid(try uuid()))
+    case PayloadCode.objectID: return .scalar(.objectID(try objectID()))
+    case PayloadCode.uuid: return .scalar(.uuid(try uuid()))
     case PayloadCode.object: return .object
     case PayloadCode.list: return .list
     case PayloadCode.dictionary: return .dictionary

@@ -83,7 +83,7 @@ public struct ChangesetWriter: Sendable {
       }
     put(kind)
     if let target = form.target { put(target) }
-    if form.collection == .dictionary { put(PayloadCode.code(of: .string)) }
+    if form.collection == .dictionary { put(PayloadCode.string) }
   }
 
   private mutating func put(_ edit: Instruction.Edit, at place: Instruction.Place) {
@@ -144,16 +144,16 @@ public struct ChangesetWriter: Sendable {
     switch key {
     case .null: put(PayloadCode.null)
     case .int(let value):
-      put(1)
+      put(PayloadCode.int)
       put(value)
     case .string(let name):
-      put(3)
+      put(PayloadCode.string)
       put(name)
     case .objectID(let id):
-      put(10)
+      put(PayloadCode.objectID)
       put(id)
     case .uuid(let id):
-      put(11)
+      put(PayloadCode.uuid)
       put(id)
     case .global(let high, let low):
       put(PayloadCode.global)
@@ -179,35 +179,35 @@ public struct ChangesetWriter: Sendable {
   private mutating func put(_ value: Value) {
     switch value {
     case .int(let number):
-      put(1)
+      put(PayloadCode.int)
       put(number)
     case .bool(let flag):
-      put(2)
+      put(PayloadCode.bool)
       put(flag ? 1 : 0)
     case .string(let text):
-      put(3)
+      put(PayloadCode.string)
       put(text)
     case .data(let data):
-      put(4)
+      put(PayloadCode.data)
       put(data)
     case .date(let date):
-      put(5)
+      put(PayloadCode.date)
       put(date.seconds)
       put(Int64(date.nanoseconds))
     case .float(let number):
-      put(6)
+      put(PayloadCode.float)
       fixed(UInt64(number.bitPattern), 4)
     case .double(let number):
-      put(7)
+      put(PayloadCode.double)
       fixed(number.bitPattern, 8)
     case .decimal128(let number):
-      put(8)
+      put(PayloadCode.decimal128)
       put(number)
     case .objectID(let id):
-      put(10)
+      put(PayloadCode.objectID)
       put(id)
     case .uuid(let id):
-      put(11)
+      put(PayloadCode.uuid)
       put(id)
     // Links and collections are payloads of their own.
     case .null, .link, .list, .dictionary: put(PayloadCode.null)

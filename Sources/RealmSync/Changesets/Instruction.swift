@@ -145,11 +145,14 @@ public enum InstructionKey: Hashable, Sendable {
 /// The codes of types of values. Source: docs/format/7-sync.md 7.6.
 enum PayloadCode {
   static let list: Int64 = -5, erased: Int64 = -4, dictionary: Int64 = -3, object: Int64 = -2, global: Int64 = -1
-  static let null: Int64 = 0, link: Int64 = 9
+  static let null: Int64 = 0, int: Int64 = 1, bool: Int64 = 2, string: Int64 = 3, data: Int64 = 4, date: Int64 = 5
+  static let float: Int64 = 6, double: Int64 = 7, decimal128: Int64 = 8, link: Int64 = 9, objectID: Int64 = 10
+  static let uuid: Int64 = 11
 
+  /// As the type of a property, null stands for Mixed.
   static let types: [(code: Int64, type: ValueType)] = [
-    (0, .mixed), (1, .int), (2, .bool), (3, .string), (4, .data), (5, .date), (6, .float), (7, .double),
-    (8, .decimal128), (9, .link), (10, .objectID), (11, .uuid),
+    (null, .mixed), (int, .int), (bool, .bool), (string, .string), (data, .data), (date, .date), (float, .float),
+    (double, .double), (decimal128, .decimal128), (link, .link), (objectID, .objectID), (uuid, .uuid),
   ]
 
   static func type(_ code: Int64) -> ValueType? { types.first { $0.code == code }?.type }

@@ -15,16 +15,26 @@ public final class Mirror: Sendable {
   /// What the mirror is a copy of.
   public let url: SyncURL
 
+  /// Whether there was no file before.
+  private let isNew: Bool
   private let lock: MirrorLock
   private let configuration: Configuration
   private let current: Mutex<MirrorState>
+  /// Whether its session is ending, so that nobody waits for its commits.
+  private let isAbandoned = Atomic(false)
 
   /// Opens the mirror at the path of `configuration`, or makes one. The realm of another address, a realm that is no
   /// mirror, and one that another process keeps up to date are refused; and a mirror that another program has written.
   public init(_ configuration: Configuration, of url: SyncURL) throws(SyncError) {
     (path, self.url, self.configuration) = (configuration.path, url, configuration)
+    isNew = unsafe access(path, F_OK) != 0
     lock = try MirrorLock(realm: path)
-    do throws(EngineError) { writer = try RealmWriter(mirror: configuration) } catch { throw SyncError(error) }
+    // What a download was cut off at that was to take the mirror's place.
+    Self.removeFiles(path + Self.freshSuffix)
+    do throws(EngineError) {
+      if let condition = configuration.compactsOnLaunch { try Self.compact(configuration, condition) }
+      writer = try RealmWriter(mirror: configuration)
+    } catch { throw SyncError(error) }
     current = Mutex(MirrorState(url: url.description))
     let snapshot: Snapshot
     do throws(EngineError) { snapshot = try writer.realm.latest() } catch { throw SyncError(error) }
@@ -43,10 +53,28 @@ public final class Mirror: Sendable {
       return
     }
     if known.url != url.description {
+      // An address at which no server ever answered was perhaps a mistake.
+      if !known.hasBegun {
+        current.withLock { $0 = known }
+        try update { $0 = MirrorState(url: url.description) }
+        return
+      }
       throw SyncError(.mirror, "\(path): a mirror of \(known.url), not of \(url); name another file")
     }
     current.withLock { $0 = known }
     try check(snapshot, known)
+  }
+
+  /// Compacts the file before it is opened, if `condition` wants it and no other program has it open.
+  private static func compact(
+    _ configuration: Configuration,
+    _ condition: (Int, Int) -> Bool
+  ) throws(EngineError) {
+    var status = stat()
+    if unsafe stat(configuration.path, &status) != 0 || status.st_size == 0 { return }
+    do throws(EngineError) {
+      _ = try RealmCopy.rewrite(configuration, key: configuration.encryptionKey, where: condition)
+    } catch { if error.reason != .inUse { throw error } }
   }
 
   /// What the mirror knows of its server.
@@ -81,14 +109,15 @@ public final class Mirror: Sendable {
   ) throws(SyncError) {
     var made = MirrorState(url: url.description)
     do throws(EngineError) {
-      let transaction = try writer.beginReplaying()
-      var next = made
+      let transaction = try begin()
+      var former = made
       // What others have noted meanwhile is in the version that the transaction builds on.
       try throwing { () throws(SyncError) in
         guard let known = try MirrorState(in: transaction.former) else { return }
         try check(transaction.former, known)
-        next = known
+        former = known
       }
+      var next = former
       change(&next)
       do throws(ApplyError) { try body(transaction) } catch {
         switch error {
@@ -97,7 +126,7 @@ public final class Mirror: Sendable {
         }
       }
       next.fileVersion = Int64(bitPattern: transaction.nextVersion)
-      try next.store(in: transaction)
+      try next.store(in: transaction, over: former)
       _ = try transaction.commit()
       made = next
     } catch {
@@ -108,6 +137,18 @@ public final class Mirror: Sendable {
     current.withLock { if $0.fileVersion < made.fileVersion { $0 = made } }
   }
 
+  /// Begins a transaction of the mirror's own. A program may hold one of its own for as long as it wants.
+  private func begin() throws(EngineError) -> WriteTransaction {
+    while true {
+      do throws(EngineError) { return try writer.beginReplaying(timeout: .seconds(1)) } catch {
+        if error.reason != .busy || isAbandoned.load(ordering: .acquiring) { throw error }
+      }
+    }
+  }
+
+  /// From now on its commits wait for no other transaction.
+  func abandon() { isAbandoned.store(true, ordering: .releasing) }
+
   /// A refusal of the mirror as an error of the engine, which a transaction ends with.
   private func throwing(_ body: () throws(SyncError) -> Void) throws(EngineError) {
     do throws(SyncError) { try body() } catch { throw EngineError(.cancelled, error.description) }
@@ -115,6 +156,24 @@ public final class Mirror: Sendable {
 }
 
 extension Mirror {
+  /// Where the mirror of a realm is unless a program says so: in the folder of the default realm.
+  public static func standardPath(of url: SyncURL) -> String {
+    let standard = Configuration.defaultPath
+    let folder = standard[..<(standard.lastIndex(of: "/") ?? standard.endIndex)] + "/mirrors"
+    let name = "\(url.host)_\(url.port)\(url.path)".map { $0 == "/" || $0 == ":" ? "_" : String($0) }.joined()
+    // A name is at most 255 bytes, and those beside the realm are longer.
+    return "\(folder)/\(name.prefix(200)).realm"
+  }
+
+  /// Makes the folder of a mirror, where others of this user's are too.
+  public static func makeFolder(of path: String) throws(SyncError) {
+    var made = ""
+    for part in path[..<(path.lastIndex(of: "/") ?? path.endIndex)].split(separator: "/") {
+      made += "/" + part
+      if unsafe mkdir(made, 0o700) != 0, errno != EEXIST { throw SyncError(.failed("mkdir", made, errno)) }
+    }
+  }
+
   /// Makes an ordinary local realm of a copy of a mirror: it knows no server any more.
   public static func makeLocal(_ configuration: Configuration) throws(SyncError) {
     do throws(EngineError) {
@@ -129,7 +188,8 @@ extension Mirror {
 
 extension Mirror {
   /// Where a fresh copy is made beside the mirror.
-  private var freshPath: String { path + ".fresh" }
+  private var freshPath: String { path + Self.freshSuffix }
+  private static let freshSuffix = ".fresh"
 
   /// Downloads everything anew to a file beside the mirror, because the server does not know the mirror any more, and
   /// puts it in the place of the mirror in one step. Until then the mirror shows what it has.
@@ -160,8 +220,15 @@ extension Mirror {
     adopt(state)
   }
 
-  private func removeFresh() {
-    for name in ["", ".lock", ".note", ".management/realmfs-sync.lock"] { unsafe unlink(freshPath + name) }
-    unsafe rmdir(freshPath + ".management")
+  private func removeFresh() { Self.removeFiles(freshPath) }
+
+  private static func removeFiles(_ path: String) {
+    for name in ["", ".lock", ".note", ".management/realmfs-sync.lock"] { unsafe unlink(path + name) }
+    unsafe rmdir(path + ".management")
+  }
+
+  /// Removes the files of a mirror that this process made, if no server ever answered: nobody misses them.
+  public func removeUnlessBegun() {
+    if isNew, !state.hasBegun { Self.removeFiles(path) }
   }
 }

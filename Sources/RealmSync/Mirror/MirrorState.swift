@@ -8,6 +8,8 @@ public struct MirrorState: Hashable, Sendable {
   /// The name of the table, which is none of a class.
   public static let tableName = Snapshot.mirrorTable
   private static let layout: Int64 = 1
+  /// A value of a realm holds at most 16 MB: the bytes of a longer changeset go on in further objects of the table.
+  private static let partSize = 1 << 23
 
   /// The address of the realm, in full, without a token.
   public var url = ""
@@ -23,14 +25,17 @@ public struct MirrorState: Hashable, Sendable {
   public var writer = FileIdentity.none
   /// The last number that the writer gave to an upload.
   public var writerVersion: Int64 = 0
-  /// The version that the last acknowledged upload was made on.
-  public var writerBase: Int64 = 0
-  /// What was sent or is about to be sent, and not acknowledged.
+  /// The time of the last upload: no later one has an earlier time, whatever the clock says.
+  public var writerTime: Int64 = 0
+  /// What was sent or is about to be sent. A short one stays after it was acknowledged, until the next.
   public var pending: PendingUpload?
   /// What the server said of the last upload that it refused.
   public var refused: String?
   /// The version of the file that the last commit of the mirror made; another one is another program's.
   public var fileVersion: Int64 = 0
+
+  /// Whether a server has answered: the mirror belongs to it.
+  public var hasBegun: Bool { reader != .none || version > 0 }
 
   /// Nothing downloaded yet.
   init(url: String) { self.url = url }
@@ -47,10 +52,20 @@ public struct MirrorState: Hashable, Sendable {
   private var values: [Value] {
     [
       .int(Self.layout), .text(url), .int(reader.file), .int(reader.salt), .int(version), .int(latest.version),
-      .int(latest.salt), .bool(isComplete), .int(writer.file), .int(writer.salt), .int(writerVersion), .int(writerBase),
-      pending.map { .data($0.changeset) } ?? .null, .int(pending?.version ?? 0), .int(pending?.base ?? 0),
-      .int(pending?.time ?? 0), refused.map { .text($0) } ?? .null, .int(fileVersion),
+      .int(latest.salt), .bool(isComplete), .int(writer.file), .int(writer.salt), .int(writerVersion), .int(0),
+      part(0).map { .data($0) } ?? .null, .int(pending?.version ?? 0), .int(pending?.base ?? 0),
+      .int(writerTime), refused.map { .text($0) } ?? .null, .int(fileVersion),
     ]
+  }
+
+  private static let pendingColumn = 12
+
+  /// Part `index` of the changeset that is pending; nil if it has no such part.
+  private func part(_ index: Int) -> [UInt8]? {
+    guard let changeset = pending?.changeset else { return nil }
+    let start = index * Self.partSize
+    if start >= changeset.count && index > 0 { return nil }
+    return Array(changeset[start..<min(start + Self.partSize, changeset.count)])
   }
 
   /// The state in a version of a mirror; nil if the realm is none.
@@ -67,6 +82,9 @@ public struct MirrorState: Hashable, Sendable {
         throw EngineError.damaged("a mirror of another layout", place: Self.tableName)
       }
       self.init(values)
+      while try cursor.next() {
+        if case .data(let part) = try Value(copying: cursor.value(Self.pendingColumn)) { pending?.changeset += part }
+      }
     } catch { throw SyncError(error) }
   }
 
@@ -80,15 +98,16 @@ public struct MirrorState: Hashable, Sendable {
     (version, latest) = (int(4), SaltedVersion(version: int(5), salt: int(6)))
     isComplete = values[7] == .bool(true)
     writer = FileIdentity(file: int(8), salt: int(9))
-    (writerVersion, writerBase) = (int(10), int(11))
-    if case .data(let changeset) = values[12] {
+    writerVersion = int(10)
+    writerTime = int(15)
+    if case .data(let changeset) = values[Self.pendingColumn] {
       pending = PendingUpload(version: int(13), base: int(14), time: int(15), changeset: changeset)
     }
     (refused, fileVersion) = (text(16), int(17))
   }
 
-  /// Writes the state into a transaction; makes the table when there is none.
-  func store(in transaction: borrowing WriteTransaction) throws(EngineError) {
+  /// Writes the state into a transaction, in place of `former`; makes the table when there is none.
+  func store(in transaction: borrowing WriteTransaction, over former: MirrorState) throws(EngineError) {
     let table: TableKey, object = ObjKey(0), isNew: Bool
     if let known = try transaction.tableKey(named: Self.tableName) {
       (table, isNew) = (known, false)
@@ -105,6 +124,26 @@ public struct MirrorState: Hashable, Sendable {
       } else {
         try transaction.assign(table, object, column.key, value)
       }
+    }
+    if pending != former.pending { try storeParts(in: transaction, table, over: former) }
+  }
+
+  /// Writes what the first object does not hold of the changeset that is pending.
+  private func storeParts(
+    in transaction: borrowing WriteTransaction,
+    _ table: TableKey,
+    over former: MirrorState
+  ) throws(EngineError) {
+    var index = 1
+    while former.part(index) != nil {
+      try transaction.delete(table, ObjKey(Int64(index)))
+      index += 1
+    }
+    guard let column = try transaction.columns(of: table).dropFirst(Self.pendingColumn).first else { return }
+    index = 1
+    while let part = part(index) {
+      _ = try transaction.create(table, key: ObjKey(Int64(index)), values: [(column.key, .data(part))])
+      index += 1
     }
   }
 }

@@ -23,6 +23,8 @@ public struct SaltedVersion: Hashable, Sendable {
 enum ClientMessage {
   /// Bodies above this size are compressed.
   private static let compressedFrom = 1024
+  /// What comes back from the server must fit into one message.
+  static let maximumChangeset = ServerMessage.maximumSize - 1024
 
   static func bind(session: Int, path: String, needsIdentity: Bool) -> [UInt8] {
     // The token is in the request that opens the connection.

@@ -3,12 +3,12 @@
 import CZlib
 
 /// The zlib form of a body.
-enum Compression {
+package enum Compression {
   /// No stream expands more than that.
   private static let maximumRatio = 1040
 
   /// The `size` bytes that `stream` expands to; nil if it is damaged or does not expand to so many.
-  static func expand(_ stream: ArraySlice<UInt8>, size: Int) -> [UInt8]? {
+  package static func expand(_ stream: ArraySlice<UInt8>, size: Int) -> [UInt8]? {
     if size < 0 || size / maximumRatio > stream.count { return nil }
     var state = unsafe z_stream()
     guard unsafe realmfs_inflate_begin(&state) == Z_OK else { return nil }
@@ -28,7 +28,7 @@ enum Compression {
   }
 
   /// The zlib stream of `bytes`; nil if it would not be smaller.
-  static func compress(_ bytes: [UInt8]) -> [UInt8]? {
+  package static func compress(_ bytes: [UInt8]) -> [UInt8]? {
     var length = compressBound(UInt(bytes.count)), status = Z_OK
     let stream = unsafe [UInt8](unsafeUninitializedCapacity: Int(length)) { output, count in
       unsafe bytes.withUnsafeBufferPointer { input in

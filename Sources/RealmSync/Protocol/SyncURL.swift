@@ -16,6 +16,11 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
   private static let schemes: [(name: String, isSecure: Bool, port: UInt16)] = [
     ("realm", false, 7800), ("realms", true, 7801), ("ws", false, 80), ("wss", true, 443),
   ]
+  /// Services with servers for all that nobody can reach any more.
+  private static let closed = [
+    (domain: ".mongodb.com", name: "Atlas Device Sync (Flexible Sync)"),
+    (domain: ".cloud.realm.io", name: "Realm Cloud"),
+  ]
   /// A longer last part of a path ends the server.
   private static let maximumSegment = 238, maximumPath = 1024
 
@@ -43,6 +48,14 @@ public struct SyncURL: Hashable, Sendable, CustomStringConvertible {
     let authority = rest[..<slash]
     if authority.contains("@") { throw refuse("a user or password has no place in the address; see --user") }
     (host, port) = try Self.authority(authority, known.port, refuse)
+    let domain = ".\(host.lowercased())"
+    if let service = Self.closed.first(where: { domain.hasSuffix($0.domain) }) {
+      throw SyncError(
+        .unsupported,
+        "\(Self.withoutSecrets(text)): a server of \(service.name), which was closed; what exists is partition-based "
+          + "sync with a server of your own, see docs/SYNC.md"
+      )
+    }
     path = try Self.path(String(rest[slash...]), user, refuse)
   }
 

@@ -27,6 +27,7 @@ final class Connection {
   private var nextPing = MonotonicTime.now
   private var lastSign = MonotonicTime.now
   private var roundTrip: Int64 = 0
+  private var sentMark: Int64 = 0
 
   init(_ session: SyncSession) {
     self.session = session
@@ -52,7 +53,7 @@ final class Connection {
     nextPing = .now
     lastSign = .now
     try begin(socket)
-    while !session.isStopping {
+    while !session.isPausing {
       if nextPing <= .now { try ping(socket) }
       if lastSign.advanced(by: Self.pongPatience) < .now {
         throw SyncError(.offline, "\(socket.peer): no sign of life; the connection is given up")
@@ -63,6 +64,7 @@ final class Connection {
         try handle(ServerMessage(bytes), socket)
       case .woken, .timeout: break
       }
+      try sendMark(socket)
       try writer?.advance(socket)
     }
     try socket.send(ClientMessage.unbind(session: Self.reader))
@@ -85,7 +87,16 @@ final class Connection {
       latest: state.latest
     )
     try socket.send(position)
-    try socket.send(ClientMessage.mark(session: Self.reader, number: 1))
+    sentMark = session.wantedMark
+    try socket.send(ClientMessage.mark(session: Self.reader, number: sentMark))
+  }
+
+  /// Asks for what the server has now, where the program wants that.
+  private func sendMark(_ socket: WebSocket) throws(SyncError) {
+    let wanted = session.wantedMark
+    if !isComplete || wanted <= sentMark { return }
+    sentMark = wanted
+    try socket.send(ClientMessage.mark(session: Self.reader, number: sentMark))
   }
 
   private func ping(_ socket: WebSocket) throws(SyncError) {
@@ -110,11 +121,12 @@ final class Connection {
       try mirror.update { $0.reader = identity }
       try identify(mirror.state, socket)
     case .download(let download): try apply(download)
-    case .mark:
+    case .mark(_, let number):
       if !mirror.state.isComplete { try mirror.update { $0.isComplete = true } }
       isComplete = true
       session.change {
         ($0.state, $0.isComplete, $0.bytesLeft, $0.error) = (.live, true, 0, nil)
+        $0.mark = max($0.mark, number)
       }
       if writer?.phase == .unbound { try writer?.bind(socket) }
     case .pong(let time):

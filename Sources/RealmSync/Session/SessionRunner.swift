@@ -1,6 +1,7 @@
 // The life of a session on its thread: attempts, one connection after the other, and what each error leads to.
 // Source: docs/format/7-sync.md 7.4, 7.5.
 
+import Glibc
 import RealmPages
 import Threads
 
@@ -18,9 +19,17 @@ final class SessionRunner: Sendable {
       do throws(SyncError) {
         session.change { ($0.state, $0.nextAttempt, $0.canUpload) = (.connecting, nil, false) }
         try connection.run()
-        break
+        if session.isStopping { break }
+        waitWhileSuspended()
+        continue
       } catch {
         if session.isStopping { break }
+        if session.isSuspended {
+          waitWhileSuspended()
+          continue
+        }
+        // A program that wants something of the connection has woken it before there was one.
+        if error.reason == .cancelled { continue }
         if connection.hasDownloaded {
           backoff.reset()
           hasRetried = false
@@ -28,6 +37,9 @@ final class SessionRunner: Sendable {
         if connection.isComplete { hasReset = false }
         switch error.reason {
         case .offline, .timeout: break
+        case .file(ENOSPC), .file(EDQUOT):
+          let waits = session.options.waitsForSpace && session.mirror.state.isComplete
+          if !waits { return session.fail(error) }
         case .protocolBroken where !hasRetried: hasRetried = true
         case .reset where !hasReset:
           // The server was restored or emptied: what it has now is downloaded anew.
@@ -50,9 +62,21 @@ final class SessionRunner: Sendable {
           $0.canUpload = false
         }
         let end = MonotonicTime.now.advanced(by: wait)
-        while !session.isStopping, .now < end { session.wakeup.wait(until: end) }
+        while !session.isPausing, .now < end, !session.takeHurry() { session.wakeup.wait(until: end) }
+        waitWhileSuspended()
       }
     }
     session.change { ($0.state, $0.canUpload) = (.stopped, false) }
+  }
+
+  private func waitWhileSuspended() {
+    if !session.isSuspended || session.isStopping { return }
+    session.change {
+      ($0.state, $0.canUpload) = (.suspended, false)
+      ($0.protocolVersion, $0.latency, $0.nextAttempt, $0.error) = (nil, nil, nil, nil)
+    }
+    while session.isSuspended, !session.isStopping {
+      session.wakeup.wait(until: .now.advanced(by: .seconds(3600)))
+    }
   }
 }

@@ -11,6 +11,9 @@ public struct SyncOptions: Sendable {
   /// Whether changes of the mirror's writer are sent to the server; nil: it cannot be written. How long a change may
   /// take to the server and back.
   public var uploadTimeout: Duration?
+  /// Whether a full disk is waited out, once all was downloaded, instead of ending the session: for a mirror that is
+  /// followed for long.
+  public var waitsForSpace = false
   /// The versions of the protocol to offer, the best first.
   package var versions = Array((2...14).reversed())
   /// The first wait before connecting again; each further one is twice as long, up to five minutes.

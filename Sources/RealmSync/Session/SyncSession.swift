@@ -20,9 +20,20 @@ public final class SyncSession: Sendable {
   private struct Shared {
     var status = SyncStatus()
     var isStopping = false
+    var isSuspended = false
+    var isHurried = false
+    /// The number of the last MARK that is wanted; 1 is that of each connection's beginning.
+    var wantedMark: Int64 = 1
+    var observers: [Int: Observer] = [:]
+    var lastObserver = 0
     var failure: SyncError?
     var uploader: Uploader?
     var hasRetriedUpload = false
+  }
+
+  /// What is called at each change of the status.
+  private struct Observer {
+    let call: @Sendable (SyncStatus) -> Void
   }
 
   /// A session that has not begun.
@@ -56,11 +67,25 @@ public final class SyncSession: Sendable {
     shared.withLock { $0.isStopping = true }
     wakeup.wake()
     monitor.locked { monitor.wakeAll() }
-    // The uploader and the session hold each other.
+    mirror.abandon()
     mirror.writer.uplink = nil
     let thread = thread.withLock { $0.take() }
     // A session whose last user is its own thread cannot wait for itself.
     if let thread, !thread.isCurrent { thread.join() } else { thread?.detach() }
+    // The uploader and the session hold each other.
+    shared.withLock { $0.uploader = nil }
+  }
+
+  /// Ends the connection and makes no other until `resume`. Nothing can be written meanwhile.
+  package func suspend() {
+    shared.withLock { $0.isSuspended = true }
+    wakeup.wake()
+  }
+
+  /// Connects again after `suspend`, or at once instead of after the wait between attempts.
+  package func resume() {
+    shared.withLock { ($0.isSuspended, $0.isHurried) = (false, true) }
+    wakeup.wake()
   }
 
   // MARK: looking
@@ -70,6 +95,39 @@ public final class SyncSession: Sendable {
   /// The error that ended the session.
   public var failure: SyncError? { shared.withLock { $0.failure } }
   var isStopping: Bool { shared.withLock { $0.isStopping } }
+  var isSuspended: Bool { shared.withLock { $0.isSuspended } }
+  /// Whether no connection is wanted.
+  var isPausing: Bool { shared.withLock { $0.isStopping || $0.isSuspended } }
+  /// Whether the program wants an attempt to connect now; once.
+  func takeHurry() -> Bool {
+    shared.withLock { shared in
+      defer { shared.isHurried = false }
+      return shared.isHurried
+    }
+  }
+  var wantedMark: Int64 { shared.withLock { $0.wantedMark } }
+
+  /// Asks the server for all that it has now. The number that `status.mark` reaches when it is here.
+  package func requestMark() -> Int64 {
+    let number = shared.withLock { shared in
+      shared.wantedMark += 1
+      return shared.wantedMark
+    }
+    wakeup.wake()
+    return number
+  }
+
+  /// Has `call` called with each new status, on the thread of the session. Returns what `removeObserver` takes.
+  package func addObserver(_ call: @escaping @Sendable (SyncStatus) -> Void) -> Int {
+    shared.withLock { shared in
+      shared.lastObserver += 1
+      shared.observers[shared.lastObserver] = Observer(call: call)
+      return shared.lastObserver
+    }
+  }
+
+  /// Ends the calls of an observer.
+  package func removeObserver(_ id: Int) { _ = shared.withLock { $0.observers.removeValue(forKey: id) } }
 
   /// Waits until the status is one that `isWanted`, or until `deadline`; the last status. Calls `observe` at each
   /// change on the way.
@@ -105,7 +163,13 @@ public final class SyncSession: Sendable {
   /// Changes the status and wakes those who wait.
   func change(_ body: (inout SyncStatus) -> Void) {
     shared.withLock { body(&$0.status) }
+    announce()
+  }
+
+  private func announce() {
     monitor.locked { monitor.wakeAll() }
+    let (status, observers) = shared.withLock { ($0.status, $0.observers) }
+    for observer in observers.values { observer.call(status) }
   }
 
   func fail(_ error: SyncError) {
@@ -114,6 +178,6 @@ public final class SyncSession: Sendable {
       ($0.status.state, $0.status.error, $0.status.nextAttempt) = (.failed, error.description, nil)
       $0.status.canUpload = false
     }
-    monitor.locked { monitor.wakeAll() }
+    announce()
   }
 }

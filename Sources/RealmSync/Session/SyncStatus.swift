@@ -12,6 +12,8 @@ public struct SyncStatus: Hashable, Sendable {
     case live
     /// No connection; it tries again later.
     case offline
+    /// No connection, because the program wants none.
+    case suspended
     /// It has ended with an error that waiting does not mend.
     case failed
     /// It was stopped.
@@ -44,6 +46,8 @@ public struct SyncStatus: Hashable, Sendable {
   public var nextAttempt: Int64?
   /// Whether changes can be sent: the server is there, and has everything that was sent before.
   public var canUpload = false
+  /// The number of the last MARK that came back.
+  package var mark: Int64 = 0
   /// How often a connection was made.
   public var connections = 0
 }

@@ -23,6 +23,8 @@ struct WriterBinding {
   private var finished: Int64 = -1
   private var mark: Int64 = 0
   private var markedFor: Int64 = -1
+  /// Changesets above this size are removed from the mirror when they have come back.
+  private static let keptSize = 1 << 16
 
   let uploader: Uploader
   private let owner: SyncSession
@@ -68,6 +70,7 @@ struct WriterBinding {
   mutating func advance(_ socket: WebSocket) throws(SyncError) {
     guard phase == .open, acknowledged >= 0 else { return }
     let state = mirror.state
+    if acknowledged > state.writerVersion || uploader.isWaiting(acknowledged) { try giveUpIdentities() }
     if let pending = state.pending, pending.version > acknowledged {
       if seen < pending.base {
         // The server refuses what is based on a version that it has not sent to this session.
@@ -84,6 +87,10 @@ struct WriterBinding {
     if let awaited, state.version >= awaited.version {
       self.awaited = nil
       finished = awaited.upload
+      // A short one costs less than a commit that removes it.
+      if let pending = state.pending, pending.version == finished, pending.changeset.count > Self.keptSize {
+        try mirror.update { $0.pending = nil }
+      }
       uploader.end(.done, of: awaited.upload)
     }
     let isClear = state.pending.map { $0.version <= acknowledged } ?? true
@@ -103,5 +110,20 @@ struct WriterBinding {
     if let pending, hadPending { uploader.end(.failed(error), of: pending.version) }
     try socket.send(ClientMessage.unbind(session: Int(session)))
     try bind(socket)
+  }
+
+  /// Ends the connection, because the server has an upload under a number that this mirror has not sent: another copy
+  /// of the mirror, perhaps a backup that was put back, is the same client. The server takes no number twice and does
+  /// not say so; both identities are given up, and the mirror goes on from its version with new ones.
+  private func giveUpIdentities() throws(SyncError) {
+    let error = SyncError(
+      .offline,
+      "\(mirror.url): another copy of the mirror has sent changes as the same client; \(mirror.path) becomes a client "
+        + "of its own; make the change again"
+    )
+    let pending = mirror.state.pending
+    try mirror.update { ($0.reader, $0.writer, $0.writerVersion, $0.pending) = (.none, .none, 0, nil) }
+    if let pending, uploader.isWaiting(pending.version) { uploader.end(.failed(error), of: pending.version) }
+    throw error
   }
 }

@@ -38,7 +38,7 @@ final class Uploader: Uplink {
 
   // MARK: turns
 
-  func enter(until deadline: MonotonicTime) throws(EngineError) {
+  func enter(until deadline: MonotonicTime, tellsLater: Bool) throws(EngineError) {
     let isOurs = monitor.locked {
       while state.withLock({ $0.isTaken }) {
         if !monitor.wait(until: deadline), deadline <= .now { return false }
@@ -48,6 +48,7 @@ final class Uploader: Uplink {
     }
     if !isOurs { throw EngineError(.busy, "\(session.mirror.path): another change is on its way to the server") }
     do throws(EngineError) { try checkReadiness(until: deadline) } catch {
+      if tellsLater { return }
       leave()
       throw error
     }
@@ -63,9 +64,10 @@ final class Uploader: Uplink {
     let status = session.wait(until: min(deadline, .now.advanced(by: .seconds(2)))) { $0.canUpload }
     if status.canUpload { return }
     let problem = status.error.map { ": \($0)" } ?? ""
+    let state = status.state == .downloading ? "not downloaded as a whole yet" : "not connected"
     throw EngineError(
       .offline,
-      "\(session.mirror.url): not connected, so nothing can be changed\(problem); .realm/sync.json tells more"
+      "\(session.mirror.url): \(state), so nothing can be changed\(problem); .realm/sync.json tells more"
     )
   }
 
@@ -74,6 +76,8 @@ final class Uploader: Uplink {
   func prepare(
     _ transaction: borrowing WriteTransaction
   ) throws(EngineError) -> (@Sendable () throws(EngineError) -> UInt64)? {
+    // Others' changes do not come while the transaction is open, so waiting is of no use.
+    try checkReadiness(until: .now)
     let base: Int64
     do throws(SyncError) {
       guard let known = try MirrorState(in: transaction.former) else {
@@ -84,6 +88,13 @@ final class Uploader: Uplink {
     } catch { throw error.engineError }
     let changeset = try ChangesetBuilder.changeset(of: transaction, writer: session.mirror.state.writer.file)
     if changeset.isEmpty { return nil }
+    if changeset.count > ClientMessage.maximumChangeset {
+      throw EngineError(
+        .overLimit,
+        "\(session.mirror.url): the change is \(changeset.count) bytes, and a server takes and sends at most "
+          + "\(ClientMessage.maximumChangeset) at once; make it in parts"
+      )
+    }
     return { () throws(EngineError) in
       do throws(SyncError) { return try self.send(changeset, base) } catch { throw error.engineError }
     }
@@ -94,8 +105,13 @@ final class Uploader: Uplink {
     state.withLock { ($0.current, $0.version) = (.waiting, session.mirror.state.writerVersion + 1) }
     try session.mirror.update { state in
       state.writerVersion += 1
-      let time = max(Self.now, state.pending?.time ?? 0)
-      state.pending = PendingUpload(version: state.writerVersion, base: base, time: time, changeset: changeset)
+      state.writerTime = max(Self.now, state.writerTime)
+      state.pending = PendingUpload(
+        version: state.writerVersion,
+        base: base,
+        time: state.writerTime,
+        changeset: changeset
+      )
       state.refused = nil
     }
     session.change { $0.uploading = Int64(changeset.count) }
@@ -155,6 +171,11 @@ final class Uploader: Uplink {
       return true
     }
     return isWanted ? pending : nil
+  }
+
+  /// Whether the upload of this number was not sent yet.
+  func isWaiting(_ version: Int64) -> Bool {
+    state.withLock { state in if case .waiting = state.current { state.version == version } else { false } }
   }
 
   /// Notes how the upload of this number ended.

@@ -59,6 +59,13 @@ struct ValueInstructions {
   /// What names an object that the transaction made.
   mutating func key(ofNew key: ObjKey, _ table: Table) throws(EngineError) -> InstructionKey {
     if table.primaryKeyIndex != nil { return try self.key(of: key, table) }
+    let given = GlobalKey.global(key)
+    if given.high == UInt64(bitPattern: file), given.low < 1 << 31 {
+      // The program has chosen one of the writer's keys, which the object keeps.
+      let made = InstructionKey.global(high: given.high, low: given.low)
+      madeKeys[ObjectReference(table: table.key, key: key)] = made
+      return made
+    }
     var low: UInt64
     repeat {
       low = UInt64.random(in: 0..<1 << 31)

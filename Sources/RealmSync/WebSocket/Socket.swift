@@ -40,6 +40,19 @@ final class Wakeup: Sendable {
     while unsafe read(ends.read, &bytes, 16) > 0 {}
   }
 
+  /// Waits until it is woken (`ready`), or another (`woken`), at most until `deadline`.
+  func wait(until deadline: MonotonicTime, or other: Wakeup) -> Socket.Event {
+    var entries = [ends.read, other.ends.read].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    while true {
+      let count = unsafe poll(&entries, nfds_t(entries.count), Int32(clamping: deadline.milliseconds))
+      if count < 0 && errno == EINTR { continue }
+      if entries[0].revents != 0 { return .ready }
+      if entries[1].revents == 0 { return .timeout }
+      other.drain()
+      return .woken
+    }
+  }
+
   /// Waits until it is woken, at most until `deadline`.
   func wait(until deadline: MonotonicTime) {
     var entry = pollfd(fd: ends.read, events: Int16(POLLIN), revents: 0)
@@ -68,25 +81,16 @@ final class Socket {
     _ wakeup: Wakeup
   ) throws(SyncError) -> Socket {
     let peer = "\(host):\(port)"
-    var hints = unsafe addrinfo(), list: UnsafeMutablePointer<addrinfo>?
-    unsafe hints.ai_family = AF_UNSPEC
-    unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-    let status = unsafe getaddrinfo(host, String(port), &hints, &list)
-    guard status == 0 else {
-      throw SyncError(.offline, unsafe "\(host): no address: \(String(cString: gai_strerror(status)))")
-    }
-    defer { unsafe freeaddrinfo(list) }
-    var problem = "no address", next = unsafe list
-    while let entry = unsafe next?.pointee {
-      unsafe next = unsafe entry.ai_next
+    var problem = "no address"
+    for address in try HostAddress.find(host, port, until: deadline, wakeup) {
       let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-      let descriptor = unsafe socket(entry.ai_family, flags, entry.ai_protocol)
+      let descriptor = socket(address.family, flags, 0)
       if descriptor < 0 {
         problem = unsafe String(cString: strerror(errno))
         continue
       }
       let connection = Socket(descriptor, peer)
-      if unsafe Glibc.connect(descriptor, entry.ai_addr, entry.ai_addrlen) != 0 {
+      if address.connect(descriptor) != 0 {
         if errno != EINPROGRESS {
           problem = unsafe String(cString: strerror(errno))
           continue

@@ -3,7 +3,7 @@
 import CTLS
 
 /// The opening of a WebSocket.
-struct Upgrade {
+package struct Upgrade {
   /// The versions of the protocol that are offered, the best first.
   static let versions = (2...14).reversed().map { $0 }
   private static let prefix = "com.mongodb.realm-sync"
@@ -112,7 +112,7 @@ struct Upgrade {
   }
 
   /// What proves that the server understood the request.
-  static func accept(_ key: String) -> String {
+  package static func accept(_ key: String) -> String {
     let text = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
     var digest = [UInt8](repeating: 0, count: 20)
     unsafe SHA1(text, text.count, &digest)

@@ -71,6 +71,7 @@ extension Options {
       examples: [
         "realmfs mount people.realm people",
         "realmfs mount --read-only --key-file key.hex secret.realm secret",
+        "realmfs mount --sync realm://127.0.0.1:7800/team/notes notes",
       ]
     ),
     CommandSpec(

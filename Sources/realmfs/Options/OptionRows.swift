@@ -319,6 +319,13 @@ extension Options {
       completion: .file,
       "with --sync: where the local copy is; without it below $XDG_DATA_HOME/realmfs/mirrors (~/.local/share)"
     ),
+    OptionSpec(
+      .shownObjects,
+      value: "CLASS: QUERY",
+      on: [.mount],
+      mayRepeat: true,
+      "list only the objects of CLASS that QUERY finds; with --sync all are downloaded all the same"
+    ),
     OptionSpec(.user, value: "ID", on: [.mount, .pull], "the user that ~ in the path of the URL stands for"),
     OptionSpec(
       .tokenFile,

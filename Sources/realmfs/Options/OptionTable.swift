@@ -56,6 +56,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case newKeyCommand = "new-key-command"
   case newKeyVariable = "new-key-env"
   case sync, mirror, user
+  case shownObjects = "query"
   case tokenFile = "token-file"
   case tokenCommand = "token-command"
   case authorities = "ca-file"

@@ -5,12 +5,12 @@
 import Glibc
 import Synchronization
 
-@testable import RealmSync
+import RealmSync
 
 /// A server with one realm.
-final class FakeServer: Sendable {
+package final class FakeServer: Sendable {
   /// What goes wrong; each happens once.
-  enum Fault: Sendable, Equatable {
+  package enum Fault: Sendable, Equatable {
     /// The connection ends after so many bytes of DOWNLOAD messages.
     case cut(afterBytes: Int)
     /// The connection ends when an upload came, before or after it was taken.
@@ -23,6 +23,8 @@ final class FakeServer: Sendable {
     case duplicate
     /// A message that is none.
     case garbage([UInt8])
+    /// Changesets of another client that come before an upload.
+    case overtake([[UInt8]])
     /// No answer to UPLOAD.
     case silence
     /// An HTTP answer instead of a WebSocket.
@@ -41,15 +43,21 @@ final class FakeServer: Sendable {
     var messageSize = Int.max
     var sockets: [Int32] = []
     var version = 14
+    var request = ""
+    var replayed = ""
     /// Grows when the server is wiped.
     var salt: Int64 = 4711
   }
 
   private let state = Mutex(State())
   private let listener: Int32
-  let port: UInt16
+  package let port: UInt16
 
-  init() throws {
+  /// What is said on each connection, instead of what the server thinks of.
+  let exchange: RecordedExchange?
+
+  package init(replaying exchange: RecordedExchange? = nil) throws {
+    self.exchange = exchange
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in(), size = socklen_t(MemoryLayout<sockaddr_in>.size)
     address.sin_family = sa_family_t(AF_INET)
@@ -68,7 +76,12 @@ final class FakeServer: Sendable {
     start { [self] in
       while true {
         let socket = accept(descriptor, nil, nil)
-        if socket < 0 { return }
+        if socket < 0 {
+          // Only `stop` ends it; a machine that is short of something has it again soon.
+          if errno == EINVAL || errno == EBADF { break }
+          usleep(1000)
+          continue
+        }
         state.withLock { state in
           state.sockets.append(socket)
           state.connections += 1
@@ -76,9 +89,14 @@ final class FakeServer: Sendable {
         start { [self] in
           // A connection that ends is nothing to report.
           try? FakeConnection(self, socket).run()
-          close(socket)
+          state.withLock { state in
+            state.sockets.removeAll { $0 == socket }
+            close(socket)
+          }
         }
       }
+      // Here, so that no other file gets the number while this thread waits.
+      close(descriptor)
     }
   }
 
@@ -101,33 +119,34 @@ final class FakeServer: Sendable {
   }
 
   /// Ends all connections, and takes no more.
-  func stop() {
+  package func stop() {
     shutdown(listener, Int32(SHUT_RDWR))
-    close(listener)
     dropAll()
   }
 
   /// Ends all connections.
-  func dropAll() { for socket in state.withLock({ $0.sockets }) { shutdown(socket, Int32(SHUT_RDWR)) } }
+  package func dropAll() { state.withLock { for socket in $0.sockets { shutdown(socket, Int32(SHUT_RDWR)) } } }
 
-  var url: String { "realm://127.0.0.1:\(port)/test" }
-  var connections: Int { state.withLock { $0.connections } }
-  var uploads: Int { state.withLock { $0.uploads } }
-  var history: [[UInt8]] { state.withLock { $0.history.map(\.changeset) } }
+  package var url: String { "realm://127.0.0.1:\(port)/test" }
+  package var connections: Int { state.withLock { $0.connections } }
+  package var uploads: Int { state.withLock { $0.uploads } }
+  /// The first line of the last request.
+  package var request: String { state.withLock { $0.request } }
+  package var history: [[UInt8]] { state.withLock { $0.history.map(\.changeset) } }
 
   /// Adds changesets of another client.
-  func add(_ changesets: [[UInt8]]) {
+  package func add(_ changesets: [[UInt8]]) {
     state.withLock { $0.history += changesets.map { (1, $0) } }
   }
 
-  func set(compresses: Bool = false, messageSize: Int = .max, version: Int = 14) {
+  package func set(compresses: Bool = false, messageSize: Int = .max, version: Int = 14) {
     state.withLock { ($0.compresses, $0.messageSize, $0.version) = (compresses, messageSize, version) }
   }
 
-  func inject(_ faults: Fault...) { state.withLock { $0.faults += faults } }
+  package func inject(_ faults: Fault...) { state.withLock { $0.faults += faults } }
 
   /// Forgets everything, as a server whose disk was lost.
-  func wipe() {
+  package func wipe() {
     state.withLock { state in
       (state.history, state.files, state.taken) = ([], state.files + 100, [:])
       state.salt += 1
@@ -162,6 +181,12 @@ final class FakeServer: Sendable {
       state.uploads += 1
     }
   }
+
+  /// How the recorded exchange went: `done`, or what the client said instead.
+  package var replayed: String { state.withLock { $0.replayed } }
+  func noteReplay(_ outcome: String) { state.withLock { $0.replayed = outcome } }
+
+  func note(request: String) { state.withLock { $0.request = request } }
 
   var protocolVersion: Int { state.withLock { $0.version } }
 

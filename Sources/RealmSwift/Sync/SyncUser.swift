@@ -1,32 +1,13 @@
-// Realms that a sync client keeps in step with a server, as programs configure them. This library has no such client:
-// configurations can be made and passed on, and opening one throws.
+// Users of sync servers. The open server knows none: an identity is part of a realm's address, and a token is for what
+// stands before the server.
 
 public import Dispatch
 public import Foundation
 
-/// Which realm of a server a configuration stands for. `SyncUser.configuration` makes it.
-public struct SyncConfiguration: Sendable {
-  /// The user whose realm it is.
-  public let user: SyncUser
-  /// The realm: `realms://example.com/~/settings`.
-  public let realmURL: URL
-  /// Whether the whole realm is kept in step, and not only what is subscribed to.
-  public let fullSynchronization: Bool
-
-  /// Why a realm of this configuration does not open.
-  var refusal: Realm.Error {
-    Realm.Error(
-      .invalidInput,
-      "\(realmURL.absoluteString): this library has no sync client and does not open synced realms; "
-        + "set fileURL to open a local one"
-    )
-  }
-}
-
 /// What a user logs in with.
 public struct SyncCredentials: Sendable {
-  /// The user, where no server needs to say who it is.
-  fileprivate var identity: String?
+  /// The user and the token, where no server needs to be asked.
+  fileprivate var known: (identity: String, token: String)?
 
   /// A name and a password; `register` makes a new user.
   public static func usernamePassword(username: String, password: String, register: Bool = false) -> SyncCredentials {
@@ -44,7 +25,7 @@ public struct SyncCredentials: Sendable {
     _ token: String,
     identity: String,
     isAdmin: Bool = false
-  ) -> SyncCredentials { SyncCredentials(identity: identity) }
+  ) -> SyncCredentials { SyncCredentials(known: (identity, token)) }
 }
 
 /// A user of a sync server.
@@ -52,14 +33,24 @@ public final class SyncUser: Sendable {
   /// Called with the user who has logged in, or with why there is none.
   public typealias UserCompletionBlock = (SyncUser?, (any Error)?) -> Void
 
-  /// What the server knows the user by.
+  /// What stands for `~` in the addresses of realms.
   public let identity: String?
+  let token: @Sendable () throws -> String
   private let server: URL
 
-  private init(_ identity: String, _ server: URL) { (self.identity, self.server) = (identity, server) }
+  /// A user who is known by an identity. No server is asked. `token` gives the access token, anew for each connection,
+  /// on a thread of the session; the open server checks none. `server` is where the default realm is.
+  ///
+  /// ```swift
+  /// let user = SyncUser(identity: "anna", server: server) { try String(contentsOf: token, encoding: .utf8) }
+  /// let configuration = user.configuration(realmURL: url)
+  /// ```
+  public init(identity: String, server: URL, token: @escaping @Sendable () throws -> String = { "" }) {
+    (self.identity, self.server, self.token) = (identity, server, token)
+  }
 
-  /// Calls `completion` with the user of `customRefreshToken`. Other credentials need a client of the server, which
-  /// this library does not have: `completion` gets an error.
+  /// Calls `completion` with the user of `customRefreshToken`. Other credentials need a service that gives tokens,
+  /// which the open server does not have: `completion` gets an error.
   public static func logIn(
     with credentials: SyncCredentials,
     server authServerURL: URL,
@@ -70,14 +61,22 @@ public final class SyncUser: Sendable {
     // Safe: called once, on the queue.
     @safe nonisolated(unsafe) let completion = completion
     queue.async {
-      if let identity = credentials.identity { return completion(SyncUser(identity, authServerURL), nil) }
-      let problem = "\(authServerURL.absoluteString): this library has no sync client and cannot log in"
-      completion(nil, Realm.Error(.invalidInput, "\(problem); open a local realm instead"))
+      if let (identity, token) = credentials.known {
+        return completion(SyncUser(identity: identity, server: authServerURL) { token }, nil)
+      }
+      completion(
+        nil,
+        Realm.Error(
+          .invalidInput,
+          "\(authServerURL.absoluteString): sync servers of today have no log-in; use customRefreshToken, or "
+            + "SyncUser(identity:server:token:)"
+        )
+      )
     }
   }
 
   /// The configuration of a realm of this user; without a URL, of the default one of the server.
-  public func configuration(realmURL: URL? = nil, fullSynchronization: Bool = false) -> Realm.Configuration {
+  public func configuration(realmURL: URL? = nil, fullSynchronization: Bool = true) -> Realm.Configuration {
     Realm.Configuration(
       syncConfiguration: SyncConfiguration(
         user: self,

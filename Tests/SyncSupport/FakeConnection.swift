@@ -2,11 +2,11 @@
 
 import Glibc
 
-@testable import RealmSync
+import RealmSync
 
 /// A connection, on a thread of its own.
 final class FakeConnection {
-  private let server: FakeServer
+  let server: FakeServer
   private let socket: Int32
   private var buffer: [UInt8] = []
   private var sessions: [Int64: Session] = [:]
@@ -25,6 +25,7 @@ final class FakeConnection {
 
   func run() throws {
     try upgrade()
+    if let exchange = server.exchange { return try replay(exchange) }
     while true {
       var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
       if poll(&entry, 1, 5) > 0 { try read() }
@@ -37,7 +38,7 @@ final class FakeConnection {
 
   // MARK: bytes
 
-  private func read() throws {
+  func read() throws {
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
     let count = recv(socket, &bytes, bytes.count, 0)
     if count <= 0 { throw Ended() }
@@ -60,6 +61,7 @@ final class FakeConnection {
       throw Ended()
     }
     let head = String(decoding: buffer, as: UTF8.self)
+    server.note(request: head.split(separator: "\r\n").first.map(String.init) ?? "")
     let key = head.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }?.dropFirst(19) ?? ""
     buffer = []
     let version = server.protocolVersion, mark = version < 8 ? "/" : "#"
@@ -72,7 +74,7 @@ final class FakeConnection {
     )
   }
 
-  private func nextMessage() throws -> [UInt8]? {
+  func nextMessage() throws -> [UInt8]? {
     guard buffer.count >= 2 else { return nil }
     var size = Int(buffer[1] & 0x7f), start = 2
     if size >= 126 {
@@ -87,14 +89,18 @@ final class FakeConnection {
     return message
   }
 
-  private func send(_ message: [UInt8]) throws {
+  func send(_ message: [UInt8], partSize: Int = .max) throws {
     var frame: [UInt8] = [0x82]
     switch message.count {
     case ..<126: frame.append(UInt8(message.count))
     case ..<65536: frame += [126, UInt8(message.count >> 8), UInt8(message.count & 0xff)]
     default: frame += [127] + (0..<8).map { UInt8(truncatingIfNeeded: message.count >> (56 - 8 * $0)) }
     }
-    try write(frame + message)
+    let bytes = frame + message
+    for start in stride(from: 0, to: bytes.count, by: partSize) {
+      try write(Array(bytes[start..<min(bytes.count, partSize == .max ? bytes.count : start + partSize)]))
+      if partSize < bytes.count { usleep(1000) }
+    }
   }
 
   private func send(_ text: String) throws { try send(Array(text.utf8)) }
@@ -169,6 +175,9 @@ final class FakeConnection {
     else { throw Ended() }
     if case .refuseUpload(let code) = server.take({ if case .refuseUpload = $0 { true } else { false } }) {
       return try fail(code, session)
+    }
+    if case .overtake(let changesets) = server.take({ if case .overtake = $0 { true } else { false } }) {
+      server.add(changesets)
     }
     let drop = server.take { if case .dropUpload = $0 { true } else { false } }
     if drop == .dropUpload(isTaken: false) { throw Ended() }

@@ -1,0 +1,76 @@
+// The addresses of a host. A name server can take minutes to say that it does not know: it is asked on a thread of its
+// own, so that what waits for it can be woken. Source: getaddrinfo(3).
+
+import Glibc
+import Synchronization
+import Threads
+
+/// Where a socket can connect to.
+struct HostAddress: Sendable {
+  let family: Int32
+  /// A `sockaddr` of that family.
+  private let bytes: [UInt8]
+
+  /// The addresses of a name, or the one that `host` is. A wakeup ends the wait with `cancelled`.
+  static func find(
+    _ host: String,
+    _ port: UInt16,
+    until deadline: MonotonicTime,
+    _ wakeup: Wakeup
+  ) throws(SyncError) -> [HostAddress] {
+    // An address needs nobody who knows it.
+    if case .success(let known) = ask(host, port, AI_NUMERICHOST) { return known }
+    let answer = try Answer()
+    guard
+      let thread = Thread({
+        let found = ask(host, port, 0)
+        answer.result.withLock { $0 = found }
+        answer.isHere.wake()
+      })
+    else { throw SyncError(.file(EAGAIN), "\(host): no thread to ask for its address") }
+    thread.detach()
+    switch answer.isHere.wait(until: deadline, or: wakeup) {
+    case .ready: break
+    case .woken: throw SyncError(.cancelled, "\(host): interrupted")
+    case .timeout: throw SyncError(.offline, "\(host): no address: no name server answers")
+    }
+    guard let result = answer.result.withLock({ $0 }) else { return [] }
+    return try result.get()
+  }
+
+  /// What the other thread found.
+  private final class Answer: Sendable {
+    let result = Mutex<Result<[HostAddress], SyncError>?>(nil)
+    let isHere: Wakeup
+
+    init() throws(SyncError) { isHere = try Wakeup() }
+  }
+
+  private static func ask(_ host: String, _ port: UInt16, _ flags: Int32) -> Result<[HostAddress], SyncError> {
+    var hints = unsafe addrinfo(), list: UnsafeMutablePointer<addrinfo>?
+    unsafe (hints.ai_family, hints.ai_socktype) = (AF_UNSPEC, Int32(SOCK_STREAM.rawValue))
+    unsafe hints.ai_flags = flags
+    let status = unsafe getaddrinfo(host, String(port), &hints, &list)
+    guard status == 0 else {
+      return .failure(SyncError(.offline, unsafe "\(host): no address: \(String(cString: gai_strerror(status)))"))
+    }
+    defer { unsafe freeaddrinfo(list) }
+    var found: [HostAddress] = [], next = unsafe list
+    while let entry = unsafe next?.pointee {
+      unsafe next = unsafe entry.ai_next
+      guard let address = unsafe entry.ai_addr else { continue }
+      // In bounds: the list says how long each address is.
+      let bytes = unsafe UnsafeRawBufferPointer(start: address, count: Int(entry.ai_addrlen))
+      unsafe found.append(HostAddress(family: entry.ai_family, bytes: Array(bytes)))
+    }
+    return .success(found)
+  }
+
+  /// Begins to connect a socket of the family; 0, or -1 with errno.
+  func connect(_ descriptor: Int32) -> Int32 {
+    unsafe bytes.withUnsafeBytes { bytes in
+      guard let address = unsafe bytes.assumingMemoryBound(to: sockaddr.self).baseAddress else { return -1 }
+      return unsafe Glibc.connect(descriptor, address, socklen_t(bytes.count))
+    }
+  }
+}

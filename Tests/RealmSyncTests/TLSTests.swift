@@ -1,0 +1,151 @@
+// TLS, with certificates that openssl makes for the test: the right one passes, all others are refused and say why. The
+// proxy that ends TLS is a program of its own, as one before a real server is.
+
+import Foundation
+import RealmPages
+import SyncSupport
+import TestSupport
+import Testing
+import Threads
+
+@testable import RealmSync
+
+@Suite("Synced realms over TLS", .serialized)
+struct TLSTests {
+  /// A folder with two authorities and a server's key.
+  private final class Authority {
+    let folder: URL
+
+    init() throws {
+      folder = FileManager.default.temporaryDirectory.appendingPathComponent("realm-tls-\(UUID())")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      for name in ["authority", "other"] {
+        try run(
+          "openssl req -x509 -newkey rsa:2048 -nodes -keyout \(name).key -out \(name).pem -subj /CN=\(name) -days 2"
+        )
+      }
+      try run("openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=server")
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    func run(_ command: String) throws {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "/bin/sh")
+      process.arguments = ["-c", "cd '\(folder.path)' && \(command) >/dev/null 2>&1"]
+      try process.run()
+      process.waitUntilExit()
+      try #require(process.terminationStatus == 0, "\(command)")
+    }
+
+    /// A certificate for `names`, signed by the authority.
+    func certificate(_ file: String, _ names: String, days: Int = 2) throws {
+      try "subjectAltName=\(names)\n".write(
+        to: folder.appendingPathComponent("names"),
+        atomically: true,
+        encoding: .utf8
+      )
+      let signing = "openssl x509 -req -in server.csr -CA authority.pem -CAkey authority.key -CAcreateserial"
+      try run("\(signing) -extfile names -days \(days) -out \(file)")
+    }
+
+    func path(_ file: String) -> String { folder.appendingPathComponent(file).path }
+  }
+
+  /// Runs `body` with the port of a proxy that ends TLS with a certificate.
+  private static func withProxy(_ authority: Authority, _ file: String, _ port: UInt16, _ body: (UInt16) throws -> Void)
+    throws
+  {
+    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("tls_proxy.py")
+    let process = Process(), output = Pipe()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["python3", script.path, authority.path(file), authority.path("server.key"), "\(port)"]
+    process.standardOutput = output
+    try process.run()
+    defer {
+      // The runner of tests blocks SIGTERM, and so do its children.
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+    let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+    let number = UInt16(line.trimmingCharacters(in: .whitespacesAndNewlines))
+    try body(#require(number))
+  }
+
+  /// What a download ends with; nil if it is complete.
+  private static func download(_ host: String, _ port: UInt16, trusting file: String?) throws -> SyncError? {
+    var failure: SyncError?
+    try withTemporaryPath { path in
+      var options = SyncOptions()
+      options.authorities = file
+      options.firstWait = .milliseconds(20)
+      let session = try SyncSession(
+        Mirror(Configuration(path: path), of: SyncURL("realms://\(host):\(port)/test")),
+        options
+      )
+      try session.start()
+      defer { session.stop() }
+      let status = session.wait(until: .now.advanced(by: .seconds(120))) { $0.state == .live }
+      failure = session.failure
+      if failure == nil { #expect(status.state == .live && status.version == 11) }
+    }
+    return failure
+  }
+
+  @Test("the host of the certificate passes, by name and by address; all others are refused, and the reason is said")
+  func certificates() throws {
+    let authority = try Authority(), server = try FakeServer()
+    defer { server.stop() }
+    server.add(SyncSamples.changesets(10))
+    try authority.certificate("right.pem", "DNS:localhost,IP:127.0.0.1")
+    try authority.certificate("elsewhere.pem", "DNS:sync.example.org")
+    try authority.certificate("expired.pem", "DNS:localhost", days: -1)
+    let trusted = authority.path("authority.pem")
+    func problem(_ host: String, _ port: UInt16, _ file: String?) throws -> String {
+      let ended = try Self.download(host, port, trusting: file)
+      let failure = try #require(ended, "was taken")
+      #expect(failure.reason == .certificate && failure.description.contains("not to be trusted for \(host)"))
+      return failure.description
+    }
+    try Self.withProxy(authority, "right.pem", server.port) { port in
+      #expect(try Self.download("localhost", port, trusting: trusted) == nil)
+      #expect(try Self.download("127.0.0.1", port, trusting: trusted) == nil)
+      // An authority that is not trusted, the system's among them.
+      #expect(try problem("localhost", port, authority.path("other.pem")).contains("--ca-file"))
+      #expect(try problem("localhost", port, nil).contains("--ca-file"))
+      let unread = try Self.download("localhost", port, trusting: authority.path("missing.pem"))
+      let missing = try #require(unread)
+      #expect(missing.reason == .certificate && missing.description.contains("missing.pem: cannot be read"))
+    }
+    try Self.withProxy(authority, "elsewhere.pem", server.port) { port in
+      let (byName, byAddress) = (try problem("localhost", port, trusted), try problem("127.0.0.1", port, trusted))
+      #expect(byName.contains("mismatch") && byAddress.contains("mismatch"))
+    }
+    try Self.withProxy(authority, "expired.pem", server.port) { port in
+      let text = try problem("localhost", port, trusted)
+      #expect(text.contains("expired"))
+    }
+  }
+
+  @Test("a server without TLS, and a client without, end with an error that is no endless wait")
+  func mixed() throws {
+    let authority = try Authority(), server = try FakeServer()
+    defer { server.stop() }
+    try authority.certificate("right.pem", "DNS:localhost")
+    func firstError(_ url: String) throws -> String {
+      var text = ""
+      try withTemporaryPath { path in
+        let session = try SyncSession(Mirror(Configuration(path: path), of: SyncURL(url)), SyncOptions())
+        try session.start()
+        defer { session.stop() }
+        text = session.wait(until: .now.advanced(by: .seconds(120))) { $0.error != nil }.error ?? ""
+      }
+      return text
+    }
+    // What is not TLS ends the proxy's part of the connection.
+    try Self.withProxy(authority, "right.pem", server.port) { port in
+      let text = try firstError("realm://localhost:\(port)/test")
+      #expect(text.contains("localhost:\(port)"))
+    }
+  }
+}
