@@ -28,7 +28,7 @@ import Glibc
   /// So much of the disk is left to others: to the commit, above all.
   private static let spare = 256 << 20
   /// After so many bytes of new blocks, no page stays resident.
-  private static let mostMade = 16 << 20
+  private static let mostMade = 4 << 20
 
   /// Memory beside the realm at `path`; nil where the folder takes no files.
   init?(besideRealm path: String) {
