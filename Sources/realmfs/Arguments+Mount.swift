@@ -32,6 +32,7 @@ extension Arguments {
     options.json = try jsonStyle()
     options.classes = shownClasses()
     options.showControl = mountOption(.showControl) != nil
+    options.isFrozen = mountOption(.frozen) != nil
     options.uid = try userID()
     options.gid = try groupID()
     options.umask = try mode(.umask)
