@@ -8,7 +8,7 @@ _realmfs() {
   fi
   [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
   case $command:$prev in
-    mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= nonempty ro rw write= group_commit= lock_timeout= query_timeout= busy_poll= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
+    mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= nonempty ro frozen rw write= group_commit= lock_timeout= query_timeout= busy_poll= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
     mount:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
     schema:--format) COMPREPLY=($(compgen -W "json swift kotlin csharp typescript dot mermaid svg" -- "$cur")); return ;;
     cat:-o|cat:--options) COMPREPLY=($(compgen -W "json=" -- "$cur")); return ;;

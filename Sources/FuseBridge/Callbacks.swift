@@ -13,17 +13,27 @@ enum Callbacks {
   /// FALLOC_FL_KEEP_SIZE of fallocate(2).
   private static let keepSize: Int32 = 1
 
-  static func table(isWritable: Bool) -> fuse_lowlevel_ops {
+  static func table(isWritable: Bool, isFrozen: Bool) -> fuse_lowlevel_ops {
     var operations = fuse_lowlevel_ops()
-    unsafe operations.`init` = { _, connection in
-      guard let connection = unsafe connection else { return }
-      unsafe Callbacks.configure(&connection.pointee)
+    if isFrozen {
+      unsafe operations.`init` = { _, connection in
+        guard let connection = unsafe connection else { return }
+        unsafe Callbacks.configureFrozen(&connection.pointee)
+      }
+    } else {
+      unsafe operations.`init` = { _, connection in
+        guard let connection = unsafe connection else { return }
+        unsafe Callbacks.configure(&connection.pointee)
+      }
     }
     addLookups(&operations)
     addDirectories(&operations)
     addFiles(&operations)
     addExtendedAttributes(&operations)
     addFixedRefusals(&operations)
+    // After this answer the kernel opens files by itself, keeps what it has of them, and closes them without a word.
+    // Without the handler libfuse would answer that the file is open.
+    if isFrozen { unsafe operations.open = { raw, _, _ in unsafe FuseRequest(raw).reply(errno: ENOSYS) } }
     if isWritable { addChanges(&operations) } else { addRefusals(&operations) }
     return operations
   }
@@ -36,6 +46,13 @@ enum Callbacks {
     // Whether cached data is good is decided at open and announced; times do not tell.
     connection.want = connection.capable & UInt32(wanted)
     connection.time_gran = 1
+  }
+
+  /// The same for a tree whose files are not opened. The kernel asks for pieces of a long text one by one, as texts that
+  /// are made while they are read are made in this order.
+  private static func configureFrozen(_ connection: inout fuse_conn_info) {
+    configure(&connection)
+    connection.want &= ~UInt32(FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC)
   }
 
   // MARK: names
@@ -162,10 +179,10 @@ enum Callbacks {
         request.reply(error)
       }
     }
-    unsafe operations.read = { raw, _, size, offset, info in
+    unsafe operations.read = { raw, inode, size, offset, info in
       let request = unsafe FuseRequest(raw)
       guard let file = unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
-        return request.reply(errno: EBADF)
+        return Callbacks.answer(request, InodeNumber(inode), offset, size)
       }
       guard let changes = file.changes else { return Callbacks.answer(request, file, offset, size) }
       unsafe Callbacks.park(raw, request, changes, size, waits: (info?.pointee.flags ?? 0) & O_NONBLOCK == 0)
@@ -216,6 +233,21 @@ enum Callbacks {
     )
     let parked = ParkedRequest(request)
     changes.read(size, waits: waits, id: id) { parked.answer($0) }
+  }
+
+  /// Reads a file that was not opened.
+  private static func answer(_ request: consuming FuseRequest, _ inode: InodeNumber, _ offset: off_t, _ size: Int) {
+    let bridge = request.bridge
+    guard bridge.tree.isFrozen else { return request.reply(errno: EBADF) }
+    var request: FuseRequest? = request
+    do throws(FileTreeError) {
+      try bridge.tree.read(inode, from: Int(offset), count: size) { bytes in
+        unsafe bytes.withUnsafeBytes { bytes in
+          if offset == 0 { bridge.storeNextTexts(behind: inode) { unsafe request.take()?.reply(bytes: bytes) } }
+          unsafe request.take()?.reply(bytes: bytes)
+        }
+      }
+    } catch { request.take()?.reply(error) }
   }
 
   private static func answer(_ request: consuming FuseRequest, _ file: OpenFile, _ offset: off_t, _ size: Int) {

@@ -53,7 +53,7 @@ import Glibc
   consuming func reply(attributes: FileAttributes) {
     bridge.notifier.noteCacheableReply()
     var status = status(attributes)
-    unsafe fuse_reply_attr(raw, &status, attributes.isCacheable ? Bridge.attributeTimeout : 0)
+    unsafe fuse_reply_attr(raw, &status, bridge.attributeTimeout(attributes))
     discardAnswered()
   }
 
@@ -100,6 +100,10 @@ import Glibc
   consuming func reply(open stream: DirectoryStream, _ info: UnsafeMutablePointer<fuse_file_info>) {
     let handle = unsafe Unmanaged.passRetained(stream)
     unsafe info.pointee.fh = UInt64(UInt(bitPattern: handle.toOpaque()))
+    if tree.isFrozen {
+      unsafe info.pointee.cache_readdir = 1
+      unsafe info.pointee.keep_cache = 1
+    }
     if unsafe fuse_reply_open(raw, info) != 0 { unsafe handle.release() }
     discardAnswered()
   }

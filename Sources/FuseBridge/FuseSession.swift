@@ -23,7 +23,7 @@ import Threads
   public init(_ tree: FileTree, _ settings: FuseSettings) throws(FuseError) {
     self.settings = settings
     do {
-      bridge = try Bridge(tree)
+      bridge = try Bridge(tree, threads: settings.singleThread ? 1 : settings.threads ?? Self.defaultThreads)
     } catch {
       throw .refused("cannot read the realm: \(error)")
     }
@@ -35,7 +35,7 @@ import Threads
     for option in [access, "default_permissions"] + settings.kernelOptions {
       unsafe fuse_opt_add_arg(&arguments, "-o" + Self.escaped(option))
     }
-    var operations = Callbacks.table(isWritable: tree.isWritable)
+    var operations = Callbacks.table(isWritable: tree.isWritable, isFrozen: tree.isFrozen)
     let userData = unsafe Unmanaged.passUnretained(bridge).toOpaque()
     FuseLog.send(to: settings.log)
     FuseLog.collect()
@@ -77,7 +77,8 @@ import Threads
     guard unsafe serveOne(session) else { return 1 }
     onReady?()
     onReady = nil
-    guard bridge.notifier.start() else { return 1 }
+    // In a frozen tree there is nothing to announce.
+    guard bridge.tree.isFrozen || bridge.notifier.start() else { return 1 }
     let result = unsafe loop.run(session, limits)
     bridge.tree.endWaiting()
     unsafe endNotifier(session)

@@ -38,17 +38,19 @@ import Glibc
   /// Unlike other notifications it is sent by the thread that answers the open. The kernel lets it wait only for
   /// pages that are being read, and there are none: the tree answers for it that the file has no other handle.
   func store(_ file: OpenFile) {
-    // The text of an object, which is in memory.
-    try? file.read(from: 0, count: file.size) { bytes in
-      unsafe bytes.withUnsafeBytes { bytes in
-        var buffer = unsafe fuse_buf()
-        unsafe buffer.size = bytes.count
-        unsafe buffer.mem = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
-        unsafe buffer.fd = -1
-        var vector = unsafe fuse_bufvec(count: 1, idx: 0, off: 0, buf: buffer)
-        // If it fails, the kernel asks for the text after all.
-        _ = unsafe fuse_lowlevel_notify_store(session, file.inode.value, 0, &vector, fuse_buf_copy_flags(0))
-      }
+    // The text of an object, which is in memory. If the kernel does not take it, it asks for it after all.
+    try? file.read(from: 0, count: file.size) { bytes in _ = store(bytes, of: file.inode) }
+  }
+
+  /// Puts the text of a file into the page cache; false if the kernel does not know the file or cannot take it.
+  func store(_ text: RawSpan, of inode: InodeNumber) -> Bool {
+    unsafe text.withUnsafeBytes { bytes in
+      var buffer = unsafe fuse_buf()
+      unsafe buffer.size = bytes.count
+      unsafe buffer.mem = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+      unsafe buffer.fd = -1
+      var vector = unsafe fuse_bufvec(count: 1, idx: 0, off: 0, buf: buffer)
+      return unsafe fuse_lowlevel_notify_store(session, inode.value, 0, &vector, fuse_buf_copy_flags(0)) == 0
     }
   }
 }

@@ -9,7 +9,9 @@ extension Arguments {
   ]
 
   /// Whether the user wants no changes.
-  var wantsNoChanges: Bool { has(.readOnly) || has(.immutable) || mountOption(.readOnly) != nil }
+  var wantsNoChanges: Bool {
+    has(.readOnly) || has(.immutable) || mountOption(.readOnly) != nil || mountOption(.frozen) != nil
+  }
 
   /// Whether root takes part in a realm of another user.
   var trustsOwner: Bool { has(.trustOwner) || mountOption(.trustOwner) != nil }
@@ -23,6 +25,7 @@ extension Arguments {
       throw usage("option --\(option.rawValue) needs a schema: add --schema")
     }
     if let url = value(.sync) {
+      if mountOption(.frozen) != nil { throw usage("mount option -o frozen: a synced realm is shown as it changes") }
       _ = try syncURL(url)
       _ = try syncTimeout()
     } else if let option = [OptionName.mirror, .user, .tokenFile, .tokenCommand, .authorities, .timeout].first(
@@ -60,7 +63,9 @@ extension Arguments {
     configuration.schema = schema
     configuration.deletesIfMigrationNeeded = has(.deleteIfMigrationNeeded)
     configuration.objectTypes = shownClasses()
-    if has(.readOnly) || mountOption(.readOnly) != nil { configuration.isReadOnly = true }
+    if has(.readOnly) || mountOption(.readOnly) != nil || mountOption(.frozen) != nil {
+      configuration.isReadOnly = true
+    }
     return configuration
   }
 

@@ -49,6 +49,7 @@ extension Arguments {
     options.classes = shownClasses()
     options.queries = try shownObjects()
     options.showControl = mountOption(.showControl) != nil
+    options.isFrozen = mountOption(.frozen) != nil
     options.uid = try userID()
     options.gid = try groupID()
     options.umask = try mode(.umask)

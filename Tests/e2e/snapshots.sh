@@ -44,7 +44,11 @@ equal "queries are of the version" "21 77" \
   "$(jq .age "$snapshots/before/Person/.where/_id == 4/4.json") $(jq .age "$snapshots/after/Person/.fields/4/../../4.json")"
 equal "so is everything about it" "false true" \
   "$(for s in before after; do jq '[.schema[] | select(.name == "Dog").properties | has("color")] | any' "$snapshots/$s/.realm/schema.json"; done | tr '\n' ' ' | sed 's/ $//')"
-check "all objects in one file" bash -c 'test "$(wc -l <"$1")" = 19' - "$snapshots/before/Person/.all.jsonl"
+equal "queries that compare, too" " 4.json" \
+  "$(for s in before after; do ls "$snapshots/$s/Person/.where/_id == 4 AND age == 77"; done | xargs printf ' %s')"
+equal "and all objects in one file" "21 77" \
+  "$(for s in before after; do jq 'select(._id == 4).age' "$snapshots/$s/Person/.all.jsonl"; done | xargs)"
+check "which has all of them" bash -c 'test "$(wc -l <"$1")" = 19' - "$snapshots/before/Person/.all.jsonl"
 for change in 'echo "{}" >"$1/before/Person/4.json"' 'rm "$1/before/Person/4.json"' 'touch "$1/before/Person/1.json"' \
   'mkdir "$1/before/Cat"' 'mv "$1/before/Person/4.json" "$1/before/Person/x"' 'rmdir "$1/before/Dog"'; do
   check_status "nothing is changed in it: ${change%% *}" 1 'Read-only file system' bash -c "$change" - "$snapshots"

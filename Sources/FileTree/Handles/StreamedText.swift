@@ -98,6 +98,17 @@ public final class StreamedText: @unchecked Sendable {
     }
   }
 
+  /// The number of bytes of the whole text. Cost: that of making it.
+  ///
+  /// - Throws: what `read` throws at the end of the text.
+  func measure() throws(FileTreeError) -> Int {
+    try state.withLock { state throws(FileTreeError) in
+      while !state.hasEnded { fill(&state) }
+      if let failure = state.failure { throw failure }
+      return state.start + state.buffer.count
+    }
+  }
+
   /// Makes what comes next if all that was made is before `offset`: while a reader who goes on is busy with the rest.
   public func readAhead(from offset: Int) {
     state.withLock { state in

@@ -48,6 +48,8 @@ public final class DirectoryStream: Sendable {
   /// object and an inode in the kernel, which a mere listing of a large class does not need. When an object of the
   /// directory is looked up, asked for or opened, the budget is renewed.
   static let usualBudget = 65_536
+  /// The same of a frozen tree, which is there to read much: the kernel takes texts ahead only of files that it knows.
+  static let frozenBudget = 262_144
 
   /// Lists `node`.
   init(_ node: any Node, budget: Int = 0, interest: UInt64 = 0, found: Found = .nothing) {

@@ -1,6 +1,6 @@
 // `.all.jsonl` and `.all.csv`: the objects of a directory in one file, as `realmfs cat` and `export` print them. It is
 // made while it is read, so its size is not known: stat shows 0, as for the files of /proc, and programs read to the
-// end.
+// end. In a frozen tree, whose files are read without being opened, it is made once for its size.
 //
 // Writing `.all.jsonl`, from the start or behind its end, saves the lines that are written, each by the primary key in
 // it, in one commit. Objects that no line names stay as they are.
@@ -19,8 +19,9 @@ struct AllObjectsNode: FileNode {
   private var takesText: Bool { form == .jsonl && selection.conditions.isEmpty }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.read { view throws(FileTreeError) in
-      let attributes = view.rules.file(inode, size: 0, try view.existing(selection.ordinal).stamp.touched).uncached
+    let size = tree.options.isFrozen ? try frozenSize(tree) : 0
+    return try tree.read { view throws(FileTreeError) in
+      let attributes = view.rules.file(inode, size: size, try view.existing(selection.ordinal).stamp.touched).uncached
       return takesText ? attributes : attributes.readOnly
     }
   }
@@ -35,12 +36,21 @@ struct AllObjectsNode: FileNode {
       // Whatever the file shows, the lines that are written are all there is to save.
       return try tree.openEdit(of: inode, [], AllObjectsTarget(ordinal: selection.ordinal), access, by: caller) { [] }
     }
+    let stream = try stream(tree)
+    return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
+  }
+
+  private func stream(_ tree: TreeContext) throws(FileTreeError) -> StreamedText {
     // The objects are found in the version that is then read.
     let (hold, table, name) = try tree.held(selection.ordinal)
     let keys = try selection.keys(table, hold.snapshot, name, tree.options)
     let lines = try ObjectLines(hold, table, keys, form, tree.options.json)
-    let stream = StreamedText(lines, place: name, tree.realm, log: tree.damageLog)
-    return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
+    return StreamedText(lines, place: name, tree.realm, log: tree.damageLog)
+  }
+
+  private func frozenSize(_ tree: TreeContext) throws(FileTreeError) -> Int {
+    let identity = selection.identity(of: Self.self, [form == .csv ? 1 : 0])
+    return try tree.frozenFiles.size(of: identity) { () throws(FileTreeError) in try stream(tree).measure() }
   }
 }
 

@@ -39,7 +39,7 @@ struct ControlFileNode: FileNode {
   }
 
   private func text(_ view: VersionView, _ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
-    if !isSteady { return try text(view, tree) }
+    if !isSteady, !tree.options.isFrozen { return try text(view, tree) }
     return try view.controlText(inode) { () throws(FileTreeError) in try text(view, tree) }
   }
 

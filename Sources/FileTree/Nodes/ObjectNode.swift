@@ -59,8 +59,8 @@ struct ObjectNode: FileNode {
       let text = try tree.text(of: key, directory, view)
       let item = TextCache.Item(inode: inode, generation: generation, text: text)
       return (view.attributes(of: inode, in: directory, size: text.count), [item])
-    } catch .damaged {
-      // `open` tells what is wrong.
+    } catch .damaged where !tree.options.isFrozen {
+      // `open` tells what is wrong, unless there is none.
       return (view.attributes(of: inode, in: directory, size: 0), [])
     }
   }

@@ -255,14 +255,16 @@ extension TreeContext {
     do throws(EngineError) { return try realm.hold() } catch { throw .unavailable(error) }
   }
 
-  /// Holds the newest version; with the table of `ordinal` in it and its name.
+  /// Holds the newest version, or the one that the tree shows for good; with the table of `ordinal` in it and its name.
   func held(_ ordinal: TableOrdinal) throws(FileTreeError) -> (VersionHold, Table, String) {
     let (key, name) = try read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
       return (directory.table.key, directory.shownName)
     }
     let hold: VersionHold
-    do throws(EngineError) { hold = try realm.hold() } catch { throw .unavailable(error) }
+    do throws(EngineError) {
+      if let held = views.held { hold = held } else { hold = try realm.hold() }
+    } catch { throw .unavailable(error) }
     let table: Table?
     do throws(EngineError) { table = try hold.snapshot.table(key) } catch { throw .damaged(name, error) }
     guard let table else { throw .stale }

@@ -22,19 +22,24 @@ public final class FileTree: Sendable {
     _ realm: Realm,
     _ writer: RealmWriter?,
     options: TreeOptions,
-    listingBudget: Int = DirectoryStream.usualBudget,
+    listingBudget: Int? = nil,
     texts: TextCache = TextCache(),
     deletions: RecentDeletions = RecentDeletions(),
     keptFiles: KeptFiles = KeptFiles()
   ) throws(FileTreeError) {
+    var hold: VersionHold?
+    if options.isFrozen {
+      do throws(EngineError) { hold = try realm.hold() } catch { throw .unavailable(error) }
+    }
     tree = TreeContext(
       realm,
       writer,
       options,
-      listingBudget: listingBudget,
+      listingBudget: listingBudget ?? (options.isFrozen ? DirectoryStream.frozenBudget : DirectoryStream.usualBudget),
       texts: texts,
       deletions: deletions,
-      keptFiles: keptFiles
+      keptFiles: keptFiles,
+      showing: hold
     )
     try tree.read { view throws(FileTreeError) in
       let available = view.directories.compactMap { $0.table.kind == .embedded ? nil : $0.table.className }
@@ -53,6 +58,8 @@ public final class FileTree: Sendable {
   public var options: TreeOptions { tree.options }
   /// Whether files can be made, written and removed.
   public var isWritable: Bool { tree.saver != nil }
+  /// Whether one version is shown for good. Then files may be read without being opened, and nothing ever changes.
+  public var isFrozen: Bool { tree.options.isFrozen }
   /// Names that the kernel must look up again.
   public var dentryInvalidations: DentryInvalidations { tree.dentryInvalidations }
 
@@ -86,7 +93,7 @@ public final class FileTree: Sendable {
   ) throws(FileTreeError) -> FileAttributes {
     let place = try place(parent)
     let found = try place.tree.lookUp(name, in: try place.tree.node(place.inode))
-    return place.known(place.tree.withShownSize(found, for: process), tree)
+    return lasting(place.known(place.tree.withShownSize(found, for: process), tree))
   }
 
   /// Takes back `lookups` references that the kernel held on an inode: one for each lookup and each entry of a listing
@@ -97,7 +104,14 @@ public final class FileTree: Sendable {
   ///
   /// - Throws: `stale` if the object or class is gone and no handle on it is open.
   public func attributes(_ inode: InodeNumber, for process: Int32? = nil) throws(FileTreeError) -> FileAttributes {
-    try attributes(place(inode), for: process)
+    lasting(try attributes(place(inode), for: process))
+  }
+
+  /// The attributes, which the kernel may remember for good in a frozen tree.
+  private func lasting(_ attributes: FileAttributes) -> FileAttributes {
+    var attributes = attributes
+    if isFrozen { attributes.isCacheable = true }
+    return attributes
   }
 
   private func attributes(_ place: TreePlace, for process: Int32?) throws(FileTreeError) -> FileAttributes {

@@ -32,6 +32,8 @@ final class TreeContext: Sendable {
   let newClasses = NewClasses()
   /// The versions that are held under a name.
   let snapshots = SnapshotTable()
+  /// Files that are read without handles, in a frozen tree.
+  let frozenFiles = FrozenFiles()
   /// The open handles of `.realm/changes`.
   let changeStreams = ChangeStreams()
   /// The transactions over several files.
@@ -64,7 +66,7 @@ final class TreeContext: Sendable {
     memory = budget
     transactions = TransactionTable(memory: options.memoryLimit)
     // The numbers of a transaction's tree are not those that the kernel knows.
-    openFiles = OpenFiles(seedsPageCache: staged == nil)
+    openFiles = OpenFiles(seedsPageCache: staged == nil && !options.isFrozen)
     self.deletions = deletions
     self.keptFiles = keptFiles
     self.options = options

@@ -26,6 +26,8 @@ public struct TreeOptions: Sendable {
   public var dmask: UInt32?
   /// What saving an object does to properties that its text does not have.
   public var write = WriteMode.patch
+  /// Whether the version that is the newest now is shown for good, whatever is committed. Only for a tree that shows.
+  public var isFrozen = false
   /// How long a save may take to reach the disk after it returned, in milliseconds; 0 has each save wait for the disk.
   public var groupCommit = 0
   /// How long a save waits while other programs are writing.

@@ -43,13 +43,19 @@ final class Views: Sendable {
   private let condition: RealmCondition
   private let newest = Mutex<VersionView?>(nil)
   /// The one version that is shown instead of the newest.
-  private let held: VersionHold?
+  let held: VersionHold?
+  /// Counts the reads of that version.
+  private let heldReads = Atomic<UInt>(0)
   private let news = Mutex(ViewNews())
   /// Held while a view is made, so that it is made once.
   private let making = Mutex<Void>(())
 
   /// How often a read is tried while commits keep coming, which takes up to a fifth of a second.
   private static let attempts = 100
+  /// The same of a version that is held: once it cannot be trusted, it never can.
+  private static let heldAttempts = 3
+  /// So many reads of a version that is held make no more of the file resident than a few megabytes.
+  private static let heldReadsBetweenLooks: UInt = 64
 
   init(
     _ realm: Realm,
@@ -75,10 +81,11 @@ final class Views: Sendable {
   /// Runs `body` on the newest view, again while commits come in between. Results and errors count only if the view was
   /// still the newest when `body` ended; `body` must not keep anything by itself.
   func read<T>(_ body: (VersionView) throws(FileTreeError) -> T) throws(FileTreeError) -> T {
-    let result = try realm.read(attempts: Self.attempts, pauses: true, latest: newestSnapshot) {
+    let attempts = isFollowing ? Self.attempts : Self.heldAttempts
+    let result = try realm.read(attempts: attempts, pauses: true, latest: newestSnapshot) {
       (snapshot) throws(FileTreeError) in try body(view(of: snapshot))
     }
-    guard let result else { throw .busy }
+    guard let result else { throw isFollowing ? .busy : .stale }
     return result
   }
 
@@ -92,7 +99,11 @@ final class Views: Sendable {
   }
 
   private func newestSnapshot() throws(FileTreeError) -> Snapshot {
-    if let held { return held.snapshot }
+    if let held {
+      let reads = heldReads.wrappingAdd(1, ordering: .relaxed).newValue
+      if reads % Self.heldReadsBetweenLooks == 0 { held.snapshot.limitResidentPages() }
+      return held.snapshot
+    }
     do throws(EngineError) {
       let snapshot = try newestSettled()
       condition.note(realm.standing)

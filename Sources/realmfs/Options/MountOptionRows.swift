@@ -19,6 +19,12 @@ extension Options {
     MountOptionSpec(.dmask, value: "MODE", "the same for directories only"),
     MountOptionSpec(.nonEmpty, "mount over a directory that is not empty, and hide what is in it"),
     MountOptionSpec(.readOnly, "no changes through this mount; the same as --read-only"),
+    MountOptionSpec(
+      .frozen,
+      "shows the version of now for good, read-only, whatever is committed: files are opened and read again without "
+        + "asking the mount, which is the fastest way to read many. A realm that others have open grows with each "
+        + "commit meanwhile; with --immutable, what is not cached fails with ESTALE once others have committed"
+    ),
     MountOptionSpec(kernel: "rw", "changes are saved; the default"),
     MountOptionSpec(
       .write,

@@ -78,6 +78,7 @@ enum MountOptionName: String, CaseIterable, Sendable {
   case queryTimeout = "query_timeout"
   case lockTimeout = "lock_timeout"
   case busyPoll = "busy_poll"
+  case frozen
   case trustOwner = "trust_owner"
 }
 
