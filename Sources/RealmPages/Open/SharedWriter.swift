@@ -77,7 +77,8 @@ final class SharedWriter: CommitTarget {
       state.withLock { $0.turn = (session, base, false) }
     } catch {
       session.unlock(hasCommitted: false)
-      participant.endWriting()
+      // Grouped commits are lost with the session.
+      if !hasUnpublished { participant.endWriting() }
       throw error
     }
     do throws(EngineError) { return (try participant.latest(), session) } catch {
@@ -218,6 +219,7 @@ final class SharedWriter: CommitTarget {
     _ session: Session
   ) throws(EngineError) {
     if state.withLock({ $0.readied === session }) { return }
+    try RealmFileMaker.secureHeader(storage)
     if base.top.ref != 0, session.participants == 1 {
       try RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))
     }
