@@ -282,7 +282,7 @@ public struct Importer {
     }
     guard let table = try state.table(className, transaction) else {
       let hint = try state.classNames(transaction).hint(for: className)
-      throw .rejected("\(place): no class \(className); \(hint)")
+      throw .rejected("\(place): no class \(className); \(hint); --class names that of lines that do not tell theirs")
     }
     return table
   }

@@ -14,7 +14,8 @@ extension Snapshot {
   /// The changesets that wait to be sent. Cost O(changesets).
   public func unsentChanges() throws(EngineError) -> UnsentChanges {
     if historyType < 3 { return .none }
-    guard historyType == 3 else { return .unknown }
+    // Those of other versions have other slots.
+    guard historyType == 3, [11, 12].contains(top.historySchemaVersion) else { return .unknown }
     if top.historyRef == 0 { return .none }
     let root = try arena.refs(top.historyRef)
     guard root.count == Layout.SyncHistory.count else { return .unknown }
