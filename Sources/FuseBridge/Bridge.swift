@@ -62,8 +62,8 @@ final class Bridge: Sendable {
   /// of a frozen tree: it asks for one of many then. Called by the thread that answers the read of `inode`, which is
   /// to do so in `answer`: when the program has a start over which it does not catch up with this thread, if ever.
   ///
-  /// The kernel lets a store wait for a page that another program is reading, thus for a read that a thread has still to
-  /// answer. At most one thread stores at a time, so another one is there to answer it.
+  /// The kernel lets a store wait for a page that another program is reading, thus for a read that a thread still has
+  /// to answer. At most one thread stores at a time, so another one is there to answer it.
   func storeNextTexts(behind inode: InodeNumber, _ answer: () -> Void) {
     guard storesAhead, !isStoring.exchange(true, ordering: .acquiring) else { return }
     defer { isStoring.store(false, ordering: .releasing) }

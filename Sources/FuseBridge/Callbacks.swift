@@ -48,8 +48,8 @@ enum Callbacks {
     connection.time_gran = 1
   }
 
-  /// The same for a tree whose files are not opened. The kernel asks for pieces of a long text one by one, as texts that
-  /// are made while they are read are made in this order.
+  /// The same for a tree whose files are not opened. The kernel asks for pieces of a long text one by one, as texts
+  /// that are made while they are read are made in this order.
   private static func configureFrozen(_ connection: inout fuse_conn_info) {
     configure(&connection)
     connection.want &= ~UInt32(FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC)

@@ -1,5 +1,5 @@
-// Files of a frozen tree, which the kernel reads without opening them: it asks for a piece of an inode, and keeps what it
-// gets. What takes long to make is kept between two pieces; and where a program reads one object after another, the
+// Files of a frozen tree, which the kernel reads without opening them: it asks for a piece of an inode, and keeps what
+// it gets. What takes long to make is kept between two pieces; and where a program reads one object after another, the
 // texts of the next ones are made before it asks.
 //
 // Invariant: the tree shows one version for good, so a text and its size never change.
@@ -146,6 +146,7 @@ extension FileTree {
       do throws(EngineError) {
         try view.contexts.lend { context throws(EngineError) in
           try tree.frozenFiles.goOn(at: key, ordinal, ObjectCursor(directory.table)) { cursor throws(EngineError) in
+            // A damaged object has no text; who reads it gets the error.
             guard let text = try? context.render(cursor) else { return true }
             // Nothing is given away that was read from reused space.
             if text.count > FrozenFiles.largestText || !tree.realm.isCurrent(view.snapshot) { return false }

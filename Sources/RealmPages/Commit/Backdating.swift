@@ -32,8 +32,8 @@ struct Backdating {
     self.versions = versions.map { Held(version: $0.version, topRef: $0.topRef) }.sorted { $0.version < $1.version }
   }
 
-  /// The ranges, of which those that were released after `oldest` have the version since which nobody needs them. A part
-  /// that a version needs becomes a range of its own.
+  /// The ranges, of which those that were released after `oldest` have the version since which nobody needs them. A
+  /// part that a version needs becomes a range of its own.
   ///
   /// Cost: O(log n) for each such range, and once the free lists of the versions that are older.
   mutating func backdated(_ ranges: [FreeRange]) -> [FreeRange] {

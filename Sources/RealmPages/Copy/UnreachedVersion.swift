@@ -1,6 +1,6 @@
-// A header that leads to no version, in a file that holds some. Copies have one that were made while an app had the realm
-// open, on systems where a write to its mapping of the header comes to the file much later. Every engine takes such a file
-// for empty, and overwrites what is in it. Source: docs/format/1-storage.md S2.
+// A header that leads to no version, in a file that holds some: of copies that were made while an app had the realm
+// open, or of apps that commit without syncing. Every engine takes such a file for empty, and overwrites what is in it.
+// Source: docs/format/1-storage.md S2.
 
 extension Snapshot {
   /// The newest version in a file whose header leads to none; nil of all other files.
@@ -16,8 +16,8 @@ extension Snapshot {
   /// Why this version should not be written on, or replaced, unasked; nil if nothing is lost by that.
   ///
   /// Version 2 alone may be what a first commit left that was cut off, which is there for nobody. Programs that write
-  /// through the library do as Realm's engine does: for them the realm is empty, as it is after a crash before the first
-  /// commits were on disk.
+  /// through the library do as Realm's engine does: for them the realm is empty, as it is after a crash before its
+  /// first commits were on disk.
   public var reasonAgainstOverwriting: String? {
     guard let version = unreachedVersion, version > 2 else { return nil }
     return "the header leads to no version, but version \(version) is in the file, and would be overwritten: "
