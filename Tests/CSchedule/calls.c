@@ -258,6 +258,7 @@ static int sync_file(int fd, const char *name, long number) {
   bool fails = step(name, fd), lies = table->rates.lies && draw(4) == 0;
   if (fails) {
     note_failed_sync(fd);
+    if (table->rates.power && draw(4) == 0) table->writes_to_cut = 1 + (int)draw(16);
     return failed(EIO);
   }
   if (has_missed_failure(fd)) return failed(EIO);

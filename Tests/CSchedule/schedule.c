@@ -97,8 +97,9 @@ static void happen(void) {
   if ((number -= rates->kill) < 0) return ask(sim_kill, (int)draw((uint64_t)table->programs));
   if ((number -= rates->kill_all) < 0) return ask(sim_kill_all, 0);
   if ((number -= rates->power) < 0) {
-    // While something is being written.
+    // While something is being written; often over what a program that died left in memory.
     table->writes_to_cut = 1 + (int)draw(16);
+    if (draw(2)) return ask(draw(2) ? sim_kill : sim_kill_all, (int)draw((uint64_t)table->programs));
     return;
   }
   if ((number -= rates->move) < 0) return ask(sim_move, 0);

@@ -49,6 +49,46 @@ struct BPlusTreeTests {
     #expect(try text(reader.value(at: 19_999)) == "19999")
   }
 
+  @Test("an inner node that has too many children is split, in the middle and at its end", arguments: [3, 500, 998])
+  func splitInner(crowded: Int) throws {
+    let bytes = [UInt8](repeating: 0, count: 64), slab = Slab(space: nil, limit: bytes.count)
+    let arena = bytes.withUnsafeBytes { Arena(MemoryPages($0), limit: $0.count, format: 24, slab: slab) }
+    let root = Slot(parent: slab.makeInts(.hasRefs, repeating: 0, count: 1), index: 0)
+    let editor = NodeEditor(arena: arena, slab: slab), element = ElementType(.int, isNullable: false)
+    // As many leaves as there can be, each of two elements.
+    var model = (0..<Int64(2 * BPlusTreeEditor.maximumCount)).map { $0 }
+    var children: [Int64] = [2 << 1 | 1]
+    for leaf in 0..<BPlusTreeEditor.maximumCount {
+      let holder = Slot(parent: slab.makeInts(.hasRefs, [Int64(editor.makeLeaf(element, inTree: true))]), index: 0)
+      for i in 0..<2 { try editor.insert(holder, i, .int(model[2 * leaf + i]), element, inTree: true) }
+      children.append(Int64(try editor.ref(holder)))
+    }
+    editor.set(root, slab.makeInts([.inner, .hasRefs], children + [Int64(model.count) << 1 | 1]))
+    let tree = BPlusTreeEditor(editor, root, element)
+    for i in 0..<1200 {
+      let index = 2 * crowded + i % 3
+      try tree.insert(index, .int(Int64(-i)))
+      model.insert(Int64(-i), at: index)
+    }
+    func check() throws {
+      #expect(try tree.count() == model.count)
+      var found: [Int64] = []
+      for index in 0..<model.count { if case .int(let value) = try tree.value(at: index) { found.append(value) } }
+      #expect(found == model)
+    }
+    try check()
+    // Elements go to the right place in both halves, and at the end.
+    for index in [model.count, model.count - 1, 1000, 1, model.count / 2] {
+      try tree.insert(index, .int(7))
+      model.insert(7, at: index)
+    }
+    for index in [0, model.count - 2, model.count / 2] {
+      try tree.remove(index)
+      model.remove(at: index)
+    }
+    try check()
+  }
+
   @Test("a general inner node: an offset for each child but the first")
   func general() throws {
     var bytes = NodeBytes()

@@ -127,7 +127,7 @@ struct EncryptionTests {
     }
   }
 
-  @Test("in a shared realm a slot ends up different from what it was before its page was written")
+  @Test("a slot ends up different from what it was before its page was written")
   func slotsSettle() throws {
     let key = EncryptionKey(try key())
     try withTemporaryFile(try encrypted()) { path in
@@ -136,7 +136,7 @@ struct EncryptionTests {
         for _ in 0..<3 { _ = try writer.begin().commit() }
         let slot = try Data(contentsOf: URL(fileURLWithPath: path)).prefix(EncryptedLayout.slotSize)
         // A program that kept the former page under the slot that announced the new one must see another slot.
-        #expect((slot.prefix(32) == slot.suffix(32)) == (mode == .shared))
+        #expect(slot.prefix(32) == slot.suffix(32), "\(mode)")
         #expect(Verifier(try writer.realm.latest()).problems(limit: 3) == [])
       }
     }

@@ -54,6 +54,36 @@ struct LargeTableTests {
     try check(writer, model)
   }
 
+  @Test("an object with a key before all others leaves the others their keys", arguments: [1, 256, 300, 700])
+  func beforeAllOthers(deleted: Int) throws {
+    let writer = try RealmWriter(memory: MemoryStorage(name: "table"))
+    var model: [Int64: Int64] = [:]
+    var transaction = try writer.begin()
+    let table = try transaction.addTable("class_Item")
+    let number = try transaction.addColumn(table, ColumnSpec("number", .int))
+    for i in 0..<1000 {
+      _ = try transaction.create(table, key: ObjKey(Int64(5000 + 3 * i)), values: [(number, .int(Int64(i)))])
+      model[Int64(5000 + 3 * i)] = Int64(i)
+    }
+    for i in 0..<deleted {
+      try transaction.delete(table, ObjKey(Int64(5000 + 3 * i)))
+      model[Int64(5000 + 3 * i)] = nil
+    }
+    for key in [4999, 4000, 3, 0, 5001] as [Int64] {
+      _ = try transaction.create(table, key: ObjKey(key), values: [(number, .int(-key))])
+      model[key] = -key
+    }
+    _ = try transaction.commit()
+    try check(writer, model)
+    transaction = try writer.begin()
+    for key in [4, 1] as [Int64] {
+      _ = try transaction.create(table, key: ObjKey(key), values: [(number, .int(-key))])
+      model[key] = -key
+    }
+    _ = try transaction.commit()
+    try check(writer, model)
+  }
+
   private static func text(_ value: Int64) -> Value { .string(Array("text \(value)".utf8)) }
 
   private func check(_ writer: RealmWriter, _ model: [Int64: Int64]) throws {

@@ -46,7 +46,7 @@ struct UnannouncedVersionTests {
       made = storage
       return storage
     }
-    made?.fault = FaultyStorage.Fault(call: afterGroup ? 3 : 1, code: EIO, isOfSyncs: true)
+    made?.fault = FaultyStorage.Fault(call: afterGroup ? 4 : 2, code: EIO, isOfSyncs: true)
     #expect(throws: EngineError.self) { try change(writer, 0..<200, to: 77, .full) }
     return writer
   }

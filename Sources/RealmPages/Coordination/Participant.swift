@@ -139,6 +139,7 @@ final class Participant: VersionReader {
   /// The newest version where we are; nil if we had to go elsewhere first.
   private func newestHere(_ state: inout State) throws(EngineError) -> Snapshot? {
     guard let session = state.session else { return try newestOutside(&state) }
+    let before = (participants: session.participants, newest: session.versions.newestSlot)
     let (place, stamp) = state.file?.look() ?? (.here, nil)
     if place == .here {
       if state.standing.place == .shared { state.standing.place = .here }
@@ -167,6 +168,8 @@ final class Participant: VersionReader {
       state.stamp = nil
       return snapshot
     }
+    // Another program came, committed or left while we looked: its first commit makes any file another one.
+    if before != (session.participants, session.versions.newestSlot) { return nil }
     // The version list tells of versions that the file does not hold, or not of the newest.
     if session.participants > 1 {
       throw EngineError(

@@ -13,8 +13,10 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     var plain: [UInt8]
     /// Its metadata slot, the first half of which fits what is on disk.
     var slot: [UInt8]
-    /// What is on disk, if some version needs it.
+    /// What is in the file, if some version needs it.
     let former: [UInt8]?
+    /// Whether the disk may still hold what was in the file before that.
+    var isUncertain = false
   }
 
   private static let pageSize = PageCipher.pageSize
@@ -123,9 +125,10 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     let data = try base.read(Self.pageSize, at: EncryptedLayout.dataOffset(page))
     if data.count < Self.pageSize { return pending }
     if let half = cipher.open(data: data, slot: pending.slot, page: page, into: &pending.plain) {
+      let isUncertain = Self.isUncertain(pending.slot)
       // After a crash between slot and data it is the former half that fits; it must survive the next write.
       if half != 0 { pending.slot.replaceSubrange(0..<32, with: Array(pending.slot[half..<half + 32])) }
-      return Pending(plain: pending.plain, slot: pending.slot, former: data)
+      return Pending(plain: pending.plain, slot: pending.slot, former: data, isUncertain: isUncertain)
     }
     // The first write did not come to the page, or the file was cut and grew again: nothing was ever there.
     if data.allSatisfy({ $0 == 0 }) {
@@ -135,6 +138,33 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     throw .failed("verify page \(page)", name, EIO)
   }
 
+  /// Whether the page of a slot may be another one on disk than in the file: its last writer died, or a sync failed,
+  /// before it could say that the page is there. Of a page that was never written before, no version needs either.
+  private static func isUncertain(_ slot: [UInt8]) -> Bool {
+    slot[0..<32] != slot[32..<64] && !slot[32..<36].allSatisfy { $0 == 0 }
+  }
+
+  /// Brings pages to disk that others may not have brought there. Otherwise the slots to come, which fit what is in the
+  /// file, could reach the disk before it. They are written once more, as after a failed sync the system takes them for
+  /// written.
+  private func makeCertain(_ order: [Int]) throws(EngineError) {
+    let uncertain = order.filter { pages[$0]?.isUncertain == true }
+    if uncertain.isEmpty { return }
+    for page in uncertain {
+      if let former = pages[page]?.former { try base.write(former, at: EncryptedLayout.dataOffset(page)) }
+    }
+    try base.sync()
+    for page in uncertain { pages[page]?.isUncertain = false }
+  }
+
+  /// Brings the first page to disk, with the header, if that may not have been done.
+  func secureHeader() throws(EngineError) {
+    let page = try load(0)
+    guard page.isUncertain, let former = page.former else { return }
+    try base.write(former, at: EncryptedLayout.dataOffset(0))
+    try base.sync()
+  }
+
   func flush() throws(EngineError) {
     if !pages.isEmpty { try sync() }
   }
@@ -142,6 +172,7 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
   func sync() throws(EngineError) {
     if pages.isEmpty { return try base.sync() }
     let order = pages.keys.sorted()
+    try makeCertain(order)
     var slots: [[UInt8]] = [], data: [[UInt8]] = []
     for page in order {
       guard var pending = pages[page], let sealed = cipher.seal(pending.plain, slot: &pending.slot, page: page) else {
@@ -170,16 +201,15 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
     forget()
   }
 
-  /// Makes each slot say twice what is on the page now. A realm-core process that read a page after its slot was
-  /// written and before its data was keeps the former content, and takes it for the new one as long as the slot stays
-  /// the same; this makes it look again. Either form fits the page, so a crash may leave some of both. Source:
-  /// docs/format/4-encryption.md 4.5.
+  /// Makes each slot say twice what is on the page now, and on disk: so the next writer need not doubt it. A realm-core
+  /// process that read a page after its slot was written and before its data was keeps the former content, and takes it
+  /// for the new one as long as the slot stays the same; this makes it look again. Either form fits the page, so a crash
+  /// may leave some of both. Source: docs/format/4-encryption.md 4.5.
   private func settle(_ order: [Int], _ slots: [[UInt8]]) throws(EngineError) {
-    guard let marker else { return }
     let settled = slots.map { slot in Array(slot[0..<32] + slot[0..<32]) }
     try inRuns(order) { (run) throws(EngineError) in
-      marker.beginWriting(at: order[run.lowerBound] * Self.pageSize)
-      defer { marker.endWriting() }
+      marker?.beginWriting(at: order[run.lowerBound] * Self.pageSize)
+      defer { marker?.endWriting() }
       try write(settled[run], at: EncryptedLayout.slotOffset(order[run.lowerBound]), orRestore: Array(slots[run]))
     }
   }

@@ -18,6 +18,8 @@ final class ExclusiveWriter: CommitTarget {
     var unpublished: Committer.Result?
     /// Whether the file has the form that can be updated.
     var isReady = false
+    /// Whether the version that the header shows is on disk.
+    var isSecured = false
   }
 
   /// Opens a file. Until the first transaction it stays as it is, unless it is new.
@@ -70,6 +72,10 @@ final class ExclusiveWriter: CommitTarget {
     // The file is ours alone, but nothing keeps others from moving or overwriting it.
     if let file, file.place != .here { throw Participant.moved(file.path) }
     if !reader.isCurrent(base) { throw Participant.overwritten(storage.name) }
+    if !state.withLock({ $0.isSecured }) {
+      try RealmFileMaker.secureHeader(storage)
+      state.withLock { $0.isSecured = true }
+    }
     let oldest = min(published, reader.oldestVersionInUse(newest: base.version))
     do throws(EngineError) {
       let result = try Committer(group: group, storage: storage, base: base.top, oldest: oldest).write()

@@ -67,8 +67,21 @@ struct RealmFileMaker {
   /// Brings a file into the form that can be updated, and gives back what a crash left at its end.
   static func prepare(_ storage: any Storage, _ snapshot: Snapshot, _ header: Header) throws(EngineError) {
     if header.isStreaming { try convert(storage, header) }
-    if header.topRef != 0 { try trim(storage, to: snapshot.logicalSize) }
+    if header.topRef != 0, try storage.size() > wholePages(snapshot.logicalSize) {
+      // The version that the header shows on disk may be longer.
+      try secureHeader(storage)
+      try trim(storage, to: snapshot.logicalSize)
+    }
     try completePages(storage)
+  }
+
+  /// Brings to disk what a commit before may have left in memory: its program died before its last sync ended, or the
+  /// sync failed. Otherwise the next commit would overwrite the version that the header shows on disk. The header is
+  /// written once more, as after a failed sync the system takes it for written.
+  static func secureHeader(_ storage: any Storage) throws(EngineError) {
+    if let storage = storage as? EncryptedStorage { return try storage.secureHeader() }
+    try storage.write(try storage.read(Header.size, at: 0), at: 0)
+    try storage.sync()
   }
 
   /// Makes the header of a copy, which cannot be updated, one that can.

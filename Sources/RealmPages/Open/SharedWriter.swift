@@ -218,6 +218,7 @@ final class SharedWriter: CommitTarget {
     _ session: Session
   ) throws(EngineError) {
     if state.withLock({ $0.readied === session }) { return }
+    try RealmFileMaker.secureHeader(storage)
     if base.top.ref != 0, session.participants == 1 {
       try RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))
     }

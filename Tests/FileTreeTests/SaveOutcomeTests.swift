@@ -1,0 +1,84 @@
+// What becomes of a text after a save: of one that failed on the disk, of one that was refused, of what was written while
+// another one was being saved.
+
+import Foundation
+import RealmPages
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import FileTree
+
+@Suite("outcomes of saves")
+struct SaveOutcomeTests {
+  @Test("a save that does not come to the disk fails", arguments: [0, 1, 2])
+  func failedCommit(sync: Int) throws {
+    let scratch = try ScratchRealm("people")
+    let made = Mutex<FaultyStorage?>(nil)
+    let writer = try RealmWriter(Configuration(path: scratch.file.path), create: false) { storage in
+      let faulty = FaultyStorage(storage)
+      made.withLock { $0 = faulty }
+      return faulty
+    }
+    let tree = try FileTree(writer, options: TreeOptions())
+    let before = try tree.text("Person/4.json")
+    var access = OpenAccess()
+    access.writes = true
+    access.truncates = true
+    let file = try tree.open(tree.find("Person/4.json").inode, access)
+    defer { tree.release(file) }
+    try #require(made.withLock { $0 }).fault = FaultyStorage.Fault(call: sync, code: EIO, isOfSyncs: true)
+    let failed = failure {
+      try tree.write(file, Array(#"{"age": 79}"#.utf8), at: 0)
+      try tree.flush(file)
+    }
+    #expect(failed != nil)
+    // The last sync is that of a header that may be on disk.
+    if sync < 2 { #expect(try tree.text("Person/4.json") == before) }
+  }
+
+  private func file(_ text: String) throws -> MemoryFile {
+    let metadata = MemoryFile.Metadata.of(WritableTree.me), budget = MemoryBudget(1 << 20)
+    let made = MemoryFile(InodeNumber(2), .file, Array("a.json".utf8), metadata, budget) {
+      ChunkedBytes(Array(text.utf8), $0)
+    }
+    let file = try #require(made)
+    file.truncate(to: 0)
+    _ = try file.write(Array(text.utf8), at: 0)
+    return file
+  }
+
+  @Test("what is written while a text is being saved is still to be saved")
+  func writtenMeanwhile() throws {
+    let file = try file(#"{"age": 1}"#)
+    try file.withContents { contents throws(FileTreeError) in
+      _ = try file.write(Array("2".utf8), at: 8)
+      file.noteSaved(contents)
+    }
+    #expect(file.isUnsaved)
+    try file.withContents { contents throws(FileTreeError) in file.noteSaved(contents) }
+    #expect(!file.isUnsaved)
+  }
+
+  @Test("a text that was refused is not tried again before it changes, and says why")
+  func refused() throws {
+    let file = try file(#"{"age": "x"}"#)
+    try file.withContents { contents throws(FileTreeError) in
+      file.noteRefused(contents, .refused(.invalid, "no number"))
+    }
+    #expect(!file.isUnsaved && file.isRefused)
+    guard case .refused(let error) = file.progress else {
+      Issue.record("\(file.progress)")
+      return
+    }
+    #expect("\(error)".contains("no number"))
+    _ = try file.write(Array("y".utf8), at: 9)
+    #expect(file.isUnsaved)
+    // What is written while it is refused is another text.
+    try file.withContents { contents throws(FileTreeError) in
+      _ = try file.write(Array("z".utf8), at: 9)
+      file.noteRefused(contents, .refused(.invalid, "no number"))
+    }
+    #expect(file.isUnsaved && file.isRefused)
+  }
+}
