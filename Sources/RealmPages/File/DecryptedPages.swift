@@ -3,7 +3,6 @@
 import CLinux
 import Glibc
 import Synchronization
-import Threads
 
 /// Where the pages of an encrypted file and their metadata lie. Source: docs/format/4-encryption.md 4.2.
 enum EncryptedLayout {
@@ -89,6 +88,9 @@ private struct PageMark: Equatable {
 
   /// Pages that are read with one call.
   private static let longestRun = 16
+  /// Microseconds between two looks at a page that a writer may be writing, and the most looks: 5 seconds.
+  private static let pause: useconds_t = 500
+  private static let mostLooks = 10_000
   /// Pages held before the space asks to be replaced: 24 MiB.
   private static let residentLimit = 6144
 
@@ -186,11 +188,11 @@ private struct PageMark: Equatable {
 
   /// Decrypts one page into place and says what it found. A writer in another process replaces slot and data with two
   /// writes, so a mismatch is looked at again: until there was no writer to be seen five times, at most for 5 seconds.
+  /// These are counted in looks, as the clock also goes on for a program that is stopped.
   func fill(_ page: Int) -> PageState {
     worker.withLock { worker in
       if unsafe present[page].load(ordering: .acquiring) { return .good }
-      let deadline = MonotonicTime.now.advanced(by: .seconds(5))
-      var looks = worker.failed.contains(page) ? 1 : 5
+      var looks = worker.failed.contains(page) ? 1 : 5, left = Self.mostLooks
       var seen = marker?.quietCount
       while true {
         let state = load(page, &worker, run: page == worker.next ? Self.longestRun : 1)
@@ -204,11 +206,12 @@ private struct PageMark: Equatable {
         let count = marker?.quietCount
         if marker == nil || count != nil && count == seen { looks -= 1 }
         seen = count
-        if looks == 0 || MonotonicTime.now >= deadline {
+        left -= 1
+        if looks == 0 || left == 0 {
           worker.failed.insert(page)
           return state
         }
-        usleep(500)
+        usleep(Self.pause)
       }
     }
   }
