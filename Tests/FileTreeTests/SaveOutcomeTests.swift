@@ -1,5 +1,5 @@
-// What becomes of a text after a save: of one that failed on the disk, of one that was refused, of what was written while
-// another one was being saved.
+// What becomes of a text after a save: of one that failed on the disk, of one that was refused, of what was written
+// while another one was being saved.
 
 import Foundation
 import RealmPages

@@ -1,5 +1,6 @@
-// A program dies, or a sync fails, and what it wrote is in the file but not on disk. Another program builds on it, and the
-// power fails before its first sync has ended. The simulator found the encrypted form (seed 5374 of its first version).
+// A program dies, or a sync fails, and what it wrote is in the file but not on disk. Another program builds on it, and
+// the power fails before its first sync has ended. The simulator found the encrypted form (seed 5374 of its first
+// version).
 
 import Foundation
 import TestSupport

@@ -203,8 +203,8 @@ final class EncryptedStorage: Storage, @unchecked Sendable {
 
   /// Makes each slot say twice what is on the page now, and on disk: so the next writer need not doubt it. A realm-core
   /// process that read a page after its slot was written and before its data was keeps the former content, and takes it
-  /// for the new one as long as the slot stays the same; this makes it look again. Either form fits the page, so a crash
-  /// may leave some of both. Source: docs/format/4-encryption.md 4.5.
+  /// for the new one as long as the slot stays the same; this makes it look again. Either form fits the page, so a
+  /// crash may leave some of both. Source: docs/format/4-encryption.md 4.5.
   private func settle(_ order: [Int], _ slots: [[UInt8]]) throws(EngineError) {
     let settled = slots.map { slot in Array(slot[0..<32] + slot[0..<32]) }
     try inRuns(order) { (run) throws(EngineError) in
