@@ -24,7 +24,7 @@ export REALMFS=$PWD/.build/release/realmfs
 if [ "${CRASH_SEEDS:-400}" != 0 ]; then
   .build/release/Simulator run "$seed" "${CRASH_SEEDS:-400}" 1000
   # Seeds that showed something once.
-  for found in 5192; do .build/release/Simulator run $found 1 1000; done
+  for found in 5192 8492; do .build/release/Simulator run $found 1 1000; done
 fi
 [ "${CRASH_PROCESSES:-3}" = 0 ] || .build/release/Simulator processes "$seed" "${CRASH_PROCESSES:-3}" 500
 if [ "$(id -u)" != 0 ] || [ ! -e /dev/loop-control ] || [ ! -e /dev/fuse ]; then

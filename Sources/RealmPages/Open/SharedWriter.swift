@@ -77,7 +77,8 @@ final class SharedWriter: CommitTarget {
       state.withLock { $0.turn = (session, base, false) }
     } catch {
       session.unlock(hasCommitted: false)
-      participant.endWriting()
+      // Grouped commits are lost with the session.
+      if !hasUnpublished { participant.endWriting() }
       throw error
     }
     do throws(EngineError) { return (try participant.latest(), session) } catch {
