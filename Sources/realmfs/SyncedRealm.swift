@@ -59,7 +59,11 @@ final class SyncedRealm: Sendable {
     do throws(FileTreeError) {
       if isReadOnly { return try FileTree(mirror.writer.realm, options: treeOptions) }
       return try FileTree(mirror.writer, options: treeOptions)
-    } catch { throw CommandFailure(error, path: path) }
+    } catch {
+      // The process must not end under threads that still run.
+      stop()
+      throw CommandFailure(error, path: path)
+    }
   }
 
   /// Ends the connection.

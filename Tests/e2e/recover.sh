@@ -23,7 +23,7 @@ sum=$(sha256sum <"$file")
 check_status "a header that leads nowhere: info tells that there is a version" 0 'recover' "$realmfs" info "$file"
 check_status "so does check" 0 'warning: .*recover' "$realmfs" check "$file"
 check_status "compact does not write over it" 1 'recover' "$realmfs" compact "$file"
-check_status "insert finds no class" 1 'no class' "$realmfs" insert "$file" Person '{}'
+check_status "insert finds no class" 3 'no class' "$realmfs" insert "$file" Person '{}'
 mnt=$(new_directory blank)
 serve "$file" "$mnt"
 equal "the mount is empty, as for apps" "" "$(ls "$mnt")"
