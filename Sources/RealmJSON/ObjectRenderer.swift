@@ -231,8 +231,8 @@ public final class ObjectRenderer {
     case .objectID(let value): writer.objectID(value, form)
     case .uuid(let value): writer.uuid(value, form)
     case .link(let table, let key): try link(to: table, key, isMixed: isMixed, depth: depth, &writer)
-    case .set(let list) where sortsSets: try sortedSet(list, isMixed: isMixed, depth: depth + 1, &writer)
-    case .list(let list), .set(let list): try array(list, isMixed: isMixed, depth: depth + 1, &writer)
+    case .list(let list): try array(list, isMixed: isMixed, depth: depth + 1, &writer)
+    case .set(let list): try array(list, isMixed: isMixed, isSorted: sortsSets, depth: depth + 1, &writer)
     case .dictionary(let entries): try dictionary(entries, isMixed: isMixed, depth: depth + 1, &writer)
     }
   }
@@ -242,6 +242,7 @@ public final class ObjectRenderer {
   private func array(
     _ list: ListView,
     isMixed: Bool,
+    isSorted: Bool = false,
     depth: Int,
     _ writer: inout JSONWriter
   ) throws(RenderError) {
@@ -250,52 +251,34 @@ public final class ObjectRenderer {
     var list = list
     var isEmpty = true
     writer.beginArray()
+    /// What was written and taken out again, to be sorted.
+    var texts: [[UInt8]] = [], length = 0
     for index in 0..<list.count {
       let element = try list.read(index)
-      if try isLeftOut(element, isMixed: isMixed, &writer) { continue }
-      writer.next(isFirst: isEmpty)
+      if !isMixed, case .link(_, let key) = element, key.isUnresolved, !isShown(key) {
+        // Links to tombstones are left out.
+        writer.limit -= 1
+        if writer.isOverLimit { throw RenderError(.tooLarge) }
+        continue
+      }
+      if !isSorted { writer.next(isFirst: isEmpty) }
       isEmpty = false
       try effort.pay(for: element)
+      let start = writer.out.count
       try value(element, isMixed: isMixed, depth: depth, &writer)
-    }
-    writer.endArray(isEmpty: isEmpty)
-  }
-
-  /// Whether an element of a list or set is a link to a tombstone.
-  private func isLeftOut(_ element: ValueView, isMixed: Bool, _ writer: inout JSONWriter) throws(RenderError) -> Bool {
-    guard !isMixed, case .link(_, let key) = element, key.isUnresolved, !isShown(key) else { return false }
-    writer.limit -= 1
-    if writer.isOverLimit { throw RenderError(.tooLarge) }
-    return true
-  }
-
-  private func sortedSet(
-    _ list: ListView,
-    isMixed: Bool,
-    depth: Int,
-    _ writer: inout JSONWriter
-  ) throws(RenderError) {
-    if depth > limits.depth { throw RenderError(.tooDeep) }
-    try effort.pay { (effort) throws(EngineError) in try effort.enter(list) }
-    var list = list, texts: [[UInt8]] = [], length = 0
-    let start = writer.out.count
-    for index in 0..<list.count {
-      let element = try list.read(index)
-      if try isLeftOut(element, isMixed: isMixed, &writer) { continue }
-      try effort.pay(for: element)
-      try value(element, isMixed: isMixed, depth: depth, &writer)
-      texts.append(writer.out.bytes(from: start))
-      length += writer.out.count - start
-      if start + length > writer.limit { throw RenderError(.tooLarge) }
-      writer.out.truncate(to: start)
+      if isSorted {
+        texts.append(writer.out.bytes(from: start))
+        length += writer.out.count - start
+        if start + length > writer.limit { throw RenderError(.tooLarge) }
+        writer.out.truncate(to: start)
+      }
     }
     texts.sort { $0.lexicographicallyPrecedes($1) }
-    writer.beginArray()
     for (index, text) in texts.enumerated() where index == 0 || text != texts[index - 1] {
       writer.next(isFirst: index == 0)
       writer.out.append(text)
     }
-    writer.endArray(isEmpty: texts.isEmpty)
+    writer.endArray(isEmpty: isEmpty)
   }
 
   /// The three ways to write a dictionary.

@@ -39,8 +39,7 @@ enum CheckCommand {
 private struct CheckReport {
   let path: String
   let version: UInt64
-  /// A version in a file whose header leads to none.
-  let unreached: UInt64?
+  let unreached: UnreachedVersion?
   let summary: Verifier.Summary
   let problems: [Verifier.Problem]
 
@@ -48,7 +47,7 @@ private struct CheckReport {
     let damage = problems.filter { !$0.isLeftover }, leftovers = problems.filter(\.isLeftover)
     var lines = damage.map { "\($0)" } + more(summary.problems - damage.count)
     lines += leftovers.map { "leftover: \($0)" } + more(summary.leftovers - leftovers.count)
-    if let unreached { lines.append("warning: \(UnreachedVersion.words(unreached))") }
+    if let unreached { lines.append("warning: \(unreached.warning)") }
     var verdict = summary.isSound ? "sound" : summary.problems == 1 ? "1 problem" : "\(summary.problems) problems"
     if summary.leftovers > 0 {
       verdict += summary.leftovers == 1 ? ", 1 harmless leftover" : ", \(summary.leftovers) harmless leftovers"
@@ -64,7 +63,7 @@ private struct CheckReport {
       ("file", .string(path)),
       ("version", .number(Int(clamping: version))),
       ("sound", .bool(summary.isSound)),
-      ("unreachedVersion", unreached.map { .number(Int(clamping: $0)) } ?? .null),
+      ("unreachedVersion", unreached.map { .number(Int(clamping: $0.number)) } ?? .null),
       ("tables", .number(summary.tables)),
       ("objects", .number(summary.objects)),
       ("nodes", .number(summary.nodes)),
@@ -86,13 +85,5 @@ private struct CheckReport {
         ])
       }
     )
-  }
-}
-
-/// What is said of versions that a header does not lead to.
-enum UnreachedVersion {
-  static func words(_ version: UInt64) -> String {
-    "the header leads to no version, so the realm is empty to all programs, but version \(version) is in the file: "
-      + "'realmfs recover' saves it to a new file"
   }
 }

@@ -186,7 +186,7 @@ private struct Mount {
     probe.mode = .immutable
     let newest = try RealmSource(probe).latest()
     if let reason = RealmWriter.reasonAgainst(writing: newest) { return reason }
-    if let reason = newest.reasonAgainstOverwriting {
+    if let reason = newest.unreachedVersion?.reasonAgainstOverwriting {
       if !arguments.makesRealm { return reason }
       Log.notice("\(path): \(reason)")
     }

@@ -94,23 +94,10 @@ enum Download {
   static func finish(_ session: SyncSession, _ timeout: Duration) throws(SyncError) -> SyncStatus {
     let line = ProgressLine("downloading")
     defer { line.end() }
-    var last = session.status, deadline = MonotonicTime.now.advanced(by: timeout)
-    while true {
-      let status = session.wait(until: min(deadline, .now.advanced(by: .milliseconds(200)))) { $0.state == .live }
-      if let failure = session.failure { throw failure }
-      if status.state == .live { return status }
-      if status.isApplying || status.downloaded != last.downloaded || status.connections != last.connections {
-        deadline = MonotonicTime.now.advanced(by: timeout)
-      }
-      last = status
+    return try session.wait(patience: timeout) { status in
+      if status.state == .live { return true }
       line.show(Int(status.downloaded), of: Int(status.downloaded + status.bytesLeft))
-      if deadline <= .now {
-        throw SyncError(
-          .timeout,
-          "\(session.mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer")"
-            + (session.mirror.state.hasBegun ? "; what is there is kept, and the next download goes on from it" : "")
-        )
-      }
+      return false
     }
   }
 }

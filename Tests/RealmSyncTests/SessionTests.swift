@@ -12,6 +12,14 @@ import Threads
 
 @Suite("Sessions with a sync server", .serialized)
 struct SessionTests {
+  /// A server with the history of a realm of so many objects, and a path for its mirror.
+  private static func withServer(_ objects: Int, _ body: (FakeServer, String) throws -> Void) throws {
+    let server = try FakeServer()
+    defer { server.stop() }
+    server.add(SyncSamples.changesets(objects))
+    try withTemporaryPath { path in try body(server, path) }
+  }
+
   /// A session with a mirror of the server's realm, for the time of `body`.
   private static func session(
     _ server: FakeServer,
@@ -132,10 +140,7 @@ struct SessionTests {
 
   @Test("a server that was wiped is downloaded anew, and its realm takes the place of the old one")
   func wiped() throws {
-    let server = try FakeServer()
-    defer { server.stop() }
-    server.add(SyncSamples.changesets(20))
-    try withTemporaryPath { path in
+    try Self.withServer(20) { server, path in
       try Self.session(server, path: path) { session in
         #expect(Self.live(session).state == .live)
         server.wipe()
@@ -219,10 +224,7 @@ struct SessionTests {
 
   @Test("a change is on the server and back when the commit returns, and is there once")
   func upload() throws {
-    let server = try FakeServer()
-    defer { server.stop() }
-    server.add(SyncSamples.changesets(3))
-    try withTemporaryPath { path in
+    try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
         _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         for value in 1...20 {
@@ -237,10 +239,7 @@ struct SessionTests {
 
   @Test("a change that is larger than any value of a realm is sent as a whole, and its bytes are kept no longer")
   func largeUpload() throws {
-    let server = try FakeServer()
-    defer { server.stop() }
-    server.add(SyncSamples.changesets(40))
-    try withTemporaryPath { path in
+    try Self.withServer(40) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
         _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         // The server has it, but its answer is lost: what is sent again is what was stored.
@@ -275,10 +274,7 @@ struct SessionTests {
 
   @Test("a change whose connection ends before the answer is there once", arguments: [false, true])
   func lostAnswers(isTaken: Bool) throws {
-    let server = try FakeServer()
-    defer { server.stop() }
-    server.add(SyncSamples.changesets(3))
-    try withTemporaryPath { path in
+    try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
         for value in 1...10 {
           _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
@@ -330,10 +326,7 @@ struct SessionTests {
 
   @Test("a copy of a mirror, as a backup that is put back, becomes a client of its own, and loses no change")
   func copies() throws {
-    let server = try FakeServer()
-    defer { server.stop() }
-    server.add(SyncSamples.changesets(5))
-    try withTemporaryPath { path in
+    try Self.withServer(5) { server, path in
       let copy = path + ".copy"
       func set(_ path: String, _ values: [Int64]) throws {
         try Self.session(server, uploads: true, path: path) { session in
@@ -369,10 +362,7 @@ struct SessionTests {
 
   @Test("a change that the server refuses fails, leaves nothing behind, and the next one is taken")
   func refused() throws {
-    let server = try FakeServer()
-    defer { server.stop() }
-    server.add(SyncSamples.changesets(3))
-    try withTemporaryPath { path in
+    try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
         for code in [212, 212] {
           _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
@@ -399,10 +389,7 @@ struct SessionTests {
     arguments: [(100, true), (209, true), (210, true), (108, true), (208, false), (211, false), (217, false)]
   )
   func uploadErrors(_ code: Int, isRetried: Bool) throws {
-    let server = try FakeServer()
-    defer { server.stop() }
-    server.add(SyncSamples.changesets(3))
-    try withTemporaryPath { path in
+    try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
         _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         let identity = session.mirror.state.writer
@@ -464,10 +451,7 @@ struct SessionTests {
 
   @Test("only its own sync client writes a mirror, and one that another program has written is refused")
   func foreignWriter() throws {
-    let server = try FakeServer()
-    defer { server.stop() }
-    server.add(SyncSamples.changesets(3))
-    try withTemporaryPath { path in
+    try Self.withServer(3) { server, path in
       try Self.session(server, path: path) { session in
         #expect(Self.live(session).state == .live)
         let url = try SyncURL(server.url)
@@ -500,10 +484,7 @@ struct SessionTests {
 
   @Test("what another program writes while the session goes on ends the session, and the program is named")
   func foreignWriterMeanwhile() throws {
-    let server = try FakeServer()
-    defer { server.stop() }
-    server.add(SyncSamples.changesets(3))
-    try withTemporaryPath { path in
+    try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
         _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
         let ignorant = try RealmWriter(mirror: Configuration(path: path))

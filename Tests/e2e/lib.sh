@@ -100,13 +100,20 @@ new_directory() { mkdir -p "$scratch/$1" && echo "$scratch/$1"; }
 serve() {
   local file=$1 point=$2
   shift 2
+  serve_at "$point" "$@" "$file"
+}
+
+# serve_at MOUNTPOINT ARGUMENT...: the same with all arguments that come before the mount point.
+serve_at() {
+  local point=$1
+  shift
   # The shell starts background jobs with SIGINT ignored, which a program is right to respect.
-  env --default-signal=INT "$realmfs" mount -f "$@" "$file" "$point" >"$scratch/server.log" 2>&1 &
+  env --default-signal=INT "$realmfs" mount -f "$@" "$point" >"$scratch/server.log" 2>&1 &
   server=$!
   background+=("$server")
   wait_until 20 is_mounted_or_over "$point"
   if ! is_mounted "$point" || ! wait_until 20 test -d "$point/.realm"; then
-    not_ok "mount $file: $(cat "$scratch/server.log")"
+    not_ok "mount $*: $(cat "$scratch/server.log")"
     return 1
   fi
 }

@@ -32,14 +32,7 @@ end_server() { { kill -9 "$sync_pid" && wait "$sync_pid"; } 2>/dev/null; }
 serve_synced() {
   local url=$1 point=$2
   shift 2
-  env --default-signal=INT "$realmfs" mount -f --sync "$url" "$@" "$point" >"$scratch/server.log" 2>&1 &
-  server=$!
-  background+=("$server")
-  wait_until 20 is_mounted_or_over "$point"
-  if ! is_mounted "$point" || ! wait_until 20 test -d "$point/.realm"; then
-    not_ok "mount $url: $(cat "$scratch/server.log")"
-    return 1
-  fi
+  serve_at "$point" --sync "$url" "$@"
 }
 
 # state FILTER: what .realm/sync.json says.

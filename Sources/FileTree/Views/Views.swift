@@ -54,8 +54,6 @@ final class Views: Sendable {
   private static let attempts = 100
   /// The same of a version that is held: once it cannot be trusted, it never can.
   private static let heldAttempts = 3
-  /// So many reads of a version that is held make no more of the file resident than a few megabytes.
-  private static let heldReadsBetweenLooks: UInt = 64
 
   init(
     _ realm: Realm,
@@ -101,7 +99,7 @@ final class Views: Sendable {
   private func newestSnapshot() throws(FileTreeError) -> Snapshot {
     if let held {
       let reads = heldReads.wrappingAdd(1, ordering: .relaxed).newValue
-      if reads % Self.heldReadsBetweenLooks == 0 { held.snapshot.limitResidentPages() }
+      if reads % Snapshot.readsBetweenLooks == 0 { held.snapshot.limitResidentPages() }
       return held.snapshot
     }
     do throws(EngineError) {

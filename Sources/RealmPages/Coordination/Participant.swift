@@ -58,7 +58,7 @@ final class Participant: VersionReader {
     var isWriting = false
     /// Whether the process is about to end.
     var isOver = false
-    var calls = 0
+    var calls: UInt = 0
   }
 
   private struct Weak { weak var pin: VersionPin? }
@@ -125,7 +125,9 @@ final class Participant: VersionReader {
 
   private func newest(_ state: inout State) throws(EngineError) -> Snapshot {
     state.calls += 1
-    if state.calls & 63 == 0, let space = state.space { HeaderReader.limitResidentPages(space) }
+    if state.calls % Snapshot.readsBetweenLooks == 0, let space = state.space {
+      HeaderReader.limitResidentPages(space)
+    }
     defer { packedStanding.store(state.standing.packed, ordering: .relaxed) }
     for _ in 0..<Self.attempts {
       if let snapshot = try newestHere(&state) { return snapshot }

@@ -26,7 +26,8 @@ final class ObjectRebuilder {
   /// Whether a loss is counted; otherwise the first one ends the transfer.
   private let toleratesLoss: Bool
   /// Whether the file that is read is sound, so that embedded objects without owner are leftovers and not a loss.
-  private let isSound: () -> Bool
+  private lazy var isSound = checksSoundness()
+  private let checksSoundness: () -> Bool
   /// The tables being changed, until the next batch.
   private var group: GroupEditor
   private var weight = 0
@@ -75,7 +76,7 @@ final class ObjectRebuilder {
     self.expected = expected
     self.observer = observer
     self.toleratesLoss = toleratesLoss
-    self.isSound = isSound
+    checksSoundness = isSound
     (walk, effort) = (Effort(arena), Effort(arena))
     group = try work.begin()
     items = sources.map { Item(source: $0) }
@@ -545,7 +546,7 @@ final class ObjectRebuilder {
       return doomed
     }
     if doomed.isEmpty { return }
-    if isSound() {
+    if isSound {
       items[item].tally.leftovers += doomed.count
     } else {
       try lose(item, \.lostObjects, "\(items[item].source.name): objects whose owner is lost", by: doomed.count)

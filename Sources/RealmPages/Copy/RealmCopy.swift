@@ -162,7 +162,7 @@ public enum RealmCopy {
     }
     defer { withExtendedLifetime((lock, snapshot)) {} }
     let newest = try newest(configuration)
-    if !forAnEmptyOne, let reason = newest.reasonAgainstOverwriting {
+    if !forAnEmptyOne, let reason = newest.unreachedVersion?.reasonAgainstOverwriting {
       throw EngineError(.readOnly, "\(configuration.path): \(reason)")
     }
     return try body(newest)

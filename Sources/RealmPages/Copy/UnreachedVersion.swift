@@ -2,26 +2,38 @@
 // open, or of apps that commit without syncing. Every engine takes such a file for empty, and overwrites what is in it.
 // Source: docs/format/1-storage.md S2.
 
-extension Snapshot {
-  /// The newest version in a file whose header leads to none; nil of all other files.
-  ///
-  /// Cost: O(1) where the header leads to a version; else the file is searched.
-  public var unreachedVersion: UInt64? {
-    guard top.ref == 0, Self.isBlank(arena.space) else { return nil }
-    let newest = RescuedRealm(arena.space, path: path).roots.map(\.version).max()
-    // Meanwhile another program may have made its first commits.
-    return Self.isBlank(arena.space) ? newest : nil
+/// The newest version in a file whose header leads to none.
+public struct UnreachedVersion: Sendable {
+  /// Its number.
+  public let number: UInt64
+
+  /// What who looks at the file is told.
+  public var warning: String {
+    "the header leads to no version, so the realm is empty to all programs, but version \(number) is in the file: "
+      + "'realmfs recover' saves it to a new file"
   }
 
-  /// Why this version should not be written on, or replaced, unasked; nil if nothing is lost by that.
+  /// Why the file should not be written to, or replaced, unasked; nil if nothing is lost by that.
   ///
   /// Version 2 alone may be what a first commit left that was cut off, which is there for nobody. Programs that write
   /// through the library do as Realm's engine does: for them the realm is empty, as it is after a crash before its
   /// first commits were on disk.
   public var reasonAgainstOverwriting: String? {
-    guard let version = unreachedVersion, version > 2 else { return nil }
-    return "the header leads to no version, but version \(version) is in the file, and would be overwritten: "
+    if number <= 2 { return nil }
+    return "the header leads to no version, but version \(number) is in the file, and would be overwritten: "
       + "'realmfs recover' saves it to a new file"
+  }
+}
+
+extension Snapshot {
+  /// The newest version in a file whose header leads to none; nil of all other files.
+  ///
+  /// Cost: O(1) where the header leads to a version; else the file is searched.
+  public var unreachedVersion: UnreachedVersion? {
+    guard top.ref == 0, Self.isBlank(arena.space) else { return nil }
+    let newest = RescuedRealm(arena.space, path: path).roots.map(\.version).max()
+    // Meanwhile another program may have made its first commits.
+    return Self.isBlank(arena.space) ? newest.map(UnreachedVersion.init) : nil
   }
 
   private static func isBlank(_ space: PageSpace) -> Bool {

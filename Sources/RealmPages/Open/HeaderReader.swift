@@ -25,7 +25,7 @@ final class HeaderReader: VersionReader {
     var snapshot: Snapshot
     /// For an encrypted file: what distinguishes one content of page 0 from another.
     var slot: PageSlot?
-    var calls = 0
+    var calls: UInt = 0
     /// What became of the file.
     var standing = Standing()
   }
@@ -75,7 +75,7 @@ final class HeaderReader: VersionReader {
   func latest() throws(EngineError) -> Snapshot {
     try state.withLock { state throws(EngineError) -> Snapshot in
       state.calls += 1
-      if state.calls & 63 == 0 { Self.limitResidentPages(state.space) }
+      if state.calls % Snapshot.readsBetweenLooks == 0 { Self.limitResidentPages(state.space) }
       let place = followsPath ? state.file?.place ?? .here : .here, wasReplaced = place == .elsewhere
       state.standing.place = place == .nowhere ? .gone : .here
       if !state.space.isSpent && !wasReplaced && Self.shows(state) { return state.snapshot }

@@ -29,7 +29,7 @@ extension RealmWriter {
     try configuration.check()
     let path = configuration.path
     if unsafe configuration.inMemoryIdentifier == nil && access(path, F_OK) != 0 {
-      if create && path == Configuration.defaultPath { try makeFolder(FileHandle.folder(of: path)) }
+      if create && path == Configuration.defaultPath { try Configuration.makeFolder(of: path) }
       if let seed = configuration.seedPath, try copy(seed, configuration) { report(.seeded(from: seed)) }
     }
     if let condition = configuration.compactsOnLaunch, hasContent(path) {
@@ -117,13 +117,19 @@ extension RealmWriter {
       throw error
     }
   }
+}
 
-  /// Makes a folder for this user alone, and those above it.
+extension Configuration {
+  /// Makes the folder of a file for this user alone, and those above it.
+  package static func makeFolder(of path: String) throws(EngineError) {
+    try makeFolder(FileHandle.folder(of: path))
+  }
+
   private static func makeFolder(_ path: String) throws(EngineError) {
     if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
     let code = errno
     guard code == ENOENT, path.count > 1 else { throw .failed("mkdir", path, code) }
-    try makeFolder(FileHandle.folder(of: path))
+    try makeFolder(of: path)
     guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .failed("mkdir", path, errno) }
   }
 }

@@ -162,7 +162,12 @@ public final class Snapshot: Sendable {
     return newest
   }
 
+  /// So many reads make no more of the file resident than a few megabytes.
+  package static let readsBetweenLooks: UInt = 64
+
   /// Keeps what is mapped of the file below some 24 MiB of memory; for loops that read much of it.
+  ///
+  /// Reads of single objects are looked at only now and then, see `readsBetweenLooks`.
   package func limitResidentPages() { HeaderReader.limitResidentPages(arena.space) }
 
   /// The schema version that the SDK stores in table `metadata`; nil if not versioned.

@@ -63,25 +63,22 @@ final class SyncedFile: Sendable {
 
   /// Waits until `isDone`. Gives up when nothing has come for the time-out.
   func wait(_ waiting: Waiting = Waiting(), _ isDone: (SyncStatus) throws -> Bool) throws {
-    var last = core.status, deadline = MonotonicTime.now.advanced(by: timeout)
-    waiting.report(SyncSession.Progress(download: last))
-    while true {
-      let status = core.wait(until: min(deadline, .now.advanced(by: .milliseconds(100)))) { $0 != last }
-      if status != last { waiting.report(SyncSession.Progress(download: status)) }
-      if try isDone(status) { return }
-      if let failure = core.failure { throw Realm.Error(failure) }
-      if waiting.isCancelled() { throw CancellationError() }
-      let hasCome = status.downloaded != last.downloaded || status.connections != last.connections
-      if status.isApplying || hasCome { deadline = .now.advanced(by: timeout) }
-      last = status
-      if deadline <= .now {
-        throw Realm.Error(
-          .timedOut,
-          "\(mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer"); what is "
-            + "there is kept, and the next download goes on from it"
-        )
+    var last: SyncStatus?, thrown: (any Error)?
+    _ = try Realm.Error.translating {
+      try core.wait(patience: timeout) { status in
+        if status != last { waiting.report(SyncSession.Progress(download: status)) }
+        last = status
+        do {
+          if try isDone(status) { return true }
+          if waiting.isCancelled() { throw CancellationError() }
+          return false
+        } catch {
+          thrown = error
+          return true
+        }
       }
     }
+    if let thrown { throw thrown }
   }
 }
 

@@ -167,11 +167,7 @@ extension Mirror {
 
   /// Makes the folder of a mirror, where others of this user's are too.
   public static func makeFolder(of path: String) throws(SyncError) {
-    var made = ""
-    for part in path[..<(path.lastIndex(of: "/") ?? path.endIndex)].split(separator: "/") {
-      made += "/" + part
-      if unsafe mkdir(made, 0o700) != 0, errno != EEXIST { throw SyncError(.failed("mkdir", made, errno)) }
-    }
+    do throws(EngineError) { try Configuration.makeFolder(of: path) } catch { throw SyncError(error) }
   }
 
   /// Makes an ordinary local realm of a copy of a mirror: it knows no server any more.

@@ -129,6 +129,30 @@ public final class SyncSession: Sendable {
   /// Ends the calls of an observer.
   package func removeObserver(_ id: Int) { _ = shared.withLock { $0.observers.removeValue(forKey: id) } }
 
+  /// Waits until a look at the status says that it `isDone`; the last status. Gives up when nothing has come for
+  /// `timeout`, and throws what ended the session. It looks at each change, and some times a second.
+  package func wait(
+    patience timeout: Duration,
+    _ isDone: (SyncStatus) -> Bool
+  ) throws(SyncError) -> SyncStatus {
+    var last = status, deadline = MonotonicTime.now.advanced(by: timeout)
+    while true {
+      let status = wait(until: min(deadline, .now.advanced(by: .milliseconds(100)))) { $0 != last }
+      if isDone(status) { return status }
+      if let failure { throw failure }
+      let hasCome = status.downloaded != last.downloaded || status.connections != last.connections
+      if status.isApplying || hasCome { deadline = .now.advanced(by: timeout) }
+      last = status
+      if deadline <= .now {
+        throw SyncError(
+          .timeout,
+          "\(mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer")"
+            + (mirror.state.hasBegun ? "; what is there is kept, and the next download goes on from it" : "")
+        )
+      }
+    }
+  }
+
   /// Waits until the status is one that `isWanted`, or until `deadline`; the last status. Calls `observe` at each
   /// change on the way.
   package func wait(

@@ -22,8 +22,8 @@ extension Options {
     MountOptionSpec(
       .frozen,
       "shows the version of now for good, read-only, whatever is committed: files are opened and read again without "
-        + "asking the mount, which is the fastest way to read many. A realm that others have open grows with each "
-        + "commit meanwhile; with --immutable, what is not cached fails with ESTALE once others have committed"
+        + "asking the mount, which is the fastest way to read many. A realm that others have open cannot use the space "
+        + "of that version meanwhile; with --immutable, what is not cached fails with ESTALE once others have committed"
     ),
     MountOptionSpec(kernel: "rw", "changes are saved; the default"),
     MountOptionSpec(
