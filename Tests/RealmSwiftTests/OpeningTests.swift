@@ -273,6 +273,27 @@ enum V2 {
     #expect(try !Realm.fileExists(for: configuration) && !Realm.deleteFiles(for: configuration))
   }
 
+  @Test("when the last realm is gone its file can be opened with other options and deleted, observers or not")
+  func closing() throws {
+    var configuration = folder.configuration(Owner.self)
+    for _ in 0..<3 {
+      try onAnotherThread {
+        let realm = try Realm(configuration: configuration)
+        let token = realm.observe { _, _ in }
+        try realm.write { realm.add(Owner()) }
+        token.invalidate()
+      }
+      configuration.readOnly = true
+      let readOnly = configuration
+      try onAnotherThread {
+        let realm = try Realm(configuration: readOnly)
+        #expect(realm.objects(Owner.self).count == 1)
+      }
+      configuration.readOnly = false
+      #expect(try Realm.deleteFiles(for: configuration))
+    }
+  }
+
   @Test("what is frozen stays as it is, on every thread, and thaws to what is there now")
   func freezing() throws {
     let realm = try Realm(configuration: folder.configuration(Dog.self, Person.self, Address.self, Street.self))
