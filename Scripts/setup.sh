@@ -16,6 +16,7 @@ packages=(
   zsh fish # completions run in the shells that have them
   vim nano tmux emacs-nox ed moreutils patch git perl # programs that save files, each in its own way
   bindfs                 # benchmarks compare with it
+  gocryptfs fuse-overlayfs ntfs-3g # file systems that realms lie on
   postgresql             # tests of replicas, on servers of their own
   dpkg-dev lintian groff sqlite3 # the package, its manual pages, recipes
 )

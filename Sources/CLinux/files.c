@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -33,6 +34,13 @@ int clinux_rename_to_new(const char *from, const char *to) {
   // No hard links either, as on some file systems of other systems: all that is left is to look first.
   if (errno == EEXIST || access(to, F_OK) == 0) return errno = EEXIST, -1;
   return rename(from, to);
+}
+
+int64_t clinux_count_names(int fd, const char *path, bool follow) {
+  struct statx status;
+  int flags = AT_STATX_FORCE_SYNC | (follow ? 0 : AT_SYMLINK_NOFOLLOW), folder = AT_FDCWD;
+  if (fd >= 0) flags |= AT_EMPTY_PATH, folder = fd, path = "";
+  return statx(folder, path, flags, STATX_NLINK, &status) == 0 ? (int64_t)status.stx_nlink : -1;
 }
 
 bool clinux_folder_is_locked(const char *folder) {

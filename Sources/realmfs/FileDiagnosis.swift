@@ -29,7 +29,8 @@ struct FileDiagnosis {
     // A file in which nothing can be found has no versions to tell of.
     let found = isWorthLooking ? try? RemainingVersion.all(in: configuration) : nil
     versions = found ?? []
-    advice = Self.advice(failure.code, versions, family, isRealm: isRealm)
+    let isText = isRealm && failure.code != .inUse && LineEndings.areConverted(path)
+    advice = isText ? Self.textAdvice : Self.advice(failure.code, versions, family, isRealm: isRealm)
   }
 
   /// Lines for people.
@@ -111,6 +112,10 @@ struct FileDiagnosis {
     let kind = FileKind(head, size: size)
     return (kind.words, kind.family)
   }
+
+  private static let textAdvice =
+    "a carriage return stands before every line feed, as git (core.autocrlf) and FTP put them into texts: "
+    + "'realmfs recover' takes them out, and nothing is lost"
 
   private static func advice(
     _ code: ExitCode,

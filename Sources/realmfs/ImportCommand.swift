@@ -32,7 +32,6 @@ enum ImportCommand {
       )
       let writer: RealmWriter
       do throws(EngineError) {
-        SeveralNames.warn(path)
         var configuration = Configuration(path: path, encryptionKey: key)
         configuration.trustsOwner = arguments.trustsOwner
         writer = try RealmWriter.ofCommand(configuration)

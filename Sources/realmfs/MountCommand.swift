@@ -123,7 +123,7 @@ private struct Mount {
       if try migration.isNeeded() { try migration.run() }
     }
     if let obstacle = try obstacle(configuration) { return try readOnlyTree(configuration, because: obstacle) }
-    SeveralNames.warn(path)
+    RealmPlace.warn(path)
     let writer: RealmWriter
     do throws(EngineError) {
       writer = try RealmWriter.open(configuration, create: arguments.makesRealm, report: report)

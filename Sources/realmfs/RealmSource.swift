@@ -145,6 +145,7 @@ extension RealmWriter {
   /// Opens a realm for a command that changes it. Root takes no part in a realm of another user, but can have it alone:
   /// it is changed while no other program has it open.
   static func ofCommand(_ configuration: Configuration) throws(EngineError) -> RealmWriter {
+    RealmPlace.warn(configuration.path)
     do throws(EngineError) { return try RealmWriter(configuration) } catch {
       guard error.reason == .untrusted else { throw error }
       var alone = configuration

@@ -9,18 +9,23 @@ enum RecoverCommand {
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
       try source.read(verbose: arguments.has(.verbose))
     }
-    let report = try ProgressLine.during("saving", path) { (observer) throws(EngineError) in
-      try RealmRecovery.run(
-        Configuration(path: path, encryptionKey: key),
-        to: target,
-        verifies: !arguments.has(.noVerify),
-        observer: observer
-      )
+    let configuration = Configuration(path: path, encryptionKey: key)
+    let (report, isRestored) = try LineEndings.restoring(configuration, for: target) {
+      (source, isRestored) throws(CommandFailure) in
+      let report = try ProgressLine.during("saving", path) { (observer) throws(EngineError) in
+        try RealmRecovery.run(source, to: target, verifies: !arguments.has(.noVerify), observer: observer)
+      }
+      return (report, isRestored)
     }
     let output = StandardOutput()
     if arguments.has(.json) {
-      output.print(report.json(path, target).text)
+      output.print(report.json(path, target, isRestored: isRestored).text)
     } else {
+      if isRestored {
+        output.line(
+          "\(path): a carriage return stood before every line feed, as if it were a text; they were taken out"
+        )
+      }
       for line in report.lines(path, target) { output.line(line) }
     }
     try output.flush()
@@ -42,11 +47,12 @@ extension RealmRecovery.Report {
     return isUnreached ? "this version is whole" : "nothing is lost"
   }
 
-  fileprivate func json(_ path: String, _ target: String) -> JSONValue {
+  fileprivate func json(_ path: String, _ target: String, isRestored: Bool) -> JSONValue {
     .object([
       ("file", .string(path)), ("output", .string(target)), ("origin", .string(origin)),
       ("version", .number(Int(clamping: version))), ("format", .number(format)), ("whole", .bool(isWhole)),
       ("outdated", .bool(isOutdated)), ("unreached", .bool(isUnreached)),
+      ("lineEndingsRestored", .bool(isRestored)),
       ("problems", .array(problems.map { .string($0) })), ("classes", .array(parts.map(\.json))),
       ("sizeBefore", .number(sizes.before)), ("sizeAfter", .number(sizes.after)),
     ])

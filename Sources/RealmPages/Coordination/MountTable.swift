@@ -28,7 +28,7 @@ package enum MountTable {
   package static func entry(at path: String) -> MountEntry? { entries().last { $0.mountPoint == path } }
 
   /// The uppermost mount that a real path lies on.
-  static func entry(containing path: String) -> MountEntry? {
+  package static func entry(containing path: String) -> MountEntry? {
     var best: MountEntry?
     for entry in entries() where isPath(path, atOrBelow: entry.mountPoint) {
       if entry.mountPoint.utf8.count >= (best?.mountPoint.utf8.count ?? 0) { best = entry }

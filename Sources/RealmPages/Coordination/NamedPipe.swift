@@ -59,7 +59,9 @@ final class NamedPipe: Sendable {
   /// Whether the descriptor is a pipe that has one name: this one.
   private static func isPipe(_ descriptor: Int32) -> Bool {
     var status = stat()
-    return unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO && status.st_nlink == 1
+    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return false }
+    AuxiliaryFile.countNames(&status, descriptor, "")
+    return status.st_nlink == 1
   }
 }
 

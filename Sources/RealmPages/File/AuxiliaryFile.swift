@@ -45,6 +45,7 @@ enum AuxiliaryFile {
       defer { if !isSound { close(descriptor) } }
       var status = stat()
       guard unsafe fstat(descriptor, &status) == 0 else { throw .failed("fstat", path, errno) }
+      countNames(&status, descriptor, path)
       if let problem = problem(ofLock: descriptor, status, besideRealm: realm) {
         attempt += 1
         // Removed a moment ago; or on the way from a provisional name to this one, where that takes two steps.
@@ -124,7 +125,16 @@ enum AuxiliaryFile {
 
   private static func look(_ path: String) -> stat? {
     var status = stat()
-    return unsafe lstat(path, &status) == 0 ? status : nil
+    guard unsafe lstat(path, &status) == 0 else { return nil }
+    countNames(&status, -1, path)
+    return status
+  }
+
+  /// Asks again for the number of names where it is not one, as the kernel may remember an older one.
+  static func countNames(_ status: inout stat, _ descriptor: Int32, _ path: String) {
+    if status.st_nlink == 1 || status.st_mode & S_IFMT == S_IFDIR { return }
+    let count = unsafe clinux_count_names(descriptor, path, false)
+    if count >= 0 { status.st_nlink = numericCast(count) }
   }
 
   private static func type(of status: stat) -> String {

@@ -43,8 +43,8 @@ final class RealmFile: Sendable {
     }
   }
 
-  /// The file of a configuration, which is opened if no `Realm` has it open. Throws `alreadyOpen` where the process has it
-  /// open with other options, after a wait for what is closing.
+  /// The file of a configuration, which is opened if no `Realm` has it open. Throws `alreadyOpen` where the process has
+  /// it open with other options, after a wait for what is closing.
   static func of(_ configuration: Realm.Configuration) throws -> RealmFile {
     let path = try configuration.engine().path, address = try configuration.syncConfiguration?.address().description
     var conflict: String?
@@ -92,8 +92,8 @@ final class RealmFile: Sendable {
 
   // MARK: closing
 
-  /// How long a file may stay open after the last `Realm` is gone: a thread that opened it, or waits for changes, lets go of
-  /// it when it runs next.
+  /// How long a file may stay open after the last `Realm` is gone: a thread that opened it, or waits for changes, lets
+  /// go of it when it runs next.
   private static let closingTime: Duration = .seconds(2)
 
   /// What `body` returns as soon as that is not nil; nil after `time`.

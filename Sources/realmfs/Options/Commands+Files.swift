@@ -170,6 +170,10 @@ extension Options {
         or primary key cannot be read get another. OUT is checked as 'realmfs check' does before it gets its name, \
         unless --no-verify is given.
         """,
+        """
+        A file that was converted as if it were a text, with a carriage return before every line feed, as git with \
+        core.autocrlf and FTP in ASCII mode do it, is put right first; nothing is lost by that.
+        """,
       ],
       examples: ["realmfs recover damaged.realm saved.realm"]
     ),

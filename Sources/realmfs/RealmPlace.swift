@@ -1,0 +1,50 @@
+// What a user should know of the place of a realm before something is written to it. Programs that share a realm meet
+// at the lock file beside the name by which they opened it, and in memory: those that use another name, or run on
+// another machine, do not meet.
+import CLinux
+import Glibc
+import RealmPages
+
+enum RealmPlace {
+  /// Warns of what keeps programs from noticing each other at `path`.
+  static func warn(_ path: String) {
+    warnOfNames(path)
+    warnOfMachines(path)
+  }
+
+  /// A file with hard links: programs of this package that use different names notice each other, those with Realm's
+  /// engine do not.
+  private static func warnOfNames(_ path: String) {
+    guard case .success(let status) = System.status(path), status.st_nlink > 1 else { return }
+    // The kernel may remember a name that is gone.
+    let count = unsafe clinux_count_names(-1, path, true)
+    if count == 1 { return }
+    Log.notice(
+      "\(path) has \(count < 0 ? Int64(status.st_nlink) : count) names (hard links): a program with Realm's engine "
+        + "that has it open by another one does not know of this one, and overwrites its changes; use one name only"
+    )
+  }
+
+  /// A file that other machines may use too.
+  private static func warnOfMachines(_ path: String) {
+    // What a machine begins with is its own.
+    guard let real = RealmLinks.real(path), let mount = MountTable.entry(containing: real), mount.mountPoint != "/",
+      isShared(mount.type)
+    else { return }
+    Log.notice(
+      "\(path) is on a file system that machines share (\(mount.type)): programs on another machine do not notice "
+        + "this one, and each overwrites the other's changes; use the realm on one machine at a time"
+    )
+  }
+
+  /// Whether other machines, or the host of a virtual one, may use the files of a file system of this type.
+  static func isShared(_ type: String) -> Bool {
+    let types: Set = [
+      "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "afs", "9p", "virtiofs", "vboxsf", "prl_fs", "lustre", "gfs2",
+      "ocfs2",
+      "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.rclone", "fuse.s3fs", "fuse.davfs", "fuse.vmhgfs-fuse",
+      "fuse.grpcfuse", "fuse.osxfs", "fuse.smbnetfs", "fuse.juicefs",
+    ]
+    return types.contains(type)
+  }
+}
