@@ -282,13 +282,8 @@ enum Callbacks {
       }
     }
     unsafe operations.listxattr = { raw, inode, size in
-      let request = unsafe FuseRequest(raw)
-      do throws(FileTreeError) {
-        let names = try request.tree.extendedAttributeNames(InodeNumber(inode))
-        request.reply(value: names.flatMap { Array($0.utf8) + [0] }, capacity: size)
-      } catch {
-        request.reply(error)
-      }
+      // None is listed; see FileTree+ExtendedAttributes.swift.
+      unsafe FuseRequest(raw).reply(value: [], capacity: size)
     }
   }
 

@@ -82,14 +82,15 @@ struct AttributeTests {
   func extendedAttributes() throws {
     let tree = try FileTree.of("people")
     let object = try tree.find("Person/4.json").inode
-    #expect(try tree.extendedAttributeNames(object) == ["user.realm.class", "user.realm.key", "user.realm.version"])
     #expect(try tree.extendedAttribute(object, "user.realm.class") == "Person")
     #expect(try tree.extendedAttribute(object, "user.realm.key") == "1")
     #expect(try tree.extendedAttribute(object, "user.realm.version") == "5")
     let directory = try tree.find("Dog").inode
-    #expect(try tree.extendedAttributeNames(directory) == ["user.realm.class", "user.realm.version"])
     #expect(try tree.extendedAttribute(directory, "user.realm.class") == "Dog")
-    #expect(try tree.extendedAttributeNames(.root) == ["user.realm.version", "user.realmfs.pid"])
+    #expect(try tree.extendedAttribute(directory, "user.realm.version") == "5")
+    #expect(failure { try tree.extendedAttribute(directory, "user.realm.key") }?.kind == "noSuchAttribute")
+    #expect(try tree.extendedAttribute(.root, "user.realm.version") == "5")
+    #expect(try tree.extendedAttribute(.root, FileTree.processAttribute) == "\(getpid())")
   }
 
   @Test("a mount tells what it is, without reading the realm; what is no such report is none")

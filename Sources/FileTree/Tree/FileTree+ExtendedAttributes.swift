@@ -1,4 +1,5 @@
-// Extended attributes: what an object is in Realm's terms.
+// Extended attributes: what an object is in Realm's terms. They are asked for by name and not listed: what is listed is
+// copied by tools that keep attributes, and cannot be set here, so that a copy could not be brought back.
 
 import RealmJSON
 
@@ -16,11 +17,6 @@ extension FileTree {
       throw .noSuchAttribute
     }
     return value
-  }
-
-  /// The names of the extended attributes of a node.
-  public func extendedAttributeNames(_ inode: InodeNumber) throws(FileTreeError) -> [String] {
-    try extendedAttributes(inode).map(\.name)
   }
 
   private func extendedAttributes(_ inode: InodeNumber) throws(FileTreeError) -> [ExtendedAttribute] {
