@@ -202,8 +202,8 @@ import Threads
     }
   }
 
-  /// Has another thread come to the device.
-  private func call() {
+  /// Has another thread come to the device, because this one will be busy.
+  func call() {
     if hasListener.load(ordering: .sequentiallyConsistent) { return }
     let isNew = monitor.locked {
       if called < parked {

@@ -42,6 +42,10 @@ public final class DirectoryStream: Sendable {
     var interest: UInt64
     /// The key behind which position `Position.last` continues.
     var lastKey = Position.lastSpelledKey
+    /// The last object that was listed, and how many behind it are worth preparing: as many as the program took at
+    /// once, when it goes on.
+    var lastListed = ObjKey.none
+    var ahead = 0
   }
 
   /// How many entries a stream lists with attributes without a sign that they are wanted. Each costs rendering an

@@ -176,6 +176,8 @@ struct ClassNode: DirectoryNode {
     tree.texts.insert(batch.newTexts)
     state.budget -= batch.withAttributes
     if batch.lastKey > DirectoryStream.Position.lastSpelledKey { state.lastKey = batch.lastKey }
+    state.lastListed = batch.lastKey
+    state.ahead = position == 0 ? 0 : batch.withAttributes
     stream.state.withLock { [state] in $0 = state }
   }
 
