@@ -147,6 +147,7 @@ extension FileTree {
     // What cannot be read is asked for, and the answer tells what is wrong.
     try? tree.read { view throws(FileTreeError) -> Void in
       let directory = try view.existing(ordinal)
+      defer { view.snapshot.limitResidentPages() }
       do throws(EngineError) {
         try view.contexts.lend { context throws(EngineError) in
           try tree.frozenFiles.goOn(at: key, ordinal, ObjectCursor(directory.table)) { cursor throws(EngineError) in

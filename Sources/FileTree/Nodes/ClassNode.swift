@@ -126,6 +126,8 @@ struct ClassNode: DirectoryNode {
   /// What one call gathers and what becomes valid only with it.
   private struct Batch {
     var newTexts: [TextCache.Item] = []
+    /// The bytes of all texts that were made, remembered or not.
+    var textBytes = 0
     /// References of hashed inodes, to be taken back if the batch is thrown away.
     var references: [InodeNumber] = []
     var count = 0
@@ -301,8 +303,13 @@ struct ClassNode: DirectoryNode {
       let generation = directory.stamp.generation
       if let size = tree.texts.size(of: inode, generation) { return size }
       do {
-        let text = try context.render(cursor)
-        batch.newTexts.append(TextCache.Item(inode: inode, generation: generation, text: text))
+        let text = try context.render(cursor), before = batch.textBytes
+        batch.textBytes += text.count
+        if batch.textBytes <= TextCache.mostAtOnce {
+          batch.newTexts.append(TextCache.Item(inode: inode, generation: generation, text: text))
+        } else if batch.textBytes / TextCache.mostAtOnce > before / TextCache.mostAtOnce {
+          view.snapshot.limitResidentPages()
+        }
         return text.count
       } catch {
         return nil  // `open` tells the reason when the object is asked for.

@@ -14,6 +14,8 @@ extension FileTree {
     // What cannot be read here is met by the listing, which tells what is wrong.
     let found = try? tree.read { view throws(FileTreeError) in
       let directory = try view.existing(node.ordinal)
+      // A listing reads much at a time, so the looks of single reads are too few.
+      defer { view.snapshot.limitResidentPages() }
       do throws(EngineError) { return try texts(behind: key, count, directory, view) } catch {
         throw .damaged(directory.shownName, error)
       }
@@ -32,12 +34,13 @@ extension FileTree {
     var texts: [TextCache.Item] = []
     try view.contexts.lend { context throws(EngineError) in
       let cursor = ObjectCursor(directory.table)
-      var exists = try cursor.seek(after: key), left = count
-      while exists, left > 0 {
+      var exists = try cursor.seek(after: key), left = count, bytes = 0
+      while exists, left > 0, bytes < TextCache.mostAtOnce {
         let inode = tree.number(directory, cursor.key)
         // The listing tells what is wrong with a damaged object.
         if tree.texts.size(of: inode, generation) == nil, let text = try? context.render(cursor) {
           texts.append(TextCache.Item(inode: inode, generation: generation, text: text))
+          bytes += text.count
         }
         left -= 1
         exists = try cursor.next()
