@@ -51,7 +51,7 @@ public final class DirectoryStream: Sendable {
   /// How many entries a stream lists with attributes without a sign that they are wanted. Each costs rendering an
   /// object and an inode in the kernel, which a mere listing of a large class does not need. When an object of the
   /// directory is looked up, asked for or opened, the budget is renewed.
-  static let usualBudget = 65_536
+  static let usualBudget = 131_072
   /// The same of a frozen tree, which is there to read much: the kernel takes texts ahead only of files that it knows.
   static let frozenBudget = 262_144
 
