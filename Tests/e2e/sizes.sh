@@ -88,7 +88,7 @@ for options in ro frozen; do
   serve "$large" "$point" -o "$options"
   equal "$options: ls -l" 300 "$(find "$point/Item" -size +390k -name '*.json' | wc -l)"
   peak=$(awk '$1 == "VmHWM:" {print $2}' "/proc/$server/status")
-  check "$options: 64 MB are enough: $peak kB" test "$peak" -lt 65536
+  check "$options: 80 MB are enough: $peak kB" test "$peak" -lt 81920
   stop_server "$point"
 done
 rm "$large"

@@ -126,7 +126,7 @@ struct ClassNode: DirectoryNode {
   /// What one call gathers and what becomes valid only with it.
   private struct Batch {
     var newTexts: [TextCache.Item] = []
-    /// The bytes of all texts that were made, remembered or not.
+    /// The bytes of these texts.
     var textBytes = 0
     /// References of hashed inodes, to be taken back if the batch is thrown away.
     var references: [InodeNumber] = []
@@ -247,7 +247,7 @@ struct ClassNode: DirectoryNode {
       }
     }
 
-    /// Adds the object that `cursor` stands on; false if it does not fit.
+    /// Adds the object that `cursor` stands on; false if it does not fit, or enough texts were made for one call.
     @inline(__always)
     private mutating func add<Sink: DirectorySink>(
       _ cursor: ObjectCursor,
@@ -255,6 +255,7 @@ struct ClassNode: DirectoryNode {
       to sink: inout Sink,
       _ batch: inout Batch
     ) throws(EngineError) -> Bool {
+      if batch.textBytes >= TextCache.mostAtOnce { return false }
       try directory.name(of: cursor, into: context.name)
       context.name.append(0)
       let key = cursor.key
@@ -303,13 +304,9 @@ struct ClassNode: DirectoryNode {
       let generation = directory.stamp.generation
       if let size = tree.texts.size(of: inode, generation) { return size }
       do {
-        let text = try context.render(cursor), before = batch.textBytes
+        let text = try context.render(cursor)
+        batch.newTexts.append(TextCache.Item(inode: inode, generation: generation, text: text))
         batch.textBytes += text.count
-        if batch.textBytes <= TextCache.mostAtOnce {
-          batch.newTexts.append(TextCache.Item(inode: inode, generation: generation, text: text))
-        } else if batch.textBytes / TextCache.mostAtOnce > before / TextCache.mostAtOnce {
-          view.snapshot.limitResidentPages()
-        }
         return text.count
       } catch {
         return nil  // `open` tells the reason when the object is asked for.
