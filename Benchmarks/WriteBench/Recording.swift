@@ -48,9 +48,20 @@ final class RecordedStorage: Storage, @unchecked Sendable {
 struct FileReplay {
   private let descriptor: Int32
 
-  init(_ path: String) throws {
-    descriptor = open(path, O_RDWR)
-    if descriptor < 0 { throw Usage() }
+  /// Works on a copy of a file, which is gone when the process ends.
+  init(ofCopy path: String) throws {
+    let copy = path + ".bare", original = open(path, O_RDONLY)
+    descriptor = open(copy, O_RDWR | O_CREAT | O_TRUNC, 0o600)
+    if original < 0 || descriptor < 0 { throw Usage() }
+    unlink(copy)
+    var bytes = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = read(original, &bytes, bytes.count)
+      if count == 0 { break }
+      if count < 0 || write(descriptor, bytes, count) != count { throw Usage() }
+    }
+    close(original)
+    if fsync(descriptor) != 0 { throw Usage() }
   }
 
   func run(_ steps: [Step]) throws {

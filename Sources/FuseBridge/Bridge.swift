@@ -8,6 +8,7 @@ import Synchronization
 /// One mount.
 final class Bridge: Sendable {
   let tree: FileTree
+  let loop: ServingLoop
   let kernel = KernelCache()
   let notifier: Notifier
 
@@ -19,14 +20,15 @@ final class Bridge: Sendable {
   /// The same for both where nothing ever changes.
   private static let frozenTimeout = 86_400.0
 
-  /// Whether texts are put into the page cache before a program asks for them: see `storeNextTexts`.
-  private let storesAhead: Bool
-  private let isStoring = Atomic(false)
+  /// What puts texts into the page cache before a program asks for them; nil where nothing does. It takes a thread for
+  /// itself.
+  let textsAhead: TextsAhead?
 
   /// `threads` is how many serve.
-  init(_ tree: FileTree, threads: Int) throws(FileTreeError) {
+  init(_ tree: FileTree, _ loop: ServingLoop, threads: Int) throws(FileTreeError) {
     self.tree = tree
-    storesAhead = tree.isFrozen && threads > 1
+    self.loop = loop
+    textsAhead = tree.isFrozen && threads > 1 ? TextsAhead() : nil
     notifier = try Notifier(tree, kernel)
   }
 
@@ -58,24 +60,11 @@ final class Bridge: Sendable {
     return tree.isFrozen ? Self.frozenTimeout : Self.attributeTimeout
   }
 
-  /// Puts the texts of the objects that come next into the page cache, where a program reads one object after another
-  /// of a frozen tree: it asks for one of many then. Called by the thread that answers the read of `inode`, which is
-  /// to do so in `answer`: when the program has a start over which it does not catch up with this thread, if ever.
-  ///
-  /// The kernel lets a store wait for a page that another program is reading, thus for a read that a thread still has
-  /// to answer. At most one thread stores at a time, so another one is there to answer it.
-  func storeNextTexts(behind inode: InodeNumber, _ answer: () -> Void) {
-    guard storesAhead, !isStoring.exchange(true, ordering: .acquiring) else { return }
-    defer { isStoring.store(false, ordering: .releasing) }
-    var count = 0
-    tree.nextTexts(behind: inode) { inode, text in
-      if count == Self.headStart { answer() }
-      count += 1
-      return kernel.store(text, of: inode)
+  /// Answers a read of a file of a frozen tree, which has no other bytes, and stores the texts that come next.
+  func answer(_ request: ParkedRequest, with text: [UInt8], of inode: InodeNumber) {
+    guard let textsAhead else { return request.answer(.success(text)) }
+    textsAhead.answer(inode, tree, onStart: { loop.call() }, store: { kernel.store($0, of: $1) }) {
+      request.answer(.success(text))
     }
   }
-
-  /// So many texts are stored before the program goes on. Where it comes to a text before this thread does, both wait
-  /// for a third.
-  private static let headStart = 32
 }

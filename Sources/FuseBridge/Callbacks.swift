@@ -155,6 +155,7 @@ enum Callbacks {
     request.reply(capacity: size, withAttributes: withAttributes) { buffer throws(FileTreeError) in
       try tree.readDirectory(stream, from: UInt64(bitPattern: Int64(offset)), attributes: withAttributes, into: &buffer)
     }
+    if withAttributes { tree.prepareListing(stream) }
   }
 
   // MARK: files
@@ -239,15 +240,18 @@ enum Callbacks {
   private static func answer(_ request: consuming FuseRequest, _ inode: InodeNumber, _ offset: off_t, _ size: Int) {
     let bridge = request.bridge
     guard bridge.tree.isFrozen else { return request.reply(errno: EBADF) }
-    var request: FuseRequest? = request
+    var request: FuseRequest? = request, whole: [UInt8]?
     do throws(FileTreeError) {
       try bridge.tree.read(inode, from: Int(offset), count: size) { bytes in
         unsafe bytes.withUnsafeBytes { bytes in
-          if offset == 0 { bridge.storeNextTexts(behind: inode) { unsafe request.take()?.reply(bytes: bytes) } }
+          // What is read in one piece may be the text of an object.
+          if offset == 0, bytes.count < size, bridge.textsAhead != nil { return whole = unsafe Array(bytes) }
           unsafe request.take()?.reply(bytes: bytes)
         }
       }
     } catch { request.take()?.reply(error) }
+    guard let whole, let request = request.take() else { return }
+    bridge.answer(ParkedRequest(request), with: whole, of: inode)
   }
 
   private static func answer(_ request: consuming FuseRequest, _ file: OpenFile, _ offset: off_t, _ size: Int) {

@@ -23,7 +23,8 @@ import Threads
   public init(_ tree: FileTree, _ settings: FuseSettings) throws(FuseError) {
     self.settings = settings
     do {
-      bridge = try Bridge(tree, threads: settings.singleThread ? 1 : settings.threads ?? Self.defaultThreads)
+      let threads = settings.singleThread ? 1 : settings.threads ?? Self.defaultThreads
+      bridge = try Bridge(tree, loop, threads: threads)
     } catch {
       throw .refused("cannot read the realm: \(error)")
     }

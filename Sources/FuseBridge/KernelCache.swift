@@ -42,9 +42,14 @@ import Glibc
     try? file.read(from: 0, count: file.size) { bytes in _ = store(bytes, of: file.inode) }
   }
 
+  private static let smallText = Int(REALMFS_STORED_TEXT)
+
   /// Puts the text of a file into the page cache; false if the kernel does not know the file or cannot take it.
   func store(_ text: RawSpan, of inode: InodeNumber) -> Bool {
     unsafe text.withUnsafeBytes { bytes in
+      if bytes.count <= Self.smallText {
+        return unsafe realmfs_notify_store(session, inode.value, bytes.baseAddress, UInt32(bytes.count)) == 0
+      }
       var buffer = unsafe fuse_buf()
       unsafe buffer.size = bytes.count
       unsafe buffer.mem = UnsafeMutableRawPointer(mutating: bytes.baseAddress)

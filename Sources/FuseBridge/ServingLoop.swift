@@ -136,8 +136,10 @@ import Threads
 
   /// Serves a request, and calls another thread if more requests are there or have to be expected while it is served.
   private func serve(_ buffer: inout fuse_buf) {
-    let isAlone = limits.most == 1, isSlow = unsafe !isAlone && isSlow(buffer)
-    if !isAlone, noteMore() || isSlow && MonotonicTime.coarse.nanoseconds < concurrentUntil.load(ordering: .relaxed) {
+    let operation = unsafe Self.operation(buffer)
+    if limits.most == 1 || Self.brief.contains(operation) { return unsafe fuse_session_process_buf(session, &buffer) }
+    let isSlow = Self.slow.contains(operation)
+    if noteMore() || isSlow && MonotonicTime.coarse.nanoseconds < concurrentUntil.load(ordering: .relaxed) {
       call()
       unsafe fuse_session_process_buf(session, &buffer)
     } else {
@@ -202,8 +204,8 @@ import Threads
     }
   }
 
-  /// Has another thread come to the device.
-  private func call() {
+  /// Has another thread come to the device, because this one will be busy.
+  func call() {
     if hasListener.load(ordering: .sequentiallyConsistent) { return }
     let isNew = monitor.locked {
       if called < parked {
@@ -249,12 +251,17 @@ import Threads
 
   // MARK: requests
 
-  /// Whether a request may wait for the disk or for other writers.
-  private func isSlow(_ buffer: fuse_buf) -> Bool {
-    guard let start = unsafe buffer.mem, unsafe buffer.size >= 8 else { return false }
-    return unsafe Self.slow.contains(start.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+  /// The number of a request's operation, as in <linux/fuse.h>; 0 if there is none.
+  private static func operation(_ buffer: fuse_buf) -> UInt32 {
+    guard let start = unsafe buffer.mem, unsafe buffer.size >= 8 else { return 0 }
+    return unsafe start.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
   }
 
-  /// By their numbers in <linux/fuse.h>: setattr, mkdir, unlink, rmdir, rename, fsync, flush, fsyncdir, rename2.
+  /// What may wait for the disk or for other writers: setattr, mkdir, unlink, rmdir, rename, fsync, flush, fsyncdir,
+  /// rename2.
   private static let slow: Set<UInt32> = [4, 9, 10, 11, 12, 20, 25, 30, 45]
+
+  /// What nobody waits for and takes less time than calling a thread: forget, release, releasedir, batch_forget. What
+  /// stands behind one of these at the device mostly comes from the same program.
+  private static let brief: Set<UInt32> = [2, 18, 29, 42]
 }

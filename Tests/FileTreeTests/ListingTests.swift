@@ -108,6 +108,26 @@ struct ListingTests {
     #expect(sink.entries.allSatisfy { $0.attributes == nil }, "nobody asked for attributes")
   }
 
+  @Test("the texts that a listing comes to next are made ahead, once it goes on")
+  func madeAhead() throws {
+    let tree = try FileTree.of("items-10k")
+    let stream = try tree.openDirectory(tree.find("Item").inode)
+    var remembered: Int { tree.tree.texts.usage.count }
+    var first = EntrySink(room: 100), second = EntrySink(room: 100), third = EntrySink(room: 100)
+    try tree.readDirectory(stream, from: 0, attributes: true, into: &first)
+    let begun = remembered
+    tree.prepareListing(stream)
+    #expect(remembered == begun, "a program that asked once may not ask again")
+    try tree.readDirectory(stream, from: try #require(first.entries.last).next, attributes: true, into: &second)
+    let before = remembered
+    tree.prepareListing(stream)
+    // The one that did not fit into the second answer is there already.
+    #expect(remembered == before + 99)
+    try tree.readDirectory(stream, from: try #require(second.entries.last).next, attributes: true, into: &third)
+    #expect(remembered == before + 100)
+    #expect(third.entries.count == 100 && third.entries.allSatisfy { $0.attributes?.size ?? 0 > 0 })
+  }
+
   @Test("a listing goes on in a realm that was replaced meanwhile")
   func listingGoesOnAfterReplacement() throws {
     let scratch = try ScratchRealm("items-10k")

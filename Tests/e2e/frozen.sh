@@ -72,6 +72,7 @@ check "umount" "$realmfs" umount "$point"
 python3 "$repository/Benchmarks/make_realm.py" 3000 "$scratch/many.realm" >/dev/null
 equal "3000 objects" 3000 "$("$realmfs" cat "$scratch/many.realm" Item | jq -c . | wc -l)"
 "$realmfs" cat "$scratch/many.realm" Item | jq -S -c . | sha256sum >"$scratch/expected"
+"$realmfs" cat --format jsonl "$scratch/many.realm" Item >"$scratch/many.jsonl"
 for options in frozen frozen,busy_poll=0; do
   "$realmfs" mount --immutable -f -d -o "$options" "$scratch/many.realm" "$point" 2>"$scratch/requests" &
   background+=($!)
@@ -82,6 +83,21 @@ for options in frozen frozen,busy_poll=0; do
   check "mount" "$realmfs" mount --immutable -o "$options" "$scratch/many.realm" "$point"
   equal "$options: by several programs at once, each text of one size" 3000 \
     "$(find "$point/Item" -type f -print0 | xargs -0 -P 4 -n 100 jq -r ._id | sort -u | wc -l)"
+  check "umount" "$realmfs" umount "$point"
+  check "mount" "$realmfs" mount --immutable -o "$options" "$scratch/many.realm" "$point"
+  check "$options: forwards, backwards and at random at once, the texts of the realm" python3 -c '
+import json, random, sys
+from concurrent.futures import ThreadPoolExecutor
+lines = [json.loads(line) for line in open(sys.argv[2])]
+expected = {line["_id"]: line for line in lines}
+orders = [list(expected) for _ in range(6)]
+for order in orders[1::3]: order.reverse()
+for order in orders[2::3]: random.Random(1).shuffle(order)
+def read(order):
+    for key in order:
+        with open(f"{sys.argv[1]}/Item/{key}.json") as file:
+            if json.load(file) != expected[key]: sys.exit(f"{key}.json is another one")
+with ThreadPoolExecutor(6) as pool: list(pool.map(read, orders))' "$point" "$scratch/many.jsonl"
   check "umount" "$realmfs" umount "$point"
   opened=$(grep -c ', opcode: OPEN ' "$scratch/requests") read=$(grep -c ', opcode: READ ' "$scratch/requests")
   check "$options: the kernel asked for one OPEN and few READs: $opened, $read" test "$opened" -le 2 -a "$read" -lt 2000

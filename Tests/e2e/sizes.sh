@@ -75,3 +75,20 @@ stop_server "$point"
 server=$committer
 stop_server "$other"
 check "the realm is sound" "$realmfs" check "$file"
+
+# A listing that tells sizes makes the texts of many objects. What is kept of them does not grow with the texts.
+python3 -c '
+import json
+for key in range(1, 301): print(json.dumps({"_id": key, "name": str(key) * (400000 // len(str(key)))}))' >"$scratch/Item.jsonl"
+echo '[{"name": "Item", "primaryKey": "_id", "properties": {"_id": "int", "name": "string"}}]' >"$scratch/schema.json"
+large=$scratch/large.realm
+check "a realm of large texts" "$realmfs" create --schema "$scratch/schema.json" "$large"
+check "300 of 400 kB" "$realmfs" import "$large" "$scratch/Item.jsonl"
+for options in ro frozen; do
+  serve "$large" "$point" -o "$options"
+  equal "$options: ls -l" 300 "$(find "$point/Item" -size +390k -name '*.json' | wc -l)"
+  peak=$(awk '$1 == "VmHWM:" {print $2}' "/proc/$server/status")
+  check "$options: 80 MB are enough: $peak kB" test "$peak" -lt 81920
+  stop_server "$point"
+done
+rm "$large"

@@ -27,8 +27,11 @@ final class FrozenFiles: Sendable {
   private static let mostUnfinished = 16
   private static let mostSizes = 4096
   private static let mostReaders = 16
-  /// The texts that are given away first and at most; each time twice as many.
-  private static let windows = (first: 8, most: 256)
+  /// The texts that are given away first and at most; each time twice as many, so a program that stops has cost no more
+  /// than twice what it has read.
+  private static let windows = (first: 8, most: 8192)
+  /// So many bytes are given away at a time.
+  private static let mostBytes = 8 << 20
   /// Longer texts are worth a request of their own.
   fileprivate static let largestText = 32 << 10
 
@@ -62,20 +65,21 @@ final class FrozenFiles: Sendable {
   }
 
   /// Calls `body` with the texts behind `key`, which was read, if it is the one behind the last of a reader. It ends
-  /// when `body` returns false.
+  /// when `body` returns nil instead of the size of a text.
   fileprivate func goOn(
     at key: ObjKey,
     _ ordinal: TableOrdinal,
     _ cursor: ObjectCursor,
-    _ body: (ObjectCursor) throws(EngineError) -> Bool
+    _ body: (ObjectCursor) throws(EngineError) -> Int?
   ) throws(EngineError) {
     var reader = try takeReader(before: key, ordinal, cursor)
     reader.last = key
     if reader.window > 0 {
-      var exists = try cursor.seek(after: key), count = 0
-      while exists, count < reader.window, try body(cursor) {
+      var exists = try cursor.seek(after: key), count = 0, bytes = 0
+      while exists, count < reader.window, bytes < Self.mostBytes, let size = try body(cursor) {
         reader.last = cursor.key
         count += 1
+        bytes += size
         exists = try cursor.next()
       }
     }
@@ -143,14 +147,15 @@ extension FileTree {
     // What cannot be read is asked for, and the answer tells what is wrong.
     try? tree.read { view throws(FileTreeError) -> Void in
       let directory = try view.existing(ordinal)
+      defer { view.snapshot.limitResidentPages() }
       do throws(EngineError) {
         try view.contexts.lend { context throws(EngineError) in
           try tree.frozenFiles.goOn(at: key, ordinal, ObjectCursor(directory.table)) { cursor throws(EngineError) in
             // A damaged object has no text; who reads it gets the error.
-            guard let text = try? context.render(cursor) else { return true }
+            guard let text = try? context.render(cursor) else { return 0 }
             // Nothing is given away that was read from reused space.
-            if text.count > FrozenFiles.largestText || !tree.realm.isCurrent(view.snapshot) { return false }
-            return unsafe body(tree.number(directory, cursor.key), text.span.bytes)
+            if text.count > FrozenFiles.largestText || !tree.realm.isCurrent(view.snapshot) { return nil }
+            return unsafe body(tree.number(directory, cursor.key), text.span.bytes) ? text.count : nil
           }
         }
       } catch { throw .damaged(directory.shownName, error) }

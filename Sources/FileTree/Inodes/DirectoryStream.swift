@@ -42,12 +42,16 @@ public final class DirectoryStream: Sendable {
     var interest: UInt64
     /// The key behind which position `Position.last` continues.
     var lastKey = Position.lastSpelledKey
+    /// The last object that was listed, and how many behind it are worth preparing: as many as the program took at
+    /// once, when it goes on.
+    var lastListed = ObjKey.none
+    var ahead = 0
   }
 
   /// How many entries a stream lists with attributes without a sign that they are wanted. Each costs rendering an
   /// object and an inode in the kernel, which a mere listing of a large class does not need. When an object of the
   /// directory is looked up, asked for or opened, the budget is renewed.
-  static let usualBudget = 65_536
+  static let usualBudget = 131_072
   /// The same of a frozen tree, which is there to read much: the kernel takes texts ahead only of files that it knows.
   static let frozenBudget = 262_144
 

@@ -49,6 +49,12 @@ extension InodeNumber {
   /// Whether the table of large keys knows what the number stands for.
   var isHashed: Bool { value & Self.hashFlag != 0 }
 
+  /// Whether this is an object of the same table, behind another in the order of listings and not far from it.
+  public func isBehind(_ other: InodeNumber, atMost distance: Int64) -> Bool {
+    guard let object = packedObject, let other = other.packedObject else { return false }
+    return object.ordinal == other.ordinal && object.key > other.key && object.key.value - other.key.value <= distance
+  }
+
   /// The object that the number holds; nil if it holds none.
   @inline(__always)
   var packedObject: (ordinal: TableOrdinal, key: ObjKey)? {

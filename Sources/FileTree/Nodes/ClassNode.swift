@@ -126,6 +126,8 @@ struct ClassNode: DirectoryNode {
   /// What one call gathers and what becomes valid only with it.
   private struct Batch {
     var newTexts: [TextCache.Item] = []
+    /// The bytes of these texts.
+    var textBytes = 0
     /// References of hashed inodes, to be taken back if the batch is thrown away.
     var references: [InodeNumber] = []
     var count = 0
@@ -176,6 +178,8 @@ struct ClassNode: DirectoryNode {
     tree.texts.insert(batch.newTexts)
     state.budget -= batch.withAttributes
     if batch.lastKey > DirectoryStream.Position.lastSpelledKey { state.lastKey = batch.lastKey }
+    state.lastListed = batch.lastKey
+    state.ahead = position == 0 ? 0 : batch.withAttributes
     stream.state.withLock { [state] in $0 = state }
   }
 
@@ -243,7 +247,7 @@ struct ClassNode: DirectoryNode {
       }
     }
 
-    /// Adds the object that `cursor` stands on; false if it does not fit.
+    /// Adds the object that `cursor` stands on; false if it does not fit, or enough texts were made for one call.
     @inline(__always)
     private mutating func add<Sink: DirectorySink>(
       _ cursor: ObjectCursor,
@@ -251,6 +255,7 @@ struct ClassNode: DirectoryNode {
       to sink: inout Sink,
       _ batch: inout Batch
     ) throws(EngineError) -> Bool {
+      if batch.textBytes >= TextCache.mostAtOnce { return false }
       try directory.name(of: cursor, into: context.name)
       context.name.append(0)
       let key = cursor.key
@@ -301,6 +306,7 @@ struct ClassNode: DirectoryNode {
       do {
         let text = try context.render(cursor)
         batch.newTexts.append(TextCache.Item(inode: inode, generation: generation, text: text))
+        batch.textBytes += text.count
         return text.count
       } catch {
         return nil  // `open` tells the reason when the object is asked for.

@@ -48,6 +48,9 @@ final class TextCache: Sendable {
   /// Texts above this many bytes are remembered by their size alone.
   static let largestText = 4 << 20
 
+  /// Who makes many texts at a time stops at so many bytes.
+  static let mostAtOnce = 1 << 20
+
   private let state: Mutex<State>
   private let maximumBytes: Int
 
