@@ -1,14 +1,12 @@
 // The fuzzer's targets for files: takes any bytes for a realm file, an encrypted one, or what programs share in a lock
 // file. Nothing may crash, hang or be read out of bounds. Half of the realm files are changed in the ways that hurt a
-// reader of this format, the other inputs as libFuzzer likes. FUZZ_TARGET names the target.
+// reader of this format, the other inputs as libFuzzer likes. What an input may cost is bounded (Budget.swift).
+// FUZZ_TARGET names the target.
 
 import Glibc
 import Threads
 
 @testable import RealmPages
-
-/// Values that are read of one input: enough for every object of the seeds.
-private let valueLimit = 20_000
 
 /// What is done with an input.
 private enum Target: String {
@@ -29,24 +27,75 @@ private enum Target: String {
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOpen(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: data, count: size)
-  do throws(EngineError) {
-    switch Target.chosen {
-    case .realm: _ = read(try Realm.snapshot(of: bytes))
-    case .write: try write(bytes)
-    case .encrypted: _ = read(try Scratch.realm.open(bytes))
-    case .lock: try Scratch.realm.share(bytes)
+  budget.run(size) {
+    do throws(EngineError) {
+      switch Target.chosen {
+      case .realm: try readCounted(bytes)
+      case .write: try write(bytes)
+      case .encrypted: _ = read(try Scratch.realm.open(bytes))
+      case .lock: try Scratch.realm.share(bytes)
+      }
+    } catch {
+      // Errors are read too.
+      if error.description.isEmpty { abort() }
     }
-  } catch {
-    // Errors are read too.
-    if error.description.isEmpty { abort() }
   }
   return 0
 }
 
+/// The verifier keeps a million links, and four for each byte.
+private let budget = Budget(
+  heap: .init(fixed: 96 << 20, perByte: 2 << 10),
+  requests: .init(fixed: 256 << 20, perByte: 64 << 10),
+  time: .init(fixed: 2_000_000, perByte: 100)
+)
+
+/// The bytes of an input, which count how often a node in them is looked at.
+private final class CountedPages: PageSpace, @unchecked Sendable {
+  // Unchecked: the fuzzer has one thread.
+  var looks = 0
+
+  init(_ bytes: UnsafeRawBufferPointer) {
+    let copy = UnsafeMutableRawPointer.allocate(byteCount: max(bytes.count, 1), alignment: 16)
+    if let start = bytes.baseAddress { copy.copyMemory(from: start, byteCount: bytes.count) }
+    super.init(base: UnsafeRawPointer(copy), size: bytes.count, fillsOnDemand: true)
+  }
+
+  deinit { base.deallocate() }
+
+  override func require(_ offset: Int, _ count: Int) { looks += 1 }
+}
+
+/// Reads all that a file shows, and counts the work.
+private func readCounted(_ bytes: UnsafeRawBufferPointer) throws(EngineError) {
+  let pages = CountedPages(bytes), path = "input"
+  let header = try HeaderReader.header(of: pages, path: path, isEncrypted: false)
+  let snapshot = try HeaderReader.snapshot(pages, header, path: path)
+  let values = walk(snapshot)
+  expect(pages.looks, 256 * values + 64 * bytes.count + 65536, "looks at nodes by the walk")
+  pages.looks = 0
+  _ = verify(snapshot)
+  // It takes so many elements without bits, and each node once.
+  expect(pages.looks, 8 * ((1 << 20) + 125 * bytes.count), "looks at nodes by the verifier")
+}
+
 /// Reads all that a version shows; whether it is sound.
 private func read(_ snapshot: Snapshot) -> Bool {
-  var walk = ObjectWalk(limit: valueLimit)
+  _ = walk(snapshot)
+  return verify(snapshot)
+}
+
+/// Reads every value; returns how many.
+private func walk(_ snapshot: Snapshot) -> Int {
+  var walk = ObjectWalk()
   walk.run(snapshot)
+  // The densest that a file holds are 1000 values in 8 bytes, and a walk may pay twice for the whole file.
+  expect(walk.values, 256 * snapshot.logicalSize + 65536, "values")
+  return walk.values
+}
+
+/// Whether a version is sound.
+private func verify(_ snapshot: Snapshot) -> Bool {
   var isSound = true
   _ = Verifier(snapshot).run(limit: 20) { problem in
     isSound = false

@@ -68,12 +68,22 @@ private let upgrade: Upgrade = {
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzTexts(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   let bytes = [UInt8](UnsafeBufferPointer(start: data, count: size))
-  do { try take(bytes) } catch {
-    // Errors are read too.
-    if "\(error)".isEmpty { abort() }
+  _ = Sample.shared
+  budget.run(size) {
+    do { try take(bytes) } catch {
+      // Errors are read too.
+      if "\(error)".isEmpty { abort() }
+    }
   }
   return 0
 }
+
+/// A message can be compressed, to one byte of 1040.
+private let budget = Budget(
+  heap: .init(fixed: 256 << 10, perByte: Target.chosen == .message ? 2048 : 128),
+  requests: .init(fixed: 8 << 20, perByte: Target.chosen == .message ? 8192 : 1024),
+  time: .init(fixed: 1_000_000, perByte: 1000)
+)
 
 private func take(_ bytes: [UInt8]) throws {
   switch Target.chosen {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds the fuzzers and runs them for FUZZ_SECONDS (60), or each for FUZZ_RUNS inputs: half of the time on realm files,
 # a part of it on files that are written to, encrypted ones and lock files, the rest on each kind of text. FUZZ_ONLY names
-# some of them. Seeds are the small fixtures and Fuzz/corpus; what a fuzzer learns stays in .build/fuzz/corpus, and an input that crashes
-# in .build/fuzz/crashes. Exit status 0 means that nothing crashed.
+# some of them. Seeds are the small fixtures and Fuzz/corpus, the small inputs that a million runs of each kind came to;
+# what a fuzzer learns stays in .build/fuzz/corpus, and an input that crashes or costs too much in .build/fuzz/crashes.
+# Exit status 0 means that there was none.
 #
 #   Fuzz/run.sh                 build and fuzz
 #   Fuzz/run.sh --build         build only
@@ -41,11 +42,12 @@ build() {
   done
   local libraries=(-lcrypto -lbidgcc000 -lsqlite3 -lxlsxwriter -lssl -lz)
   # The linker warns of each symbol of the sanitizer that it does not export.
-  swiftc "${flags[@]}" -module-name FuzzOpen Fuzz/FuzzOpen.swift \
+  swiftc "${flags[@]}" -module-name FuzzOpen Fuzz/{FuzzOpen,Budget}.swift \
     Tests/TestSupport/{SplitMix64,Mutator,ObjectWalk}.swift "$work"/objects/*.o \
     "${libraries[@]}" -o "$work/fuzz-open" 2> >(grep -v 'Cannot export local symbol' >&2)
-  swiftc "${flags[@]}" -module-name FuzzTexts Fuzz/FuzzTexts.swift Sources/realmfs/{KeyForm,SecretBuffer}.swift \
-    "$work"/objects/*.o "${libraries[@]}" -o "$work/fuzz-texts" 2> >(grep -v 'Cannot export local symbol' >&2)
+  swiftc "${flags[@]}" -module-name FuzzTexts Fuzz/{FuzzTexts,Budget}.swift \
+    Sources/realmfs/{KeyForm,SecretBuffer}.swift "$work"/objects/*.o "${libraries[@]}" -o "$work/fuzz-texts" \
+    2> >(grep -v 'Cannot export local symbol' >&2)
 }
 
 sources=(Fuzz/*.swift Sources/{RealmPages,RealmJSON,RealmNames,RealmQuery,RealmTransfer,RealmSync,Threads,CLinux} Tests/TestSupport)
@@ -68,6 +70,7 @@ for seed in Tests/Fixtures/*.realm ../shared/fixtures/sdk/*.realm; do
     install -m 644 "$seed" "$work/seeds/"
   fi
 done
+install -m 644 Fuzz/corpus/realm/* "$work/seeds/"
 
 # fuzz NAME PROGRAM SECONDS OPTION... CORPUS SEEDS
 fuzz() {
@@ -90,7 +93,8 @@ fuzz() {
 
 fuzz realm fuzz-open $((seconds / 4)) -max_len=65536 "$work/corpus" "$work/seeds"
 mkdir -p "$work"/{corpus-write,corpus-encrypted,corpus-lock,seeds-encrypted,seeds-lock}
-install -m 644 Tests/Fixtures/*encrypted*.realm "$work/seeds-encrypted/"
+install -m 644 Tests/Fixtures/*encrypted*.realm Fuzz/corpus/encrypted/* "$work/seeds-encrypted/"
+install -m 644 Fuzz/corpus/lock/* "$work/seeds-lock/"
 # All but the mutexes of a lock file: one version is in use.
 printf '\1\50\60\0\30\2\16\0\0\0\0\0\1' >"$work/seeds-lock/one"
 fuzz write fuzz-open $((seconds / 8)) -max_len=65536 "$work/corpus-write" "$work/seeds"

@@ -18,6 +18,9 @@ public final class ObjectRenderer {
   ///
   /// The stored order of links follows object keys, which differ between realms with the same objects.
   package var sortsSets = false
+  /// Whether a text is paid for, for a walk that shows each property once: objects of a damaged file can share one, as
+  /// only those with an enumerated property do in a sound one.
+  package var paysForTexts = false
 
   /// Bounds that only a damaged or hostile file reaches.
   struct Limits {
@@ -102,10 +105,26 @@ public final class ObjectRenderer {
   /// Cost: the length of the text. On error `out` is as it was.
   public func render(property index: Int, of cursor: ObjectCursor, into out: OutputBuffer) throws(RenderError) {
     let value: ValueView
-    do throws(RenderError) { value = try cursor.read(index) } catch {
+    do throws(RenderError) { value = try read(index, of: cursor) } catch {
       throw error.about(plan(of: cursor.table), cursor.key)
     }
     try render(value, property: index, of: cursor, into: out)
+  }
+
+  /// Reads a property as rendering it would, for a caller that writes its text.
+  package func read(_ index: Int, of cursor: ObjectCursor) throws(RenderError) -> ValueView {
+    try read(plan(of: cursor.table).properties[index], index, cursor)
+  }
+
+  @inline(__always)
+  private func read(
+    _ property: TablePlan.Property,
+    _ index: Int,
+    _ cursor: ObjectCursor
+  ) throws(RenderError) -> ValueView {
+    let value = try cursor.read(index)
+    if paysForTexts, property.ownsTexts { try effort.pay(for: value) }
+    return value
   }
 
   /// Appends a value of a property, or an element of it, in the same way.
@@ -202,7 +221,7 @@ public final class ObjectRenderer {
       writer.out.append(plan.names, in: property.name)
       writer.endName()
       do throws(RenderError) {
-        try value(cursor.read(index), isMixed: property.isMixed, depth: depth, &writer)
+        try value(read(property, index, cursor), isMixed: property.isMixed, depth: depth, &writer)
       } catch {
         throw error.within(plan.table.columns[index].name)
       }

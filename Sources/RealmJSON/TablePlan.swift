@@ -8,6 +8,8 @@ final class TablePlan {
   struct Property {
     let name: Range<Int>
     let isMixed: Bool
+    /// Whether the file has each text once for each object that shows it: all but those of enumerated properties.
+    let ownsTexts: Bool
   }
 
   let table: Table
@@ -31,7 +33,9 @@ final class TablePlan {
     properties = table.columns.map { column in
       let start = names.count
       names.append(quoted: column.name)
-      return Property(name: start..<names.count, isMixed: column.type == .mixed)
+      let hasTexts = [.string, .data, .mixed].contains(column.type) && column.collection == nil
+      let ownsTexts = hasTexts && !column.isEnumerated
+      return Property(name: start..<names.count, isMixed: column.type == .mixed, ownsTexts: ownsTexts)
     }
   }
 

@@ -55,8 +55,8 @@ package final class CSVRenderer {
     _ out: OutputBuffer
   ) throws(RenderError) {
     let value: ValueView
-    do throws(EngineError) { value = try cursor.value(index) } catch {
-      throw renderer.error(.damaged(error), reading: column.name, of: cursor)
+    do throws(RenderError) { value = try renderer.read(index, of: cursor) } catch {
+      throw renderer.error(error.reason, reading: column.name, of: cursor)
     }
     if column.collection == nil, column.type != .mixed {
       if case .string(let text) = value {

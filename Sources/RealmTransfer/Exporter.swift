@@ -227,6 +227,7 @@ public struct Exporter {
   ) throws(TransferError) -> Bool {
     let effort = progress.effort(for: snapshot)
     let renderer = ObjectRenderer(snapshot, style: style, sweep: effort)
+    renderer.paysForTexts = true
     let reader = RescuingCursor(table, after: last, effort)
     // Made from data that may have been overtaken; then so is what it says.
     let filter = Result { () throws(TransferError) -> Filter? in

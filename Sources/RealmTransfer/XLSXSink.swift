@@ -116,7 +116,9 @@ final class XLSXSink: ExportSink {
   ) throws(TransferError) -> SpreadsheetCell {
     if column.collection == nil {
       let value: ValueView
-      do throws(EngineError) { value = try cursor.value(index) } catch { throw .damaged(error.description) }
+      do throws(RenderError) { value = try renderer.read(index, of: cursor) } catch {
+        throw .damaged(error.description)
+      }
       switch value {
       case .null: return .blank
       case _ where column.type == .mixed: break

@@ -193,6 +193,7 @@ struct ObjectRows {
       renderer =
         showsObjects
         ? ObjectRenderer(snapshot, style: rows.style, sweep: effort) : ObjectRenderer(snapshot, style: rows.style)
+      renderer.paysForTexts = showsObjects
       columns =
         chosen.isEmpty
         ? Self.all(table)

@@ -1,6 +1,7 @@
 // What is detected in files of spreadsheets: the separator, the encoding, records over several lines, dates.
 
 import RealmPages
+import TestSupport
 import Testing
 
 @testable import RealmTransfer
@@ -133,5 +134,13 @@ struct CSVDialectTests {
   )
   func others(text: String, expected: String) {
     #expect(shown(text) == expected)
+  }
+
+  @Test("the time to read a line is in proportion to its length", arguments: ["a,", "\"a\",", "\"\"\"\","])
+  func growing(field: String) throws {
+    let growth = try growth(from: 50_000) { count in
+      _ = try CSVRecord(Array(String(repeating: field, count: count).utf8), UInt8(ascii: ","))
+    }
+    #expect(growth < largestGrowth)
   }
 }

@@ -19,6 +19,28 @@ struct JSONTextTests {
   )
   func taken(_ text: String) throws { _ = try read(text) }
 
+  @Test(
+    "the time to read a text is in proportion to its length",
+    arguments: ["members", "numbers", "escapes", "nested arrays", "end without brackets", "classes"]
+  )
+  func growing(shape: String) throws {
+    let growth = try growth(from: 5000) { count in
+      switch shape {
+      case "members": _ = try read("{" + (0..<count).map { "\"a\($0)\":0" }.joined(separator: ",") + "}")
+      case "numbers": _ = try read("[" + String(repeating: "1,", count: count) + "1]")
+      case "escapes": _ = try read("\"" + String(repeating: "\\u00e9", count: count) + "\"")
+      case "nested arrays": _ = try read("[" + String(repeating: "[[[]]],", count: count) + "1]")
+      case "classes":
+        let classes = (0..<count / 10).map { "\"C\($0)\":{\"properties\":{\"a\":\"int\",\"b\":\"C\($0)\"}}" }
+        _ = try? SchemaDescription(read("{" + classes.joined(separator: ",") + "}"))
+      default:
+        // The line of the mistake is told.
+        #expect(throws: JSONInputError.self) { try read("[" + String(repeating: "1,\n", count: count)) }
+      }
+    }
+    #expect(growth < largestGrowth)
+  }
+
   @Test("strings are read with their escapes, other bytes stay as they are")
   func strings() throws {
     let text = try read(#"["plain é","\u0041\n\ud83d\ude00\u0000",""]"#)

@@ -36,7 +36,12 @@ struct EffortTests {
     let cursor = ObjectCursor(table, sweep: effort)
     var count = 0
     while try cursor.next() {
-      for index in table.columns.indices { count += try walk(cursor.value(index), effort) }
+      for index in table.columns.indices {
+        let value = try cursor.value(index)
+        // An export pays for these too.
+        if !table.columns[index].isEnumerated { try effort.enter(element: value) }
+        count += try walk(value, effort)
+      }
     }
     return count
   }
@@ -111,6 +116,31 @@ struct EffortTests {
       #expect(count == 2 * 50_000 - 1)
     }
     transaction.rollback()
+  }
+
+  @Test("a transaction on a file whose list of classes claims to be of 2^24 is refused at once")
+  func claimedTables() throws {
+    let storage = try MemoryStorage(name: "claims"), bytes = try Fixture.named("people").bytes()
+    try storage.grow(to: bytes.count)
+    try storage.write(bytes, at: 0)
+    let ref = try RealmWriter(memory: storage).realm.latest().top.tablesRef
+    // Elements without a bit, so that no room is needed.
+    try storage.write([0x40, 0xFF, 0xFF, 0xFF], at: ref + 4)
+    let writer = try RealmWriter(memory: storage)
+    let error = #expect(throws: EngineError.self) { _ = try writer.begin().tableKeys() }
+    #expect(error?.reason == .damaged)
+    #expect(error?.description.contains("names for") == true, "\(error as Any)")
+  }
+
+  @Test("the time to read a changeset of the history is in proportion to its length")
+  func changesets() throws {
+    let growth = try growth(from: 20_000) { count in
+      var bytes: [UInt8] = [Changeset.Code.selectTable.rawValue, 0, 1]
+      for i in 0..<count { bytes += [Changeset.Code.set.rawValue, UInt8(i % 60), UInt8(i / 60 % 60)] }
+      let changeset = try ChangesetDecoder(bytes)
+      #expect(changeset.touched.count == 3600)
+    }
+    #expect(growth < largestGrowth)
   }
 
   /// What is tried with the property `m` of the only object, whose lists lead to the same lists again and again.

@@ -79,4 +79,11 @@ struct NodeTests {
   }
 
   private func values(_ node: Node) throws -> [Int64] { try (0..<node.count).map { try node.int($0) } }
+
+  @Test("no ref in a damaged file is that of a dirty node", arguments: [Int.min, -8, 0, Int.max - 7])
+  func strangeRefs(ref: Int) {
+    let bytes = [UInt8](repeating: 0, count: 64), slab = Slab(space: nil, limit: bytes.count)
+    _ = slab.makeInts(.hasRefs)
+    #expect(slab.nodeIfPresent(ref) == nil)
+  }
 }

@@ -152,6 +152,29 @@ struct VerifierTests {
     }
   }
 
+  @Test("of more links than are kept, one that lacks its backlink is still noticed", arguments: [0, 99, 100, 10_000])
+  func manyLinks(kept: Int) throws {
+    let snapshot = try Fixture.named("people").snapshot()
+    var tables: [TableKey: Table] = [:], first: (table: TableKey, column: ColKey)?
+    for key in try snapshot.tableKeys() {
+      tables[key] = try snapshot.table(key)
+      if let column = tables[key]?.columns.first(where: { $0.type == .link }) { first = first ?? (key, column.key) }
+    }
+    let origin = try #require(first)
+    for missing in [0, 1] {
+      var problems: [Verifier.Problem] = []
+      let context = CheckContext(snapshot, isStrict: false, memory: .whole, limit: 10) { problems.append($0) }
+      var ledger = LinkLedger(keeping: kept)
+      let column = ledger.number(origin.table, origin.column)
+      for i in 0..<1000 as Range<Int64> { ledger.forward(column, from: i, to: origin.table, 0) }
+      for i in (0..<Int64(1000 - missing)).reversed() { ledger.backward(column, from: i, to: origin.table, 0) }
+      ledger.compare(context, tables: tables)
+      #expect(problems.count == missing)
+      let text = kept < 2000 ? "links and backlinks differ" : "1 links to"
+      #expect(problems.allSatisfy { $0.text.contains(text) }, "\(problems)")
+    }
+  }
+
   @Test("an embedded object without an owner")
   func owners() throws {
     try expect("with 0 owners", in: "embedded") { file in

@@ -207,4 +207,21 @@ struct QueryErrorTests {
     }
     #expect(refused > 100 && refused < 3000)
   }
+
+  @Test(
+    "the time to understand a query is in proportion to its length",
+    arguments: ["terms", "values", "text", "path", "sums"]
+  )
+  func growing(shape: String) throws {
+    let growth = try growth(from: 2000) { count in
+      switch shape {
+      case "terms": _ = try query((0..<count).map { "age == \($0)" }.joined(separator: " OR "))
+      case "values": _ = try query("age IN {" + (0..<count).map { "\($0)" }.joined(separator: ",") + "}")
+      case "text": _ = try query("name == '" + String(repeating: "\\n", count: 10 * count) + "'")
+      case "path": _ = try? query(String(repeating: "friends.", count: count) + "age == 1")
+      default: _ = try? query("age == " + String(repeating: "1 + ", count: count) + "1")
+      }
+    }
+    #expect(growth < largestGrowth)
+  }
 }

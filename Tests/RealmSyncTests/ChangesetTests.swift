@@ -134,6 +134,34 @@ struct SyncChangesetTests {
       Issue.record("accepted")
     } catch { #expect(error.description.contains(words), "\(error)") }
   }
+
+  @Test(
+    "the time to read what a server sends is in proportion to its size",
+    arguments: ["names", "instructions", "entries"]
+  )
+  func growing(shape: String) throws {
+    let growth = try growth(from: 2000) { count in
+      switch shape {
+      case "names":
+        var writer = ChangesetWriter()
+        for i in 0..<count { _ = writer.name("name \(i)") }
+        _ = try ChangesetReader.instructions(of: writer.bytes)
+      case "instructions":
+        var writer = ChangesetWriter()
+        let name = writer.name("a")
+        for i in 0..<count { writer.append(.eraseObject(name, .int(Int64(i)))) }
+        let instructions = try ChangesetReader.instructions(of: writer.bytes)
+        #expect(instructions.count == count + 1)
+      default:
+        let body = (1...count).map { "\($0) 0 0 1 0 0 " }.joined()
+        let head = "download 1 \(count) 0 \(count) 0 0 0 0 0 \(body.utf8.count) 0\n"
+        guard case .download(let download) = try ServerMessage(Array((head + body).utf8)) else { return }
+        let entries = try download.entries()
+        #expect(entries.count == count)
+      }
+    }
+    #expect(growth < largestGrowth)
+  }
 }
 
 /// Bytes as text.

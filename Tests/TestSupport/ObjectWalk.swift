@@ -14,17 +14,20 @@ public struct ObjectWalk {
   /// Depends on every byte that was read.
   public private(set) var digest: UInt64 = 0
 
-  /// The walk ends after so many values: a damaged file can show more than it has room for.
+  /// The walk ends after so many values.
   private let limit: Int
+  /// What pays for what is read: the walk ends where a damaged file shows more than it has room for.
+  private var effort: Effort?
 
   /// Collections nest no deeper in a sound file.
   private static let maximumDepth = 110
 
   /// A walk that ends after about `limit` values.
-  public init(limit: Int = 1_000_000) { self.limit = limit }
+  public init(limit: Int = .max) { self.limit = limit }
 
   /// Reads the version from end to end.
   public mutating func run(_ snapshot: Snapshot) {
+    effort = Effort(snapshot)
     mix(snapshot.version)
     attempt { _ throws(EngineError) in _ = try snapshot.schemaVersion() }
     attempt { _ throws(EngineError) in _ = try snapshot.freeBytes() }
@@ -44,12 +47,17 @@ public struct ObjectWalk {
   }
 
   private mutating func read(_ table: Table, _ snapshot: Snapshot) throws(EngineError) {
-    let cursor = ObjectCursor(table)
+    let cursor = ObjectCursor(table, sweep: effort)
     while try cursor.next(), values < limit {
       objects += 1
       mix(UInt64(bitPattern: cursor.key.value))
       for index in table.columns.indices {
-        attempt { walk throws(EngineError) in try walk.read(cursor.value(index), snapshot, depth: 0) }
+        attempt { walk throws(EngineError) in
+          let value = try cursor.value(index)
+          // Texts of an enumerated property are in the file once, and read for each object.
+          if !table.columns[index].isEnumerated { try walk.effort?.enter(element: value) }
+          try walk.read(value, snapshot, depth: 0)
+        }
       }
       guard let index = table.primaryKeyIndex, objects & 15 == 1 else { continue }
       attempt { walk throws(EngineError) in
@@ -76,17 +84,24 @@ public struct ObjectWalk {
     case .link(let key, let object):
       if let table = try snapshot.table(key) { mix(try ObjectCursor(table).seek(object) ? 1 : 2) }
     case .list(var list), .set(var list):
+      try effort?.enter(list)
       for i in 0..<list.count where values < limit {
-        attempt { walk throws(EngineError) in try walk.read(list.value(at: i), snapshot, depth: depth + 1) }
+        attempt { walk throws(EngineError) in try walk.read(element: list.value(at: i), snapshot, depth) }
       }
     case .dictionary(var dictionary):
+      try effort?.enter(dictionary)
       for i in 0..<dictionary.count where values < limit {
         attempt { walk throws(EngineError) in
           for byte in try dictionary.key(at: i).unsafeBytes { walk.mix(UInt64(byte)) }
-          try walk.read(dictionary.value(at: i), snapshot, depth: depth + 1)
+          try walk.read(element: dictionary.value(at: i), snapshot, depth)
         }
       }
     }
+  }
+
+  private mutating func read(element: ValueView, _ snapshot: Snapshot, _ depth: Int) throws(EngineError) {
+    try effort?.enter(element: element)
+    try read(element, snapshot, depth: depth + 1)
   }
 
   private mutating func mix(_ word: UInt64) { digest = (digest ^ word) &* 0x100_0000_01B3 }

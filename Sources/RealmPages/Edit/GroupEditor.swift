@@ -42,6 +42,7 @@ final class GroupEditor {
       slab.setChild(top, Layout.Top.names, names)
       slab.setChild(top, Layout.Top.tables, slab.makeInts(.hasRefs))
     } else {
+      _ = try base.group()
       top = try slab.dirty(base.top.ref, arena)
       try slab.pad(top, to: Layout.Top.evacuation)
     }

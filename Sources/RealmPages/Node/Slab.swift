@@ -182,8 +182,9 @@ struct NodeFlags: OptionSet {
   /// The dirty node at `ref`; nil if there is none: a damaged file refers to others too.
   @inline(__always)
   func nodeIfPresent(_ ref: Int) -> Node? {
+    guard owns(ref), ref & 7 == 0 else { return nil }
     let id = id(ref)
-    guard owns(ref), ref & 7 == 0, id < blockCount, unsafe blocks[id].capacity > 0 else { return nil }
+    guard id < blockCount, unsafe blocks[id].capacity > 0 else { return nil }
     return unsafe Node(header: blocks[id].memory, ref: ref)
   }
 

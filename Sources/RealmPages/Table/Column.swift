@@ -36,6 +36,8 @@ public struct Column: Sendable {
 
   /// Ref of the enumerated values of a string column, or 0.
   let enumRef: Int
+  /// Whether each different text of the column is in the file once, for all objects that have it.
+  package var isEnumerated: Bool { enumRef != 0 }
   /// Ref of the search index root, or 0.
   let indexRef: Int
   /// The type code of the keys when `collection` is a dictionary: 2, string, in all files seen.

@@ -61,8 +61,9 @@ final class CheckContext {
     self.snapshot = snapshot
     self.isStrict = isStrict
     switch memory {
-    case .whole: (maximumBytesRead, links) = (nil, LinkLedger(keepsLinks: true))
-    case .bounded(let bytes): (maximumBytesRead, links) = (bytes, LinkLedger(keepsLinks: false))
+    // Real files have about one link in 4 bytes, seen from both ends.
+    case .whole: (maximumBytesRead, links) = (nil, LinkLedger(keeping: (1 << 20) + 4 * snapshot.logicalSize))
+    case .bounded(let bytes): (maximumBytesRead, links) = (bytes, LinkLedger(keeping: 0))
     }
     arena = snapshot.arena
     reached = BitSet(count: (arena.limit + 7) / Node.alignment)

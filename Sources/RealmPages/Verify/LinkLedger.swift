@@ -49,14 +49,32 @@ struct LinkLedger {
     var forward: [Link] = []
     var backward: [Link] = []
     var balance = Balance()
+
+    /// Keeps the sums of the links only.
+    mutating func condense() {
+      for link in forward { balance.add(link) }
+      for link in backward { balance.subtract(link) }
+      (forward, backward) = ([], [])
+    }
   }
 
   private var positions: [Origin: Int] = [:]
   private var columns: [Tally] = []
-  private let keepsLinks: Bool
+  /// How many more links may be kept; below 0 when there were more, and only sums are.
+  private var room: Int
 
-  /// A ledger that keeps links, to name those that are wrong, or only their sums, in constant memory.
-  init(keepsLinks: Bool) { self.keepsLinks = keepsLinks }
+  /// A ledger that keeps so many links, each seen from one end, to name those that are wrong. Of more it has only the
+  /// sums, in constant memory: links without a bit would take any amount of it.
+  init(keeping maximum: Int) { room = maximum }
+
+  /// Whether one more link is kept.
+  private mutating func keepsOne() -> Bool {
+    if room < 0 { return false }
+    room -= 1
+    if room >= 0 { return true }
+    for i in columns.indices { columns[i].condense() }
+    return false
+  }
 
   /// The number by which `forward` and `backward` name a column.
   mutating func number(_ table: TableKey, _ column: ColKey) -> Int {
@@ -70,13 +88,13 @@ struct LinkLedger {
   /// Records a link as its origin has it.
   mutating func forward(_ column: Int, from origin: Int64, to table: TableKey, _ target: Int64) {
     let link = Link(table: table.value, target: target, origin: origin)
-    if keepsLinks { columns[column].forward.append(link) } else { columns[column].balance.add(link) }
+    if keepsOne() { columns[column].forward.append(link) } else { columns[column].balance.add(link) }
   }
 
   /// Records a link as its target has it.
   mutating func backward(_ column: Int, from origin: Int64, to table: TableKey, _ target: Int64) {
     let link = Link(table: table.value, target: target, origin: origin)
-    if keepsLinks { columns[column].backward.append(link) } else { columns[column].balance.subtract(link) }
+    if keepsOne() { columns[column].backward.append(link) } else { columns[column].balance.subtract(link) }
   }
 
   /// Reports every link whose two ends disagree. `tables` are those of the snapshot. Cost O(n log n).

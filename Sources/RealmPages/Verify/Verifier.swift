@@ -8,7 +8,8 @@
 ///
 /// Reads every node of the version, whatever bytes it finds: damage is reported, and never ends the process or the run.
 /// Time grows with the size of the file (about a second for a million objects); memory is one sixteenth of the logical
-/// size, 48 bytes a link while links are compared, and 16 bytes an object of a table whose primary key has no index.
+/// size, 48 bytes a link while links are compared, and 16 bytes an object of a table whose primary key has no index. Of
+/// more links than two in a byte, and half a million besides, only their property is named if one is wrong.
 /// An encrypted file is decrypted into memory as a whole. `Memory.bounded` does without the last two.
 ///
 /// The snapshot must stay the newest one while the check runs: when another process commits meanwhile, space may be

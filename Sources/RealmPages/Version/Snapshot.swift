@@ -59,8 +59,8 @@ public final class Snapshot: Sendable {
 
   deinit { if pin == nil { VersionRegistry.shared.remove(path, top.version) } }
 
-  /// The names and refs of all table slots; nil without content.
-  private func group() throws(EngineError) -> (names: Node, refs: Node)? {
+  /// The names and refs of all table slots, as many of both, each of which can be read; nil without content.
+  func group() throws(EngineError) -> (names: Node, refs: Node)? {
     if top.ref == 0 { return nil }
     let names = try arena.node(top.namesRef), refs = try arena.integers(top.tablesRef)
     if names.count != refs.count || refs.count > 0xFFFF {

@@ -93,10 +93,12 @@ struct LegacySpec: Sendable {
       var kind = LegacyKind.plain, target = TableKey.none, collection: CollectionKind?
       var type = Spec.valueType(Int(truncatingIfNeeded: code))
       let firstSubSpec = subSpec
+      var valuesRef = 0
       switch code {
       case OldType.enumeratedString:
         guard let enumLists else { throw .damaged("an enumerated column without values", ref: ref) }
-        kind = .enumerated(valuesRef: try enumLists.child(enumList))
+        valuesRef = try enumLists.child(enumList)
+        kind = .enumerated(valuesRef: valuesRef)
         type = .string
         enumList += 1
       case OldType.date: (kind, type) = (.oldDate, .date)
@@ -141,7 +143,7 @@ struct LegacySpec: Sendable {
             isNullable: isNullable,
             index: isIndexed ? .general : nil,
             targetTable: type == .link ? target : nil,
-            enumRef: 0,
+            enumRef: valuesRef,
             indexRef: 0,
             dictionaryKeyType: 0
           ),
