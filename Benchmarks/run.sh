@@ -6,10 +6,11 @@
 #   BENCH_LIST=1000000      objects of the large realm (list, class, live, memory)
 #   BENCH_OBJECTS=100000    objects that are read (cat, stat, grep)
 #   BENCH_ROUNDS=3          runs of each side, in turns; the medians count
-#   BENCH_COMMANDS=300000   objects that are imported, exported and copied
+#   BENCH_COMMANDS=300000   objects that are imported, exported, compared and copied
+#   BENCH_HUGE=0            objects of a huge realm that is mounted, such as 50000000 (2.9 GB); 0 leaves it out
 #   BENCH_ONLY="cat grep"   only these measures
 #   REALMFS=PATH            the program (default: .build/release/realmfs)
-#   REALM2JSON=PATH         realm-core's realm2json, the peer of "class" and "export"
+#   REALM2JSON=PATH         realm-core's realm2json, the peer of "class", "export" and "export-csv"
 #   TMPDIR=PATH             a directory on a local file system (default: /var/tmp)
 set -euo pipefail
 export LC_ALL=C
@@ -19,9 +20,11 @@ realmfs=${REALMFS:-$here/../.build/release/realmfs}
 large=${BENCH_LIST:-1000000}
 small=${BENCH_OBJECTS:-100000}
 commands=${BENCH_COMMANDS:-300000}
+huge=${BENCH_HUGE:-0}
 rounds=${BENCH_ROUNDS:-3}
-only=${BENCH_ONLY:-list list-find cat stat grep class live memory lines where by upsert blob insert small differ share open
-  import import-csv export backup}
+only=${BENCH_ONLY:-cat-frozen grep-frozen cat grep stat small import import-csv export export-csv sort-int sort-text
+  sort-int-10 sort-text-10 diff-equal diff-10 huge live memory list list-find class lines where by upsert blob insert
+  differ share open backup}
 only=${only//$'\n'/ }
 engine=$(dirname "$realmfs")/WriteBench
 
@@ -75,7 +78,7 @@ report() {
   verdict=$(awk -v a="$ratio" -v b="$5" 'BEGIN { print a <= b ? "true" : "false" }')
   printf '{"name":"%s","ours":%s,"peer":%s,"direct":%s,"unit":"%s","ratio":%s,"target":%s,"met":%s}\n' \
     "$1" "$2" "$3" "${direct:-null}" "$4" "$ratio" "$5" "$verdict"
-  rows+=("$(printf '%-10s %12s %12s %10s %7s %7s  %-4s %s' "$1" "$2 $4" "$3 $4" "${direct:+$direct $4}" \
+  rows+=("$(printf '%-12s %12s %12s %10s %7s %7s  %-4s %s' "$1" "$2 $4" "$3 $4" "${direct:+$direct $4}" \
     "$ratio" "$5" "$([[ $verdict == true ]] && echo yes || echo NO)" "$6")")
 }
 
@@ -87,21 +90,22 @@ read_all() { find "$1" -type f -print0 | xargs -0 cat | wc -c; }
 list_long() { ls -l "$1" | wc -l; }
 search() { grep -r needle "$1" | wc -l; }
 
-mount_ours() { "$realmfs" mount "$1" "$ours"; }
+mount_ours() { "$realmfs" mount ${2:+-o "$2"} "$1" "$ours"; }
 unmount_ours() { "$realmfs" umount "$ours"; }
 mount_peer() { bindfs "$1" "$peer"; }
 unmount_peer() { fusermount3 -u "$peer" 2>/dev/null || umount "$peer"; }
 
 # compare NAME TARGET REALM FILES EXPECTED WHAT COMMAND: the same command on our mount of REALM and on bindfs over FILES.
 # Each run has a mount of its own, so the kernel knows nothing of the tree; what lies beneath is in the page cache after
-# a run of each that does not count. The command also runs on FILES themselves: what it costs without FUSE.
+# a run of each that does not count. The command also runs on FILES themselves: what it costs without FUSE. OPTIONS are
+# those of our mount.
 compare() {
-  local name=$1 target=$2 realm=$3 files=$4 expected=$5 what=$6 command=$7
+  local name=$1 target=$2 realm=$3 files=$4 expected=$5 what=$6 command=$7 options=${8:-}
   local round our_times=() peer_times=() direct_times=()
   wanted "$name" && [[ -d $files ]] || return 0
   say "$name: $what"
   for ((round = 0; round <= rounds; round++)); do
-    mount_ours "$realm"
+    mount_ours "$realm" "$options"
     timed "$command" "$ours/Item"
     unmount_ours
     [[ $output == "$expected" ]] || fail "$name: the mount gave $output where $expected was expected"
@@ -116,6 +120,13 @@ compare() {
   done
   report "$name" "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms "$target" "$what" \
     "$(median "${direct_times[@]}")"
+}
+
+# figure NAME OURS UNIT TARGET WHAT: a measure whose peer is not part of a run; docs/BENCHMARKS.md has it.
+figure() {
+  printf '{"name":"%s","ours":%s,"peer":null,"direct":null,"unit":"%s","ratio":null,"target":%s,"met":null}\n' \
+    "$1" "$2" "$3" "$4"
+  rows+=("$(printf '%-12s %12s %12s %10s %7s %7s  %-4s %s' "$1" "$2 $3" - '' - "$4" - "$5")")
 }
 
 print_class() { "$realmfs" cat "$large_realm" Item >/dev/null; }
@@ -390,6 +401,7 @@ import_peer() {
     ".import --csv --skip 1 $work/some-csv/Item.csv Item"
 }
 export_lines() { "$realmfs" export --class Item "$work/some.realm" - >/dev/null; }
+export_csv() { "$realmfs" export --format csv --class Item "$work/some.realm" - >/dev/null; }
 export_peer() { "$REALM2JSON" "$work/some.realm" >/dev/null; }
 back_up() { "$realmfs" backup "$work/some.realm" "$work/copy.realm" >/dev/null; }
 # The copy is synced, as that of a backup is.
@@ -397,7 +409,7 @@ back_up_peer() { cp "$work/some.realm" "$work/copy" && sync "$work/copy"; }
 
 compare_all_commands() {
   local name
-  for name in import import-csv export backup; do
+  for name in import import-csv export export-csv backup; do
     wanted "$name" || continue
     make_command_files
     case $name in
@@ -405,21 +417,107 @@ compare_all_commands() {
       if ! command -v sqlite3 >/dev/null; then
         say "$name: skipped; sqlite3 is not installed"
       elif [[ $name == import ]]; then
-        compare_commands import 1.25 "import of $commands JSON Lines / sqlite3 .import of CSV" import_lines import_peer
+        compare_commands import 1.0 "import of $commands JSON Lines / sqlite3 .import of CSV" import_lines import_peer
       else
-        compare_commands import-csv 1.25 "import of $commands records of CSV / sqlite3 .import" import_csv import_peer
+        compare_commands import-csv 1.0 "import of $commands records of CSV / sqlite3 .import" import_csv import_peer
       fi
       ;;
-    export)
-      if [[ -x ${REALM2JSON:-} ]]; then
-        compare_commands export 0.333 "export of $commands objects / realm2json" export_lines export_peer
+    export*)
+      if [[ ! -x ${REALM2JSON:-} ]]; then
+        say "$name: skipped; REALM2JSON does not name realm-core's realm2json"
+      elif [[ $name == export ]]; then
+        compare_commands export 0.30 "export of $commands objects as JSON Lines / realm2json" export_lines export_peer
       else
-        say "export: skipped; REALM2JSON does not name realm-core's realm2json"
+        compare_commands export-csv 0.45 "export of $commands objects as CSV / realm2json" export_csv export_peer
       fi
       ;;
     backup) compare_commands backup 1.11 "backup of $commands objects / cp and sync" back_up back_up_peer ;;
     esac
   done
+}
+
+# --- sorting and comparing -------------------------------------------------------------------------------------------
+
+sorted_keys() { "$realmfs" query --format csv --columns _id "$large_realm" Item "$1" | tail -n 1; }
+
+# measure_sort NAME QUERY BASE WHAT: what QUERY takes longer than BASE, which prints as many objects in no order. Its peer
+# is realm-core's sort, which is no part of a run.
+measure_sort() {
+  local round times=() base_times=()
+  say "$1: $4"
+  for ((round = 0; round <= rounds; round++)); do
+    timed sorted_keys "$2"
+    [[ -n $output ]] || fail "$1: no object was found"
+    ((round == 0)) || times+=("$elapsed")
+    timed sorted_keys "$3"
+    ((round == 0)) || base_times+=("$elapsed")
+  done
+  figure "$1" $(($(median "${times[@]}") - $(median "${base_times[@]}"))) ms 1.0 "$4, without reading and printing"
+}
+
+diff_realms() { "$realmfs" diff "$large_realm" "$work/other.realm" | wc -l || [[ ${PIPESTATUS[0]} == 1 ]]; }
+diff_peer() { sqldiff "$work/large.sqlite" "$work/other.sqlite" | wc -l; }
+
+# Two realms and two databases with the same rows; the second of each gets ten changes for diff-10.
+measure_diff() {
+  local name round our_times peer_times expected
+  wanted diff-equal || wanted diff-10 || return 0
+  command -v sqldiff >/dev/null || { say "diff: skipped; sqldiff is not installed" && return 0; }
+  say "diff: making a copy of $large objects and two databases"
+  "$realmfs" export --format csv "$large_realm" "$work/large-csv"
+  "$realmfs" schema "$large_realm" >"$work/large.json"
+  "$realmfs" create --schema "$work/large.json" "$work/other.realm"
+  "$realmfs" import "$work/other.realm" "$work/large-csv/Owner.csv" 2>/dev/null
+  "$realmfs" import "$work/other.realm" "$work/large-csv/Item.csv" 2>/dev/null
+  sqlite3 "$work/large.sqlite" \
+    "CREATE TABLE Item (_id INTEGER PRIMARY KEY, name TEXT, quantity INTEGER, price REAL, active INTEGER, created TEXT,
+       owner INTEGER);" \
+    ".import --csv --skip 1 $work/large-csv/Item.csv Item"
+  rm -r "$work/large-csv"
+  cp "$work/large.sqlite" "$work/other.sqlite"
+  for name in diff-equal diff-10; do
+    expected=0
+    if [[ $name == diff-10 ]]; then
+      expected=10
+      for ((round = 1; round <= 10; round++)); do
+        "$realmfs" set "$work/other.realm" "Item/$((round * large / 11))" quantity=77777 2>/dev/null
+      done
+      sqlite3 "$work/other.sqlite" \
+        "UPDATE Item SET quantity = 77777 WHERE _id IN (SELECT value * $large / 11 FROM generate_series(1, 10))"
+    fi
+    wanted "$name" || continue
+    our_times=() peer_times=()
+    for ((round = 0; round <= rounds; round++)); do
+      timed diff_realms
+      ((round == 0)) || our_times+=("$elapsed")
+      [[ $expected == 0 && $output == 0 || $expected != 0 && $output -ge $expected ]] \
+        || fail "$name: $output lines of realmfs diff"
+      timed diff_peer
+      ((round == 0)) || peer_times+=("$elapsed")
+      [[ $output == "$expected" ]] || fail "$name: $output lines of sqldiff"
+    done
+    report "$name" "$(median "${our_times[@]}")" "$(median "${peer_times[@]}")" ms 0.5 \
+      "diff of two realms of $large objects, $expected differences / sqldiff of the same rows"
+  done
+  rm -rf "$work"/other.* "$work"/large.sqlite
+}
+
+# The mount of a huge realm beside that of ten objects.
+measure_huge() {
+  local round huge_times=() tiny_times=()
+  wanted huge && ((huge > 0)) || return 0
+  say "huge: making a realm of $huge objects"
+  python3 "$here/make_realm.py" "$huge" "$work/huge.realm" 2>/dev/null
+  for ((round = 0; round <= 3 * rounds + 2; round++)); do
+    timed_us mount_ours "$work/huge.realm"
+    unmount_ours
+    ((round == 0)) || huge_times+=("$elapsed")
+    timed_us mount_ours "$tiny_realm"
+    unmount_ours
+    ((round == 0)) || tiny_times+=("$elapsed")
+  done
+  report huge "$(median "${huge_times[@]}")" "$(median "${tiny_times[@]}")" us 1.5 "mount of $huge objects / mount of 10"
+  rm "$work/huge.realm"
 }
 
 # --- the realms and the files ----------------------------------------------------------------------------------------
@@ -432,8 +530,9 @@ small_files=$work/small
 
 say "making realms in $work"
 python3 "$here/make_realm.py" 10 "$tiny_realm" 2>/dev/null
-for measure in cat stat grep; do wanted $measure && small_wanted=1; done
-for measure in list list-find class live memory lines where by; do wanted $measure && large_wanted=1; done
+for measure in cat-frozen grep-frozen cat stat grep; do wanted $measure && small_wanted=1; done
+for measure in list list-find class live memory lines where by sort-int sort-text sort-int-10 sort-text-10 diff-equal \
+  diff-10; do wanted $measure && large_wanted=1; done
 [[ -z ${small_wanted:-} ]] || python3 "$here/make_realm.py" "$small" "$small_realm" 2>/dev/null
 [[ -z ${large_wanted:-} ]] || python3 "$here/make_realm.py" "$large" "$large_realm" 2>/dev/null
 
@@ -447,7 +546,7 @@ if command -v bindfs >/dev/null; then
     mkdir -p "$large_files/Item"
     (cd "$large_files/Item" && seq -f '%.0f.json' "$large" | xargs touch)
   fi
-  if wanted cat || wanted stat || wanted grep; then
+  if [[ -n ${small_wanted:-} ]]; then
     say "copying $small objects to files"
     mkdir "$small_files"
     mount_ours "$small_realm"
@@ -465,11 +564,23 @@ fi
 
 # --- the run ---------------------------------------------------------------------------------------------------------
 
+compare cat-frozen 0.40 "$small_realm" "$small_files" "$bytes" "find | xargs cat of $small objects, frozen / bindfs" \
+  read_all frozen
+compare grep-frozen 0.40 "$small_realm" "$small_files" "$hits" "grep -r over $small objects, frozen / bindfs" \
+  search frozen
+compare cat 0.55 "$small_realm" "$small_files" "$bytes" "find | xargs cat of $small objects / bindfs" read_all
+compare grep 0.55 "$small_realm" "$small_files" "$hits" "grep -r over $small objects / bindfs" search
+compare stat 0.20 "$small_realm" "$small_files" $((small + 1)) "ls -l of $small objects / bindfs" list_long
 compare list 1.0 "$large_realm" "$large_files" $((large + 2)) "ls -f of $large names / bindfs" list_names
 compare list-find 1.0 "$large_realm" "$large_files" $((large + 1)) "find -maxdepth 1 of $large names / bindfs" find_names
-compare cat 0.35 "$small_realm" "$small_files" "$bytes" "find | xargs cat of $small objects / bindfs" read_all
-compare stat 0.05 "$small_realm" "$small_files" $((small + 1)) "ls -l of $small objects / bindfs" list_long
-compare grep 0.35 "$small_realm" "$small_files" "$hits" "grep -r over $small objects / bindfs" search
+! wanted sort-int || measure_sort sort-int "SORT(quantity ASC)" TRUEPREDICATE "$large objects by an integer"
+! wanted sort-text || measure_sort sort-text "SORT(name ASC)" TRUEPREDICATE "$large objects by a string"
+! wanted sort-int-10 || measure_sort sort-int-10 "SORT(quantity ASC) LIMIT(10)" "LIMIT(10)" \
+  "the first 10 of $large by an integer"
+! wanted sort-text-10 || measure_sort sort-text-10 "SORT(name ASC) LIMIT(10)" "LIMIT(10)" \
+  "the first 10 of $large by a string"
+measure_diff
+measure_huge
 compare_class
 compare_live
 measure_memory
@@ -480,6 +591,6 @@ compare_all_commands
 
 {
   echo
-  printf '%-10s %12s %12s %10s %7s %7s  %-4s %s\n' measure ours peer direct ratio target met what
+  printf '%-12s %12s %12s %10s %7s %7s  %-4s %s\n' measure ours peer direct ratio target met what
   printf '%s\n' "${rows[@]}"
 } >&2

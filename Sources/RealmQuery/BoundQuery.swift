@@ -170,7 +170,9 @@ struct QueryBinder {
     }
     if text.isEmpty && (comparison == .equal || comparison == .isIn) {
       bound.candidates = candidates(left, right, comparison) ?? candidates(right, left, comparison)
-      bound.areCandidatesSure = left.property != nil || right.property != nil
+      // Values of a Mixed are compared in more ways than the index knows.
+      bound.areCandidatesSure =
+        (left.property != nil || right.property != nil) && left.type != .mixed && right.type != .mixed
     }
     return bound
   }
@@ -259,7 +261,7 @@ struct QueryBinder {
     _ comparison: Comparison
   ) -> (() throws -> [ObjKey]?)? {
     guard let path = expression.path, let index = path.propertyAlongLinks, constant.isConstant,
-      constant.type == nil || constant.type == expression.type,
+      constant.type == nil || constant.type == expression.type || expression.type == .mixed,
       constant.quantifier == nil || constant.quantifier == .any,
       !constant.isList || comparison == .isIn || constant.quantifier == .any || !expression.isList
     else { return nil }

@@ -30,6 +30,8 @@ struct Record {
   let bytes: [UInt8]
   /// The class that the name of the file or directory tells, or its text; nil if they tell none.
   var className: String?
+  /// Whether its text tells the class.
+  var namesClass = false
   /// The name of its file in a tree.
   let fileName: String?
   /// The first line of its file, in CSV.

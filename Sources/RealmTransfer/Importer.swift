@@ -69,6 +69,8 @@ public struct Importer {
   /// Receives records that are not taken, once the others of their batch are committed. Without it the first such
   /// record ends the import.
   public var onReject: ((RejectedRecord) throws(TransferError) -> Void)?
+  /// Whether records are made objects of many at a time where that is possible; for tests.
+  package var takesRows = true
   /// Receives the number of records read; throwing ends the import.
   public var onProgress: (Int) throws(TransferError) -> Void = { _ in }
 
@@ -173,7 +175,19 @@ public struct Importer {
     var pass = Pass()
     let state = ImportState(transaction, missingLinks: .leaveOut, createsOnly: createsOnly)
     var left = batchSize ?? .max
+    // Records that are left out, or shown, are looked at one by one.
+    let takesRows = takesRows && rejected.isEmpty && preview == nil
+    source.useRows(takesRows)
     while left > 0 {
+      if takesRows, let made = try state.makeRows(source, left, transaction) {
+        source.skip(made.count)
+        left -= made.count
+        pass.summary.created += made.count
+        pass.summary.last = made.last
+        if (count + made.count) / 256 > count / 256 { try onProgress(count + made.count) }
+        count += made.count
+        continue
+      }
       guard let record = try source.nextRecord() else {
         pass.isAtEnd = true
         break
@@ -184,6 +198,7 @@ public struct Importer {
       if rejected[record.position] != nil { continue }
       do throws(Failure) {
         guard let (table, outcome) = try apply(record, state, transaction) else { continue }
+        if takesRows { try state.note(outcome, record, table, source, transaction) }
         pass.summary.add(outcome, table)
         if preview != nil { pass.objects.append(ObjectReference(table: table, key: outcome.object)) }
         if outcome.missingLinks > 0 {
@@ -451,6 +466,57 @@ public struct Importer {
       }
       lastForm = (key, header, form)
       return form
+    }
+
+    // MARK: rows
+
+    /// The files whose records are read as rows as far as that goes.
+    private var filesOfRows: Set<Int> = []
+    /// Whether the last record made an object: then the next one will, most likely.
+    private var expectsNew = false
+    /// The last records in a row whose objects existed.
+    private var foundInRow = 0
+    private static let mostFoundInRow = 64
+
+    /// Makes the objects of the next records that are rows, at most `limit`; nil if the next one has to be taken by
+    /// itself.
+    func makeRows(
+      _ source: RecordReader,
+      _ limit: Int,
+      _ transaction: borrowing WriteTransaction
+    ) throws(TransferError) -> (count: Int, last: ObjectReference)? {
+      guard expectsNew, let (rows, range) = try source.nextRows() else { return nil }
+      do throws(EngineError) {
+        let wanted = range.prefix(limit)
+        let (count, last) = try transaction.create(rows, wanted)
+        // What is next exists, or leads to what does not.
+        expectsNew = count == wanted.count
+        return last.map { (count, ObjectReference(table: rows.form.table, key: $0)) }
+      } catch { throw .engine(error) }
+    }
+
+    /// Learns from a record that was taken by itself how to take those after it.
+    func note(
+      _ outcome: PatchOutcome,
+      _ record: Record,
+      _ table: TableKey,
+      _ source: RecordReader,
+      _ transaction: borrowing WriteTransaction
+    ) throws(Failure) {
+      expectsNew = outcome.wasCreated
+      if outcome.wasCreated {
+        if foundInRow >= Self.mostFoundInRow { source.useRows(true) }
+        foundInRow = 0
+      } else {
+        foundInRow += 1
+        if foundInRow == Self.mostFoundInRow { source.useRows(false) }
+      }
+      if record.fileName != nil || record.namesClass { return }
+      if !filesOfRows.insert(record.position.file).inserted { return }
+      do throws(EngineError) {
+        guard let form = try transaction.rowForm(table), let rows = RowSource(record, form) else { return }
+        source.use(rows, for: record)
+      } catch { throw .fatal(.engine(error)) }
     }
 
     func patch(

@@ -1,6 +1,8 @@
-// Records and their texts, read on a thread of their own while earlier ones are being imported.
+// Records and what they hold, read on a thread of their own while earlier ones are being imported: columns of most,
+// texts of the others.
 
 import RealmJSON
+import RealmPages
 import Threads
 
 /// Reads the records of a source ahead. Used by one thread; `stop` ends it.
@@ -10,25 +12,62 @@ final class RecordReader: @unchecked Sendable {
   /// A record, and where the next one begins.
   private typealias Item = (record: Record, next: Record.Position)
 
+  /// Records in a row whose objects a batch of rows holds.
+  private struct Run {
+    var start: Int
+    var rows: RowBatch
+  }
+
+  /// What one look at the source gives.
+  private struct Batch {
+    var items: [Item] = []
+    private(set) var runs: [Run] = []
+    private var isOpen = false
+
+    /// Adds a record as a row, if its source knows how.
+    mutating func appendRow(_ item: Item, _ source: inout RowSource?) -> Bool {
+      guard let form = source?.form else { return false }
+      if !isOpen || runs.last?.rows.form !== form {
+        runs.append(Run(start: items.count, rows: RowBatch(form, capacity: recordsInBatch - items.count)))
+        isOpen = true
+      }
+      let last = runs.count - 1
+      if runs[last].rows.count == 0 { runs[last].start = items.count }
+      guard source?.append(item.record, to: &runs[last].rows) == true else {
+        isOpen = runs[last].rows.count == 0
+        return false
+      }
+      items.append(item)
+      return true
+    }
+  }
+
+  /// How the records of one file are read.
+  private struct Forms {
+    var csv: CSVForm?
+    var rows: RowSource?
+  }
+
   private let source: ImportSource
   private let monitor = Monitor()
 
   // MARK: behind the monitor
 
-  private var waiting: [[Item]] = []
+  private var waiting: [Batch] = []
   /// Records that the caller is done with. The thread that made them gives their memory back: otherwise both wait for
   /// each other there.
-  private var done: [[Item]] = []
+  private var done: [Batch] = []
   private var isAtEnd = false
   private var failure: TransferError?
   private var isStopping = false
-  /// What the fields of CSV mean, by file.
-  private var forms: [Int: CSVForm] = [:]
+  /// By file.
+  private var forms: [Int: Forms] = [:]
+  private var readsRows = true
 
   // MARK: the caller's
 
   private var thread: Thread?
-  private var items: [Item] = []
+  private var batch = Batch()
   private var next = 0
   /// Records since the last seek: looking up single records needs no thread.
   private var inSequence = 0
@@ -47,7 +86,17 @@ final class RecordReader: @unchecked Sendable {
 
   /// Tells what the fields mean in the file that `record` is of, so that its other records are made texts of ahead.
   func use(_ form: CSVForm, for record: Record) {
-    monitor.locked { forms[record.position.file] = form }
+    monitor.locked { forms[record.position.file, default: Forms()].csv = form }
+  }
+
+  /// Tells how records of the file that `record` is of become rows, so that its other records are made rows ahead.
+  func use(_ rows: RowSource, for record: Record) {
+    monitor.locked { forms[record.position.file, default: Forms()].rows = rows }
+  }
+
+  /// Tells whether rows are of use. Where objects exist, texts are.
+  func useRows(_ isWanted: Bool) {
+    monitor.locked { readsRows = isWanted }
   }
 
   /// What was detected in the files. Not while records are read ahead.
@@ -75,7 +124,7 @@ final class RecordReader: @unchecked Sendable {
     thread.join()
     self.thread = nil
     (waiting, done, isAtEnd, failure, isStopping) = ([], [], false, nil, false)
-    (items, next) = ([], 0)
+    (batch, next) = (Batch(), 0)
   }
 
   /// The next record; nil at the end.
@@ -89,17 +138,34 @@ final class RecordReader: @unchecked Sendable {
       place = source.place
       return withText(record, monitor.locked { forms })
     }
-    if next == items.count, try !takeItems() { return nil }
+    if next == batch.items.count, try !takeBatch() { return nil }
     defer { next += 1 }
-    place = items[next].next
-    return items[next].record
+    place = batch.items[next].next
+    return batch.items[next].record
+  }
+
+  /// The batch that has the next records as rows, and which of them; nil if the next record has to be taken by itself.
+  func nextRows() throws(TransferError) -> (RowBatch, Range<Int>)? {
+    if thread == nil { return nil }
+    if next == batch.items.count, try !takeBatch() { return nil }
+    for run in batch.runs where run.start <= next && next < run.start + run.rows.count {
+      return (run.rows, next - run.start..<run.rows.count)
+    }
+    return nil
+  }
+
+  /// Passes over rows that were taken, at least one.
+  func skip(_ count: Int) {
+    next += count
+    place = batch.items[next - 1].next
   }
 
   /// Waits for the thread; false if there is nothing more.
-  private func takeItems() throws(TransferError) -> Bool {
-    let (taken, failure) = monitor.locked { () -> ([Item]?, TransferError?) in
-      if !items.isEmpty { done.append(items) }
-      items = []
+  private func takeBatch() throws(TransferError) -> Bool {
+    let (taken, failure) = monitor.locked { () -> (Batch?, TransferError?) in
+      if !batch.items.isEmpty { done.append(batch) }
+      batch = Batch()
+      next = 0
       while waiting.isEmpty {
         if isAtEnd { return (nil, self.failure) }
         monitor.wait()
@@ -109,8 +175,7 @@ final class RecordReader: @unchecked Sendable {
     }
     if let failure { throw failure }
     guard let taken else { return false }
-    items = taken
-    next = 0
+    batch = taken
     return true
   }
 
@@ -118,25 +183,32 @@ final class RecordReader: @unchecked Sendable {
 
   private func readAhead() {
     while true {
-      let (forms, old) = monitor.locked {
+      let (forms, readsRows, old) = monitor.locked {
         defer { done = [] }
-        return (self.forms, done)
+        return (self.forms, self.readsRows, done)
       }
       _ = consume old
-      var batch: [Item] = [], bytes = 0, isLast = false, failure: TransferError?
+      var batch = Batch(), bytes = 0, isLast = false, failure: TransferError?
+      var rows: RowSource?, file = -1
       do throws(TransferError) {
-        while !isLast, batch.count < Self.recordsInBatch, bytes < Self.bytesInBatch {
-          if let record = try source.next() {
-            bytes += record.bytes.count
-            batch.append((withText(record, forms), source.place))
-          } else {
+        while !isLast, batch.items.count < Self.recordsInBatch, bytes < Self.bytesInBatch {
+          guard let record = try source.next() else {
             isLast = true
+            break
+          }
+          bytes += record.bytes.count
+          if record.position.file != file {
+            file = record.position.file
+            rows = readsRows ? forms[file]?.rows : nil
+          }
+          if !batch.appendRow((record, source.place), &rows) {
+            batch.items.append((withText(record, forms), source.place))
           }
         }
       } catch { (isLast, failure) = (true, error) }
       let goesOn = monitor.locked {
         while waiting.count >= Self.maximumWaiting, !isStopping { monitor.wait() }
-        if !batch.isEmpty { waiting.append(batch) }
+        if !batch.items.isEmpty { waiting.append(batch) }
         (isAtEnd, self.failure) = (isLast, failure)
         monitor.wakeAll()
         return !isLast && !isStopping
@@ -146,14 +218,16 @@ final class RecordReader: @unchecked Sendable {
   }
 
   /// The record with its text, if it has one.
-  private func withText(_ record: Record, _ forms: [Int: CSVForm]) -> Record {
+  private func withText(_ record: Record, _ forms: [Int: Forms]) -> Record {
     var record = record
     if record.header != nil {
-      guard let form = forms[record.position.file] else { return record }
+      guard let form = forms[record.position.file]?.csv else { return record }
       record.text = try? record.text(form)  // who takes a record without a text says what is wrong with it
     } else {
       record.text = try? record.json()  // likewise
-      if record.fileName == nil, let name = record.text?.string(ofMember: Member.class) { record.className = name }
+      if record.fileName == nil, let name = record.text?.string(ofMember: Member.class) {
+        (record.className, record.namesClass) = (name, true)
+      }
     }
     return record
   }

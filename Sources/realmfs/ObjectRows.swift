@@ -75,19 +75,59 @@ struct ObjectRows {
   /// Adds rows until a batch is full; true at the end.
   private static func fill(_ rows: RowPrinter, _ view: ClassView, _ complaints: inout [String]) -> Bool {
     while !rows.isBatchFull {
+      if rows.takesAnyOrder, let block = view.nextBlock() {
+        if fill(rows, view, block, &complaints) { continue }
+        view.takeOneByOne(block)
+      }
       guard view.next(&complaints) else { return true }
-      do throws(RenderError) {
-        if view.showsObjects {
-          try rows.add { (buffer) throws(RenderError) in
-            try view.renderer.render(view.cursor, layout: .compact, into: buffer)
-          }
-        } else {
-          rows.add(try view.cells(asTexts: rows.format.wantsTexts))
-        }
-      } catch { complaints.append(error.description) }
+      do throws(RenderError) { try add(rows, view) } catch { complaints.append(error.description) }
     }
     return false
   }
+
+  private static func add(_ rows: RowPrinter, _ view: ClassView) throws(RenderError) {
+    if view.showsObjects {
+      try rows.add { (buffer) throws(RenderError) in
+        try view.renderer.render(view.cursor, layout: .compact, into: buffer)
+      }
+    } else {
+      rows.add(try view.cells(asTexts: rows.format.wantsTexts))
+    }
+  }
+
+  /// Adds a block of objects that are to be in the order of a query. They are read in the order of their keys, so that
+  /// neighbours are found at once. False, and nothing is added, if their rows are too long for that.
+  private static func fill(
+    _ rows: RowPrinter,
+    _ view: ClassView,
+    _ block: Range<Int>,
+    _ complaints: inout [String]
+  ) -> Bool {
+    var places = Array(repeating: 0..<0, count: block.count), problems: [(Int, String)] = []
+    let start = rows.place
+    for index in view.inOrderOfKeys(block) {
+      let place = rows.place
+      if place - start > mostBytesInBlock {
+        rows.drop(from: start, count: places.count { !$0.isEmpty })
+        return false
+      }
+      var found: [String] = []
+      if view.go(to: index, &found) {
+        do throws(RenderError) {
+          try add(rows, view)
+          places[index - block.lowerBound] = place..<rows.place
+        } catch { found.append(error.description) }
+      }
+      for problem in found { problems.append((index, problem)) }
+    }
+    rows.reorder(from: start, places)
+    problems.sort { $0.0 < $1.0 }
+    complaints += problems.map(\.1)
+    return true
+  }
+
+  /// Longer blocks of rows are not held.
+  private static let mostBytesInBlock = 1 << 23
 
   // MARK: aggregates
 
@@ -159,6 +199,10 @@ struct ObjectRows {
     private let snapshot: Snapshot
     private let keys: [ObjKey]?
     private var nextKey = 0
+    /// The keys before this one are taken one by one.
+    private var firstInBlocks = 0
+    private static let blockSize = 1 << 15
+    private static let leastBlock = 1 << 10
     private let reader: RescuingCursor
     private let keyCursor: ObjectCursor
     private let scratch = OutputBuffer()
@@ -259,6 +303,40 @@ struct ObjectRows {
         } catch { complaints.append("object \(keys[nextKey - 1]): \(error)") }
       }
       return false
+    }
+
+    /// The next objects of a list, which are passed over; nil if they are to be taken one by one.
+    func nextBlock() -> Range<Int>? {
+      guard let keys, nextKey >= firstInBlocks else { return nil }
+      let block = nextKey..<min(nextKey + Self.blockSize, keys.count)
+      if block.count < Self.leastBlock { return nil }
+      if zip(keys[block], keys[block].dropFirst()).allSatisfy({ $0.value < $1.value }) {
+        firstInBlocks = block.upperBound
+        return nil
+      }
+      nextKey = block.upperBound
+      return block
+    }
+
+    /// Goes back to a block, whose objects `next` gives.
+    func takeOneByOne(_ block: Range<Int>) {
+      nextKey = block.lowerBound
+      firstInBlocks = block.upperBound
+    }
+
+    /// The places of a block in the order of the keys there.
+    func inOrderOfKeys(_ block: Range<Int>) -> [Int] {
+      guard let keys else { return [] }
+      return block.map { (key: keys[$0].value, place: $0) }.sorted { $0.key < $1.key }.map(\.place)
+    }
+
+    /// Moves to the object at a place of the list.
+    func go(to place: Int, _ complaints: inout [String]) -> Bool {
+      guard let keys else { return false }
+      do throws(EngineError) { return try keyCursor.seek(keys[place]) } catch {
+        complaints.append("object \(keys[place]): \(error)")
+        return false
+      }
     }
 
     func cells(asTexts: Bool) throws(RenderError) -> [RowCell] {

@@ -206,6 +206,27 @@ final class RowPrinter {
 
   // MARK: batches
 
+  /// Whether rows are lines that stand by themselves, so that they can be ordered after they were added.
+  var takesAnyOrder: Bool { format == .jsonl || (format == .csv || format == .tsv) && state.rowCount > 0 }
+
+  /// Where the next row begins, for rows that can be ordered.
+  var place: Int { output.buffer.count }
+
+  /// Puts the rows that were added since `start` into another order: `places` is where they stand.
+  func reorder(from start: Int, _ places: [Range<Int>]) {
+    let rows = OutputBuffer()
+    rows.append(output.buffer, in: start..<output.buffer.count)
+    output.buffer.truncate(to: start)
+    for place in places { output.buffer.append(rows, in: place.lowerBound - start..<place.upperBound - start) }
+  }
+
+  /// Forgets the last `count` rows, which begin at `start`.
+  func drop(from start: Int, count: Int) {
+    output.buffer.truncate(to: start)
+    state.rowCount -= count
+  }
+
+  /// Whether what was added is enough for one look at the realm.
   var isBatchFull: Bool { output.isFull || state.sample.count - kept.sample.count >= Self.sampleRows }
 
   /// Whether something was printed that cannot be taken back.

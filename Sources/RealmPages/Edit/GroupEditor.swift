@@ -129,7 +129,7 @@ final class GroupEditor {
 
   /// The backlink column in `target` for links from `column` of `origin`; made if it is a Mixed column's first link
   /// there.
-  private func backlinkColumn(
+  func backlinkColumn(
     _ target: TableEditor,
     _ origin: TableEditor,
     _ column: Column
@@ -169,16 +169,7 @@ final class GroupEditor {
     let table = try table(target)
     let backlink = try backlinkColumn(table, origin, column)
     let place = try targetPlace(table, targetKey, origin, column, originKey)
-    let leaf = try editor.dirty(table.leafSlot(place, backlink.leafPosition))
-    let element = slab.int(leaf, place.row)
-    if element == 0 {
-      slab.setTagged(leaf, place.row, originKey.value)
-    } else if element & 1 != 0 {
-      slab.setInt(leaf, place.row, Int64(slab.makeInts([], [ObjKey(tagged: element).value, originKey.value])))
-    } else {
-      let list = BPlusTreeEditor(editor, Slot(parent: leaf, index: place.row), Self.keyElement)
-      try list.insert(list.count(), .int(originKey.value))
-    }
+    try table.list([originKey.value], place, backlink.leafPosition)
     table.bump()
   }
 

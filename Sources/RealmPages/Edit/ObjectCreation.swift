@@ -140,9 +140,14 @@ extension GroupEditor {
   ) throws(EngineError) -> Outcome {
     let key = if let given { given } else { try table.nextKey() }
     // The index of primary keys first: it tells whether the key is taken.
-    if let primaryKey, let other = try insertPrimaryKey(table, primaryKey, key) {
-      if given == nil { table.returnKey() }
-      return .taken(by: other)
+    if let primaryKey {
+      let other = try primaryKey.value.withView { (value) throws(EngineError) in
+        try insertPrimaryKey(table, primaryKey.column, value, key)
+      }
+      if let other {
+        if given == nil { table.returnKey() }
+        return .taken(by: other)
+      }
     }
     try table.insertRow(key, primaryKey: primaryKey, values)
     for column in table.indexes where column.isSingle && column.key != primaryKey?.column {
@@ -157,24 +162,23 @@ extension GroupEditor {
   }
 
   /// Lists a new object under its primary key; the object that has the key already, if one does.
-  private func insertPrimaryKey(
+  func insertPrimaryKey(
     _ table: TableEditor,
-    _ primaryKey: (column: ColKey, value: Value),
+    _ primaryKey: ColKey,
+    _ value: ValueView,
     _ key: ObjKey
   ) throws(EngineError) -> ObjKey? {
-    try primaryKey.value.withView { (value) throws(EngineError) in
-      let column = table.indexes.first { $0.key == primaryKey.column }
-      if let column, try table.listLater(key, IndexData(value), column.key.leafPosition) { return nil }
-      guard let column, let index = try table.index(column.key.leafPosition, isFullWord: false) else {
-        return try table.find(primaryKey: value)
-      }
-      let other = try index.insertUnique(value, key) { (other) throws(EngineError) in try table.read(other, column) }
-      guard let other else { return nil }
-      if try table.contains(other) { return other }
-      // Listed, but gone: another writer's leftover.
-      try index.insert(value, key) { (other) throws(EngineError) in try table.read(other, column) }
-      return nil
+    let column = table.indexes.first { $0.key == primaryKey }
+    if let column, try table.listLater(key, IndexData(value), column.key.leafPosition) { return nil }
+    guard let column, let index = try table.index(column.key.leafPosition, isFullWord: false) else {
+      return try table.find(primaryKey: value)
     }
+    let other = try index.insertUnique(value, key) { (other) throws(EngineError) in try table.read(other, column) }
+    guard let other else { return nil }
+    if try table.contains(other) { return other }
+    // Listed, but gone: another writer's leftover.
+    try index.insert(value, key) { (other) throws(EngineError) in try table.read(other, column) }
+    return nil
   }
 
   /// What the values of a new object mean elsewhere: backlinks, and the elements of collections.

@@ -22,7 +22,37 @@ struct NewRows {
     }
   }
 
+  /// Rows of a batch, of which those before `first` are not wanted. None is there before its key is appended.
+  init(_ layout: RowLayout, _ batch: [(position: Int, column: NewColumn)], first: Int) {
+    self.init(layout)
+    places = Array(repeating: -1, count: layout.slotCount)
+    for (position, column) in batch {
+      places[position] = columns.count
+      columns.append(column)
+    }
+    keys = Array(repeating: 0, count: first)
+    keys.reserveCapacity(batch.first?.column.count ?? first)
+    start = first
+    isBatch = true
+  }
+
   var count: Int { keys.count }
+
+  /// The first row that is not written.
+  private(set) var start = 0
+  private var isBatch = false
+
+  /// The key of the first row that is not written; nil without any.
+  var firstKey: UInt64? { start < keys.count ? keys[start] : nil }
+
+  /// Adds the next row of a batch, whose other values are there.
+  mutating func append(_ key: ObjKey, links: [(position: Int, target: ObjKey?)]) {
+    for (position, target) in links { columns[places[position]].append(link: target) }
+    keys.append(UInt64(bitPattern: key.value))
+  }
+
+  /// Notes that all rows are written.
+  mutating func noteWritten() { if isBatch { start = keys.count } else { removeAll() } }
 
   /// The bytes of all strings and binaries.
   private(set) var byteCount = 0
@@ -120,6 +150,48 @@ struct NewColumn {
     default: appendNull()
     }
     return 0
+  }
+
+  /// Adds the text of a string, or a binary.
+  mutating func append(text: ArraySlice<UInt8>) {
+    bytes.append(contentsOf: text)
+    if zeros > 0 { bytes.append(0) }
+    ends.append(Int64(bytes.count))
+    isNull.append(false)
+  }
+
+  /// Adds a number, or the bits that stand for one: not for dates.
+  mutating func append(bits: Int64) { append(bits) }
+
+  /// Adds a link.
+  mutating func append(link: ObjKey?) { if let link { append(link.value + 1) } else { appendNull() } }
+
+  /// Forgets the values from `row` on.
+  mutating func truncate(to row: Int) {
+    if isNull.count <= row { return }
+    if element.type == .string || element.type == .data {
+      bytes.removeLast(bytes.count - start(row))
+      ends.removeLast(ends.count - row)
+    } else if keepsValues {
+      values.removeLast(values.count - row)
+    } else {
+      numbers.removeLast(numbers.count - row)
+      if element.type == .date { nanoseconds.removeLast(nanoseconds.count - row) }
+    }
+    isNull.removeLast(isNull.count - row)
+  }
+
+  /// Has room for so many values.
+  mutating func reserve(_ count: Int) {
+    isNull.reserveCapacity(count)
+    if element.type == .string || element.type == .data {
+      ends.reserveCapacity(count)
+    } else if keepsValues {
+      values.reserveCapacity(count)
+    } else {
+      numbers.reserveCapacity(count)
+      if element.type == .date { nanoseconds.reserveCapacity(count) }
+    }
   }
 
   /// Adds what an object has for which no value was given.

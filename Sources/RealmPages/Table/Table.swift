@@ -228,7 +228,9 @@ public final class Table: Sendable {
   /// that cannot be used. Cost O(log n) and the number of hits.
   public func objectKeys(where index: Int, is value: ValueView) throws(EngineError) -> [ObjKey]? {
     let column = columns[index]
-    guard column.collection == nil, column.index != .fullText, let key = PrimaryKey(value) else { return nil }
+    guard column.collection == nil, column.index != .fullText else { return nil }
+    if column.type == .mixed { return try objectKeys(mixed: column, is: value) }
+    guard let key = PrimaryKey(value) else { return nil }
     if primaryKeyIndex == index { return try objectKey(primaryKey: key).map { [$0] } ?? [] }
     guard column.indexRef != 0, fileFormat == 24, key.fits(column.element) else { return nil }
     // What is asked of each hit stands in variables: finding it again would take longer than the question.

@@ -45,6 +45,10 @@ final class TableEditor {
   @safe @exclusivity(unchecked) private var waiting = NewRows(.empty)
   /// By leaf position: objects that are not listed yet in the index of the column; shorter where none are.
   @safe @exclusivity(unchecked) private var newEntries: [NewEntries] = []
+  /// Links to objects of this table that are in no backlink list yet.
+  @safe @exclusivity(unchecked) private var newBacklinks = NewBacklinks()
+  /// Objects by their primary keys, as far as links have led to them.
+  @safe @exclusivity(unchecked) private var linkTargets = KnownTargets()
   /// The object that was read last, which exists: what a link leads to is looked up and then checked.
   @safe @exclusivity(unchecked) private var seen: ObjKey?
   /// No key is larger; nil before anybody asked.
@@ -147,6 +151,7 @@ final class TableEditor {
   func find(_ key: ObjKey) throws(EngineError) -> ClusterTreeEditor.Place? {
     if key.isUnresolved { return try tombstones?.find(UInt64(bitPattern: key.value)) }
     if key == .none { return nil }
+    try writeBacklinks()
     try writeRows(upTo: key)
     return try tree.find(UInt64(key.value))
   }
@@ -167,6 +172,9 @@ final class TableEditor {
     if try key.value > largestKey() { return false }
     return try row(key) != nil
   }
+
+  /// Whether all objects have lower keys.
+  func isBeyondAll(_ key: ObjKey) throws(EngineError) -> Bool { try key.value > largestKey() }
 
   /// A key that none is larger than; -1 without objects.
   private func largestKey() throws(EngineError) -> Int64 {
@@ -209,31 +217,56 @@ final class TableEditor {
   /// So many bytes of strings and binaries are not held twice.
   private static let maximumWaitingBytes = 1 << 18
 
+  /// Has the rows of a batch wait as they are added, up to `endBatch`.
+  func begin(_ batch: RowBatch, first: Int) throws(EngineError) {
+    try writeRows()
+    waiting = batch.rows(layout, first: first)
+  }
+
+  /// Adds the next row of the batch, with a key beyond all others, and nothing that follows from its values elsewhere.
+  func addRow(_ key: ObjKey, links: [(position: Int, target: ObjKey?)]) {
+    waiting.append(key, links: links)
+    keyBound = key.value
+  }
+
+  /// Writes the rows that were added; those of the batch that were not are forgotten.
+  func endBatch() throws(EngineError) {
+    try writeRows()
+    waiting = NewRows(layout)
+  }
+
+  /// Whether the table is as the batch takes it to be.
+  func fits(_ form: RowForm) -> Bool {
+    kind == .topLevel && key == form.table && form.primaryKey == primaryKeyIndex && form.fits(columns)
+  }
+
   /// Writes all that waits.
   func writeWaiting() throws(EngineError) {
     try writeRows()
+    try writeBacklinks()
     for position in newEntries.indices { try writeEntries(position) }
   }
 
   private func writeRows() throws(EngineError) {
-    if waiting.count == 0 { return }
+    if waiting.firstKey == nil { return }
     // Rows may be in some columns and not in others.
     if let damage = editor.slab.damage { throw damage }
     do throws(EngineError) { try tree.append(waiting) } catch {
       editor.slab.note(error)
       throw error
     }
-    waiting.removeAll()
+    waiting.noteWritten()
   }
 
   /// Writes them if an object with this key may be among them.
   private func writeRows(upTo key: ObjKey) throws(EngineError) {
-    if let first = waiting.keys.first, UInt64(bitPattern: key.value) >= first { try writeRows() }
+    if let first = waiting.firstKey, UInt64(bitPattern: key.value) >= first { try writeRows() }
   }
 
   /// Removes an object, and nothing that follows from its values elsewhere.
   func removeRow(_ key: ObjKey) throws(EngineError) {
     seen = nil
+    linkTargets.forgetAll()
     try (key.isUnresolved ? tombstones : objects())?.remove(UInt64(bitPattern: key.value))
   }
 
@@ -286,6 +319,50 @@ final class TableEditor {
   /// The place that holds the root of a collection column in a row.
   func collectionSlot(_ place: ClusterTreeEditor.Place, _ column: Column) throws(EngineError) -> Slot {
     Slot(parent: try editor.dirty(leafSlot(place, column.key.leafPosition)), index: place.row)
+  }
+
+  // MARK: backlinks
+
+  /// Has an object listed later, with others, as one that links to `target`, which exists.
+  func listBacklinkLater(_ target: ObjKey, _ position: Int, from origin: ObjKey) throws(EngineError) {
+    newBacklinks.append(target, position, from: origin)
+    if newBacklinks.count >= NewBacklinks.maximumCount { try writeBacklinks() }
+  }
+
+  private func writeBacklinks() throws(EngineError) {
+    if newBacklinks.count == 0 { return }
+    try writeRows()
+    if let damage = editor.slab.damage { throw damage }
+    do throws(EngineError) {
+      try newBacklinks.takeAll { (target, position, origins) throws(EngineError) in
+        guard let place = try tree.find(UInt64(bitPattern: target.value)) else {
+          throw .damaged("\(className): a link to object \(target), which does not exist", ref: top)
+        }
+        try list(origins, place, position)
+      }
+    } catch {
+      editor.slab.note(error)
+      throw error
+    }
+  }
+
+  /// Lists objects that link to the one at `place` in its backlinks at leaf position `position`. Source:
+  /// docs/format/1-storage.md S14.
+  func list(_ origins: ArraySlice<Int64>, _ place: ClusterTreeEditor.Place, _ position: Int) throws(EngineError) {
+    let slab = editor.slab, leaf = try editor.dirty(leafSlot(place, position))
+    let element = slab.int(leaf, place.row)
+    if element == 0, origins.count == 1, let origin = origins.first {
+      slab.setTagged(leaf, place.row, origin)
+    } else if element == 0 || element & 1 != 0 {
+      let first = element == 0 ? [] : [ObjKey(tagged: element).value]
+      let start = (first + origins).prefix(BPlusTreeEditor.maximumCount)
+      slab.setInt(leaf, place.row, Int64(slab.makeInts([], Array(start))))
+      let list = BPlusTreeEditor(editor, Slot(parent: leaf, index: place.row), GroupEditor.keyElement)
+      try list.append(origins.dropFirst(start.count - first.count))
+    } else {
+      let list = BPlusTreeEditor(editor, Slot(parent: leaf, index: place.row), GroupEditor.keyElement)
+      try list.append(origins)
+    }
   }
 
   // MARK: keys
@@ -363,6 +440,14 @@ final class TableEditor {
       editor.slab.note(error)
       throw error
     }
+  }
+
+  /// The object whose primary key is `value`, as `find` has it; what was found stays known.
+  func linkTarget(_ value: ValueView) throws(EngineError) -> ObjKey? {
+    if let known = linkTargets[value] { return known }
+    guard let key = try find(primaryKey: value) else { return nil }
+    linkTargets.note(value, key)
+    return key
   }
 
   /// The object whose primary key is `value`, found through the index.

@@ -46,6 +46,30 @@ struct BPlusTreeEditor {
     try noteUnresolved(value)
   }
 
+  /// Adds integers at the end of a tree of integers that is there. The tree is the one that adding each makes.
+  func append(_ numbers: ArraySlice<Int64>) throws(EngineError) {
+    var rest = numbers
+    while !rest.isEmpty {
+      var ref = try editor.dirty(root), inner: [Int] = []
+      while slab.node(ref).isInner {
+        inner.append(ref)
+        ref = try editor.dirty(Slot(parent: ref, index: slab.node(ref).count - Inner.others - 1 + Inner.firstChild))
+      }
+      let added = rest.prefix(max(0, Self.maximumCount - slab.node(ref).count))
+      if added.isEmpty {
+        try insert(count(), .int(rest[rest.startIndex]))
+        rest = rest.dropFirst()
+        continue
+      }
+      slab.appendInts(ref, added)
+      for ref in inner {
+        _ = try offsets(ref)
+        setTotal(ref, total(ref) + added.count)
+      }
+      rest = rest.dropFirst(added.count)
+    }
+  }
+
   private func makeRoot(of split: Split) throws(EngineError) {
     // The root was split: a new one takes its place.
     let left = try editor.ref(root)

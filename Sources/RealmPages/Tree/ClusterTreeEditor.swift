@@ -113,7 +113,7 @@ struct ClusterTreeEditor {
 
   /// Adds objects whose keys ascend and are beyond all others. O(log n) for each cluster that they fill.
   func append(_ rows: NewRows) throws(EngineError) {
-    var next = 0
+    var next = rows.start
     while next < rows.count {
       let count = try appendToLast(rows, next)
       if count == 0 { try insert(rows, next) }

@@ -1,0 +1,331 @@
+// Objects of JSON straight into the columns of a batch: what most lines of an import are. It takes nothing that
+// `JSONText` and `ObjectPlan` do not take, and gives it the same meaning; what is unusual, or wrong, is left to them.
+
+package import RealmPages
+
+/// Reads the texts of objects of one class into batches.
+package struct RowReader: Sendable {
+  package let form: RowForm
+  /// Where a text with escapes is decoded.
+  private var decoded: [UInt8] = []
+
+  /// A reader for the class of a form.
+  package init(_ form: RowForm) { self.form = form }
+
+  /// Adds the object that `bytes` are the text of. False, and nothing is added, if it is not of the usual form.
+  package mutating func append(_ bytes: [UInt8], to batch: inout RowBatch) -> Bool {
+    if appendMembers(bytes, &batch), hasKey(batch) {
+      batch.endRow()
+      return true
+    }
+    batch.dropRow()
+    return false
+  }
+
+  /// Whether the object that is being added has its primary key.
+  package func hasKey(_ batch: RowBatch) -> Bool { form.primaryKey.map { batch.has($0) } ?? true }
+
+  // MARK: the object
+
+  private mutating func appendMembers(_ bytes: [UInt8], _ batch: inout RowBatch) -> Bool {
+    var index = 0, expected = 0
+    Self.skipSpace(bytes, &index)
+    guard Self.take(UInt8(ascii: "{"), bytes, &index) else { return false }
+    Self.skipSpace(bytes, &index)
+    var seenEmpty: Set<Int> = []
+    while true {
+      guard let name = Self.plainString(bytes, &index), let field = self.field(bytes, name, expected) else {
+        return false
+      }
+      expected = field + 1
+      if batch.has(field) || !seenEmpty.isEmpty && seenEmpty.contains(field) { return false }
+      Self.skipSpace(bytes, &index)
+      guard Self.take(UInt8(ascii: ":"), bytes, &index) else { return false }
+      Self.skipSpace(bytes, &index)
+      if !appendValue(bytes, &index, field, &batch) { return false }
+      // What is left to its default could be named twice.
+      if !batch.has(field) { seenEmpty.insert(field) }
+      Self.skipSpace(bytes, &index)
+      guard Self.take(UInt8(ascii: ","), bytes, &index) else {
+        guard Self.take(UInt8(ascii: "}"), bytes, &index) else { return false }
+        Self.skipSpace(bytes, &index)
+        return index == bytes.count
+      }
+      Self.skipSpace(bytes, &index)
+    }
+  }
+
+  /// The field of a name; most texts name them in the order of the class.
+  private func field(_ bytes: [UInt8], _ name: Range<Int>, _ expected: Int) -> Int? {
+    func isName(_ field: Int) -> Bool {
+      let known = form.fields[field].name
+      if known.count != name.count { return false }
+      for i in 0..<known.count where known[i] != bytes[name.lowerBound + i] { return false }
+      return true
+    }
+    // Members of records begin with a dollar.
+    if name.isEmpty || bytes[name.lowerBound] == UInt8(ascii: "$") { return nil }
+    if expected < form.fields.count, isName(expected) { return expected }
+    return form.fields.indices.first(where: isName)
+  }
+
+  private mutating func appendValue(
+    _ bytes: [UInt8],
+    _ index: inout Int,
+    _ field: Int,
+    _ batch: inout RowBatch
+  ) -> Bool {
+    guard index < bytes.count else { return false }
+    if bytes[index] == UInt8(ascii: "n") {
+      return Self.takeWord(Self.null, bytes, &index) && appendNull(field, &batch)
+    }
+    switch form.fields[field].kind {
+    case .null: return false
+    case .collection(let isArray):
+      guard isArray, Self.take(UInt8(ascii: "["), bytes, &index) else { return false }
+      Self.skipSpace(bytes, &index)
+      return Self.take(UInt8(ascii: "]"), bytes, &index)
+    case .value, .link: break
+    }
+    switch bytes[index] {
+    case UInt8(ascii: "t"), UInt8(ascii: "f"):
+      guard form.fields[field].type == .bool else { return false }
+      let isTrue = bytes[index] == UInt8(ascii: "t")
+      guard Self.takeWord(isTrue ? Self.yes : Self.no, bytes, &index) else { return false }
+      batch.append(bits: isTrue ? 1 : 0, field)
+      return true
+    case UInt8(ascii: "\""):
+      if let range = Self.plainString(bytes, &index) { return append(text: bytes[range], field, &batch) }
+      guard decodeString(bytes, &index) else { return false }
+      return append(text: decoded[...], field, &batch)
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+      guard let range = Self.number(bytes, &index) else { return false }
+      return append(number: bytes, range, field, &batch)
+    default: return false
+    }
+  }
+
+  /// Gives the object null, or leaves it the default that a collection, an embedded object or a Mixed has.
+  package func appendNull(_ field: Int, _ batch: inout RowBatch) -> Bool {
+    switch form.fields[field].kind {
+    case .null, .collection: return true
+    case .value, .link:
+      if !form.fields[field].isNullable { return false }
+      batch.append(.null, field)
+      return true
+    }
+  }
+
+  // MARK: values
+
+  /// Gives the object a value by its text in UTF-8: a string, or what has a text of its own.
+  package func append(text: ArraySlice<UInt8>, _ field: Int, _ batch: inout RowBatch) -> Bool {
+    if text.count > RowBatch.longestText { return false }
+    switch form.fields[field].type {
+    case .string: batch.append(text: text, field)
+    case .date:
+      guard let date = Timestamp(text: text) else { return false }
+      batch.append(.date(date), field)
+    case .objectID:
+      guard let id = ObjectID(text: text) else { return false }
+      batch.append(.objectID(id), field)
+    case .uuid:
+      guard let id = UniqueID(text: text) else { return false }
+      batch.append(.uuid(id), field)
+    case .data:
+      guard let data = decodedBase64(text) else { return false }
+      batch.append(text: data[...], field)
+    case .decimal128:
+      // NaN and infinity are no numbers.
+      guard let decimal = NumberText(text)?.decimal else { return false }
+      batch.append(.decimal128(decimal), field)
+    case .int, .bool, .float, .double, .mixed, .link: return false
+    }
+    return true
+  }
+
+  /// Gives the object a value by the text of a number, one of JSON.
+  package func append(number bytes: [UInt8], _ range: Range<Int>, _ field: Int, _ batch: inout RowBatch) -> Bool {
+    switch form.fields[field].type {
+    case .int:
+      guard let value = Self.integer(bytes, range) else { return false }
+      batch.append(bits: value, field)
+    case .double:
+      if let value = Self.shortReal(bytes, range) {
+        batch.append(bits: Int64(bitPattern: value.bitPattern), field)
+      } else {
+        guard let value = Double(String(decoding: bytes[range], as: UTF8.self)), value.isFinite else { return false }
+        batch.append(bits: Int64(bitPattern: value.bitPattern), field)
+      }
+    case .float:
+      guard let value = Float(String(decoding: bytes[range], as: UTF8.self)), value.isFinite else { return false }
+      batch.append(bits: Int64(value.bitPattern), field)
+    case .decimal128: return append(text: bytes[range], field, &batch)
+    default: return false
+    }
+    return true
+  }
+
+  /// A whole number of up to 18 digits.
+  private static func integer(_ bytes: [UInt8], _ range: Range<Int>) -> Int64? {
+    let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-")
+    let digits = isNegative ? range.dropFirst() : range
+    if digits.count > 18 { return nil }
+    var value: Int64 = 0
+    for index in digits {
+      let digit = bytes[index] &- UInt8(ascii: "0")
+      if digit > 9 { return nil }
+      value = value &* 10 &+ Int64(digit)
+    }
+    return isNegative ? -value : value
+  }
+
+  /// A number of up to 15 digits without an exponent, as `JSONText` reads it.
+  private static func shortReal(_ bytes: [UInt8], _ range: Range<Int>) -> Double? {
+    let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-")
+    let places = isNegative ? range.dropFirst() : range
+    if places.count > 16 { return nil }
+    var digits: Int64 = 0, scale = 0, count = 0, isFraction = false
+    for index in places {
+      if bytes[index] == UInt8(ascii: "."), !isFraction {
+        isFraction = true
+      } else {
+        let digit = bytes[index] &- UInt8(ascii: "0")
+        if digit > 9 { return nil }
+        digits = digits &* 10 &+ Int64(digit)
+        if isFraction { scale += 1 }
+        count += 1
+      }
+    }
+    if count > 15 { return nil }
+    let value = Double(digits) / powers[scale]
+    return isNegative ? -value : value
+  }
+
+  private static let powers: [Double] = [
+    1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+  ]
+
+  // MARK: the grammar
+
+  private static let null = Array("null".utf8), yes = Array("true".utf8), no = Array("false".utf8)
+
+  @inline(__always)
+  private static func skipSpace(_ bytes: [UInt8], _ index: inout Int) {
+    while index < bytes.count, isSpace(bytes[index]) { index += 1 }
+  }
+
+  @inline(__always)
+  private static func take(_ byte: UInt8, _ bytes: [UInt8], _ index: inout Int) -> Bool {
+    guard index < bytes.count, bytes[index] == byte else { return false }
+    index += 1
+    return true
+  }
+
+  /// Takes a word that a comma, a bracket or a space follows.
+  private static func takeWord(_ word: [UInt8], _ bytes: [UInt8], _ index: inout Int) -> Bool {
+    guard index + word.count < bytes.count else { return false }
+    for i in word.indices where word[i] != bytes[index + i] { return false }
+    index += word.count
+    return isEnd(bytes[index])
+  }
+
+  @inline(__always)
+  private static func isEnd(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}") || isSpace(byte)
+  }
+
+  @inline(__always)
+  private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
+
+  /// Takes a string without escapes and returns the place of what is between its quotes. Nil, and nothing is taken, for
+  /// any other.
+  private static func plainString(_ bytes: [UInt8], _ index: inout Int) -> Range<Int>? {
+    guard index < bytes.count, bytes[index] == UInt8(ascii: "\"") else { return nil }
+    let start = index + 1
+    var end = start
+    while end < bytes.count {
+      let byte = bytes[end]
+      if byte == UInt8(ascii: "\"") {
+        index = end + 1
+        return start..<end
+      }
+      if byte < 0x20 || byte == UInt8(ascii: "\\") { return nil }
+      if byte < 0x80 {
+        end += 1
+      } else {
+        let length = unsafe UTF8Sequence.length(in: bytes.span.bytes, at: end)
+        if length == 0 { return nil }
+        end += length
+      }
+    }
+    return nil
+  }
+
+  /// Takes a string with simple escapes, and decodes it.
+  private mutating func decodeString(_ bytes: [UInt8], _ index: inout Int) -> Bool {
+    decoded.removeAll(keepingCapacity: true)
+    var next = index + 1
+    while next < bytes.count {
+      let byte = bytes[next]
+      switch byte {
+      case UInt8(ascii: "\""):
+        index = next + 1
+        return true
+      case UInt8(ascii: "\\"):
+        guard next + 1 < bytes.count, let escaped = Self.escaped(bytes[next + 1]) else { return false }
+        decoded.append(escaped)
+        next += 2
+      case 0..<0x20: return false
+      case 0x20..<0x80:
+        decoded.append(byte)
+        next += 1
+      default:
+        let length = unsafe UTF8Sequence.length(in: bytes.span.bytes, at: next)
+        if length == 0 { return false }
+        decoded.append(contentsOf: bytes[next..<next + length])
+        next += length
+      }
+    }
+    return false
+  }
+
+  private static func escaped(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): byte
+    case UInt8(ascii: "n"): 0x0A
+    case UInt8(ascii: "r"): 0x0D
+    case UInt8(ascii: "t"): 0x09
+    case UInt8(ascii: "b"): 0x08
+    case UInt8(ascii: "f"): 0x0C
+    default: nil
+    }
+  }
+
+  /// Takes a number and returns its place.
+  private static func number(_ bytes: [UInt8], _ index: inout Int) -> Range<Int>? {
+    let start = index
+    var end = index
+    func skipDigits() -> Bool {
+      let first = end
+      while end < bytes.count, bytes[end] &- UInt8(ascii: "0") <= 9 { end += 1 }
+      return end > first
+    }
+    if bytes[end] == UInt8(ascii: "-") { end += 1 }
+    let whole = end
+    if !skipDigits() || end - whole > 1 && bytes[whole] == UInt8(ascii: "0") { return nil }
+    if end < bytes.count, bytes[end] == UInt8(ascii: ".") {
+      end += 1
+      if !skipDigits() { return nil }
+    }
+    if end < bytes.count, bytes[end] | 0x20 == UInt8(ascii: "e") {
+      end += 1
+      if end < bytes.count, bytes[end] == UInt8(ascii: "+") || bytes[end] == UInt8(ascii: "-") { end += 1 }
+      if !skipDigits() { return nil }
+    }
+    // An object goes on after a number.
+    guard end < bytes.count, isEnd(bytes[end]) else { return nil }
+    index = end
+    return start..<end
+  }
+}

@@ -1,0 +1,124 @@
+// The objects of a batch: made in order as `create` makes each, up to the first that has to be made by itself. What
+// rows and backlinks need to know of a leaf is then asked once for all of them. Source: docs/format/2-model.md M5, M7.
+
+extension WriteTransaction {
+  /// What a batch can hold of the objects of a class; nil if they are not made by themselves.
+  package func rowForm(_ key: TableKey) throws(EngineError) -> RowForm? {
+    let table = try group.table(key)
+    if table.kind != .topLevel { return nil }
+    return try RowForm(table) { (key) throws(EngineError) in try group.keyType(key) }
+  }
+
+  /// Creates the objects of a batch in `rows`, in their order, and returns how many, and the key of the last one. It
+  /// stops before one that exists, that links to an object that does not, or that needs a key of its own: `create`
+  /// makes that one, or says why not. None is made if the class is not what it was when the form was made.
+  ///
+  /// Cost: O(log n) for each object and link.
+  package func create(_ batch: RowBatch, _ rows: Range<Int>) throws(EngineError) -> (count: Int, last: ObjKey?) {
+    try group.change { () throws(EngineError) in try group.create(batch, rows) }
+  }
+}
+
+extension GroupEditor {
+  /// One link property of a batch.
+  private struct LinkField {
+    let field: Int
+    let position: Int
+    let target: TableEditor
+    let backlink: Int
+  }
+
+  /// The type of the primary key of a class whose objects can be linked to; nil if it has none.
+  fileprivate func keyType(_ key: TableKey) throws(EngineError) -> ValueType? {
+    let table = try table(key)
+    return table.kind == .topLevel ? table.primaryKeyIndex.map { table.columns[$0].type } : nil
+  }
+
+  fileprivate func create(_ batch: RowBatch, _ rows: Range<Int>) throws(EngineError) -> (count: Int, last: ObjKey?) {
+    let table = try table(batch.form.table)
+    // An unresolved object may wait for one with its primary key.
+    guard table.fits(batch.form), table.tombstones == nil, !isReplaying, let links = try links(of: batch.form, table)
+    else { return (0, nil) }
+    try table.begin(batch, first: rows.lowerBound)
+    var count = 0, last: ObjKey?
+    do throws(EngineError) {
+      while count < rows.count, let key = try create(batch, rows.lowerBound + count, table, links) {
+        last = key
+        count += 1
+      }
+    } catch {
+      try table.endBatch()
+      throw error
+    }
+    try table.endBatch()
+    return (count, last)
+  }
+
+  /// The links of a batch; nil if they lead to other classes than it takes them to.
+  private func links(of form: RowForm, _ table: TableEditor) throws(EngineError) -> [LinkField]? {
+    var links: [LinkField] = []
+    for (index, field) in form.fields.enumerated() {
+      guard case .link = field.kind, let key = field.column.targetTable else { continue }
+      let target = try self.table(key)
+      if try keyType(key) != field.type { return nil }
+      let backlink = try backlinkColumn(target, table, field.column).leafPosition
+      let position = field.column.key.leafPosition
+      links.append(LinkField(field: index, position: position, target: target, backlink: backlink))
+    }
+    return links
+  }
+
+  /// Creates one object of a batch; nil if it has to be made by itself.
+  private func create(
+    _ batch: RowBatch,
+    _ row: Int,
+    _ table: TableEditor,
+    _ links: [LinkField]
+  ) throws(EngineError) -> ObjKey? {
+    slab.noteStep()
+    var targets: [(position: Int, target: ObjKey?)] = []
+    for link in links {
+      let (isKnown, target) = try batch.withView(row, link.field) { (value) throws(EngineError) -> (Bool, ObjKey?) in
+        if case .null = value { return (true, nil) }
+        let target = try link.target.linkTarget(value)
+        return (target != nil, target)
+      }
+      if !isKnown { return nil }
+      targets.append((link.position, target))
+    }
+    let key = try table.nextKey()
+    guard try table.isBeyondAll(key) else {
+      table.returnKey()
+      return nil
+    }
+    if let primaryKey = batch.form.primaryKey {
+      let column = table.columns[primaryKey].key
+      let other = try batch.withView(row, primaryKey) { (value) throws(EngineError) in
+        try insertPrimaryKey(table, column, value, key)
+      }
+      if other != nil {
+        table.returnKey()
+        return nil
+      }
+    }
+    table.addRow(key, links: targets)
+    for column in table.indexes where column.isSingle && column.index != batch.form.primaryKey {
+      if let link = links.firstIndex(where: { $0.field == column.index }) {
+        let value = targets[link].target.map { ValueView.link(links[link].target.key, $0) } ?? .null
+        try insertIntoIndex(table, column, value, key, canWait: true)
+      } else {
+        try batch.withView(row, column.index) { (value) throws(EngineError) in
+          try insertIntoIndex(table, column, value, key, canWait: true)
+        }
+      }
+    }
+    table.bump()
+    for (link, target) in zip(links, targets) {
+      guard let target = target.target else { continue }
+      try link.target.listBacklinkLater(target, link.backlink, from: key)
+      link.target.bump()
+    }
+    replication.createObject(table.key, key, isEmbedded: false)
+    return key
+  }
+}
