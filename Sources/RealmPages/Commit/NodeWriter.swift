@@ -32,7 +32,8 @@ struct NodeWriter {
   mutating func write(_ ref: Int, gathered levels: Int) -> Int {
     if ref == 0 || !slab.owns(ref) || error != nil { return ref }
     let node = slab.node(ref)
-    if !node.hasRefs {
+    // Without a bit all children are null, and there can be 2^24 of them.
+    if !node.hasRefs || node.width == 0 {
       let place = allocate(node.byteSize, gathered: levels > 0)
       unsafe append(node.byteSize, at: place) { target in
         unsafe memcpy(target, node.payload - Node.headerSize, Node.headerSize + node.payloadSize)
@@ -78,7 +79,7 @@ struct NodeWriter {
   private func size(_ ref: Int, levels: Int) -> Int {
     if levels == 0 || ref == 0 || !slab.owns(ref) { return 0 }
     let node = slab.node(ref)
-    if !node.hasRefs { return node.byteSize }
+    if !node.hasRefs || node.width == 0 { return node.byteSize }
     var size = Node.size(node.count, max(node.width, PackedBits.width(Int64(logicalSize))))
     for i in 0..<node.count {
       let element = unsafe PackedBits.signed(node.payload, node.width, i)
