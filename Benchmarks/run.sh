@@ -22,7 +22,7 @@ small=${BENCH_OBJECTS:-100000}
 commands=${BENCH_COMMANDS:-300000}
 huge=${BENCH_HUGE:-0}
 rounds=${BENCH_ROUNDS:-3}
-only=${BENCH_ONLY:-cat-frozen grep-frozen cat grep stat small import import-csv export export-csv sort-int sort-text
+only=${BENCH_ONLY:-cat-frozen grep-frozen cat grep stat save small import import-csv export export-csv sort-int sort-text
   sort-int-10 sort-text-10 diff-equal diff-10 huge live memory list list-find class lines where by upsert blob insert
   differ share open backup}
 only=${only//$'\n'/ }
@@ -316,8 +316,8 @@ measure_blob() {
 # Measures of the engine without a mount; a realm of its own, which commits change.
 measure_engine() {
   local line
-  wanted insert || wanted small || wanted differ || wanted share || wanted open || return 0
-  [[ -x $engine ]] || { say "$engine is missing: insert, small, differ, share and open are skipped" && return 0; }
+  wanted insert || wanted small || wanted differ || wanted share || wanted open || wanted save || return 0
+  [[ -x $engine ]] || { say "$engine is missing: insert, small, differ, share, open and save are skipped" && return 0; }
   if wanted insert || wanted small || wanted differ; then
     say "insert: $large objects in one transaction"
     line=$("$engine" insert "$work/engine.realm" "$large" "$(wanted insert && echo "$rounds" || echo 0)")
@@ -343,7 +343,7 @@ measure_engine() {
       "10 changed objects of $large / 5 ms"
     rm "$work/engine-copy.realm"
   fi
-  wanted share || wanted open || return 0
+  wanted share || wanted open || wanted save || return 0
   "$engine" insert "$work/engine.realm" "$small" >/dev/null
   if wanted share; then
     say "share: commits in a shared realm and in one that is not"
@@ -351,12 +351,38 @@ measure_engine() {
     report share $(($(grep commit-shared <<<"$line" | line_field each_ns) / 1000)) \
       $(($(grep commit-exclusive <<<"$line" | line_field each_ns) / 1000)) us 1.1 "a shared commit / an exclusive one"
   fi
+  ! wanted save || measure_save
   if wanted open; then
     say "open: until the classes are known"
     line=$("$engine" open "$work/engine.realm" 300)
     report open $(($(grep open-shared <<<"$line" | line_field each_ns) / 1000)) 5000 us 1.0 \
       "opening $small objects, shared / 5 ms (immutable $(($(grep open-immutable <<<"$line" | line_field each_ns) / 1000)) us)"
   fi
+}
+# A save of one property of one object as a shell makes it, beside the library's own commit in the same realm.
+measure_save() {
+  local round each=() before=()
+  say "save: one object through the mount"
+  for ((round = 0; round < rounds; round++)); do
+    mount_ours "$work/engine.realm"
+    each+=("$(python3 - "$ours/Item/1.json" <<'PY'
+import json, statistics, sys, time
+path, times = sys.argv[1], []
+text = json.load(open(path))
+for i in range(400):
+    text["score"] = float(i)
+    data = json.dumps(text)
+    begin = time.perf_counter_ns()
+    with open(path, "w") as file: file.write(data)
+    times.append(time.perf_counter_ns() - begin)
+assert json.load(open(path))["score"] == 399.0
+print(int(statistics.median(times[50:])) // 1000)
+PY
+    )")
+    unmount_ours
+    before+=("$(($("$engine" share "$work/engine.realm" 700 | grep commit-shared | line_field each_ns) / 1000))")
+  done
+  report save "$(median "${each[@]}")" "$(median "${before[@]}")" us 1.5 "a save through the mount / a shared commit"
 }
 line_field() { sed -E "s/.*\"$1\":([0-9]+).*/\1/"; }
 
