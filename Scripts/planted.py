@@ -202,7 +202,9 @@ def run(test, number):
         command = [os.path.join(programs, "Simulator"), "run", "1", "500"]
     else:
         command = ["swift", "test", "-c", "release", "-Xswiftc", "-enable-testing", "--skip-build", "--filter", test]
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as scratch:
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    # A program of a test that was ended may still write.
+    with tempfile.TemporaryDirectory(dir=memory, ignore_cleanup_errors=True) as scratch:
         environment["TMPDIR"] = scratch
         process = subprocess.Popen(
             command, cwd=COPY, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
