@@ -132,6 +132,21 @@ struct EffortTests {
     #expect(error?.description.contains("names for") == true, "\(error as Any)")
   }
 
+  @Test("a transaction on a file whose version number leaves no room for the next is refused")
+  func lastVersion() throws {
+    let storage = try MemoryStorage(name: "last"), bytes = try Fixture.named("people").bytes()
+    try storage.grow(to: bytes.count)
+    try storage.write(bytes, at: 0)
+    let ref = try RealmWriter(memory: storage).realm.latest().top.ref
+    let width = (1 << (Int(bytes[ref + 4]) & 7)) >> 4
+    // All bits set are -1.
+    try storage.write([UInt8](repeating: 0xFF, count: width), at: ref + 8 + Layout.Top.version * width)
+    let writer = try RealmWriter(memory: storage)
+    #expect(try writer.realm.latest().version > 1 << 61)
+    let error = #expect(throws: EngineError.self) { _ = try writer.begin().nextVersion }
+    #expect(error?.reason == .damaged && error?.description.contains("a version number") == true, "\(error as Any)")
+  }
+
   @Test("the time to read a changeset of the history is in proportion to its length")
   func changesets() throws {
     let growth = try growth(from: 20_000) { count in

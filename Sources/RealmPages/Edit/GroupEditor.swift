@@ -43,6 +43,8 @@ final class GroupEditor {
       slab.setChild(top, Layout.Top.tables, slab.makeInts(.hasRefs))
     } else {
       _ = try base.group()
+      // The next one is one more, in 62 bits.
+      if base.version >= 1 << 61 { throw .damaged("a version number of \(base.version)", ref: base.top.ref) }
       top = try slab.dirty(base.top.ref, arena)
       try slab.pad(top, to: Layout.Top.evacuation)
     }
