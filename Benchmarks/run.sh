@@ -151,19 +151,23 @@ compare_class() {
 }
 
 compare_live() {
-  local round large_times=() tiny_times=()
   wanted live || return 0
   say "live: time until 'realmfs mount' returns"
+  compare_mounts live 1.2 "$large_realm" "$large"
+}
+
+# compare_mounts NAME TARGET REALM OBJECTS: the time until REALM is mounted beside that of ten objects.
+compare_mounts() {
+  local round large_times=() tiny_times=()
   for ((round = 0; round <= 3 * rounds + 2; round++)); do
-    timed_us mount_ours "$large_realm"
+    timed_us mount_ours "$3"
     unmount_ours
     ((round == 0)) || large_times+=("$elapsed")
     timed_us mount_ours "$tiny_realm"
     unmount_ours
     ((round == 0)) || tiny_times+=("$elapsed")
   done
-  report live "$(median "${large_times[@]}")" "$(median "${tiny_times[@]}")" us 1.2 \
-    "mount of $large objects / mount of 10"
+  report "$1" "$(median "${large_times[@]}")" "$(median "${tiny_times[@]}")" us "$2" "mount of $4 objects / mount of 10"
 }
 
 # As `timed`, in microseconds, and without a subshell around the command.
@@ -530,19 +534,10 @@ measure_diff() {
 
 # The mount of a huge realm beside that of ten objects.
 measure_huge() {
-  local round huge_times=() tiny_times=()
   wanted huge && ((huge > 0)) || return 0
   say "huge: making a realm of $huge objects"
   python3 "$here/make_realm.py" "$huge" "$work/huge.realm" 2>/dev/null
-  for ((round = 0; round <= 3 * rounds + 2; round++)); do
-    timed_us mount_ours "$work/huge.realm"
-    unmount_ours
-    ((round == 0)) || huge_times+=("$elapsed")
-    timed_us mount_ours "$tiny_realm"
-    unmount_ours
-    ((round == 0)) || tiny_times+=("$elapsed")
-  done
-  report huge "$(median "${huge_times[@]}")" "$(median "${tiny_times[@]}")" us 1.5 "mount of $huge objects / mount of 10"
+  compare_mounts huge 1.5 "$work/huge.realm" "$huge"
   rm "$work/huge.realm"
 }
 

@@ -36,9 +36,9 @@ int clinux_rename_to_new(const char *from, const char *to) {
   return rename(from, to);
 }
 
-int64_t clinux_count_names(int fd, const char *path, bool follow) {
+int64_t clinux_count_names(int fd, const char *path) {
   struct statx status;
-  int flags = AT_STATX_FORCE_SYNC | (follow ? 0 : AT_SYMLINK_NOFOLLOW), folder = AT_FDCWD;
+  int flags = AT_STATX_FORCE_SYNC | AT_SYMLINK_NOFOLLOW, folder = AT_FDCWD;
   if (fd >= 0) flags |= AT_EMPTY_PATH, folder = fd, path = "";
   return statx(folder, path, flags, STATX_NLINK, &status) == 0 ? (int64_t)status.stx_nlink : -1;
 }

@@ -327,13 +327,8 @@ struct JSONReader {
     index += 1
     guard let byte = current else { throw error(at: start, "the text ends inside a string") }
     index += 1
+    if let simple = simpleEscape(byte) { return decoded.append(simple) }
     switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): decoded.append(byte)
-    case UInt8(ascii: "n"): decoded.append(0x0A)
-    case UInt8(ascii: "r"): decoded.append(0x0D)
-    case UInt8(ascii: "t"): decoded.append(0x09)
-    case UInt8(ascii: "b"): decoded.append(0x08)
-    case UInt8(ascii: "f"): decoded.append(0x0C)
     case UInt8(ascii: "u"):
       var code = try fourDigits(start)
       if (0xD800..<0xDC00).contains(code), bytes[index...].starts(with: "\\u".utf8) {
@@ -376,5 +371,18 @@ func compare(_ a: some Sequence<UInt8>, _ b: some Sequence<UInt8>) -> Int {
     case (_, nil): return 1
     case (let x?, let y?): if x != y { return x < y ? -1 : 1 }
     }
+  }
+}
+
+/// The character that a backslash and `byte` stand for in JSON; nil for `u` and for what is no escape.
+func simpleEscape(_ byte: UInt8) -> UInt8? {
+  switch byte {
+  case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): byte
+  case UInt8(ascii: "n"): 0x0A
+  case UInt8(ascii: "r"): 0x0D
+  case UInt8(ascii: "t"): 0x09
+  case UInt8(ascii: "b"): 0x08
+  case UInt8(ascii: "f"): 0x0C
+  default: nil
   }
 }

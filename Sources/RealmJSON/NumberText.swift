@@ -111,3 +111,47 @@ package struct NumberText {
     return Decimal128(low: UInt64(truncatingIfNeeded: coefficient), high: high)
   }
 }
+
+/// Numbers of few digits, as nearly all are: read at once. Their bytes are those of a number of JSON.
+enum ShortNumber {
+  /// A whole number of up to 18 digits and nothing else; nil for any other.
+  @inline(__always)
+  static func integer(_ bytes: [UInt8], _ range: Range<Int>) -> Int64? {
+    let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-"), places = isNegative ? range.dropFirst() : range
+    if places.count > 18 { return nil }
+    var value: Int64 = 0
+    for index in places {
+      let digit = bytes[index] &- UInt8(ascii: "0")
+      if digit > 9 { return nil }
+      value = value &* 10 &+ Int64(digit)
+    }
+    return isNegative ? -value : value
+  }
+
+  /// A number of up to 15 digits without an exponent; nil for any other. Its digits and the power of ten are doubles as
+  /// they are, so that dividing gives the double that is nearest.
+  @inline(__always)
+  static func real(_ bytes: [UInt8], _ range: Range<Int>) -> Double? {
+    let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-"), places = isNegative ? range.dropFirst() : range
+    if places.count > 16 { return nil }
+    var digits: Int64 = 0, scale = 0, count = 0, isFraction = false
+    for index in places {
+      if bytes[index] == UInt8(ascii: "."), !isFraction {
+        isFraction = true
+      } else {
+        let digit = bytes[index] &- UInt8(ascii: "0")
+        if digit > 9 { return nil }
+        digits = digits &* 10 &+ Int64(digit)
+        if isFraction { scale += 1 }
+        count += 1
+      }
+    }
+    if count > 15 { return nil }
+    let value = Double(digits) / powers[scale]
+    return isNegative ? -value : value
+  }
+
+  private static let powers: [Double] = [
+    1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+  ]
+}

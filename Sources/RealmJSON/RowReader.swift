@@ -148,10 +148,10 @@ package struct RowReader: Sendable {
   package func append(number bytes: [UInt8], _ range: Range<Int>, _ field: Int, _ batch: inout RowBatch) -> Bool {
     switch form.fields[field].type {
     case .int:
-      guard let value = Self.integer(bytes, range) else { return false }
+      guard let value = ShortNumber.integer(bytes, range) else { return false }
       batch.append(bits: value, field)
     case .double:
-      if let value = Self.shortReal(bytes, range) {
+      if let value = ShortNumber.real(bytes, range) {
         batch.append(bits: Int64(bitPattern: value.bitPattern), field)
       } else {
         guard let value = Double(String(decoding: bytes[range], as: UTF8.self)), value.isFinite else { return false }
@@ -165,46 +165,6 @@ package struct RowReader: Sendable {
     }
     return true
   }
-
-  /// A whole number of up to 18 digits.
-  private static func integer(_ bytes: [UInt8], _ range: Range<Int>) -> Int64? {
-    let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-")
-    let digits = isNegative ? range.dropFirst() : range
-    if digits.count > 18 { return nil }
-    var value: Int64 = 0
-    for index in digits {
-      let digit = bytes[index] &- UInt8(ascii: "0")
-      if digit > 9 { return nil }
-      value = value &* 10 &+ Int64(digit)
-    }
-    return isNegative ? -value : value
-  }
-
-  /// A number of up to 15 digits without an exponent, as `JSONText` reads it.
-  private static func shortReal(_ bytes: [UInt8], _ range: Range<Int>) -> Double? {
-    let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-")
-    let places = isNegative ? range.dropFirst() : range
-    if places.count > 16 { return nil }
-    var digits: Int64 = 0, scale = 0, count = 0, isFraction = false
-    for index in places {
-      if bytes[index] == UInt8(ascii: "."), !isFraction {
-        isFraction = true
-      } else {
-        let digit = bytes[index] &- UInt8(ascii: "0")
-        if digit > 9 { return nil }
-        digits = digits &* 10 &+ Int64(digit)
-        if isFraction { scale += 1 }
-        count += 1
-      }
-    }
-    if count > 15 { return nil }
-    let value = Double(digits) / powers[scale]
-    return isNegative ? -value : value
-  }
-
-  private static let powers: [Double] = [
-    1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-  ]
 
   // MARK: the grammar
 
@@ -273,7 +233,7 @@ package struct RowReader: Sendable {
         index = next + 1
         return true
       case UInt8(ascii: "\\"):
-        guard next + 1 < bytes.count, let escaped = Self.escaped(bytes[next + 1]) else { return false }
+        guard next + 1 < bytes.count, let escaped = simpleEscape(bytes[next + 1]) else { return false }
         decoded.append(escaped)
         next += 2
       case 0..<0x20: return false
@@ -288,18 +248,6 @@ package struct RowReader: Sendable {
       }
     }
     return false
-  }
-
-  private static func escaped(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): byte
-    case UInt8(ascii: "n"): 0x0A
-    case UInt8(ascii: "r"): 0x0D
-    case UInt8(ascii: "t"): 0x09
-    case UInt8(ascii: "b"): 0x08
-    case UInt8(ascii: "f"): 0x0C
-    default: nil
-    }
   }
 
   /// Takes a number and returns its place.

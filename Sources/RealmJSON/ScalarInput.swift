@@ -101,7 +101,7 @@ extension JSONText {
   }
 
   private func int(_ node: Int) throws(JSONInputError) -> Int64 {
-    if let value = shortInteger(node) { return value }
+    if let range = bareNumber(node), let value = ShortNumber.integer(bytes, range) { return value }
     guard let text = numberNode(node), let number = NumberText(content(text)) else {
       throw mismatch(node, Self.example(of: .int))
     }
@@ -113,50 +113,17 @@ extension JSONText {
     }
   }
 
-  /// A bare number of up to 18 digits and nothing else, as nearly all are; nil for any other value.
-  private func shortInteger(_ node: Int) -> Int64? {
-    guard let (isNegative, places) = shortNumber(node, 18) else { return nil }
-    var value: Int64 = 0
-    for index in places {
-      let digit = bytes[index] &- UInt8(ascii: "0")
-      if digit > 9 { return nil }
-      value = value &* 10 &+ Int64(digit)
-    }
-    return isNegative ? -value : value
-  }
-
-  /// The sign of a bare number, and where its text goes on; nil for any other value and for more than `limit` bytes.
+  /// Where a bare number is; nil for any other value.
   @inline(__always)
-  private func shortNumber(_ node: Int, _ limit: Int) -> (isNegative: Bool, places: Range<Int>)? {
+  private func bareNumber(_ node: Int) -> Range<Int>? {
     guard nodes[node].kind == .number else { return nil }
-    let start = Int(nodes[node].content), isNegative = bytes[start] == UInt8(ascii: "-")
-    let places = (isNegative ? start + 1 : start)..<start + Int(nodes[node].length)
-    return places.count > limit ? nil : (isNegative, places)
+    let start = Int(nodes[node].content)
+    return start..<start + Int(nodes[node].length)
   }
 
   private func double(_ node: Int) throws(JSONInputError) -> Double {
-    if let value = shortReal(node) { return value }
+    if let range = bareNumber(node), let value = ShortNumber.real(bytes, range) { return value }
     return try real(node) { Double($0) }
-  }
-
-  /// A bare number of up to 15 digits without an exponent; nil for any other value. Its digits and the power of ten are
-  /// doubles as they are, so that dividing gives the double that is nearest.
-  private func shortReal(_ node: Int) -> Double? {
-    guard let (isNegative, places) = shortNumber(node, 16) else { return nil }
-    var digits = 0.0, divisor = 1.0, count = 0, isFraction = false
-    for index in places {
-      if bytes[index] == UInt8(ascii: "."), !isFraction {
-        isFraction = true
-      } else {
-        let digit = bytes[index] &- UInt8(ascii: "0")
-        if digit > 9 { return nil }
-        digits = digits * 10 + Double(digit)
-        if isFraction { divisor *= 10 }
-        count += 1
-      }
-    }
-    if count > 15 { return nil }
-    return isNegative ? -digits / divisor : digits / divisor
   }
 
   private func float(_ node: Int) throws(JSONInputError) -> Float {

@@ -58,7 +58,7 @@ extension ExportSink {
 
 extension ObjectRenderer {
   /// The call of `body`, whose failure concerns one object.
-  func sparing(_ body: () throws(RenderError) -> Void) throws(TransferError) {
-    do throws(RenderError) { try body() } catch { throw .damaged(error.description) }
+  func sparing<R>(_ body: () throws(RenderError) -> R) throws(TransferError) -> R {
+    do throws(RenderError) { return try body() } catch { throw .damaged(error.description) }
   }
 }

@@ -16,9 +16,9 @@ enum RowSource {
     }
   }
 
-  /// A source for records like this one, of the class of a form; nil if they have to be taken one by one.
+  /// A source for records like this one, of the class of a form; nil if they have to be taken one by one. It is none of
+  /// a tree of files, and does not tell its class.
   init?(_ record: Record, _ form: RowForm) {
-    if record.fileName != nil || record.namesClass { return nil }
     if let header = record.header {
       guard let reader = CSVRowReader(header, form) else { return nil }
       self = .csv(reader)

@@ -181,10 +181,7 @@ final class SQLiteSink: ExportSink {
     var parameter = 1
     for (index, column) in columns.enumerated() where column.collection == nil {
       parameter += 1
-      let value: ValueView
-      do throws(RenderError) { value = try renderer.read(index, of: cursor) } catch {
-        throw .damaged(error.description)
-      }
+      let value = try renderer.sparing { () throws(RenderError) in try renderer.read(index, of: cursor) }
       if try !bind(value, parameter, plan.insert, index, cursor, renderer) { texts.append((parameter, scratch.count)) }
     }
     var start = 0

@@ -115,10 +115,7 @@ final class XLSXSink: ExportSink {
     _ renderer: ObjectRenderer
   ) throws(TransferError) -> SpreadsheetCell {
     if column.collection == nil {
-      let value: ValueView
-      do throws(RenderError) { value = try renderer.read(index, of: cursor) } catch {
-        throw .damaged(error.description)
-      }
+      let value = try renderer.sparing { () throws(RenderError) in try renderer.read(index, of: cursor) }
       switch value {
       case .null: return .blank
       case _ where column.type == .mixed: break

@@ -12,7 +12,7 @@ enum LineEndings {
   static func areConverted(_ path: String) -> Bool {
     var count = 0, last: UInt8 = 0, isConverted = true
     // What cannot be read tells nothing.
-    try? eachBlock(of: path) { bytes in
+    try? System.eachBlock(ofFile: path) { bytes in
       for byte in bytes {
         if byte == UInt8(ascii: "\n") {
           count += 1
@@ -56,7 +56,7 @@ enum LineEndings {
     defer { close(output) }
     var last: UInt8 = 0, code: Int32 = 0
     do throws(Errno) {
-      try eachBlock(of: path) { bytes in
+      try System.eachBlock(ofFile: path) { bytes in
         // The carriage return that ends a block may belong to the line feed that begins the next one.
         var kept: [UInt8] = []
         kept.reserveCapacity(bytes.count + 1)
@@ -65,37 +65,11 @@ enum LineEndings {
           if byte != UInt8(ascii: "\r") { kept.append(byte) }
           last = byte
         }
-        code = write(kept, to: output)
+        code = StandardOutput.write(kept, to: output)
         return code == 0
       }
     } catch { throw CommandFailure(.unreadable, "\(path): \(System.message(error.code))") }
-    if code == 0, last == UInt8(ascii: "\r") { code = write([last], to: output) }
+    if code == 0, last == UInt8(ascii: "\r") { code = StandardOutput.write([last], to: output) }
     if code != 0 { throw CommandFailure(.failure, "\(target): cannot be made: \(System.message(code))") }
-  }
-
-  /// The number of an error, or 0.
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      if count <= 0 { return count < 0 ? errno : EIO }
-      rest = rest.dropFirst(count)
-    }
-    return 0
-  }
-
-  /// Calls `body` with the bytes of a file, block by block, until it returns false.
-  private static func eachBlock(of path: String, _ body: (ArraySlice<UInt8>) -> Bool) throws(Errno) {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    if descriptor < 0 { throw Errno(code: errno) }
-    defer { close(descriptor) }
-    var block = [UInt8](repeating: 0, count: 1 << 16)
-    while true {
-      let count = unsafe block.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      if count < 0 { throw Errno(code: errno) }
-      if count == 0 || !body(block[..<count]) { return }
-    }
   }
 }

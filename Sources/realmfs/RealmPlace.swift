@@ -8,27 +8,26 @@ import RealmPages
 enum RealmPlace {
   /// Warns of what keeps programs from noticing each other at `path`.
   static func warn(_ path: String) {
-    warnOfNames(path)
-    warnOfMachines(path)
+    guard let real = RealmLinks.real(path) else { return }
+    warnOfNames(path, real)
+    warnOfMachines(path, real)
   }
 
   /// A file with hard links: programs of this package that use different names notice each other, those with Realm's
   /// engine do not.
-  private static func warnOfNames(_ path: String) {
-    guard case .success(let status) = System.status(path), status.st_nlink > 1 else { return }
-    // The kernel may remember a name that is gone.
-    let count = unsafe clinux_count_names(-1, path, true)
-    if count == 1 { return }
+  private static func warnOfNames(_ path: String, _ real: String) {
+    let count = unsafe clinux_count_names(-1, real)
+    if count <= 1 { return }
     Log.notice(
-      "\(path) has \(count < 0 ? Int64(status.st_nlink) : count) names (hard links): a program with Realm's engine "
+      "\(path) has \(count) names (hard links): a program with Realm's engine "
         + "that has it open by another one does not know of this one, and overwrites its changes; use one name only"
     )
   }
 
   /// A file that other machines may use too.
-  private static func warnOfMachines(_ path: String) {
+  private static func warnOfMachines(_ path: String, _ real: String) {
     // What a machine begins with is its own.
-    guard let real = RealmLinks.real(path), let mount = MountTable.entry(containing: real), mount.mountPoint != "/",
+    guard let mount = MountTable.entry(containing: real), mount.mountPoint != "/",
       isShared(mount.type)
     else { return }
     Log.notice(

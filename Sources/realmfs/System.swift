@@ -31,17 +31,26 @@ enum System {
 
   /// The content of a file, or of standard input for `-`; the errno if it cannot be read.
   static func bytes(ofFile path: String, limit: Int = .max) throws(Errno) -> [UInt8] {
+    var content: [UInt8] = []
+    try eachBlock(ofFile: path) { block in
+      if content.count >= limit { return false }
+      content += block
+      return true
+    }
+    return content
+  }
+
+  /// Calls `body` with the bytes of a file, or of standard input for `-`, block by block, until it returns false.
+  static func eachBlock(ofFile path: String, _ body: (ArraySlice<UInt8>) -> Bool) throws(Errno) {
     let descriptor = unsafe path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw Errno(code: errno) }
     defer { if descriptor != STDIN_FILENO { close(descriptor) } }
-    var content: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 1 << 18)
+    var block = [UInt8](repeating: 0, count: 1 << 18)
     while true {
-      let count = unsafe read(descriptor, &chunk, chunk.count)
+      let count = unsafe read(descriptor, &block, block.count)
       if count < 0 && errno == EINTR { continue }
       if count < 0 { throw Errno(code: errno) }
-      if count == 0 || content.count >= limit { return content }
-      content += chunk[..<count]
+      if count == 0 || !body(block[..<count]) { return }
     }
   }
 

@@ -64,6 +64,14 @@ struct EffortTests {
     #expect(share(effort, snapshot.arena) < 1)
   }
 
+  /// The bytes of a realm in memory.
+  private func storage(_ bytes: [UInt8]) throws -> MemoryStorage {
+    let storage = try MemoryStorage(name: "effort")
+    try storage.grow(to: bytes.count)
+    try storage.write(bytes, at: 0)
+    return storage
+  }
+
   /// An empty realm in memory.
   private func realm() throws -> RealmWriter { try RealmWriter(memory: MemoryStorage(name: "effort")) }
 
@@ -120,9 +128,7 @@ struct EffortTests {
 
   @Test("a transaction on a file whose list of classes claims to be of 2^24 is refused at once")
   func claimedTables() throws {
-    let storage = try MemoryStorage(name: "claims"), bytes = try Fixture.named("people").bytes()
-    try storage.grow(to: bytes.count)
-    try storage.write(bytes, at: 0)
+    let storage = try storage(Fixture.named("people").bytes())
     let ref = try RealmWriter(memory: storage).realm.latest().top.tablesRef
     // Elements without a bit, so that no room is needed.
     try storage.write([0x40, 0xFF, 0xFF, 0xFF], at: ref + 4)
@@ -134,9 +140,7 @@ struct EffortTests {
 
   @Test("a transaction on a file whose version number leaves no room for the next is refused")
   func lastVersion() throws {
-    let storage = try MemoryStorage(name: "last"), bytes = try Fixture.named("people").bytes()
-    try storage.grow(to: bytes.count)
-    try storage.write(bytes, at: 0)
+    let bytes = try Fixture.named("people").bytes(), storage = try storage(bytes)
     let ref = try RealmWriter(memory: storage).realm.latest().top.ref
     let width = (1 << (Int(bytes[ref + 4]) & 7)) >> 4
     // All bits set are -1.
@@ -171,10 +175,7 @@ struct EffortTests {
   func sharedNodes(fixture: Fixture, attempt: Attempt) throws {
     let guardian = Watchdog()
     guardian.start("\(fixture), \(attempt)")
-    let storage = try MemoryStorage(name: "shared nodes"), bytes = try fixture.bytes()
-    try storage.grow(to: bytes.count)
-    try bytes.withUnsafeBytes { try storage.write($0, at: 0) }
-    let writer = try RealmWriter(memory: storage), transaction = try writer.begin()
+    let writer = try RealmWriter(memory: storage(fixture.bytes())), transaction = try writer.begin()
     let table = try #require(try transaction.tableKey(named: "class_T"))
     let column = try #require(try transaction.columns(of: table).first { $0.name == "m" }).key
     let cursor = ObjectCursor(try transaction.table(table))

@@ -7,7 +7,6 @@ if [ "$(id -u)" -ne 0 ]; then
   skip "other file systems are mounted by root"
   exit
 fi
-printf '%0128d' 7 >"$scratch/key"
 printf 'secret' >"$scratch/password"
 
 # place NAME: mounts a file system at $disk; fails if it cannot be had.
@@ -53,8 +52,8 @@ for name in bindfs gocryptfs fuse-overlayfs ntfs-3g xfs btrfs; do
   check "$name: a command" "$realmfs" insert --quiet "$file" Dog '{"name": "Spike"}'
   check "$name: is taken back" "$realmfs" undo --quiet "$file"
   check "$name: compact" "$realmfs" compact "$file"
-  check "$name: encrypt" "$realmfs" encrypt --key-file "$scratch/key" "$file"
-  check "$name: decrypt" "$realmfs" decrypt --key-file "$scratch/key" "$file"
+  check "$name: encrypt" "$realmfs" encrypt --key-file "$key_file" "$file"
+  check "$name: decrypt" "$realmfs" decrypt --key-file "$key_file" "$file"
   check "$name: backup" "$realmfs" backup "$file" "$disk/backup.realm"
   check "$name: recover" "$realmfs" recover "$file" "$disk/recovered.realm"
   serve "$disk/backup.realm" "$point" --immutable || continue

@@ -15,9 +15,9 @@ int clinux_name_file(int fd, const char *path);
 int clinux_rename_to_new(const char *from, const char *to);
 
 /// How many names (hard links) the open file `fd`, or without one (-1) what is at `path`, has now; of a symbolic link
-/// itself unless `follow`. stat(2) may show what the kernel remembers: on a FUSE file system without inode numbers of
+/// itself. stat(2) may show what the kernel remembers: on a FUSE file system without inode numbers of
 /// its own, of a file that was just renamed with link(2) and unlink(2), the two names that it had. -1 with errno.
-int64_t clinux_count_names(int fd, const char *path, bool follow);
+int64_t clinux_count_names(int fd, const char *path);
 
 /// Copies the extended attributes of one open file to another, ACLs and security labels included, as far as the
 /// system allows. An ACL that only `to` has is removed.

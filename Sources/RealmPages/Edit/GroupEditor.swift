@@ -42,6 +42,7 @@ final class GroupEditor {
       slab.setChild(top, Layout.Top.names, names)
       slab.setChild(top, Layout.Top.tables, slab.makeInts(.hasRefs))
     } else {
+      // Names and tables can be read, and are as many as a file can have.
       _ = try base.group()
       // The next one is one more, in 62 bits.
       if base.version >= 1 << 61 { throw .damaged("a version number of \(base.version)", ref: base.top.ref) }

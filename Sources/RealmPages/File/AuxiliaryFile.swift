@@ -133,7 +133,7 @@ enum AuxiliaryFile {
   /// Asks again for the number of names where it is not one, as the kernel may remember an older one.
   static func countNames(_ status: inout stat, _ descriptor: Int32, _ path: String) {
     if status.st_nlink == 1 || status.st_mode & S_IFMT == S_IFDIR { return }
-    let count = unsafe clinux_count_names(descriptor, path, false)
+    let count = unsafe clinux_count_names(descriptor, path)
     if count >= 0 { status.st_nlink = numericCast(count) }
   }
 
