@@ -223,8 +223,13 @@ def run(test, number):
 
 def main():
     words = sys.argv[1:]
-    options = {word for word in words if word.startswith("--")}
-    words = [word for word in words if not word.startswith("--")]
+    options = {word for word in words if word.startswith("-")}
+    words = [word for word in words if not word.startswith("-")]
+    if options & {"-h", "--help"}:
+        print(__doc__.strip())
+        return
+    if unknown := options - {"--check", "--fit", "--built", "--table"}:
+        sys.exit(f"planted: unknown option {min(unknown)}")
     bugs = [Bug(os.path.join(FOLDER, name)) for name in sorted(os.listdir(FOLDER)) if name.endswith(".patch")]
     if "--fit" in options:
         for bug in bugs:

@@ -383,8 +383,9 @@ enum Callbacks {
 
   private static func addNames(_ operations: inout fuse_lowlevel_ops) {
     unsafe operations.unlink = { raw, parent, name in
+      let caller = unsafe Caller(raw)
       unsafe Callbacks.answer(raw) { tree throws(FileTreeError) in
-        try unsafe tree.unlink(InodeNumber(parent), Callbacks.bytes(name))
+        try unsafe tree.unlink(InodeNumber(parent), Callbacks.bytes(name), by: caller)
       }
     }
     unsafe operations.rename = { raw, parent, name, newParent, newName, flags in

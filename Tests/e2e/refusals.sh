@@ -32,7 +32,8 @@ refused() {
   if [ -n "$output" ]; then ok "$what says so"; else not_ok "$what: no message"; fi
   equal "$what changes nothing" "$before" "$(state)"
   equal "$what: the text is kept" "x" "$(jq -r .age "$point/.realm/rejected/Person/$object" 2>&1)"
-  check_status "$what: the reason is in .realm/errors" 0 "Person/$object.*age" tail -1 "$point/.realm/errors"
+  check_status "$what: the reason is in .realm/errors" 0 "Person/$object.*age" \
+    bash -c "grep '\"save\"' '$point/.realm/errors' | tail -1"
   check_status "$what: and in the attribute" 0 age getfattr --only-values -n user.realmfs.error $object
 }
 
@@ -58,6 +59,14 @@ refused "python print" bash -c 'python3 -c "import os; print(os.environ[\"bad\"]
 refused "python, a file" python3 -c '
 import os
 with open(os.environ["object"], "w") as file: file.write(os.environ["bad"])'
+# As rclone, WebDAV servers and file managers do.
+refused "python, removing what it could not write" python3 -c '
+import os
+try:
+  with open(os.environ["object"], "w") as file: file.write(os.environ["bad"])
+except OSError:
+  os.unlink(os.environ["object"])
+  raise'
 have node && refused "node" node -e 'require("fs").writeFileSync(process.env.object, process.env.bad)'
 have awk && refused "awk" bash -c 'awk "{ print }" "$new" >$object'
 
@@ -136,6 +145,23 @@ os.pwrite(handle, b'{"age": 54}', 0)
 os.close(handle)
 PYTHON
 )"
+
+# An object that a program means to remove is removed.
+equal "removed twice by the program whose text was refused, and by another program" \
+  "EINVAL EPERM removed; EINVAL removed" "$(python3 - 25.json 39.json <<'PYTHON' 2>&1
+import errno, os, subprocess, sys
+def outcome(body):
+  try: body()
+  except OSError as error: return errno.errorcode[error.errno]
+  return "removed"
+def write(name):
+  with open(name, "w") as file: file.write(os.environ["bad"])
+mine, other = sys.argv[1:]
+print(outcome(lambda: write(mine)), outcome(lambda: os.unlink(mine)), outcome(lambda: os.unlink(mine)), end="; ")
+print(outcome(lambda: write(other)), "kept" if subprocess.run(["rm", other]).returncode else "removed")
+PYTHON
+)"
+check_status "which .realm/errors explains" 0 "Person/25.json.*removing it again" tail -2 "$point/.realm/errors"
 
 cd / || exit
 stop_server "$point"

@@ -36,6 +36,13 @@ public struct Caller: Sendable {
     self.group = group
     self.process = process
   }
+
+  /// The process that the thread belongs to (proc_pid_status(5)); the thread itself without /proc.
+  var wholeProcess: Int32 {
+    guard process > 0, let status = KernelText.of("/proc/\(process)/status") else { return process }
+    let line = status.split(separator: "\n").first { $0.hasPrefix("Tgid:") }
+    return line?.split(whereSeparator: \.isWhitespace).last.flatMap { Int32($0) } ?? process
+  }
 }
 
 extension TreeContext {
@@ -70,14 +77,30 @@ extension TreeContext {
     )
   }
 
-  func unlink(_ place: Overlay.Place) throws(FileTreeError) {
+  func unlink(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
     guard saver != nil else { throw .readOnly }
     if let file = overlay.unlink(place) {
       // A program that clears up after a refusal.
       if file.isRefused { takeBack(place) }
       return
     }
+    try keepFromClearingUp(place, by: caller)
     try node(place.directory).unlink(place.name, self)
+  }
+
+  /// Many programs remove a file that they could not write whole (rclone, file managers, WebDAV servers). Here the file
+  /// is then what it was before they came, so that removing it would lose what they never had.
+  private func keepFromClearingUp(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
+    if refusals.isEmpty { return }
+    guard let path = try saveTarget(of: place)?.shownPlace(self)?.path,
+      refusals.isClearedUp(path, by: caller.wholeProcess)
+    else { return }
+    let reason =
+      "this program's text for it was just refused, so the file is still what it was before: it stays, and can be "
+      + "removed by removing it again"
+    refusals.remark(path, "delete", reason)
+    options.log?("\(path): \(reason)")
+    throw .refused(.forbidden, reason)
   }
 
   // MARK: renaming

@@ -1,16 +1,25 @@
 // What was refused and why, for those who cannot see an errno's reason: the last hundred lines, and the last one of
-// each file.
+// each file. Programs that remove what they could not write whole are known here, too: what they remove is the object
+// as it was before, which is not theirs.
 
 import RealmJSON
 import RealmPages
 import Synchronization
+import Threads
 
 /// The refusals of a mount.
 final class RefusalLog: Sendable {
+  private struct Refusal {
+    let reason: String
+    /// Whose text it was, until that process has tried to remove the file; 0 if that is not known.
+    var process: Int32
+    let time: MonotonicTime
+  }
+
   private struct State {
     var lines: [String] = []
     /// By path in the tree.
-    var reasons: [String: String] = [:]
+    var refusals: [String: Refusal] = [:]
     /// Whether there were more reasons than are kept, so that a file may have been refused that has none.
     var hasForgotten = false
   }
@@ -19,16 +28,29 @@ final class RefusalLog: Sendable {
 
   private static let limit = 100
 
-  /// Notes a refusal of something at `path`, such as `Person/4.json`.
-  func note(_ path: String, _ operation: String, _ reason: String) {
+  /// How long after a refusal a program clears up.
+  private static let clearingUp = Duration.seconds(3)
+
+  /// Notes a refusal of something at `path`, such as `Person/4.json`; a text of an object `by` that process.
+  func note(_ path: String, _ operation: String, _ reason: String, by process: Int32 = 0) {
     let reason = reason.printable
     remark(path, operation, reason)
     state.withLock { state in
-      if state.reasons.count >= 1000 {
-        state.reasons.removeAll()
+      if state.refusals.count >= 1000 {
+        state.refusals.removeAll()
         state.hasForgotten = true
       }
-      state.reasons[path] = reason
+      state.refusals[path] = Refusal(reason: reason, process: process, time: .now)
+    }
+  }
+
+  /// Whether `process` clears up when it removes the file at `path`: its text was refused there a moment ago. That is
+  /// asked once; who removes the file again wants it gone.
+  func isClearedUp(_ path: String, by process: @autoclosure () -> Int32) -> Bool {
+    state.withLock { state in
+      guard let refusal = state.refusals[path], refusal.process != 0, refusal.process == process() else { return false }
+      state.refusals[path]?.process = 0
+      return refusal.time.advanced(by: Self.clearingUp) > .now
     }
   }
 
@@ -49,16 +71,16 @@ final class RefusalLog: Sendable {
   }
 
   /// Forgets the reason of a file that could be saved.
-  func clear(_ path: String) { state.withLock { $0.reasons[path] = nil } }
+  func clear(_ path: String) { state.withLock { $0.refusals[path] = nil } }
 
   /// Why the last change of a file was refused.
-  func reason(of path: String) -> String? { state.withLock { $0.reasons[path] } }
+  func reason(of path: String) -> String? { state.withLock { $0.refusals[path]?.reason } }
 
   /// Whether nothing was refused that was not saved since.
-  var isEmpty: Bool { state.withLock { $0.reasons.isEmpty } }
+  var isEmpty: Bool { state.withLock { $0.refusals.isEmpty } }
 
   /// Whether there may be a file that was refused and not saved since.
-  var mayHaveAny: Bool { state.withLock { !$0.reasons.isEmpty || $0.hasForgotten } }
+  var mayHaveAny: Bool { state.withLock { !$0.refusals.isEmpty || $0.hasForgotten } }
 
   /// All lines, the oldest first.
   var text: [UInt8] { state.withLock { Array($0.lines.joined().utf8) } }

@@ -125,7 +125,7 @@ extension TreeContext {
   /// Keeps what was refused where the user finds it.
   func refused(_ error: FileTreeError, _ target: any SaveTarget, _ request: SaveRequest) {
     guard let place = target.shownPlace(self, known: request.name) else { return }
-    refusals.note(place.path, target.operation, error.description)
+    refusals.note(place.path, target.operation, error.description, by: request.caller.wholeProcess)
     options.log?("\(place.path): \(error)")
     guard let rejected = place.rejected else { return }
     overlay.keepRefused(request.text, at: rejected, .of(request.caller))

@@ -203,10 +203,15 @@ public final class FileTree: Sendable {
     return created.attributes
   }
 
-  /// Removes a name: a file in memory, or an object with all that hangs from it.
-  public func unlink(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) {
+  /// Removes a name: a file in memory, or an object with all that hangs from it. An object stays if the caller's text
+  /// for it was refused a moment ago, once.
+  public func unlink(
+    _ parent: InodeNumber,
+    _ name: [UInt8],
+    by caller: Caller = Caller(user: 0, group: 0)
+  ) throws(FileTreeError) {
     let home = try place(parent)
-    try home.tree.unlink(Overlay.Place(directory: home.inode, name: name))
+    try home.tree.unlink(Overlay.Place(directory: home.inode, name: name), by: caller)
   }
 
   /// Gives a file another name. A file in memory that gets an object's name is saved as that object. An object that
