@@ -72,7 +72,7 @@ extension TreeContext {
     if isWhole { try check(memory, target, writing, by: caller ?? memory.owner) }
   }
 
-  /// Refuses a write that completes a text which cannot be saved.
+  /// Refuses a write that completes a text which cannot be saved, or which no server is there for.
   private func check(
     _ memory: MemoryFile,
     _ target: (any SaveTarget)?,
@@ -85,7 +85,7 @@ extension TreeContext {
       try memory.inTurn { () throws(FileTreeError) -> Void in
         try memory.withContents { (contents) throws(FileTreeError) -> Void in
           do throws(FileTreeError) { try rehearse(try contents.bytes, as: target) } catch {
-            guard error.isAboutText else { return }
+            guard error.endsWrite else { return }
             refusal = error
             memory.undo(writing, refused: error)
             if memory.isNewRefusal(try contents.bytes) {
