@@ -103,7 +103,7 @@ let package = Package(
     // The same as a program, for tests of the command line.
     .executableTarget(
       name: "SyncServer",
-      dependencies: ["SyncSupport"],
+      dependencies: ["RealmPages", "SyncSupport"],
       path: "Tests/SyncServer",
       swiftSettings: settings
     ),

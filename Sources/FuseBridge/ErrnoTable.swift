@@ -51,6 +51,7 @@ extension Refusal {
     case .timedOut: ETIMEDOUT
     case .interrupted: EINTR
     case .offline: ENETDOWN
+    case .readOnly: EROFS
     }
   }
 }

@@ -34,6 +34,7 @@ enum PullCommand {
     _ arguments: Arguments
   ) throws(CommandFailure) {
     if arguments.has(.quiet) && !arguments.has(.json) { return }
+    if status.version == 0 { Log.notice(url.isNew) }
     let output = StandardOutput()
     if arguments.has(.json) {
       let members: [(String, JSONValue)] = [

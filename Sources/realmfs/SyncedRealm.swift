@@ -51,6 +51,7 @@ final class SyncedRealm: Sendable {
       session.withLock { $0 }?.mirror.removeUnlessBegun()
       throw CommandFailure(error)
     }
+    if mirror.state.isComplete && mirror.state.version == 0 { Log.notice(url.isNew) }
     if !treeOptions.queries.isEmpty {
       Log.notice("\(url): the whole realm is downloaded and followed; --query chooses what the directories list")
     }
@@ -71,6 +72,7 @@ final class SyncedRealm: Sendable {
 
   private var report: String {
     guard let session = session.withLock({ $0 }) else { return "" }
+    session.checkMirror()
     let status = session.status, state = session.mirror.state
     func number(_ value: Int64?) -> JSONValue { value.map { .number(Int($0)) } ?? .null }
     let facts: [(String, JSONValue)] = [
@@ -86,6 +88,11 @@ final class SyncedRealm: Sendable {
     ]
     return JSONValue.object(facts).text
   }
+}
+
+extension SyncURL {
+  /// What is said of a realm without any change: perhaps its path was mistyped.
+  var isNew: String { "\(self): the realm is new and empty; a server makes one for each path that is asked for" }
 }
 
 /// A download that is waited for, with its progress on a terminal.

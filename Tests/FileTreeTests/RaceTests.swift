@@ -60,6 +60,88 @@ struct RaceTests {
     #expect(try tree.problems().isEmpty)
   }
 
+  /// A target whose first save waits, and which tells when it does.
+  private struct HeldTarget: SaveTarget {
+    final class Gate: Sendable {
+      let arrived = DispatchSemaphore(value: 0), opened = DispatchSemaphore(value: 0)
+      let isFirst = Atomic<Bool>(true)
+    }
+    let target: any SaveTarget
+    let gate = Gate()
+
+    func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
+      if gate.isFirst.exchange(false, ordering: .relaxed) {
+        gate.arrived.signal()
+        gate.opened.wait()
+      }
+      return try target.save(request, saver, tree)
+    }
+
+    func rehearse(
+      _ bytes: [UInt8],
+      _ view: VersionView,
+      _ transaction: borrowing WriteTransaction,
+      _ tree: TreeContext
+    ) throws(FileTreeError) { try target.rehearse(bytes, view, transaction, tree) }
+
+    func shownPlace(_ tree: TreeContext) -> ShownPlace? { target.shownPlace(tree) }
+  }
+
+  /// Writes `first` over an object, and closes a copy of the handle, as a process does that is forked meanwhile. While
+  /// that save waits, another thread does `then` with the handle; it ends when it is done, or waits too. Returns what
+  /// of it failed.
+  private func overtake(
+    _ tree: WritableTree,
+    _ first: String,
+    then: @escaping @Sendable (OpenFile) throws -> Void
+  ) throws -> String? {
+    let name = Array("4.json".utf8), inode = try tree.tree.find("Person/4.json").inode
+    let place = Overlay.Place(directory: try tree.tree.find("Person").inode, name: name)
+    let target = HeldTarget(target: try #require(try tree.tree.tree.saveTarget(of: place)))
+    var access = OpenAccess()
+    (access.writes, access.truncates) = (true, true)
+    let file = try tree.tree.tree.openEdit(of: inode, name, target, access, by: WritableTree.me) { [] }
+    try tree.write(file, first)
+    let failed = Mutex<String?>(nil), done = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      _ = tree.failed("fork") { try tree.tree.flush(file) }
+      done.signal()
+    }
+    target.gate.arrived.wait()
+    let overtook = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      failed.withLock { $0 = tree.failed("then") { try then(file) } }
+      overtook.signal()
+      done.signal()
+    }
+    // What does not wait for the save that is held is soon done.
+    _ = overtook.wait(timeout: .now() + .milliseconds(500))
+    target.gate.opened.signal()
+    for _ in 0..<2 { done.wait() }
+    tree.tree.release(file)
+    return failed.withLock { $0 }
+  }
+
+  @Test("a forked process that closes its copy of a handle puts no older text in the place of a newer one")
+  func olderTextDoesNotComeLast() throws {
+    let tree = try WritableTree("people")
+    let refused = try overtake(tree, "{\"age\": 4") { try tree.write($0, "true}", at: 9) }
+    #expect(refused == "then: refused invalid")
+    #expect(try tree.tree.text(".realm/rejected/Person/4.json") == "{\"age\": 4true}", "the whole text is kept")
+    let saved = try overtake(tree, "{\"age\": 5") { file in
+      try tree.write(file, "6}", at: 9)
+      try tree.tree.flush(file)
+    }
+    #expect(saved == nil)
+    #expect(failure { try tree.tree.find(".realm/rejected/Person/4.json") }?.kind == "notFound", "it was saved")
+    let newer = try overtake(tree, "{\"age\": 7}") { file in
+      try tree.write(file, "{\"age\": 8}", at: 0)
+      try tree.tree.flush(file)
+    }
+    #expect(newer == nil)
+    #expect(try tree.tree.text("Person/4.json").contains("\"age\": 8"))
+  }
+
   /// Deletes an object, as another program.
   private func delete(_ path: String, _ key: ObjKey, of tree: WritableTree) throws {
     let other = try RealmWriter(Configuration(path: tree.path))

@@ -482,6 +482,27 @@ struct SessionTests {
     }
   }
 
+  @Test(
+    "what another program writes shows when one looks, or when the server has something new",
+    arguments: [true, false]
+  )
+  func foreignWriterUnasked(_ looks: Bool) throws {
+    try Self.withServer(3) { server, path in
+      try Self.session(server, path: path) { session in
+        #expect(Self.live(session).state == .live)
+        session.checkMirror()
+        #expect(session.failure == nil)
+        let transaction = try RealmWriter(mirror: Configuration(path: path)).begin()
+        _ = try transaction.addTable("class_Q")
+        _ = try transaction.commit()
+        if looks { session.checkMirror() } else { server.add([SyncSamples.object(3)]) }
+        let status = session.wait(until: .now.advanced(by: .seconds(120))) { $0.state == .failed }
+        #expect(status.state == .failed && status.error?.contains("another program has written") == true)
+        try Self.expect(3, in: session.mirror)
+      }
+    }
+  }
+
   @Test("what another program writes while the session goes on ends the session, and the program is named")
   func foreignWriterMeanwhile() throws {
     try Self.withServer(3) { server, path in
@@ -498,8 +519,12 @@ struct SessionTests {
         } catch let error as EngineError {
           #expect(error.reason == .readOnly && error.description.contains("another program has written to the mirror"))
         }
+        #expect(session.failure?.reason == .mirror && session.status.state == .failed && !session.status.canUpload)
         server.add([SyncSamples.object(3)])
-        _ = session.wait(until: .now.advanced(by: .seconds(60))) { $0.state == .failed }
+        do {
+          try Self.set(session.mirror, 1, 8)
+          Issue.record("taken")
+        } catch let error as EngineError { #expect(error.reason == .readOnly) }
         #expect(session.failure?.reason == .mirror && server.uploads == 0)
         try Self.expect(3, in: session.mirror)
       }

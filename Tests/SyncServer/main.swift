@@ -9,9 +9,11 @@
 //     cut BYTES | silence | drop | refuse | error CODE       what goes wrong next; FakeServer.Fault has the meaning
 //     end                     all connections end
 //     wipe OBJECTS            the server forgets everything, and has a new realm
+//     intrude MIRROR          a program that does not know of mirrors writes one
 //     uploads | request       how many changes came; the first line of the last request
 
 import Glibc
+import RealmPages
 import SyncSupport
 
 guard CommandLine.arguments.count == 2, let count = Int(CommandLine.arguments[1]) else {
@@ -43,6 +45,10 @@ while let line = readLine() {
   case "wipe":
     server.wipe()
     server.add(SyncSamples.changesets(number))
+  case "intrude":
+    let transaction = try RealmWriter(mirror: Configuration(path: words[1])).begin()
+    _ = try transaction.addTable("class_Intruder")
+    _ = try transaction.commit()
   case "uploads": answer = "\(server.uploads)"
   case "request": answer = server.request
   default: answer = "unknown"

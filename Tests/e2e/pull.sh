@@ -143,6 +143,16 @@ check_status "realm:// at a port with TLS" 12 "nothing came for 1 s: localhost:$
 proxy other
 check_status "the certificate of another host" 12 'not to be trusted for localhost: hostname mismatch' \
   "$realmfs" pull --ca-file other.pem "realms://localhost:$tls_port/test" none.realm
+python3 -c '
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+while True: server.accept()[0].sendall(b"SSH-2.0-Other\r\n")' >other_port &
+background+=($!)
+wait_until 20 test -s other_port
+check_status "a server of something else" 12 'does not answer like a sync server' \
+  "$realmfs" pull --timeout 20 "realm://127.0.0.1:$(cat other_port)/test" none.realm
+check_status "a folder that is not there" 3 '/nowhere: no such folder' "$realmfs" pull "$url" /nowhere/none.realm
 equal "none of them left a file" "none.realm*" "$(echo none.realm*)"
 umount disk 2>/dev/null
 exit 0

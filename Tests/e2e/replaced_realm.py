@@ -21,6 +21,11 @@ failures = []
 PATIENCE = 60
 
 
+def say(line):
+    # One write: print gives a line and its end apart, and the lines of two threads mix.
+    os.write(1, f"{line}\n".encode())
+
+
 def run(*words, status=0, stdin=None):
     done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, input=stdin)
     if status is not None and done.returncode != status:
@@ -395,7 +400,7 @@ def prepare(pair):
         return Case(operation, state)
     except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
         failures.append(operation.name)
-        print(f"not ok - {operation.name}, {state}: preparation: {error}", flush=True)
+        say(f"not ok - {operation.name}, {state}: preparation: {error}")
         return None
 
 
@@ -405,10 +410,10 @@ def check(case):
             (verify_read_only if case.operation.is_read_only else Case.verify)(case)
         finally:
             case.finish()
-        print(f"ok - {case.name}", flush=True)
+        say(f"ok - {case.name}")
     except (AssertionError, OSError, subprocess.TimeoutExpired, ValueError) as error:
         failures.append(case.name)
-        print(f"not ok - {case.name}: {type(error).__name__} {error}", flush=True)
+        say(f"not ok - {case.name}: {type(error).__name__} {error}")
 
 
 def main():
@@ -419,7 +424,7 @@ def main():
              if not (operation.is_read_only and state in ("writing", "grouped"))
              and (not only or f"{operation.name}, {state}" in only or operation.name in only or state in only)]
     if shutil.which("rsync") is None:
-        print("skip - rsync is absent")
+        say("skip - rsync is absent")
         pairs = [pair for pair in pairs if not pair[0].name.startswith("rsync")]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         # What is idle has given its place up; all of them do that at once.

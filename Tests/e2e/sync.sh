@@ -90,6 +90,8 @@ end_server
 check "without the server" wait_until 20 has_state .state offline
 equal "a save is ENETDOWN" ENETDOWN "$(write "$point/P/7.json" '{"_id": 7, "i": 1, "s": ""}')"
 check "the reason is kept" grep -q 'not connected, so nothing can be changed' "$point/.realm/errors"
+check_status "a shell is told, too" 1 'Network is down' bash -c 'echo "{\"i\": 2}" >"$1"' - "$point/P/7.json"
+equal "and its text is kept" 2 "$(jq .i "$point/.realm/rejected/P/7.json")"
 equal "nothing changed" 7000 "$(jq .i "$point/P/7.json")"
 stop_server "$point"
 serve_synced "$url" "$point" --mirror "$mirror" || exit
@@ -100,6 +102,19 @@ check_status "a first mount needs it" 12 'nothing came for 1 s.*Connection refus
   "$realmfs" mount -f --sync "$url" --mirror "$scratch/new.realm" --timeout 1 "$point"
 equal "and leaves no file" "new.realm*" "$(echo new.realm*)"
 check "the mirror is sound" "$realmfs" check "$mirror"
+
+# A program that does not know of mirrors.
+start_server 3
+serve_synced "$url" "$point" --mirror "$scratch/intruded.realm" || exit
+wait_until 20 has_state .canSave true
+tell intrude "$scratch/intruded.realm"
+equal "a mirror that another program has written: sync.json says so" "failed false true" \
+  "$(state '"\(.state) \(.canSave) \(.error | test("another program has written"))"')"
+equal "a save is EROFS" EROFS "$(write "$point/P/1.json" '{"_id": 1, "i": 1, "s": ""}')"
+check "with that reason" grep -q 'P/1.json.*another program has written' "$point/.realm/errors"
+equal "and sends nothing" 0 "$(tell uploads)"
+stop_server "$point"
+end_server
 
 # The mirror of a program that does not know of mirrors.
 "$realmfs" convert --local "$mirror" "$scratch/written.realm" >/dev/null

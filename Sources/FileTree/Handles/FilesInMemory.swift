@@ -132,16 +132,18 @@ extension TreeContext {
     }
     // A file that nothing was written to yet stays so under its new name.
     if file.size == 0 && goalAttributes == nil { return overlay.move(file.inode, to: goal) }
-    try file.withContents { contents throws(FileTreeError) in
-      let request = SaveRequest(contents, by: caller, mustBeNew: rule == .keep)
-      let saved: SavedAs
-      do throws(FileTreeError) { saved = try save(request, as: target) } catch {
-        takeBack(goal)
-        throw error
+    try file.inTurn { () throws(FileTreeError) in
+      try file.withContents { contents throws(FileTreeError) in
+        let request = SaveRequest(contents, by: caller, mustBeNew: rule == .keep)
+        let saved: SavedAs
+        do throws(FileTreeError) { saved = try save(request, as: target) } catch {
+          takeBack(goal)
+          throw error
+        }
+        _ = overlay.unlink(goal)
+        became(saved, file)
+        file.noteSaved(contents)
       }
-      _ = overlay.unlink(goal)
-      became(saved, file)
-      file.noteSaved(contents)
     }
   }
 

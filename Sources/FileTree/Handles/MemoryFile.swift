@@ -111,6 +111,8 @@ final class MemoryFile: Sendable {
   /// Whether the text is lines, each of which counts by itself.
   private let isLines: Bool
   private let state: Mutex<State>
+  /// Held while a save of the bytes goes on, from when it takes them until its outcome is noted.
+  private let turn = Mutex<Void>(())
 
   /// A file with the bytes that `bytes` makes; nil if the budget has no room for them.
   init?(
@@ -293,6 +295,12 @@ final class MemoryFile: Sendable {
   }
 
   // MARK: outcomes
+
+  /// Runs `body`, which saves or judges the bytes, when nothing else does that. A process that is forked while another
+  /// thread writes closes its copy of the handle: what that saves is older, and must not come after the newer text.
+  func inTurn<R>(_ body: () throws(FileTreeError) -> R) throws(FileTreeError) -> R {
+    try turn.withLock { _ throws(FileTreeError) in try body() }
+  }
 
   /// Whether there may be something to save.
   var isUnsaved: Bool {

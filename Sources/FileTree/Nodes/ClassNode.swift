@@ -84,11 +84,13 @@ struct ClassNode: DirectoryNode {
     let former = try tree.read { view throws(FileTreeError) in
       try tree.text(of: key, try view.existing(ordinal), view)
     }
-    try file.withContents { contents throws(FileTreeError) in
-      let request = SaveRequest(contents, by: caller, name: name)
-      _ = try tree.save(request, as: ObjectTarget(ordinal, key))
+    try file.inTurn { () throws(FileTreeError) in
+      try file.withContents { contents throws(FileTreeError) in
+        let request = SaveRequest(contents, by: caller, name: name)
+        _ = try tree.save(request, as: ObjectTarget(ordinal, key))
+      }
+      try file.replace(former)
     }
-    try file.replace(former)
   }
 
   func takeBack(_ name: [UInt8], _ tree: TreeContext) { tree.takeBack(name, self) }

@@ -72,7 +72,7 @@ extension TreeContext {
     if isWhole { try check(memory, target, writing, by: caller ?? memory.owner) }
   }
 
-  /// Refuses a write that completes a text which cannot be saved.
+  /// Refuses a write that completes a text which cannot be saved, or which no server is there for.
   private func check(
     _ memory: MemoryFile,
     _ target: (any SaveTarget)?,
@@ -82,13 +82,15 @@ extension TreeContext {
     guard let target = try self.target(target, of: memory) else { return }
     var refusal: FileTreeError?
     do throws(FileTreeError) {
-      try memory.withContents { (contents) throws(FileTreeError) -> Void in
-        do throws(FileTreeError) { try rehearse(try contents.bytes, as: target) } catch {
-          guard error.isAboutText else { return }
-          refusal = error
-          memory.undo(writing, refused: error)
-          if memory.isNewRefusal(try contents.bytes) {
-            refused(error, target, SaveRequest(contents, by: caller, name: memory.name))
+      try memory.inTurn { () throws(FileTreeError) -> Void in
+        try memory.withContents { (contents) throws(FileTreeError) -> Void in
+          do throws(FileTreeError) { try rehearse(try contents.bytes, as: target) } catch {
+            guard error.endsWrite else { return }
+            refusal = error
+            memory.undo(writing, refused: error)
+            if memory.isNewRefusal(try contents.bytes) {
+              refused(error, target, SaveRequest(contents, by: caller, name: memory.name))
+            }
           }
         }
       }
@@ -136,16 +138,20 @@ extension TreeContext {
   func flush(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     guard case .memory(let memory, let target) = file.content, file.access.writes else { return }
     defer { openFiles.settle(file) }
-    switch memory.progress {
-    case .clean: return
-    case .emptied:
-      // A shell closes a file once before it writes to it, and again afterwards.
-      let isSecond = memory.noteEmptyClose()
-      if isSecond, try self.target(target, of: memory)?.takesNothing ?? false { try save(memory, target, by: caller) }
-    case .refused(let error):
-      takeBack(memory)
-      throw error
-    case .written: try save(memory, target, by: caller)
+    try memory.inTurn { () throws(FileTreeError) in
+      switch memory.progress {
+      case .clean: return
+      case .emptied:
+        // A shell closes a file once before it writes to it, and again afterwards.
+        let isSecond = memory.noteEmptyClose()
+        if isSecond, try self.target(target, of: memory)?.takesNothing ?? false {
+          try saveInTurn(memory, target, by: caller)
+        }
+      case .refused(let error):
+        takeBack(memory)
+        throw error
+      case .written: try saveInTurn(memory, target, by: caller)
+      }
     }
   }
 
@@ -153,12 +159,14 @@ extension TreeContext {
   /// any other text that is none.
   func synchronize(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     if case .memory(let memory, let target) = file.content, file.access.writes {
-      switch memory.progress {
-      case .clean: break
-      case .refused(let error):
-        takeBack(memory)
-        throw error
-      case .written, .emptied: try save(memory, target, by: caller)
+      try memory.inTurn { () throws(FileTreeError) in
+        switch memory.progress {
+        case .clean: break
+        case .refused(let error):
+          takeBack(memory)
+          throw error
+        case .written, .emptied: try saveInTurn(memory, target, by: caller)
+        }
       }
     }
     try saver?.synchronize()
@@ -195,6 +203,14 @@ extension TreeContext {
   }
 
   private func save(
+    _ memory: MemoryFile,
+    _ target: (any SaveTarget)?,
+    by caller: Caller?
+  ) throws(FileTreeError) {
+    try memory.inTurn { () throws(FileTreeError) in try saveInTurn(memory, target, by: caller) }
+  }
+
+  private func saveInTurn(
     _ memory: MemoryFile,
     _ target: (any SaveTarget)?,
     by caller: Caller?

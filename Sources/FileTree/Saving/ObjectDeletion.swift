@@ -145,7 +145,8 @@ extension TreeContext {
         reason += "; its text is \(String(decoding: copy.name, as: UTF8.self)) in .realm/rejected"
       }
       switch error {
-      case .refused(.noSpace, _), .refused(.busy, _), .refused(.inputOutput, _), .busy, .unavailable:
+      case .refused(.noSpace, _), .refused(.busy, _), .refused(.inputOutput, _), .refused(.offline, _), .busy,
+        .unavailable:
         deletions.keep(place)
         reason += "; the next save tries again"
       default: deletions.forget(place)

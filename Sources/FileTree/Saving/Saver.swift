@@ -99,7 +99,6 @@ final class Saver: Sendable {
   func rehearse(on snapshot: Snapshot, _ change: Change) throws(FileTreeError) {
     let transaction: WriteTransaction
     do throws(EngineError) {
-      // A program that writes does not always look at what close returns.
       try writer.uplink?.checkReadiness(until: .now.advanced(by: options.lockTimeout))
       transaction = try RealmWriter.rehearse(on: snapshot)
     } catch { throw FileTreeError(error) }
@@ -134,9 +133,6 @@ extension FileTreeError {
     case .damaged, .notARealm:
       self = .damaged(place: "the realm", problem: error.description)
       return
-    case .readOnly:
-      self = .readOnly
-      return
     case .file(ENOSPC), .file(EDQUOT): refusal = .noSpace
     case .file(EFBIG), .overLimit: refusal = .tooLarge
     case .file(EACCES), .file(EPERM), .file(EROFS), .file(ENOKEY), .untrusted: refusal = .noAccess
@@ -146,6 +142,7 @@ extension FileTreeError {
     case .notFound, .wrongType, .badSchema, .needsMigration, .oldSchema, .migrationFailed: refusal = .invalid
     case .moved: refusal = .moved
     case .offline: refusal = .offline
+    case .readOnly: refusal = .readOnly
     case .unacknowledged: refusal = .timedOut
     case .duplicateKey: refusal = .exists
     case .forbidden, .refusedByServer: refusal = .forbidden

@@ -43,6 +43,8 @@ public enum Refusal: Sendable, Hashable {
   case interrupted
   /// The server of a synced realm cannot be reached.
   case offline
+  /// The realm takes no changes, or none of this program.
+  case readOnly
 }
 
 /// Why an operation on the tree failed.
@@ -97,11 +99,12 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     return [.file(EACCES), .file(EPERM), .file(ENOKEY), .untrusted].contains(error.reason)
   }
 
-  /// Whether this is about what was to be saved, rather than about the state of the realm or the system.
-  var isAboutText: Bool {
+  /// Whether the write of a whole text fails with this already, because many programs do not look at what closing says:
+  /// it is about the text, or no server is there to take it. Other states of the realm or the system are left to close.
+  var endsWrite: Bool {
     switch self {
     case .refused(.busy, _), .refused(.inUse, _), .refused(.noSpace, _), .refused(.noAccess, _),
-      .refused(.inputOutput, _), .refused(.offline, _), .refused(.timedOut, _):
+      .refused(.inputOutput, _), .refused(.timedOut, _):
       false
     case .refused, .stale, .readOnly: true
     default: false

@@ -94,6 +94,13 @@ public final class Mirror: Sendable {
     )
   }
 
+  /// Throws if another program has written the mirror. Costs a look at its newest version.
+  func checkLatest() throws(SyncError) {
+    let snapshot: Snapshot
+    do throws(EngineError) { snapshot = try writer.realm.latest() } catch { throw SyncError(error) }
+    if let known = try MirrorState(in: snapshot) { try check(snapshot, known) }
+  }
+
   /// Takes over the state of the file that has taken the mirror's place.
   private func adopt(_ state: MirrorState) { current.withLock { $0 = state } }
 

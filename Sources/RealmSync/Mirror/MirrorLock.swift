@@ -11,7 +11,9 @@ final class MirrorLock: Sendable {
   init(realm: String) throws(SyncError) {
     let folder = realm + ".management", path = folder + "/realmfs-sync.lock"
     if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
-      throw SyncError(.failed("mkdir", folder, errno))
+      let code = errno, parent = folder.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+      if code != ENOENT { throw SyncError(.failed("mkdir", folder, code)) }
+      throw SyncError(.file(code), "\(parent.joined(separator: "/")): no such folder, so no mirror can be made there")
     }
     descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
     guard descriptor >= 0 else { throw SyncError(.failed("open", path, errno)) }

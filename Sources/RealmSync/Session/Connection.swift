@@ -54,7 +54,11 @@ final class Connection {
     lastSign = .now
     try begin(socket)
     while !session.isPausing {
-      if nextPing <= .now { try ping(socket) }
+      if nextPing <= .now {
+        try mirror.checkLatest()
+        try ping(socket)
+      }
+      if let intrusion = session.intrusion { throw intrusion }
       if lastSign.advanced(by: Self.pongPatience) < .now {
         throw SyncError(.offline, "\(socket.peer): no sign of life; the connection is given up")
       }

@@ -16,6 +16,7 @@ final class SessionRunner: Sendable {
     var backoff = Backoff(first: session.options.firstWait), hasRetried = false, hasReset = false
     while !session.isStopping {
       let connection = Connection(session)
+      if let intrusion = session.intrusion { return session.fail(intrusion) }
       do throws(SyncError) {
         session.change { ($0.state, $0.nextAttempt, $0.canUpload) = (.connecting, nil, false) }
         try connection.run()
@@ -62,7 +63,9 @@ final class SessionRunner: Sendable {
           $0.canUpload = false
         }
         let end = MonotonicTime.now.advanced(by: wait)
-        while !session.isPausing, .now < end, !session.takeHurry() { session.wakeup.wait(until: end) }
+        while !session.isPausing, session.intrusion == nil, .now < end, !session.takeHurry() {
+          session.wakeup.wait(until: end)
+        }
         waitWhileSuspended()
       }
     }

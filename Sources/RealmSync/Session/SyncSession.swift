@@ -27,6 +27,7 @@ public final class SyncSession: Sendable {
     var observers: [Int: Observer] = [:]
     var lastObserver = 0
     var failure: SyncError?
+    var intrusion: SyncError?
     var uploader: Uploader?
     var hasRetriedUpload = false
   }
@@ -94,6 +95,8 @@ public final class SyncSession: Sendable {
   public var status: SyncStatus { shared.withLock { $0.status } }
   /// The error that ended the session.
   public var failure: SyncError? { shared.withLock { $0.failure } }
+  /// That another program has written the mirror, for the thread of the session, which ends with it.
+  var intrusion: SyncError? { shared.withLock { $0.intrusion } }
   var isStopping: Bool { shared.withLock { $0.isStopping } }
   var isSuspended: Bool { shared.withLock { $0.isSuspended } }
   /// Whether no connection is wanted.
@@ -194,6 +197,19 @@ public final class SyncSession: Sendable {
     monitor.locked { monitor.wakeAll() }
     let (status, observers) = shared.withLock { ($0.status, $0.observers) }
     for observer in observers.values { observer.call(status) }
+  }
+
+  /// Ends the session if another program has written the mirror. Costs a look at its newest version.
+  public func checkMirror() {
+    do throws(SyncError) { try mirror.checkLatest() } catch { noteIntrusion(error) }
+  }
+
+  /// Ends the session if `error` is that another program has written the mirror.
+  func noteIntrusion(_ error: SyncError) {
+    if error.reason != .mirror { return }
+    shared.withLock { $0.intrusion = error }
+    fail(error)
+    wakeup.wake()
   }
 
   func fail(_ error: SyncError) {

@@ -61,6 +61,7 @@ final class Uploader: Uplink {
 
   /// Throws unless the server is there and has acknowledged everything that was sent.
   func checkReadiness(until deadline: MonotonicTime) throws(EngineError) {
+    if let intrusion = session.intrusion { throw intrusion.engineError }
     let status = session.wait(until: min(deadline, .now.advanced(by: .seconds(2)))) { $0.canUpload }
     if status.canUpload { return }
     let problem = status.error.map { ": \($0)" } ?? ""
@@ -85,7 +86,10 @@ final class Uploader: Uplink {
       }
       try session.mirror.check(transaction.former, known)
       base = known.version
-    } catch { throw error.engineError }
+    } catch {
+      session.noteIntrusion(error)
+      throw error.engineError
+    }
     let changeset = try ChangesetBuilder.changeset(of: transaction, writer: session.mirror.state.writer.file)
     if changeset.isEmpty { return nil }
     if changeset.count > ClientMessage.maximumChangeset {

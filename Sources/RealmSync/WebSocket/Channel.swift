@@ -9,6 +9,8 @@ import Threads
 final class Channel {
   private let socket: Socket
   private let tls: TLS?
+  /// The server, for messages.
+  var peer: String { socket.peer }
   private let wakeup: Wakeup
 
   /// Whether encrypted bytes lie here that poll(2) does not see.
@@ -93,22 +95,36 @@ final class Channel {
         let text = unsafe X509_verify_cert_error_string(verdict).map { unsafe String(cString: $0) } ?? "unknown"
         throw SyncError(
           .certificate,
-          "\(socket.peer): the certificate is not to be trusted for \(url.host): \(text); --ca-file names a file with "
-            + "the certificate of the authority that signed it"
+          "\(socket.peer): the certificate is not to be trusted for \(url.host): \(text)"
+            + (Self.isAboutAuthority(verdict)
+              ? "; --ca-file names a file with the certificate of the authority that signed it" : "")
         )
       }
       let problem = Self.reasons()
       throw SyncError(
         .offline,
-        "\(socket.peer): TLS: \(problem.isEmpty ? "the server closed the connection" : problem)"
+        "\(socket.peer): TLS: \(problem.isEmpty ? "the server closed the connection" : problem); the address of a "
+          + "server without TLS begins with realm://"
       )
     }
+  }
+
+  /// Whether another authority could make the certificate one to be trusted.
+  private static func isAboutAuthority(_ verdict: Int) -> Bool {
+    ![
+      Int(X509_V_ERR_HOSTNAME_MISMATCH), Int(X509_V_ERR_IP_ADDRESS_MISMATCH), Int(X509_V_ERR_CERT_HAS_EXPIRED),
+      Int(X509_V_ERR_CERT_NOT_YET_VALID),
+    ].contains(verdict)
   }
 
   /// What libssl noted, in its words.
   private static func reasons() -> String {
     let code = ERR_get_error()
     if code == 0 { return "" }
+    // ERR_SYSTEM_FLAG: an errno, for which libssl has no words. Source: err.h of OpenSSL 3.
+    if code & 0x8000_0000 != 0 {
+      return unsafe String(cString: strerror(Int32(truncatingIfNeeded: code & 0x7fff_ffff)))
+    }
     return unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "error \(code)"
   }
 

@@ -80,7 +80,7 @@ final class Socket {
     until deadline: MonotonicTime,
     _ wakeup: Wakeup
   ) throws(SyncError) -> Socket {
-    let peer = "\(host):\(port)"
+    let peer = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     var problem = "no address"
     for address in try HostAddress.find(host, port, until: deadline, wakeup) {
       let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)

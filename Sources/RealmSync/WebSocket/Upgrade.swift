@@ -48,6 +48,7 @@ package struct Upgrade {
 
   /// The version that the answer at the front of `buffer` agrees to; nil while it is not complete. Removes the answer.
   func answer(_ buffer: inout [UInt8], from peer: String) throws(SyncError) -> Int? {
+    guard zip(buffer, "HTTP/1.".utf8).allSatisfy(==) else { throw Self.noServer(peer) }
     guard let end = Self.endOfHead(buffer) else {
       if buffer.count > Self.maximumHead { throw SyncError(.unsupported, "\(peer): an endless answer; no sync server") }
       return nil
@@ -55,7 +56,7 @@ package struct Upgrade {
     let lines = String(decoding: buffer[..<end], as: UTF8.self).split(separator: "\r\n")
     let status = lines.first?.split(separator: " ", maxSplits: 2) ?? []
     guard status.count >= 2, status[0].hasPrefix("HTTP/1."), let code = Int(status[1]) else {
-      throw SyncError(.unsupported, "\(peer): does not answer like a sync server")
+      throw Self.noServer(peer)
     }
     var fields: [String: String] = [:]
     for line in lines.dropFirst() {
@@ -76,6 +77,10 @@ package struct Upgrade {
       if let version = Int(chosen.dropFirst(Self.prefix.count + 1)), Self.versions.contains(version) { return version }
     }
     throw SyncError(.unsupported, "\(peer): chose the protocol '\(chosen)', which was not offered")
+  }
+
+  private static func noServer(_ peer: String) -> SyncError {
+    SyncError(.unsupported, "\(peer): does not answer like a sync server")
   }
 
   private static func refusal(

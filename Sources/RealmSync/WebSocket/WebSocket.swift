@@ -28,15 +28,17 @@ final class WebSocket {
     until deadline: MonotonicTime,
     _ wakeup: Wakeup
   ) throws(SyncError) {
-    peer = "\(url.host):\(url.port)"
     let channel = try Channel(to: url, authorities: authorities, until: deadline, wakeup)
+    peer = channel.peer
     let upgrade = Upgrade(to: url, token: token, versions: versions)
     try channel.write(upgrade.request, until: deadline)
     var buffer: [UInt8] = [], version: Int?
     while version == nil {
       switch try channel.read(into: &buffer, until: deadline) {
       case .bytes: version = try upgrade.answer(&buffer, from: peer)
-      case .ended: throw SyncError(.offline, "\(peer): closed the connection instead of answering")
+      case .ended:
+        let hint = url.isSecure ? "" : "; the address of a server with TLS begins with realms://"
+        throw SyncError(.offline, "\(peer): closed the connection instead of answering\(hint)")
       case .timeout: throw SyncError(.offline, "\(peer): no answer")
       case .woken: throw SyncError(.cancelled, "\(peer): interrupted")
       }
