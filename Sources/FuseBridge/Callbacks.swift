@@ -359,10 +359,16 @@ enum Callbacks {
         request.reply(error)
       }
     }
-    unsafe operations.flush = { raw, _, info in
+    unsafe operations.flush = { raw, inode, info in
+      guard let raw = unsafe raw, let file = unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
+        return unsafe FuseRequest(raw).reply(errno: EBADF)
+      }
+      let bridge = unsafe Bridge.of(raw).takeUnretainedValue()
       unsafe Callbacks.onHandle(raw, info) { tree, file, caller throws(FileTreeError) in
+        defer { if tree.isWronglyKnownEmpty(file) { bridge.kernel.forgetAttributes(InodeNumber(inode)) } }
         try tree.flush(file, by: caller)
       }
+      bridge.tree.prepareNext(after: file)
     }
     unsafe operations.fsync = { raw, _, _, info in
       unsafe Callbacks.onHandle(raw, info) { tree, file, caller throws(FileTreeError) in

@@ -28,6 +28,8 @@ final class Notifier: @unchecked Sendable {
 
   private let lastCacheableReply = Atomic<Int64>(0)
   private let isAsleep = Atomic<Bool>(false)
+  /// When the last version was announced.
+  private let lastAnnouncement = Atomic<Int64>(0)
 
   private static let pollInterval = Duration.milliseconds(20)
   /// A little more than the kernel's own timeouts: after this long it trusts no earlier notification.
@@ -43,7 +45,7 @@ final class Notifier: @unchecked Sendable {
 
   /// Starts announcing. False if there is no thread to be had.
   func start() -> Bool {
-    tree.observeVersions { [weak self] in self?.wake { $0.mayHaveChanged = true } }
+    tree.observeVersions { [weak self] in self?.noteVersion(namesStay: $0) }
     tree.dentryInvalidations.observe { [weak self] in self?.wake { $0.mayHaveChanged = true } }
     thread = Thread { [self] in run() }
     return thread != nil
@@ -69,6 +71,14 @@ final class Notifier: @unchecked Sendable {
     if now - lastCacheableReply.load(ordering: .relaxed) < 250_000_000 { return }
     lastCacheableReply.store(now, ordering: .sequentiallyConsistent)
     if isAsleep.load(ordering: .sequentiallyConsistent) { wake { _ in } }
+  }
+
+  /// Has a new version announced: at once, but after a row of versions that only changed objects with the next look. Or
+  /// the kernel would ask for the same attributes after each save of a program that saves many files.
+  private func noteVersion(namesStay: Bool) {
+    let next = MonotonicTime(nanoseconds: lastAnnouncement.load(ordering: .relaxed)).advanced(by: Self.pollInterval)
+    if namesStay, MonotonicTime.now < next, !tree.hasChangingNames { return }
+    wake { $0.mayHaveChanged = true }
   }
 
   private func wake(_ change: (Notifier) -> Void) {
@@ -124,6 +134,7 @@ final class Notifier: @unchecked Sendable {
   /// Leaves cached texts alone: an open handle keeps the text that it was opened with, and a new one says itself
   /// whether what is cached may stay.
   private func announce(_ change: TreeChange) {
+    lastAnnouncement.store(MonotonicTime.now.nanoseconds, ordering: .relaxed)
     if knowsEpochs {
       if change.namesStay {
         // Only attributes that are on their way for the first time are missed so.

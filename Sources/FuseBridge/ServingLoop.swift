@@ -7,10 +7,10 @@
 // Invariant: while a request waits at the device, there is a listener, or the watcher calls one within two
 // milliseconds, unless all threads are busy.
 //
-// The thread that takes a request serves it. If more requests are there, or the request may wait for the disk or for
-// other writers and requests of several programs have met lately, the thread first calls another one to listen.
-// Otherwise it listens again when it has answered, and the watcher steps in if that takes long: to one program alone, a
-// second thread is of no use, and waking it would cost as much as a request.
+// The thread that takes a request serves it. If requests of several programs have met lately, and more are there or the
+// request may wait for the disk or for other writers, the thread first calls another one to listen. Otherwise it listens
+// again when it has answered, and the watcher steps in if that takes long: to one program alone, a second thread is of no
+// use, and waking it would cost as much as a request.
 
 import CFuse
 import Glibc
@@ -102,10 +102,12 @@ import Threads
   private func work() {
     var buffer = unsafe fuse_buf()
     defer { unsafe free(buffer.mem) }
+    var former = Caller(0)
     while !isOver.load(ordering: .sequentiallyConsistent) {
       // Another thread may listen: what is there already is there for all.
       var count = unsafe receive(&buffer)
       if count == -EAGAIN {
+        former = 0
         if hasListener.exchange(true, ordering: .sequentiallyConsistent) {
           if park() { continue }
           break
@@ -115,7 +117,7 @@ import Threads
       }
       if count > 0 {
         taken.add(1, ordering: .sequentiallyConsistent)
-        unsafe serve(&buffer)
+        unsafe serve(&buffer, after: &former)
       } else if count != -EAGAIN && count != -EINTR {
         monitor.locked { failure = count }
         finish()
@@ -135,17 +137,18 @@ import Threads
   }
 
   /// Serves a request, and calls another thread if more requests are there or have to be expected while it is served.
-  private func serve(_ buffer: inout fuse_buf) {
+  ///
+  /// `former` is whose request this thread has answered just now, without finding none at the device since. If this one
+  /// is from another program, it came meanwhile: what a program leaves behind without waiting for it is brief.
+  private func serve(_ buffer: inout fuse_buf, after former: inout Caller) {
     let operation = unsafe Self.operation(buffer)
     if limits.most == 1 || Self.brief.contains(operation) { return unsafe fuse_session_process_buf(session, &buffer) }
-    let isSlow = Self.slow.contains(operation)
-    if noteMore() || isSlow && MonotonicTime.coarse.nanoseconds < concurrentUntil.load(ordering: .relaxed) {
-      call()
-      unsafe fuse_session_process_buf(session, &buffer)
-    } else {
-      unsafe fuse_session_process_buf(session, &buffer)
-      if isSlow { _ = noteMore() }
-    }
+    let isSlow = Self.slow.contains(operation), caller = unsafe Self.caller(buffer)
+    if former != 0, caller != 0, former != caller { noteConcurrency() }
+    former = caller
+    let isConcurrent = MonotonicTime.coarse.nanoseconds < concurrentUntil.load(ordering: .relaxed)
+    if isSlow && isConcurrent || (isSlow || isConcurrent) && areMoreWaiting { call() }
+    unsafe fuse_session_process_buf(session, &buffer)
   }
 
   /// Takes a request from the device without waiting: its bytes, 0 if the tree is unmounted, or -errno.
@@ -178,13 +181,16 @@ import Threads
     return unsafe poll(&places, 2, -1) > 0 && places[0].revents != 0
   }
 
-  /// Whether more requests wait at the device: then several programs ask, and go on doing so for a while.
-  private func noteMore() -> Bool {
+  /// Whether more requests wait at the device.
+  private var areMoreWaiting: Bool {
     var device = unsafe pollfd(fd: fuse_session_fd(session), events: Int16(POLLIN), revents: 0)
-    if unsafe poll(&device, 1, 0) <= 0 { return false }
+    return unsafe poll(&device, 1, 0) > 0
+  }
+
+  /// Notes that requests of several programs have met: others will for a while.
+  private func noteConcurrency() {
     let until = MonotonicTime.coarse.advanced(by: Self.concurrency).nanoseconds
     concurrentUntil.store(until, ordering: .relaxed)
-    return true
   }
 
   /// For how long after requests have met others are expected to.
@@ -255,6 +261,14 @@ import Threads
   private static func operation(_ buffer: fuse_buf) -> UInt32 {
     guard let start = unsafe buffer.mem, unsafe buffer.size >= 8 else { return 0 }
     return unsafe start.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
+  }
+
+  /// The thread that a request is from, as in <linux/fuse.h>; 0 if none waits for the answer.
+  private typealias Caller = UInt32
+
+  private static func caller(_ buffer: fuse_buf) -> Caller {
+    guard let start = unsafe buffer.mem, unsafe buffer.size >= 36 else { return 0 }
+    return unsafe start.loadUnaligned(fromByteOffset: 32, as: Caller.self)
   }
 
   /// What may wait for the disk or for other writers: setattr, mkdir, unlink, rmdir, rename, fsync, flush, fsyncdir,

@@ -59,7 +59,7 @@ struct ChangeTests {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree()
     let seen = Atomic<Int>(0)
-    tree.observeVersions { seen.add(1, ordering: .relaxed) }
+    tree.observeVersions { _ in seen.add(1, ordering: .relaxed) }
     let reader = try tree.changeReader()
     #expect(try tree.nextChange(reader) == nil)
     let file = try tree.open(tree.find("Person/4.json").inode)

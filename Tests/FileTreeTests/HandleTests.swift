@@ -131,6 +131,38 @@ struct HandleTests {
     tree.tree.release(writing)
   }
 
+  @Test("the kernel may remember that a handle emptied a file, until it is written to or closed")
+  func sizeOfEmptiedHandles() throws {
+    let tree = try WritableTree("people"), inode = try tree.tree.find("Person/4.json").inode
+    let size = try tree.tree.text("Person/4.json").utf8.count
+    let closed = try tree.open("Person/4.json")
+    #expect(try tree.tree.attributes(inode).size == 0)
+    #expect(tree.tree.isCacheable(inode))
+    let second = try tree.open("Person/4.json")
+    #expect(!tree.tree.isCacheable(inode), "two handles may write different texts")
+    tree.tree.release(second)
+    try tree.tree.flush(closed)
+    #expect(!tree.tree.isCacheable(inode), "a shell closes a file once before it writes to it")
+    #expect(tree.tree.isWronglyKnownEmpty(closed))
+    #expect(!tree.tree.isWronglyKnownEmpty(closed), "it was forgotten")
+    tree.tree.release(closed)
+    #expect(try sizes(tree) == [size])
+    let written = try tree.open("Person/4.json")
+    #expect(tree.tree.isCacheable(inode))
+    try tree.write(written, #"{"age": 1}"#)
+    #expect(!tree.tree.isCacheable(inode))
+    try tree.tree.flush(written)
+    #expect(!tree.tree.isWronglyKnownEmpty(written), "the kernel knows that it was written to")
+    tree.tree.prepareNext(after: written)
+    tree.tree.release(written)
+    let refused = try tree.open("Person/4.json")
+    #expect(tree.tree.isCacheable(inode))
+    #expect(throws: FileTreeError.self) { try tree.write(refused, #"{"age": "many"}"#) }
+    #expect(throws: FileTreeError.self) { try tree.tree.flush(refused) }
+    tree.tree.release(refused)
+    #expect(try sizes(tree) == [tree.tree.text("Person/4.json").utf8.count])
+  }
+
   @Test("control files too have the size of what the handle reads")
   func sizeOfControlFiles() throws {
     let tree = try WritableTree("people")

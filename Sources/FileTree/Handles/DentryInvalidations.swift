@@ -9,7 +9,7 @@ public final class DentryInvalidations: Sendable {
   private let observer = Observer()
 
   /// Sets what is called, on whichever thread, when there is something to take.
-  public func observe(_ body: @escaping @Sendable () -> Void) { observer.set(body) }
+  public func observe(_ body: @escaping @Sendable () -> Void) { observer.set { _ in body() } }
 
   /// The names since the last call, with their directories.
   public func take() -> [(directory: InodeNumber, name: [UInt8])] {

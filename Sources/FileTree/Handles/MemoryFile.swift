@@ -78,6 +78,8 @@ final class MemoryFile: Sendable {
     /// The text that was refused last.
     var refusedText: Int?
     var metadata: Metadata
+    /// Whether something was written since it was emptied, also if it was taken back.
+    var isWrittenTo = false
     /// Whether it was closed while it was emptied.
     var wasClosedEmpty = false
     /// Whether it was reported that memory is all that has the file.
@@ -227,6 +229,7 @@ final class MemoryFile: Sendable {
       }
       let former = (text: state.text, progress: state.progress)
       state.noteChange()
+      state.isWrittenTo = true
       guard isWatched else {
         state.text.position = nil
         return nil
@@ -268,6 +271,7 @@ final class MemoryFile: Sendable {
       if size == 0 {
         state.text = Text()
         state.incomplete = nil
+        state.isWrittenTo = false
         state.progress = .emptied
       } else if let position = state.text.position, size < position {
         state.text.position = nil
@@ -315,6 +319,16 @@ final class MemoryFile: Sendable {
   var isClosedEmpty: Bool {
     state.withLock { state in
       if case .emptied = state.progress { state.wasClosedEmpty } else { false }
+    }
+  }
+
+  /// Whether something was written since it was emptied or opened, also if it was taken back.
+  var isWrittenTo: Bool { state.withLock { $0.isWrittenTo } }
+
+  /// Whether the file was emptied, and neither written to nor closed since.
+  var isJustEmptied: Bool {
+    state.withLock { state in
+      if case .emptied = state.progress { !state.wasClosedEmpty } else { false }
     }
   }
 

@@ -183,6 +183,8 @@ final class OpenFiles: Sendable {
     var text: [UInt8] = []
     /// What handles write over the file, in the order of their opening.
     var edits: [Edit] = []
+    /// Whether the kernel may remember that the file is empty, because a handle has emptied it.
+    var isKnownEmpty = false
     /// What handles read, in the order of their opening.
     var sizes: [(handle: UInt64, process: Int32, size: Size)] = []
   }
@@ -283,17 +285,25 @@ final class OpenFiles: Sendable {
   }
 
   /// The size to show of a file whose text has `size` bytes: that of what was written over it and not saved, or else of
-  /// what the handle reads that was opened last, by `process` if it has one. And whether it is the same for all
-  /// handles. Nil if no handle is open, or those that are have been closed by a program that has them.
+  /// what the handle reads that was opened last, by `process` if it has one. And whether the kernel may remember it: if
+  /// it is the same for all handles, or 0 because the only one has just emptied the file. Nil if no handle is open, or
+  /// those that are have been closed by a program that has them.
   func shownSize(of inode: InodeNumber, now size: Int, for process: Int32?) -> (size: Int, isCertain: Bool)? {
     if !isUsed.load(ordering: .acquiring) { return nil }
-    guard let (edits, sizes) = records.withLock({ $0[inode].map { ($0.edits, $0.sizes) } }) else {
+    guard let (handles, edits, sizes) = records.withLock({ $0[inode].map { ($0.handles, $0.edits, $0.sizes) } }) else {
       return nil
     }
     let unsaved = edits.last {
       if case .clean = $0.memory.progress { false } else { true }
     }
-    if let unsaved { return (unsaved.memory.size, false) }
+    if let unsaved {
+      // What is written next the kernel knows by itself; `endsKnownEmpty` tells of a file to which nothing is written.
+      if handles == 1, unsaved.memory.isJustEmptied {
+        records.withLock { $0[inode]?.isKnownEmpty = true }
+        if unsaved.memory.isJustEmptied { return (0, true) }
+      }
+      return (unsaved.memory.size, false)
+    }
     guard let shown = sizes.last(where: { $0.process == process }) ?? sizes.last else { return nil }
     return (shown.size.count, sizes.allSatisfy { $0.size.count == size })
   }
@@ -302,6 +312,15 @@ final class OpenFiles: Sendable {
   /// size of what it was saved as.
   func settle(_ file: OpenFile) {
     records.withLock { $0[file.inode]?.sizes.removeAll { $0.handle == file.number } }
+  }
+
+  /// Whether the kernel may remember a file as empty that has a text again; from now on it may not.
+  func endsKnownEmpty(_ inode: InodeNumber) -> Bool {
+    records.withLock { records in
+      guard records[inode]?.isKnownEmpty ?? false else { return false }
+      records[inode]?.isKnownEmpty = false
+      return true
+    }
   }
 
   /// Whether a handle is open.

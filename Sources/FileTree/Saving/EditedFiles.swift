@@ -155,6 +155,26 @@ extension TreeContext {
     }
   }
 
+  /// Whether the kernel may remember that the file is empty. After a write it asks.
+  func isWronglyKnownEmpty(_ file: OpenFile) -> Bool {
+    guard case .memory(let memory, _) = file.content, openFiles.endsKnownEmpty(file.inode) else { return false }
+    return !memory.isWrittenTo
+  }
+
+  /// Makes the view of the newest version, and the text of an object that was saved.
+  func prepareNext(after file: OpenFile) {
+    guard case .memory(let memory, let target) = file.content, memory.isWrittenTo else { return }
+    do throws(FileTreeError) {
+      if target != nil, let object = try node(file.inode) as? ObjectNode {
+        _ = try object.attributes(self)
+      } else {
+        try read { _ in }
+      }
+    } catch {
+      // Whoever asks is told.
+    }
+  }
+
   /// Saves what a handle has written, and waits until all that was ever saved is on disk. An empty file is refused like
   /// any other text that is none.
   func synchronize(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {

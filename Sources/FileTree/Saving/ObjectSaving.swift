@@ -104,7 +104,8 @@ extension TreeContext {
   ) throws(FileTreeError) -> SavedAs {
     let table = try read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
-      return (directory.table.key, try? self.text(of: key, directory, view))  // a damaged object can be written anew
+      let table = directory.table.key
+      return (table, self.knownText(of: ObjectReference(table: table, key: key), view))
     }
     if table.1 == bytes { return .object(ordinal, key) }
     try saveObjects(saver) { transaction throws(FileTreeError) in

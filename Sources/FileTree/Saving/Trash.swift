@@ -137,16 +137,16 @@ extension TreeContext {
   func saveObjects(_ saver: Saver, _ change: Saver.Change) throws(FileTreeError) {
     // In a transaction nothing is gone yet.
     if staged != nil { return try saver.save(change) }
-    var former: [FormerText] = []
+    var former: [FormerText] = [], namesStay = false
     try saver.save { transaction throws(FileTreeError) in
       let effect = try change(transaction)
+      namesStay = effect.namesStay || !effect.isChange
       if effect.isChange { former = self.texts(of: effect.replaced, try self.views.view(of: transaction)) }
       for text in former { self.keepOutside(text) }
       return effect
     }
     for text in former { trash.note(text) }
-    // The observer makes the next view while the program that saved goes on.
-    views.observer.notify()
+    views.observer.notify(namesStay: namesStay)
   }
 
   /// The names and texts of objects. What cannot be read, or is not there, is left out.

@@ -64,7 +64,7 @@ extension FileTree {
     let news = tree.views.takeNews(), open = tree.openFiles.inodes
     // Names of queries, of properties and in transactions depend on more than which objects there are, and a file that
     // became an object still has its own number.
-    change.namesStay = news.namesStay && !tree.nodes.isOthersKnown && tree.transactions.all.isEmpty
+    change.namesStay = news.namesStay && !hasChangingNames
     change.inodes = [.root] + open
     if change.namesStay { change.inodes += news.inodes.subtracting(open).sorted { $0.value < $1.value } }
     return change

@@ -22,10 +22,18 @@ extension FileTree {
     try home(of: file).allocate(file, offset: offset, count: count, growing: growing)
   }
 
+  /// Whether the kernel may remember that the file of a handle is empty, although nothing was written to it since.
+  /// Called after `flush`.
+  public func isWronglyKnownEmpty(_ file: OpenFile) -> Bool { home(of: file).isWronglyKnownEmpty(file) }
+
   /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved.
   public func flush(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
     try home(of: file).flush(file, by: caller)
   }
+
+  /// Makes what programs will ask for after `flush` has saved what a handle wrote. To be called when the program that
+  /// saved has its answer and goes on.
+  public func prepareNext(after file: OpenFile) { home(of: file).prepareNext(after: file) }
 
   /// Saves what a handle has written, and waits until all that was ever saved is on disk. An empty file is refused like
   /// any other text that is none.

@@ -63,8 +63,12 @@ public final class FileTree: Sendable {
   /// Names that the kernel must look up again.
   public var dentryInvalidations: DentryInvalidations { tree.dentryInvalidations }
 
-  /// Sets what is called, on whichever thread, when a version is seen that was not seen before.
-  public func observeVersions(_ body: @escaping @Sendable () -> Void) { tree.views.observer.set(body) }
+  /// Sets what is called, on whichever thread, when a version is seen that was not seen before; with whether it has the
+  /// same classes and objects as the one before.
+  public func observeVersions(_ body: @escaping @Sendable (_ namesStay: Bool) -> Void) { tree.views.observer.set(body) }
+
+  /// Whether the kernel may know names that depend on texts, or names in transactions.
+  public var hasChangingNames: Bool { tree.nodes.isOthersKnown || !tree.transactions.all.isEmpty }
 
   /// Looks whether there is a new version.
   public func refresh() throws(FileTreeError) { try tree.read { _ in } }

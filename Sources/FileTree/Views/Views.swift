@@ -154,20 +154,24 @@ final class Views: Sendable {
 
   private func view(of snapshot: Snapshot) throws(FileTreeError) -> VersionView {
     if let view = newest.withLock({ $0 }), view.snapshot === snapshot { return view }
-    let (view, isNew) = try making.withLock { _ throws(FileTreeError) -> (VersionView, Bool) in
+    let (view, isNew, namesStay) = try making.withLock { _ throws(FileTreeError) -> (VersionView, Bool, Bool) in
       let previous = newest.withLock { $0 }
-      if let previous, previous.snapshot === snapshot { return (previous, false) }
-      let view = try make(snapshot, previous)
+      if let previous, previous.snapshot === snapshot { return (previous, false, true) }
+      let (view, namesStay) = try make(snapshot, previous)
       // Times of a view that was read from reused space would be carried on.
       guard realm.isCurrent(snapshot) else { throw .busy }
       newest.withLock { $0 = view }
-      return (view, previous != nil)
+      return (view, previous != nil, namesStay)
     }
-    if isNew { observer.notify() }
+    if isNew { observer.notify(namesStay: namesStay) }
     return view
   }
 
-  private func make(_ snapshot: Snapshot, _ previous: VersionView?) throws(FileTreeError) -> VersionView {
+  /// The view of a version, and whether it has the same classes and objects as the one before.
+  private func make(
+    _ snapshot: Snapshot,
+    _ previous: VersionView?
+  ) throws(FileTreeError) -> (VersionView, namesStay: Bool) {
     let status: FileStatus
     do { status = try realm.fileStatus() } catch { throw .unavailable(error) }
     let own = previous.flatMap { ownChanges.changes(after: $0.snapshot.version, upTo: snapshot.version) }
@@ -192,8 +196,9 @@ final class Views: Sendable {
       throw .damaged("the realm", error)
     }
     let inodes = changed.map { view.noteChanges($0, isOwn: own != nil, number) } ?? []
-    news.withLock { $0.add(inodes, namesStay: changed?.namesStay ?? false) }
-    return view
+    let namesStay = changed?.namesStay ?? false
+    news.withLock { $0.add(inodes, namesStay: namesStay) }
+    return (view, namesStay)
   }
 
   /// What views have shown since the last call. One caller at a time.
