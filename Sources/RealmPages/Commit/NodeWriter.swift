@@ -11,9 +11,9 @@ struct NodeWriter {
   var logicalSize: Int
   private(set) var error: EngineError?
   private let output: WriteBuffer
-  /// The bytes since pages of the slab were dropped.
+  /// The bytes since what is resident was looked at.
   private var written = 0
-  private static let mostWritten = 4 << 20
+  private static let mostWritten = 1 << 20
   /// Space for what is to lie side by side.
   private var gathered = 0..<0
   /// The elements of the nodes between the root and the present one: a stack in one array.
@@ -130,7 +130,7 @@ struct NodeWriter {
     written += size
     if written < Self.mostWritten { return }
     written = 0
-    slab.dropPages()
+    slab.limitResidentPages()
   }
 }
 

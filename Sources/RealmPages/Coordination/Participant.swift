@@ -128,7 +128,7 @@ final class Participant: VersionReader {
   private func newest(_ state: inout State) throws(EngineError) -> Snapshot {
     state.calls += 1
     if state.calls % Snapshot.readsBetweenLooks == 0, let space = state.space {
-      HeaderReader.limitResidentPages(space)
+      space.limitResidentPages()
     }
     defer { packedStanding.store(state.standing.packed, ordering: .relaxed) }
     for _ in 0..<Self.attempts {

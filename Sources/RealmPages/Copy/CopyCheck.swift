@@ -7,14 +7,12 @@ struct CopyCheck {
   let original: Snapshot?
 
   /// Reads the file back, which is to be the realm at `path` or to be made of it, and throws `damaged` if it is not
-  /// sound. Memory: one sixteenth of its size, and 256 MiB at most of an encrypted one. Cost: about half a second for a
+  /// sound. Memory: as ``Verifier`` says, and 256 MiB at most of an encrypted one. Cost: about half a second for a
   /// million objects, twice that if they are encrypted.
   func run(_ file: FileHandle, key: EncryptionKey?, path: String) throws(EngineError) {
     let snapshot = try WorkRealm.look(file, key, path, topRef: 0)
-    if Verifier(snapshot, memory: .bounded).run(limit: 1, { _ in }).isSound { return }
-    // Sums of links cannot tell damage from leftovers.
     var first: Verifier.Problem?
-    let summary = Verifier(snapshot).run(limit: 1) { if !$0.isLeftover { first = first ?? $0 } }
+    let summary = Verifier(snapshot, memory: .bounded).run(limit: 1) { if !$0.isLeftover { first = first ?? $0 } }
     guard let first else { return }
     let problems = summary.problems == 1 ? "\(first)" : "\(first), and \(summary.problems - 1) more"
     if let original, Verifier(original).run(limit: 1, { _ in }).isSound {

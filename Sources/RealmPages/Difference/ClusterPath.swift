@@ -56,6 +56,7 @@ struct ClusterPath {
       return nil
     }
     next = try sibling()
+    arena.space.noteRead(Cluster.usualBytes)
     return try Cluster(arena, node, offset: subtree.start)
   }
 

@@ -255,7 +255,13 @@ extension Arena {
     depth: Int = 2
   ) throws(EngineError) -> Bool {
     let node = try node(ref), twin = try other.node(otherRef)
-    if !node.hasRefs { return node.isIdentical(to: twin) }
+    if !node.hasRefs {
+      if node.byteSize >= 4096 {
+        space.noteRead(node.byteSize)
+        other.space.noteRead(twin.byteSize)
+      }
+      return node.isIdentical(to: twin)
+    }
     guard depth > 0, node.scheme == .bits, node.hasSameKind(as: twin), node.count <= Cluster.maximumCount else {
       return false
     }

@@ -16,6 +16,10 @@ final class BranchSpace: PageSpace, @unchecked Sendable {
 
   override func require(_ offset: Int, _ count: Int) throws(EngineError) { try below.require(offset, count) }
 
+  override func limitResidentPages() { below.limitResidentPages() }
+
+  override func noteRead(_ bytes: Int) { below.noteRead(bytes) }
+
   override var filledBytes: Int { below.filledBytes }
 
   override var dataRanges: [Range<Int>] {

@@ -4,6 +4,7 @@
 
 import CLinux
 import Glibc
+import Synchronization
 
 /// Contiguous, read-only bytes of one state of a realm file.
 ///
@@ -47,6 +48,14 @@ import Glibc
   /// what is there is valid again after the next `require`.
   func dropPages() {}
 
+  /// Keeps what is mapped of the file, and counts as memory of the process, below some 24 MiB. Views of nodes stay
+  /// valid.
+  func limitResidentPages() {}
+
+  /// Notes that some of so many bytes are about to be read, and now and then limits what is resident. For what is read
+  /// seldom enough: clusters, and values of some size.
+  func noteRead(_ bytes: Int) {}
+
   /// Bytes that were filled in memory of the process and not given back.
   var filledBytes: Int { 0 }
 
@@ -63,6 +72,17 @@ import Glibc
 /// A mapping of a plain file.
 final class MappedFile: PageSpace, @unchecked Sendable {
   private let file: FileHandle
+  /// What was read since page faults were counted.
+  private let bytesRead = Atomic<Int>(0)
+  /// The page faults of the process when it was last looked at what is resident.
+  private let faults = Atomic<Int>(0)
+
+  /// What may be resident of all mapped files and the program together, in bytes.
+  private static let mostResident = 24 << 20
+  /// After so many bytes, page faults are counted, which costs less than to look at what is resident.
+  private static let bytesBetweenCounts = 1 << 20
+  /// So many faults make no more than 4 MiB resident: each brings 64 KiB at most.
+  private static let faultsBetweenLooks = 64
 
   /// Maps the whole file of `size` bytes (greater than 0).
   init(_ file: FileHandle, size: Int) throws(EngineError) {
@@ -82,6 +102,23 @@ final class MappedFile: PageSpace, @unchecked Sendable {
   override var dataRanges: [Range<Int>] { file.dataRanges(below: size) }
 
   override func dropPages() { dropResidentPages() }
+
+  override func limitResidentPages() {
+    if size > Self.mostResident, clinux_resident_file_bytes() > Self.mostResident { dropResidentPages() }
+  }
+
+  override func noteRead(_ bytes: Int) {
+    if size <= Self.mostResident { return }
+    if bytesRead.wrappingAdd(bytes, ordering: .relaxed).newValue >= Self.bytesBetweenCounts { countFaults() }
+  }
+
+  private func countFaults() {
+    bytesRead.store(0, ordering: .relaxed)
+    let count = clinux_page_faults()
+    if count - faults.load(ordering: .relaxed) < Self.faultsBetweenLooks { return }
+    faults.store(count, ordering: .relaxed)
+    limitResidentPages()
+  }
 
   /// Gives resident memory back; the page cache keeps the content.
   func dropResidentPages() { unsafe clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size) }

@@ -18,6 +18,9 @@ struct BlobLeaf {
   private let nullFlag: Int64
   let count: Int
 
+  /// Values of so many bytes are noted when they are read, as many of them fill much memory.
+  private static let notedSize = 4096
+
   /// Opens the leaf whose root is `root`, a has-refs node. `isText` says that values carry a terminating zero.
   init(_ arena: borrowing Arena, _ root: Node, isText: Bool) throws(EngineError) {
     terminator = isText ? 1 : 0
@@ -62,6 +65,7 @@ struct BlobLeaf {
   private func bytes(_ ref: Int, _ arena: Arena) throws(EngineError) -> ByteView {
     let node = try arena.node(ref)
     if node.scheme != .ignore { throw .damaged("expected bytes", ref: ref) }
+    if node.count >= Self.notedSize { arena.space.noteRead(node.count) }
     return unsafe ByteView(base: node.payload, count: node.count)
   }
 
@@ -82,6 +86,7 @@ struct BlobLeaf {
       if blob.scheme != .ignore || blob.count < terminator {
         throw .damaged("expected the bytes of a value", ref: ref)
       }
+      if blob.count >= Self.notedSize { arena.space.noteRead(blob.count) }
       return unsafe ByteView(base: blob.payload, count: blob.count - terminator)
     }
   }

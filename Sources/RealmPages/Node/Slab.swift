@@ -122,24 +122,22 @@ struct NodeFlags: OptionSet {
     unsafe heapBytes -= block.capacity
   }
 
-  /// Notes a step of the transaction: what many steps touch in the files, that of the realm above all, does not stay
-  /// resident.
+  /// Notes a step of the transaction, or one that touches as much of the files as some: what many steps touch, in that
+  /// of the realm above all, does not stay resident.
   @inline(__always)
-  func noteStep() {
-    steps += 1
-    if steps == Self.mostSteps { lookAtMemory() }
+  func noteStep(_ count: Int = 1) {
+    steps += count
+    if steps >= Self.mostSteps { limitResidentPages() }
   }
 
+  /// Keeps what is resident of the files below some 20 MiB. Nodes stay where they are.
   @inline(never)
-  private func lookAtMemory() {
+  func limitResidentPages() {
     steps = 0
     if clinux_resident_file_bytes() <= Self.mostResident { return }
-    dropPages()
+    spill?.dropPages()
     (space as? MappedFile)?.dropResidentPages()
   }
-
-  /// Lets nothing of the spill stay resident.
-  func dropPages() { spill?.dropPages() }
 
   /// Whether nodes are in a file, and the disk did not keep them.
   var isLost: Bool { spill?.isLost ?? false }

@@ -75,7 +75,7 @@ final class HeaderReader: VersionReader {
   func latest() throws(EngineError) -> Snapshot {
     try state.withLock { state throws(EngineError) -> Snapshot in
       state.calls += 1
-      if state.calls % Snapshot.readsBetweenLooks == 0 { Self.limitResidentPages(state.space) }
+      if state.calls % Snapshot.readsBetweenLooks == 0 { state.space.limitResidentPages() }
       let place = followsPath ? state.file?.place ?? .here : .here, wasReplaced = place == .elsewhere
       state.standing.place = place == .nowhere ? .gone : .here
       if !state.space.isSpent && !wasReplaced && Self.shows(state) { return state.snapshot }
@@ -269,12 +269,6 @@ final class HeaderReader: VersionReader {
     do throws(EngineError) { return try Snapshot(space, header, path: path, pin: pin) } catch {
       throw EngineError(.damaged, "\(path): \(error): the file is damaged or cut short")
     }
-  }
-
-  /// Keeps the mapped pages that count as this process's memory below about 24 MiB.
-  static func limitResidentPages(_ space: PageSpace) {
-    guard let mapped = space as? MappedFile, mapped.size > 24 << 20 else { return }
-    if clinux_resident_file_bytes() > 24 << 20 { mapped.dropResidentPages() }
   }
 }
 

@@ -105,6 +105,7 @@ struct SearchIndexEditor {
         return try splitIfFull(ref)
       }
       rest = rest.dropFirst(taken)
+      slab.noteStep(4)
     }
   }
 

@@ -339,6 +339,7 @@ final class TableEditor {
           throw .damaged("\(className): a link to object \(target), which does not exist", ref: top)
         }
         try list(origins, place, position)
+        editor.slab.noteStep(4)
       }
     } catch {
       editor.slab.note(error)

@@ -6,6 +6,7 @@ final class CheckContext {
   let snapshot: Snapshot
   let arena: Arena
   let isStrict: Bool
+  private let memory: Verifier.Memory
   var summary = Verifier.Summary()
 
   /// Where the check stands.
@@ -33,8 +34,8 @@ final class CheckContext {
 
   /// Nodes that the top array leads to, by ref / 8.
   var reached: BitSet
-  /// Those of them that overlap no other, by ref / 8.
-  var accepted: BitSet
+  /// Those of them that cannot be read or overlap another, by ref / 8. They are few, and take no room in sound files.
+  var rejected: BitSet
   /// Nodes that some part of the model has explained, by ref / 8.
   private(set) var explained: BitSet
 
@@ -47,9 +48,16 @@ final class CheckContext {
   private let deliver: (Verifier.Problem) -> Void
   private var delivered: Set<Verifier.Problem> = []
 
-  /// The bytes of the nodes that were read since pages were dropped, and how many may be; nil if none are dropped.
-  private var bytesRead = 0
-  private let maximumBytesRead: Int?
+  /// Pieces of the file that nodes were lately read from, each at the place of its lowest bits, and how many came to
+  /// them since what is resident was looked at. A page that is needed brings its piece into memory.
+  private var pieces = [Int](repeating: -1, count: 256)
+  private var newPieces = 0
+  /// The bytes of decrypted pages that may be in memory; nil if none are dropped.
+  private let maximumFilled: Int?
+
+  /// The size of a piece, as a shift, and how many are a few megabytes.
+  private static let pieceShift = 16
+  private static let piecesBetweenLooks = 64
 
   init(
     _ snapshot: Snapshot,
@@ -60,23 +68,36 @@ final class CheckContext {
   ) {
     self.snapshot = snapshot
     self.isStrict = isStrict
+    self.memory = memory
     switch memory {
-    // Real files have about one link in 4 bytes, seen from both ends.
-    case .whole: (maximumBytesRead, links) = (nil, LinkLedger(keeping: (1 << 20) + 4 * snapshot.logicalSize))
-    case .bounded(let bytes): (maximumBytesRead, links) = (bytes, LinkLedger(keeping: 0))
+    case .whole: maximumFilled = nil
+    case .bounded(let bytes): maximumFilled = bytes
     }
+    // Real files have about one link in 4 bytes, seen from both ends.
+    links = LinkLedger(naming: (1 << 20) + 4 * snapshot.logicalSize)
     arena = snapshot.arena
     reached = BitSet(count: (arena.limit + 7) / Node.alignment)
-    accepted = reached
+    rejected = reached
     explained = reached
     self.limit = limit
     deliver = report
   }
 
+  /// A context for a second walk over the same nodes, which reports nothing and records its links in `links`.
+  func again(_ links: LinkLedger) -> CheckContext {
+    let context = CheckContext(snapshot, isStrict: isStrict, memory: memory, limit: 0) { _ in }
+    (context.links, context.reached, context.rejected) = (links, reached, rejected)
+    return context
+  }
+
   // MARK: Problems
+
+  /// Is called first, for a check that does not look at everything at once.
+  var beforeReport: (() -> Void)?
 
   /// Records damage at the present place, or a leftover.
   func report(_ text: @autoclosure () -> String, ref: Int? = nil, isLeftover: Bool = false) {
+    beforeReport?()
     let count = isLeftover ? \Verifier.Summary.leftovers : \Verifier.Summary.problems
     if summary[keyPath: count] >= limit {
       summary[keyPath: count] += 1
@@ -102,16 +123,23 @@ final class CheckContext {
 
   // MARK: Memory
 
-  /// Counts a node that was read.
-  func noteRead(_ node: Node) { bytesRead += node.byteSize }
+  /// Counts a node that was read, and keeps what is mapped of the file small: views of it stay valid.
+  func noteRead(_ node: Node) {
+    let piece = node.ref >> Self.pieceShift, place = piece & (pieces.count - 1)
+    if pieces[place] == piece { return }
+    pieces[place] = piece
+    newPieces += 1 + node.byteSize >> Self.pieceShift
+    if newPieces >= Self.piecesBetweenLooks {
+      newPieces = 0
+      arena.space.limitResidentPages()
+    }
+  }
 
-  /// Drops the pages of the file if the check has them alone and much of it was read. Called only where no view of a
-  /// node is held; true if such views must be made anew.
+  /// Drops decrypted pages if the check has them alone and they are many. Called only where no view of a node is held;
+  /// true if such views must be made anew.
   func dropPages() -> Bool {
-    let space = arena.space
-    guard let maximumBytesRead, max(bytesRead, space.filledBytes) > maximumBytesRead else { return false }
-    bytesRead = 0
-    space.dropPages()
+    guard let maximumFilled, arena.space.filledBytes > maximumFilled else { return false }
+    arena.space.dropPages()
     return true
   }
 
@@ -121,14 +149,15 @@ final class CheckContext {
   /// with another: no byte is looked at twice.
   func claim(_ ref: Int) throws(EngineError) -> Node {
     let node = try arena.node(ref)
-    if !accepted.contains(ref / Node.alignment) { throw .damaged("cannot be told from its surroundings", ref: ref) }
+    let granule = ref / Node.alignment
+    if !reached.contains(granule) || rejected.contains(granule) { throw .damaged("cannot be told from its surroundings", ref: ref) }
     if node.payloadSize == 0 {
       bitless += node.count
       if bitless > Self.maximumBitless + arena.limit * 125 {
         throw .damaged("\(node.count) elements without a bit, after many others", ref: ref)
       }
     }
-    if !explained.insert(ref / Node.alignment) { throw .damaged("belongs to more than one parent", ref: ref) }
+    if !explained.insert(granule) { throw .damaged("belongs to more than one parent", ref: ref) }
     noteRead(node)
     return node
   }

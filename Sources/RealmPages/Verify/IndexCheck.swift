@@ -14,6 +14,8 @@ final class IndexCheck {
   private var path: [Int32] = []
   /// Pairs of an entry and an object in it.
   private var found = 0
+  /// Entries of one object, which are looked at when they are many, and before anything is reported.
+  private var batch = IndexBatch()
 
   private var arena: Arena { context.arena }
 
@@ -38,7 +40,10 @@ final class IndexCheck {
   /// Claims and checks the whole index.
   func run() throws(EngineError) {
     let problems = context.summary.problems + context.summary.leftovers
+    context.beforeReport = { [unowned self] in checkBatch(mayDropPages: false) }
+    defer { context.beforeReport = nil }
     _ = try walk(column.indexRef, depth: 0)
+    checkBatch(mayDropPages: true)
     // Missing entries are reported only of an index that holds together.
     if !objectsAreSound || context.summary.problems + context.summary.leftovers != problems { return }
     let expected = isFullWord ? try lookUpWords() : table.objectCount
@@ -82,7 +87,8 @@ final class IndexCheck {
     defer { path.removeLast() }
     if element & 1 != 0 {
       let object = Int64(bitPattern: UInt64(bitPattern: element) >> 1)
-      if isFullWord { found += 1 } else { try checkObjects(KeyList(object), ref) }
+      found += 1
+      if !isFullWord { try add(object, ref) }
       return
     }
     let child = try arena.node(Int(element))
@@ -95,8 +101,8 @@ final class IndexCheck {
     }
     if count == 0 { context.report("an empty entry", ref: child.ref) }
     if count == 0 { return }
-    let list = try KeyList(arena, Int(element), Self.origins)
-    if isFullWord { try checkOrder(list.reader) } else { try checkObjects(list, list.ref) }
+    let list = try ElementReader(arena, Int(element), Self.origins)
+    if isFullWord { try checkOrder(list) } else { try checkObjects(list, Int(element)) }
   }
 
   // MARK: Entries
@@ -107,35 +113,8 @@ final class IndexCheck {
     context.report(text(), ref: ref, isLeftover: column.type == .mixed)
   }
 
-  /// The object keys of an entry: of a list, or a single one.
-  private struct KeyList {
-    private(set) var reader: ElementReader?
-    let ref: Int
-    private let single: Int64?
-    private var position = 0
-
-    init(_ key: Int64) { (reader, ref, single) = (nil, 0, key) }
-
-    init(_ arena: Arena, _ ref: Int, _ element: ElementType) throws(EngineError) {
-      (reader, self.ref, single) = (try ElementReader(arena, ref, element), ref, nil)
-    }
-
-    mutating func next() throws(EngineError) -> Int64? {
-      defer { position += 1 }
-      guard let reader else { return position == 0 ? single : nil }
-      guard position < reader.count, case .int(let key) = try reader.value(at: position) else { return nil }
-      return key
-    }
-
-    /// Goes on after pages were dropped.
-    mutating func reopen(_ arena: Arena, _ element: ElementType) throws(EngineError) {
-      if reader != nil { reader = try ElementReader(arena, ref, element) }
-    }
-  }
-
   /// The keys of a word ascend; an index of lists can repeat them.
-  private func checkOrder(_ reader: ElementReader?) throws(EngineError) {
-    guard let reader else { return }
+  private func checkOrder(_ reader: ElementReader) throws(EngineError) {
     var last: Int64?
     for i in 0..<reader.count {
       guard case .int(let key) = try reader.value(at: i) else { continue }
@@ -147,26 +126,87 @@ final class IndexCheck {
     }
   }
 
+  /// Refuses an entry after more than there are objects.
+  private func expectObjects(_ ref: Int) throws(EngineError) {
+    // That of a Mixed property can have stale entries beside the right ones.
+    if found > (column.type == .mixed ? 2 * table.objectCount + 64 : table.objectCount) {
+      throw .damaged("more entries than objects", ref: ref)
+    }
+  }
+
+  /// Takes an entry of one object.
+  private func add(_ object: Int64, _ ref: Int) throws(EngineError) {
+    try expectObjects(ref)
+    batch.append(object, path, ref: ref)
+    if batch.isFull { checkBatch(mayDropPages: true) }
+  }
+
+  /// Checks the entries that wait. Where one is wrong, all of them are looked at once more in the order of the index,
+  /// in which problems are reported.
+  private func checkBatch(mayDropPages: Bool) {
+    if batch.isEmpty { return }
+    var entries = IndexBatch()
+    swap(&entries, &batch)
+    if !areRight(entries, mayDropPages: mayDropPages) {
+      entries.forEach { entry in
+        do throws(EngineError) { _ = try value(of: entry.object, under: entry.path, entry.ref) } catch {
+          context.report(error.problem, ref: error.ref)
+        }
+      }
+    }
+    entries.removeAll()
+    batch = entries
+  }
+
+  private func areRight(_ entries: IndexBatch, mayDropPages: Bool) -> Bool {
+    do throws(EngineError) {
+      for index in entries.byObject() {
+        let (object, path) = entries.entry(Int(index))
+        guard object >= 0, try cursor.seek(ObjKey(object)) else { return false }
+        if !Self.leads(path, to: IndexData(try cursor.value(self.index))) { return false }
+        if mayDropPages, context.dropPages() { cursor = ObjectCursor(table) }
+      }
+      return true
+    } catch {
+      // Reported with its entry.
+      return false
+    }
+  }
+
+  private static func leads(_ path: ArraySlice<Int32>, to data: IndexData) -> Bool {
+    var offset = 0
+    for word in path {
+      if data.key(offset) != word { return false }
+      offset += 4
+    }
+    return true
+  }
+
+  /// The value of an object in an entry; nil if there is no such object. Reports what does not belong there.
+  private func value(
+    of key: Int64,
+    under path: ArraySlice<Int32>,
+    _ ref: Int
+  ) throws(EngineError) -> (value: ValueView, data: IndexData)? {
+    guard key >= 0, try cursor.seek(ObjKey(key)) else {
+      report("object \(key) is in the index, but does not exist", ref: ref)
+      return nil
+    }
+    let value = try cursor.value(index), data = IndexData(value)
+    if !Self.leads(path, to: data) { report("object \(key) is in the index under another value", ref: ref) }
+    return (value, data)
+  }
+
   /// Checks that the objects of one entry have values that lead there, in the right order.
-  private func checkObjects(_ list: KeyList, _ ref: Int) throws(EngineError) {
-    var keys = list
+  private func checkObjects(_ list: ElementReader, _ ref: Int) throws(EngineError) {
+    var list = list
     var last: (key: Int64, value: ValueView, data: IndexData)?
     var areEqual = true, isAscending = true, haveEqualData = true, areEqualAscending = true
-    while let key = try keys.next() {
+    for position in 0..<list.count {
+      guard case .int(let key) = try list.value(at: position) else { break }
       found += 1
-      // That of a Mixed property can have stale entries beside the right ones.
-      if found > (column.type == .mixed ? 2 * table.objectCount + 64 : table.objectCount) {
-        throw .damaged("more entries than objects", ref: ref)
-      }
-      guard key >= 0, try cursor.seek(ObjKey(key)) else {
-        report("object \(key) is in the index, but does not exist", ref: ref)
-        continue
-      }
-      let value = try cursor.value(index), data = IndexData(value)
-      for (level, word) in path.enumerated() where data.key(4 * level) != word {
-        report("object \(key) is in the index under another value", ref: ref)
-        break
-      }
+      try expectObjects(ref)
+      guard let (value, data) = try self.value(of: key, under: path[...], ref) else { continue }
       if let last {
         let isEqual = ValueOrder.compare(last.value, value) == 0
         if key == last.key { report("object \(key) is twice in one entry", ref: ref) }
@@ -183,7 +223,7 @@ final class IndexCheck {
         // Two neighbours out of millions are not compared.
         last = nil
         cursor = ObjectCursor(table)
-        try keys.reopen(arena, Self.origins)
+        list = try ElementReader(arena, ref, Self.origins)
       }
     }
     if areEqual ? !isAscending : !areEqualAscending {

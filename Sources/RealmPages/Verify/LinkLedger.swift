@@ -1,10 +1,13 @@
 // Links and backlinks, column by column: for every column the multiset of links equals the multiset of backlinks.
 // Source: docs/format/2-model.md M7.
+//
+// Sums of hashes tell that they are equal, in constant memory. Where they are not, the objects are walked a second time
+// for the links whose sums differ, which are few unless most are wrong.
 
-/// Gathers the links and backlinks of all tables and compares them, one by one or by sums of hashes.
+/// Gathers the links and backlinks of all tables and compares them.
 struct LinkLedger {
   /// The column that links start from.
-  private struct Origin: Hashable {
+  fileprivate struct Origin: Hashable {
     let table: TableKey
     let column: ColKey
   }
@@ -19,13 +22,22 @@ struct LinkLedger {
       a.table != b.table ? a.table < b.table : a.target != b.target ? a.target < b.target : a.origin < b.origin
     }
 
+    @inline(__always)
+    func hashes(_ seed: UInt64) -> (UInt64, UInt64) { (hash(seed), hash(~seed)) }
+
     /// A hash of 64 bits that spreads over all of them.
+    @inline(__always)
     func hash(_ seed: UInt64) -> UInt64 {
-      [UInt64(table), UInt64(bitPattern: target), UInt64(bitPattern: origin)].reduce(seed) { hash, part in
-        var mixed = (hash ^ part) &* 0x9E37_79B9_7F4A_7C15
-        mixed = (mixed ^ mixed >> 32) &* 0xD6E8_FEB8_6659_FD93
-        return mixed ^ mixed >> 29
-      }
+      var hash = Self.mix(seed ^ UInt64(table))
+      hash = Self.mix(hash ^ UInt64(bitPattern: target))
+      return Self.mix(hash ^ UInt64(bitPattern: origin))
+    }
+
+    @inline(__always)
+    private static func mix(_ value: UInt64) -> UInt64 {
+      var mixed = value &* 0x9E37_79B9_7F4A_7C15
+      mixed = (mixed ^ mixed >> 32) &* 0xD6E8_FEB8_6659_FD93
+      return mixed ^ mixed >> 29
     }
   }
 
@@ -33,47 +45,58 @@ struct LinkLedger {
   private struct Balance: Equatable {
     var first: UInt64 = 0, second: UInt64 = 0
 
-    mutating func add(_ link: Link) {
-      first &+= link.hash(1)
-      second &+= link.hash(2)
+    @inline(__always)
+    mutating func add(_ hashes: (UInt64, UInt64)) {
+      first &+= hashes.0
+      second &+= hashes.1
     }
 
-    mutating func subtract(_ link: Link) {
-      first &-= link.hash(1)
-      second &-= link.hash(2)
+    @inline(__always)
+    mutating func subtract(_ hashes: (UInt64, UInt64)) {
+      first &-= hashes.0
+      second &-= hashes.1
     }
   }
 
   private struct Tally {
     let origin: Origin
+    /// Where the hashes of its links begin, so that no other column makes up for one that is missing.
+    let seed: UInt64
+    var balance = Balance()
+    /// Whether links are kept, in the second walk.
+    var isWanted = false
     var forward: [Link] = []
     var backward: [Link] = []
-    var balance = Balance()
+  }
 
-    /// Keeps the sums of the links only.
-    mutating func condense() {
-      for link in forward { balance.add(link) }
-      for link in backward { balance.subtract(link) }
-      (forward, backward) = ([], [])
-    }
+  /// What a second walk looks for.
+  private struct Suspects {
+    let origins: Set<Origin>
+    /// Whether the sums of a bucket differ.
+    let buckets: [Bool]
   }
 
   private var positions: [Origin: Int] = [:]
   private var columns: [Tally] = []
-  /// How many more links may be kept; below 0 when there were more, and only sums are.
+  /// The balance of all columns, by the hash of the link; empty in the second walk.
+  private var buckets: [Balance] = []
+  private var suspects: Suspects?
+  /// How many more links, each seen from one end, may come and be named if they are wrong. Links without a bit would
+  /// otherwise take any amount of memory.
   private var room: Int
 
-  /// A ledger that keeps so many links, each seen from one end, to name those that are wrong. Of more it has only the
-  /// sums, in constant memory: links without a bit would take any amount of it.
-  init(keeping maximum: Int) { room = maximum }
+  private static let bucketCount = 1 << 12
 
-  /// Whether one more link is kept.
-  private mutating func keepsOne() -> Bool {
-    if room < 0 { return false }
-    room -= 1
-    if room >= 0 { return true }
-    for i in columns.indices { columns[i].condense() }
-    return false
+  /// A ledger for the first walk. Of more than `maximum` links only the property is named if one is wrong.
+  init(naming maximum: Int) {
+    room = maximum
+    buckets = Array(repeating: Balance(), count: Self.bucketCount)
+  }
+
+  /// A ledger for the second walk.
+  private init(_ suspects: Suspects) {
+    room = 0
+    self.suspects = suspects
   }
 
   /// The number by which `forward` and `backward` name a column.
@@ -81,40 +104,69 @@ struct LinkLedger {
     let origin = Origin(table: table, column: column)
     if let position = positions[origin] { return position }
     positions[origin] = columns.count
-    columns.append(Tally(origin: origin))
+    let seed = Link(table: table.value, target: column.value, origin: 0).hash(0)
+    columns.append(Tally(origin: origin, seed: seed, isWanted: suspects?.origins.contains(origin) ?? false))
     return columns.count - 1
   }
 
   /// Records a link as its origin has it.
   mutating func forward(_ column: Int, from origin: Int64, to table: TableKey, _ target: Int64) {
     let link = Link(table: table.value, target: target, origin: origin)
-    if keepsOne() { columns[column].forward.append(link) } else { columns[column].balance.add(link) }
+    let hashes = link.hashes(columns[column].seed)
+    if let suspects {
+      if columns[column].isWanted, suspects.buckets[Self.bucket(hashes)] { columns[column].forward.append(link) }
+      return
+    }
+    room -= 1
+    columns[column].balance.add(hashes)
+    buckets[Self.bucket(hashes)].add(hashes)
   }
 
   /// Records a link as its target has it.
   mutating func backward(_ column: Int, from origin: Int64, to table: TableKey, _ target: Int64) {
     let link = Link(table: table.value, target: target, origin: origin)
-    if keepsOne() { columns[column].backward.append(link) } else { columns[column].balance.subtract(link) }
+    let hashes = link.hashes(columns[column].seed)
+    if let suspects {
+      if columns[column].isWanted, suspects.buckets[Self.bucket(hashes)] { columns[column].backward.append(link) }
+      return
+    }
+    room -= 1
+    columns[column].balance.subtract(hashes)
+    buckets[Self.bucket(hashes)].subtract(hashes)
   }
 
-  /// Reports every link whose two ends disagree. `tables` are those of the snapshot. Cost O(n log n).
-  mutating func compare(_ context: CheckContext, tables: [TableKey: Table]) {
-    for i in columns.indices {
-      // Backlinks of a property that is gone: reported with the schema.
-      guard property(columns[i].origin, tables) != nil else { continue }
-      if columns[i].balance != Balance() {
-        context.place = place(of: columns[i].origin, tables)
+  @inline(__always)
+  private static func bucket(_ hashes: (UInt64, UInt64)) -> Int { Int(hashes.0 >> 52) }
+
+  /// Reports every link whose two ends disagree. `tables` are those of the snapshot. `walkAgain` records all links
+  /// once more, in a ledger that is given, and is called only if there are such.
+  mutating func compare(
+    _ context: CheckContext,
+    tables: [TableKey: Table],
+    walkAgain: (LinkLedger) -> LinkLedger
+  ) {
+    // Backlinks of a property that is gone: reported with the schema.
+    let origins = columns.filter { $0.balance != Balance() && property($0.origin, tables) != nil }.map(\.origin)
+    if origins.isEmpty { return }
+    if room < 0 {
+      for origin in origins {
+        context.place = place(of: origin, tables)
         context.report("links and backlinks differ")
         context.place = CheckContext.Place()
       }
+      return
+    }
+    let suspects = Suspects(origins: Set(origins), buckets: buckets.map { $0 != Balance() })
+    var second = walkAgain(LinkLedger(suspects))
+    for origin in origins {
+      guard let index = second.positions[origin] else { continue }
       // Taken out, so that both are sorted in place and given back before the next column.
       var forward: [Link] = [], backward: [Link] = []
-      swap(&forward, &columns[i].forward)
-      swap(&backward, &columns[i].backward)
+      swap(&forward, &second.columns[index].forward)
+      swap(&backward, &second.columns[index].backward)
       forward.sort()
       backward.sort()
-      if forward == backward { continue }
-      report(columns[i].origin, forward, backward, context, tables)
+      report(origin, forward, backward, context, tables)
     }
   }
 

@@ -14,19 +14,12 @@ struct ModelCheck {
   init(_ context: CheckContext) { self.context = context }
 
   func run() {
-    var tables: [TableKey: Table] = [:]
-    if snapshot.fileFormat < Self.oldestClusterFormat {
-      context.guarded { () throws(EngineError) in
-        for table in try LegacyCheck(context).run() {
-          tables[table.key] = table
-          context.place.table = table.name
-          if context.summary.problems == 0 { try checkPrimaryKeys(table) }
-        }
-      }
-    } else {
-      tables = checkTables()
+    let tables = checkAllTables()
+    context.links.compare(context, tables: tables) { links in
+      let second = context.again(links)
+      _ = ModelCheck(second).checkAllTables()
+      return second.links
     }
-    context.guarded { () throws(EngineError) in context.links.compare(context, tables: tables) }
     checkTop()
     guard context.summary.problems == 0 else { return }
     if let first = context.reached.firstMissing(in: context.explained) {
@@ -35,6 +28,20 @@ struct ModelCheck {
   }
 
   // MARK: Tables
+
+  /// Checks all tables, of whatever format, and returns those that could be read.
+  private func checkAllTables() -> [TableKey: Table] {
+    if snapshot.fileFormat >= Self.oldestClusterFormat { return checkTables() }
+    var tables: [TableKey: Table] = [:]
+    context.guarded { () throws(EngineError) in
+      for table in try LegacyCheck(context).run() {
+        tables[table.key] = table
+        context.place.table = table.name
+        if context.summary.problems == 0 { try checkPrimaryKeys(table) }
+      }
+    }
+    return tables
+  }
 
   /// Checks all tables and returns those that could be read.
   private func checkTables() -> [TableKey: Table] {

@@ -65,8 +65,8 @@ struct SpaceCheck {
         if node.hasDamagedMark { context.report("one of the bytes \"AAAA\" that it begins with was changed", ref: ref) }
         if node.isInner && !node.hasRefs { throw .damaged("an inner node without refs", ref: ref) }
         if node.hasRefs { try follow(node, &pending) }
-        _ = context.accepted.insert(start)
       } catch {
+        _ = context.rejected.insert(ref / Node.alignment)
         let origin = parent == 0 ? "the top array" : "slot \(slot) of the node at \(parent)"
         context.report("\(error.problem) (\(origin) leads here)", ref: error.ref)
       }

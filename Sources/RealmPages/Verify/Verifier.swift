@@ -7,10 +7,11 @@
 ///     let summary = Verifier(snapshot).run { problem in print(problem) }
 ///
 /// Reads every node of the version, whatever bytes it finds: damage is reported, and never ends the process or the run.
-/// Time grows with the size of the file (about a second for a million objects); memory is one sixteenth of the logical
-/// size, 48 bytes a link while links are compared, and 16 bytes an object of a table whose primary key has no index. Of
-/// more links than two in a byte, and half a million besides, only their property is named if one is wrong.
-/// An encrypted file is decrypted into memory as a whole. `Memory.bounded` does without the last two.
+/// Time grows with the size of the file (about a third of a second for a million objects); memory is one thirty-second
+/// of the logical size, some 20 MiB of the file, 24 bytes for each link that is wrong, and 16 bytes an object of a table
+/// whose primary key has no index. Where links are wrong the objects are walked twice; of more links than two in a byte,
+/// and half a million besides, only their property is named. An encrypted file is decrypted into memory as a whole but
+/// for `Memory.bounded`.
 ///
 /// The snapshot must stay the newest one while the check runs: when another process commits meanwhile, space may be
 /// reused and problems be reported that are none (see ``Realm/isCurrent(_:)``).
@@ -55,16 +56,14 @@ public struct Verifier {
     public var isSound: Bool { problems == 0 }
   }
 
-  /// What a run may keep in memory besides one sixteenth of the logical size.
+  /// What a run may keep of an encrypted file.
   enum Memory {
-    /// All links, so that each one whose ends disagree can be named, and what was read of the file.
+    /// All pages that were decrypted.
     case whole
-    /// Sums of links, so that only their property can be named, and so many bytes of the file. For a snapshot that
-    /// nothing else reads meanwhile: its pages are dropped on the way.
+    /// So many bytes of them. For a snapshot that nothing else reads meanwhile: its pages are dropped on the way.
     case bounded(Int)
 
-    /// Of the file 256 MiB. Less would make the check of encrypted files slow: an index leads to their pages in any
-    /// order, and each is decrypted anew.
+    /// 256 MiB. Less would make the check slow: an index leads to pages in any order, and each is decrypted anew.
     static let bounded = bounded(1 << 28)
   }
 

@@ -168,7 +168,7 @@ public final class Snapshot: Sendable {
   /// Keeps what is mapped of the file below some 24 MiB of memory; for loops that read much of it.
   ///
   /// Reads of single objects are looked at only now and then, see `readsBetweenLooks`.
-  package func limitResidentPages() { HeaderReader.limitResidentPages(arena.space) }
+  package func limitResidentPages() { arena.space.limitResidentPages() }
 
   /// The schema version that the SDK stores in table `metadata`; nil if not versioned.
   /// Source: docs/format/2-model.md M11.

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Commands and mounts take little more memory for a realm of 60 MB than for one of 1 MB, pages of the file included.
+# alone: it measures memory, which others make scarce
+
+source "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+
+cat >schema.json <<'EOF'
+[{"name": "Item", "primaryKey": "_id",
+  "properties": {"_id": "int", "text": "string", "next": "Item", "others": "Item[]"}}]
+EOF
+# lines COUNT: objects of 2500 bytes, each with links to 20 others.
+lines() {
+  python3 - "$1" <<'EOF'
+import json, sys
+count = int(sys.argv[1])
+for key in range(count):
+    others = [(key * 7919 + place * 104729) % count for place in range(20)]
+    print(json.dumps({"_id": key, "text": f"{key:05}" * 500, "next": others[0], "others": others}))
+EOF
+}
+# peak COMMAND...: the most memory that it had, in MB; its output goes to a file.
+peak() {
+  python3 - "$@" <<'EOF'
+import resource, subprocess, sys
+with open("output", "wb") as output:
+    code = subprocess.run(sys.argv[1:], stdout=output, stderr=output).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1000 if code in (0, 1) else f"exit code {code}")
+EOF
+}
+for size in small:400 large:20000; do
+  name=${size%:*}
+  lines "${size#*:}" >"$name.jsonl"
+  "$realmfs" create --schema schema.json "$name.realm"
+  check "import of the $name realm" "$realmfs" import --class Item "$name.realm" "$name.jsonl"
+  cp "$name.realm" "$name-copy.realm"
+done
+check "the large one has more than 50 MB" test "$(stat -c %s large.realm)" -gt 50000000
+
+# little WHAT MB COMMAND...: SIZE in the command stands for the realm.
+little() {
+  local what=$1 most=$2 small large
+  shift 2
+  small=$(peak "${@//SIZE/small}")
+  large=$(peak "${@//SIZE/large}")
+  check "$what: $small MB and $large MB" test "$((large - small))" -lt "$most"
+}
+little check 32 "$realmfs" check SIZE.realm
+little diff 32 "$realmfs" diff SIZE.realm SIZE-copy.realm
+little query 32 "$realmfs" query --count SIZE.realm Item 'text CONTAINS "9999"'
+little export 32 "$realmfs" export SIZE.realm SIZE-out
+little compact 32 "$realmfs" compact SIZE-copy.realm
+"$realmfs" create --schema schema.json small-new.realm
+"$realmfs" create --schema schema.json large-new.realm
+little import 45 "$realmfs" import --class Item SIZE-new.realm SIZE.jsonl
+check_status "which is sound" 0 'sound' "$realmfs" check large-new.realm
+check_status "and has the same objects" 0 '^$' "$realmfs" diff large.realm large-new.realm
+
+point=$(new_directory mnt)
+for name in small large; do
+  serve "$name.realm" "$point" || exit
+  find "$point/Item" -name '*.json' -exec cat {} + | sha256sum >/dev/null
+  declare "$name=$(awk '/VmHWM/ { print int($2 / 1000) }' "/proc/$server/status")"
+  check "umount" "$realmfs" umount "$point"
+done
+check "reading all files of a mount: $small MB and $large MB" test "$((large - small))" -lt 40
