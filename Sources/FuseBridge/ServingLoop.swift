@@ -8,9 +8,9 @@
 // milliseconds, unless all threads are busy.
 //
 // The thread that takes a request serves it. If requests of several programs have met lately, and more are there or the
-// request may wait for the disk or for other writers, the thread first calls another one to listen. Otherwise it listens
-// again when it has answered, and the watcher steps in if that takes long: to one program alone, a second thread is of no
-// use, and waking it would cost as much as a request.
+// request may wait for the disk or for other writers, the thread first calls another one to listen. Otherwise it
+// listens again when it has answered, and the watcher steps in if that takes long: to one program alone, a second
+// thread is of no use, and waking it would cost as much as a request.
 
 import CFuse
 import Glibc
