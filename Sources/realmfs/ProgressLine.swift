@@ -21,7 +21,8 @@ final class ProgressLine {
       let rate = Double(done) / max(time, 0.001)
       let speed = rate >= 1e6 ? "\(Int(rate / 1e6)) MB/s" : "\(Int(rate / 1e3)) kB/s"
       let left = Int(Double(max(0, total - done)) / max(rate, 1)) + 1
-      write("\(title): \(min(100, done * 100 / total)) %, \(speed), \(left) s left")
+      let estimate = done > 0 ? ", \(speed), \(left) s left" : ""
+      write("\(title): \(min(100, done * 100 / total)) %\(estimate)")
     }
   }
 
