@@ -19,8 +19,10 @@ final class ProgressLine {
     if isShown, time - lastShown >= 0.2, total > 0 {
       lastShown = time
       let rate = Double(done) / max(time, 0.001)
+      let speed = rate >= 1e6 ? "\(Int(rate / 1e6)) MB/s" : "\(Int(rate / 1e3)) kB/s"
       let left = Int(Double(max(0, total - done)) / max(rate, 1)) + 1
-      write("\(title): \(min(100, done * 100 / total)) %, \(Int(rate / 1e6)) MB/s, \(left) s left")
+      let estimate = done > 0 ? ", \(speed), \(left) s left" : ""
+      write("\(title): \(min(100, done * 100 / total)) %\(estimate)")
     }
   }
 

@@ -4,6 +4,7 @@
 import Foundation
 import RealmPages
 import SyncSupport
+import Synchronization
 import TestSupport
 import Testing
 import Threads
@@ -94,6 +95,24 @@ struct SessionTests {
       server.wipe()
       server.add(SyncSamples.changesets(200))
     }
+  }
+
+  @Test("progress goes on while a message is applied, and ends with all bytes")
+  func progress() throws {
+    let text = String(repeating: "x", count: 60_000), seen = Mutex<[SyncStatus]>([])
+    try Self.withServer(1) { server, path in
+      server.add((0..<40).map { SyncSamples.object(100 + $0, text: text) })
+      let session = try SyncSession(Mirror(Configuration(path: path), of: SyncURL(server.url)), SyncOptions())
+      _ = session.addObserver { status in seen.withLock { $0.append(status) } }
+      try session.start()
+      defer { session.stop() }
+      #expect(Self.live(session).state == .live)
+    }
+    let all = seen.withLock { $0 }, total = all.last?.downloaded ?? 0
+    let steps = all.filter(\.isApplying).map(\.downloaded)
+    #expect(total > 2_400_000 && Set(steps).count > 5, "\(steps)")
+    #expect(zip(steps, steps.dropFirst()).allSatisfy { $0 <= $1 })
+    #expect(all.filter(\.isApplying).allSatisfy { $0.downloaded + $0.bytesLeft == total })
   }
 
   @Test("a connection that is cut in the middle of a frame goes on where it was")

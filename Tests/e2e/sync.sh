@@ -116,6 +116,43 @@ equal "and sends nothing" 0 "$(tell uploads)"
 stop_server "$point"
 end_server
 
+# The server goes away between the removal of an object and the text that is to replace it.
+start_server 3
+relay() {
+  exec {from_relay}< <(exec python3 -c '
+import socket, sys, threading
+def pump(one, other):
+    try:
+        while data := one.recv(65536): other.sendall(data)
+    except OSError: pass
+    for end in (one, other):
+        try: end.shutdown(2)
+        except OSError: pass
+relay = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print(relay.getsockname()[1], flush=True)
+while True:
+    one, other = relay.accept()[0], socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    for ends in ((one, other), (other, one)): threading.Thread(target=pump, args=ends, daemon=True).start()' "$1" "$port")
+  relay_pid=$!
+  background+=("$relay_pid")
+  read -r relay_port <&"$from_relay"
+}
+relay 0
+serve_synced "realm://127.0.0.1:$relay_port/test" "$point" --mirror "$scratch/relayed.realm" || exit
+wait_until 20 has_state .canSave true
+rm "$point/P/1.json"
+exec {new}>"$point/P/1.json"
+kill "$relay_pid"
+wait_until 20 has_state .state offline
+check_status "the new text is refused" 1 'Network is down' bash -c 'echo "{\"i\": 9}" >&"$1"' - "$new"
+exec {new}>&-
+relay "$relay_port"
+wait_until 60 has_state .canSave true
+equal "with the server the next save is taken" "" "$(write "$point/P/2.json" '{"_id": 2, "i": 20, "s": ""}')"
+equal "and brings the removed object back" 1 "$(jq .i "$point/P/1.json")"
+stop_server "$point"
+end_server
+
 # The mirror of a program that does not know of mirrors.
 "$realmfs" convert --local "$mirror" "$scratch/written.realm" >/dev/null
 check_status "a realm that is no mirror" 8 'no mirror of a synced realm' \

@@ -24,6 +24,9 @@ final class Connection {
   /// How often a sign of life is sent, and how long its answer may take.
   private static let pingPeriod = Duration.seconds(57), pongPatience = Duration.seconds(120)
 
+  /// A message has up to 16 MB of changes: what is applied of it is told in steps of so many bytes.
+  private static let progressStep: Int64 = 1 << 18
+
   private var nextPing = MonotonicTime.now
   private var lastSign = MonotonicTime.now
   private var roundTrip: Int64 = 0
@@ -177,28 +180,41 @@ final class Connection {
     if entries.contains(where: { $0.origin == 0 || $0.origin == state.reader.file }) {
       throw ServerMessage.broken("a change of the reader, which makes none")
     }
+    let size = entries.reduce(Int64(0)) { $0 + $1.originalSize }
+    var shown: Int64 = 0
     if entries.isEmpty, download.version == state.version, download.latest == state.latest {
       // Nothing new; a commit would only wake others.
     } else {
-      session.change { $0.isApplying = true }
-      defer { session.change { $0.isApplying = false } }
+      session.change { ($0.isApplying, $0.bytesLeft) = (true, download.bytesLeft + size) }
+      var isApplied = false
+      defer {
+        session.change {
+          $0.isApplying = false
+          if !isApplied { $0.advance(by: -shown) }
+        }
+      }
       try mirror.commit {
         ($0.version, $0.latest) = (download.version, download.latest)
       } _: { (transaction) throws(ApplyError) in
-        var applier = InstructionApplier()
+        var applier = InstructionApplier(), applied: Int64 = 0
         for entry in entries {
+          if applied >= shown + Self.progressStep {
+            session.change { $0.advance(by: applied - shown) }
+            shown = applied
+          }
+          applied += entry.originalSize
           do throws(ApplyError) { try applier.apply(Array(download.body[entry.bytes]), to: transaction) } catch {
             guard case .unfit(let problem) = error else { throw error }
             throw .unfit("version \(entry.version): \(problem)")
           }
         }
       }
+      isApplied = true
     }
     hasDownloaded = true
-    let size = entries.reduce(Int64(0)) { $0 + $1.originalSize }
     session.change {
       $0.version = download.version
-      $0.downloaded += size
+      $0.advance(by: size - shown)
       $0.bytesLeft = download.bytesLeft
     }
   }

@@ -24,7 +24,8 @@ public struct SyncStatus: Hashable, Sendable {
   public var state = State.connecting
   /// The version of the protocol, when connected.
   public var protocolVersion: Int?
-  /// The bytes of changesets that arrived and were applied since the session began.
+  /// The bytes of changesets that arrived and were applied since the session began, those of a message that is being
+  /// applied included.
   public var downloaded: Int64 = 0
   /// The bytes that are still to come, as far as the server has said.
   public var bytesLeft: Int64 = 0
@@ -50,4 +51,10 @@ public struct SyncStatus: Hashable, Sendable {
   package var mark: Int64 = 0
   /// How often a connection was made.
   public var connections = 0
+
+  /// Notes so many bytes more that were applied; fewer, if they were taken back.
+  mutating func advance(by bytes: Int64) {
+    downloaded += bytes
+    bytesLeft = max(0, bytesLeft - bytes)
+  }
 }
