@@ -30,7 +30,8 @@ struct MutantTests {
         walk.run(snapshot)
         let summary = Verifier(snapshot).run { _ in }
         let bounded = Verifier(snapshot, memory: .bounded).run { _ in }
-        #expect(summary.problems == bounded.problems && summary.leftovers == bounded.leftovers, "\(fixture), SEED=\(seed)")
+        let isSame = summary.problems == bounded.problems && summary.leftovers == bounded.leftovers
+        #expect(isSame, "\(fixture), SEED=\(seed)")
       } catch {
         #expect(!error.description.isEmpty)
       }

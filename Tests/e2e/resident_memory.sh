@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Commands and mounts take little more memory for a realm of 60 MB than for one of 1 MB, pages of the file included.
+# Commands and mounts take little more memory for a realm of 45 MB than for one of 1 MB, pages of the file included.
 # alone: it measures memory, which others make scarce
 
 source "$(dirname "$0")/lib.sh"
@@ -28,14 +28,14 @@ with open("output", "wb") as output:
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1000 if code in (0, 1) else f"exit code {code}")
 EOF
 }
-for size in small:400 large:20000; do
+for size in small:400 large:16000; do
   name=${size%:*}
   lines "${size#*:}" >"$name.jsonl"
   "$realmfs" create --schema schema.json "$name.realm"
   check "import of the $name realm" "$realmfs" import --class Item "$name.realm" "$name.jsonl"
   cp "$name.realm" "$name-copy.realm"
 done
-check "the large one has more than 50 MB" test "$(stat -c %s large.realm)" -gt 50000000
+check "the large one has more than 40 MB" test "$(stat -c %s large.realm)" -gt 40000000
 
 # little WHAT MB COMMAND...: SIZE in the command stands for the realm.
 little() {
@@ -45,11 +45,11 @@ little() {
   large=$(peak "${@//SIZE/large}")
   check "$what: $small MB and $large MB" test "$((large - small))" -lt "$most"
 }
-little check 32 "$realmfs" check SIZE.realm
-little diff 32 "$realmfs" diff SIZE.realm SIZE-copy.realm
-little query 32 "$realmfs" query --count SIZE.realm Item 'text CONTAINS "9999"'
-little export 32 "$realmfs" export SIZE.realm SIZE-out
-little compact 32 "$realmfs" compact SIZE-copy.realm
+little check 28 "$realmfs" check SIZE.realm
+little diff 28 "$realmfs" diff SIZE.realm SIZE-copy.realm
+little query 28 "$realmfs" query --count SIZE.realm Item 'text CONTAINS "9999"'
+little export 28 "$realmfs" export SIZE.realm SIZE-out
+little compact 40 "$realmfs" compact SIZE-copy.realm
 "$realmfs" create --schema schema.json small-new.realm
 "$realmfs" create --schema schema.json large-new.realm
 little import 45 "$realmfs" import --class Item SIZE-new.realm SIZE.jsonl
@@ -63,4 +63,4 @@ for name in small large; do
   declare "$name=$(awk '/VmHWM/ { print int($2 / 1000) }' "/proc/$server/status")"
   check "umount" "$realmfs" umount "$point"
 done
-check "reading all files of a mount: $small MB and $large MB" test "$((large - small))" -lt 40
+check "reading all files of a mount: $small MB and $large MB" test "$((large - small))" -lt 34

@@ -150,7 +150,9 @@ final class CheckContext {
   func claim(_ ref: Int) throws(EngineError) -> Node {
     let node = try arena.node(ref)
     let granule = ref / Node.alignment
-    if !reached.contains(granule) || rejected.contains(granule) { throw .damaged("cannot be told from its surroundings", ref: ref) }
+    if !reached.contains(granule) || rejected.contains(granule) {
+      throw .damaged("cannot be told from its surroundings", ref: ref)
+    }
     if node.payloadSize == 0 {
       bitless += node.count
       if bitless > Self.maximumBitless + arena.limit * 125 {

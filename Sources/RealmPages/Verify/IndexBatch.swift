@@ -9,13 +9,14 @@ struct IndexBatch {
   private var objects: [Int64] = []
   /// The paths of all entries, and where each ends.
   private var words: [Int32] = []
-  private var ends: [Int] = []
+  private var ends: [Int32] = []
   /// Each node, and its first entry.
   private var nodes: [(ref: Int, first: Int)] = []
 
-  /// Some megabytes. With fewer entries, the objects of a large table are gone through more often.
-  private static let mostWords = 1 << 18
-  private static let bucketBits = 12
+  /// Ten megabytes in all. With fewer entries, the objects of a large table are gone through more often.
+  private static let mostWords = 1 << 19
+  /// Of a table of ten million objects, those of a bucket are mostly in one cluster.
+  private static let bucketBits = 16
 
   var isEmpty: Bool { objects.isEmpty }
   var isFull: Bool { words.count >= Self.mostWords }
@@ -24,7 +25,7 @@ struct IndexBatch {
     if nodes.last?.ref != ref { nodes.append((ref, objects.count)) }
     objects.append(object)
     words += path
-    ends.append(words.count)
+    ends.append(Int32(truncatingIfNeeded: words.count))
   }
 
   /// Forgets all entries, but not their memory.
@@ -35,9 +36,19 @@ struct IndexBatch {
     nodes.removeAll(keepingCapacity: true)
   }
 
-  /// The object of an entry, and the keys that lead to it.
-  func entry(_ index: Int) -> (object: Int64, path: ArraySlice<Int32>) {
-    (objects[index], words[(index == 0 ? 0 : ends[index - 1])..<ends[index]])
+  private func path(_ index: Int) -> Range<Int> { (index == 0 ? 0 : Int(ends[index - 1]))..<Int(ends[index]) }
+
+  /// The object of an entry.
+  func object(_ index: Int) -> Int64 { objects[index] }
+
+  /// Whether a value is where the entry is.
+  func leads(_ index: Int, to data: IndexData) -> Bool {
+    var offset = 0
+    for place in path(index) {
+      if data.key(offset) != words[place] { return false }
+      offset += 4
+    }
+    return true
   }
 
   /// The entries in the order in which they came.
@@ -45,8 +56,7 @@ struct IndexBatch {
     for (position, node) in nodes.enumerated() {
       let end = position + 1 < nodes.count ? nodes[position + 1].first : objects.count
       for index in node.first..<end {
-        let (object, path) = entry(index)
-        body((object, path, node.ref))
+        body((objects[index], words[path(index)], node.ref))
       }
     }
   }
@@ -56,13 +66,13 @@ struct IndexBatch {
     guard let low = objects.min(), let high = objects.max() else { return [] }
     func distance(_ object: Int64) -> UInt64 { UInt64(bitPattern: object &- low) }
     let shift = max(0, UInt64.bitWidth - distance(high).leadingZeroBitCount - Self.bucketBits)
-    var starts = [Int](repeating: 0, count: 1 << Self.bucketBits + 1)
+    var starts = [Int32](repeating: 0, count: 1 << Self.bucketBits + 1)
     for object in objects { starts[Int(distance(object) >> UInt64(shift)) + 1] += 1 }
     for bucket in starts.indices.dropFirst() { starts[bucket] += starts[bucket - 1] }
     var order = [Int32](repeating: 0, count: objects.count)
     for (index, object) in objects.enumerated() {
       let bucket = Int(distance(object) >> UInt64(shift))
-      order[starts[bucket]] = Int32(truncatingIfNeeded: index)
+      order[Int(starts[bucket])] = Int32(truncatingIfNeeded: index)
       starts[bucket] += 1
     }
     return order

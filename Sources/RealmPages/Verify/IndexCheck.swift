@@ -161,9 +161,9 @@ final class IndexCheck {
   private func areRight(_ entries: IndexBatch, mayDropPages: Bool) -> Bool {
     do throws(EngineError) {
       for index in entries.byObject() {
-        let (object, path) = entries.entry(Int(index))
+        let object = entries.object(Int(index))
         guard object >= 0, try cursor.seek(ObjKey(object)) else { return false }
-        if !Self.leads(path, to: IndexData(try cursor.value(self.index))) { return false }
+        if !entries.leads(Int(index), to: IndexData(try cursor.value(self.index))) { return false }
         if mayDropPages, context.dropPages() { cursor = ObjectCursor(table) }
       }
       return true
@@ -171,15 +171,6 @@ final class IndexCheck {
       // Reported with its entry.
       return false
     }
-  }
-
-  private static func leads(_ path: ArraySlice<Int32>, to data: IndexData) -> Bool {
-    var offset = 0
-    for word in path {
-      if data.key(offset) != word { return false }
-      offset += 4
-    }
-    return true
   }
 
   /// The value of an object in an entry; nil if there is no such object. Reports what does not belong there.
@@ -193,7 +184,10 @@ final class IndexCheck {
       return nil
     }
     let value = try cursor.value(index), data = IndexData(value)
-    if !Self.leads(path, to: data) { report("object \(key) is in the index under another value", ref: ref) }
+    for (level, word) in path.enumerated() where data.key(4 * level) != word {
+      report("object \(key) is in the index under another value", ref: ref)
+      break
+    }
     return (value, data)
   }
 

@@ -7,9 +7,9 @@
 ///     let summary = Verifier(snapshot).run { problem in print(problem) }
 ///
 /// Reads every node of the version, whatever bytes it finds: damage is reported, and never ends the process or the run.
-/// Time grows with the size of the file (about a third of a second for a million objects); memory is one thirty-second
-/// of the logical size, some 20 MiB of the file, 24 bytes for each link that is wrong, and 16 bytes an object of a table
-/// whose primary key has no index. Where links are wrong the objects are walked twice; of more links than two in a byte,
+/// Time grows with the size of the file (about a third of a second for a million objects); memory is some 30 MiB, one
+/// thirty-second of the file, 24 bytes for each link that is wrong, and 16 bytes for each object of a table whose
+/// primary key has no index. Where links are wrong the objects are walked twice; of more links than two in a byte,
 /// and half a million besides, only their property is named. An encrypted file is decrypted into memory as a whole but
 /// for `Memory.bounded`.
 ///
