@@ -12,8 +12,11 @@ struct NodeWriter {
   private(set) var error: EngineError?
   private let output: WriteBuffer
   /// The bytes since what is resident was looked at.
-  private var written = 0
-  private static let mostWritten = 1 << 20
+  private var newBytes = 0
+  private static let mostNewBytes = 1 << 20
+  /// The nodes that were written and measured. Each has one parent; what a damaged file says must not lead in circles.
+  private var written = NumberSet()
+  private var measured = NumberSet()
   /// Space for what is to lie side by side.
   private var gathered = 0..<0
   /// The elements of the nodes between the root and the present one: a stack in one array.
@@ -31,7 +34,10 @@ struct NodeWriter {
   /// file.
   mutating func write(_ ref: Int, gathered levels: Int) -> Int {
     if ref == 0 || !slab.owns(ref) || error != nil { return ref }
-    let node = slab.node(ref)
+    guard let node = slab.nodeIfPresent(ref), written.insert(slab.number(ref)) else {
+      error = .damaged("no node, or another node's, beyond the file", ref: ref)
+      return ref
+    }
     // Without a bit all children are null, and there can be 2^24 of them.
     if !node.hasRefs || node.width == 0 {
       let place = allocate(node.byteSize, gathered: levels > 0)
@@ -68,7 +74,8 @@ struct NodeWriter {
 
   /// Takes space at once for the first levels of some trees and `more` bytes, unless that is much.
   mutating func gather(_ refs: [Int], levels: [Int], _ more: Int) {
-    let size = zip(refs, levels).reduce(more) { $0 + self.size($1.0, levels: $1.1) }
+    var size = more
+    for (ref, levels) in zip(refs, levels) { size += self.size(ref, levels: levels) }
     guard size <= Self.maximumGathered, let place = free.take(size) else { return }
     gathered = place..<place + size
   }
@@ -76,9 +83,8 @@ struct NodeWriter {
   private static let maximumGathered = 1 << 16
 
   /// The bytes of the dirty nodes in the first levels of a tree, or a little more.
-  private func size(_ ref: Int, levels: Int) -> Int {
-    if levels == 0 || ref == 0 || !slab.owns(ref) { return 0 }
-    let node = slab.node(ref)
+  private mutating func size(_ ref: Int, levels: Int) -> Int {
+    guard levels > 0, let node = slab.nodeIfPresent(ref), measured.insert(slab.number(ref)) else { return 0 }
     if !node.hasRefs || node.width == 0 { return node.byteSize }
     var size = Node.size(node.count, max(node.width, PackedBits.width(Int64(logicalSize))))
     for i in 0..<node.count {
@@ -127,10 +133,23 @@ struct NodeWriter {
   private mutating func append(_ size: Int, at place: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
     if error != nil { return }
     do throws(EngineError) { unsafe fill(try output.room(size, at: place)) } catch { self.error = error }
-    written += size
-    if written < Self.mostWritten { return }
-    written = 0
+    newBytes += size
+    if newBytes < Self.mostNewBytes { return }
+    newBytes = 0
     slab.limitResidentPages()
+  }
+}
+
+/// Numbers from 0 on, a bit each.
+private struct NumberSet {
+  private var words: [UInt64] = []
+
+  /// Adds a number; false if it was there.
+  mutating func insert(_ number: Int) -> Bool {
+    let bit = UInt64(1) << UInt64(number & 63), missing = (number >> 6) - words.count + 1
+    if missing > 0 { words += repeatElement(0, count: max(missing, words.count)) }
+    defer { words[number >> 6] |= bit }
+    return words[number >> 6] & bit == 0
   }
 }
 

@@ -276,7 +276,10 @@ extension Slab {
     // The elements of other nodes of the file were not checked when they were copied.
     if !node.hasRefs { throw .damaged("slot \(index) of a node without refs", ref: parent) }
     let ref = try node.child(index)
-    if owns(ref) && ref != 0 { return ref }
+    if owns(ref) && ref != 0 {
+      try requirePresent(ref)
+      return ref
+    }
     if ref == 0 { throw .damaged("slot \(index) is empty", ref: parent) }
     let copy = try dirty(ref, arena)
     setInt(parent, index, Int64(copy))

@@ -167,6 +167,9 @@ struct NodeFlags: OptionSet {
 
   @inline(__always) private func id(_ ref: Int) -> Int { (ref - firstRef) >> 3 }
 
+  /// The number of the dirty node at `ref`: they count from 0 on.
+  func number(_ ref: Int) -> Int { id(ref) }
+
   /// The dirty node at `ref`, which must be one.
   @inline(__always)
   func node(_ ref: Int) -> Node {
@@ -180,10 +183,22 @@ struct NodeFlags: OptionSet {
   /// The dirty node at `ref`; nil if there is none: a damaged file refers to others too.
   @inline(__always)
   func nodeIfPresent(_ ref: Int) -> Node? {
-    guard owns(ref), ref & 7 == 0 else { return nil }
+    guard owns(ref), isPresent(ref) else { return nil }
+    return unsafe Node(header: blocks[id(ref)].memory, ref: ref)
+  }
+
+  /// Whether there is a dirty node at `ref`, which is beyond the file.
+  @inline(__always)
+  private func isPresent(_ ref: Int) -> Bool {
     let id = id(ref)
-    guard id < blockCount, unsafe blocks[id].capacity > 0 else { return nil }
-    return unsafe Node(header: blocks[id].memory, ref: ref)
+    return unsafe ref & 7 == 0 && id < blockCount && blocks[id].capacity > 0
+  }
+
+  /// Refuses a ref beyond the file that is no dirty node's. Such a one can come from a node of a damaged file that has
+  /// no flag of refs, so that its elements were not checked when it was copied.
+  @inline(__always)
+  func requirePresent(_ ref: Int) throws(EngineError) {
+    if !isPresent(ref) { throw .damaged("no node, beyond the file", ref: ref) }
   }
 
   /// The header of the dirty node at `ref`.
@@ -267,7 +282,10 @@ struct NodeFlags: OptionSet {
 
   /// A dirty copy of a node of the file, whose space is given up; a dirty node is itself.
   func dirty(_ ref: Int, _ arena: Arena) throws(EngineError) -> Int {
-    if owns(ref) { return ref }
+    if owns(ref) {
+      try requirePresent(ref)
+      return ref
+    }
     let node = try arena.node(ref)
     if node.hasRefs { try checkRefs(node) }
     try release(node)
@@ -300,8 +318,8 @@ struct NodeFlags: OptionSet {
   /// Gives up one node, not its children.
   func drop(_ ref: Int, _ arena: Arena) throws(EngineError) {
     if owns(ref) {
+      try requirePresent(ref)
       let id = id(ref)
-      unsafe precondition(id < blockCount && blocks[id].capacity > 0, "a ref of no dirty node")
       unsafe release(blocks[id])
       unsafe bytes -= blocks[id].capacity
       unsafe blocks[id].capacity = 0
