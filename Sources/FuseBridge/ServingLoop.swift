@@ -7,10 +7,10 @@
 // Invariant: while a request waits at the device, there is a listener, or the watcher calls one within two
 // milliseconds, unless all threads are busy.
 //
-// The thread that takes a request serves it. If requests of several programs have met lately, and more are there or the
-// request may wait for the disk or for other writers, the thread first calls another one to listen. Otherwise it
-// listens again when it has answered, and the watcher steps in if that takes long: to one program alone, a second
-// thread is of no use, and waking it would cost as much as a request.
+// The thread that takes a request serves it. If more requests are there, or the request may wait for the disk or for
+// other writers and requests of several programs have met lately, the thread first calls another one to listen.
+// Otherwise it listens again when it has answered, and the watcher steps in if that takes long: to one program alone, a
+// second thread is of no use, and waking it would cost as much as a request.
 
 import CFuse
 import Glibc
@@ -147,7 +147,7 @@ import Threads
     if former != 0, caller != 0, former != caller { noteConcurrency() }
     former = caller
     let isConcurrent = MonotonicTime.coarse.nanoseconds < concurrentUntil.load(ordering: .relaxed)
-    if isSlow && isConcurrent || (isSlow || isConcurrent) && areMoreWaiting { call() }
+    if areMoreWaiting || isSlow && isConcurrent { call() }
     unsafe fuse_session_process_buf(session, &buffer)
   }
 
