@@ -48,6 +48,8 @@ struct VersionWriter {
     }
     try output.append(Header.footer(topRef: top))
     try output.finish()
+    // The copy may be read next, and so much memory be needed for that.
+    arena.space.dropPages()
   }
 
   /// Writes all nodes; where the top array is.

@@ -81,8 +81,8 @@ final class MappedFile: PageSpace, @unchecked Sendable {
   private static let mostResident = 24 << 20
   /// After so many bytes, page faults are counted, which costs less than to look at what is resident.
   private static let bytesBetweenCounts = 1 << 20
-  /// So many faults make no more than 4 MiB resident: each brings 64 KiB at most.
-  private static let faultsBetweenLooks = 64
+  /// So many faults make some megabytes resident: each brings 64 KiB, and more where the page cache has large pieces.
+  private static let faultsBetweenLooks = 16
 
   /// Maps the whole file of `size` bytes (greater than 0).
   init(_ file: FileHandle, size: Int) throws(EngineError) {

@@ -57,7 +57,7 @@ final class CheckContext {
 
   /// The size of a piece, as a shift, and how many are a few megabytes.
   private static let pieceShift = 16
-  private static let piecesBetweenLooks = 64
+  private static let piecesBetweenLooks = 16
 
   init(
     _ snapshot: Snapshot,
