@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { slot_count = 4096 };
@@ -148,11 +147,6 @@ size_t clinux_resident_file_bytes(void) {
   text[count] = 0;
   if (sscanf(text, "%lu %lu %lu", &total, &resident, &shared) != 3) return 0;
   return shared * page_size;
-}
-
-long clinux_page_faults(void) {
-  struct rusage usage;
-  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_minflt + usage.ru_majflt : 0;
 }
 
 const void *clinux_find(const void *bytes, size_t length, const void *part, size_t part_length) {

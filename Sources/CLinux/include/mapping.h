@@ -43,6 +43,3 @@ void clinux_trim_heap(void);
 
 /// Bytes of mapped files that are resident in this process; 0 if unknown.
 size_t clinux_resident_file_bytes(void);
-
-/// How often this process touched a page that was not mapped for it.
-long clinux_page_faults(void);

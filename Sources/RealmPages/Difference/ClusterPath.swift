@@ -56,7 +56,7 @@ struct ClusterPath {
       return nil
     }
     next = try sibling()
-    arena.space.noteRead(Cluster.usualBytes)
+    arena.space.noteRead(subtree.ref, node.byteSize)
     return try Cluster(arena, node, offset: subtree.start)
   }
 

@@ -257,8 +257,8 @@ extension Arena {
     let node = try node(ref), twin = try other.node(otherRef)
     if !node.hasRefs {
       if node.byteSize >= 4096 {
-        space.noteRead(node.byteSize)
-        other.space.noteRead(twin.byteSize)
+        space.noteRead(ref, node.byteSize)
+        other.space.noteRead(otherRef, twin.byteSize)
       }
       return node.isIdentical(to: twin)
     }

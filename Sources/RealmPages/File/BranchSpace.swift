@@ -18,7 +18,7 @@ final class BranchSpace: PageSpace, @unchecked Sendable {
 
   override func limitResidentPages() { below.limitResidentPages() }
 
-  override func noteRead(_ bytes: Int) { below.noteRead(bytes) }
+  override func noteRead(_ offset: Int, _ count: Int) { below.noteRead(offset, count) }
 
   override var filledBytes: Int { below.filledBytes }
 

@@ -52,9 +52,9 @@ import Synchronization
   /// valid.
   func limitResidentPages() {}
 
-  /// Notes that some of so many bytes are about to be read, and now and then limits what is resident. For what is read
-  /// seldom enough: clusters, and values of some size.
-  func noteRead(_ bytes: Int) {}
+  /// Notes that `count` bytes at `offset` are about to be read, and now and then limits what is resident. For what is
+  /// read seldom enough: clusters, and values of some size.
+  func noteRead(_ offset: Int, _ count: Int) {}
 
   /// Bytes that were filled in memory of the process and not given back.
   var filledBytes: Int { 0 }
@@ -70,28 +70,37 @@ import Synchronization
 }
 
 /// A mapping of a plain file.
-final class MappedFile: PageSpace, @unchecked Sendable {
+@safe final class MappedFile: PageSpace, @unchecked Sendable {
+  // Safe: owns the mapping and `pieces`, of which each place is below `pieceCount`.
   private let file: FileHandle
-  /// What was read since page faults were counted.
-  private let bytesRead = Atomic<Int>(0)
-  /// The page faults of the process when it was last looked at what is resident.
-  private let faults = Atomic<Int>(0)
+  /// Pieces that were read lately, counted from 1, each at the place of its lowest bits; none are known to be resident
+  /// after pages were dropped.
+  private let pieces: UnsafeMutablePointer<Atomic<Int>>
+  /// How many came since what is resident was looked at.
+  private let newPieces = Atomic<Int>(0)
 
   /// What may be resident of all mapped files and the program together, in bytes.
   private static let mostResident = 24 << 20
-  /// After so many bytes, page faults are counted, which costs less than to look at what is resident.
-  private static let bytesBetweenCounts = 1 << 20
-  /// So many faults make some megabytes resident: each brings 64 KiB, and more where the page cache has large pieces.
-  private static let faultsBetweenLooks = 16
+  /// The bytes that come into memory with a page that is needed, as a shift; more where the page cache has large ones.
+  private static let pieceShift = 16
+  private static let pieceCount = 256
+  /// So many new pieces make some megabytes resident.
+  private static let piecesBetweenLooks = 16
 
   /// Maps the whole file of `size` bytes (greater than 0).
   init(_ file: FileHandle, size: Int) throws(EngineError) {
     guard let base = unsafe clinux_map_shared(file.descriptor, size) else { throw .failed("mmap", file.path, errno) }
     self.file = file
+    unsafe pieces = .allocate(capacity: Self.pieceCount)
+    for place in 0..<Self.pieceCount { unsafe (pieces + place).initialize(to: Atomic(0)) }
     unsafe super.init(base: UnsafeRawPointer(base), size: size, fillsOnDemand: false)
   }
 
-  deinit { unsafe clinux_unmap(UnsafeMutableRawPointer(mutating: base), size) }
+  deinit {
+    unsafe pieces.deinitialize(count: Self.pieceCount)
+    unsafe pieces.deallocate()
+    unsafe clinux_unmap(UnsafeMutableRawPointer(mutating: base), size)
+  }
 
   override var isSpent: Bool { unsafe clinux_mapping_was_cut(base) }
 
@@ -104,22 +113,22 @@ final class MappedFile: PageSpace, @unchecked Sendable {
   override func dropPages() { dropResidentPages() }
 
   override func limitResidentPages() {
+    newPieces.store(0, ordering: .relaxed)
     if size > Self.mostResident, clinux_resident_file_bytes() > Self.mostResident { dropResidentPages() }
   }
 
-  override func noteRead(_ bytes: Int) {
+  override func noteRead(_ offset: Int, _ count: Int) {
     if size <= Self.mostResident { return }
-    if bytesRead.wrappingAdd(bytes, ordering: .relaxed).newValue >= Self.bytesBetweenCounts { countFaults() }
-  }
-
-  private func countFaults() {
-    bytesRead.store(0, ordering: .relaxed)
-    let count = clinux_page_faults()
-    if count - faults.load(ordering: .relaxed) < Self.faultsBetweenLooks { return }
-    faults.store(count, ordering: .relaxed)
-    limitResidentPages()
+    let piece = offset >> Self.pieceShift + 1, place = piece & (Self.pieceCount - 1)
+    if unsafe pieces[place].load(ordering: .relaxed) == piece { return }
+    unsafe pieces[place].store(piece, ordering: .relaxed)
+    let sum = newPieces.wrappingAdd(1 + count >> Self.pieceShift, ordering: .relaxed).newValue
+    if sum >= Self.piecesBetweenLooks { limitResidentPages() }
   }
 
   /// Gives resident memory back; the page cache keeps the content.
-  func dropResidentPages() { unsafe clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size) }
+  func dropResidentPages() {
+    for place in 0..<Self.pieceCount { unsafe pieces[place].store(0, ordering: .relaxed) }
+    unsafe clinux_drop_pages(UnsafeMutableRawPointer(mutating: base), size)
+  }
 }

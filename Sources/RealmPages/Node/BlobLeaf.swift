@@ -65,7 +65,7 @@ struct BlobLeaf {
   private func bytes(_ ref: Int, _ arena: Arena) throws(EngineError) -> ByteView {
     let node = try arena.node(ref)
     if node.scheme != .ignore { throw .damaged("expected bytes", ref: ref) }
-    if node.count >= Self.notedSize { arena.space.noteRead(node.count) }
+    if node.count >= Self.notedSize { arena.space.noteRead(ref, node.count) }
     return unsafe ByteView(base: node.payload, count: node.count)
   }
 
@@ -86,7 +86,7 @@ struct BlobLeaf {
       if blob.scheme != .ignore || blob.count < terminator {
         throw .damaged("expected the bytes of a value", ref: ref)
       }
-      if blob.count >= Self.notedSize { arena.space.noteRead(blob.count) }
+      if blob.count >= Self.notedSize { arena.space.noteRead(ref, blob.count) }
       return unsafe ByteView(base: blob.payload, count: blob.count - terminator)
     }
   }

@@ -15,8 +15,6 @@ struct Cluster {
 
   /// realm-core puts at most this many objects into a leaf, and as many children into an inner node.
   static let maximumCount = 256
-  /// More than most clusters take with all that is in them.
-  static let usualBytes = 1 << 17
 
   init(_ arena: borrowing Arena, _ node: Node, offset: UInt64) throws(EngineError) {
     slots = node
@@ -123,7 +121,7 @@ struct ClusterTree {
     while true {
       let node = try arena.refs(ref, slots: 1)
       guard node.isInner else {
-        arena.space.noteRead(Cluster.usualBytes)
+        arena.space.noteRead(ref, node.byteSize)
         if let depth, depth != 0 { throw .damaged("a cluster \(depth) levels too high", ref: ref) }
         return try Cluster(arena, node, offset: offset)
       }
@@ -147,7 +145,7 @@ struct ClusterTree {
     let node = try arena.refs(ref, slots: 1)
     guard node.isInner else {
       search.clusters += 1
-      arena.space.noteRead(Cluster.usualBytes)
+      arena.space.noteRead(ref, node.byteSize)
       if let depth, depth != 0 { throw .damaged("a cluster \(depth) levels too high", ref: ref) }
       let cluster = try Cluster(arena, node, offset: offset)
       let row = try cluster.lowerBound(key)

@@ -48,16 +48,8 @@ final class CheckContext {
   private let deliver: (Verifier.Problem) -> Void
   private var delivered: Set<Verifier.Problem> = []
 
-  /// Pieces of the file that nodes were lately read from, each at the place of its lowest bits, and how many came to
-  /// them since what is resident was looked at. A page that is needed brings its piece into memory.
-  private var pieces = [Int](repeating: -1, count: 256)
-  private var newPieces = 0
   /// The bytes of decrypted pages that may be in memory; nil if none are dropped.
   private let maximumFilled: Int?
-
-  /// The size of a piece, as a shift, and how many are a few megabytes.
-  private static let pieceShift = 16
-  private static let piecesBetweenLooks = 16
 
   init(
     _ snapshot: Snapshot,
@@ -124,16 +116,7 @@ final class CheckContext {
   // MARK: Memory
 
   /// Counts a node that was read, and keeps what is mapped of the file small: views of it stay valid.
-  func noteRead(_ node: Node) {
-    let piece = node.ref >> Self.pieceShift, place = piece & (pieces.count - 1)
-    if pieces[place] == piece { return }
-    pieces[place] = piece
-    newPieces += 1 + node.byteSize >> Self.pieceShift
-    if newPieces >= Self.piecesBetweenLooks {
-      newPieces = 0
-      arena.space.limitResidentPages()
-    }
-  }
+  func noteRead(_ node: Node) { arena.space.noteRead(node.ref, node.byteSize) }
 
   /// Drops decrypted pages if the check has them alone and they are many. Called only where no view of a node is held;
   /// true if such views must be made anew.
