@@ -86,4 +86,25 @@ struct NodeTests {
     _ = slab.makeInts(.hasRefs)
     #expect(slab.nodeIfPresent(ref) == nil)
   }
+
+  @Test("a commit refuses refs beyond the file that lead to no node, or to one that has another parent")
+  func strangeChildren() throws {
+    let slab = Slab(space: nil, limit: 64), leaf = slab.makeInts([], [1, 2]), other = slab.makeInts(.hasRefs, [0, 1])
+    func error(_ refs: [Int]) throws -> EngineError? {
+      let parent = slab.makeInts(.hasRefs, refs.map(Int64.init))
+      let storage = try MemoryStorage(name: "commit"), free = FreeSpace([], oldest: 0)
+      var writer = NodeWriter(slab: slab, storage: storage, free: free, logicalSize: 64)
+      writer.gather([parent], levels: [.max], 8)
+      _ = writer.write(parent, gathered: 0)
+      return writer.error
+    }
+    #expect(try error([leaf, other, 0, 8]) == nil)
+    for ref in [leaf, leaf + 2, other + 8000, Int.max - 7] {
+      #expect(try error([leaf, ref])?.reason == .damaged, "\(ref)")
+    }
+    #expect(throws: Never.self) { try slab.requirePresent(leaf) }
+    #expect(throws: EngineError.self) { try slab.requirePresent(other + 8000) }
+    slab.setInt(other, 0, Int64(other))
+    #expect(try error([other])?.reason == .damaged, "in a circle")
+  }
 }
