@@ -2,12 +2,26 @@
 
 import Glibc
 import RealmPages
+import Synchronization
+import Threads
 
 /// The right to keep a mirror up to date. Given back when the value goes.
 final class MirrorLock: Sendable {
-  private let descriptor: Int32
+  private struct LockFile: Hashable {
+    let device: UInt
+    let inode: UInt
+  }
 
-  /// Takes the lock of the mirror at `realm`, in the folder that all programs have beside a realm.
+  private let descriptor: Int32
+  private let file: LockFile
+
+  /// Those that this process holds.
+  private static let held = Mutex<Set<LockFile>>([])
+  /// How long a session of this process may take to end after its last user has gone.
+  private static let closingTime = Duration.seconds(2)
+
+  /// Takes the lock of the mirror at `realm`, in the folder that all programs have beside a realm. Waits for a session
+  /// of this process that is ending.
   init(realm: String) throws(SyncError) {
     let folder = realm + ".management", path = folder + "/realmfs-sync.lock"
     if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
@@ -17,8 +31,16 @@ final class MirrorLock: Sendable {
     }
     descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
     guard descriptor >= 0 else { throw SyncError(.failed("open", path, errno)) }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      let code = errno
+    var status = stat()
+    unsafe fstat(descriptor, &status)
+    file = LockFile(device: UInt(status.st_dev), inode: UInt(status.st_ino))
+    let end = MonotonicTime.now.advanced(by: Self.closingTime)
+    var (code, isOurs) = Self.take(descriptor, file)
+    while code == EWOULDBLOCK, isOurs, .now < end {
+      usleep(5000)
+      (code, isOurs) = Self.take(descriptor, file)
+    }
+    guard code == 0 else {
       close(descriptor)
       guard code == EWOULDBLOCK else {
         throw SyncError(.failed("flock", path, code))
@@ -26,11 +48,28 @@ final class MirrorLock: Sendable {
       let holders = LockHolders.ofRealm(at: realm).filter { $0.processID != getpid() }.map(\.description)
       throw SyncError(
         .mirror,
-        "\(realm): \(holders.isEmpty ? "another process" : holders.joined(separator: " or ")) keeps the mirror up to "
+        "\(realm): \(holders.isEmpty ? isOurs ? "this process" : "another process" : holders.joined(separator: " or ")) keeps the mirror up to "
           + "date; read it there, or name another file"
       )
     }
   }
 
-  deinit { close(descriptor) }
+  /// Takes the lock if nobody has it: 0 or an errno, and whether this process had it.
+  private static func take(_ descriptor: Int32, _ file: LockFile) -> (code: Int32, isOurs: Bool) {
+    held.withLock { held in
+      let isOurs = held.contains(file)
+      if flock(descriptor, LOCK_EX | LOCK_NB) != 0 { return (errno, isOurs) }
+      held.insert(file)
+      return (0, isOurs)
+    }
+  }
+
+  deinit {
+    Self.held.withLock { [file, descriptor] held in
+      held.remove(file)
+      // A process that is being started has the descriptor, too, until it runs its program.
+      flock(descriptor, LOCK_UN)
+    }
+    close(descriptor)
+  }
 }

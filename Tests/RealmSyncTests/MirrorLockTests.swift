@@ -1,0 +1,54 @@
+// The lock of a mirror, among processes and within one.
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmSync
+
+@Suite("Locks of mirrors")
+struct MirrorLockTests {
+  private let temporary: TemporaryFolder
+  private var realm: String { temporary.path("a.realm") }
+
+  init() throws { temporary = try TemporaryFolder() }
+
+  @Test("a mirror whose session is ending in this process is waited for")
+  func ending() throws {
+    var first: MirrorLock? = try MirrorLock(realm: realm)
+    #expect(first != nil)
+    let box = Held(first)
+    first = nil
+    Thread.detachNewThread {
+      Thread.sleep(forTimeInterval: 0.2)
+      box.lock = nil
+    }
+    #expect(throws: Never.self) { try MirrorLock(realm: realm) }
+  }
+
+  @Test("one that goes on is refused, and so is that of another process")
+  func goingOn() throws {
+    do {
+      let first = try MirrorLock(realm: realm)
+      let error = #expect(throws: SyncError.self) { try MirrorLock(realm: realm) }
+      #expect(error?.description.contains("this process keeps the mirror") ?? false)
+      withExtendedLifetime(first) {}
+    }
+    let other = Process(), output = Pipe()
+    other.executableURL = URL(fileURLWithPath: "/bin/sh")
+    other.arguments = ["-c", "exec 9>'\(realm).management/realmfs-sync.lock'; flock -n 9 && echo && exec sleep 60"]
+    other.standardOutput = output
+    try other.run()
+    defer { other.terminate() }
+    #expect(output.fileHandleForReading.readData(ofLength: 1).count == 1)
+    let error = #expect(throws: SyncError.self) { try MirrorLock(realm: realm) }
+    #expect(error?.description.contains("another process keeps the mirror") ?? false)
+  }
+
+  /// A lock that another thread gives back.
+  private final class Held: @unchecked Sendable {
+    // Unchecked: the other thread alone uses it.
+    var lock: MirrorLock?
+    init(_ lock: MirrorLock?) { self.lock = lock }
+  }
+}
