@@ -45,12 +45,11 @@ final class MirrorLock: Sendable {
       guard code == EWOULDBLOCK else {
         throw SyncError(.failed("flock", path, code))
       }
-      let holders = LockHolders.ofRealm(at: realm).filter { $0.processID != getpid() }.map(\.description)
-      throw SyncError(
-        .mirror,
-        "\(realm): \(holders.isEmpty ? isOurs ? "this process" : "another process" : holders.joined(separator: " or ")) keeps the mirror up to "
-          + "date; read it there, or name another file"
-      )
+      let others = LockHolders.ofRealm(at: realm).filter { $0.processID != getpid() }.map(\.description)
+      let unnamed = isOurs ? "this process" : "another process"
+      let holder = others.isEmpty ? unnamed : others.joined(separator: " or ")
+      let reason = "\(realm): \(holder) keeps the mirror up to date; read it there, or name another file"
+      throw SyncError(.mirror, reason)
     }
   }
 
