@@ -1,5 +1,6 @@
 // Where a commit writes: few places, and the same ones again and again.
 
+import Foundation
 import TestSupport
 import Testing
 
@@ -67,5 +68,21 @@ struct CommitTests {
     let outcome = try commits(1000, objects: 40_000)
     #expect(outcome.sizes.last == outcome.sizes[10])
     #expect(try #require(outcome.freeRanges.last) <= outcome.freeRanges[10] + 20, "\(outcome.freeRanges)")
+  }
+
+  @Test("the space of a history without a type is given up")
+  func historyWithoutType() throws {
+    let file = Fixture.package.appendingPathComponent("Fuzz/corpus/realm/history-without-type")
+    let memory = try MemoryStorage(name: "input"), bytes = try Data(contentsOf: file)
+    try memory.grow(to: 4096)
+    try bytes.withUnsafeBytes { try memory.write($0, at: 0) }
+    let writer = try RealmWriter(memory: memory)
+    #expect(Verifier(try writer.realm.latest()).problems(limit: 3) == [])
+    for _ in 0..<2 {
+      let transaction = try writer.begin()
+      _ = try transaction.addTable("class_New\(transaction.tableKeys().count)")
+      _ = try transaction.commit()
+      #expect(Verifier(try writer.realm.latest()).problems(limit: 3) == [])
+    }
   }
 }

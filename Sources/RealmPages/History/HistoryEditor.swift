@@ -11,13 +11,15 @@ struct HistoryEditor {
   func append(_ changeset: [UInt8], base: UInt64, oldest: UInt64) throws(EngineError) {
     let slab = group.slab, top = group.top
     typealias Slots = Layout.Top
+    let slot = Slot(parent: top, index: Slots.history)
     if slab.int(top, Slots.historyType) >> 1 == 0 {
       slab.setTagged(top, Slots.historyType, 2)
+      // No program leaves a history without a type; of a file that has one, its space is given up.
+      if slab.int(top, Slots.history) & 1 == 0 { try group.editor.clear(slot) }
       slab.setInt(top, Slots.history, 0)
       slab.setTagged(top, Slots.fileIdent, 0)
     }
     slab.setTagged(top, Slots.historySchema, 1)
-    let slot = Slot(parent: top, index: Slots.history)
     let tree = BPlusTreeEditor(group.editor, slot, Self.element)
     if base <= oldest {
       // Nothing of the old history is asked for: start anew rather than copy.
