@@ -36,14 +36,9 @@ final class SchemaCache {
   private var names: [String: TableKey] = [:]
   /// Valid until the next change of the transaction.
   private var cursors: [TableKey: ObjectCursor] = [:]
-  /// The table of the class that was met last, valid as long.
-  private var table: Table?
 
   /// Must be called after each change of the transaction.
-  func forgetObjects() {
-    if !cursors.isEmpty { cursors = [:] }
-    table = nil
-  }
+  func forgetObjects() { if !cursors.isEmpty { cursors = [:] } }
 
   func schema(_ key: TableKey, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassSchema {
     if let last, last.key == key { return last }
@@ -52,8 +47,7 @@ final class SchemaCache {
       return known
     }
     do throws(EngineError) {
-      let table = try transaction.table(key), schema = ClassSchema(table)
-      self.table = table
+      let schema = ClassSchema(try transaction.table(key))
       classes[key] = schema
       last = schema
       return schema
@@ -79,8 +73,7 @@ final class SchemaCache {
   ) throws(JSONInputError) -> ObjectCursor {
     if let known = cursors[key] { return known }
     do throws(EngineError) {
-      let known = table?.key == key ? table : nil, cursor: ObjectCursor
-      if let known { cursor = ObjectCursor(known) } else { cursor = ObjectCursor(try transaction.table(key)) }
+      let cursor = ObjectCursor(try transaction.table(key))
       cursors[key] = cursor
       return cursor
     } catch { throw JSONInputError(.engine(error), error.description) }

@@ -124,16 +124,11 @@ struct Committer {
   }
 
   /// Makes a written version the one that the header shows, and returns when it is on disk.
-  /// `slot` is the one that is selected now; whether the other one `hasFormat` 24 already is told by who has looked.
-  static func publish(
-    _ result: Result,
-    _ storage: any Storage,
-    replacing slot: Int,
-    hasFormat: Bool = false
-  ) throws(EngineError) {
+  /// `slot` is the one that is selected now.
+  static func publish(_ result: Result, _ storage: any Storage, replacing slot: Int) throws(EngineError) {
     let other = 1 - slot
     // Until it is selected, nothing reads the slot: it need not come to the disk after what it leads to.
-    if !hasFormat { try write(storage, UInt8(24), at: Layout.Header.format(other)) }
+    try write(storage, UInt8(24), at: Layout.Header.format(other))
     try write(storage, UInt64(result.topRef).littleEndian, at: Layout.Header.topRef(other))
     // Both slots lead to whole versions.
     try storage.sync()

@@ -37,8 +37,6 @@ final class Participant: VersionReader {
     var configuration: Configuration
     /// The name beside which the lock file of the session is.
     var lockedName = ""
-    /// Where the path led when it was looked at last; nil if that is to be found out.
-    var place: FileHandle.Place?
     /// The stamp of the file when it was known to hold `snapshot`.
     var stamp: FileHandle.Stamp?
     var space: PageSpace?
@@ -132,7 +130,6 @@ final class Participant: VersionReader {
     }
     defer { packedStanding.store(state.standing.packed, ordering: .relaxed) }
     for _ in 0..<Self.attempts {
-      state.place = nil
       if let snapshot = try newestHere(&state) { return snapshot }
     }
     throw EngineError(.inUse, "\(configuration.path): the file is replaced again and again: try again later")
@@ -146,7 +143,6 @@ final class Participant: VersionReader {
     guard let session = state.session else { return try newestOutside(&state) }
     let before = (participants: session.participants, newest: session.versions.newestSlot)
     let (place, stamp) = state.file?.look() ?? (.here, nil)
-    if state.file != nil { state.place = place }
     if place == .here {
       if state.standing.place == .shared { state.standing.place = .here }
     } else if place == .elsewhere || place == .nowhere {
@@ -648,13 +644,12 @@ final class Participant: VersionReader {
       let snapshot = try newest(&state)
       if state.bystander != nil, state.standing.place == .here, RealmWriter.refusal(snapshot) == nil {
         try convert(&state)
-        state.place = nil
       }
       guard let session = state.session else {
         if state.standing.place == .gone { throw Self.moved(configuration.path) }
         return nil
       }
-      try checkPlace(state, state.place)
+      try checkPlace(state)
       try RealmLinks.checkNoOther(of: configuration.path, than: state.lockedName)
       state.isWriting = true
       return session
@@ -662,9 +657,8 @@ final class Participant: VersionReader {
   }
 
   /// Throws if a commit would not go to the file that the path leads to.
-  /// Where it leads is looked up unless it is `known`.
-  private func checkPlace(_ state: State, _ known: FileHandle.Place? = nil) throws(EngineError) {
-    switch known ?? state.file?.place ?? .nowhere {
+  private func checkPlace(_ state: State) throws(EngineError) {
+    switch state.file?.place ?? .nowhere {
     case .here: return
     case .elsewhere, .nowhere: throw Self.moved(configuration.path)
     case .unknown(let code): throw .failed("stat", configuration.path, code)

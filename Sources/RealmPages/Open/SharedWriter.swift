@@ -141,15 +141,15 @@ final class SharedWriter: CommitTarget {
     try check(header.topRef, base, session)
     let isOlder = isUnpublished ? try session.versions.contains(topRef: header.topRef) : false
     if header.topRef != base.top.ref, !isOlder {
-      try publish(Self.result(base), storage, replacing: header)
-      header = try selected(storage)
+      try publish(Self.result(base), storage, replacing: header.slot)
+      header = (1 - header.slot, base.top.ref)
     }
     let result = try write(group, storage, base, reachable, session)
     switch durability {
     case .full:
       // Until it is announced, the header may show a version that the list does not have.
       session.isAnnouncing = true
-      do throws(EngineError) { try publish(result, storage, replacing: header) } catch {
+      do throws(EngineError) { try publish(result, storage, replacing: header.slot) } catch {
         session.isAnnouncing = error.isFailedSync
         throw error
       }
@@ -232,7 +232,7 @@ final class SharedWriter: CommitTarget {
       return
     }
     try session.whereLocked { () throws(EngineError) in
-      let header: ShownHeader
+      let header: (slot: Int, topRef: Int)
       do throws(EngineError) {
         try checkContent(newest, mayBeElsewhere: true)
         header = try selected(storage)
@@ -242,35 +242,22 @@ final class SharedWriter: CommitTarget {
       }
       // Another writer may have committed, and thereby published ours.
       if header.topRef == newest.top.ref { return allIsPublished() }
-      try publish(Self.result(newest), storage, replacing: header)
+      try publish(Self.result(newest), storage, replacing: header.slot)
     }
   }
 
   // MARK: the header
 
-  /// What the header of the file shows.
-  private struct ShownHeader {
-    /// The slot that is selected.
-    let slot: Int
-    /// Where it leads.
-    let topRef: Int
-    /// Whether the other slot has format 24.
-    let otherHasFormat: Bool
-  }
-
-  /// Reads the header. Only between commits: what waits to be written is lost.
-  private func selected(_ storage: any Storage) throws(EngineError) -> ShownHeader {
+  /// The slot of the header that is selected, and where it leads. Only between commits: what waits to be written is
+  /// lost.
+  private func selected(_ storage: any Storage) throws(EngineError) -> (slot: Int, topRef: Int) {
     storage.begin { [] }
     let bytes = try storage.read(Header.size, at: 0)
     guard bytes.count == Header.size else { throw .failed("read", storage.name, EIO) }
     let slot = Int(bytes[Layout.Header.flags] & 1)
     let place = Layout.Header.topRef(slot)
     let ref = bytes[place..<place + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-    return ShownHeader(
-      slot: slot,
-      topRef: Int(truncatingIfNeeded: ref),
-      otherHasFormat: bytes[Layout.Header.format(1 - slot)] == 24
-    )
+    return (slot, Int(truncatingIfNeeded: ref))
   }
 
   private static func result(_ version: Snapshot) -> Committer.Result {
@@ -280,9 +267,9 @@ final class SharedWriter: CommitTarget {
   private func publish(
     _ result: Committer.Result,
     _ storage: any Storage,
-    replacing header: ShownHeader
+    replacing slot: Int
   ) throws(EngineError) {
-    try Committer.publish(result, storage, replacing: header.slot, hasFormat: header.otherHasFormat)
+    try Committer.publish(result, storage, replacing: slot)
     allIsPublished()
   }
 

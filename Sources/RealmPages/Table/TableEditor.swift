@@ -79,11 +79,11 @@ final class TableEditor {
     columnKeys = columns.map(\.key)
     isSingle = columns.map { $0.collection == nil }
     indexes = columns.indices.filter { columns[$0].indexRef != 0 }.map { IndexedColumn($0, columns[$0]) }
-    columnsByLeaf = Array(repeating: -1, count: (columnKeys.map(\.leafPosition).max() ?? -1) + 1)
-    for i in columnKeys.indices { columnsByLeaf[columnKeys[i].leafPosition] = i }
-    let positions = (columnKeys + backlinks.map(\.key)).map(\.leafPosition).sorted()
-    for (position, next) in zip(positions, positions.dropFirst()) where position == next {
-      throw .damaged("table \(name): two columns at position \(position)", ref: top)
+    columnsByLeaf = Array(repeating: -1, count: (columns.map(\.key.leafPosition).max() ?? -1) + 1)
+    for (i, column) in columns.enumerated() { columnsByLeaf[column.key.leafPosition] = i }
+    var positions: Set<Int> = []
+    for key in columns.map(\.key) + backlinks.map(\.key) where !positions.insert(key.leafPosition).inserted {
+      throw .damaged("table \(name): two columns at position \(key.leafPosition)", ref: top)
     }
     layout = RowLayout(
       columns.map { column in
