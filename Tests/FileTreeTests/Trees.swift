@@ -182,16 +182,3 @@ extension FileTreeError {
     }
   }
 }
-
-/// Runs `body` on several threads at once, with the number of each.
-func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
-  let group = DispatchGroup()
-  for number in 0..<count {
-    let thread = Foundation.Thread {
-      body(number); group.leave()
-    }
-    group.enter()
-    thread.start()
-  }
-  group.wait()
-}

@@ -119,7 +119,7 @@ struct UnannouncedVersionTests {
       @Sendable func noting(_ body: () throws -> Void) {
         do { try body() } catch { failure.withLock { $0 = "\(error)" } }
       }
-      DispatchQueue.concurrentPerform(iterations: 2) { side in
+      onThreads(2) { side in
         if side == 0 {
           noting { while !isOver.load(ordering: .acquiring) { _ = try reader.latest() } }
         } else {
