@@ -128,7 +128,11 @@ import Threads
 
   /// Fills the file for a new session, for the holder of the exclusive flock: whatever is in it is stale. An errno, or
   /// 0.
-  private static func initialise(_ fd: Int32, _ info: UnsafeMutablePointer<clinux_shared_info>) -> Int32 {
+  static func initialise(_ fd: Int32, _ info: UnsafeMutablePointer<clinux_shared_info>) -> Int32 {
+    // Others that wait for the shared flock would believe what is left of the last session if this ended here.
+    var status = stat()
+    if unsafe fstat(fd, &status) != 0 { return errno }
+    if status.st_size > 0 { unsafe clinux_store_8(clinux_init_complete(info), 0) }
     if ftruncate(fd, 0) != 0 { return errno }
     let code = clinux_reserve_file(fd, Int64(size(entries: listStep)))
     if code != 0 { return code }

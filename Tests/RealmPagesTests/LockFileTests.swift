@@ -1,0 +1,28 @@
+// The lock file while a session begins.
+
+import CLinux
+import Foundation
+import TestSupport
+import Testing
+import Threads
+
+@testable import RealmPages
+
+@Suite("Lock file")
+struct LockFileTests {
+  @Test("nobody believes the last session when a new one could not begin")
+  func failedBeginning() throws {
+    try withTemporaryPath { path in
+      let configuration = Configuration(path: path)
+      let session = try LockFile(configuration, deadline: MonotonicTime.now.advanced(by: .seconds(120)))
+      let isComplete = unsafe clinux_init_complete(session.info)
+      #expect(unsafe clinux_load_8(isComplete) == 1)
+      // It cannot be cut through a descriptor that only reads.
+      let reading = open(session.path, O_RDONLY | O_CLOEXEC)
+      try #require(reading >= 0)
+      defer { close(reading) }
+      #expect(unsafe LockFile.initialise(reading, session.info) == EINVAL)
+      #expect(unsafe clinux_load_8(isComplete) == 0)
+    }
+  }
+}
