@@ -91,8 +91,7 @@ extension TreeContext {
   /// Many programs remove a file that they could not write whole (rclone, file managers, WebDAV servers). Here the file
   /// is then what it was before they came, so that removing it would lose what they never had.
   private func keepFromClearingUp(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
-    if refusals.isEmpty { return }
-    guard let path = try saveTarget(of: place)?.shownPlace(self)?.path,
+    guard refusals.mayBeClearedUp, let path = try saveTarget(of: place)?.shownPlace(self)?.path,
       refusals.isClearedUp(path, by: caller.wholeProcess)
     else { return }
     let reason =

@@ -22,6 +22,8 @@ final class RefusalLog: Sendable {
     var refusals: [String: Refusal] = [:]
     /// Whether there were more reasons than are kept, so that a file may have been refused that has none.
     var hasForgotten = false
+    /// When the last text was refused whose process is known.
+    var lastText: MonotonicTime?
   }
 
   private let state = Mutex(State())
@@ -41,7 +43,13 @@ final class RefusalLog: Sendable {
         state.hasForgotten = true
       }
       state.refusals[path] = Refusal(reason: reason, process: process, time: .now)
+      if process != 0 { state.lastText = .now }
     }
+  }
+
+  /// Whether a text was refused a moment ago, so that its process may clear up.
+  var mayBeClearedUp: Bool {
+    state.withLock { $0.lastText.map { $0.advanced(by: Self.clearingUp) > .now } ?? false }
   }
 
   /// Whether `process` clears up when it removes the file at `path`: its text was refused there a moment ago. That is

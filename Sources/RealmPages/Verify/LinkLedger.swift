@@ -46,15 +46,9 @@ struct LinkLedger {
     var first: UInt64 = 0, second: UInt64 = 0
 
     @inline(__always)
-    mutating func add(_ hashes: (UInt64, UInt64)) {
-      first &+= hashes.0
-      second &+= hashes.1
-    }
-
-    @inline(__always)
-    mutating func subtract(_ hashes: (UInt64, UInt64)) {
-      first &-= hashes.0
-      second &-= hashes.1
+    mutating func count(_ hashes: (UInt64, UInt64), isBackward: Bool) {
+      first = isBackward ? first &- hashes.0 : first &+ hashes.0
+      second = isBackward ? second &- hashes.1 : second &+ hashes.1
     }
   }
 
@@ -111,32 +105,27 @@ struct LinkLedger {
 
   /// Records a link as its origin has it.
   mutating func forward(_ column: Int, from origin: Int64, to table: TableKey, _ target: Int64) {
-    let link = Link(table: table.value, target: target, origin: origin)
-    let hashes = link.hashes(columns[column].seed)
-    if let suspects {
-      if columns[column].isWanted, suspects.buckets[Self.bucket(hashes)] { columns[column].forward.append(link) }
-      return
-    }
-    room -= 1
-    columns[column].balance.add(hashes)
-    buckets[Self.bucket(hashes)].add(hashes)
+    record(Link(table: table.value, target: target, origin: origin), column, isBackward: false)
   }
 
   /// Records a link as its target has it.
   mutating func backward(_ column: Int, from origin: Int64, to table: TableKey, _ target: Int64) {
-    let link = Link(table: table.value, target: target, origin: origin)
-    let hashes = link.hashes(columns[column].seed)
-    if let suspects {
-      if columns[column].isWanted, suspects.buckets[Self.bucket(hashes)] { columns[column].backward.append(link) }
-      return
-    }
-    room -= 1
-    columns[column].balance.subtract(hashes)
-    buckets[Self.bucket(hashes)].subtract(hashes)
+    record(Link(table: table.value, target: target, origin: origin), column, isBackward: true)
   }
 
   @inline(__always)
-  private static func bucket(_ hashes: (UInt64, UInt64)) -> Int { Int(hashes.0 >> 52) }
+  private mutating func record(_ link: Link, _ column: Int, isBackward: Bool) {
+    let hashes = link.hashes(columns[column].seed)
+    let bucket = Int(hashes.0 >> 52)
+    if let suspects {
+      if !columns[column].isWanted || !suspects.buckets[bucket] { return }
+      if isBackward { columns[column].backward.append(link) } else { columns[column].forward.append(link) }
+    } else {
+      room -= 1
+      columns[column].balance.count(hashes, isBackward: isBackward)
+      buckets[bucket].count(hashes, isBackward: isBackward)
+    }
+  }
 
   /// Reports every link whose two ends disagree. `tables` are those of the snapshot. `walkAgain` records all links
   /// once more, in a ledger that is given, and is called only if there are such.
