@@ -66,7 +66,7 @@ public final class ChangeLines {
     difference = try VersionDifference(from: old, to: new)
     tables = difference.tables.filter { table in
       guard let name = (table.new ?? table.old)?.className else { return false }
-      return classes?.contains(name) ?? true
+      return classes?.contains { $0.isExactly(name) } ?? true
     }
     oldRenderer = ObjectRenderer(old, style: style)
     newRenderer = ObjectRenderer(new, style: style)

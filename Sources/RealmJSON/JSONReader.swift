@@ -37,7 +37,10 @@ struct JSONReader {
     try value()
     while let container = open.last { try step(in: container) }
     skipSpace()
-    if index < bytes.count { throw error(at: index, "text after the end of the value; remove it") }
+    if index < bytes.count {
+      if bytes[index...].allSatisfy({ $0 == 0 }) { throw error(at: index, "zero bytes after the value; remove them") }
+      throw error(at: index, "text after the end of the value; remove it")
+    }
   }
 
   private func error(at offset: Int, _ problem: String) -> JSONInputError {

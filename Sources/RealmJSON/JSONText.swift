@@ -67,8 +67,7 @@ public struct JSONText: Sendable {
   /// The content of a string or number for a message, shortened.
   func shown(_ node: Int) -> String {
     let content = content(node)
-    let text = String(decoding: content.prefix(40), as: UTF8.self)
-    let shown = String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 32 ? "\u{FFFD}" : $0 }))
+    let shown = String(decoding: content.prefix(40), as: UTF8.self).printable
     return content.count > 40 ? shown + "..." : shown
   }
 

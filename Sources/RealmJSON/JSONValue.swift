@@ -1,5 +1,7 @@
 // Small reports as JSON: facts about a file, not objects of a realm.
 
+import RealmPages
+
 /// A JSON value.
 package indirect enum JSONValue: Sendable {
   case null
@@ -44,7 +46,7 @@ package indirect enum JSONValue: Sendable {
   /// The member of an object with this name.
   package subscript(name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
-    return members.first { $0.0 == name }?.1
+    return members.first { $0.0.isExactly(name) }?.1
   }
 
   /// The text of a string.

@@ -556,7 +556,7 @@ struct ObjectPlan {
     _ transaction: borrowing WriteTransaction
   ) throws(JSONInputError) {
     guard let entries = try entries(node) else {
-      throw text.mismatch(node, "an object; names with $ need {\"$dictionary\": {..}}")
+      throw text.mismatch(node, "an object whose names do not begin with \"$\"")
     }
     if place.isUnmade, try embeddedClass(place.column, transaction) == nil {
       var made: [Value.Entry] = []

@@ -33,7 +33,7 @@ final class SchemaCache {
   private var classes: [TableKey: ClassSchema] = [:]
   /// The class that was asked for last.
   private var last: ClassSchema?
-  private var names: [String: TableKey] = [:]
+  private var names: [ExactName: TableKey] = [:]
   /// Valid until the next change of the transaction.
   private var cursors: [TableKey: ObjectCursor] = [:]
 
@@ -56,14 +56,14 @@ final class SchemaCache {
 
   /// The class that `$ref` names; nil if there is none.
   func schema(named name: String, _ transaction: borrowing WriteTransaction) throws(JSONInputError) -> ClassSchema? {
-    if let key = names[name] { return try schema(key, transaction) }
+    if let key = names[ExactName(name)] { return try schema(key, transaction) }
     var key: TableKey?
     do throws(EngineError) {
-      key = try transaction.tableKey(named: Table.classPrefix + name)
-      if key == nil { key = try transaction.tableKey(named: name) }
+      key = try transaction.tableKey(like: Table.classPrefix + name)
+      if key == nil { key = try transaction.tableKey(like: name) }
     } catch { throw JSONInputError(.engine(error), error.description) }
     guard let key else { return nil }
-    names[name] = key
+    names[ExactName(name)] = key
     return try schema(key, transaction)
   }
 

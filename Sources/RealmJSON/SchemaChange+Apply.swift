@@ -24,12 +24,12 @@ extension SchemaChange {
   /// The schema of a transaction, and the classes without objects.
   private static func present(
     _ transaction: borrowing WriteTransaction
-  ) throws(SchemaChangeError) -> (SchemaDescription, Set<String>) {
+  ) throws(SchemaChangeError) -> (SchemaDescription, Set<ExactName>) {
     do throws(EngineError) {
-      var empty: Set<String> = []
+      var empty: Set<ExactName> = []
       for key in try transaction.tableKeys() {
         let table = try transaction.table(key)
-        if let name = table.className, table.objectCount == 0 { empty.insert(name) }
+        if let name = table.className, table.objectCount == 0 { empty.insert(ExactName(name)) }
       }
       return (try SchemaDescription(transaction), empty)
     } catch { throw SchemaChangeError(error) }
@@ -93,7 +93,7 @@ extension SchemaChange {
     _ name: String,
     _ transaction: borrowing WriteTransaction
   ) throws(EngineError) -> ColKey {
-    if let column = try transaction.columns(of: table).first(where: { $0.name == name }) { return column.key }
+    if let column = try transaction.columns(of: table).first(where: { $0.name.isExactly(name) }) { return column.key }
     throw EngineError(.notFound, "there is no property \(name)")
   }
 }

@@ -38,17 +38,17 @@ public struct SchemaChange: Sendable {
   ///
   /// It is refused if it loses or converts data and the version does not grow, if the version shrinks, and if there is
   /// no way to make it.
-  public init(
+  package init(
     from old: SchemaDescription,
     to new: SchemaDescription,
-    emptyClasses: Set<String> = []
+    emptyClasses: Set<ExactName> = []
   ) throws(SchemaChangeError) {
     var removed: [Step] = [], classes: [Step] = [], properties: [Step] = [], indexes: [Step] = [], keys: [Step] = []
-    func isLoss(in name: String) -> Bool { !emptyClasses.contains(name) }
+    func isLoss(in name: String) -> Bool { !emptyClasses.contains(ExactName(name)) }
 
     for known in old.classes where new[known.name] == nil {
       // Its links go first, so that classes that link to each other can go together.
-      for property in known.properties where property.type == .link && property.target != known.name {
+      for property in known.properties where property.type == .link && !property.target.isExactly(known.name) {
         removed.append(.removeProperty(known.name, property.name))
       }
       if isLoss(in: known.name) { losses.append("removes class \(known.name) with its objects") }
@@ -71,14 +71,14 @@ public struct SchemaChange: Sendable {
             + "make another class"
         )
       }
-      if known.primaryKey != wanted.primaryKey {
+      if !known.primaryKey.isExactly(wanted.primaryKey) {
         if known.primaryKey != nil { removed.append(.setPrimaryKey(wanted.name, nil)) }
         if isLoss(in: wanted.name) {
           let names = (known.primaryKey ?? "none", wanted.primaryKey ?? "none")
           losses.append("changes the primary key of \(wanted.name) from \(names.0) to \(names.1)")
         }
       }
-      var isKeyNew = known.primaryKey != wanted.primaryKey
+      var isKeyNew = !known.primaryKey.isExactly(wanted.primaryKey)
       for property in known.properties where wanted[property.name] == nil {
         removed.append(.removeProperty(wanted.name, property.name))
         if isLoss(in: wanted.name) { losses.append("removes \(wanted.name).\(property.name) with its values") }
@@ -90,12 +90,13 @@ public struct SchemaChange: Sendable {
           if let index = property.index { indexes.append(.addIndex(wanted.name, property.name, index)) }
           continue
         }
-        if before.type != property.type || before.collection != property.collection || before.target != property.target
+        if before.type != property.type || before.collection != property.collection
+          || !before.target.isExactly(property.target)
         {
           removed.append(.removeProperty(wanted.name, property.name))
           properties.append(.addProperty(wanted.name, property))
           if let index = property.index { indexes.append(.addIndex(wanted.name, property.name, index)) }
-          if property.name == wanted.primaryKey { isKeyNew = true }
+          if property.name.isExactly(wanted.primaryKey) { isKeyNew = true }
           if isLoss(in: wanted.name) {
             losses.append("changes \(place) from \(before.typeText) to \(property.typeText): its values are lost")
           }
@@ -121,14 +122,14 @@ public struct SchemaChange: Sendable {
   }
 
   /// Works out the change of one class; the others and the version stay.
-  public init(
+  package init(
     from old: SchemaDescription,
     toClass wanted: ClassDescription,
-    emptyClasses: Set<String> = []
+    emptyClasses: Set<ExactName> = []
   ) throws(SchemaChangeError) {
     var new = old
     new.version = nil
-    if let index = new.classes.firstIndex(where: { $0.name == wanted.name }) {
+    if let index = new.classes.firstIndex(where: { $0.name.isExactly(wanted.name) }) {
       new.classes[index] = wanted
     } else {
       new.classes.append(wanted)

@@ -54,7 +54,7 @@ public struct SchemaDescription: Hashable, Sendable {
   }
 
   /// The class with this name; nil if there is none.
-  public subscript(name: String) -> ClassDescription? { classes.first { $0.name == name } }
+  public subscript(name: String) -> ClassDescription? { classes.first { $0.name.isExactly(name) } }
 }
 
 /// One class by names.
@@ -101,7 +101,7 @@ public struct ClassDescription: Hashable, Sendable {
   }
 
   /// The property with this name; nil if there is none.
-  public subscript(name: String) -> PropertyDescription? { properties.first { $0.name == name } }
+  public subscript(name: String) -> PropertyDescription? { properties.first { $0.name.isExactly(name) } }
 }
 
 /// One property by names.

@@ -24,17 +24,17 @@ extension SchemaDescription {
       throw text.mismatch(list ?? JSONText.root, "a schema: {\"schemaVersion\": 1, \"schema\": [..]}")
     }
     var classes: [ClassDescription] = []
-    var names: Set<String> = []
+    var names: Set<ExactName> = []
     for node in text.elements(list) {
       let description = try ClassDescription(text, node)
-      if !names.insert(description.name).inserted {
+      if !names.insert(ExactName(description.name)).inserted {
         throw text.error(.duplicate, at: node, "class \(description.name) stands here twice; remove one of them")
       }
       classes.append(description)
     }
     for (node, description) in zip(text.elements(list), classes) {
       for property in description.properties {
-        guard let target = property.target, !names.contains(target) else { continue }
+        guard let target = property.target, !names.contains(ExactName(target)) else { continue }
         let place = text.member("properties", of: node).flatMap { text.member(property.name, of: $0) } ?? node
         throw text.error(.wrongType, at: place, "\(target) is neither a type nor a class of this schema")
       }
@@ -78,7 +78,7 @@ extension ClassDescription {
     var primaryKey: String?
     if let node = text.member("primaryKey", of: node), text.kind(node) != .null {
       let keyName = text.isString(node) ? text.fullString(node) : ""
-      guard let index = properties.firstIndex(where: { $0.name == keyName }) else {
+      guard let index = properties.firstIndex(where: { $0.name.isExactly(keyName) }) else {
         throw text.error(.wrongType, at: node, "the primary key must be the name of a property of \(name)")
       }
       // Its index goes without saying.

@@ -89,7 +89,7 @@ final class BoundPath {
         if try bindBacklink(&rest, column) { continue }
         break
       }
-      guard let index = table.columns.firstIndex(where: { $0.name == name }) else {
+      guard let index = table.columns.firstIndex(named: name, \.name) else {
         throw unknown(name, column)
       }
       let property = table.columns[index]
@@ -106,7 +106,7 @@ final class BoundPath {
         hops.append(property.collection == nil ? .link(property: index) : .collection(property: index))
         try enter(property.targetTable, column)
         if property.collection == .dictionary, case .name(let key) = rest.first?.element,
-          !key.hasPrefix("@"), !table.columns.contains(where: { $0.name == key })
+          !key.hasPrefix("@"), table.columns.first(named: key, \.name) == nil
         {
           // No property of the target: a key.
           rest = rest.dropFirst()
@@ -188,7 +188,7 @@ final class BoundPath {
       }
     } catch { throw QueryError(column: place, problem: error.description) }
     guard let origin else { throw QueryError(column: place, problem: "there is no class \(className)") }
-    guard let column = origin.columns.first(where: { $0.name == property }), column.targetTable == table.key else {
+    guard let column = origin.columns.first(named: property, \.name), column.targetTable == table.key else {
       throw QueryError(
         column: propertyPlace,
         problem: "\(className) has no property \(property) that links to \(table.className ?? table.name)"
@@ -246,7 +246,7 @@ final class BoundPath {
         guard case .objects = goal else {
           throw QueryError(column: column, problem: "\(aggregate.rawValue).\(name) needs links before it")
         }
-        guard let index = table.columns.firstIndex(where: { $0.name == name }) else { throw unknown(name, column) }
+        guard let index = table.columns.firstIndex(named: name, \.name) else { throw unknown(name, column) }
         aggregated = index
         try checkNumbers(table.columns[index], aggregate, column)
       } else {

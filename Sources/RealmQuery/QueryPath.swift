@@ -19,7 +19,7 @@ public final class QueryPath {
 
   /// Looks a path up; the name of a property may hold any characters.
   public init(_ text: String, of table: Table, in snapshot: Snapshot) throws(QueryError) {
-    if let index = table.columns.firstIndex(where: { $0.name == text }) {
+    if let index = table.columns.firstIndex(named: text, \.name) {
       (property, type, path) = (index, table.columns[index].type, nil)
       return
     }

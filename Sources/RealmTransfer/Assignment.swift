@@ -33,10 +33,11 @@ public struct Assignment: Sendable {
     out.append("{")
     for (index, assignment) in assignments.enumerated() {
       if index > 0 { out.append(",") }
-      out.append(quoted: assignment.property)
+      let column = columns.first(named: assignment.property, \.name)
+      out.append(quoted: column?.name ?? assignment.property)
       out.append(":")
       // `ObjectPatcher` refuses properties that do not exist.
-      if let column = columns.first(where: { $0.name == assignment.property }) {
+      if let column {
         let target = column.type == .link ? column.targetTable : nil
         var type = column.type
         if let target { type = try keyType(target) ?? .int }

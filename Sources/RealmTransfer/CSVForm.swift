@@ -35,15 +35,15 @@ struct CSVForm {
     keyType: (TableKey) -> ValueType?
   ) throws(CSVProblem) {
     self.header = header
-    var targets: [Target] = [], seen: Set<String> = []
+    var targets: [Target] = [], seen: Set<ExactName> = [], given: Set<ColKey> = []
     for (index, name) in header.names.enumerated() {
-      if !name.isEmpty, !seen.insert(name).inserted {
+      let column = columns.first(named: name, \.name), isNew = column.map { given.insert($0.key).inserted } ?? true
+      if !name.isEmpty, !seen.insert(ExactName(name)).inserted || !isNew {
         throw CSVProblem(header.name(of: index), "the header has this name twice; rename one of the columns")
       }
       let out = OutputBuffer()
-      out.append(quoted: name)
+      out.append(quoted: column?.name ?? name)
       out.append(":")
-      let column = columns.first { $0.name == name }
       if column == nil, !name.isEmpty, name != Member.key {
         let hint = KnownNames(columns.map(\.name)).hint(for: name)
         throw CSVProblem(header.name(of: index), "\(className) has no property of this name; \(hint)")
@@ -54,7 +54,7 @@ struct CSVForm {
       )
     }
     self.targets = targets
-    takesBlanks = primaryKey.map { $0.isNullable && seen.contains($0.name) } ?? false
+    takesBlanks = primaryKey.map { $0.isNullable && given.contains($0.key) } ?? false
   }
 
   private static func type(_ name: String, _ column: Column?, _ keyType: (TableKey) -> ValueType?) -> ValueType? {

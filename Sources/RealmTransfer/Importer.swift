@@ -393,7 +393,7 @@ public struct Importer {
 
     private let patcher: ObjectPatcher
     private let createsOnly: Bool
-    private var tables: [String: TableKey] = [:]
+    private var tables: [ExactName: TableKey] = [:]
     private var known: [TableKey: Facts] = [:]
     /// What was asked for last; most records are of the same class as the one before.
     private var lastTable: (name: String, key: TableKey)?
@@ -408,14 +408,14 @@ public struct Importer {
     }
 
     func table(_ name: String, _ transaction: borrowing WriteTransaction) throws(Failure) -> TableKey? {
-      if let lastTable, lastTable.name == name { return lastTable.key }
-      if let key = tables[name] {
+      if let lastTable, lastTable.name.isExactly(name) { return lastTable.key }
+      if let key = tables[ExactName(name)] {
         lastTable = (name, key)
         return key
       }
       do throws(EngineError) {
-        guard let key = try transaction.tableKey(named: Table.classPrefix + name) else { return nil }
-        tables[name] = key
+        guard let key = try transaction.tableKey(like: Table.classPrefix + name) else { return nil }
+        tables[ExactName(name)] = key
         return key
       } catch { throw .fatal(.engine(error)) }
     }

@@ -133,14 +133,16 @@ public final class RealmComparison {
     func words(_ description: ClassDescription?) -> String? {
       description.map { "\($0.kind)" + ($0.primaryKey.map { ", primary key \($0)" } ?? "") }
     }
-    if words(old) != words(new) { try body(.schema(name, old: words(old), new: words(new))) }
+    if !words(old).isExactly(words(new)) { try body(.schema(name, old: words(old), new: words(new))) }
     func words(_ property: PropertyDescription?) -> String? {
       property.map { $0.typeText + ($0.index.map { $0 == .fullText ? ", full-text index" : ", indexed" } ?? "") }
     }
     let properties = (old?.properties ?? []).map(\.name)
-    for property in properties + (new?.properties ?? []).map(\.name).filter({ !properties.contains($0) }) {
+    for property in properties
+      + (new?.properties ?? []).map(\.name).filter({ new in !properties.contains { $0.isExactly(new) } })
+    {
       let (before, after) = (words(old?[property]), words(new?[property]))
-      if before != after { try body(.schema("\(name).\(property)", old: before, new: after)) }
+      if !before.isExactly(after) { try body(.schema("\(name).\(property)", old: before, new: after)) }
     }
   }
 
@@ -148,8 +150,10 @@ public final class RealmComparison {
 
   private func table(_ name: String, _ side: Side) throws(TransferError) -> Table? {
     do throws(EngineError) {
-      let table = try side.snapshot.table(named: Table.classPrefix + name)
-      return table?.kind == .embedded ? nil : table
+      guard let table = try side.snapshot.table(named: Table.classPrefix + name), table.className.isExactly(name) else {
+        return nil
+      }
+      return table.kind == .embedded ? nil : table
     } catch { throw .damaged(error.description) }
   }
 
@@ -312,11 +316,11 @@ private final class ClassPair {
     oldCursor = ObjectCursor(old)
     newCursor = ObjectCursor(new)
     properties = old.columns.enumerated().compactMap { index, column in
-      new.columns.firstIndex { $0.name == column.name }.map { (index, $0) }
+      new.columns.firstIndex { $0.name.isExactly(column.name) }.map { (index, $0) }
     }
     holdsSets = old.columns.map { $0.collection == .set || $0.type == .link }
     // Objects are known by their primary keys if both classes have the same.
-    let isSame = old.primaryKey != nil && old.primaryKey?.name == new.primaryKey?.name
+    let isSame = old.primaryKey != nil && (old.primaryKey?.name).isExactly(new.primaryKey?.name)
     primaryKey = isSame ? old.primaryKeyIndex : nil
   }
 

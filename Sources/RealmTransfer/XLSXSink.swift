@@ -251,7 +251,11 @@ final class XLSXSink: ExportSink {
     try makeFile()
     try spreadsheet?.finish()
     spreadsheet = nil
-    if tally.emptyTexts > 0 { tally.notes.append("\(tally.emptyTexts) empty strings are empty cells, as null is") }
+    if tally.emptyTexts > 0 {
+      let texts = tally.emptyTexts
+      let one = "1 empty string is an empty cell, as null is"
+      tally.notes.append(texts == 1 ? one : "\(texts) empty strings are empty cells, as null is")
+    }
   }
 
   var remarks: [String] { tally.notes }

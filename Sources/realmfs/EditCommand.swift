@@ -110,7 +110,7 @@ extension Arguments {
       guard let assignment = Assignment(text) else {
         throw usage("'\(text)' is no assignment; write PROPERTY=VALUE")
       }
-      if assignments.contains(where: { $0.property == assignment.property }) {
+      if assignments.contains(where: { $0.property.isExactly(assignment.property) }) {
         throw usage("\(assignment.property) is given twice")
       }
       assignments.append(assignment)

@@ -119,7 +119,7 @@ private struct RealmFacts {
       lines.append(("  \(table.className ?? "")", Self.inWords(table) + (table.damage == nil ? size : "")))
       for property in details?.properties ?? [] {
         let index = property.index.map { $0 == .fullText ? ", full-text index" : ", indexed" } ?? ""
-        let key = property.name == table.primaryKey?.name ? ", primary key" : index
+        let key = property.name.isExactly(table.primaryKey?.name) ? ", primary key" : index
         lines.append(("    \(property.name)", property.typeText + key))
       }
     }

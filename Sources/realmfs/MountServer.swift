@@ -10,11 +10,15 @@ final class MountServer {
   private let descriptor: Int32
   private let mountPoint: String
 
-  /// The server of a live mount of ours; nil if it is not known, such as in another container.
-  init?(of mountPoint: String) {
-    guard case .success(let text) = RealmMount.attribute(FileTree.processAttribute, of: mountPoint),
-      let process = pid_t(String(decoding: text, as: UTF8.self))
-    else { return nil }
+  /// Asks for the server of a live mount of ours. None is known in another container, or if it does not answer.
+  static func ask(_ mountPoint: String) -> (server: MountServer?, isSilent: Bool) {
+    switch RealmMount.attribute(FileTree.processAttribute, of: mountPoint) {
+    case .success(let text): (pid_t(String(decoding: text, as: UTF8.self)).flatMap { Self($0, mountPoint) }, false)
+    case .failure(let error): (nil, error.code == ETIMEDOUT)
+    }
+  }
+
+  private init?(_ process: pid_t, _ mountPoint: String) {
     let name = KernelText.of("/proc/\(process)/comm")
     guard name == KernelText.of("/proc/self/comm") else { return nil }
     let descriptor = clinux_process_descriptor(process)

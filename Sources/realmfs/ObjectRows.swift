@@ -244,7 +244,7 @@ struct ObjectRows {
         : try chosen.map { (name) throws(CommandFailure) in
           try Self.column(name, table, snapshot, "--columns")
         }
-      if let twice = chosen.first(where: { name in chosen.count { $0 == name } > 1 }) {
+      if let twice = chosen.first(where: { name in chosen.count { $0.isExactly(name) } > 1 }) {
         throw rows.arguments.usage("--columns: \(twice) is given twice")
       }
     }

@@ -45,6 +45,7 @@ struct RealmMount {
     switch silence?.code {
     case ETIMEDOUT: return "does not answer"
     case ENOTCONN, ECONNABORTED: return "its process is gone: 'realmfs umount \(point)'"
+    case ENOTSUP: return "a directory of a mount, bound to another place"
     case EACCES, EPERM: return "mounted by another user"
     case ENODATA, nil: return "served by another version of realmfs"
     case let code?: return System.message(code)

@@ -26,7 +26,7 @@ struct SchemaDrawing {
     var links: [Link] = []
     for (from, description) in classes.enumerated() {
       for (row, property) in description.properties.enumerated() where property.type == .link {
-        guard let to = classes.firstIndex(where: { $0.name == property.target }) else { continue }
+        guard let to = classes.firstIndex(where: { $0.name.isExactly(property.target) }) else { continue }
         let isEmbedded = classes[to].kind == .embedded
         links.append(Link(from: from, row: row, to: to, property: property, isEmbedded: isEmbedded))
       }
@@ -46,7 +46,7 @@ struct SchemaDrawing {
 
   /// `name: type`, with the marks of keys and indexes.
   private func words(_ property: PropertyDescription, of description: ClassDescription) -> String {
-    let isKey = description.primaryKey == property.name
+    let isKey = property.name.isExactly(description.primaryKey)
     let mark = isKey ? " (key)" : property.index.map { $0 == .fullText ? " (full-text)" : " (indexed)" } ?? ""
     return "\(property.name): \(property.typeText)\(mark)"
   }

@@ -101,7 +101,7 @@ struct SchemaSource {
     let name = identifier(description.name)
     text += "class \(name): \(base[description.kind] ?? "Object") {\n"
     for property in description.properties {
-      let isKey = property.name == description.primaryKey
+      let isKey = property.name.isExactly(description.primaryKey)
       let index = property.index == nil ? "" : "(indexed: true)"
       let one = type(property, Self.swiftTypes)
       let isOptional = property.isNullable && property.type != .mixed
@@ -141,7 +141,7 @@ struct SchemaSource {
     if name != description.name { text += "@PersistedName(\(quoted(description.name)))\n" }
     text += "class \(name) : \(base[description.kind] ?? "RealmObject") {\n"
     for property in description.properties {
-      if property.name == description.primaryKey { text += "    @PrimaryKey\n" }
+      if property.name.isExactly(description.primaryKey) { text += "    @PrimaryKey\n" }
       if let index = property.index { text += index == .fullText ? "    @FullText\n" : "    @Index\n" }
       if identifier(property.name) != property.name { text += "    @PersistedName(\(quoted(property.name)))\n" }
       let (one, value) = property.target.map { (identifier($0), "null") } ?? Self.kotlinTypes[property.type] ?? ("", "")
@@ -175,7 +175,7 @@ struct SchemaSource {
     text += "public partial class \(name) : \(base[description.kind] ?? "IRealmObject")\n{\n"
     for (position, property) in description.properties.enumerated() {
       if position > 0 { text += "\n" }
-      if property.name == description.primaryKey { text += "    [PrimaryKey]\n" }
+      if property.name.isExactly(description.primaryKey) { text += "    [PrimaryKey]\n" }
       if let index = property.index { text += "    [Indexed\(index == .fullText ? "(IndexType.FullText)" : "")]\n" }
       var identifier = identifier(property.name)
       // A member cannot have the name of its class.

@@ -23,13 +23,18 @@ enum UmountCommand {
       throw CommandFailure(.mountPoint, "\(given): a mount of type \(entry.type), not of realmfs; use umount(8)")
     }
     let isLazy = arguments.has(.lazy)
-    let server = isLazy ? nil : MountServer(of: entry.mountPoint)
+    let (server, isSilent) = isLazy ? (nil, false) : MountServer.ask(entry.mountPoint)
     let unsaved = server?.unsavedFiles ?? []
     try MountPoint.unmount(entry.mountPoint, isLazy: isLazy)
     for path in unsaved.prefix(mostPaths) { Log.notice("\(path) was in memory only and is gone now") }
     if unsaved.count > mostPaths { Log.notice("so are \(unsaved.count - mostPaths) more files") }
     if let server, !server.hasEnded(within: 10_000) {
       Log.notice("\(given) is unmounted; the process that served it is still busy with \(entry.source)")
+    }
+    if isSilent {
+      Log.notice(
+        "\(given) is unmounted; the process that served it does not answer, and has yet to bring to disk what it saved"
+      )
     }
     return .done
   }

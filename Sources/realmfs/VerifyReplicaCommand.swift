@@ -9,6 +9,9 @@ enum VerifyReplicaCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let operands = ReplicaOperands(arguments)
     if isFile(operands.database) { return try verifySQLite(arguments, operands) }
+    if !operands.database.contains("="), !operands.database.contains("://") {
+      throw CommandFailure(.unreadable, "\(operands.database): no such file, and no address of PostgreSQL")
+    }
     let address = try operands.address()
     if operands.isMany { return try ReplicateMany(arguments, operands, address).verify() }
     let source = try RealmSource.pinned(arguments)

@@ -123,18 +123,18 @@ private struct WatchedState {
   let file: Int
   /// What keeps the version readable while it is compared with the next one.
   var hold: VersionHold?
-  private var classes: [String: Class] = [:]
+  private var classes: [ExactName: Class] = [:]
 
   init(_ snapshot: Snapshot, _ file: Int) throws(EngineError) {
     (self.snapshot, self.file) = (snapshot, file)
     for table in try snapshot.classes() {
-      classes[table.className ?? ""] = Class(count: table.objectCount, contentVersion: table.contentVersion)
+      classes[ExactName(table.className ?? "")] = Class(count: table.objectCount, contentVersion: table.contentVersion)
     }
   }
 
   func changes(since old: WatchedState) -> [Change] {
-    Set(classes.keys).union(old.classes.keys).sorted().compactMap { name in
-      let (before, after) = (old.classes[name], classes[name])
+    Set(classes.keys).union(old.classes.keys).map(\.text).sorted().compactMap { name in
+      let (before, after) = (old.classes[ExactName(name)], classes[ExactName(name)])
       let isSame = before?.contentVersion == after?.contentVersion && before?.count == after?.count
       return isSame && before != nil ? nil : Change(name: name, before: before?.count, after: after?.count)
     }

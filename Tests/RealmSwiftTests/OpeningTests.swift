@@ -317,6 +317,17 @@ enum V2 {
     #expect(frozen.thaw() == nil && frozen.age == 1)
   }
 
+  @Test("files whose names only look the same are two realms")
+  func alikePaths() throws {
+    let realms = try ["caf\u{E9}", "cafe\u{301}"].map { name in
+      var configuration = folder.configuration(Dog.self, Person.self, Address.self, Street.self)
+      configuration.fileURL = folder.url(name)
+      return try Realm(configuration: configuration)
+    }
+    try realms[0].write { realms[0].add(Dog(value: ["name": "Rex"])) }
+    #expect(realms.map { $0.objects(Dog.self).count } == [1, 0])
+  }
+
   @Test("several threads read frozen objects and results at the same time")
   func frozenThreads() throws {
     let realm = try Realm(configuration: folder.configuration(Dog.self, Person.self, Address.self, Street.self))

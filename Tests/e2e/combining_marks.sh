@@ -48,6 +48,56 @@ check "that takes objects" sh -c 'echo "$1" >"$2/1.json"' sh "{\"${mark}p\": 3}"
 stop_server "$mnt"
 equal "that queries find" "3" "$("$realmfs" query named.realm "${mark}x" "${mark}p == 3" | jq ".\"${mark}p\"")"
 
+# Two properties and two classes whose names only look the same.
+jq -n --arg whole "$whole" --arg parts "$parts" '{schemaVersion: 1, schema: [$whole, $parts] | map({name: .,
+  primaryKey: "_id", properties: ({_id: "int", ($whole): "int?", ($parts): "int?",
+    ("s" + $whole): "string?", ("s" + $parts): "string?"})})}' >alike.json
+check "names of either form stand side by side" "$realmfs" create alike.realm --schema alike.json
+line() { jq -nc --arg whole "$whole" --arg parts "$parts" "$@" \
+  '{_id: 1, ($whole): $a, ($parts): $b, ("s" + $whole): "a", ("s" + $parts): "b"}'; }
+line --argjson a 1 --argjson b 2 >alike.jsonl
+check "objects have both" "$realmfs" import alike.realm alike.jsonl --class "$parts"
+equal "in their own class" "0 1" \
+  "$("$realmfs" query alike.realm "$whole" --count) $("$realmfs" query alike.realm "$parts" --count)"
+cp alike.realm before.realm
+serve alike.realm "$mnt"
+equal "fields are those of their names" "1 2 b" \
+  "$(cat "$mnt/$parts/.fields/1/$whole") $(cat "$mnt/$parts/.fields/1/$parts") $(cat "$mnt/$parts/.fields/1/s$parts")"
+equal "and are listed by value" "2" "$(ls "$mnt/$parts/.by/$parts")"
+check "a field is written" sh -c 'echo 77 >"$1"' sh "$mnt/$parts/.fields/1/$parts"
+check "and another one removed" rm "$mnt/$parts/.fields/1/s$parts"
+equal "and no other" '[1,77,"a",null]' "$(jq -c --arg whole "$whole" --arg parts "$parts" \
+  '[.[$whole], .[$parts], .["s" + $whole], .["s" + $parts]]' "$mnt/$parts/1.json")"
+stop_server "$mnt"
+equal "diff compares each with itself" "~ $parts/1.json $parts: 2 -> 77, s$parts: \"b\" -> null" \
+  "$("$realmfs" diff before.realm alike.realm)"
+equal "a query finds the one that it names" "1 0" \
+  "$("$realmfs" query alike.realm "$parts" "$parts == 77" --count) $("$realmfs" query alike.realm "$parts" \
+    "$whole == 77" --count)"
+equal "a sum as well" "77" "$("$realmfs" query alike.realm "$parts" --sum "$parts")"
+check "set of one" "$realmfs" set alike.realm "$parts/1" "$parts=5" "$whole=4"
+equal "changes it" "4 5" "$("$realmfs" cat alike.realm "$parts" --columns "$whole,$parts" --format tsv | tail -n 1 | tr '\t' ' ')"
+check "CSV has both" "$realmfs" export alike.realm alike.csv --class "$parts"
+check "a third realm" "$realmfs" create third.realm --schema alike.json
+check "takes the CSV" "$realmfs" import third.realm alike.csv --class "$parts"
+check "and holds the same" "$realmfs" diff alike.realm third.realm
+
+# Where only one form exists, commands take the other one for it, as people type either. A schema means what it says.
+jq -n --arg whole "$whole" '{schemaVersion: 1, schema: [{name: $whole, primaryKey: "_id",
+  properties: {_id: "int", ($whole): "int?"}}]}' >one.json
+check "a realm with one form" "$realmfs" create one.realm --schema one.json
+echo '{"_id":1}' >one.jsonl
+check "takes the other one for its class" "$realmfs" import one.realm one.jsonl --class "$parts"
+check "and for its property" "$realmfs" set one.realm "$parts/1" "$parts=3"
+equal "which keeps its name" "{\"_id\":1,\"$whole\":3}" "$("$realmfs" cat one.realm "$parts")"
+serve one.realm "$mnt"
+jq --arg parts "$parts" '.schemaVersion = 2 | .schema[0].properties = {_id: "int", ($parts): "int?"}' one.json >two.json
+check "a schema with the other form" cp two.json "$mnt/.realm/schema.json"
+equal "is another property" "{\"_id\":1,\"$parts\":null}" "$(jq -c . "$mnt/$whole/1.json")"
+check "and another class is another class" mkdir "$mnt/$parts"
+equal "beside the first" "2" "$(find "$mnt" -mindepth 1 -maxdepth 1 -type d | wc -l)"
+stop_server "$mnt"
+
 # A quotation mark with a combining mark is a quotation mark to SQL.
 jq -n --arg name "x\"$mark int); drop table K; --" '{schemaVersion: 1, schema: [{name: "K", primaryKey: "_id",
   properties: {_id: "int", ($name): "int"}}]}' >quoted.json

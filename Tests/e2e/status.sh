@@ -52,6 +52,12 @@ equal "in JSON" '"does not answer"' "$(of "$point" .problem)"
 kill -CONT "$server"
 stop_server "$point"
 serve "$file" "$point"
+kill -STOP "$server"
+check_status "umount says that it cannot see its end" 0 "does not answer, and has yet to bring to disk what it saved" \
+  timeout 20 "$realmfs" umount "$point"
+kill -CONT "$server"
+wait "$server"
+serve "$file" "$point"
 crash_server
 check_status "a server that is gone" 0 "^$file +$point +its process is gone: 'realmfs umount $point'$" "$realmfs" status
 check "which works" "$realmfs" umount "$point"

@@ -157,7 +157,7 @@ struct ObjectFieldsNode: DirectoryNode {
   /// The property with this name.
   private func property(_ name: [UInt8], _ directory: TableDirectory) -> Column? {
     guard let text = NameEscaping.className(ofDirectory: name) else { return nil }
-    return directory.table.columns.first { $0.name == text }
+    return directory.table.columns.first { $0.name.isExactly(text) }
   }
 
   private func field(_ column: Column) -> FieldPlace { FieldPlace(object.ordinal, object.key, column.key) }

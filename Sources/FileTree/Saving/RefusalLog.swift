@@ -19,7 +19,7 @@ final class RefusalLog: Sendable {
   private struct State {
     var lines: [String] = []
     /// By path in the tree.
-    var refusals: [String: Refusal] = [:]
+    var refusals: [ExactName: Refusal] = [:]
     /// Whether there were more reasons than are kept, so that a file may have been refused that has none.
     var hasForgotten = false
     /// When the last text was refused whose process is known.
@@ -42,7 +42,7 @@ final class RefusalLog: Sendable {
         state.refusals.removeAll()
         state.hasForgotten = true
       }
-      state.refusals[path] = Refusal(reason: reason, process: process, time: .now)
+      state.refusals[ExactName(path)] = Refusal(reason: reason, process: process, time: .now)
       if process != 0 { state.lastText = .now }
     }
   }
@@ -56,8 +56,9 @@ final class RefusalLog: Sendable {
   /// asked once; who removes the file again wants it gone.
   func isClearedUp(_ path: String, by process: @autoclosure () -> Int32) -> Bool {
     state.withLock { state in
-      guard let refusal = state.refusals[path], refusal.process != 0, refusal.process == process() else { return false }
-      state.refusals[path]?.process = 0
+      let name = ExactName(path)
+      guard let refusal = state.refusals[name], refusal.process != 0, refusal.process == process() else { return false }
+      state.refusals[name]?.process = 0
       return refusal.time.advanced(by: Self.clearingUp) > .now
     }
   }
@@ -79,10 +80,10 @@ final class RefusalLog: Sendable {
   }
 
   /// Forgets the reason of a file that could be saved.
-  func clear(_ path: String) { state.withLock { $0.refusals[path] = nil } }
+  func clear(_ path: String) { state.withLock { $0.refusals[ExactName(path)] = nil } }
 
   /// Why the last change of a file was refused.
-  func reason(of path: String) -> String? { state.withLock { $0.refusals[path]?.reason } }
+  func reason(of path: String) -> String? { state.withLock { $0.refusals[ExactName(path)]?.reason } }
 
   /// Whether nothing was refused that was not saved since.
   var isEmpty: Bool { state.withLock { $0.refusals.isEmpty } }

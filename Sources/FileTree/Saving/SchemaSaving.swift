@@ -69,7 +69,7 @@ private enum SchemaSaving {
     if let name {
       let wanted = try description { () throws(JSONInputError) in try ClassDescription(JSONText(bytes)) }
       let stem = Array(name.dropLast(NameEscaping.suffix.utf8.count))
-      guard NameEscaping.className(ofDirectory: stem) == wanted.name else {
+      guard NameEscaping.className(ofDirectory: stem).isExactly(wanted.name) else {
         throw .refused(.invalid, "the text is the schema of class \(wanted.name), the file is that of another")
       }
       change = try changing { () throws(SchemaChangeError) in try SchemaChange(toClass: wanted, in: transaction) }

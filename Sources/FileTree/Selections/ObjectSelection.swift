@@ -96,7 +96,7 @@ struct ObjectSelection: Hashable, Sendable {
   /// The property with this name in `.by`, if its values have names; `notFound` if there is none.
   static func property(_ name: [UInt8], _ table: Table, _ snapshot: Snapshot) throws(FileTreeError) -> Column {
     guard let text = NameEscaping.className(ofDirectory: name),
-      let property = table.columns.first(where: { $0.name == text }), ValueNaming.hasNames(property)
+      let property = table.columns.first(where: { $0.name.isExactly(text) }), ValueNaming.hasNames(property)
     else { throw .notFound }
     if property.type == .link {
       guard let target = try target(property, snapshot), target.kind != .embedded else { throw .notFound }

@@ -57,7 +57,7 @@ struct ChangedObjects {
 extension Table {
   /// Whether texts of its objects, and of objects that link to them, differ only where values do.
   fileprivate func looks(like other: Table) -> Bool {
-    key == other.key && name == other.name && kind == other.kind && primaryKey?.key == other.primaryKey?.key
-      && columns.elementsEqual(other.columns) { $0.key == $1.key && $0.name == $1.name }
+    key == other.key && name.isExactly(other.name) && kind == other.kind && primaryKey?.key == other.primaryKey?.key
+      && columns.elementsEqual(other.columns) { $0.key == $1.key && $0.name.isExactly($1.name) }
   }
 }

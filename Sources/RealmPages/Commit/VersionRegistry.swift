@@ -8,11 +8,14 @@ final class VersionRegistry: Sendable {
   /// Those among them that a `VersionHold` holds.
   static let held = VersionRegistry()
 
-  private let counts = Mutex<[String: [UInt64: Int]]>([:])
+  private let counts = Mutex<[ExactName: [UInt64: Int]]>([:])
 
-  func add(_ path: String, _ version: UInt64) { counts.withLock { $0[path, default: [:]][version, default: 0] += 1 } }
+  func add(_ path: String, _ version: UInt64) {
+    counts.withLock { $0[ExactName(path), default: [:]][version, default: 0] += 1 }
+  }
 
   func remove(_ path: String, _ version: UInt64) {
+    let path = ExactName(path)
     counts.withLock { counts in
       guard let count = counts[path]?[version] else { return }
       counts[path]?[version] = count == 1 ? nil : count - 1
@@ -22,9 +25,9 @@ final class VersionRegistry: Sendable {
 
   /// The number of versions in use of a file, `version` not counted.
   func count(of path: String, besides version: UInt64) -> Int {
-    counts.withLock { $0[path]?.keys.count { $0 != version } ?? 0 }
+    counts.withLock { $0[ExactName(path)]?.keys.count { $0 != version } ?? 0 }
   }
 
   /// The smallest version in use of a file; nil if none is.
-  func oldest(of path: String) -> UInt64? { counts.withLock { $0[path]?.keys.min() } }
+  func oldest(of path: String) -> UInt64? { counts.withLock { $0[ExactName(path)]?.keys.min() } }
 }

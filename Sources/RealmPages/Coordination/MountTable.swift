@@ -52,7 +52,7 @@ package enum MountTable {
 
   /// Whether an absolute path is `directory` itself or lies below it.
   package static func isPath(_ path: String, atOrBelow directory: String) -> Bool {
-    path == directory || path.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/")
+    path.isExactly(directory) || path.hasPrefix(directory.hasSuffix("/") ? directory : directory + "/")
   }
 
   /// White space and backslashes are written as three octal digits.

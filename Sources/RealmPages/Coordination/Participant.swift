@@ -531,7 +531,7 @@ final class Participant: VersionReader {
     begin: () throws(EngineError) -> FirstVersion
   ) throws(EngineError) -> Session {
     var configuration = entry.configuration
-    if configuration.path != entry.lockedName { configuration.path = entry.lockedName }
+    if !configuration.path.isExactly(entry.lockedName) { configuration.path = entry.lockedName }
     return try Session(
       configuration,
       of: file,

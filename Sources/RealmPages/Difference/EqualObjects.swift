@@ -72,7 +72,7 @@ package final class EqualObjects {
     guard let key = old.targetTable, let otherKey = new.targetTable,
       let target = try? before.table(key),  // who looks at a link to a class that cannot be read says so
       let other = try? after.table(otherKey),  // likewise
-      target.name == other.name, target.kind != .embedded, other.kind != .embedded,
+      target.name.isExactly(other.name), target.kind != .embedded, other.kind != .embedded,
       target.primaryKey?.type == other.primaryKey?.type
     else { return nil }
     let primaryKey = target.primaryKeyIndex.flatMap { old in other.primaryKeyIndex.map { (old, $0) } }

@@ -64,7 +64,7 @@ public enum SchemaDifference: Sendable, Hashable {
 
   static func all(_ old: Table, _ new: Table, _ pairing: TablePairing) -> [SchemaDifference] {
     var all: [SchemaDifference] = []
-    if old.name != new.name { all.append(.renamed(from: old.name, to: new.name)) }
+    if !old.name.isExactly(new.name) { all.append(.renamed(from: old.name, to: new.name)) }
     if old.kind != new.kind { all.append(.kind(from: old.kind, to: new.kind)) }
     let kept = Set(pairing.properties.compactMap(\.old))
     for (index, column) in old.columns.enumerated() where !kept.contains(index) {
@@ -76,7 +76,7 @@ public enum SchemaDifference: Sendable, Hashable {
         all.append(.propertyAdded(after.name))
         continue
       }
-      if before.name != after.name { all.append(.propertyRenamed(from: before.name, to: after.name)) }
+      if !before.name.isExactly(after.name) { all.append(.propertyRenamed(from: before.name, to: after.name)) }
       if before.type != after.type || before.collection != after.collection || before.isNullable != after.isNullable
         || before.targetTable != after.targetTable
       {

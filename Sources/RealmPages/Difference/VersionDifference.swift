@@ -84,7 +84,7 @@ public final class VersionDifference {
     for slot in Set(before.keys).union(after.keys) {
       if sharesNodes, before[slot] == after[slot] {
         if namesAreShared { continue }
-        if try old.table(slot: slot)?.name == new.table(slot: slot)?.name { continue }
+        if try (old.table(slot: slot)?.name).isExactly(new.table(slot: slot)?.name) { continue }
       }
       changed.insert(slot)
     }

@@ -65,7 +65,7 @@ extension GroupEditor {
     if spec.name.utf8.count > Self.columnNameLimit {
       throw EngineError(.overLimit, "\(place): a property name longer than 63 bytes")
     }
-    if table.columns.contains(where: { ExactName($0.name) == ExactName(spec.name) }) {
+    if table.columns.contains(where: { $0.name.isExactly(spec.name) }) {
       throw EngineError(.badSchema, "\(place): the property exists")
     }
     guard spec.type == .link else { return }
@@ -243,7 +243,7 @@ extension GroupEditor {
     guard let index = table.columns.firstIndex(where: { $0.key == key }) else {
       throw EngineError(.notFound, "\(table.className): no such property")
     }
-    if table.columns[index].name == name { return }
+    if table.columns[index].name.isExactly(name) { return }
     try check(ColumnSpec(name, .int), table)
     let spec = try slab.child(table.top, Layout.Table.spec, editor.arena)
     try setName(slab.child(spec, Layout.Spec.names, editor.arena), index, name)

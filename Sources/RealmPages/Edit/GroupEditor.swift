@@ -112,6 +112,15 @@ final class GroupEditor {
 
   /// The table with this stored name; nil if there is none.
   func table(named name: String) throws(EngineError) -> TableEditor? {
+    for slot in 0..<slab.node(try tableRefs()).count where try tableName(slot).isExactly(name) {
+      return try table(slot: slot)
+    }
+    return nil
+  }
+
+  /// The same, else one whose name looks the same: people type either form of a letter with an accent.
+  func table(like name: String) throws(EngineError) -> TableEditor? {
+    if let exact = try table(named: name) { return exact }
     for slot in 0..<slab.node(try tableRefs()).count where try tableName(slot) == name {
       return try table(slot: slot)
     }
@@ -394,7 +403,7 @@ final class GroupEditor {
   func checkDictionaryKey(_ key: [UInt8], _ table: TableEditor, _ column: Column) throws(EngineError) {
     if key.first == UInt8(ascii: "$") || key.contains(UInt8(ascii: ".")) {
       throw EngineError(
-        .overLimit,
+        .wrongType,
         "\(table.className).\(column.name): dictionary keys must not start with \"$\" nor contain \".\""
       )
     }

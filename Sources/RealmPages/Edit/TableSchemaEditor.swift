@@ -69,7 +69,7 @@ extension GroupEditor {
   /// Gives a table another name.
   func renameTable(_ key: TableKey, to name: String) throws(EngineError) {
     let table = try table(key)
-    if table.name == name { return }
+    if table.name.isExactly(name) { return }
     try checkTableName(name)
     try setName(tableNames(), key.slot, name)
     table.name = name

@@ -95,6 +95,9 @@ public struct WriteTransaction: ~Copyable {
     try group.table(named: name)?.key
   }
 
+  /// The key of the table with this stored name, else of one whose name looks the same; nil if there is none.
+  package func tableKey(like name: String) throws(EngineError) -> TableKey? { try group.table(like: name)?.key }
+
   /// The properties of a class as they are now.
   public func columns(of table: TableKey) throws(EngineError) -> [Column] { try group.table(table).columns }
 

@@ -16,11 +16,11 @@ package final class NewFile {
   private var provisionalName: String?
 
   /// The provisional names that this process has given.
-  private static let unfinished = Mutex<Set<String>>([])
+  private static let unfinished = Mutex<Set<ExactName>>([])
 
   /// Removes what this process is making under a name: for one that ends in the middle of it.
   package static func removeUnfinished() {
-    for name in unfinished.withLock({ $0 }) { unsafe unlink(name) }
+    for name in unfinished.withLock({ $0 }) { unsafe unlink(name.text) }
   }
 
   /// What is added to `path` for the moment in which a file replaces another. Realm's own compaction uses this name
@@ -35,13 +35,13 @@ package final class NewFile {
     try AuxiliaryFile.removeReplacement(name)
     var descriptor = unsafe clinux_open_unnamed(FileHandle.folder(of: path))
     if descriptor < 0 && [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) {
-      Self.unfinished.withLock { _ = $0.insert(name) }
+      Self.unfinished.withLock { _ = $0.insert(ExactName(name)) }
       descriptor = unsafe open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
       if descriptor >= 0 {
         provisionalName = name
       } else {
         let error = errno
-        Self.unfinished.withLock { _ = $0.remove(name) }
+        Self.unfinished.withLock { _ = $0.remove(ExactName(name)) }
         errno = error
       }
     }
@@ -51,7 +51,7 @@ package final class NewFile {
 
   deinit {
     if let provisionalName { unsafe unlink(provisionalName) }
-    Self.unfinished.withLock { _ = $0.remove(path + Self.provisionalSuffix) }
+    Self.unfinished.withLock { _ = $0.remove(ExactName(path + Self.provisionalSuffix)) }
   }
 
   /// Gives the file the mode, owner, group and attributes of another. Where the group cannot be kept, the group gets no
@@ -83,7 +83,7 @@ package final class NewFile {
       }
       let name = path + Self.provisionalSuffix
       try AuxiliaryFile.removeReplacement(name)
-      Self.unfinished.withLock { _ = $0.insert(name) }
+      Self.unfinished.withLock { _ = $0.insert(ExactName(name)) }
       guard unsafe clinux_name_file(handle.descriptor, name) == 0 else { throw .failed("link", name, errno) }
       provisionalName = name
     }
@@ -92,6 +92,6 @@ package final class NewFile {
       throw .failed("rename", path, errno)
     }
     provisionalName = nil
-    Self.unfinished.withLock { _ = $0.remove(name) }
+    Self.unfinished.withLock { _ = $0.remove(ExactName(name)) }
   }
 }

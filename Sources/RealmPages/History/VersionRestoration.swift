@@ -184,7 +184,8 @@ private final class VersionRestoration {
 
   /// Gives classes their names back, by way of other names where they are taken.
   private func renameTables(_ transaction: borrowing WriteTransaction) throws(EngineError) {
-    let renamed = classes.filter { known in known.difference?.old.map { $0.name != known.wanted.name } ?? false }
+    let renamed = classes.filter { known in known.difference?.old.map { !$0.name.isExactly(known.wanted.name) } ?? false
+    }
     if !renamed.isEmpty { changesSchema = true }
     for (index, known) in renamed.enumerated() {
       try transaction.renameTable(known.key, to: "\(Table.classPrefix)realmfs restores \(index)")
@@ -199,7 +200,7 @@ private final class VersionRestoration {
       return
     }
     let old = table.old?.columns ?? []
-    let renamed = columns.filter { column in old.contains { $0.key == column.key && $0.name != column.name } }
+    let renamed = columns.filter { column in old.contains { $0.key == column.key && !$0.name.isExactly(column.name) } }
     for (index, column) in renamed.enumerated() {
       changesSchema = true
       try transaction.renameColumn(known.key, column.key, to: "realmfs restores \(index)")

@@ -79,7 +79,7 @@ package final class RowForm: Sendable {
   func fits(_ columns: [Column]) -> Bool {
     columns.count == fields.count
       && zip(columns, fields).allSatisfy { (column, field) in
-        column.key == field.column.key && column.type == field.column.type && column.name == field.column.name
+        column.key == field.column.key && column.type == field.column.type && column.name.isExactly(field.column.name)
           && column.isNullable == field.column.isNullable && column.collection == field.column.collection
           && column.targetTable == field.column.targetTable
       }

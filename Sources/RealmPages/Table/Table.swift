@@ -125,7 +125,7 @@ public final class Table: Sendable {
       legacyRows = rows
       let className = Self.className(ofTable: name)
       let primaryKey = try LegacyRows.primaryKeyName(pkTable, of: className)
-      primaryKeyIndex = primaryKey == nil ? nil : rows.columns.firstIndex { $0.column.name == primaryKey }
+      primaryKeyIndex = primaryKey.flatMap { key in rows.columns.firstIndex { $0.column.name.isExactly(key) } }
     } catch {
       var located = error
       located.place = "table \(name)"

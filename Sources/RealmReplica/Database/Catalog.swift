@@ -187,7 +187,7 @@ final class Catalog {
 
   /// What was made for a property of the class in a table, in that order.
   func entries(_ role: Role, of owner: String, _ property: String) -> [Entry] {
-    entries.filter { $0.role == role && $0.owner == owner && $0.property.isSame(as: property) }
+    entries.filter { $0.role == role && $0.owner == owner && $0.property.isExactly(property) }
   }
 
   /// The names of all tables.

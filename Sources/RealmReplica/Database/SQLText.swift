@@ -2,9 +2,6 @@
 import RealmTransfer
 
 extension String {
-  /// Whether two names have the same bytes: Swift takes letters with accents for the same however they are written.
-  func isSame(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
-
   /// The first characters that have at most so many bytes.
   func cut(to count: Int) -> String {
     var text = self

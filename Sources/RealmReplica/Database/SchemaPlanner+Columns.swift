@@ -40,7 +40,7 @@ extension SchemaPlanner {
     if let known = try known(.value, of: table, property, form) { return known.column }
     let name = try freeColumnName(property, in: table)
     used.insert(Catalog.Place(table: table, column: name))
-    if name != property {
+    if !name.isExactly(property) {
       changes.remarks.append("property \(className).\(property): the column is called \(name)")
     }
     let declaration = "\(name.quotedForSQL) \(Self.declaration(form, name))"
@@ -63,7 +63,7 @@ extension SchemaPlanner {
       connection
     )
     if !changes.created.contains(source.key) { changes.altered.insert(source.key) }
-    let isIndexed = source.columns.contains { Catalog.shown($0.name).isSame(as: property) && $0.index == .general }
+    let isIndexed = source.columns.contains { Catalog.shown($0.name).isExactly(property) && $0.index == .general }
     if isIndexed || form.isLink { try later(index(on: name, of: table, form)) }
     return name
   }
@@ -80,7 +80,7 @@ extension SchemaPlanner {
   func rename(_ renamed: PropertyRename) throws(ReplicaError) {
     let from = Catalog.shown(renamed.from), to = Catalog.shown(renamed.to)
     let classes = catalog.entries.filter {
-      $0.role == .table && $0.className.isSame(as: Catalog.shown(renamed.className))
+      $0.role == .table && $0.className.isExactly(Catalog.shown(renamed.className))
     }
     guard let owner = classes.first, classes.count == 1 else { return }
     for role in [Catalog.Role.value, .links] where catalog.entries(role, of: owner.table, to).isEmpty {
@@ -104,7 +104,7 @@ extension SchemaPlanner {
     }
     // The key of a table has its property in its form, and so have links to it.
     let form = owner.form.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-    guard form.count == 2, String(form[1]).isSame(as: from) else { return }
+    guard form.count == 2, String(form[1]).isExactly(from) else { return }
     try catalog.rename(owner, property: "", form: "\(form[0]) \(to)", connection)
     let target = " \(owner.className)(\(from))"
     for entry in catalog.entries where entry.form.hasPrefix("link") && entry.form.hasSuffix(target) {

@@ -50,7 +50,7 @@ extension SchemaPlanner {
   func references(of table: ReplicaTable, _ all: [TableKey: ReplicaTable]) throws(ReplicaError) {
     guard isLocked else { return }
     func found(_ target: LinkTarget) -> ReplicaTable? {
-      all.values.first { $0.className.isSame(as: target.className) && $0.keyForm == target.key }
+      all.values.first { $0.className.isExactly(target.className) && $0.keyForm == target.key }
     }
     let realm = isMany ? "realm, " : ""
     var position = table.keyProperty == nil ? 1 : 0

@@ -31,7 +31,7 @@ extension SchemaPlanner {
   func dropTables(exceptOf classes: [Table]) throws(ReplicaError) {
     let wanted = classes.map { (Catalog.shown($0.className ?? $0.name), Catalog.shown(KeyForm($0).name)) }
     for entry in catalog.entries where entry.role == .table {
-      let isWanted = wanted.contains { $0.0.isSame(as: entry.className) && $0.1.isSame(as: entry.form) }
+      let isWanted = wanted.contains { $0.0.isExactly(entry.className) && $0.1.isExactly(entry.form) }
       if isWanted { continue }
       for links in catalog.entries where links.role == .links && links.keyForm == entry.table {
         try dropTable(links.table)

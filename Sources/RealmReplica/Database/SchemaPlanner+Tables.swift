@@ -12,7 +12,7 @@ extension SchemaPlanner {
   ) throws(ReplicaError) -> String {
     try lock()
     let name = try freeName(className)
-    if name != className {
+    if !name.isExactly(className) {
       let cause = catalog.tables.contains(className) ? "another table has its name" : "PostgreSQL has no such name"
       changes.remarks.append("class \(className): the table is called \(name), because \(cause)")
     }

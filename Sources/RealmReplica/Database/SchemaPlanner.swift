@@ -95,7 +95,7 @@ final class SchemaPlanner {
     let className = Catalog.shown(source.className ?? source.name), keyForm = KeyForm(source)
     let form = Catalog.shown(keyForm.name)
     let known = catalog.entries.first { entry in
-      entry.role == .table && entry.className.isSame(as: className) && entry.form.isSame(as: form)
+      entry.role == .table && entry.className.isExactly(className) && entry.form.isExactly(form)
         && !used.contains(entry.place)
     }
     let name: String
@@ -155,7 +155,7 @@ final class SchemaPlanner {
   ) throws(ReplicaError) -> Catalog.Entry? {
     let formName = Catalog.shown(form.name)
     let entries = catalog.entries(role, of: owner, property).filter { !used.contains($0.place) }
-    if let known = entries.first(where: { $0.form.isSame(as: formName) }) {
+    if let known = entries.first(where: { $0.form.isExactly(formName) }) {
       used.insert(known.place)
       return known
     }

@@ -1,6 +1,7 @@
 // The files of many realms: what patterns find, and what each realm is called.
 
 import Glibc
+import RealmPages
 
 /// One realm among many.
 public struct RealmFile: Hashable, Sendable {
@@ -25,9 +26,9 @@ public struct RealmFileSet: Sendable {
 
   /// The files that there are now, in the order of their names, and those that the template does not name.
   public func find() -> (files: [RealmFile], unnamed: [String]) {
-    var files: [RealmFile] = [], unnamed: [String] = [], seen: Set<String> = []
+    var files: [RealmFile] = [], unnamed: [String] = [], seen: Set<ExactName> = []
     for pattern in patterns {
-      for path in Self.expand(pattern) where seen.insert(path).inserted {
+      for path in Self.expand(pattern) where seen.insert(ExactName(path)).inserted {
         if let realm = name(of: path) {
           files.append(RealmFile(path: path, realm: realm))
         } else {

@@ -41,8 +41,8 @@ public final class ReplicaPool: @unchecked Sendable {
   private let partition: ReplicaPlace.Partition?
   private let open: @Sendable (String) throws(ReplicaError) -> Realm
   private let monitor = Monitor()
-  private var entries: [String: Entry] = [:]
-  private var owners: [String: String] = [:]
+  private var entries: [ExactName: Entry] = [:]
+  private var owners: [ExactName: ExactName] = [:]
   private var queue: [Entry] = []
   private var queueStart = 0
   private var busy = 0
@@ -134,32 +134,35 @@ public final class ReplicaPool: @unchecked Sendable {
     let (found, unnamed) = files.find()
     var messages: [String] = []
     monitor.locked {
-      var present: Set<String> = []
+      var present: Set<ExactName> = []
       for file in found {
-        present.insert(file.path)
-        if let owner = owners[file.realm], owner != file.path {
-          if entries[file.path] == nil { messages.append("\(file.path): \(owner) is the realm \(file.realm) already") }
-          let entry = entries[file.path] ?? Entry(file)
+        let path = ExactName(file.path), realm = ExactName(file.realm)
+        present.insert(path)
+        if let known = owners[realm], known != path {
+          let owner = known.text
+          if entries[path] == nil { messages.append("\(file.path): \(owner) is the realm \(file.realm) already") }
+          let entry = entries[path] ?? Entry(file)
           entry.failure = "another file is this realm"
-          entries[file.path] = entry
+          entries[path] = entry
           continue
         }
-        owners[file.realm] = file.path
-        if let known = entries[file.path] {
+        owners[realm] = path
+        if let known = entries[path] {
           if known.isGone { known.signature = nil }
           known.isGone = false
         } else {
-          entries[file.path] = Entry(file)
+          entries[path] = Entry(file)
         }
       }
-      for path in unnamed where entries[path] == nil {
+      for path in unnamed where entries[ExactName(path)] == nil {
         let entry = Entry(RealmFile(path: path, realm: ""))
         entry.failure = "the pattern of --source-of does not fit"
-        entries[path] = entry
+        entries[ExactName(path)] = entry
         messages.append("\(path): the pattern of --source-of does not fit, so its realm has no name")
       }
       for (path, entry) in entries where !present.contains(path) && !entry.isGone && !entry.file.realm.isEmpty {
-        if owners[entry.file.realm] == path { owners[entry.file.realm] = nil } else { entries[path] = nil }
+        let realm = ExactName(entry.file.realm)
+        if owners[realm] == path { owners[realm] = nil } else { entries[path] = nil }
         entry.isGone = true
         enqueue(entry)
       }
@@ -171,7 +174,7 @@ public final class ReplicaPool: @unchecked Sendable {
   /// Queues the files that changed.
   private func scan() {
     let all = monitor.locked {
-      entries.values.filter { !$0.isBusy && !$0.isGone && owners[$0.file.realm] == $0.file.path }
+      entries.values.filter { !$0.isBusy && !$0.isGone && owners[ExactName($0.file.realm)] == ExactName($0.file.path) }
     }
     round += 1
     var changed: [Entry] = []
@@ -276,7 +279,7 @@ public final class ReplicaPool: @unchecked Sendable {
           progress.removed += pass.removed
           progress.damaged += pass.damaged
         }
-        if entry.isGone, wasGone, again == nil { entries[entry.file.path] = nil }
+        if entry.isGone, wasGone, again == nil { entries[ExactName(entry.file.path)] = nil }
         // What was taken back, or went meanwhile, comes again.
         if entry.isGone, !wasGone || again != nil { enqueue(entry) }
       }

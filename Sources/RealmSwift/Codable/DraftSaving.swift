@@ -13,7 +13,7 @@ extension WriteTransaction {
     }
     let object: ObjKey
     if let column = facts.primaryKey {
-      guard let entry = entries.first(where: { $0.name == column.name }) else {
+      guard let entry = entries.first(where: { $0.name.isExactly(column.name) }) else {
         throw EngineError(.wrongType, "\(name): the value has no primary key \"\(column.name)\"")
       }
       let key = try element(entry.value, column)
@@ -37,7 +37,7 @@ extension WriteTransaction {
   {
     var parts: WantedObject = []
     for entry in entries {
-      guard let column = try columns(of: table).first(where: { $0.name == entry.name }) else {
+      guard let column = try columns(of: table).first(where: { $0.name.isExactly(entry.name) }) else {
         throw EngineError(.notFound, "\(try self.table(table).className ?? ""): no property \"\(entry.name)\"")
       }
       parts.append((column, try fitted(entry.value, to: column)))

@@ -14,7 +14,7 @@ struct StoredObject {
 
   /// A copy of the value of a property; nil if the class does not have it. O(log n).
   func value(_ name: String) throws -> Value? {
-    guard let index = table.columns.firstIndex(where: { $0.name == name }) else { return nil }
+    guard let index = table.columns.firstIndex(where: { $0.name.isExactly(name) }) else { return nil }
     let cursor = ObjectCursor(table)
     return try cursor.seek(key) ? Value(copying: cursor.value(index)) : nil
   }

@@ -82,7 +82,7 @@ extension Realm {
 extension RealmContext {
   /// The class with this name; ends the process if the realm does not have it.
   fileprivate func managed(named name: String) -> ManagedClass {
-    guard let schema = wanted.classes.first(where: { $0.name == name }) else {
+    guard let schema = wanted.classes.first(where: { $0.name.isExactly(name) }) else {
       Misuse.stop("The realm does not have the class '\(name)': see objectTypes.")
     }
     return managed(schema.type)

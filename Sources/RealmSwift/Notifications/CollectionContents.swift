@@ -151,7 +151,7 @@ final class ChangedObjects {
     if let property, property.type.isLinkingObjects {
       return try cursor.seek(object.key) && linking(cursor, property).contains { try hasChanged($0, path.dropFirst()) }
     }
-    guard let column = cursor.table.columns.firstIndex(where: { $0.name == stored }) else { return false }
+    guard let column = cursor.table.columns.firstIndex(where: { $0.name.isExactly(stored) }) else { return false }
     if columns[object]?.contains(column) ?? false { return true }
     let rest = path.dropFirst()
     guard !rest.isEmpty, try cursor.seek(object.key) else { return false }

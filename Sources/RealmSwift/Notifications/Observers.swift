@@ -235,7 +235,7 @@ final class ObjectObserver<T: ObjectBase>: Observer {
     do {
       var changes = try changes(from: former, to: hold, context, type)
       changes += try linkedChanges(from: former, to: hold, context, type).filter { change in
-        !changes.contains { $0.name == change.name }
+        !changes.contains { $0.name.isExactly(change.name) }
       }
       if !changes.isEmpty { block(.change(object, changes)) }
     } catch {
@@ -256,7 +256,7 @@ final class ObjectObserver<T: ObjectBase>: Observer {
     for path in keyPaths ?? [] where path.count > 1 {
       guard let name = path.first, let schema = type.schema, let index = schema.index(of: name) else { continue }
       let property = schema.properties[index]
-      guard !changes.contains(where: { $0.name == property.name }),
+      guard !changes.contains(where: { $0.name.isExactly(property.name) }),
         try ChangedObjects(from: old, to: new, source, [path]).contains(object.objectKey)
       else { continue }
       let present = property.storage.anyValue(of: object, index)

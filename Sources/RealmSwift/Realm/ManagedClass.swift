@@ -87,7 +87,7 @@ import RealmPages
     }
     if columnKeys.count == schema.properties.count, columnKeys.indices.allSatisfy({ isColumn($0) }) { return }
     columns = schema.properties.map { property in
-      property.isStored ? table.columns.firstIndex { $0.name == property.storedName } ?? -1 : -1
+      property.isStored ? table.columns.firstIndex { $0.name.isExactly(property.storedName) } ?? -1 : -1
     }
     columnKeys = columns.map { $0 < 0 ? ColKey(-1) : table.columns[$0].key }
   }

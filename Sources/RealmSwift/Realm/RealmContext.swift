@@ -308,7 +308,7 @@ final class RealmContext {
   /// The model of a table; nil if no model of the realm has it.
   func schema(of table: TableKey) -> ClassSchema? {
     let name = Misuse.unwrap { try snapshot().table(table)?.className }
-    return wanted.classes.first { $0.name == name }
+    return wanted.classes.first { $0.name.isExactly(name) }
   }
 
   /// The class at the version that is read.

@@ -19,7 +19,7 @@ final class RealmFile: Sendable {
   private let isReadOnly: Bool
 
   private struct Weak { weak let file: RealmFile? }
-  private static let open = Mutex<[String: Weak]>([:])
+  private static let open = Mutex<[ExactName: Weak]>([:])
   /// Held while a file is being opened, so that it is opened once.
   private static let opening = Mutex<Void>(())
 
@@ -50,7 +50,7 @@ final class RealmFile: Sendable {
     var conflict: String?
     let file = try polled(for: closingTime) { () -> RealmFile? in
       try opening.withLock { _ in
-        guard let known = open.withLock({ $0[path]?.file }) else {
+        guard let known = open.withLock({ $0[ExactName(path)]?.file }) else {
           conflict = nil
           return try opened(configuration, path)
         }
@@ -69,7 +69,7 @@ final class RealmFile: Sendable {
     let looked = open.withLock { open in
       let alive = open.compactMapValues(\.file)
       open = open.filter { alive[$0.key] != nil }
-      open[path] = Weak(file: file)
+      open[ExactName(path)] = Weak(file: file)
       return alive
     }
     withExtendedLifetime(looked) {}
@@ -87,7 +87,7 @@ final class RealmFile: Sendable {
 
   /// Whether a `Realm` of this process has the file open, after a wait for one that is closing.
   static func isOpen(_ path: String) -> Bool {
-    polled(for: closingTime) { open.withLock { $0[path]?.file } == nil ? true : nil } == nil
+    polled(for: closingTime) { open.withLock { $0[ExactName(path)]?.file } == nil ? true : nil } == nil
   }
 
   // MARK: closing

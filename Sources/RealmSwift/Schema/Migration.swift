@@ -94,7 +94,7 @@ public final class Migration {
   public func deleteData(forType typeName: String) -> Bool {
     context.apply { transaction throws -> Bool in
       guard let key = try transaction.tableKey(named: Table.classPrefix + typeName) else { return false }
-      if context.wanted.classes.contains(where: { $0.name == typeName }) {
+      if context.wanted.classes.contains(where: { $0.name.isExactly(typeName) }) {
         let cursor = ObjectCursor(try transaction.table(key))
         var keys: [ObjKey] = []
         while try cursor.next() { keys.append(cursor.key) }
@@ -112,10 +112,10 @@ public final class Migration {
     let table = newSide.table(typeName)
     context.apply { transaction in
       let columns = try transaction.columns(of: table)
-      guard let old = columns.first(where: { $0.name == oldName }) else {
+      guard let old = columns.first(where: { $0.name.isExactly(oldName) }) else {
         throw Realm.Error(.fail, "'\(typeName)' had no property '\(oldName)' that is not wanted any more")
       }
-      guard let new = columns.first(where: { $0.name == newName }) else {
+      guard let new = columns.first(where: { $0.name.isExactly(newName) }) else {
         throw Realm.Error(.fail, "'\(typeName)' has no property '\(newName)'")
       }
       guard old.type == new.type, old.collection == new.collection, old.targetTable == new.targetTable else {

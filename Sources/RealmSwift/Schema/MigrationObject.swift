@@ -148,7 +148,8 @@ final class MigrationSide {
       let value = Misuse.unwrap { () throws -> Value in
         switch side.source {
         case .former(let snapshot):
-          guard let table = try snapshot.table(table), let index = table.columns.firstIndex(where: { $0.name == name })
+          guard let table = try snapshot.table(table),
+            let index = table.columns.firstIndex(where: { $0.name.isExactly(name) })
           else { throw missing(name) }
           let cursor = ObjectCursor(table)
           guard try cursor.seek(key) else { throw Realm.Error(.fail, "the object of '\(className)' is gone") }
@@ -176,7 +177,7 @@ final class MigrationSide {
   }
 
   private func column(_ name: String, _ context: RealmContext) throws -> Column {
-    let column = try context.change { try $0.columns(of: table).first { $0.name == name } }
+    let column = try context.change { try $0.columns(of: table).first { $0.name.isExactly(name) } }
     guard let column else { throw missing(name) }
     return column
   }

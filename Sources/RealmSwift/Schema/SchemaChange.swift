@@ -43,7 +43,7 @@ struct SchemaChange {
     }
     for property in schema.properties where property.isStored {
       let place = "'\(schema.name).\(property.storedName)'"
-      guard let column = table.columns.first(where: { $0.name == property.storedName }) else {
+      guard let column = table.columns.first(where: { $0.name.isExactly(property.storedName) }) else {
         add("property \(place) has been added")
         additions.append("property \(place)")
         continue
@@ -100,7 +100,7 @@ struct SchemaChange {
   ) throws {
     var target: TableKey?
     if let linked = property.linkedName { target = try transaction.tableKey(named: Table.classPrefix + linked) }
-    if let column = try transaction.columns(of: table).first(where: { $0.name == property.storedName }) {
+    if let column = try transaction.columns(of: table).first(where: { $0.name.isExactly(property.storedName) }) {
       if property.hasType(of: column), column.targetTable == target {
         if property.isNullable != column.isNullable {
           _ = try transaction.setNullable(table, column.key, property.isNullable)
@@ -131,7 +131,7 @@ struct SchemaChange {
         let key = try transaction.tableKey(named: Table.classPrefix + schema.name),
         try transaction.table(key).primaryKey == nil
       else { continue }
-      try transaction.setPrimaryKey(key, try transaction.columns(of: key).first { $0.name == name }?.key)
+      try transaction.setPrimaryKey(key, try transaction.columns(of: key).first { $0.name.isExactly(name) }?.key)
     }
   }
 
@@ -145,7 +145,7 @@ struct SchemaChange {
       }
       let columns = try transaction.columns(of: key), primaryKey = schema.primaryKey?.storedName
       if try transaction.table(key).primaryKey?.name != primaryKey {
-        try transaction.setPrimaryKey(key, columns.first { $0.name == primaryKey }?.key)
+        try transaction.setPrimaryKey(key, columns.first { $0.name.isExactly(primaryKey) }?.key)
       }
       for column in columns where column.name != primaryKey {
         guard let index = schema.index(of: column.name) else { continue }

@@ -120,7 +120,7 @@ final class CreatedObjects {
       return key.map { ObjectReference(table: tableKey, key: $0) }
     case .embedded(let owner, let property, let step, let count):
       guard let owner = try find(owner, in: snapshot), let table = try snapshot.table(owner.table),
-        let column = table.columns.firstIndex(where: { $0.name == property })
+        let column = table.columns.firstIndex(where: { $0.name.isExactly(property) })
       else { return nil }
       let cursor = ObjectCursor(table)
       guard try cursor.seek(owner.key) else { return nil }

@@ -65,7 +65,7 @@ struct LegacyRows: Sendable {
     else { return nil }
     let cursor = ObjectCursor(pkTable)
     while try cursor.next() {
-      guard case .string(let name) = try cursor.value(table), name.string == className,
+      guard case .string(let name) = try cursor.value(table), name.string.isExactly(className),
         case .string(let key) = try cursor.value(property)
       else { continue }
       return key.string

@@ -84,7 +84,7 @@ struct LegacySpec: Sendable {
     }
     var columns: [LegacyColumn] = [], backlinks: [LegacyBacklink] = []
     var root = 0, subSpec = 0, enumList = 0
-    var taken: Set<String> = []
+    var taken: Set<ExactName> = []
     for i in 0..<types.count {
       let code = try types.int(i)
       let attribute = Int(truncatingIfNeeded: try attributes.int(i))
@@ -172,11 +172,11 @@ struct LegacySpec: Sendable {
     }
   }
 
-  private static func name(_ names: Node, _ index: Int, _ taken: inout Set<String>) throws(EngineError) -> String {
+  private static func name(_ names: Node, _ index: Int, _ taken: inout Set<ExactName>) throws(EngineError) -> String {
     var name = try StringLeaf.short(names, index)?.string ?? ""
     if name.isEmpty { name = "col_\(index)" }
-    while taken.contains(name) { name += "_\(index)" }
-    taken.insert(name)
+    while taken.contains(ExactName(name)) { name += "_\(index)" }
+    taken.insert(ExactName(name))
     return name
   }
 
