@@ -102,8 +102,14 @@ struct WholeTransactionTests {
     var changeset: [UInt8] = []
     while changeset.count < size { changeset += pattern }
     changeset.removeLast(changeset.count - size)
-    var encoder = ChangesetEncoder()
-    encoder.bytes = changeset
+    var encoder = ChangesetEncoder(first.group.slab)
+    var rest = changeset[...]
+    while !rest.isEmpty {
+      encoder.blob.bytes += rest.prefix(300_007)
+      encoder.blob.storeIfMany()
+      rest = rest.dropFirst(300_007)
+    }
+    #expect(encoder.size == size && !encoder.blob.isSmall && encoder.blob.bytes.count < GrowingBlob.most)
     first.group.replication = encoder
     _ = try first.commit()
     let snapshot = try writer.realm.latest()

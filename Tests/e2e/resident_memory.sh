@@ -53,6 +53,17 @@ little compact 40 "$realmfs" compact SIZE-copy.realm
 "$realmfs" create --schema schema.json small-new.realm
 "$realmfs" create --schema schema.json large-new.realm
 little import 45 "$realmfs" import --class Item SIZE-new.realm SIZE.jsonl
+# Many small objects: what is kept for each of them counts.
+echo '[{"name": "Small", "primaryKey": "_id", "properties": {"_id": "int"}}]' >numbers.json
+for size in few:200000 many:3000000; do
+  name=${size%:*}
+  seq -f '{"_id": %.0f}' "${size#*:}" >"$name.jsonl"
+  "$realmfs" create --schema numbers.json "$name.realm"
+done
+few=$(peak "$realmfs" import --class Small few.realm few.jsonl)
+many=$(peak "$realmfs" import --class Small many.realm many.jsonl)
+check "import of many small objects: $few MB and $many MB" test "$((many - few))" -lt 44
+check_status "which is sound" 0 'sound' "$realmfs" check many.realm
 check_status "which is sound" 0 'sound' "$realmfs" check large-new.realm
 check_status "and has the same objects" 0 '^$' "$realmfs" diff large.realm large-new.realm
 

@@ -41,9 +41,7 @@ struct NodeWriter {
     // Without a bit all children are null, and there can be 2^24 of them.
     if !node.hasRefs || node.width == 0 {
       let place = allocate(node.byteSize, gathered: levels > 0)
-      unsafe append(node.byteSize, at: place) { target in
-        unsafe memcpy(target, node.payload - Node.headerSize, Node.headerSize + node.payloadSize)
-      }
+      put(node, at: place)
       return place
     }
     let first = elements.count
@@ -58,6 +56,17 @@ struct NodeWriter {
     put(elements[first...], width: width, flags: node.nodeFlags, at: place)
     elements.removeLast(elements.count - first)
     return place
+  }
+
+  /// Writes a node as it is at a place that was allocated: a large one in pieces, none of which stays in memory.
+  private mutating func put(_ node: Node, at place: Int) {
+    let size = Node.headerSize + node.payloadSize
+    for start in stride(from: 0, to: node.byteSize, by: WriteBuffer.usualCapacity) {
+      unsafe append(min(WriteBuffer.usualCapacity, node.byteSize - start), at: place + start) { target in
+        let rest = min(WriteBuffer.usualCapacity, size - start)
+        if rest > 0 { unsafe memcpy(target, node.payload - Node.headerSize + start, rest) }
+      }
+    }
   }
 
   /// Writes an integer node at a place that was allocated.
@@ -158,9 +167,10 @@ private struct NumberSet {
   // Safe: `count` never exceeds `capacity`, the bytes that are allocated at `bytes`.
   private let storage: any Storage
   private var bytes: UnsafeMutableRawPointer
-  private var capacity = 1 << 18
+  private var capacity = usualCapacity
   private var count = 0
   private var start = 0
+  static let usualCapacity = 1 << 18
 
   init(_ storage: any Storage) {
     self.storage = storage

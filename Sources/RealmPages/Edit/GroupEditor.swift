@@ -27,10 +27,11 @@ final class GroupEditor {
     self.replication = replication
   }
 
-  /// The tables of a version as something to change, in memory of its own.
+  /// The tables of a version as something to change, in memory of its own; with the in-Realm history unless told
+  /// otherwise.
   convenience init(
     on base: Snapshot,
-    _ replication: any Replication = ChangesetEncoder(),
+    _ replication: (any Replication)? = nil,
     spill: Slab.Spill? = nil
   ) throws(EngineError) {
     let slab = Slab(space: base.arena.space, limit: base.logicalSize, spill: spill)
@@ -49,7 +50,7 @@ final class GroupEditor {
       top = try slab.dirty(base.top.ref, arena)
       try slab.pad(top, to: Layout.Top.evacuation)
     }
-    self.init(NodeEditor(arena: arena, slab: slab), top: top, replication)
+    self.init(NodeEditor(arena: arena, slab: slab), top: top, replication ?? ChangesetEncoder(slab))
   }
 
   /// Runs a change as a whole. A refusal comes before anything is touched; what fails later, and any damage, leaves

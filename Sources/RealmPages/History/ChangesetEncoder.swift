@@ -3,16 +3,19 @@
 
 /// Instructions in the order in which changes were made, for the in-Realm history.
 struct ChangesetEncoder: Replication {
-  var bytes: [UInt8] = []
+  var blob: GrowingBlob
   private var selectedTable: TableKey?
   private var selectedCollection: [Int64]?
   /// The object of each table that was created last: what is set in a new object goes without saying.
   private var newest: [TableKey: ObjKey] = [:]
 
-  var size: Int { bytes.count }
+  /// A changeset in the memory of a transaction.
+  init(_ slab: Slab) { blob = GrowingBlob(slab) }
+
+  var size: Int { blob.count }
 
   func writeHistory(of group: GroupEditor, base: UInt64, oldest: UInt64) throws(EngineError) {
-    try HistoryEditor(group: group).append(bytes, base: base, oldest: oldest)
+    try HistoryEditor(group: group).append(blob, base: base, oldest: oldest)
   }
 
   // MARK: schema
@@ -57,7 +60,7 @@ struct ChangesetEncoder: Replication {
   }
   mutating func collectionMove(_ collection: CollectionPath, from: Int, to: Int) {
     guard select(collection) else { return }
-    bytes.append(Changeset.Code.collectionMove.rawValue)
+    begin(.collectionMove)
     encode(Int64(from))
     encode(Int64(to))
   }
@@ -65,26 +68,26 @@ struct ChangesetEncoder: Replication {
   // MARK: encoding
 
   private mutating func group(_ code: Changeset.Code, _ key: TableKey) {
-    bytes.append(code.rawValue)
+    begin(code)
     encode(Int64(key.value))
     (selectedTable, selectedCollection) = (nil, nil)
   }
 
   private mutating func onTable(_ table: TableKey, _ code: Changeset.Code, _ first: Int64, _ operands: Int64...) {
     if selectedTable != table {
-      bytes.append(Changeset.Code.selectTable.rawValue)
+      begin(.selectTable)
       encode(0)
       encode(Int64(table.value))
       (selectedTable, selectedCollection) = (table, nil)
     }
-    bytes.append(code.rawValue)
+    begin(code)
     encode(first)
     for operand in operands { encode(operand) }
   }
 
   private mutating func onCollection(_ collection: CollectionPath, _ code: Changeset.Code, _ operand: Int) {
     guard select(collection) else { return }
-    bytes.append(code.rawValue)
+    begin(code)
     encode(Int64(operand))
   }
 
@@ -109,5 +112,11 @@ struct ChangesetEncoder: Replication {
     return true
   }
 
-  private mutating func encode(_ value: Int64) { ChangesetInteger.append(value, to: &bytes) }
+  /// Begins an instruction.
+  private mutating func begin(_ code: Changeset.Code) {
+    blob.storeIfMany()
+    blob.bytes.append(code.rawValue)
+  }
+
+  private mutating func encode(_ value: Int64) { ChangesetInteger.append(value, to: &blob.bytes) }
 }

@@ -8,7 +8,7 @@ struct HistoryEditor {
 
   /// Adds the changeset that leads to the next version, and drops entries that lead to versions up to `oldest`.
   /// `base` is the version that the transaction builds on.
-  func append(_ changeset: [UInt8], base: UInt64, oldest: UInt64) throws(EngineError) {
+  func append(_ changeset: GrowingBlob, base: UInt64, oldest: UInt64) throws(EngineError) {
     let slab = group.slab, top = group.top
     typealias Slots = Layout.Top
     let slot = Slot(parent: top, index: Slots.history)
@@ -29,6 +29,14 @@ struct HistoryEditor {
       let count = try tree.count()
       for _ in 0..<max(0, count - Int(clamping: base - oldest)) { try tree.remove(0) }
     }
-    try changeset.withView { (view) throws(EngineError) in try tree.insert(tree.count(), .data(view)) }
+    let index = try tree.count()
+    if changeset.isSmall {
+      try changeset.bytes.withView { (view) throws(EngineError) in try tree.insert(index, .data(view)) }
+    } else {
+      var changeset = changeset
+      try [].withView { (view) throws(EngineError) in try tree.insert(index, .data(view)) }
+      let place = try tree.leaf(of: index)
+      try group.editor.setBinary(place.slot, place.index, blob: changeset.finish())
+    }
   }
 }

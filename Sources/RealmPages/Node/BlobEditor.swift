@@ -55,7 +55,7 @@ extension NodeEditor {
       if width > node.width { widenShort(ref, to: width) }
       unsafe writeShort(element(ref, index), Int(slab.node(ref).width), value)
     } else if node.hasContext {
-      try unsafe setBig(ref, index, value, zeros: 1)
+      try unsafe setBig(ref, index, value.map { unsafe makeBlob($0, zeros: 1) } ?? 0)
     } else {
       try unsafe setSmall(ref, index, value, zeros: 1)
     }
@@ -168,10 +168,15 @@ extension NodeEditor {
   func setBinary(_ slot: Slot, _ index: Int, _ value: UnsafeRawBufferPointer?) throws(EngineError) {
     let ref = try unsafe binaryLeaf(slot, room: value?.count ?? 0)
     if slab.node(ref).hasContext {
-      try unsafe setBig(ref, index, value, zeros: 0)
+      try unsafe setBig(ref, index, value.map { unsafe makeBlob($0) } ?? 0)
     } else {
       try unsafe setSmall(ref, index, value, zeros: 0)
     }
+  }
+
+  /// Replaces element `index` of the leaf in `slot` by a large blob that was made.
+  func setBinary(_ slot: Slot, _ index: Int, blob: Int) throws(EngineError) {
+    try setBig(binaryLeaf(slot, room: .max), index, blob)
   }
 
   /// Removes element `index` of the leaf of binaries in `slot`.
@@ -190,9 +195,8 @@ extension NodeEditor {
 
   // MARK: both
 
-  private func setBig(_ ref: Int, _ index: Int, _ value: UnsafeRawBufferPointer?, zeros: Int) throws(EngineError) {
-    // The new bytes may lie in the old ones.
-    let new = unsafe value.map { unsafe makeBlob($0, zeros: zeros) } ?? 0
+  /// The new blob, 0 for null, was made before: its bytes may have lain in the old one.
+  private func setBig(_ ref: Int, _ index: Int, _ new: Int) throws(EngineError) {
     let old = try slab.node(ref).child(index)
     if old != 0 { try slab.dropTree(old, arena) }
     slab.setInt(ref, index, Int64(new))

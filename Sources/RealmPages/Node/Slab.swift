@@ -77,7 +77,7 @@ struct NodeFlags: OptionSet {
     self.space = space
     self.limit = limit
     firstRef = (limit + 7) & ~7
-    unsafe blocks = .allocate(capacity: blockCapacity)
+    unsafe blocks = Self.blocks(blockCapacity, from: nil)
     freed.reserveCapacity(64)
   }
 
@@ -85,12 +85,23 @@ struct NodeFlags: OptionSet {
     for i in 0..<blockCount where unsafe blocks[i].capacity > 0 && !isSpilled(blocks[i].memory) {
       unsafe free(blocks[i].memory)
     }
-    unsafe blocks.deallocate()
+    unsafe free(blocks)
     unsafe nowhere.deallocate()
     if heapBytes >= Self.largeSize { clinux_trim_heap() }
   }
 
   // MARK: memory
+
+  /// Room for so many blocks; what `former` holds stays. A large one moves without a copy.
+  private static func blocks(
+    _ capacity: Int,
+    from former: UnsafeMutablePointer<Block>?
+  ) -> UnsafeMutablePointer<Block> {
+    guard let memory = unsafe realloc(former, capacity * MemoryLayout<Block>.stride) else {
+      preconditionFailure("out of memory")
+    }
+    return unsafe memory.bindMemory(to: Block.self, capacity: capacity)
+  }
 
   @inline(__always) private func isSpilled(_ memory: UnsafeMutableRawPointer) -> Bool {
     unsafe spill?.contains(memory) ?? false
@@ -228,11 +239,8 @@ struct NodeFlags: OptionSet {
       id = reused
     } else {
       if blockCount == blockCapacity {
-        let larger = UnsafeMutablePointer<Block>.allocate(capacity: blockCapacity * 2)
-        unsafe larger.moveInitialize(from: blocks, count: blockCount)
-        unsafe blocks.deallocate()
-        unsafe blocks = larger
         blockCapacity *= 2
+        unsafe blocks = Self.blocks(blockCapacity, from: blocks)
       }
       id = blockCount
       blockCount += 1
