@@ -14,7 +14,7 @@ the environment variable PLANTED chooses. So one build serves all, and each patc
 A patch begins with what is wrong, in a sentence, and with the tests that look for it:
 
     Tests: states, CrashTests           `states` is `PowerCut states`, `disk FORMAT` is `PowerCut disk FORMAT`,
-                                        `simulator SEED` is `Simulator run SEED 500`, from 1 on if it has no seed; a seed
+                                        `simulator` is `Simulator run 1 500`, `simulator SEED` that seed alone, which
                                         shows a bug as long as programs take the same steps
     Expression: OLD ==> NEW             what a changed condition or declaration differs in, if it is not a statement
     Open: WHY                           not tried unless it is named: no test is known to find it
@@ -200,7 +200,8 @@ def run(test, number):
     elif words[0] == "disk":
         command = [os.path.join(programs, "PowerCut"), "disk", words[1], "300"]
     elif words[0] == "simulator":
-        command = [os.path.join(programs, "Simulator"), "run", (words + ["1"])[1], "500"]
+        seeds = [words[1], "1"] if len(words) > 1 else ["1", "500"]
+        command = [os.path.join(programs, "Simulator"), "run", *seeds]
     else:
         command = ["swift", "test", "-c", "release", "-Xswiftc", "-enable-testing", "--skip-build", "--filter", test]
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None

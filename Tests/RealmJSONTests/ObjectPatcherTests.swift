@@ -392,7 +392,7 @@ struct ObjectPatcherTests {
     let deeper = String(repeating: "[", count: 300) + String(repeating: "]", count: 300)
     #expect(kind { try realm.write(json(1, "\"any\":\(deeper)")) } == "overLimit")
     try realm.write(json(1, "\"any\":\(deep.dropFirst().dropLast())"))
-    #expect(kind { try realm.write(json(1, #""counts":{"a.b":1}"#)) } == "overLimit")
+    #expect(kind { try realm.write(json(1, #""counts":{"a.b":1}"#)) } == "wrongType")
     #expect(try realm.table("Person").objectCount == 1)
     #expect(try realm.problems().isEmpty)
   }

@@ -27,6 +27,7 @@ public final class SyncSession: Sendable {
     var observers: [Int: Observer] = [:]
     var lastObserver = 0
     var failure: SyncError?
+    var intrusion: SyncError?
     var uploader: Uploader?
     var hasRetriedUpload = false
   }
@@ -95,7 +96,7 @@ public final class SyncSession: Sendable {
   /// The error that ended the session.
   public var failure: SyncError? { shared.withLock { $0.failure } }
   /// That another program has written the mirror, for the thread of the session, which ends with it.
-  var intrusion: SyncError? { failure.flatMap { $0.reason == .mirror ? $0 : nil } }
+  var intrusion: SyncError? { shared.withLock { $0.intrusion } }
   var isStopping: Bool { shared.withLock { $0.isStopping } }
   var isSuspended: Bool { shared.withLock { $0.isSuspended } }
   /// Whether no connection is wanted.
@@ -206,6 +207,7 @@ public final class SyncSession: Sendable {
   /// Ends the session if `error` is that another program has written the mirror.
   func noteIntrusion(_ error: SyncError) {
     if error.reason != .mirror { return }
+    shared.withLock { $0.intrusion = error }
     fail(error)
     wakeup.wake()
   }
