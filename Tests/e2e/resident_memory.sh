@@ -46,7 +46,8 @@ little() {
   check "$what: $small MB and $large MB" test "$((large - small))" -lt "$most"
 }
 little check 28 "$realmfs" check SIZE.realm
-little diff 28 "$realmfs" diff SIZE.realm SIZE-copy.realm
+# Two files of 45 MB: how much is mapped around a page that is read depends on how the system keeps them.
+little diff 45 "$realmfs" diff SIZE.realm SIZE-copy.realm
 little query 28 "$realmfs" query --count SIZE.realm Item 'text CONTAINS "9999"'
 little export 28 "$realmfs" export SIZE.realm SIZE-out
 little compact 40 "$realmfs" compact SIZE-copy.realm
