@@ -62,7 +62,11 @@ public struct Assignment: Sendable {
     let hasText = !isCollection && Self.hasText(text)
     let isBraced = first == UInt8(ascii: "{") && !(type == .string && hasText)
     let mustBeJSON = first == UInt8(ascii: "\"") || isBraced || first == UInt8(ascii: "[") && !hasText
-    if hasText && !mustBeJSON { return Self.quoted(bytes) }
+    if hasText && !mustBeJSON {
+      // As people type it, and as CSV has it: a day, or a time without zone.
+      if text == .date, let date = Timestamp(lenient: bytes) { return Self.quoted(date) ?? Self.quoted(bytes) }
+      return Self.quoted(bytes)
+    }
     if !isCollection, type == .float || type == .double, ["NaN", "Infinity", "-Infinity"].contains(value) {
       return Array("{\"$numberDouble\":\"\(value)\"}".utf8)
     }
@@ -87,6 +91,14 @@ public struct Assignment: Sendable {
     case .string, .data, .date, .decimal128, .objectID, .uuid: true
     case .int, .bool, .float, .double, .mixed, .link: false
     }
+  }
+
+  private static func quoted(_ date: Timestamp) -> [UInt8]? {
+    let out = OutputBuffer()
+    out.append("\"")
+    guard out.append(date: date) else { return nil }
+    out.append("\"")
+    return out.bytes
   }
 
   private static func quoted(_ bytes: [UInt8]) -> [UInt8] {

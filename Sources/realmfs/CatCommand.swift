@@ -56,8 +56,11 @@ enum CatCommand {
     options.json = style
     options.productVersion = Options.version
     let output = StandardOutput()
+    let stream: StreamedText?
     do throws(FileTreeError) {
       let file = try open(target, in: try FileTree(source.realm, options: options))
+      if file.changes != nil { throw .refused(.unsupported, "it waits for commits; use 'realmfs watch'") }
+      stream = file.stream
       try file.read(from: 0, count: file.size) { bytes in
         output.buffer.append(bytes, in: 0..<bytes.byteCount)
       }
@@ -65,6 +68,29 @@ enum CatCommand {
       throw CommandFailure(error, path: "\(source.path): \(target)")
     }
     try output.flush()
+    if let stream { try print(stream, target, of: source, to: output) }
+  }
+
+  /// A text that is made while it is printed, to its end.
+  private static func print(
+    _ stream: StreamedText,
+    _ target: String,
+    of source: RealmSource,
+    to output: StandardOutput
+  ) throws(CommandFailure) {
+    var offset = 0
+    while true {
+      let bytes: [UInt8]
+      do throws(FileTreeError) { bytes = try stream.read(from: offset, count: 256 << 10) } catch {
+        // The version cannot be held without a place in the lock file.
+        if case .stale = error { throw source.tooBusy }
+        throw CommandFailure(error, path: "\(source.path): \(target)")
+      }
+      if bytes.isEmpty { return }
+      output.buffer.append(bytes)
+      offset += bytes.count
+      try output.flush()
+    }
   }
 
   private static func open(_ target: String, in tree: FileTree) throws(FileTreeError) -> OpenFile {

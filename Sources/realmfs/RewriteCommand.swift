@@ -21,7 +21,14 @@ enum RewriteCommand {
 
   static func decrypt(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let key = try key(arguments, isNew: false, "decrypt needs the key of the file")
-    return try run(arguments, from: key, to: nil, "decrypting")
+    do throws(CommandFailure) { return try run(arguments, from: key, to: nil, "decrypting") } catch {
+      let path = arguments.operands[0]
+      // Whatever is wrong with it then, it cannot be read without a key.
+      guard error.code == .wrongKey, (try? RealmSource(Configuration(path: path, mode: .immutable))) != nil else {
+        throw error
+      }
+      throw CommandFailure(error.code, "\(path) is not encrypted")
+    }
   }
 
   static func rekey(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {

@@ -14,11 +14,15 @@ enum SchemaForm: String, CaseIterable {
 /// Writes model classes.
 struct SchemaSource {
   private let form: SchemaForm
+  /// What the classes are called in the language.
+  private let classNames: [ExactName: String]
   private var text = ""
 
   /// The classes in the language of `form`, which is one of programs.
   static func text(_ classes: [ClassDescription], _ form: SchemaForm) -> String {
-    var source = SchemaSource(form: form)
+    let names = classes.map(\.name)
+    let classNames = zip(names.map { ExactName($0) }, identifiers(names))
+    var source = SchemaSource(form: form, classNames: Dictionary(classNames) { first, _ in first })
     switch form {
     case .json, .dot, .mermaid, .svg: break
     case .swift: source.text = "import Foundation\nimport RealmSwift\n"
@@ -38,7 +42,10 @@ struct SchemaSource {
     return source.text
   }
 
-  private init(form: SchemaForm) { self.form = form }
+  private init(form: SchemaForm, classNames: [ExactName: String]) {
+    self.form = form
+    self.classNames = classNames
+  }
 
   private mutating func add(_ description: ClassDescription) {
     switch form {
@@ -52,8 +59,34 @@ struct SchemaSource {
 
   // MARK: names
 
+  /// Different names that every one of the languages takes, none of them `reserved`. A name that is one already stays.
+  private static func identifiers(_ names: [String], reserved: Set<String> = []) -> [String] {
+    var taken = reserved
+    var result = names.map { name in
+      identifier(name) == name && taken.insert(name).inserted ? name : ""
+    }
+    for (index, name) in names.enumerated() where result[index].isEmpty {
+      var identifier = identifier(name)
+      while !taken.insert(identifier).inserted { identifier += "_" }
+      result[index] = identifier
+    }
+    return result
+  }
+
+  /// What a class is called in the language.
+  private func className(_ name: String) -> String { classNames[ExactName(name)] ?? Self.identifier(name) }
+
+  /// The properties of a class, with what they are called in the language.
+  private func members(
+    _ description: ClassDescription,
+    reserved: Set<String> = []
+  ) -> [(property: PropertyDescription, identifier: String)] {
+    let names = Self.identifiers(description.properties.map(\.name), reserved: reserved)
+    return Array(zip(description.properties, names).map { ($0, $1) })
+  }
+
   /// A name that every one of the languages takes.
-  private func identifier(_ name: String) -> String {
+  private static func identifier(_ name: String) -> String {
     var result = ""
     for character in name.unicodeScalars {
       let isLetter = character.properties.isAlphabetic || character == "_"
@@ -91,16 +124,17 @@ struct SchemaSource {
 
   /// The type of one value, by the names of a language.
   private func type(_ property: PropertyDescription, _ names: [ValueType: String]) -> String {
-    property.target.map(identifier) ?? names[property.type] ?? ""
+    property.target.map(className) ?? names[property.type] ?? ""
   }
 
   // MARK: Swift
 
   private mutating func addSwift(_ description: ClassDescription) {
     let base = [TableKind.topLevel: "Object", .embedded: "EmbeddedObject", .asymmetric: "AsymmetricObject"]
-    let name = identifier(description.name)
+    let name = className(description.name)
     text += "class \(name): \(base[description.kind] ?? "Object") {\n"
-    for property in description.properties {
+    let members = members(description)
+    for (property, identifier) in members {
       let isKey = property.name.isExactly(description.primaryKey)
       let index = property.index == nil ? "" : "(indexed: true)"
       let one = type(property, Self.swiftTypes)
@@ -113,11 +147,11 @@ struct SchemaSource {
         case .set: "MutableSet<\(element)>"
         case .dictionary: "Map<String, \(element)>"
         }
-      text += "    @Persisted\(isKey ? "(primaryKey: true)" : index) var \(identifier(property.name)): \(type)\n"
+      text += "    @Persisted\(isKey ? "(primaryKey: true)" : index) var \(identifier): \(type)\n"
     }
-    let mapped = description.properties.filter { identifier($0.name) != $0.name }
+    let mapped = members.filter { $0.identifier != $0.property.name }
     if !mapped.isEmpty {
-      let pairs = mapped.map { "\(quoted(identifier($0.name))): \(quoted($0.name))" }.joined(separator: ", ")
+      let pairs = mapped.map { "\(quoted($0.identifier)): \(quoted($0.property.name))" }.joined(separator: ", ")
       text += "\n    override class func propertiesMapping() -> [String: String] { [\(pairs)] }\n"
     }
     if name != description.name {
@@ -137,14 +171,14 @@ struct SchemaSource {
     let base = [
       TableKind.topLevel: "RealmObject", .embedded: "EmbeddedRealmObject", .asymmetric: "AsymmetricRealmObject",
     ]
-    let name = identifier(description.name)
+    let name = className(description.name)
     if name != description.name { text += "@PersistedName(\(quoted(description.name)))\n" }
     text += "class \(name) : \(base[description.kind] ?? "RealmObject") {\n"
-    for property in description.properties {
+    for (property, identifier) in members(description) {
       if property.name.isExactly(description.primaryKey) { text += "    @PrimaryKey\n" }
       if let index = property.index { text += index == .fullText ? "    @FullText\n" : "    @Index\n" }
-      if identifier(property.name) != property.name { text += "    @PersistedName(\(quoted(property.name)))\n" }
-      let (one, value) = property.target.map { (identifier($0), "null") } ?? Self.kotlinTypes[property.type] ?? ("", "")
+      if identifier != property.name { text += "    @PersistedName(\(quoted(property.name)))\n" }
+      let (one, value) = property.target.map { (className($0), "null") } ?? Self.kotlinTypes[property.type] ?? ("", "")
       let element = one + (property.isNullable ? "?" : "")
       let (type, initial) =
         switch property.collection {
@@ -153,7 +187,7 @@ struct SchemaSource {
         case .set: ("RealmSet<\(element)>", "realmSetOf()")
         case .dictionary: ("RealmDictionary<\(element)>", "realmDictionaryOf()")
         }
-      text += "    var \(identifier(property.name)): \(type) = \(initial)\n"
+      text += "    var \(identifier): \(type) = \(initial)\n"
     }
     text += "}\n"
   }
@@ -170,16 +204,14 @@ struct SchemaSource {
 
   private mutating func addCSharp(_ description: ClassDescription) {
     let base = [TableKind.topLevel: "IRealmObject", .embedded: "IEmbeddedObject", .asymmetric: "IAsymmetricObject"]
-    let name = identifier(description.name)
+    let name = className(description.name)
     if name != description.name { text += "[MapTo(\(quoted(description.name)))]\n" }
     text += "public partial class \(name) : \(base[description.kind] ?? "IRealmObject")\n{\n"
-    for (position, property) in description.properties.enumerated() {
+    // A member cannot have the name of its class.
+    for (position, (property, identifier)) in members(description, reserved: [name]).enumerated() {
       if position > 0 { text += "\n" }
       if property.name.isExactly(description.primaryKey) { text += "    [PrimaryKey]\n" }
       if let index = property.index { text += "    [Indexed\(index == .fullText ? "(IndexType.FullText)" : "")]\n" }
-      var identifier = identifier(property.name)
-      // A member cannot have the name of its class.
-      if identifier == name { identifier += "_" }
       if identifier != property.name { text += "    [MapTo(\(quoted(property.name)))]\n" }
       let one = type(property, Self.csharpTypes)
       let element = one + (property.isNullable && property.type != .mixed ? "?" : "")
@@ -209,10 +241,10 @@ struct SchemaSource {
   // MARK: TypeScript
 
   private mutating func addTypeScript(_ description: ClassDescription) {
-    let name = identifier(description.name)
+    let name = className(description.name)
     text += "export class \(name) extends Realm.Object<\(name)> {\n"
     for property in description.properties {
-      let one = property.target.map(identifier) ?? "Realm.Types.\(Self.typeScriptTypes[property.type] ?? "Mixed")"
+      let one = property.target.map(className) ?? "Realm.Types.\(Self.typeScriptTypes[property.type] ?? "Mixed")"
       let element =
         one + (property.isNullable && property.collection != nil && property.type != .mixed ? " | null" : "")
       let type =
@@ -241,7 +273,7 @@ struct SchemaSource {
   }
 
   /// A property may have any name if that is in quotes.
-  private func typeScriptName(_ name: String) -> String { identifier(name) == name ? name : quoted(name) }
+  private func typeScriptName(_ name: String) -> String { Self.identifier(name) == name ? name : quoted(name) }
 
   private static let typeScriptTypes: [ValueType: String] = [
     .int: "Int", .bool: "Bool", .string: "String", .data: "Data", .mixed: "Mixed", .date: "Date", .float: "Float",

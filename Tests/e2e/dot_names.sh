@@ -99,6 +99,32 @@ check "and its text is kept" grep -q '"x"' .realm/rejected/Person/.all.jsonl
 equal "and nothing is changed" "$before" "$(version)"
 echo '{"_id": 4, "friends": [12345]}' >"$scratch/link.jsonl"
 check_status "a link to nothing as well, at close" 1 'Invalid argument' cp "$scratch/link.jsonl" Person/.all.jsonl
+# Programs that write another file and rename it.
+check "sed -i saves lines" sed -i 's/"name":"a"/"name":"by sed"/' Person/.all.jsonl
+equal "of which it changed one" "by sed" "$(jq -r .name Person/900.json)"
+check "mv as well" bash -c 'jq -c "select(._id == 901) | .name = \"moved\"" Person/.all.jsonl >Person/.new && mv Person/.new Person/.all.jsonl'
+equal "an object" "moved" "$(jq -r .name Person/901.json)"
+equal "and the file shows all of them" "21 $(stat -c %s Person/.count)" "$(wc -l <Person/.all.jsonl) 3"
+if command -v rsync >/dev/null; then
+  echo '{"_id": 901, "name": "by rsync"}' >"$scratch/.all.jsonl"
+  check "rsync" rsync "$scratch/.all.jsonl" Person/
+  equal "too" "by rsync" "$(jq -r .name Person/901.json)"
+fi
+before=$(version)
+check_status "a line that cannot be saved is refused" 4 'Invalid argument' sed -i 's/"name":"Person 1"/"name":7/' Person/.all.jsonl
+check_status "and told" 0 'line [0-9]*, column [0-9]*, name' getfattr -n user.realmfs.error Person/.all.jsonl
+for name in .all.csv .count; do
+  check_status "sed -i of $name is refused" 4 'Operation not permitted' sed -i 's/1/2/' "Person/$name"
+  check_status "which says why" 0 "Person/$name.*only read" tail -1 .realm/errors
+  check_status "and $name cannot be removed" 1 'Operation not permitted' rm -f "Person/$name"
+done
+check_status "nor given another name" 1 'Operation not permitted' mv Person/.count Person/other
+for name in version errors info.json unsaved README; do
+  check_status "nor can .realm/$name be replaced" 1 'Operation not permitted' \
+    bash -c 'echo x >.realm/new; mv .realm/new ".realm/$1"; code=$?; rm .realm/new; exit $code' - "$name"
+done
+equal "nothing is left of these" "$before 21" "$(version) $(cat Person/.count)"
+equal "in memory neither" "Person/.all.jsonl" "$(sed 's,.realm/rejected/,,' .realm/unsaved)"
 check "many lines at once" bash -c 'seq 5000 6999 | jq -c "{_id: ., name: \"n\"}" >"$1" && cat "$1" >Person/.all.jsonl' - \
   "$scratch/many.jsonl"
 equal "are there" 2021 "$(cat Person/.count)"

@@ -21,6 +21,8 @@ check "text like other types" "$realmfs" set -q "$file" Person/4 name=true email
 equal "is text where the property is" '["true","17"]' "$(field Person/4 '[.name,.email]')"
 check "a JSON string" "$realmfs" set -q "$file" Person/4 'name="null"' email=
 equal "may be null in words; nothing is the empty text" '["null",""]' "$(field Person/4 '[.name,.email]')"
+check "set takes a day" "$realmfs" set "$file" Person/4 joined=2024-02-29
+equal "which begins at midnight, UTC" '"2024-02-29T00:00:00Z"' "$(field Person/4 .joined)"
 
 # every type: what cat prints of one object is set on another
 all=$(copy_fixture all-types)

@@ -167,6 +167,21 @@ try:
 except OSError as error: print(errno.errorcode[error.errno])' "$person/4.json" "$scratch/long")"
 equal "a name that is too long" ENAMETOOLONG "$(put "$person/$(printf 'x%.0s' {1..256}).json" '{}')"
 equal "nothing of that was committed" "$before" "$(version)"
+# told WHAT PATH PATTERN: a refusal is told where those who look for it look.
+told() {
+  check_status "$1: the reason is in .realm/errors" 0 "$3" tail -1 "$point/.realm/errors"
+  check_status "$1: and in the attribute" 0 "$3" getfattr -n user.realmfs.error "$2"
+}
+call 'os.rename(a[0], a[1])' "$person/4.json" "$person/5.json" >"$scratch/answer"
+told "a rename" "$person/4.json" 'never changes'
+call 'os.chmod(a[0], 0o600)' "$person/11.json" >"$scratch/answer"
+told "chmod" "$person/11.json" 'umask='
+call 'os.mkdir(a[0])' "$person/x" >"$scratch/answer"
+check_status "mkdir: the reason is in .realm/errors" 0 'Person/x.*holds objects' tail -1 "$point/.realm/errors"
+call 'for i in range(150):
+  try: os.rename(a[0], a[1])
+  except OSError: pass' "$person/4.json" "$person/5.json"
+check_status "many that are alike leave the others there" 0 'agee' cat "$point/.realm/errors"
 equal "a good text" "" "$(put "$person/4.json" '{"age": 5}')"
 equal "takes the reason away" ENODATA "$(call 'os.getxattr(a[0], "user.realmfs.error")' "$person/4.json")"
 equal "and the kept text" ENOENT "$(call 'os.stat(a[0])' "$point/.realm/rejected/Person/4.json")"

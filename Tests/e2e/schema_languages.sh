@@ -23,6 +23,16 @@ check "C#: a list" has csharp '    public IList<Person> friends { get; } = null!
 check "TypeScript: an index" has typescript '      name: { type: "string", indexed: true },'
 file=$fixtures/name-limits.realm
 check "a name with a blank is mapped" has kotlin '    @PersistedName("with space")'
+cat >"$scratch/alike.json" <<'JSON'
+{"schemaVersion": 1, "schema": [
+  {"name": "A b", "properties": {"x y": "int", "x_y": "int", "x-y": "int", "class": "string", "A_b": "int"}},
+  {"name": "A_b", "properties": {"link": {"type": "object", "objectType": "A b"}}}]}
+JSON
+check "names that are alike" "$realmfs" create --schema "$scratch/alike.json" "$scratch/alike.realm"
+for language in swift kotlin csharp; do
+  equal "are different in $language" "A_b A_b_ class_ link x_y x_y_ x_y__" "$("$realmfs" schema --format $language "$scratch/alike.realm" |
+    grep -oE '(class|var|long|string|A_b_\?) (A_b_?|x_y_*|class_|link|q)\b' | sed 's/.* //' | sort -u | tr '\n' ' ' | sed 's/ $//')"
+done
 equal "the JSON of TypeScript's schema is what create takes" "0" "$(
   "$realmfs" schema "$file" >"$scratch/s.json" && "$realmfs" create --schema "$scratch/s.json" "$scratch/x.realm"
   echo $?

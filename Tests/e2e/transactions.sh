@@ -48,6 +48,19 @@ check_status "a text that is refused is seen at once" 1 'Invalid argument' bash 
 check_status "and keeps all from being committed" 1 'Invalid argument' bash -c 'echo 1 >"$1/.commit"' - "$tx/c"
 check "until it is mended" bash -c 'echo "{\"age\": 5}" >"$1/Person/4.json" && echo 1 >"$1/.commit"' - "$tx/c"
 equal "it is there then" 5 "$(jq .age "$point/Person/4.json")"
+mkdir "$tx/d"
+check "sed -i of .all.jsonl saves in a transaction" sed -i 's/"age":5/"age":6/' "$tx/d/Person/.all.jsonl"
+check "a name that no object can have is a file in memory" bash -c 'echo "{\"age\": 6}" >"$1/Person/foo.json"' - "$tx/d"
+check_status "which the commit would lose" 1 'Invalid argument' touch "$tx/d/.commit"
+check_status "so it says which it is" 0 'Person/foo.json.*would lose it' cat "$tx/d/.log"
+check_status "also where others look" 0 'Person/foo.json: no object can have this name' tail -1 "$point/.realm/errors"
+check "without it" bash -c 'mv "$1/Person/foo.json" "$2" && echo x >"$1/Person/.4.json.swp"' - "$tx/d" "$scratch/foo.json"
+check "or with files of editors, it commits" touch "$tx/d/.commit"
+equal "what sed changed" 6 "$(jq .age "$point/Person/4.json")"
+echo '{"age": 5}' >"$point/Person/4.json"
+check_status "realmfs tx says so, too" 11 'Person/foo.json' \
+  "$realmfs" tx "$point" -- bash -c 'rm Person/4.json; echo "{}" >Person/foo.json'
+equal "and commits nothing" 5 "$(jq .age "$point/Person/4.json")"
 
 # The command.
 was=$(version)

@@ -85,7 +85,9 @@ extension TreeContext {
       return
     }
     try keepFromClearingUp(place, by: caller)
-    try node(place.directory).unlink(place.name, self)
+    try noting("delete", shownPath(of: place)) { () throws(FileTreeError) in
+      try node(place.directory).unlink(place.name, self)
+    }
   }
 
   /// Many programs remove a file that they could not write whole (rclone, file managers, WebDAV servers). Here the file

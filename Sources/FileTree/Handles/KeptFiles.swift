@@ -65,7 +65,7 @@ extension TreeContext {
       guard let place = overlay.place(of: inode), let file = overlay.file(at: place), isKept(file, at: place),
         file.takeReport()
       else { continue }
-      paths.append(path(of: place))
+      paths.append(shownPath(of: place))
     }
     guard let first = paths.first else { return }
     if paths.count <= KeptFiles.mostLines {
@@ -83,11 +83,20 @@ extension TreeContext {
 
   /// The paths of the files that are gone when the mount ends, the refused texts among them.
   func unsavedFiles() -> [String] {
+    paths { isKept($0, at: $1) || $0.role == .refusedText }
+  }
+
+  /// The paths of the files that people put there, with content, and that are in memory only.
+  func keptFilePaths() -> [String] {
+    paths(isKept(_:at:))
+  }
+
+  private func paths(_ isMeant: (MemoryFile, Overlay.Place) -> Bool) -> [String] {
     let hidden = overlay.filesOfHiddenObjects
-    return overlay.allFiles.filter { isKept($0.file, at: $0.place) || $0.file.role == .refusedText }
+    return overlay.allFiles.filter { isMeant($0.file, $0.place) }
       // The objects of these are there again when the mount ends.
       .filter { !hidden.contains($0.file.inode) }
-      .map { path(of: $0.place) }
+      .map { shownPath(of: $0.place) }
       .sorted()
   }
 
@@ -96,13 +105,5 @@ extension TreeContext {
     if file.role != .file || file.size == 0 || KeptFiles.isToolsName(place.name) { return false }
     // A file that is about to become an object is another matter.
     return (try? target(nil, of: file)) == nil  // a directory that is gone, or takes no files: it is no object there
-  }
-
-  private func path(of place: Overlay.Place) -> String {
-    let name = String(decoding: place.name, as: UTF8.self)
-    // Without a directory the name is all there is to say.
-    guard let directory = nodes.node(place.directory), let path = try? directory.shownPath(self) else { return name }
-    let kind = (directory as? KeptTextsOfClassNode)?.kind
-    return (kind.map { ".realm/\($0.name)/" } ?? "") + path + "/" + name
   }
 }

@@ -26,18 +26,27 @@ struct AllObjectsNode: FileNode {
     }
   }
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    selection.conditions.isEmpty
+      ? tree.shownName(of: selection.ordinal) + "/.all.\(form == .csv ? "csv" : "jsonl")" : nil
+  }
+
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates {
       guard tree.saver != nil else { throw .readOnly }
-      guard takesText else {
-        throw .refused(.forbidden, "this file is only read; objects are written in .all.jsonl of their class")
-      }
-      try tree.read { view throws(FileTreeError) in try view.existing(selection.ordinal).checkIsWritable() }
       // Whatever the file shows, the lines that are written are all there is to save.
-      return try tree.openEdit(of: inode, [], AllObjectsTarget(ordinal: selection.ordinal), access, by: caller) { [] }
+      return try tree.openEdit(of: inode, [], try replacementTarget(tree), access, by: caller) { [] }
     }
     let stream = try stream(tree)
     return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
+  }
+
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+    guard takesText else {
+      throw .refused(.forbidden, "this file is only read; objects are written in .all.jsonl of their class")
+    }
+    try tree.read { view throws(FileTreeError) in try view.existing(selection.ordinal).checkIsWritable() }
+    return AllObjectsTarget(ordinal: selection.ordinal)
   }
 
   private func stream(_ tree: TreeContext) throws(FileTreeError) -> StreamedText {

@@ -34,7 +34,12 @@ struct ClassNode: DirectoryNode {
 
   // MARK: changes
 
+  private func dotNamed(_ name: [UInt8], _ tree: TreeContext) -> (any Node)? {
+    DotNames.node(name, tree.selection(of: ordinal), tree)
+  }
+
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+    if let entry = dotNamed(name, tree) { return try entry.replacementTarget(tree) }
     let isObjectName = try tree.readable { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
       try directory.checkIsWritable()
@@ -44,6 +49,7 @@ struct ClassNode: DirectoryNode {
   }
 
   func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+    if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed, and cannot be removed") }
     _ = try saveTarget(of: name, tree)
     guard let key = try visibleObject(name, tree) else { throw .notFound }
     try tree.delete(key, name, self)
@@ -51,6 +57,7 @@ struct ClassNode: DirectoryNode {
 
   /// The object keeps its own name, which is hidden as long as the other one stays.
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) {
+    if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed, and keeps its name") }
     guard let key = try visibleObject(name, tree) else { throw .notFound }
     if try tree.saveTarget(of: goal) != nil {
       throw .refused(
@@ -80,6 +87,7 @@ struct ClassNode: DirectoryNode {
     by caller: Caller,
     _ tree: TreeContext
   ) throws(FileTreeError) {
+    if dotNamed(name, tree) != nil { throw .refused(.forbidden, "it is computed, and keeps its name") }
     guard let key = try visibleObject(name, tree) else { throw .notFound }
     let former = try tree.read { view throws(FileTreeError) in
       try tree.text(of: key, try view.existing(ordinal), view)

@@ -79,6 +79,8 @@ struct ControlDirectoryNode: DirectoryNode {
     return try tree.readable { view in view.rules.directory(inode, subdirectories: subdirectories, view.modified) }
   }
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm" }
+
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     guard let entry = entries(tree).first(where: { $0.name.description.utf8.elementsEqual(name) }) else {
       throw .notFound
@@ -110,8 +112,8 @@ struct ControlDirectoryNode: DirectoryNode {
   // MARK: changes
 
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
-    guard let entry = Self.entries.first(where: { $0.name.description.utf8.elementsEqual(name) }) else { return nil }
-    return (try tree.node(Self.inode(of: entry, tree)) as? ControlFileNode)?.target
+    guard let entry = entries(tree).first(where: { $0.name.description.utf8.elementsEqual(name) }) else { return nil }
+    return try tree.node(Self.inode(of: entry, tree)).replacementTarget(tree)
   }
 
   func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {

@@ -60,7 +60,7 @@ struct ControlFileNode: FileNode {
     }
   }
 
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { target?.shownPlace(tree)?.path }
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/\(name)" }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if !needsRealm, !access.writes, !access.truncates {
@@ -71,6 +71,11 @@ struct ControlFileNode: FileNode {
       view throws(FileTreeError) in
       try text(view, tree)
     }
+  }
+
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+    guard let target else { throw .refused(.forbidden, ".realm/\(name) is computed") }
+    return target
   }
 
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {

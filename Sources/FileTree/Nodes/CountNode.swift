@@ -28,6 +28,10 @@ struct CountNode: FileNode {
     }
   }
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    selection.conditions.isEmpty ? tree.shownName(of: selection.ordinal) + "/.count" : nil
+  }
+
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     let text = try text(tree)
     return try tree.openComputed(self, access, by: caller, nil, because: "it is computed") { _ in text }

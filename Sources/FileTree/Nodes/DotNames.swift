@@ -27,17 +27,26 @@ enum DotNames {
     Entry(name: ".fields", kind: .directory, isOfClass: true) { FieldsNode(inode: $0, ordinal: $1.ordinal) },
   ]
 
+  private static func entry(_ name: [UInt8], _ selection: ObjectSelection) -> Entry? {
+    guard name.first == UInt8(ascii: ".") else { return nil }
+    return entries.first {
+      $0.name.description.utf8.elementsEqual(name) && (!$0.isOfClass || selection.conditions.isEmpty)
+    }
+  }
+
   /// The attributes of the entry called `name`, which the kernel then knows; nil if there is none.
   static func lookUp(
     _ name: [UInt8],
     _ selection: ObjectSelection,
     _ tree: TreeContext
   ) throws(FileTreeError) -> FileAttributes? {
-    guard name.first == UInt8(ascii: "."),
-      let entry = entries.first(where: { $0.name.description.utf8.elementsEqual(name) }),
-      !entry.isOfClass || selection.conditions.isEmpty
-    else { return nil }
+    guard let entry = entry(name, selection) else { return nil }
     return try tree.enter(entry.identity(in: selection)) { entry.make($0, selection) }
+  }
+
+  /// The node of the entry called `name`, under a number that the kernel may not know; nil if there is none.
+  static func node(_ name: [UInt8], _ selection: ObjectSelection, _ tree: TreeContext) -> (any Node)? {
+    entry(name, selection).map { $0.make(tree.nodes.number(of: $0.identity(in: selection)), selection) }
   }
 
   /// Adds the entries to a listing, behind all others.

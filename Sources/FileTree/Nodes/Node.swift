@@ -71,6 +71,9 @@ protocol Node: Sendable {
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile
   /// Sets the size of a file that no handle is given for.
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
+  /// What a text changes that takes the file's place as a whole, as programs do that save by renaming. Throws where the
+  /// file is only read.
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget
 
   // Symbolic links.
 
@@ -150,6 +153,9 @@ extension Node {
     throw .isADirectory
   }
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .isADirectory }
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+    throw .refused(.forbidden, "it is computed, and only read")
+  }
   func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     throw .refused(.invalid, "not a symbolic link")
   }
@@ -157,6 +163,8 @@ extension Node {
 
 extension DirectoryNode {
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream { DirectoryStream(self) }
+
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { throw .isADirectory }
 
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
     throw .refused(.forbidden, "this directory takes no files")

@@ -21,7 +21,7 @@ struct RootNode: DirectoryNode {
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let control = tree.control
     if name == control.name { return try control.attributes(tree) }
-    if let entry = try TransactionFiles.lookUp(name, tree) { return entry }
+    if let file = try TransactionFiles.node(name, tree) { return try file.attributes(tree) }
     return try tree.read { view throws(FileTreeError) in
       guard let directory = view.rootDirectory(name) else { throw .notFound }
       return view.attributes(of: directory)
@@ -55,10 +55,12 @@ struct RootNode: DirectoryNode {
 
   // MARK: changes
 
-  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? { nil }
+  func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
+    try TransactionFiles.node(name, tree)?.replacementTarget(tree)
+  }
 
   func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
-    if try TransactionFiles.lookUp(name, tree) != nil {
+    if try TransactionFiles.node(name, tree) != nil {
       throw .refused(.forbidden, "it belongs to the transaction; remove its directory to drop it")
     }
     throw try tree.hasEntry(name, self) ? .isADirectory : .notFound

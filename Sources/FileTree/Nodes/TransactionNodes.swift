@@ -113,13 +113,13 @@ enum TransactionFiles {
     (".diff", { TransactionDifferenceNode(inode: $0) }),
   ]
 
-  /// The attributes of the file called `name`; nil if there is none.
-  static func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes? {
+  /// The file called `name`; nil if there is none.
+  static func node(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any Node)? {
     guard tree.staged != nil, let entry = entries.first(where: { $0.name.description.utf8.elementsEqual(name) }) else {
       return nil
     }
     let identity = NodeIdentity(TransactionCommandNode.self, 0, name)
-    return try tree.node(tree.nodes.inode(of: identity, entry.make)).attributes(tree)
+    return try tree.node(tree.nodes.inode(of: identity, entry.make))
   }
 
   /// Adds the files to a listing, behind all others.
@@ -152,6 +152,10 @@ struct TransactionCommandNode: FileNode {
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     try tree.openComputed(self, access, by: caller, TransactionTarget(action: action), because: "") { _ in [] }
+  }
+
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+    throw .refused(.forbidden, "it does something when it is touched or written to, and keeps its name")
   }
 
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {

@@ -17,7 +17,7 @@ final class RefusalLog: Sendable {
   }
 
   private struct State {
-    var lines: [String] = []
+    var lines: [(kind: String, text: String)] = []
     /// By path in the tree.
     var refusals: [ExactName: Refusal] = [:]
     /// Whether there were more reasons than are kept, so that a file may have been refused that has none.
@@ -65,18 +65,27 @@ final class RefusalLog: Sendable {
 
   /// Notes something at `path` that is no refusal, but that its writer may not expect.
   func remark(_ path: String, _ operation: String, _ text: String) {
-    add([("path", .string(path)), ("operation", .string(operation)), ("reason", .string(text.printable))])
+    add(operation, text, [("path", .string(path))])
   }
 
   /// Notes what became of the realm file, which concerns no file in particular.
-  func report(_ text: String) { add([("operation", .string("realm")), ("reason", .string(text.printable))]) }
+  func report(_ text: String) { add("realm", text, []) }
 
-  private func add(_ facts: [(String, JSONValue)]) {
-    let text = JSONValue.object([("time", .string(Clock.text(Timestamp.now.seconds)))] + facts).line
+  private func add(_ operation: String, _ reason: String, _ facts: [(String, JSONValue)]) {
+    let outcome = [("operation", JSONValue.string(operation)), ("reason", .string(reason.printable))]
+    let text = JSONValue.object([("time", .string(Clock.text(Timestamp.now.seconds)))] + facts + outcome).line
     state.withLock { state in
-      if state.lines.count == Self.limit { state.lines.removeFirst() }
-      state.lines.append(text)
+      state.lines.append((operation + " " + reason, text))
+      if state.lines.count > Self.limit { state.lines.remove(at: Self.leastWorth(state.lines.map(\.kind))) }
     }
+  }
+
+  /// The line that makes room: the oldest one whose reason a later line gives, too, so that a program which is refused
+  /// a thousand times for one reason does not push out all others; else the oldest one.
+  private static func leastWorth(_ kinds: [String]) -> Int {
+    var later: Set<String> = [], found = 0
+    for (index, kind) in kinds.enumerated().reversed() where !later.insert(kind).inserted { found = index }
+    return found
   }
 
   /// Forgets the reason of a file that could be saved.
@@ -92,5 +101,25 @@ final class RefusalLog: Sendable {
   var mayHaveAny: Bool { state.withLock { !$0.refusals.isEmpty || $0.hasForgotten } }
 
   /// All lines, the oldest first.
-  var text: [UInt8] { state.withLock { Array($0.lines.joined().utf8) } }
+  var text: [UInt8] { state.withLock { Array($0.lines.map(\.text).joined().utf8) } }
+}
+
+extension TreeContext {
+  /// Runs what a program asked for at `path`, and notes why it is refused, if it is and nothing has noted it yet. What
+  /// its own errno says well enough is not noted.
+  func noting<T>(
+    _ operation: String,
+    _ path: @autoclosure () throws(FileTreeError) -> String?,
+    _ body: () throws(FileTreeError) -> T
+  ) throws(FileTreeError) -> T {
+    do throws(FileTreeError) { return try body() } catch {
+      // What has no path any more is gone.
+      guard case .refused(.forbidden, let reason) = error, let path = try? path(),
+        refusals.reason(of: path) != reason.printable
+      else { throw error }
+      refusals.note(path, operation, reason)
+      options.log?("\(path): \(reason)")
+      throw error
+    }
+  }
 }

@@ -131,6 +131,15 @@ extension TreeContext {
     overlay.keepRefused(request.text, at: rejected, .of(request.caller))
   }
 
+  /// The path that users know a place by.
+  func shownPath(of place: Overlay.Place) -> String {
+    let name = String(decoding: place.name, as: UTF8.self)
+    // Without a directory the name is all there is to say.
+    guard let directory = nodes.node(place.directory), let path = try? directory.shownPath(self) else { return name }
+    let kind = (directory as? KeptTextsOfClassNode)?.kind
+    return (kind.map { ".realm/\($0.name)/" } ?? "") + path + "/" + name
+  }
+
   /// Changes the schema, and notes why if that is refused.
   func changeSchema(_ operation: String, _ path: String, _ change: Saver.Change) throws(FileTreeError) {
     guard let saver else { throw .readOnly }

@@ -132,6 +132,13 @@ final class StagedTransaction: Sendable {
           + "is not mended: \(first); save it again, or remove it from .realm/rejected"
       )
     }
+    let kept = content.tree.keptFilePaths()
+    if let first = kept.first {
+      let reason = "no object can have this name, so the commit would lose it"
+      note(action, kept.map { VersionMerge.Problem(path: $0, isConflict: false, reason: reason) })
+      let others = kept.count == 1 ? "" : ", nor those of \(kept.count - 1) more files"
+      throw .refused(.invalid, "\(first): \(reason)\(others); remove it, or move it out of the transaction")
+    }
     // Nothing is saved into the branch from here on until it is known what becomes of it.
     let outcome: Result<Void, FileTreeError>
     do throws(EngineError) {

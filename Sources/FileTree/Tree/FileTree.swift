@@ -136,7 +136,7 @@ public final class FileTree: Sendable {
     guard isWritable else { throw .readOnly }
     let place = try place(inode), tree = place.tree
     let node = try tree.node(place.inode)
-    try node.change(change, tree)
+    try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in try node.change(change, tree) }
     if let size = change.size {
       if size < 0 { throw .refused(.invalid, "a negative size") }
       if let file, case .memory(let memory, _) = file.content {
@@ -232,27 +232,35 @@ public final class FileTree: Sendable {
     guard source.tree === goal.tree else {
       throw .refused(.otherTree, "a transaction is a tree of its own: copy the file and remove it")
     }
-    try source.tree.rename(
-      Overlay.Place(directory: source.inode, name: name),
-      to: Overlay.Place(directory: goal.inode, name: newName),
-      rule,
-      by: caller
-    )
+    let tree = source.tree
+    let former = Overlay.Place(directory: source.inode, name: name)
+    let new = Overlay.Place(directory: goal.inode, name: newName)
+    // A scratch file says nothing of itself.
+    let shown = tree.overlay.file(at: former) == nil ? former : new
+    try tree.noting("rename", tree.shownPath(of: shown)) { () throws(FileTreeError) in
+      try tree.rename(former, to: new, rule, by: caller)
+    }
   }
 
   /// Adds a class.
   public func makeDirectory(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) -> FileAttributes {
     guard isWritable else { throw .readOnly }
-    let home = try place(parent)
-    try home.tree.node(home.inode).makeDirectory(name, home.tree)
+    let home = try place(parent), tree = home.tree
+    let shown = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
+    try tree.noting("mkdir", shown) { () throws(FileTreeError) in
+      try tree.node(home.inode).makeDirectory(name, tree)
+    }
     return try lookup(parent, name)
   }
 
   /// Removes a class that has no objects.
   public func removeDirectory(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) {
     guard isWritable else { throw .readOnly }
-    let home = try place(parent)
-    try home.tree.node(home.inode).removeDirectory(name, home.tree)
+    let home = try place(parent), tree = home.tree
+    let shown = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
+    try tree.noting("rmdir", shown) { () throws(FileTreeError) in
+      try tree.node(home.inode).removeDirectory(name, tree)
+    }
   }
 
   // MARK: files and links

@@ -50,15 +50,9 @@ extension Options {
         """
         A class is printed in the order of the object keys: on a terminal as a table that fits it, elsewhere as JSON \
         Lines, one compact object a line. An object is printed exactly as its file in the mounted tree; so are the \
-        files below .realm/.
+        files below .realm/ and those with a dot, such as CLASS/.all.csv.
         """,
         rows,
-        """
-        A spreadsheet (.xlsx) has a sheet for each class. Whole numbers beyond 2^53, doubles of 17 digits, decimals, \
-        and dates before March 1900 or finer than milliseconds are text there, so that nothing is rounded; dates are \
-        in UTC. A class of more than 1048575 objects is refused. A text of more than 32767 characters is left out and \
-        named, and the exit code is 1; an empty string is an empty cell, as null is.
-        """,
         "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
       ],
       examples: [
@@ -93,6 +87,12 @@ extension Options {
         compared with what was read from the realm, class by class, and its links and pages are checked; the report \
         goes to standard output. What is not the same is removed, and the exit code is 1. SQLite has no -0.0, which \
         counts as 0.0.
+        """,
+        """
+        A spreadsheet (.xlsx) has a sheet for each class. Whole numbers beyond 2^53, doubles of 17 digits, decimals, \
+        and dates before March 1900 or finer than milliseconds are text there, so that nothing is rounded; dates are \
+        in UTC. A class of more than 1048575 objects is refused. A text of more than 32767 characters is left out and \
+        named, and the exit code is 1; an empty string is an empty cell, as null is.
         """,
         "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
       ],

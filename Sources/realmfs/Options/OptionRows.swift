@@ -35,10 +35,17 @@ extension Options {
     OptionSpec(
       .classes,
       value: "CLASS,...",
-      on: [.mount, .schema, .export, .import, .diff],
+      on: [.mount, .schema, .export, .diff],
       mayRepeat: true,
       completion: .names(.classes),
-      "only these classes; for import the class of records that do not tell theirs"
+      "only these classes"
+    ),
+    OptionSpec(
+      .classes,
+      value: "CLASS",
+      on: [.import],
+      completion: .names(.classes),
+      "the class of records that do not tell theirs"
     ),
     OptionSpec(
       .format,
