@@ -231,13 +231,7 @@ public final class ObjectPatcher {
     var wanted = told
     if case .named(let key) = target {
       wanted = key
-      if let told, told != key, let node = text.member(column.name, of: JSONText.root) {
-        throw text.error(
-          .keyMismatch,
-          at: node,
-          "\(text.describe(node)) is not the primary key of this file's name; make them agree"
-        )
-      }
+      try text.checkPrimaryKey(of: column, is: key)
     }
     guard let wanted else {
       throw text.error(.keyMismatch, at: JSONText.root, "the primary key \"\(column.name)\" is missing; add it")
@@ -293,6 +287,18 @@ extension JSONText {
   public func integer(ofMember name: String) throws(JSONInputError) -> Int64? {
     guard let node = member(name, of: Self.root), case .int(let value) = try scalar(node, as: .int) else { return nil }
     return value
+  }
+
+  /// Refuses a text of an object that gives another primary key than the name of its file.
+  public func checkPrimaryKey(of column: Column, is key: Value) throws(JSONInputError) {
+    guard let told = try primaryKey(of: column), told != key, let node = member(column.name, of: Self.root) else {
+      return
+    }
+    throw error(
+      .keyMismatch,
+      at: node,
+      "\(describe(node)) is not the primary key of this file's name; make them agree"
+    )
   }
 
   /// The primary key that the text of an object gives; nil if it gives none.

@@ -152,10 +152,9 @@ private struct PropertyReader {
       guard let node = text.member("objectType", of: node) else {
         throw text.error(.wrongType, at: typeNode, "an object needs an \"objectType\", the name of its class")
       }
-      found = try element(node)
-      if found.type != .link {
-        throw text.error(.wrongType, at: node, "\(text.shown(node)) is not the name of a class")
-      }
+      guard text.isString(node) else { throw text.mismatch(node, "the name of a class") }
+      // A class can have any name, also one like a type's.
+      found = ShortType(type: .link, target: text.fullString(node))
     } else {
       if let node = text.member("objectType", of: node) {
         throw text.error(.wrongType, at: node, "\"objectType\" is for objects and collections; remove it")
@@ -191,12 +190,21 @@ private struct PropertyReader {
   /// The type of elements: `int`, `int?` or the name of a class.
   private func element(_ node: Int) throws(JSONInputError) -> ShortType {
     guard text.isString(node) else { throw text.mismatch(node, "the name of a type or class") }
-    let found = try short(text.fullString(node), at: node)
+    let name = text.fullString(node)
+    if !Self.suffixes.contains(where: { name.hasSuffix($0.0) }),
+      name.dropLast(name.hasSuffix("?") ? 1 : 0).contains(where: Self.isOfForms)
+    {
+      return ShortType(type: .link, target: name)
+    }
+    let found = try short(name, at: node)
     if found.collection != nil {
       throw text.error(.wrongType, at: node, "collections of collections are for mixed only")
     }
     return found
   }
+
+  /// Whether a character belongs to the short forms, so that no class has it in one.
+  private static func isOfForms(_ character: Character) -> Bool { "[]<>{}?".contains(character) }
 
   private func short(_ typeText: String, at node: Int) throws(JSONInputError) -> ShortType {
     var rest = Substring(typeText)
@@ -219,7 +227,7 @@ private struct PropertyReader {
       found.type = type
     } else if rest == "list" || rest == "set" || rest == "dictionary" || rest == "object" {
       throw text.error(.wrongType, at: node, "\(rest) needs an \"objectType\"; write {\"type\": \"\(rest)\", ..}")
-    } else if rest.contains(where: { "[]<>{}?".contains($0) }) {
+    } else if rest.contains(where: Self.isOfForms) {
       throw text.error(.wrongType, at: node, "\"\(text.shown(node))\" is no type; a short form is like \"int?[]\"")
     } else {
       found.type = .link

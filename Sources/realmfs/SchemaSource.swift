@@ -21,7 +21,7 @@ struct SchemaSource {
   /// The classes in the language of `form`, which is one of programs.
   static func text(_ classes: [ClassDescription], _ form: SchemaForm) -> String {
     let names = classes.map(\.name)
-    let classNames = zip(names.map { ExactName($0) }, identifiers(names))
+    let classNames = zip(names.map { ExactName($0) }, identifiers(names, reserved: types(of: form)))
     var source = SchemaSource(form: form, classNames: Dictionary(classNames) { first, _ in first })
     switch form {
     case .json, .dot, .mermaid, .svg: break
@@ -85,6 +85,43 @@ struct SchemaSource {
     return Array(zip(description.properties, names).map { ($0, $1) })
   }
 
+  /// The words that one of the languages keeps for itself.
+  private static let words = Set(
+    """
+    abstract Any as associatedtype base bool break byte case catch char checked class const continue decimal default \
+    defer deinit delegate do double else enum event explicit extends extension extern false fileprivate finally \
+    fixed float for foreach fun func goto guard if implicit import in init inout int interface internal is let lock \
+    long namespace new nil null object operator out override package params private protected protocol public \
+    readonly ref repeat rethrows return sbyte sealed self Self short sizeof stackalloc static string struct \
+    subscript super switch this throw throws true try typealias typeof uint ulong unchecked unsafe ushort using val \
+    var virtual void volatile when where while
+    """.split(separator: " ").map(String.init)
+  )
+
+  /// The names of types that the sources use, so that no class can have them.
+  private static func types(of form: SchemaForm) -> Set<String> {
+    switch form {
+    case .swift:
+      Set(swiftTypes.values).union(["Object", "EmbeddedObject", "AsymmetricObject", "List", "MutableSet", "Map"])
+    case .kotlin:
+      Set(kotlinTypes.values.map(\.0)).union([
+        "RealmObject", "EmbeddedRealmObject", "AsymmetricRealmObject", "RealmList", "RealmSet", "RealmDictionary",
+        "PrimaryKey", "Index", "FullText", "PersistedName",
+      ])
+    case .csharp:
+      Set(csharpTypes.values).union([
+        "IRealmObject", "IEmbeddedObject", "IAsymmetricObject", "IList", "ISet", "IDictionary",
+      ])
+    case .typescript: ["Realm"]
+    case .json, .dot, .mermaid, .svg: []
+    }
+  }
+
+  /// The names that objects of Swift have already.
+  private static let swiftMembers: Set<String> = [
+    "description", "debugDescription", "hash", "superclass", "realm", "objectSchema", "isInvalidated", "isFrozen",
+  ]
+
   /// A name that every one of the languages takes.
   private static func identifier(_ name: String) -> String {
     var result = ""
@@ -93,15 +130,7 @@ struct SchemaSource {
       let isDigit = ("0"..."9").contains(character)
       result.unicodeScalars.append(isLetter || isDigit && !result.isEmpty ? character : "_")
     }
-    let words: Set<String> = [
-      "as", "break", "case", "class", "continue", "default", "do", "else", "enum", "false", "for", "fun", "func", "if",
-      "import", "in", "init", "interface", "is", "let", "new", "null", "nil", "object", "operator", "package",
-      "private",
-      "protocol", "public", "return", "self", "static", "struct", "super", "switch", "this", "throw", "true", "try",
-      "typeof", "val", "var", "when", "where", "while", "string", "int", "bool", "long", "float", "double", "decimal",
-      "byte", "char", "short", "void", "event", "namespace", "using", "params", "out", "ref", "base", "lock", "checked",
-    ]
-    if result.isEmpty { return "_" }
+    if result.allSatisfy({ $0 == "_" }) { return result + "_0" }
     return words.contains(result) ? result + "_" : result
   }
 
@@ -133,7 +162,7 @@ struct SchemaSource {
     let base = [TableKind.topLevel: "Object", .embedded: "EmbeddedObject", .asymmetric: "AsymmetricObject"]
     let name = className(description.name)
     text += "class \(name): \(base[description.kind] ?? "Object") {\n"
-    let members = members(description)
+    let members = members(description, reserved: Self.swiftMembers)
     for (property, identifier) in members {
       let isKey = property.name.isExactly(description.primaryKey)
       let index = property.index == nil ? "" : "(indexed: true)"
@@ -264,6 +293,11 @@ struct SchemaSource {
     text += "    properties: {\n"
     for property in description.properties {
       var type = quoted(property.typeText)
+      // The short form is for names that are nothing else in it.
+      if let target = property.target, Self.identifier(target) != target || Self.typeNames.contains(target) {
+        let kind = Self.collectionNames[property.collection] ?? "object"
+        type = "{ type: \(quoted(kind)), objectType: \(quoted(target)) }"
+      }
       if let index = property.index {
         type = "{ type: \(type), indexed: \(index == .fullText ? "\"full-text\"" : "true") }"
       }
@@ -274,6 +308,16 @@ struct SchemaSource {
 
   /// A property may have any name if that is in quotes.
   private func typeScriptName(_ name: String) -> String { Self.identifier(name) == name ? name : quoted(name) }
+
+  /// What the short forms of types call them.
+  private static let typeNames: Set<String> = [
+    "int", "bool", "float", "double", "string", "data", "date", "decimal128", "objectId", "uuid", "mixed", "list",
+    "set", "dictionary", "object",
+  ]
+
+  private static let collectionNames: [CollectionKind?: String] = [
+    .list: "list", .set: "set", .dictionary: "dictionary",
+  ]
 
   private static let typeScriptTypes: [ValueType: String] = [
     .int: "Int", .bool: "Bool", .string: "String", .data: "Data", .mixed: "Mixed", .date: "Date", .float: "Float",

@@ -24,6 +24,8 @@ enum TransactionCommand {
     if status == 127 || status == 126, !isThere(directory) { exit(status) }
     guard status == 0 else {
       if status == 127 { Log.notice("\(command[0]): not found; nothing was changed") }
+      // Why something was refused goes with the transaction.
+      tell(directory + "/.realm/errors")
       drop(directory)
       exit(status)
     }
@@ -69,10 +71,15 @@ enum TransactionCommand {
       close(descriptor)
     }
     if code == 0 { return .done }
-    // Without its log there is still the errno.
-    let log = (try? System.bytes(ofFile: directory + "/.log")) ?? []
-    for line in String(decoding: log, as: UTF8.self).split(separator: "\n") { Log.notice(String(line)) }
+    tell(directory + "/.log")
     drop(directory)
     throw CommandFailure(.notCommitted, "\(mountPoint): nothing was committed: \(System.message(code))")
+  }
+
+  /// Prints the reasons that are in a file of the transaction.
+  private static func tell(_ path: String) {
+    // Without them there is still the errno.
+    let reasons = (try? System.bytes(ofFile: path)) ?? []
+    for line in String(decoding: reasons, as: UTF8.self).split(separator: "\n") { Log.notice(String(line)) }
   }
 }

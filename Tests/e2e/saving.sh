@@ -151,6 +151,7 @@ check_status "the reason is in the file's attribute" 0 'line 1' getfattr -n user
 refused "an unknown property" EINVAL "$person/4.json" '{"agee": 1}' 'agee'
 refused "a wrong type" EINVAL "$person/4.json" '{"age": "1"}' 'age'
 refused "another key than the name" EINVAL "$person/4.json" '{"_id": 5}' 'primary key'
+refused "a new object with another key than the name" EINVAL "$person/2001.json" '{"_id": 4}' "4 is not the primary key of this file's name"
 refused "a link to nothing" EINVAL "$person/4.json" '{"dog": "Nobody"}' 'Nobody'
 refused "a number out of range" ERANGE "$person/4.json" '{"age": 9223372036854775808}' 'age'
 refused "a property twice" EINVAL "$person/4.json" '{"age": 1, "age": 2}' 'age'

@@ -33,6 +33,22 @@ for language in swift kotlin csharp; do
   equal "are different in $language" "A_b A_b_ class_ link x_y x_y_ x_y__" "$("$realmfs" schema --format $language "$scratch/alike.realm" |
     grep -oE '(class|var|long|string|A_b_\?) (A_b_?|x_y_*|class_|link|q)\b' | sed 's/.* //' | sort -u | tr '\n' ' ' | sed 's/ $//')"
 done
+cat >"$scratch/words.json" <<'JSON'
+{"schemaVersion": 1, "schema": [
+  {"name": "date", "properties": {"repeat": "int", "extension": "int", "guard": "int", "internal": "bool", "Self": "int",
+    ".": "int", "description": "string", "hash": "string", "one": {"type": "object", "objectType": "date"}}},
+  {"name": "List", "properties": {"many": {"type": "list", "objectType": "a<b"}}},
+  {"name": "a<b", "properties": {"one": {"type": "object", "objectType": "a<b"}, "when": "date?"}}]}
+JSON
+check "names like words and types" "$realmfs" create --schema "$scratch/words.json" "$scratch/words.realm"
+"$realmfs" schema "$scratch/words.realm" >"$scratch/again.json"
+check "are taken from what was printed" "$realmfs" create --schema "$scratch/again.json" "$scratch/again.realm"
+equal "and mean the same" "$(cat "$scratch/again.json")" "$("$realmfs" schema "$scratch/again.realm")"
+has() { "$realmfs" schema --format "$1" "$scratch/words.realm" | grep -qxF -- "$2"; }
+check "stays one in TypeScript" has typescript '      one: { type: "object", objectType: "date" },'
+check "a class called like one of the SDK's" has swift 'class List_: Object {'
+check "and its elements" has swift '    @Persisted var many: List<a_b>'
+check "what objects have already" has swift '    @Persisted var description_: String'
 equal "the JSON of TypeScript's schema is what create takes" "0" "$(
   "$realmfs" schema "$file" >"$scratch/s.json" && "$realmfs" create --schema "$scratch/s.json" "$scratch/x.realm"
   echo $?
@@ -43,6 +59,8 @@ if [ -z "${NO_SWIFTC:-}" ] && command -v swiftc >/dev/null; then
     "$realmfs" schema --format swift "$fixtures/$name.realm" >"$scratch/$name.swift"
     check "$name: swiftc parses it" swiftc -frontend -parse "$scratch/$name.swift"
   done
+  "$realmfs" schema --format swift "$scratch/words.realm" >"$scratch/words.swift"
+  check "names like words: swiftc parses it" swiftc -frontend -parse "$scratch/words.swift"
 else
   skip "swiftc is absent: the Swift source was not parsed"
 fi

@@ -69,6 +69,9 @@ check "tx runs a command in a transaction" "$realmfs" tx "$point" -- bash -c \
 equal "and commits once" "$((was + 1)) t2" "$(version) $(jq -r .name "$point/Person/952.json")"
 check_status "a command that fails changes nothing" 3 '' "$realmfs" tx "$point" -- bash -c 'rm Person/95*.json; exit 3'
 equal "its objects are there" 3 "$(ls "$point/Person" | grep -c '^95[123]\.')"
+echo '{"age": "old"}' >"$scratch/wrong.json"
+check_status "nor does one that is refused, and the reason is told" 1 'Person/4.json.*expected a whole number' \
+  "$realmfs" tx "$point" -- cp "$scratch/wrong.json" Person/4.json
 check_status "the exit code tells of a signal" 143 '' "$realmfs" tx "$point" -- bash -c 'rm Person/951.json; kill -TERM $$'
 check_status "and that there is no such command" 127 'not found' "$realmfs" tx "$point" -- no-such-command
 check_status "a conflict has a code of its own, and its reasons" 11 'Person/4.json' \

@@ -263,6 +263,7 @@ struct NewObject: Sendable {
       case .hashed: try keyFromText()
       case .objectKey, nil: nil
       }
+    if let primaryKey, let column = table.primaryKey { try checkKey(primaryKey, of: column) }
     let key: ObjKey
     do throws(EngineError) {
       if let primaryKey {
@@ -282,6 +283,13 @@ struct NewObject: Sendable {
       throw FileTreeError(error)
     }
     return key
+  }
+
+  /// Refuses a text that has another primary key than the name.
+  private func checkKey(_ key: Value, of column: Column) throws(FileTreeError) {
+    do throws(JSONInputError) { try JSONText(bytes).checkPrimaryKey(of: column, is: key) } catch {
+      throw FileTreeError(error)
+    }
   }
 
   /// The former key, if it is free.

@@ -92,8 +92,9 @@ extension Options {
         """
         The command runs in a directory that shows the realm as it is now, like the mount point itself. What it \
         changes there, nobody else sees. If it ends with 0, all of that is committed at once; otherwise nothing is \
-        changed. Objects that it makes may link to each other in any order. $REALMFS_TX is the directory. \
-        A relative path to the program itself is one from where you are.
+        changed. Objects that it makes may link to each other in any order; only those of a class without primary \
+        key have to be there before a link to them. $REALMFS_TX is the directory. A relative path to the program \
+        itself is one from where you are.
         """,
         """
         Nothing is committed if a text was refused and not mended, or if another program has changed an object that \
