@@ -30,6 +30,7 @@ enum SpreadsheetCell {
   private var sheet: UnsafeMutablePointer<lxw_worksheet>?
   private var dateFormat: UnsafeMutablePointer<lxw_format>?
   private var row: lxw_row_t = 0
+  private var sheets: [UnsafeMutablePointer<lxw_worksheet>] = unsafe []
 
   /// Makes a file that does not exist yet.
   init(path: String) throws(TransferError) {
@@ -50,13 +51,15 @@ enum SpreadsheetCell {
   /// Begins a sheet; its name is one that spreadsheets take.
   func beginSheet(_ name: String) throws(TransferError) {
     unsafe sheet = workbook_add_worksheet(workbook, name)
-    guard unsafe sheet != nil else { throw .unsuitable("\(path): the sheet \(name) cannot be made") }
+    guard let sheet = unsafe sheet else { throw .unsuitable("\(path): the sheet \(name) cannot be made") }
+    unsafe sheets.append(sheet)
     unsafe worksheet_freeze_panes(sheet, 1, 0)
     row = 0
   }
 
   /// Appends a row to the sheet.
   func append(_ cells: [SpreadsheetCell]) throws(TransferError) {
+    errno = 0
     for (index, cell) in cells.enumerated() {
       let column = lxw_col_t(index)
       let error =
@@ -69,7 +72,13 @@ enum SpreadsheetCell {
         }
       if error != LXW_NO_ERROR { throw failure(error) }
     }
+    try checkWrites(errno)
     row += 1
+  }
+
+  /// The library does not look at what comes of writes to its temporary files; `errno` keeps it.
+  private func checkWrites(_ code: Int32) throws(TransferError) {
+    if [ENOSPC, EDQUOT, EFBIG, EIO].contains(code) { throw .file(path, code) }
   }
 
   private func write(_ text: [UInt8], _ column: lxw_col_t) -> lxw_error {
@@ -81,13 +90,32 @@ enum SpreadsheetCell {
   /// Completes the file.
   func finish() throws(TransferError) {
     guard let workbook = unsafe workbook else { return }
+    try checkRoom()
     // The library frees the workbook, also after an error.
     unsafe self.workbook = nil
     errno = 0
     let error = unsafe workbook_close(workbook), code = errno
+    try checkWrites(code)
     if error == LXW_NO_ERROR { return }
-    if [ENOSPC, EDQUOT, EFBIG, EACCES, EIO].contains(code) { throw .file(path, code) }
+    if code == EACCES { throw .file(path, code) }
     throw failure(error)
+  }
+
+  /// The library copies each sheet once more before it is packed, and does not notice where space for that ends.
+  private func checkRoom() throws(TransferError) {
+    var largest = 0, all = 0
+    for index in unsafe sheets.indices {
+      guard let file = unsafe sheets[index].pointee.optimize_tmpfile else { continue }
+      if unsafe fflush(file) != 0 { throw .file(path, errno) }
+      let size = unsafe ftell(file)
+      (largest, all) = (max(largest, size), all + size)
+    }
+    var status = statvfs()
+    let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    guard unsafe statvfs(folder.isEmpty ? "/" : folder, &status) == 0 else { return }
+    let room = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+    // What is packed takes a third at most.
+    if !room.overflow, room.partialValue < UInt64(largest + all / 3 + 1 << 20) { throw .file(path, ENOSPC) }
   }
 
   private func failure(_ error: lxw_error) -> TransferError {

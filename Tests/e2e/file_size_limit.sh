@@ -65,6 +65,11 @@ for command in "backup $large $out/new" "recover $large $out/new" "compact $larg
   # shellcheck disable=SC2086
   check_status "${command//$scratch\//}" 1 'File too large: .*ulimit -f' "$limited" $command
 done
+# The library that writes spreadsheets does not look at its writes; the limit meets each of its temporary files.
+for LIMIT in 16 64 200; do
+  check_status "export of a spreadsheet, LIMIT=$LIMIT" 1 'File too large: .*ulimit -f' "$limited" export "$large" "$out/new.xlsx"
+done
+LIMIT=100
 "$limited" export "$large" >"$scratch/stream" 2>"$scratch/error"
 equal "export to a stream" "1 1" "$? $(grep -c 'File too large: .*ulimit -f' "$scratch/error")"
 "$limited" query "$large" Item TRUEPREDICATE --format json >"$scratch/stream" 2>"$scratch/error"
