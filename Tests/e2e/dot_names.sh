@@ -110,6 +110,11 @@ if command -v rsync >/dev/null; then
   check "rsync" rsync "$scratch/.all.jsonl" Person/
   equal "too" "by rsync" "$(jq -r .name Person/901.json)"
 fi
+mkdir Note && printf '{}\n{}\n' >>Note/.all.jsonl
+check_status "without a primary key it is refused" 4 'Operation not permitted' sed -i 's/x/y/' Note/.all.jsonl
+check_status "for the lines would be new objects" 0 'Note/.all.jsonl.*without a primary key' tail -1 .realm/errors
+equal "so there are as many as before" 2 "$(cat Note/.count)"
+rm Note/*.json && rmdir Note
 before=$(version)
 check_status "a line that cannot be saved is refused" 4 'Invalid argument' sed -i 's/"name":"Person 1"/"name":7/' Person/.all.jsonl
 check_status "and told" 0 'line [0-9]*, column [0-9]*, name' getfattr -n user.realmfs.error Person/.all.jsonl

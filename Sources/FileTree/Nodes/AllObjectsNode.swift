@@ -35,18 +35,33 @@ struct AllObjectsNode: FileNode {
     if access.writes || access.truncates {
       guard tree.saver != nil else { throw .readOnly }
       // Whatever the file shows, the lines that are written are all there is to save.
-      return try tree.openEdit(of: inode, [], try replacementTarget(tree), access, by: caller) { [] }
+      return try tree.openEdit(of: inode, [], try target(tree).lines, access, by: caller) { [] }
     }
     let stream = try stream(tree)
     return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
   }
 
+  /// A program that replaces the file has changed lines of objects that are there. Without a primary key they would all
+  /// be made once more.
   func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+    let (lines, hasKey) = try target(tree)
+    if hasKey { return lines }
+    throw .refused(
+      .forbidden,
+      "without a primary key its lines are new objects: append them with >>, and change objects in their own files"
+    )
+  }
+
+  /// What lines change that are written, and whether the class has a primary key, by which they name objects.
+  private func target(_ tree: TreeContext) throws(FileTreeError) -> (lines: AllObjectsTarget, hasKey: Bool) {
     guard takesText else {
       throw .refused(.forbidden, "this file is only read; objects are written in .all.jsonl of their class")
     }
-    try tree.read { view throws(FileTreeError) in try view.existing(selection.ordinal).checkIsWritable() }
-    return AllObjectsTarget(ordinal: selection.ordinal)
+    return try tree.read { view throws(FileTreeError) in
+      let directory = try view.existing(selection.ordinal)
+      try directory.checkIsWritable()
+      return (AllObjectsTarget(ordinal: selection.ordinal), directory.table.primaryKey != nil)
+    }
   }
 
   private func stream(_ tree: TreeContext) throws(FileTreeError) -> StreamedText {
