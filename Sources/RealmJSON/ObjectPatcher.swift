@@ -227,11 +227,12 @@ public final class ObjectPatcher {
       }
       return .new(NewObject())
     }
-    let told = try text.primaryKey(of: column)
-    var wanted = told
+    let wanted: Value?
     if case .named(let key) = target {
-      wanted = key
       try text.checkPrimaryKey(of: column, is: key)
+      wanted = key
+    } else {
+      wanted = try text.primaryKey(of: column)
     }
     guard let wanted else {
       throw text.error(.keyMismatch, at: JSONText.root, "the primary key \"\(column.name)\" is missing; add it")

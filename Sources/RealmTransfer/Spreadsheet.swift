@@ -26,6 +26,8 @@ enum SpreadsheetCell {
   static let mostUnits = 32_767
 
   private let path: String
+  /// Where the library's temporary files are, too.
+  private let folder: String
   private var workbook: UnsafeMutablePointer<lxw_workbook>?
   private var sheet: UnsafeMutablePointer<lxw_worksheet>?
   private var dateFormat: UnsafeMutablePointer<lxw_format>?
@@ -35,11 +37,12 @@ enum SpreadsheetCell {
   /// Makes a file that does not exist yet.
   init(path: String) throws(TransferError) {
     self.path = path
-    let folder = unsafe strdup(path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ".")
-    defer { unsafe free(folder) }
+    folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    let tmpdir = unsafe strdup(folder)
+    defer { unsafe free(tmpdir) }
     var options = unsafe lxw_workbook_options()
     unsafe options.constant_memory = UInt8(LXW_TRUE.rawValue)
-    unsafe options.tmpdir = folder
+    unsafe options.tmpdir = tmpdir
     unsafe workbook = workbook_new_opt(path, &options)
     guard unsafe workbook != nil else { throw .file(path, ENOMEM) }
     unsafe dateFormat = workbook_add_format(workbook)
@@ -111,7 +114,6 @@ enum SpreadsheetCell {
       (largest, all) = (max(largest, size), all + size)
     }
     var status = statvfs()
-    let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
     guard unsafe statvfs(folder.isEmpty ? "/" : folder, &status) == 0 else { return }
     let room = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
     // What is packed takes a third at most.

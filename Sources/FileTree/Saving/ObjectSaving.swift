@@ -257,13 +257,15 @@ struct NewObject: Sendable {
   /// Makes the object with the key that its name says.
   func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> ObjKey {
     let fileName = NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type)
-    let primaryKey: Value? =
-      switch fileName {
-      case .key(let key): Value(key)
-      case .hashed: try keyFromText()
-      case .objectKey, nil: nil
-      }
-    if let primaryKey, let column = table.primaryKey { try checkKey(primaryKey, of: column) }
+    let text: JSONText, primaryKey: Value?
+    do throws(JSONInputError) { text = try JSONText(bytes) } catch { throw FileTreeError(error) }
+    switch fileName {
+    case .key(let key):
+      primaryKey = Value(key)
+      try check(Value(key), in: text)
+    case .hashed: primaryKey = try key(from: text)
+    case .objectKey, nil: primaryKey = nil
+    }
     let key: ObjKey
     do throws(EngineError) {
       if let primaryKey {
@@ -278,7 +280,7 @@ struct NewObject: Sendable {
     }
     do throws(JSONInputError) {
       _ = try ObjectPatcher(mode: mode, missingLinks: missingLinks)
-        .apply(JSONText(bytes), to: .object(key), of: table.key, in: transaction)
+        .apply(text, to: .object(key), of: table.key, in: transaction)
     } catch {
       throw FileTreeError(error)
     }
@@ -286,10 +288,9 @@ struct NewObject: Sendable {
   }
 
   /// Refuses a text that has another primary key than the name.
-  private func checkKey(_ key: Value, of column: Column) throws(FileTreeError) {
-    do throws(JSONInputError) { try JSONText(bytes).checkPrimaryKey(of: column, is: key) } catch {
-      throw FileTreeError(error)
-    }
+  private func check(_ key: Value, in text: JSONText) throws(FileTreeError) {
+    guard let column = table.primaryKey else { return }
+    do throws(JSONInputError) { try text.checkPrimaryKey(of: column, is: key) } catch { throw FileTreeError(error) }
   }
 
   /// The former key, if it is free.
@@ -304,10 +305,10 @@ struct NewObject: Sendable {
   }
 
   /// The primary key that the text holds, for a name that holds only its beginning.
-  private func keyFromText() throws(FileTreeError) -> Value {
+  private func key(from text: JSONText) throws(FileTreeError) -> Value {
     guard let column = table.primaryKey else { throw .refused(.invalid, "the class has no primary key") }
     let value: Value?
-    do throws(JSONInputError) { value = try JSONText(bytes).primaryKey(of: column) } catch {
+    do throws(JSONInputError) { value = try text.primaryKey(of: column) } catch {
       throw FileTreeError(error)
     }
     guard let value, case .string(let text) = value,
