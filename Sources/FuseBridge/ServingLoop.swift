@@ -152,7 +152,11 @@ import Threads
   }
 
   /// Takes a request from the device without waiting: its bytes, 0 if the tree is unmounted, or -errno.
-  private func receive(_ buffer: inout fuse_buf) -> Int32 { unsafe fuse_session_receive_buf(session, &buffer) }
+  private func receive(_ buffer: inout fuse_buf) -> Int32 {
+    let count = unsafe fuse_session_receive_buf(session, &buffer)
+    // The tree was unmounted between two steps of the kernel: it had taken a request, not yet handed it over.
+    return count == -ECONNABORTED ? 0 : count
+  }
 
   /// Waits for a request and takes it. -EAGAIN when the loop ends, or nothing is there after all.
   private func listen(_ buffer: inout fuse_buf) -> Int32 {
