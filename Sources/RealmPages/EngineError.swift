@@ -171,14 +171,6 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
   ) throws(EngineError) -> R {
     do throws(EngineError) { return try body() } catch { throw error.at(place()) }
   }
-
-  /// The same error of a call on a file beside the realm, with how to do without such files.
-  var besideRealm: EngineError {
-    guard [.file(EACCES), .file(EPERM), .file(EROFS)].contains(reason) else { return self }
-    var error = self
-    error.problem += "; --immutable reads without files beside the realm"
-    return error
-  }
 }
 
 extension EngineError {

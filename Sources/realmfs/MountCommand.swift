@@ -196,6 +196,9 @@ private struct Mount {
   /// Why a realm does not open for writing.
   private func failure(_ error: EngineError) -> CommandFailure {
     let failure = CommandFailure(error, path: path)
+    if case .file(let code) = error.reason, RealmSource.keepsFilesOut(code), unsafe access(path, R_OK) == 0 {
+      return CommandFailure(failure.code, "\(failure.message); --immutable mounts it without files beside the realm")
+    }
     if error.reason != .needsMigration { return failure }
     let remedy = "--migrate runs a command that moves the data over, --delete-if-migration-needed starts afresh"
     return CommandFailure(failure.code, "\(failure.message); \(remedy)")

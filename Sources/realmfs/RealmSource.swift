@@ -58,14 +58,14 @@ struct RealmSource {
     do throws(EngineError) { realm = try Realm(configuration) } catch { throw CommandFailure(error) }
   }
 
-  /// Opens a realm for reading. Where we may not make or open the files beside it that a shared realm needs, which
-  /// `onRefusal` is told, the realm file alone is read.
+  /// Opens a realm for reading. Where the files beside it that a shared realm needs cannot be made or opened, for lack
+  /// of rights or of space, which `onRefusal` is told, the realm file alone is read.
   init(_ configuration: Configuration, onRefusal: (_ code: Int32) -> Void) throws(CommandFailure) {
     path = configuration.path
     do throws(EngineError) { realm = try Realm(configuration) } catch {
-      guard configuration.mode == .shared, case .file(let code) = error.reason,
-        [EACCES, EPERM, EROFS].contains(code)
-      else { throw CommandFailure(error) }
+      guard configuration.mode == .shared, case .file(let code) = error.reason, Self.keepsFilesOut(code) else {
+        throw CommandFailure(error)
+      }
       var alone = configuration
       alone.mode = .immutable
       // An error of the realm file itself is passed on unchanged.
@@ -74,6 +74,9 @@ struct RealmSource {
       onRefusal(code)
     }
   }
+
+  /// Whether an error says that no file can be made beside the realm, or none that is there be opened.
+  static func keepsFilesOut(_ code: Int32) -> Bool { [EACCES, EPERM, EROFS, ENOSPC, EDQUOT].contains(code) }
 
   /// The file at `path` with the key that the arguments name.
   static func configuration(

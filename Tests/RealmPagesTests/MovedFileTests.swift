@@ -180,12 +180,13 @@ struct MovedFileTests {
     }
   }
 
-  @Test("who makes a new lock file in place of one that was removed does not get in")
+  @Test("who makes a new lock file in place of one that was removed does not get in while a version is held")
   func removedLockFile() throws {
     try withTemporaryPath { path in
       try makeCounter(path)
       let first = try RealmWriter(Configuration(path: path))
       try count(first)
+      let held = try first.realm.hold()
       #expect(unlink(path + ".lock") == 0)
       #expect(try Realm(Configuration(path: path)).standing.place == .here)
       let second = try Realm(Configuration(path: path))
@@ -195,6 +196,26 @@ struct MovedFileTests {
         Issue.record("written without a lock file")
       } catch { #expect((error as? EngineError)?.reason == .inUse, "\(error)") }
       #expect(try stored(path) == 1)
+      withExtendedLifetime(held) {}
+    }
+  }
+
+  @Test("who is alone when the lock file is removed goes on with a new one, and lets others in")
+  func removedLockFileOfOne() throws {
+    try withTemporaryPath { path in
+      try makeCounter(path)
+      let first = try RealmWriter(Configuration(path: path))
+      try count(first)
+      #expect(unlink(path + ".lock") == 0)
+      try count(first)
+      #expect(try stored(path) == 2 && access(path + ".lock", F_OK) == 0)
+      // Left without a request, too, so that another writer need not wait for long.
+      #expect(unlink(path + ".lock") == 0)
+      let second = try RealmWriter(Configuration(path: path))
+      try count(second)
+      try count(first)
+      try count(second)
+      #expect(try stored(path) == 5 && value(first.realm) == 5)
     }
   }
 

@@ -55,6 +55,13 @@ equal "export to a stream" "1 1" "$? $(grep -c 'No space left' "$scratch/error")
 rm "$disk/out"
 equal "nothing was left" "$before" "$(ls -A "$disk")"
 check "the file is sound" "$realmfs" check "$disk/people.realm"
+rm -rf "$disk"/people.realm.*
+dd if=/dev/zero of="$disk/filler" bs=4k 2>/dev/null
+check_status "without room beside the realm mount says what helps" 1 'No space left.*--immutable' \
+  "$realmfs" mount "$disk/people.realm" "$point"
+serve "$disk/people.realm" "$point" --read-only
+equal "--read-only needs none" 19 "$(ls "$point/Person" | wc -l)"
+stop_server "$point"
 umount "$disk"
 
 # The library that writes spreadsheets copies each sheet once more, and does not notice where that ends.

@@ -91,6 +91,23 @@ for socket in "$scratch/notify.socket" "@realmfs-e2e-$$"; do
     "$(python3 "$scratch/notify.py" "$socket" "$realmfs" mount -f "$file" "$point" 2>&1)"
 done
 
+# A lock file that somebody took for a left-over: who has the realm alone goes on, and lets others in.
+kept=$(copy_fixture people)
+serve "$kept" "$point" || exit
+save() { echo "{\"age\": $1}" >"$point/Person/4.json"; }
+check "a save" save 41
+rm "$kept.lock"
+check "a save after the lock file was removed" save 42
+rm "$kept.lock"
+check "another program makes a new one, and writes" timeout 8 "$realmfs" set "$kept" Person/4 age=43
+equal "which the mount sees" 43 "$(jq .age "$point/Person/4.json")"
+check "and goes on" save 44
+: >"$kept.lock"
+check "a lock file that was emptied is left, too" wait_until 10 save 45
+stop_server "$point"
+equal "all is there" 45 "$("$realmfs" cat "$kept" Person/4.json | jq .age)"
+check "and sound" "$realmfs" check "$kept"
+
 # What cannot be mounted leaves nothing behind.
 check_status "a mount point that does not exist" 9 'No such file' "$realmfs" mount "$file" "$scratch/absent"
 check_status "a mount point that is a file" 9 'not a directory' "$realmfs" mount "$file" "$file"

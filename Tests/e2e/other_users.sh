@@ -46,3 +46,14 @@ if serve "$file" "$point" -o allow_other; then
   stop_server "$point"
 fi
 check "the realm is sound" "$realmfs" check "$file"
+
+# Who may read a realm, and make files in its folder, may still not put another file in its place.
+chmod 644 "$file" && chmod 777 "$(dirname "$file")"
+rm -rf "$file".*
+check_status "compact is for who may write to the realm" 3 'Permission denied.*not write to it' as 65534 "$realmfs" compact "$file"
+equal "it is as it was" "0 644" "$(stat -c '%u %a' "$file")"
+chown 65534:65534 "$file" && chmod 444 "$file"
+check_status "also where its owner protected it" 3 'Permission denied' as 65534 "$realmfs" compact "$file"
+chmod 644 "$file"
+check "and its owner may" as 65534 "$realmfs" compact "$file"
+equal "to whom it still belongs" "65534 644" "$(stat -c '%u %a' "$file")"

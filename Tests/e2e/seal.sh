@@ -37,3 +37,31 @@ check "and compared without" "$realmfs" check --seal "$secret"
 bad=$scratch/fixtures/damaged/shared-nodes-20.realm
 check_status "damage is not sealed" 4 'not sealed|damaged' "$realmfs" seal "$bad"
 equal "and no seal is made" "" "$(ls "$bad.seal" 2>/dev/null)"
+
+# A backup stays as it is, byte for byte, until something is committed to it.
+backup=$scratch/backup.realm point=$(new_directory mnt)
+"$realmfs" backup "$(copy_fixture people)" "$backup" >/dev/null && "$realmfs" seal "$backup" >/dev/null
+echo '[{"_id": 4, "age": 5}, {"_id": 4, "age": "x"}]' >"$scratch/half.json"
+unchanged() { check "$1 leaves a backup as it was" "$realmfs" check --seal "$backup"; }
+"$realmfs" set --dry-run "$backup" Person/4 age=5 >/dev/null 2>&1
+unchanged "set --dry-run"
+"$realmfs" set "$backup" Person/4 "age=$("$realmfs" cat "$backup" Person/4.json | jq .age)" >/dev/null 2>&1
+unchanged "setting what is there"
+check_status "a value that is refused" 1 'expected a whole number' "$realmfs" set "$backup" Person/4 age=x
+unchanged "it"
+check_status "an import that is refused" 1 'expected a whole number' "$realmfs" import --class Person "$backup" "$scratch/half.json"
+unchanged "it"
+"$realmfs" delete --dry-run "$backup" Person/4 >/dev/null 2>&1
+unchanged "delete --dry-run"
+serve "$backup" "$point" || exit
+cp "$point/Person/4.json" "$scratch/4.json" && cp "$scratch/4.json" "$point/Person/4.json"
+(echo '{"age": "x"}' >"$point/Person/4.json") 2>/dev/null
+unchanged "a mount, with saves that are refused or change nothing,"
+echo '{"age": 5}' >"$point/Person/4.json"
+check "a save is made" grep -q '"age": 5' "$point/Person/4.json"
+stop_server "$point"
+check_status "and breaks the seal" 4 'written to since' "$realmfs" check --seal "$backup"
+check "the backup is sound" "$realmfs" check "$backup"
+if [ -f "$shared/tools/realmcheck.py" ]; then
+  check "and so it is for another checker" python3 "$shared/tools/realmcheck.py" verify "$backup"
+fi

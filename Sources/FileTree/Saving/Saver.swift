@@ -89,9 +89,7 @@ final class Saver: Sendable {
 
   /// Makes the file one that is written to, without changing what it holds.
   func takePart() throws(FileTreeError) {
-    do throws(EngineError) {
-      try writer.beginOnThisThread(timeout: options.lockTimeout).rollback()
-    } catch { throw FileTreeError(error) }
+    do throws(EngineError) { try writer.takePart(timeout: options.lockTimeout) } catch { throw FileTreeError(error) }
   }
 
   /// Makes a change of `snapshot` in memory and forgets it, to find out whether it would be refused. Does not wait for

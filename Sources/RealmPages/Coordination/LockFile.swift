@@ -202,11 +202,18 @@ import Threads
     if code != 0 { throw .failed("posix_fallocate", path, code) }
   }
 
-  /// Throws if the file is no longer the one that others find at its path, or was cut: they do not know of us then.
-  func checkIsInPlace() throws(EngineError) {
+  /// Whether the file is the one that others find at its path, and whole. Otherwise they do not know of us.
+  var isInPlace: Bool {
     var named = stat()
-    let isThere = unsafe stat(path, &named) == 0 && Identity(named) == identity
-    if unsafe !isThere || clinux_mapping_was_cut(info) {
+    return unsafe stat(path, &named) == 0 && Identity(named) == identity && !isCut
+  }
+
+  /// Whether it was cut, and so says nothing any more to anybody.
+  var isCut: Bool { unsafe clinux_mapping_was_cut(info) }
+
+  /// Throws if it is not in place.
+  func checkIsInPlace() throws(EngineError) {
+    if !isInPlace {
       throw EngineError(
         .inUse,
         "\(path): the lock file was removed or cut while the realm is open: close all programs that have it open"

@@ -559,6 +559,7 @@ final class Participant: VersionReader {
         state.heldBefore = nil
       }
       if state.isWriting { return }
+      if isForgotten(session, state) { return leave(&state) }
       if configuration.inMemoryIdentifier == nil, session.participants == 1, let place = state.file?.place,
         place == .elsewhere || place == .nowhere, !isAnythingHeld(state)
       {
@@ -578,6 +579,14 @@ final class Participant: VersionReader {
       guard let idleTime = configuration.idleTime, now >= lastUse.advanced(by: idleTime) else { return }
       if !isAnythingHeld(state) { leave(&state) }
     }
+  }
+
+  /// Whether nobody can find the session any more, because its lock file was removed or cut, and we can leave it for
+  /// another one: nobody else is in it that could go on, and nothing depends on it.
+  private func isForgotten(_ session: Session, _ state: State) -> Bool {
+    if configuration.inMemoryIdentifier != nil || state.isWriting { return false }
+    let isOver = session.lockFile.isCut || session.participants == 1 && !session.lockFile.isInPlace
+    return isOver && !isAnythingHeld(state)
   }
 
   /// Whether some version is relied on for longer than a moment.
@@ -632,17 +641,22 @@ final class Participant: VersionReader {
 
   // MARK: writing
 
-  /// The session, which we do not leave until `endWriting`; nil for a file that we only look at. Throws `moved` if the
-  /// path does not lead to the file any more, unless what is committed already is all that is to be written.
-  func beginWriting(onlyPublishing: Bool = false) throws(EngineError) -> Session? {
+  /// The session, which we do not leave until `endWriting`; nil for a file that we only look at, or that has none at
+  /// this stage. Throws `moved` if the path does not lead to the file any more, unless it is only to be published.
+  func beginWriting(_ stage: WritingStage) throws(EngineError) -> Session? {
     touch()
     return try state.withLock { state throws(EngineError) in
-      if onlyPublishing, state.isWriting, let session = state.session { return session }
+      if stage == .publish, state.isWriting, let session = state.session { return session }
       if state.standing.place == .otherName || state.standing.place == .untrusted {
         try enter(&state, patience: Session.patience)
       }
+      if let session = state.session, isForgotten(session, state) { leave(&state) }
       let snapshot = try newest(&state)
       if state.bystander != nil, state.standing.place == .here, RealmWriter.refusal(snapshot) == nil {
+        if stage == .edit {
+          try checkPlace(state)
+          return nil
+        }
         try convert(&state)
       }
       guard let session = state.session else {

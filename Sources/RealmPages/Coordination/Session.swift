@@ -116,21 +116,19 @@ final class Session: @unchecked Sendable {
     _ patience: Duration
   ) throws(EngineError) -> (LockFile, Claim) {
     let path = configuration.path, pipes = NamedPipe.paths(configuration)
-    do throws(EngineError) {
-      try AuxiliaryFile.checkFolder(path + ".management")
-      for pipe in pipes { try AuxiliaryFile.checkPipe(pipe) }
-      // Nothing is made beside a realm in which we do not take part.
-      try Trust.check(file, configuration)
-      let lockFile = try LockFile(configuration, deadline: deadline)
-      guard let claim = Claim(file, lock: lockFile.identity, until: .now.advanced(by: patience)) else {
-        throw EngineError(underOtherName: file.path)
-      }
-      try Protection.makeDirectory(path + ".management", besideRealm: path)
-      if configuration.fifoFolder != nil, !Protection.makePipe(pipes[0], besideRealm: path) {
-        throw .failed("mkfifo", pipes[0], errno)
-      }
-      return (lockFile, claim)
-    } catch { throw error.besideRealm }
+    try AuxiliaryFile.checkFolder(path + ".management")
+    for pipe in pipes { try AuxiliaryFile.checkPipe(pipe) }
+    // Nothing is made beside a realm in which we do not take part.
+    try Trust.check(file, configuration)
+    let lockFile = try LockFile(configuration, deadline: deadline)
+    guard let claim = Claim(file, lock: lockFile.identity, until: .now.advanced(by: patience)) else {
+      throw EngineError(underOtherName: file.path)
+    }
+    try Protection.makeDirectory(path + ".management", besideRealm: path)
+    if configuration.fifoFolder != nil, !Protection.makePipe(pipes[0], besideRealm: path) {
+      throw .failed("mkfifo", pipes[0], errno)
+    }
+    return (lockFile, claim)
   }
 
   /// Whether the realm's `file` and the lock file are still such that this process may take part; also if nothing can

@@ -157,6 +157,8 @@ public enum RealmCopy {
   ) throws(EngineError) -> R {
     // Nothing is made beside a file that is no realm.
     let snapshot = try newest(configuration)
+    // Whoever may make files in a folder could put others in their place that may not be written to.
+    if unsafe access(configuration.path, W_OK) != 0 { throw .failed("open", configuration.path, errno) }
     let lock = try EngineError.locating(at: configuration.path) { () throws(EngineError) in
       try ExclusiveLock(realmPath: configuration.path)
     }

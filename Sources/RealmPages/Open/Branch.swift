@@ -91,12 +91,8 @@ final class Branch: CommitTarget, VersionReader {
 
   // MARK: writing
 
-  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot {
+  func begin(_: WritingStage, until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot {
     try newestVersion()
-  }
-
-  func beginPublishing(until deadline: MonotonicTime) throws(EngineError) -> Snapshot {
-    try begin(until: deadline, staysOnThread: true)
   }
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {

@@ -2,13 +2,21 @@
 
 import Threads
 
+/// What a turn as writer is for.
+enum WritingStage {
+  /// A transaction, which may end without a commit: a copy stays as it is, and others are kept out only at the commit.
+  case edit
+  /// A commit.
+  case commit
+  /// `publishNewest` alone: also where nothing new can be committed any more.
+  case publish
+}
+
 /// Where commits go. One transaction at a time, which the caller sees to.
 protocol CommitTarget: AnyObject, Sendable {
   /// Excludes other writers and returns the newest version, which stays readable until `end`. Throws `busy` when that
   /// is not to be had by `deadline`. Without an error, `end` must follow, on the same thread if it `staysOnThread`.
-  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot
-  /// Like `begin`, on this thread, and only for `publishNewest`: also where nothing new can be committed any more.
-  func beginPublishing(until deadline: MonotonicTime) throws(EngineError) -> Snapshot
+  func begin(_ stage: WritingStage, until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot
   /// Writes a version and shows it; its number. Between `begin` and `end`, once.
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64
   /// Lets other writers in.

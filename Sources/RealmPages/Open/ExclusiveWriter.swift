@@ -16,10 +16,8 @@ final class ExclusiveWriter: CommitTarget {
   private struct State {
     /// The last grouped commit, if the header does not show it yet.
     var unpublished: Committer.Result?
-    /// Whether the file has the form that can be updated.
+    /// Whether the file has the form that can be updated, and the version that the header shows is on disk.
     var isReady = false
-    /// Whether the version that the header shows is on disk.
-    var isSecured = false
   }
 
   /// Opens a file. Until the first transaction it stays as it is, unless it is new.
@@ -45,15 +43,9 @@ final class ExclusiveWriter: CommitTarget {
     reader = try HeaderReader(memory: memory)
   }
 
-  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot {
-    let (snapshot, header, _) = try newest()
-    if state.withLock({ $0.isReady }) || RealmWriter.refusal(snapshot) != nil { return snapshot }
-    try RealmFileMaker.prepare(storage, snapshot, header)
-    state.withLock { $0.isReady = true }
-    return try newest().snapshot
+  func begin(_: WritingStage, until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot {
+    try newest().snapshot
   }
-
-  func beginPublishing(until deadline: MonotonicTime) throws(EngineError) -> Snapshot { try newest().snapshot }
 
   func end() {}
 
@@ -68,14 +60,15 @@ final class ExclusiveWriter: CommitTarget {
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
-    let published = try newest().publishedVersion
     // The file is ours alone, but nothing keeps others from moving or overwriting it.
     if let file, file.place != .here { throw Participant.moved(file.path) }
     if !reader.isCurrent(base) { throw Participant.overwritten(storage.name) }
-    if !state.withLock({ $0.isSecured }) {
+    if !state.withLock({ $0.isReady }) {
+      try RealmFileMaker.prepare(storage, base, try newest().header)
       try RealmFileMaker.secureHeader(storage)
-      state.withLock { $0.isSecured = true }
+      state.withLock { $0.isReady = true }
     }
+    let published = try newest().publishedVersion
     let oldest = min(published, reader.oldestVersionInUse(newest: base.version))
     do throws(EngineError) {
       let result = try Committer(group: group, storage: storage, base: base.top, oldest: oldest).write()

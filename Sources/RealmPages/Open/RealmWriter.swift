@@ -186,7 +186,7 @@ public final class RealmWriter: Sendable {
     staysOnThread: Bool,
     _ turn: UplinkTurn?
   ) throws(EngineError) -> WriteTransaction {
-    let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
+    let snapshot = try enter(.edit, until: .now.advanced(by: timeout), staysOnThread: staysOnThread)
     do throws(EngineError) {
       if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
       try checkVersions()
@@ -203,6 +203,14 @@ public final class RealmWriter: Sendable {
   package static func rehearse(on snapshot: Snapshot) throws(EngineError) -> WriteTransaction {
     if let refusal = refusal(snapshot) { throw refusal }
     return try WriteTransaction(rehearsingOn: snapshot)
+  }
+
+  /// Makes a file that nothing was committed to since it was made, such as a copy, one in which versions in use are
+  /// known to writers. It holds what it held; any other file stays as it is.
+  package func takePart(timeout: Duration = RealmWriter.patience) throws(EngineError) {
+    let snapshot = try enter(.commit, until: .now.advanced(by: timeout), staysOnThread: true)
+    defer { end() }
+    if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
   }
 
   /// Throws if one version more would be one too many.
@@ -224,7 +232,7 @@ public final class RealmWriter: Sendable {
   /// Returns when every commit so far is on disk, the grouped ones too; waits like `begin`.
   public func sync(timeout: Duration = RealmWriter.patience) throws(EngineError) {
     guard target.hasUnpublished else { return }
-    let newest = try enter(until: .now.advanced(by: timeout), staysOnThread: true, onlyPublishing: true)
+    let newest = try enter(.publish, until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
     try noting { () throws(EngineError) in try target.publishNewest(newest) }
   }
@@ -235,7 +243,7 @@ public final class RealmWriter: Sendable {
     timeout: Duration = RealmWriter.patience,
     _ body: (Snapshot) -> R
   ) throws(EngineError) -> R {
-    let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
+    let snapshot = try enter(.edit, until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
     if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
     return body(snapshot)
@@ -248,7 +256,7 @@ public final class RealmWriter: Sendable {
     let path = realm.configuration.path
     do throws(EngineError) {
       try sync(timeout: timeout)
-      let snapshot = try enter(until: .now.advanced(by: timeout), staysOnThread: true)
+      let snapshot = try enter(.edit, until: .now.advanced(by: timeout), staysOnThread: true)
       target.end()
       if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) {
         gate.leave()
@@ -270,9 +278,9 @@ public final class RealmWriter: Sendable {
   }
 
   private func enter(
+    _ stage: WritingStage,
     until deadline: MonotonicTime,
-    staysOnThread: Bool,
-    onlyPublishing: Bool = false
+    staysOnThread: Bool
   ) throws(EngineError) -> Snapshot {
     guard gate.enter(until: deadline) else {
       throw EngineError(.busy, "\(realm.configuration.path): another transaction of this program takes too long")
@@ -285,8 +293,7 @@ public final class RealmWriter: Sendable {
         )
       }
       return try noting { () throws(EngineError) in
-        if onlyPublishing { return try target.beginPublishing(until: deadline) }
-        return try target.begin(until: deadline, staysOnThread: staysOnThread)
+        try target.begin(stage, until: deadline, staysOnThread: staysOnThread)
       }
     } catch {
       gate.leave()

@@ -11,9 +11,12 @@ final class SharedWriter: CommitTarget {
   let participant: Participant
   private let state = Mutex(State())
 
+  private typealias Turn = (session: Session, base: ListedVersion, hasCommitted: Bool)
+
   private struct State {
-    /// The session and the version that the present transaction holds; nil between transactions.
-    var turn: (session: Session, base: ListedVersion, hasCommitted: Bool)?
+    /// The session and the version that the present transaction holds; nil between transactions, and before the first
+    /// commit to a copy.
+    var turn: Turn?
     /// The last grouped commit, if the header did not show it when it was made.
     var unpublished: Committer.Result?
     /// The version that the header shows meanwhile, held so that a crash leads back to something whole.
@@ -39,35 +42,36 @@ final class SharedWriter: CommitTarget {
 
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
-  func begin(until deadline: MonotonicTime, staysOnThread: Bool) throws(EngineError) -> Snapshot {
+  func begin(
+    _ stage: WritingStage,
+    until deadline: MonotonicTime,
+    staysOnThread: Bool
+  ) throws(EngineError) -> Snapshot {
+    if stage == .publish { return try enter(.publish, until: deadline, staysOnThread).0 }
     // What was committed goes to the file that it was committed to, before we look for another one.
     if hasUnpublished, participant.hasLostFile {
-      let newest = try beginPublishing(until: deadline)
+      let (newest, _) = try enter(.publish, until: deadline, true)
       defer { end() }
       try publishNewest(newest)
     }
     while true {
-      let (snapshot, session) = try enter(until: deadline, staysOnThread)
+      let (snapshot, session) = try enter(stage, until: deadline, staysOnThread)
       if snapshot.pin?.session === session { return snapshot }
       // The file was replaced before we had our turn: it is another file's turn that we have.
       end()
     }
   }
 
-  func beginPublishing(until deadline: MonotonicTime) throws(EngineError) -> Snapshot {
-    try enter(until: deadline, true, onlyPublishing: true).0
-  }
-
   /// Excludes other writers of the session that we are in. Returns the newest version, and the session: nil, as its
-  /// version has none, for a file that we do not write to.
+  /// version has none, for a file that we do not write to, or not yet.
   private func enter(
+    _ stage: WritingStage,
     until deadline: MonotonicTime,
-    _ staysOnThread: Bool,
-    onlyPublishing: Bool = false
+    _ staysOnThread: Bool
   ) throws(EngineError) -> (Snapshot, Session?) {
     let session: Session
-    // No session: a file that is not written to, as the caller finds out.
-    guard let joined = try participant.beginWriting(onlyPublishing: onlyPublishing) else {
+    // No session: a file that is not written to, as the caller finds out, or a copy.
+    guard let joined = try participant.beginWriting(stage) else {
       return (try participant.latest(), nil)
     }
     session = joined
@@ -82,7 +86,7 @@ final class SharedWriter: CommitTarget {
       throw error
     }
     do throws(EngineError) { return (try participant.latest(), session) } catch {
-      let error = onlyPublishing ? abandonIfMoved(error) : error
+      let error = stage == .publish ? abandonIfMoved(error) : error
       end()
       throw error
     }
@@ -115,18 +119,32 @@ final class SharedWriter: CommitTarget {
   }
 
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64 {
-    let (turn, unpublished) = state.withLock { ($0.turn, $0.unpublished) }
-    guard let turn, let storage = participant.storage else { throw EngineError(.inUse, "no session") }
+    let (present, unpublished) = state.withLock { ($0.turn, $0.unpublished) }
+    let turn: Turn
+    if let present { turn = present } else { turn = try self.turn(onCopy: base) }
+    guard let storage = participant.storage else { throw EngineError(.inUse, "no session") }
     return try turn.session.whereLocked { () throws(EngineError) in
       try commit(group, base: base, durability, turn, storage, isUnpublished: unpublished?.topRef == base.top.ref)
     }
+  }
+
+  /// The turn of a transaction on a copy, which becomes a file of the usual form only now. Whoever was faster keeps
+  /// what it committed.
+  private func turn(onCopy base: Snapshot) throws(EngineError) -> Turn {
+    let path = participant.configuration.path
+    let (newest, _) = try enter(.commit, until: .now.advanced(by: RealmWriter.patience), false)
+    guard let turn = state.withLock({ $0.turn }) else { throw EngineError(.inUse, "\(path): no session") }
+    if newest.top.ref != base.top.ref || newest.version != base.version {
+      throw EngineError(.busy, "\(path): another program made the first change to this copy: try again")
+    }
+    return turn
   }
 
   private func commit(
     _ group: GroupEditor,
     base: Snapshot,
     _ durability: Durability,
-    _ turn: (session: Session, base: ListedVersion, hasCommitted: Bool),
+    _ turn: Turn,
     _ storage: any Storage,
     isUnpublished: Bool
   ) throws(EngineError) -> UInt64 {
