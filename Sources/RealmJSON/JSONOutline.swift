@@ -1,22 +1,35 @@
-// How far the text of an object has come that arrives piece by piece: only strings and brackets are looked at, once
-// each, so a text can be watched while it is written. What is in the brackets is for JSONText to check.
+// How far a JSON text has come that arrives piece by piece: only strings and brackets are looked at, once each, so a
+// text can be watched while it is written. What is in the brackets is for JSONText to check.
 
-/// The state of a text that must be a JSON object.
+/// The state of a text that must be a JSON object, or a JSON value of any kind.
 public struct JSONOutline: Sendable {
+  /// What the text must be.
+  public enum Kind: Sendable {
+    /// An object.
+    case object
+    /// Any value.
+    case value
+  }
+
   /// What the bytes so far are.
   public enum Verdict: Sendable, Hashable {
     /// Nothing but white space.
     case blank
-    /// The beginning of an object.
+    /// The beginning of one.
     case open
-    /// One object, and white space.
+    /// One, and white space. A number may go on all the same.
     case complete
-    /// No object, whatever follows.
+    /// None, whatever follows.
     case hopeless
   }
 
   /// What the bytes so far are.
-  public private(set) var verdict = Verdict.blank
+  public private(set) var verdict = Verdict.blank { didSet { if verdict != oldValue, isDecided { decisions += 1 } } }
+  /// Counts the texts that were complete or hopeless: a number that goes on is another text.
+  public private(set) var decisions = 0
+  private let kind: Kind
+  /// The first bytes of a number or of a word such as `true`, and the last byte; nil outside of one.
+  private var word: (start: [UInt8], last: UInt8)?
   /// The brackets that are open.
   private var depth = 0
   private var isInString = false
@@ -27,33 +40,66 @@ public struct JSONOutline: Sendable {
   private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
   /// An empty text.
-  public init() {}
+  public init(_ kind: Kind = .object) { self.kind = kind }
+
+  private var isDecided: Bool { verdict == .complete || verdict == .hopeless }
 
   /// Looks at the bytes that follow. Cost: O(n).
   public mutating func read(_ bytes: RawSpan) {
     var index = 0
     while index < bytes.byteCount {
       if verdict == .hopeless { return }
+      if word != nil {
+        index = readWord(bytes, from: index)
+        continue
+      }
       if verdict == .open { index = readInside(bytes, from: index) } else { readOutside(bytes[index]) }
-      if verdict != .open { index += 1 }
+      // Within brackets, quotes or a word the byte is looked at again.
+      if verdict != .open && word == nil { index += 1 }
     }
   }
 
   private mutating func readOutside(_ byte: UInt8) {
+    let isStart = verdict == .blank && (markCount == 0 || markCount == Self.mark.count)
     switch byte {
     case 0x20, 0x0A, 0x0D, 0x09:
       // A mark that is cut short is no white space.
       if markCount > 0 && markCount < Self.mark.count { verdict = .hopeless }
       if markCount == 0 { markCount = Self.mark.count }
-    case UInt8(ascii: "{") where verdict == .blank && (markCount == 0 || markCount == Self.mark.count):
-      verdict = .open
-      depth = 0
+    case UInt8(ascii: "{") where isStart: verdict = .open
+    case _ where isStart && kind == .value && [UInt8(ascii: "["), UInt8(ascii: "\"")].contains(byte): verdict = .open
     case _ where verdict == .blank && markCount < Self.mark.count && byte == Self.mark[markCount]: markCount += 1
+    case _ where isStart && kind == .value: word = ([], 0)
     default: verdict = .hopeless
     }
   }
 
-  /// Reads on within the object. Returns the index of the bracket that ends it, or the end of the bytes.
+  /// Reads on within a number or a word. Returns the index behind it, or the end of the bytes.
+  private mutating func readWord(_ bytes: RawSpan, from start: Int) -> Int {
+    guard var (first, last) = word else { return start }
+    for index in start..<bytes.byteCount {
+      let byte = bytes[index]
+      if [0x20, 0x0A, 0x0D, 0x09].contains(byte) {
+        word = nil
+        verdict = .complete
+        return index
+      }
+      if first.count < Self.longestWord { first.append(byte) }
+      last = byte
+    }
+    word = (first, last)
+    let isPart =
+      Self.words.contains { first.count < $0.utf8.count && $0.utf8.starts(with: first) }
+      || first.first.map { "-0123456789".utf8.contains($0) } ?? false && "+-.eE".utf8.contains(last)
+    if verdict == .complete && !isPart { decisions += 1 }
+    verdict = isPart ? .open : .complete
+    return bytes.byteCount
+  }
+
+  private static let words = ["true", "false", "null"]
+  private static let longestWord = 6
+
+  /// Reads on within brackets or quotes. Returns the index of what ends them, or the end of the bytes.
   private mutating func readInside(_ bytes: RawSpan, from start: Int) -> Int {
     var depth = depth, isInString = isInString, isEscaped = isEscaped
     defer { (self.depth, self.isInString, self.isEscaped) = (depth, isInString, isEscaped) }
@@ -66,6 +112,10 @@ public struct JSONOutline: Sendable {
           isEscaped = true
         } else if byte == UInt8(ascii: "\"") {
           isInString = false
+          if depth == 0 {
+            verdict = .complete
+            return index
+          }
         }
         continue
       }

@@ -145,6 +145,87 @@ struct FieldTests {
     #expect(try tree.tree.text(".realm/rejected/Person/4.age") == "1 2")
   }
 
+  @Test("texts come in pieces of any size: characters, numbers and lists that are cut in two are not refused")
+  func pieces() throws {
+    let tree = try WritableTree("people")
+    let text = String(repeating: "añ€😀", count: 40)
+    for piece in [1, 2, 3, 5, 7, .max] {
+      #expect(tree.put("Person/.fields/4/name", text, piece: piece) == nil)
+      #expect(try tree.tree.text("Person/.fields/4/name") == text)
+      #expect(tree.put("Person/.fields/4/age", "-12\n", piece: piece) == nil)
+      #expect(try tree.tree.text("Person/.fields/4/age") == "-12\n")
+      #expect(tree.put("Person/.fields/4/joined", "\"2020-09-14T12:26:40Z\"\n", piece: piece) == nil)
+    }
+    let schema = #"{"name": "Bag", "primaryKey": "_id", "properties": {"_id": "int", "ns": "int[]", "any": "mixed"}}"#
+    #expect(tree.put(".realm/schema/Bag.json", schema) == nil)
+    #expect(tree.put("Bag/1.json", "{}") == nil)
+    for piece in [1, 2, 3, .max] {
+      #expect(tree.put("Bag/.fields/1/ns", "[\n1, 2,\n 3]\n", piece: piece) == nil)
+      #expect(tree.put("Bag/.fields/1/any", #"{"a": [true, null]}"#, piece: piece) == nil)
+      #expect(tree.put("Bag/.fields/1/any", "true", piece: piece) == nil)
+      #expect(try tree.tree.text("Bag/.fields/1/ns").filter { !$0.isWhitespace } == "[1,2,3]")
+    }
+    #expect(try tree.problems().isEmpty)
+  }
+
+  @Test("what completes a text that is none is refused in write, appended or not; a text without a part is not saved")
+  func refusedInWrite() throws {
+    let tree = try WritableTree("people")
+    let before = try tree.texts()
+    let notUTF8: [UInt8] = [0x61, 0xFF]
+    for (path, bytes) in [
+      ("age", Array("x".utf8)), ("age", Array("[1]".utf8)), ("age", Array("1 2".utf8)),
+      ("joined", Array("\"no day\"".utf8)), ("name", notUTF8),
+    ] {
+      let file = try tree.open("Person/.fields/4/\(path)")
+      #expect(tree.failed("write") { try tree.tree.write(file, bytes, at: 0) } == "write: refused invalid", "\(path)")
+      // Shells go on.
+      if path == "name" { #expect(failure { try tree.write(file, "rest", at: 0) } == nil) }
+      #expect(tree.failed("close") { try tree.tree.flush(file) } == "close: refused invalid")
+      tree.tree.release(file)
+    }
+    let file = try tree.open("Person/.fields/4/age", truncates: false, appends: true)
+    #expect(tree.failed("write") { try tree.write(file, "garbage\n") } == "write: refused invalid")
+    tree.tree.release(file)
+    #expect(try tree.texts() == before)
+  }
+
+  @Test("a value that was removed for a text that is refused comes back")
+  func takenBack() throws {
+    let tree = try WritableTree("people")
+    let before = try tree.texts()
+    for (path, bytes) in [
+      ("age", Array("x".utf8)), ("age", Array("{".utf8)), ("email", [0xFF]),
+    ] {
+      try tree.unlink("Person/.fields/4/\(path)")
+      let file = try tree.open("Person/.fields/4/\(path)")
+      _ = failure { try tree.tree.write(file, bytes, at: 0) }
+      #expect(tree.failed("close") { try tree.tree.flush(file) } == "close: refused invalid")
+      tree.tree.release(file)
+      #expect(try tree.texts() == before, "\(path)")
+      #expect(try names(tree.tree, "Person/.fields/4").contains(path))
+    }
+    // One that was removed for good, and one that has another value by now, stay so.
+    try tree.unlink("Person/.fields/4/age")
+    #expect(tree.put("Person/4.json", #"{"age": 7}"#) == nil)
+    #expect(tree.put("Person/.fields/4/age", "x") != nil)
+    #expect(try tree.tree.text("Person/.fields/4/age") == "7\n")
+    try tree.unlink("Person/.fields/4/email")
+    tree.tree.tree.deletions.age(by: .seconds(4))
+    #expect(tree.put("Person/.fields/4/email", "again") == nil)
+    try tree.unlink("Person/.fields/4/email")
+    #expect(try !names(tree.tree, "Person/.fields/4").contains("email"))
+    #expect(try tree.problems().isEmpty)
+  }
+
+  @Test("after a refusal links can be removed as before")
+  func removedLink() throws {
+    let tree = try WritableTree("people")
+    #expect(tree.put("Person/.fields/4/age", "x") != nil)
+    #expect(failure { try tree.unlink("Person/.fields/4/dog") } == nil)
+    #expect(try tree.tree.text("Person/4.json").contains(#""dog": null"#))
+  }
+
   @Test("a program that only empties a string empties it, a shell that writes afterwards commits once")
   func emptied() throws {
     let tree = try WritableTree("people")

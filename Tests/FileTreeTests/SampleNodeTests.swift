@@ -58,7 +58,7 @@ private struct SquareNode: FileNode {
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    try tree.openComputed(self, access, by: caller, nil, because: "squares are computed") { _ in text }
+    try tree.openComputed(self, access, by: caller) { _ in text }
   }
 }
 

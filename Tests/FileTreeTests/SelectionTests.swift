@@ -267,6 +267,36 @@ struct SelectionTests {
     }
   }
 
+  @Test("the lines that commands of a loop write are one text, saved when the program closes it that opened it")
+  func linesOfCommands() throws {
+    let tree = try WritableTree("people"), version = try tree.version
+    // Numbers that no process has.
+    let shell = Caller(user: 1000, group: 100, process: .max)
+    let command = Caller(user: 1000, group: 100, process: .max - 1)
+    func write(_ ids: ClosedRange<Int>, _ file: OpenFile) throws {
+      var offset = 0
+      for id in ids {
+        let line = "{\"_id\": \(id), \"name\": \"x\"}\n"
+        try tree.write(file, line, at: offset)
+        offset += line.utf8.count
+        try tree.tree.flush(file, by: command)
+      }
+    }
+    let file = try tree.open("Person/.all.jsonl", by: shell)
+    try write(1001...1003, file)
+    #expect(try tree.version == version)
+    try tree.tree.flush(file, by: shell)
+    #expect(try tree.version == version + 1 && tree.texts().keys.contains("Person/1003.json"))
+    tree.tree.release(file)
+    #expect(try tree.version == version + 1)
+    // The last one to have it saves, if who opened it is gone.
+    let left = try tree.open("Person/.all.jsonl", by: shell)
+    try write(1004...1006, left)
+    #expect(try tree.version == version + 1)
+    tree.tree.release(left)
+    #expect(try tree.version == version + 2 && tree.texts().keys.contains("Person/1006.json"))
+  }
+
   @Test("lines that fill most of the memory are saved in one commit, and kept if they are refused")
   func manyLines() throws {
     let tree = try WritableTree("people") { $0.memoryLimit = 1 << 20 }

@@ -6,14 +6,22 @@ import Testing
 
 @Suite("outlines of texts")
 struct JSONOutlineTests {
-  private func verdict(_ bytes: [UInt8], piece: Int = .max) -> JSONOutline.Verdict {
-    var outline = JSONOutline(), start = 0
+  private func verdict(
+    _ bytes: [UInt8],
+    piece: Int = .max,
+    _ kind: JSONOutline.Kind = .object
+  ) -> JSONOutline.Verdict {
+    outline(bytes, piece: piece, kind).verdict
+  }
+
+  private func outline(_ bytes: [UInt8], piece: Int, _ kind: JSONOutline.Kind) -> JSONOutline {
+    var outline = JSONOutline(kind), start = 0
     while start < bytes.count {
       let end = start + min(piece, bytes.count - start)
       outline.read(bytes[start..<end].span.bytes)
       start = end
     }
-    return outline.verdict
+    return outline
   }
 
   @Test(
@@ -30,6 +38,37 @@ struct JSONOutlineTests {
   )
   func verdicts(_ text: String, _ expected: JSONOutline.Verdict) {
     for piece in [1, 2, 3, .max] { #expect(verdict(Array(text.utf8), piece: piece) == expected) }
+  }
+
+  @Test(
+    "values of any kind are complete at their ends, words and numbers where they can end",
+    arguments: [
+      ("", .blank), (" \n", .blank), ("\u{FEFF}", .blank), ("[", .open), ("[1, [2], \"]\"", .open), ("[1]", .complete),
+      (" [1]\n", .complete), ("[1] 2", .hopeless), ("{\"a\": [", .open), ("{}", .complete), ("\"", .open),
+      ("\"a", .open), ("\"a\\\"", .open), ("\"a\"", .complete), ("\"a\" \n", .complete), ("\"a\" b", .hopeless),
+      ("\"\"", .complete), ("1", .complete), ("12", .complete), ("-", .open), ("-1", .complete), ("1.", .open),
+      ("1.5", .complete), ("1e", .open), ("1e+", .open), ("1e+7", .complete), ("12 ", .complete), ("12 3", .hopeless),
+      ("t", .open), ("tru", .open), ("true", .complete), ("true\n", .complete), ("nul", .open), ("null", .complete),
+      ("fals", .open), ("false", .complete), ("trux", .complete), ("garbage", .complete), ("tr\n", .complete),
+      ("-\n", .complete), ("21\ngarbage", .hopeless), ("\u{FEFF}7", .complete),
+    ] as [(String, JSONOutline.Verdict)]
+  )
+  func valueVerdicts(_ text: String, _ expected: JSONOutline.Verdict) {
+    for piece in [1, 2, 3, .max] { #expect(verdict(Array(text.utf8), piece: piece, .value) == expected) }
+  }
+
+  @Test("a number that goes on is judged again, white space behind it is not")
+  func decisions() {
+    var outline = JSONOutline(.value)
+    for (text, count) in [("4", 1), ("2", 2), (".", 2), ("5", 3), (" ", 3), ("\n", 3), ("x", 4), ("y", 4)] {
+      outline.read(Array(text.utf8).span.bytes)
+      #expect(outline.decisions == count, "\(text)")
+    }
+    outline = JSONOutline(.value)
+    for (text, count) in [("[1", 0), (", 2", 0), ("]", 1), ("\n", 1)] {
+      outline.read(Array(text.utf8).span.bytes)
+      #expect(outline.decisions == count, "\(text)")
+    }
   }
 
   @Test("a byte order mark that is cut short is no white space")

@@ -100,6 +100,11 @@ equal "and nothing is changed" "$before" "$(version)"
 echo '{"_id": 4, "friends": [12345]}' >"$scratch/link.jsonl"
 check_status "a link to nothing as well, at close" 1 'Invalid argument' cp "$scratch/link.jsonl" Person/.all.jsonl
 # Programs that write another file and rename it.
+version=$(cat .realm/version)
+check "a loop of commands writes lines" bash -c \
+  'for i in 1 2 3; do jq -nc "{_id: 900, age: $i}" || exit; cat /dev/null; done >Person/.all.jsonl'
+equal "in one commit" "$((version + 1)) 3" "$(cat .realm/version) $(jq .age Person/900.json)"
+equal "of which one that is refused refuses all" "1 3" "$(bash -c '{ (echo "{\"_id\": 900, \"age\": 9}"); /bin/echo "{\"_id\": 900, \"age\": true}"; } >Person/.all.jsonl' 2>/dev/null; echo "$?") $(jq .age Person/900.json)"
 check "sed -i saves lines" sed -i 's/"name":"a"/"name":"by sed"/' Person/.all.jsonl
 equal "of which it changed one" "by sed" "$(jq -r .name Person/900.json)"
 check "mv as well" bash -c 'jq -c "select(._id == 901) | .name = \"moved\"" Person/.all.jsonl >Person/.new && mv Person/.new Person/.all.jsonl'

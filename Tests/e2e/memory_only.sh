@@ -56,11 +56,13 @@ check "with properties" bash -c \
 check "it takes other files, too" cp "$folder/notes.txt" "$point/Bird/"
 check "classes that were there take them" cp "$folder/notes.txt" "$point/Dog/"
 
+mkdir "$point/.realm/tx/open" "$point/.realm/tx/untouched"
+echo '{"age": 6}' >"$point/.realm/tx/open/Person/18.json"
 output=$("$realmfs" umount "$point" 2>&1)
-for path in notes.txt 'Person/photo 1.jpg' Cat/notes.txt Bird/notes.txt Dog/notes.txt .realm/rejected/Person/4.json; do
+for path in .realm/tx/open notes.txt 'Person/photo 1.jpg' Cat/notes.txt Bird/notes.txt Dog/notes.txt .realm/rejected/Person/4.json; do
   equal "umount says that $path is gone" 1 "$(grep -cFx "realmfs: $path was in memory only and is gone now" <<<"$output")"
 done
-equal "and no more" 6 "$(wc -l <<<"$output")"
+equal "and no more" 7 "$(wc -l <<<"$output")"
 wait "$server"
 check "the log says it to those who unmount otherwise" grep -q '^realmfs: notes.txt: it was in memory only' "$scratch/server.log"
 equal "the classes are there" "Dog Person Cat Bird" "$("$realmfs" info --json "$file" | jq -r '[.classes[].name] | join(" ")')"

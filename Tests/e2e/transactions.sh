@@ -61,6 +61,14 @@ echo '{"age": 5}' >"$point/Person/4.json"
 check_status "realmfs tx says so, too" 11 'Person/foo.json' \
   "$realmfs" tx "$point" -- bash -c 'rm Person/4.json; echo "{}" >Person/foo.json'
 equal "and commits nothing" 5 "$(jq .age "$point/Person/4.json")"
+mkdir "$tx/e" && echo '{"age": 8}' >"$tx/e/Person/4.json"
+equal "what is not committed yet is among what is not saved" ".realm/tx/e" "$(grep -F .realm/tx "$point/.realm/unsaved")"
+check "emptying .commit commits" bash -c ': >"$1/.commit"' - "$tx/e"
+equal "and the transaction is over" "8" "$(jq .age "$point/Person/4.json")$(ls "$tx")"
+echo '{"age": 5}' >"$point/Person/4.json"
+mkdir "$tx/f"
+equal "a transaction that changed nothing is not" "" "$(cat "$point/.realm/unsaved")"
+rmdir "$tx/f"
 
 # The command.
 was=$(version)

@@ -69,7 +69,9 @@ extension TreeContext {
     // From here on the file holds what was deleted at its place.
     forgetOldDeletions()
     let metadata = MemoryFile.Metadata.of(caller, permissions: permissions & 0o7777)
-    guard let file = overlay.makeFile(at: place, [], metadata, isKnown: true) else { throw .memoryIsShort }
+    guard let file = overlay.makeFile(at: place, [], metadata, form: target?.form ?? .object, isKnown: true) else {
+      throw .memoryIsShort
+    }
     let decision = openFiles.open(file.inode, OpenFiles.Edit(memory: file, target: nil), for: caller.process)
     return CreatedFile(
       attributes: try read { view in view.rules.file(file) },
@@ -93,7 +95,8 @@ extension TreeContext {
   /// Many programs remove a file that they could not write whole (rclone, file managers, WebDAV servers). Here the file
   /// is then what it was before they came, so that removing it would lose what they never had.
   private func keepFromClearingUp(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
-    guard refusals.mayBeClearedUp, let path = try saveTarget(of: place)?.shownPlace(self)?.path,
+    // What takes no text has none that was refused.
+    guard refusals.mayBeClearedUp, let target = try? saveTarget(of: place), let path = target.shownPlace(self)?.path,
       refusals.isClearedUp(path, by: caller.wholeProcess)
     else { return }
     let reason =

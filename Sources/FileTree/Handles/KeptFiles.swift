@@ -81,9 +81,10 @@ extension TreeContext {
     options.log?("\(path): \(text)")
   }
 
-  /// The paths of the files that are gone when the mount ends, the refused texts among them.
+  /// The paths of what is gone when the mount ends: files, the refused texts among them, and transactions that are not
+  /// committed.
   func unsavedFiles() -> [String] {
-    paths { isKept($0, at: $1) || $0.role == .refusedText }
+    transactions.all.filter(\.isChanged).map(\.shownName) + paths { isKept($0, at: $1) || $0.role == .refusedText }
   }
 
   /// The paths of the files that people put there, with content, and that are in memory only.

@@ -64,7 +64,9 @@ final class MemoryFile: Sendable {
   fileprivate struct Text: Sendable {
     /// Where the writer is; nil if it does not write in order.
     var position: Int? = 0
-    var outline = JSONOutline()
+    var outline: TextOutline
+
+    init(_ form: TextForm) { outline = TextOutline(form) }
   }
 
   fileprivate struct State {
@@ -72,7 +74,7 @@ final class MemoryFile: Sendable {
     /// Counts the changes of the bytes.
     var generation: UInt64 = 0
     var progress = Progress.clean
-    var text = Text()
+    var text: Text
     /// Whether a save was refused, and none was accepted since.
     var isRefused = false
     /// The text that was refused last.
@@ -110,8 +112,8 @@ final class MemoryFile: Sendable {
   /// The name that it was made or opened by, for when nothing else has a name any more.
   let name: [UInt8]
   private let budget: MemoryBudget
-  /// Whether the text is lines, each of which counts by itself.
-  private let isLines: Bool
+  /// What the text is to be.
+  private let form: TextForm
   private let state: Mutex<State>
   /// Held while a save of the bytes goes on, from when it takes them until its outcome is noted.
   private let turn = Mutex<Void>(())
@@ -123,7 +125,7 @@ final class MemoryFile: Sendable {
     _ name: [UInt8],
     _ metadata: Metadata,
     _ budget: MemoryBudget,
-    isLines: Bool = false,
+    _ form: TextForm = .object,
     _ bytes: (MemoryBudget) -> ChunkedBytes?
   ) {
     guard budget.take(Self.overhead) else { return nil }
@@ -135,8 +137,8 @@ final class MemoryFile: Sendable {
     self.role = role
     self.name = name
     self.budget = budget
-    self.isLines = isLines
-    state = Mutex(State(bytes: bytes, metadata: metadata))
+    self.form = form
+    state = Mutex(State(bytes: bytes, text: Text(form), metadata: metadata))
   }
 
   deinit {
@@ -224,7 +226,7 @@ final class MemoryFile: Sendable {
         guard try state.bytes.write(bytes, at: start) else { throw .memoryIsShort }
       } catch {
         // Lines of which some are missing are not saved, whatever the program does next.
-        if isLines { state.incomplete = error }
+        if form == .lines { state.incomplete = error }
         throw error
       }
       let former = (text: state.text, progress: state.progress)
@@ -235,11 +237,12 @@ final class MemoryFile: Sendable {
         return nil
       }
       let before = state.text.note(bytes, at: start), verdict = state.text.outline.verdict
+      let isDecided = state.text.outline.decisions != before && (verdict == .complete || verdict == .hopeless)
       let isWhole = state.text.position == state.bytes.count
       // What a program writes on although its text was refused, such as a line end, is no text until it is complete.
       if case .refused = former.progress, isWhole, verdict != .complete { state.progress = former.progress }
       return Writing(
-        isDecided: isWhole && before != verdict && (verdict == .complete || verdict == .hopeless),
+        isDecided: isWhole && isDecided,
         generation: state.generation,
         offset: start,
         size: size,
@@ -260,6 +263,8 @@ final class MemoryFile: Sendable {
       state.generation += 1
       state.text = writing.text
       state.progress = .refused(error)
+      // Whatever the program writes on, a part of these is missing.
+      if form == .string || form == .data { state.incomplete = error }
     }
   }
 
@@ -269,7 +274,7 @@ final class MemoryFile: Sendable {
       state.bytes.resize(to: size)
       state.noteChange()
       if size == 0 {
-        state.text = Text()
+        state.text = Text(form)
         state.incomplete = nil
         state.isWrittenTo = false
         state.progress = .emptied
@@ -293,7 +298,7 @@ final class MemoryFile: Sendable {
   /// Watches the text from the end of what is there on, for a handle that only appends.
   func watchAppending() throws(FileTreeError) {
     try state.withLock { state throws(FileTreeError) in
-      state.text = Text()
+      state.text = Text(form)
       _ = state.text.note(try state.bytes.copy(0..<state.bytes.count), at: 0)
     }
   }
@@ -393,16 +398,16 @@ extension MemoryFile.State {
 }
 
 extension MemoryFile.Text {
-  /// Notes what is written at `offset`. Returns what the text was before, from where its writer began.
-  fileprivate mutating func note(_ bytes: [UInt8], at offset: Int) -> JSONOutline.Verdict {
-    if offset == 0 { self = MemoryFile.Text() }
-    let before = outline.verdict
+  /// Notes what is written at `offset`. Returns how much could be judged before, from where its writer began.
+  fileprivate mutating func note(_ bytes: [UInt8], at offset: Int) -> Int {
+    if offset == 0 { self = MemoryFile.Text(outline.form) }
+    let before = outline.decisions
     guard offset == position else {
       position = nil
       return before
     }
     position = offset + bytes.count
-    unsafe outline.read(bytes.span.bytes)
+    outline.read(bytes)
     return before
   }
 }

@@ -61,6 +61,8 @@ public final class OpenFile: Sendable {
   fileprivate let number: UInt64
   /// Whether what is written is checked when it is a whole text: not in scratch files.
   let isWatched: Bool
+  /// The process whose close saves what is written; 0 for any.
+  let saver: Int32
   /// The tree that it is open in, if that is a transaction's.
   let home = Mutex<TreeContext?>(nil)
 
@@ -72,7 +74,7 @@ public final class OpenFile: Sendable {
     number = decision.number
     content = .text(text)
     access = OpenAccess()
-    isWatched = false
+    (isWatched, saver) = (false, 0)
   }
 
   init(
@@ -81,7 +83,8 @@ public final class OpenFile: Sendable {
     _ target: (any SaveTarget)?,
     _ access: OpenAccess,
     _ decision: OpenFiles.Decision,
-    isWatched: Bool
+    isWatched: Bool,
+    saver: Int32 = 0
   ) {
     self.inode = inode
     caching = .bypass
@@ -91,6 +94,7 @@ public final class OpenFile: Sendable {
     content = .memory(memory, target: target)
     self.access = access
     self.isWatched = isWatched
+    self.saver = saver
   }
 
   init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, stream: StreamedText) {
@@ -101,7 +105,7 @@ public final class OpenFile: Sendable {
     number = decision.number
     content = .stream(stream)
     access = OpenAccess()
-    isWatched = false
+    (isWatched, saver) = (false, 0)
   }
 
   init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, changes: ChangeStream) {
@@ -112,7 +116,7 @@ public final class OpenFile: Sendable {
     number = decision.number
     content = .changes(changes)
     access = OpenAccess()
-    isWatched = false
+    (isWatched, saver) = (false, 0)
   }
 
   /// What the handle reads, if it waits for commits. Then `read` gives nothing.

@@ -52,27 +52,29 @@ final class Overlay: Sendable {
     _ bytes: [UInt8],
     _ metadata: MemoryFile.Metadata,
     role: MemoryFile.Role = .file,
+    form: TextForm = .object,
     isKnown: Bool
   ) -> MemoryFile? {
-    makeFile(at: place, metadata, role, isKnown) { ChunkedBytes(bytes, $0) }
+    makeFile(at: place, metadata, role, form, isKnown) { ChunkedBytes(bytes, $0) }
   }
 
   /// Keeps a text that was refused, in the memory of the file that it came from as long as that is there.
   func keepRefused(_ text: ChunkedBytes, at place: Place, _ metadata: MemoryFile.Metadata) {
     // Without room for the text there is still the line that says so.
-    _ = makeFile(at: place, metadata, .refusedText, false) { ChunkedBytes(text, $0) }
+    _ = makeFile(at: place, metadata, .refusedText, .object, false) { ChunkedBytes(text, $0) }
   }
 
   private func makeFile(
     at place: Place,
     _ metadata: MemoryFile.Metadata,
     _ role: MemoryFile.Role,
+    _ form: TextForm,
     _ isKnown: Bool,
     hiding object: (directory: InodeNumber, key: ObjKey)? = nil,
     _ bytes: (MemoryBudget) -> ChunkedBytes?
   ) -> MemoryFile? {
     let inode = nodes.newInode()
-    guard let file = MemoryFile(inode, role, place.name, metadata, budget, bytes) else { return nil }
+    guard let file = MemoryFile(inode, role, place.name, metadata, budget, form, bytes) else { return nil }
     isUsed.store(true, ordering: .releasing)
     nodes.insert(MemoryNode(file: file))
     if isKnown { nodes.retain(inode) }
@@ -90,9 +92,10 @@ final class Overlay: Sendable {
     _ inode: InodeNumber,
     _ name: [UInt8],
     _ bytes: [UInt8],
-    _ metadata: MemoryFile.Metadata
+    _ metadata: MemoryFile.Metadata,
+    form: TextForm
   ) -> MemoryFile? {
-    MemoryFile(inode, .edit, name, metadata, budget) { ChunkedBytes(bytes, $0) }
+    MemoryFile(inode, .edit, name, metadata, budget, form) { ChunkedBytes(bytes, $0) }
   }
 
   /// The same for lines, of which all but the last go to `spool`; nil keeps all in memory.
@@ -102,7 +105,7 @@ final class Overlay: Sendable {
     _ spool: SpoolFile?,
     _ metadata: MemoryFile.Metadata
   ) -> MemoryFile? {
-    MemoryFile(inode, .edit, name, metadata, budget, isLines: true) { ChunkedBytes($0, spool: spool) }
+    MemoryFile(inode, .edit, name, metadata, budget, .lines) { ChunkedBytes($0, spool: spool) }
   }
 
   /// The file at a place.
@@ -197,7 +200,7 @@ final class Overlay: Sendable {
     _ text: [UInt8],
     _ metadata: MemoryFile.Metadata
   ) -> Bool {
-    makeFile(at: place, metadata, .file, false, hiding: (directory, key)) { ChunkedBytes(text, $0) } != nil
+    makeFile(at: place, metadata, .file, .object, false, hiding: (directory, key)) { ChunkedBytes(text, $0) } != nil
   }
 
   /// Shows an object under its own name again.

@@ -35,11 +35,13 @@ struct AllObjectsNode: FileNode {
     if access.writes || access.truncates {
       guard tree.saver != nil else { throw .readOnly }
       // Whatever the file shows, the lines that are written are all there is to save.
-      return try tree.openEdit(of: inode, [], try target(tree).lines, access, by: caller) { [] }
+      return try tree.openEdit(of: inode, [], saveTarget(tree), access, by: caller) { [] }
     }
     let stream = try stream(tree)
     return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
   }
+
+  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { try target(tree).lines }
 
   /// A program that replaces the file has changed lines of objects that are there. Without a primary key they would all
   /// be made once more.
@@ -82,7 +84,7 @@ struct AllObjectsNode: FileNode {
 struct AllObjectsTarget: SaveTarget {
   let ordinal: TableOrdinal
 
-  var takesLines: Bool { true }
+  var form: TextForm { .lines }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
     let table = try tree.read { view throws(FileTreeError) in

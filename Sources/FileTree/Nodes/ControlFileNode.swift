@@ -67,39 +67,28 @@ struct ControlFileNode: FileNode {
       let bytes: [UInt8] = try reading(tree) { view throws(FileTreeError) in try text(view, tree) }
       return OpenFile(inode, tree.openFiles.open(inode, bytes, .live, for: caller.process), text: bytes)
     }
-    return try tree.openComputed(self, access, by: caller, target, because: ".realm/\(name) is computed") {
-      view throws(FileTreeError) in
-      try text(view, tree)
-    }
+    return try tree.openComputed(self, access, by: caller) { view throws(FileTreeError) in try text(view, tree) }
   }
 
-  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
     guard let target else { throw .refused(.forbidden, ".realm/\(name) is computed") }
     return target
-  }
-
-  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    var access = OpenAccess()
-    access.writes = true
-    try tree.resize(try open(access, by: caller, tree), to: size, by: caller)
   }
 }
 
 extension TreeContext {
-  /// Opens a file whose text is computed: for reading, or for writing what saves to `target`.
+  /// Opens a file whose text is computed: for reading, or for writing what its target saves.
   ///
   /// Such files differ from version to version and are rarely read, so the kernel does not cache them.
   func openComputed(
     _ node: some FileNode,
     _ access: OpenAccess,
     by caller: Caller,
-    _ target: (any SaveTarget)?,
-    because reason: String,
     _ text: (VersionView) throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates {
       guard saver != nil else { throw .readOnly }
-      guard let target else { throw .refused(.forbidden, reason) }
+      let target = try node.saveTarget(self)
       return try openEdit(of: node.inode, [], target, access, by: caller) { () throws(FileTreeError) in try read(text) }
     }
     let text = try read(text)

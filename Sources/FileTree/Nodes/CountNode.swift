@@ -34,7 +34,7 @@ struct CountNode: FileNode {
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     let text = try text(tree)
-    return try tree.openComputed(self, access, by: caller, nil, because: "it is computed") { _ in text }
+    return try tree.openComputed(self, access, by: caller) { _ in text }
   }
 }
 

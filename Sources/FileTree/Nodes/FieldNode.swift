@@ -9,14 +9,14 @@ import RealmPages
 struct FieldNode: FileNode {
   let inode: InodeNumber
   let place: FieldPlace
-  let isRaw: Bool
+  let form: TextForm
 
-  private func text(_ view: VersionView) throws(FileTreeError) -> [UInt8] {
+  func text(_ view: VersionView) throws(FileTreeError) -> [UInt8] {
     try place.read(view) { directory, cursor, context throws(FileTreeError) in
       let (index, value) = try place.value(directory, cursor)
       switch value {
       case .null: throw .stale
-      case .string(let bytes) where isRaw, .data(let bytes) where isRaw: return bytes.bytes
+      case .string(let bytes) where form == .string, .data(let bytes) where form == .data: return bytes.bytes
       default: break
       }
       context.name.reset()
@@ -30,7 +30,7 @@ struct FieldNode: FileNode {
   private func size(_ view: VersionView) throws(FileTreeError) -> Int {
     let rawSize: Int? = try place.read(view) { directory, cursor, _ throws(FileTreeError) in
       switch try place.value(directory, cursor).1 {
-      case .string(let bytes) where isRaw, .data(let bytes) where isRaw: bytes.count
+      case .string(let bytes) where form == .string, .data(let bytes) where form == .data: bytes.count
       default: nil
       }
     }
@@ -47,33 +47,26 @@ struct FieldNode: FileNode {
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
-    FieldTarget(place: place, isRaw: isRaw).shownPlace(tree)?.path
+    FieldTarget(place: place, form: form).shownPlace(tree)?.path
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    if access.writes || access.truncates {
-      try tree.read { view throws(FileTreeError) in try view.existing(place.ordinal).checkIsWritable() }
-    }
     try tree.saveEmptied(inode)
-    let target = FieldTarget(place: place, isRaw: isRaw)
-    return try tree.openComputed(self, access, by: caller, target, because: "") { view throws(FileTreeError) in
-      try text(view)
-    }
+    return try tree.openComputed(self, access, by: caller) { view throws(FileTreeError) in try text(view) }
   }
 
-  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    var access = OpenAccess()
-    access.writes = true
-    try tree.resize(try open(access, by: caller, tree), to: size, by: caller)
+  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+    try tree.read { view throws(FileTreeError) in try view.existing(place.ordinal).checkIsWritable() }
+    return FieldTarget(place: place, form: form)
   }
 }
 
 /// A property of an object that exists.
 struct FieldTarget: SaveTarget {
   let place: FieldPlace
-  let isRaw: Bool
+  let form: TextForm
 
-  var takesNothing: Bool { isRaw }
+  var takesNothing: Bool { form == .string || form == .data }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
     let (table, column) = try tree.read { view throws(FileTreeError) in try facts(view) }
@@ -93,6 +86,23 @@ struct FieldTarget: SaveTarget {
     _ = try set(bytes, table, column, tree.missingLinks, transaction)
   }
 
+  /// Gives the property the value that it had, unless it has another one by now; whether it had none.
+  func restore(_ text: [UInt8], _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> Bool {
+    var isBack = false
+    try saver.save { transaction throws(FileTreeError) in
+      let (table, column, isNull) = try tree.read { view throws(FileTreeError) in
+        let (table, column) = try facts(view)
+        let isNull = try place.read(view) { directory, cursor, _ throws(FileTreeError) in
+          try place.value(directory, cursor).1.isNoValue
+        }
+        return (table, column, isNull)
+      }
+      isBack = isNull
+      return isNull ? try set(text, table, column, tree.missingLinks, transaction) : .none
+    }
+    return isBack
+  }
+
   private func facts(_ view: VersionView) throws(FileTreeError) -> (Table, Column) {
     let directory = try view.existing(place.ordinal)
     try directory.checkIsWritable()
@@ -108,8 +118,8 @@ struct FieldTarget: SaveTarget {
     _ transaction: borrowing WriteTransaction
   ) throws(FileTreeError) -> Effect {
     let object = ObjectReference(table: table.key, key: place.key)
-    if isRaw {
-      let isText = column.type == .string
+    if form != .value {
+      let isText = form == .string
       if isText, String(validating: bytes, as: UTF8.self) == nil {
         throw .refused(.invalid, "\(column.name) is a string, and this is not UTF-8")
       }

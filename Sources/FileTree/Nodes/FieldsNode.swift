@@ -87,10 +87,8 @@ struct FieldPlace: Hashable, Sendable {
 
 /// How a property is shown.
 enum FieldForm: Sendable {
-  /// A file with the bytes of a string or of binary data.
-  case raw
-  /// A file with JSON.
-  case json
+  /// A file: of a string or of binary data with the bytes themselves, of all else with JSON.
+  case file(TextForm)
   /// A symbolic link to the file of an object.
   case link
   /// A directory of such links.
@@ -99,16 +97,17 @@ enum FieldForm: Sendable {
   init(_ column: Column, _ view: VersionView) {
     let isLink = column.type == .link && column.targetTable.flatMap { view.directory(of: $0) }?.table.kind == .topLevel
     switch (column.collection, column.type) {
-    case (nil, .string), (nil, .data): self = .raw
+    case (nil, .string): self = .file(.string)
+    case (nil, .data): self = .file(.data)
     case (nil, .link) where isLink: self = .link
     case (.list, .link) where isLink, (.set, .link) where isLink: self = .links
-    default: self = .json
+    default: self = .file(.value)
     }
   }
 
   var kind: NodeKind {
     switch self {
-    case .raw, .json: .file
+    case .file: .file
     case .link: .symbolicLink
     case .links: .directory
     }
@@ -117,8 +116,7 @@ enum FieldForm: Sendable {
   /// The node of a property that is shown so.
   func node(_ inode: InodeNumber, _ place: FieldPlace) -> any Node {
     switch self {
-    case .raw: FieldNode(inode: inode, place: place, isRaw: true)
-    case .json: FieldNode(inode: inode, place: place, isRaw: false)
+    case .file(let text): FieldNode(inode: inode, place: place, form: text)
     case .link: FieldLinkNode(inode: inode, place: place, index: nil)
     case .links: FieldLinksNode(inode: inode, place: place)
     }
@@ -126,7 +124,7 @@ enum FieldForm: Sendable {
 
   var nodeType: any Node.Type {
     switch self {
-    case .raw, .json: FieldNode.self
+    case .file: FieldNode.self
     case .link: FieldLinkNode.self
     case .links: FieldLinksNode.self
     }
@@ -211,8 +209,7 @@ struct ObjectFieldsNode: DirectoryNode {
       try directory.checkIsWritable()
       guard let column = property(name, directory) else { return nil }
       switch FieldForm(column, view) {
-      case .raw: return FieldTarget(place: field(column), isRaw: true)
-      case .json: return FieldTarget(place: field(column), isRaw: false)
+      case .file(let text): return FieldTarget(place: field(column), form: text)
       case .link, .links:
         throw .refused(.forbidden, "\(column.name) is a link; it is set in the file of the object")
       }
@@ -233,12 +230,31 @@ struct ObjectFieldsNode: DirectoryNode {
       throw .refused(.forbidden, "\(column.name) is a collection, which is never null; write [] or {} to empty it")
     }
     if !column.isNullable { throw .refused(.forbidden, "\(column.name) is required, so it cannot be null") }
+    var text: [UInt8]?
     try tree.saveObjects(saver) { transaction throws(FileTreeError) in
+      // What cannot be read cannot be brought back.
+      text = try? tree.read { view throws(FileTreeError) in try file(column, view)?.text(view) }
       do throws(EngineError) { try transaction.set(table, object.key, column.key, .null) } catch {
         throw FileTreeError(error)
       }
       let object = ObjectReference(table: table, key: object.key)
       return .changed(object)
+    }
+    // Programs that replace a file remove it first; if their text is refused, the value comes back.
+    tree.deletions.note(Overlay.Place(directory: inode, name: name), object.key, .init(text: text, links: []))
+  }
+
+  /// The file of a property; nil if it is shown otherwise.
+  private func file(_ column: Column, _ view: VersionView) -> FieldNode? {
+    FieldForm(column, view).node(inode, field(column)) as? FieldNode
+  }
+
+  func takeBack(_ name: [UInt8], _ tree: TreeContext) {
+    // A property that is gone has no value that could come back.
+    guard let target = try? saveTarget(of: name, tree) as? FieldTarget else { return }
+    let place = Overlay.Place(directory: inode, name: name)
+    tree.takeBack(place, .property, target.shownPlace(tree)) { (saver, _, text) throws(FileTreeError) in
+      try target.restore(text, saver, tree)
     }
   }
 

@@ -71,6 +71,8 @@ protocol Node: Sendable {
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile
   /// Sets the size of a file that no handle is given for.
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
+  /// What writing to the file changes. Throws where it is only read.
+  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget
   /// What a text changes that takes the file's place as a whole, as programs do that save by renaming. Throws where the
   /// file is only read.
   func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget
@@ -153,18 +155,27 @@ extension Node {
     throw .isADirectory
   }
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .isADirectory }
-  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
     throw .refused(.forbidden, "it is computed, and only read")
   }
+  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { try saveTarget(tree) }
   func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     throw .refused(.invalid, "not a symbolic link")
+  }
+}
+
+extension FileNode {
+  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
+    var access = OpenAccess()
+    access.writes = true
+    try tree.resize(try open(access, by: caller, tree), to: size, by: caller)
   }
 }
 
 extension DirectoryNode {
   func openDirectory(_ tree: TreeContext) throws(FileTreeError) -> DirectoryStream { DirectoryStream(self) }
 
-  func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { throw .isADirectory }
+  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { throw .isADirectory }
 
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
     throw .refused(.forbidden, "this directory takes no files")

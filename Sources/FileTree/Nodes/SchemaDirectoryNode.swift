@@ -97,16 +97,13 @@ struct SchemaFileNode: FileNode {
   }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    let name = try tree.read { view throws(FileTreeError) in try view.existing(ordinal).name }
-    let target = ClassSchemaTarget(name: name + NameEscaping.suffix.utf8)
-    return try tree.openComputed(self, access, by: caller, target, because: "") { view throws(FileTreeError) in
+    try tree.openComputed(self, access, by: caller) { view throws(FileTreeError) in
       try text(try view.existing(ordinal), view)
     }
   }
 
-  func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    var access = OpenAccess()
-    access.writes = true
-    try tree.resize(try open(access, by: caller, tree), to: size, by: caller)
+  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+    let name = try tree.read { view throws(FileTreeError) in try view.existing(ordinal).name }
+    return ClassSchemaTarget(name: name + NameEscaping.suffix.utf8)
   }
 }

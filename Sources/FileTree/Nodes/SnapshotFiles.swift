@@ -48,7 +48,7 @@ struct RestoreTarget: SaveTarget {
   let held: HeldTree
 
   var operation: String { "restore" }
-  var savesInWrite: Bool { true }
+  var form: TextForm { .command }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
     switch String(decoding: try request.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {

@@ -151,8 +151,10 @@ struct TransactionCommandNode: FileNode {
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { try tree.perform(action) }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    try tree.openComputed(self, access, by: caller, TransactionTarget(action: action), because: "") { _ in [] }
+    try tree.openComputed(self, access, by: caller) { _ in [] }
   }
+
+  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { TransactionTarget(action: action) }
 
   func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
     throw .refused(.forbidden, "it does something when it is touched or written to, and keeps its name")
@@ -199,7 +201,8 @@ struct TransactionTarget: SaveTarget {
   let action: StagedTransaction.Action
 
   var operation: String { action.rawValue }
-  var savesInWrite: Bool { true }
+  var form: TextForm { .command }
+  var takesNothing: Bool { true }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
     try tree.perform(action)

@@ -19,10 +19,10 @@ extension TreeContext {
     _ text: () throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> OpenFile {
     let edit: MemoryFile?
-    if target.takesLines {
+    if target.form == .lines {
       edit = overlay.detachedLines(inode, name, spool, .of(caller))
     } else {
-      edit = overlay.detachedFile(inode, name, access.truncates ? [] : try text(), .of(caller))
+      edit = overlay.detachedFile(inode, name, access.truncates ? [] : try text(), .of(caller), form: target.form)
     }
     guard let edit else { throw .memoryIsShort }
     if access.truncates { edit.truncate(to: 0) } else if access.appends { try edit.watchAppending() }
@@ -33,7 +33,16 @@ extension TreeContext {
       isEmptied: access.truncates,
       for: caller.process
     )
-    return OpenFile(inode, edit, target, access, decision, isWatched: !target.savesInWrite)
+    return OpenFile(
+      inode,
+      edit,
+      target,
+      access,
+      decision,
+      isWatched: target.form != .command,
+      // The lines of a loop of a shell are one text: each command that it runs closes the handle, too.
+      saver: target.form == .lines ? caller.wholeProcess : 0
+    )
   }
 
   /// Where lines go that are too many for memory; nil for a realm that is in memory itself.
@@ -59,15 +68,15 @@ extension TreeContext {
     do throws(FileTreeError) {
       writing = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
     } catch {
-      if let target, target.takesLines, let place = target.shownPlace(self) {
+      if let target, target.form == .lines, let place = target.shownPlace(self) {
         refusals.note(place.path, target.operation, error.description)
       }
       throw error
     }
-    if let target, target.savesInWrite { try save(memory, target, by: caller) }
+    if let target, target.form == .command { try save(memory, target, by: caller) }
     guard let writing else { return }
     let isWhole =
-      target?.takesLines ?? false
+      target?.form == .lines
       ? bytes.last == UInt8(ascii: "\n") && memory.size <= Self.mostCheckedLines : writing.isDecided
     if isWhole { try check(memory, target, writing, by: caller ?? memory.owner) }
   }
@@ -133,10 +142,12 @@ extension TreeContext {
 
   // MARK: saving
 
-  /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved. What is refused
+  /// Saves what a handle has written, at each close of it; lines, when the program that opened the file closes it, or
+  /// the last one does. A file that was only emptied is not saved. What is refused
   /// is kept for `caller`, or for the one that opened the file.
   func flush(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     guard case .memory(let memory, let target) = file.content, file.access.writes else { return }
+    if let caller, file.saver != 0, caller.process != 0, caller.wholeProcess != file.saver { return }
     defer { openFiles.settle(file) }
     try memory.inTurn { () throws(FileTreeError) in
       switch memory.progress {
@@ -236,7 +247,7 @@ extension TreeContext {
     by caller: Caller?
   ) throws(FileTreeError) {
     guard let target = try self.target(target, of: memory) else { return keep(memory) }
-    try memory.withContents(asOne: !target.takesLines) { (contents) throws(FileTreeError) -> Void in
+    try memory.withContents(asOne: target.form != .lines) { (contents) throws(FileTreeError) -> Void in
       do throws(FileTreeError) {
         let request = SaveRequest(contents, by: caller ?? memory.owner, name: memory.name)
         became(try save(request, as: target), memory)

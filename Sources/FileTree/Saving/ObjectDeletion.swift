@@ -84,18 +84,8 @@ extension TreeContext {
   /// another one has the name by now.
   func takeBack(_ name: [UInt8], _ home: ClassNode) {
     let place = Overlay.Place(directory: home.inode, name: name)
-    guard let saver, let deletion = recentDeletion(place) else { return }
-    let shown = NamedObjectTarget(home, name).shownPlace(self)
-    let path = shown?.path ?? String(decoding: name, as: UTF8.self)
-    do throws(FileTreeError) {
-      guard let text = deletion.content?.text else {
-        deletions.forget(place)
-        throw .refused(
-          .noSpace,
-          deletion.content == nil
-            ? "it was too large to be remembered, or too much was removed at once" : "it was damaged"
-        )
-      }
+    takeBack(place, .object, NamedObjectTarget(home, name).shownPlace(self)) {
+      (saver, deletion, text) throws(FileTreeError) in
       var made: ObjKey?
       try saver.save { transaction throws(FileTreeError) in
         let (table, existing) = try self.read { view throws(FileTreeError) in
@@ -115,30 +105,62 @@ extension TreeContext {
         made = object.key
         return Effect(touched: [object] + (try self.restoreLinks(deletion, to: object, transaction)))
       }
-      deletions.forget(place)
-      _ = removedText(shown).flatMap { overlay.unlink($0) }
-      guard let made else { return }
+      guard let made else { return false }
       try nameAlias(name, of: made, in: home)
       // What is written to the file next changes the object.
       if let file = overlay.file(at: place) { became(.object(home.ordinal, made), file) }
-      options.log?(
-        "\(path): the new text was refused, so the object that was removed for it is back"
-          + (deletion.content?.links == nil ? ", without the links to it, which were too many to be remembered" : "")
-      )
-    } catch {
-      notTakenBack(place, path, removedText(shown), deletion, error)
+      return true
     }
   }
 
-  /// Says that an object is not back, and keeps its text. If that can change, it is tried again.
+  /// What can be brought back.
+  enum Removed: String {
+    case object
+    case property
+  }
+
+  /// Brings back with `restore`, which returns whether there was need, what was removed at a place a moment ago. Does
+  /// nothing if nothing was.
+  func takeBack(
+    _ place: Overlay.Place,
+    _ what: Removed,
+    _ shown: @autoclosure () -> ShownPlace?,
+    _ restore: (Saver, RecentDeletions.Deletion, _ text: [UInt8]) throws(FileTreeError) -> Bool
+  ) {
+    guard let saver, let deletion = recentDeletion(place) else { return }
+    let shown = shown(), path = shown?.path ?? String(decoding: place.name, as: UTF8.self)
+    do throws(FileTreeError) {
+      guard let text = deletion.content?.text else {
+        deletions.forget(place)
+        throw .refused(
+          .noSpace,
+          deletion.content == nil
+            ? "it was too large to be remembered, or too much was removed at once" : "it was damaged"
+        )
+      }
+      let isBack = try restore(saver, deletion, text)
+      deletions.forget(place)
+      _ = removedText(shown).flatMap { overlay.unlink($0) }
+      guard isBack else { return }
+      options.log?(
+        "\(path): the new text was refused, so the \(what) that was removed for it is back"
+          + (deletion.content?.links == nil ? ", without the links to it, which were too many to be remembered" : "")
+      )
+    } catch {
+      notTakenBack(place, what, path, removedText(shown), deletion, error)
+    }
+  }
+
+  /// Says that something is not back, and keeps its text. If that can change, it is tried again.
   private func notTakenBack(
     _ place: Overlay.Place,
+    _ what: Removed,
     _ path: String,
     _ copy: Overlay.Place?,
     _ deletion: RecentDeletions.Deletion,
     _ error: FileTreeError
   ) {
-    var reason = "the object that was removed for a refused text is not back: \(error)"
+    var reason = "the \(what) that was removed for a refused text is not back: \(error)"
     if let text = deletion.content?.text, let copy {
       let root = MemoryFile.Metadata.of(Caller(user: 0, group: 0))
       if overlay.makeFile(at: copy, text, root, role: .refusedText, isKnown: false) != nil {
@@ -156,7 +178,7 @@ extension TreeContext {
     options.log?("\(path): \(reason)")
   }
 
-  /// Where the text of an object is that should come back and cannot.
+  /// Where the text is of what should come back and cannot.
   private func removedText(_ shown: ShownPlace?) -> Overlay.Place? {
     guard let rejected = shown?.rejected else { return nil }
     let name = Array((rejected.name + Array(".removed".utf8)).suffix(255))

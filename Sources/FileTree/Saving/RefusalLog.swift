@@ -94,6 +94,11 @@ final class RefusalLog: Sendable {
   /// Why the last change of a file was refused.
   func reason(of path: String) -> String? { state.withLock { $0.refusals[ExactName(path)]?.reason } }
 
+  /// Whether something was refused at `path` since `time`.
+  func hasRefused(_ path: String, since time: MonotonicTime) -> Bool {
+    state.withLock { $0.refusals[ExactName(path)].map { $0.time >= time } ?? false }
+  }
+
   /// Whether nothing was refused that was not saved since.
   var isEmpty: Bool { state.withLock { $0.refusals.isEmpty } }
 
@@ -112,10 +117,11 @@ extension TreeContext {
     _ path: @autoclosure () throws(FileTreeError) -> String?,
     _ body: () throws(FileTreeError) -> T
   ) throws(FileTreeError) -> T {
+    let start = MonotonicTime.now
     do throws(FileTreeError) { return try body() } catch {
       // What has no path any more is gone.
       guard case .refused(.forbidden, let reason) = error, let path = try? path(),
-        refusals.reason(of: path) != reason.printable
+        !refusals.hasRefused(path, since: start)
       else { throw error }
       refusals.note(path, operation, reason)
       options.log?("\(path): \(reason)")

@@ -6,14 +6,10 @@ import RealmPages
 protocol SaveTarget: Sendable {
   /// What it is called where refusals are noted.
   var operation: String { get }
-  /// Whether `write` carries it out, because shells do not see the errors of `close`. For others, `write` rehearses a
-  /// text that is complete.
-  var savesInWrite: Bool { get }
+  /// What its text is. `write` rehearses a text that is complete, because shells do not see the errors of `close`.
+  var form: TextForm { get }
   /// Whether no bytes at all are a text, too, so that a file that was only emptied is saved.
   var takesNothing: Bool { get }
-
-  /// Whether the bytes are lines, each a text of its own.
-  var takesLines: Bool { get }
 
   /// Changes the realm to what the bytes say.
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs
@@ -54,9 +50,8 @@ struct SaveRequest {
 
 extension SaveTarget {
   var operation: String { "save" }
-  var savesInWrite: Bool { false }
+  var form: TextForm { .object }
   var takesNothing: Bool { false }
-  var takesLines: Bool { false }
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? { shownPlace(tree) }
 }
 
@@ -163,9 +158,8 @@ struct OpenedTarget: SaveTarget {
   }
 
   var operation: String { target.operation }
-  var savesInWrite: Bool { target.savesInWrite }
+  var form: TextForm { target.form }
   var takesNothing: Bool { target.takesNothing }
-  var takesLines: Bool { target.takesLines }
 
   private func check(_ tree: TreeContext) throws(FileTreeError) {
     if tree.realm.standing.file != file { throw .replaced }
@@ -206,7 +200,7 @@ extension FileTreeError {
 /// The wish to compact the file.
 struct CompactTarget: SaveTarget {
   var operation: String { "compact" }
-  var savesInWrite: Bool { true }
+  var form: TextForm { .command }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
     switch String(decoding: try request.bytes, as: UTF8.self).filter({ !$0.isWhitespace }) {

@@ -95,6 +95,13 @@ final class StagedTransaction: Sendable {
   /// The text of `.log`.
   var log: [UInt8] { state.withLock { Array($0.log.joined().utf8) } }
 
+  /// Whether something was saved in it, which is lost if it is not committed.
+  var isChanged: Bool {
+    guard let content = try? content(), let staged = try? content.branch.writer.realm.latest()  // it has ended
+    else { return false }
+    return staged.version != content.base.snapshot.version
+  }
+
   /// The number of objects that it changes; nil if that cannot be told.
   var changeCount: Int? {
     guard let content = try? content(), let staged = try? content.branch.writer.realm.latest(),  // it has ended

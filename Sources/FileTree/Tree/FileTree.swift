@@ -142,7 +142,9 @@ public final class FileTree: Sendable {
       if let file, case .memory(let memory, _) = file.content {
         memory.truncate(to: size)
       } else {
-        try node.resize(to: size, by: caller, tree)
+        try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
+          try node.resize(to: size, by: caller, tree)
+        }
       }
     }
     if let modified = change.modified { try node.setTime(modified.timestamp, tree) }
@@ -185,13 +187,9 @@ public final class FileTree: Sendable {
     by caller: Caller
   ) throws(FileTreeError) -> CreatedFile {
     let home = try place(parent), place = Overlay.Place(directory: home.inode, name: name)
-    let created = try home.tree.create(
-      place,
-      permissions: permissions,
-      access,
-      isExclusive: isExclusive,
-      by: caller
-    )
+    let created = try home.tree.noting("create", home.tree.shownPath(of: place)) { () throws(FileTreeError) in
+      try home.tree.create(place, permissions: permissions, access, isExclusive: isExclusive, by: caller)
+    }
     return CreatedFile(attributes: home.known(created.attributes, tree), file: home.owning(created.file))
   }
 
@@ -274,8 +272,11 @@ public final class FileTree: Sendable {
     _ access: OpenAccess = OpenAccess(),
     by caller: Caller = Caller(user: 0, group: 0)
   ) throws(FileTreeError) -> OpenFile {
-    let home = try place(inode)
-    return home.owning(try home.tree.node(home.inode).open(access, by: caller, home.tree))
+    let home = try place(inode), tree = home.tree, node = try tree.node(home.inode)
+    let file = try tree.noting("open", try node.shownPath(tree)) { () throws(FileTreeError) in
+      try node.open(access, by: caller, tree)
+    }
+    return home.owning(file)
   }
 
   /// Where a symbolic link leads.
