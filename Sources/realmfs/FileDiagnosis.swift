@@ -80,6 +80,9 @@ struct FileDiagnosis {
 
   // MARK: looking
 
+  /// Whether a file has the signature of a realm that is not encrypted.
+  static func isPlain(_ path: String) -> Bool { header(look(at: path).head) != nil }
+
   /// Size, mode and first bytes; nil and nothing where the system refuses.
   private static func look(at path: String) -> (size: Int?, mode: mode_t?, head: [UInt8]) {
     guard case .success(let status) = System.status(path) else { return (nil, nil, []) }

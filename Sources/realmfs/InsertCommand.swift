@@ -12,6 +12,7 @@ enum InsertCommand {
     if texts.isEmpty && isatty(STDIN_FILENO) != 0 {
       throw arguments.usage("which object? Write it as JSON or as PROPERTY=VALUE, or give it on standard input")
     }
+    if texts.isEmpty { try StandardInput.take(as: "the object") }
     try arguments.checkEncoding()
     let typed = arguments.operands[1]
     let realm = try EditedRealm(arguments)

@@ -42,6 +42,7 @@ enum KeySource {
   ///
   /// Every buffer it passed through is wiped.
   func read(verbose: Bool) throws(CommandFailure) -> EncryptionKey {
+    if case .descriptor(STDIN_FILENO) = self { try StandardInput.take(as: "the key") }
     var secret = SecretBuffer()
     switch self {
     case .file(let path): try Self.read(&secret, file: path)

@@ -9,6 +9,7 @@ enum RecoverCommand {
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
       try source.read(verbose: arguments.has(.verbose))
     }
+    if key != nil, FileDiagnosis.isPlain(path) { throw CommandFailure(.wrongKey, "\(path) is not encrypted") }
     let configuration = Configuration(path: path, encryptionKey: key)
     let (report, isRestored) = try LineEndings.restoring(configuration, for: target) {
       (source, isRestored) throws(CommandFailure) in

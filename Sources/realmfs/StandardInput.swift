@@ -1,0 +1,20 @@
+// Standard input, which can be one thing only: a key, a schema or data.
+import Synchronization
+
+/// Who reads standard input.
+enum StandardInput {
+  private static let user = Mutex<String?>(nil)
+
+  /// Takes it for what the caller reads from it. Throws if it was something else before.
+  static func take(as what: String) throws(CommandFailure) {
+    let former = user.withLock { user in
+      defer { user = user ?? what }
+      return user
+    }
+    guard let former else { return }
+    throw CommandFailure(
+      .usage,
+      "standard input is \(former), and cannot be \(what) as well: give one of them in a file"
+    )
+  }
+}
