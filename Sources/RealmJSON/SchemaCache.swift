@@ -3,7 +3,7 @@
 import RealmPages
 
 /// One class, as long as its schema stays.
-final class ClassSchema {
+final class ClassSchema: Sendable {
   let key: TableKey
   /// The name that `$ref` bears.
   let name: String
@@ -15,7 +15,14 @@ final class ClassSchema {
   let isScalar: [Bool]
   let primaryKeyIndex: Int?
 
-  init(_ table: Table) {
+  /// The schema of a table, which other transactions may share.
+  static func of(_ table: Table) -> ClassSchema {
+    let schema = table.derived { ClassSchema(table) }
+    // The name of a class is not a matter of its columns.
+    return schema.name.isExactly(table.className ?? table.name) ? schema : ClassSchema(table)
+  }
+
+  private init(_ table: Table) {
     key = table.key
     name = table.className ?? table.name
     kind = table.kind
@@ -47,7 +54,7 @@ final class SchemaCache {
       return known
     }
     do throws(EngineError) {
-      let schema = ClassSchema(try transaction.table(key))
+      let schema = ClassSchema.of(try transaction.table(key))
       classes[key] = schema
       last = schema
       return schema

@@ -4,6 +4,8 @@
 /// All tables of a transaction. One thread at a time.
 final class GroupEditor {
   let editor: NodeEditor
+  /// What the transaction began with; nil if its tables are not as they are written.
+  private let base: Snapshot?
   /// The dirty top array.
   let top: Int
   /// Hears of each change.
@@ -21,8 +23,9 @@ final class GroupEditor {
   /// What ended a change in the middle; nothing but a rollback is left then.
   private(set) var failure: EngineError?
 
-  init(_ editor: NodeEditor, top: Int, _ replication: any Replication) {
+  private init(_ editor: NodeEditor, top: Int, _ base: Snapshot, _ replication: any Replication) {
     self.editor = editor
+    self.base = base.fileFormat == 24 ? base : nil
     self.top = top
     self.replication = replication
   }
@@ -50,7 +53,7 @@ final class GroupEditor {
       top = try slab.dirty(base.top.ref, arena)
       try slab.pad(top, to: Layout.Top.evacuation)
     }
-    self.init(NodeEditor(arena: arena, slab: slab), top: top, replication ?? ChangesetEncoder(slab))
+    self.init(NodeEditor(arena: arena, slab: slab), top: top, base, replication ?? ChangesetEncoder(slab))
   }
 
   /// Runs a change as a whole. A refusal comes before anything is touched; what fails later, and any damage, leaves
@@ -99,7 +102,9 @@ final class GroupEditor {
     let element = slab.int(refs, slot)
     if element == 0 || element & 1 != 0 { return nil }
     let name = try tableName(slot) ?? ""
-    let table = try TableEditor(editor, Slot(parent: refs, index: slot), name: name)
+    // A table that is as it was in the base has the columns that it had there.
+    let known = try base?.table(slot: slot), spec = known.flatMap { $0.ref == Int(element) ? $0.spec : nil }
+    let table = try TableEditor(editor, Slot(parent: refs, index: slot), name: name, spec)
     while tables.count <= slot { tables.append(nil) }
     tables[slot] = table
     return table

@@ -1,11 +1,17 @@
 // From the spec and the arrays beside it to the columns of a table. Source: docs/format/2-model.md M2 to M4.
 
-/// The columns of one table, named and hidden.
-struct Spec {
+import Synchronization
+
+/// The columns of one table, named and hidden. Whoever sees the table in one version, and a transaction on it as long
+/// as it leaves them alone, shares what was read once.
+final class Spec: Sendable {
   /// The named columns in schema order.
   let columns: [Column]
   /// The backlink columns: place in the cluster, and the column that their links come from.
   let backlinks: [BacklinkColumn]
+  private let editedForm = Mutex<EditedColumns?>(nil)
+  /// See `Table.derived`.
+  fileprivate let derived = Mutex<(any Sendable)?>(nil)
 
   /// One hidden column of incoming links.
   struct BacklinkColumn: Sendable {
@@ -92,6 +98,31 @@ struct Spec {
     }
   }
 
+  /// Whether the indexes of the table whose top array is `top` are where they were when this was read. Its columns are
+  /// the same as long as nobody changed the schema since. False, too, if that costs as much as reading all again.
+  func isCurrent(_ arena: Arena, tableTop top: Node) throws(EngineError) -> Bool {
+    let indexes = try Self.optionalNode(arena, top.childIfPresent(Layout.Table.indexes))
+    for column in columns {
+      if column.enumRef != 0 { return false }
+      let position = column.key.leafPosition
+      let ref = try indexes.map { node throws(EngineError) in
+        position < node.count ? try node.childIfPresent(position) : 0
+      }
+      if column.indexRef != ref ?? 0 { return false }
+    }
+    return true
+  }
+
+  /// What changing objects must know of the columns. Made once.
+  func edited(at ref: Int, _ table: String) throws(EngineError) -> EditedColumns {
+    try editedForm.withLock { form throws(EngineError) in
+      if let form { return form }
+      let made = try EditedColumns(self, at: ref, table)
+      form = made
+      return made
+    }
+  }
+
   private static func optionalNode(_ arena: Arena, _ ref: Int) throws(EngineError) -> Node? {
     ref == 0 ? nil : try arena.integers(ref)
   }
@@ -127,6 +158,19 @@ struct Spec {
   private static func dictionaryKeyType(_ stored: Int64) -> Int {
     let type = Int(stored >> 16) & 0xFFFF
     return type == 0 ? TypeCode.string : type
+  }
+}
+
+extension Table {
+  /// What `make` makes of the columns, made once for all who share what was read of them. One type of value only.
+  package func derived<T: Sendable>(_ make: () -> T) -> T {
+    guard let spec else { return make() }
+    return spec.derived.withLock { derived in
+      if let known = derived as? T { return known }
+      let made = make()
+      derived = made
+      return made
+    }
   }
 }
 

@@ -38,6 +38,8 @@ public final class Table: Sendable {
 
   let arena: Arena
   let ref: Int
+  /// Nil for a table that is damaged, and in formats 2 to 9.
+  let spec: Spec?
   let backlinks: [Spec.BacklinkColumn]
   let objects: ClusterTree
   /// Unresolved objects, or nil if the table never had any.
@@ -71,8 +73,8 @@ public final class Table: Sendable {
   /// The primary key column, or nil.
   public var primaryKey: Column? { primaryKeyIndex.map { columns[$0] } }
 
-  /// Reads the table whose top array is at `ref`. Cost O(columns).
-  init(_ arena: Arena, name: String, slot: Int, ref: Int) throws(EngineError) {
+  /// Reads the table whose top array is at `ref`. `known` is its spec, if that was read already. Cost O(columns).
+  init(_ arena: Arena, name: String, slot: Int, ref: Int, _ known: Spec? = nil) throws(EngineError) {
     do throws(EngineError) {
       let top = try arena.refs(ref, slots: Layout.Table.minimum)
       damage = nil
@@ -84,7 +86,9 @@ public final class Table: Sendable {
       contentVersion = UInt64(bitPattern: try top.tagged(Layout.Table.contentVersion))
       let flags = top.count > Layout.Table.flags ? try top.tagged(Layout.Table.flags) : 0
       kind = flags & 3 == 1 ? .embedded : flags & 3 == 2 ? .asymmetric : .topLevel
-      let spec = try Spec(arena, tableTop: top, place: "")
+      let spec: Spec
+      if let known { spec = known } else { spec = try Spec(arena, tableTop: top, place: "") }
+      self.spec = spec
       columns = spec.columns
       backlinks = spec.backlinks
       // The column key itself can be 0, so only the tag says whether there is one.
@@ -119,6 +123,7 @@ public final class Table: Sendable {
       kind = .topLevel
       columns = rows.columns.map(\.column)
       backlinks = []
+      spec = nil
       objects = ClusterTree(arena: arena, rootRef: 0)
       tombstones = nil
       objectCount = rows.count
@@ -144,7 +149,7 @@ public final class Table: Sendable {
     let key = TableKey(UInt32(truncatingIfNeeded: stored ?? Int64(slot)))
     self.key = key.slot == slot ? key : TableKey(UInt32(slot))
     kind = .topLevel
-    (columns, backlinks, primaryKeyIndex) = ([], [], nil)
+    (columns, backlinks, primaryKeyIndex, spec) = ([], [], nil, nil)
     (objectCount, contentVersion) = (0, UInt64(bitPattern: Int64(ref)))
     (objects, tombstones, legacyRows) = (ClusterTree(arena: arena, rootRef: 0), nil, nil)
   }

@@ -1,24 +1,6 @@
 // One table of a write transaction: its schema, and its objects as rows. What links do to other tables is the
 // business of `GroupEditor`. Source: docs/format/2-model.md M2 to M7.
 
-/// What listing an object must know of a column with an index.
-struct IndexedColumn {
-  /// In the columns of the table.
-  let index: Int
-  let key: ColKey
-  let element: ElementType
-  let isFullText: Bool
-  let isSingle: Bool
-
-  init(_ index: Int, _ column: Column) {
-    self.index = index
-    key = column.key
-    element = column.element
-    isFullText = column.index == .fullText
-    isSingle = column.collection == nil
-  }
-}
-
 /// A table that a transaction can change. Everything it holds is read from the dirty nodes, so there is one truth; new
 /// rows at its end, and their entries in indexes, are buffered until the first read at most.
 final class TableEditor {
@@ -28,6 +10,7 @@ final class TableEditor {
   let key: TableKey
   var name: String
   // Exclusive access is not checked at run time here: one thread changes a table, and every value goes through these.
+  @safe @exclusivity(unchecked) private var spec: Spec?
   @safe @exclusivity(unchecked) private(set) var columns: [Column] = []
   @safe @exclusivity(unchecked) private(set) var backlinks: [Spec.BacklinkColumn] = []
   @safe @exclusivity(unchecked) private(set) var primaryKeyIndex: Int?
@@ -54,45 +37,41 @@ final class TableEditor {
   /// No key is larger; nil before anybody asked.
   @safe @exclusivity(unchecked) private var keyBound: Int64?
 
-  /// Takes the table whose top array `slot` refers to.
-  init(_ editor: NodeEditor, _ slot: Slot, name: String) throws(EngineError) {
+  /// Takes the table whose top array `slot` refers to. `spec` is what it has, if that was read already.
+  init(_ editor: NodeEditor, _ slot: Slot, name: String, _ spec: Spec?) throws(EngineError) {
     self.editor = editor
     self.name = name
     top = try editor.dirty(slot)
     try editor.slab.pad(top, to: Layout.Table.count)
     key = TableKey(UInt32(truncatingIfNeeded: try editor.slab.node(top).tagged(Layout.Table.key)))
-    try reloadSchema()
+    if let spec { try take(spec) } else { try take(try readSpec()) }
   }
 
   /// Reads the spec again after it was changed.
   func reloadSchema() throws(EngineError) {
     try writeWaiting()
-    let node = editor.slab.node(top)
-    let spec = try Spec(editor.arena, tableTop: node, place: "table \(name)")
+    try take(try readSpec())
+  }
+
+  private func readSpec() throws(EngineError) -> Spec {
+    try Spec(editor.arena, tableTop: editor.slab.node(top), place: "table \(name)")
+  }
+
+  private func take(_ spec: Spec) throws(EngineError) {
+    let node = editor.slab.node(top), edited = try spec.edited(at: top, name)
+    self.spec = spec
     columns = spec.columns
     backlinks = spec.backlinks
     let flags = editor.slab.int(top, Layout.Table.flags) >> 1 & 3
     kind = flags == 1 ? .embedded : flags == 2 ? .asymmetric : .topLevel
     let primaryKey = try node.int(Layout.Table.primaryKey)
     primaryKeyIndex = primaryKey & 1 == 0 ? nil : columns.firstIndex { $0.key.value == primaryKey >> 1 }
-    elements = columns.map(\.element)
-    columnKeys = columns.map(\.key)
-    isSingle = columns.map { $0.collection == nil }
-    indexes = columns.indices.filter { columns[$0].indexRef != 0 }.map { IndexedColumn($0, columns[$0]) }
-    columnsByLeaf = Array(repeating: -1, count: (columns.map(\.key.leafPosition).max() ?? -1) + 1)
-    for (i, column) in columns.enumerated() { columnsByLeaf[column.key.leafPosition] = i }
-    var positions: Set<Int> = []
-    for key in columns.map(\.key) + backlinks.map(\.key) where !positions.insert(key.leafPosition).inserted {
-      throw .damaged("table \(name): two columns at position \(key.leafPosition)", ref: top)
-    }
-    layout = RowLayout(
-      columns.map { column in
-        ClusterColumn(
-          position: column.key.leafPosition,
-          kind: column.collection == nil ? .scalar(column.element, enumRef: column.enumRef) : .collection
-        )
-      } + backlinks.map { ClusterColumn(position: $0.key.leafPosition, kind: .backlink) }
-    )
+    elements = edited.elements
+    columnKeys = edited.columnKeys
+    isSingle = edited.isSingle
+    indexes = edited.indexes
+    columnsByLeaf = edited.columnsByLeaf
+    layout = edited.layout
     waiting = NewRows(layout)
     newEntries = []
   }
@@ -122,7 +101,8 @@ final class TableEditor {
   /// The table as readers see it, with all its objects. Valid until the next change.
   func view() throws(EngineError) -> Table {
     try writeWaiting()
-    return try Table(editor.arena, name: name, slot: key.slot, ref: top)
+    let known = try spec?.isCurrent(editor.arena, tableTop: editor.slab.node(top)) ?? false ? spec : nil
+    return try Table(editor.arena, name: name, slot: key.slot, ref: top, known)
   }
 
   /// The unresolved objects; nil if the table never had any. They have the same columns.
