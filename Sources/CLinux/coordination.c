@@ -109,6 +109,8 @@ static int claim(int fd, int command, short kind, int64_t position, int64_t coun
 
 int clinux_claim(int fd, int64_t position) { return claim(fd, F_OFD_SETLK, F_RDLCK, position, 1, NULL); }
 
+int clinux_claim_alone(int fd, int64_t position) { return claim(fd, F_OFD_SETLK, F_WRLCK, position, 1, NULL); }
+
 void clinux_disclaim(int fd, int64_t position) { (void)claim(fd, F_OFD_SETLK, F_UNLCK, position, 1, NULL); }
 
 int clinux_is_claimed(int fd, int64_t position, int64_t count) {

@@ -88,7 +88,7 @@ struct StagedTransactionTests {
     try begin(tree)
     #expect(tree.put("\(staged)/Free/7.json", #"{"n": 7}"#) == nil)
     #expect(tree.put("Free/7.json", #"{"n": 70}"#) == nil)
-    #expect(commit(tree) == "write: refused conflict")
+    #expect(commit(tree) == "open: refused conflict")
     #expect(try tree.tree.text("Free/7.json").contains(#""n": 70"#))
     #expect(try tree.problems().isEmpty)
   }
@@ -144,7 +144,7 @@ struct StagedTransactionTests {
     let failure = tree.put("\(staged)/Item/20.json", texts[20] ?? "")
     try #require(failure == nil, "\(tree.log)")
     #expect(try tree.tree.text("\(staged)/Item/20.json").contains(#""to": 21"#))
-    #expect(tree.put("\(staged)/.commit", "1\n") == "write: refused invalid")
+    #expect(tree.put("\(staged)/.commit", "1\n") == "open: refused invalid")
     #expect(try tree.tree.text("\(staged)/.log").contains(#"there is no Item with the primary key \"21\""#))
     // What is read can be written back.
     let shown = try tree.tree.text("\(staged)/Item/20.json")
@@ -169,7 +169,7 @@ struct StagedTransactionTests {
     try begin(tree)
     #expect(tree.put("\(staged)/Item/1.json", #"{"a": 1000}"#) == nil)
     #expect(tree.put("\(staged)/Item/2.json", #"{"a": "x"}"#) == "write: refused invalid")
-    #expect(commit(tree) == "write: refused invalid")
+    #expect(commit(tree) == "open: refused invalid")
     #expect(try tree.tree.text("\(staged)/.log").contains("Item/2.json"))
     #expect(try tree.version == version)
     #expect(tree.put("\(staged)/Item/2.json", #"{"a": 2000}"#) == nil)
@@ -177,7 +177,7 @@ struct StagedTransactionTests {
     #expect(try tree.tree.text("Item/2.json").contains("2000"))
     try begin(tree)
     #expect(tree.put("\(staged)/.realm/schema.json", "{") == "close: refused invalid")
-    #expect(commit(tree) == "write: refused invalid")
+    #expect(commit(tree) == "open: refused invalid")
     try tree.unlink("\(staged)/.realm/rejected/schema.json")
     #expect(commit(tree) == nil)
   }
@@ -201,7 +201,7 @@ struct StagedTransactionTests {
     _ = try transaction.create(table, primaryKey: .int(40), values: [(to.key, .link(table, three))])
     _ = try transaction.commit()
     let before = try tree.texts(), version = try tree.version
-    #expect(commit(tree) == "write: refused conflict")
+    #expect(commit(tree) == "open: refused conflict")
     #expect(try tree.texts() == before)
     #expect(try tree.version == version)
     let log = try tree.tree.text("\(staged)/.log")
@@ -214,7 +214,7 @@ struct StagedTransactionTests {
     #expect(tree.put("\(staged)/Item/31.json", "{}") == nil)
     #expect(tree.put("Item/31.json", "{}") == nil)
     #expect(tree.put("Item/2.json", #"{"to": 3}"#) == nil)
-    #expect(commit(tree) == "write: refused conflict")
+    #expect(commit(tree) == "open: refused conflict")
     #expect(try tree.tree.text("\(staged)/.log").contains("links to it since"))
     #expect(exists(tree, "Item/3.json"))
   }
@@ -232,7 +232,7 @@ struct StagedTransactionTests {
     try begin(tree)
     try begin(tree, "\(staged)/Kind")
     _ = try tree.tree.makeDirectory(.root, Array("Sort".utf8))
-    #expect(commit(tree) == "write: refused conflict")
+    #expect(commit(tree) == "open: refused conflict")
     #expect(try tree.problems().isEmpty)
   }
 
@@ -332,7 +332,7 @@ struct StagedTransactionTests {
         let isConflict = mine.contains { main[$0] != base[$0] }
         let isTest = random.below(3) == 0
         let failure = tree.put("\(name)/\(isTest ? ".test" : ".commit")", "1\n")
-        try #require(failure == (isConflict ? "write: refused conflict" : nil), "step \(step)")
+        try #require(failure == (isConflict ? "open: refused conflict" : nil), "step \(step)")
         if isTest { break }
         if !isConflict { for id in mine { main[id] = now[id] } }
         open[name] = nil

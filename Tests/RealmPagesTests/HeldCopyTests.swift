@@ -50,25 +50,77 @@ struct HeldCopyTests {
     }
   }
 
-  @Test("of two programs that make the first change to a copy, one is told to try again", arguments: [false, true])
+  @Test("a realm that is compacted again and again while it is open is written where it is", arguments: [false, true])
+  func compactedTwice(_ isEncrypted: Bool) throws {
+    try withTemporaryPath { path in
+      let key = isEncrypted ? try Fixture.key() : nil
+      _ = try RealmCopy.write(try Fixture.named("people").configuration(), to: path, key: key)
+      let configuration = Configuration(path: path, encryptionKey: key), writer = try RealmWriter(configuration)
+      for number in 0..<3 {
+        for _ in 0..<number { _ = try writer.compact() }
+        let transaction = try writer.begin()
+        _ = try transaction.addTable("class_New\(number)")
+        _ = try transaction.commit()
+        var alone = configuration
+        alone.mode = .immutable
+        #expect(try Realm(alone).latest().table(named: "class_New\(number)") != nil)
+      }
+    }
+  }
+
+  @Test("what began on a copy is not committed to another one in its place, not even to one that looks the same")
+  func replacedCopy() throws {
+    try withTemporaryPath { path in
+      let people = try Fixture.named("people").configuration()
+      for name in [path, path + ".other"] { _ = try RealmCopy.write(people, to: name, key: nil) }
+      let writer = try RealmWriter(Configuration(path: path)), transaction = try writer.begin()
+      _ = try transaction.addTable("class_New")
+      let other = try Data(contentsOf: URL(fileURLWithPath: path + ".other"))
+      #expect(rename(path + ".other", path) == 0)
+      do {
+        _ = try transaction.commit()
+        Issue.record("committed to another file")
+      } catch { #expect((error as? EngineError)?.reason == .moved, "\(error)") }
+      #expect(try Data(contentsOf: URL(fileURLWithPath: path)).prefix(other.count) == other)
+    }
+  }
+
+  @Test("programs that make the first changes to a copy wait for one another", arguments: [false, true])
+  func turns(_ isEncrypted: Bool) throws {
+    try withTemporaryPath { path in
+      let key = isEncrypted ? try Fixture.key() : nil
+      _ = try RealmCopy.write(try Fixture.named("people").configuration(), to: path, key: key)
+      let configuration = Configuration(path: path, encryptionKey: key)
+      DispatchQueue.concurrentPerform(iterations: 6) { number in
+        do {
+          let writer = try RealmWriter(configuration), transaction = try writer.begin()
+          _ = try transaction.addTable("class_New\(number)")
+          _ = try transaction.commit()
+        } catch { Issue.record("\(number): \(error)") }
+      }
+      let newest = try Realm(configuration).latest()
+      for number in 0..<6 { #expect(try newest.table(named: "class_New\(number)") != nil) }
+      #expect(Verifier(newest).problems(limit: 1).isEmpty)
+    }
+  }
+
+  @Test("of two programs that make the first change to a copy, one is told to wait", arguments: [false, true])
   func twoFirst(_ isEncrypted: Bool) throws {
     try withTemporaryPath { path in
       let key = isEncrypted ? try Fixture.key() : nil
       _ = try RealmCopy.write(try Fixture.named("people").configuration(), to: path, key: key)
       let configuration = Configuration(path: path, encryptionKey: key)
       let fast = try RealmWriter(configuration), slow = try RealmWriter(configuration)
-      let late = try slow.begin()
-      _ = try late.addTable("class_Slow")
       let first = try fast.begin()
       _ = try first.addTable("class_Fast")
-      _ = try first.commit()
       do {
-        _ = try late.commit()
-        Issue.record("committed over what it did not see")
+        _ = try slow.begin(timeout: .milliseconds(50))
+        Issue.record("two turns")
       } catch { #expect((error as? EngineError)?.reason == .busy, "\(error)") }
-      let again = try slow.begin()
-      _ = try again.addTable("class_Slow")
-      _ = try again.commit()
+      _ = try first.commit()
+      let second = try slow.begin()
+      _ = try second.addTable("class_Slow")
+      _ = try second.commit()
       for realm in [fast.realm, slow.realm] {
         let newest = try realm.latest()
         #expect(try newest.table(named: "class_Slow") != nil && newest.table(named: "class_Fast") != nil)

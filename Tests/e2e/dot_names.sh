@@ -105,6 +105,34 @@ check "a loop of commands writes lines" bash -c \
   'for i in 1 2 3; do jq -nc "{_id: 900, age: $i}" || exit; cat /dev/null; done >Person/.all.jsonl'
 equal "in one commit" "$((version + 1)) 3" "$(cat .realm/version) $(jq .age Person/900.json)"
 equal "of which one that is refused refuses all" "1 3" "$(bash -c '{ (echo "{\"_id\": 900, \"age\": 9}"); /bin/echo "{\"_id\": 900, \"age\": true}"; } >Person/.all.jsonl' 2>/dev/null; echo "$?") $(jq .age Person/900.json)"
+version=$(cat .realm/version)
+check "redirections of a shell close the file again and again" bash -c \
+  'exec 3>>Person/.all.jsonl; for i in 1 2 3; do echo "{\"_id\": 90$i, \"name\": \"n\"}" >&3; done; exec 3>&-'
+equal "which is one commit" $((version + 1)) "$(cat .realm/version)"
+seq 10000 12999 | sed 's/.*/{"_id":&,"name":"a name that takes some room"}/' >"$scratch/many.jsonl"
+echo '{"_id":13000,"name":7}' >>"$scratch/many.jsonl"
+check_status "a command in a group is told of a line that is refused" 1 'cat: write error: Invalid argument' \
+  bash -c '{ cat "$1"; } >Person/.all.jsonl' - "$scratch/many.jsonl"
+check "a program that leaves the file to another one" python3 -c '
+import subprocess, sys
+file = open("Person/.all.jsonl", "w")
+other = subprocess.Popen(["head", "-n", "3000", sys.argv[1]], stdout=file)
+file.close()
+sys.exit(other.wait())' "$scratch/many.jsonl"
+equal "has its lines when that has ended" 3000 "$(jq -r 'select(._id >= 10000 and ._id < 13000) | ._id' Person/.all.jsonl | wc -l)"
+jq -rc 'select(._id >= 10000) | "Person/\(._id).json"' Person/.all.jsonl | xargs rm
+rm Person/901.json Person/902.json Person/903.json
+version=$(cat .realm/version)
+check "commands of a group write one object" bash -ec '{ echo "{ \"age\": "; seq 43 43; echo "}"; } >Person/900.json'
+check "and one property" bash -ec '{ printf "a\xc3"; /bin/true; printf "\xbc"; } >Person/.fields/900/name'
+equal "in one commit each" "$((version + 2)) 43 aü" "$(cat .realm/version) $(jq -r '"\(.age) \(.name)"' Person/900.json)"
+check_status "a text that is refused leaves what was there, whoever closes it" 1 'write error' \
+  bash -c '(/bin/true; printf "\377") >Person/.fields/900/name'
+equal "as it was" "aü" "$(cat Person/.fields/900/name)"
+rm .realm/rejected/Person/900.name
+echo '{"_id": 901, "name": "b", "friends": [900]}' >>Person/.all.jsonl
+sed -i 's/"name":"[^"]*"/"name":"a"/' Person/900.json
+sed -i 's/"name": "[^"]*"/"name": "a"/' Person/900.json
 check "sed -i saves lines" sed -i 's/"name":"a"/"name":"by sed"/' Person/.all.jsonl
 equal "of which it changed one" "by sed" "$(jq -r .name Person/900.json)"
 check "mv as well" bash -c 'jq -c "select(._id == 901) | .name = \"moved\"" Person/.all.jsonl >Person/.new && mv Person/.new Person/.all.jsonl'

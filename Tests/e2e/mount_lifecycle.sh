@@ -108,6 +108,14 @@ stop_server "$point"
 equal "all is there" 45 "$("$realmfs" cat "$kept" Person/4.json | jq .age)"
 check "and sound" "$realmfs" check "$kept"
 
+serve "$kept" "$point" -o group_commit=60000 || exit
+check "saves that are not on disk yet" save 46
+rm "$kept.lock"
+check "come there when the lock file is removed, and saving goes on" save 47
+: >"$kept.lock"
+stop_server "$point"
+equal "or when it is emptied and the mount ends" 47 "$("$realmfs" cat "$kept" Person/4.json | jq .age)"
+
 # What cannot be mounted leaves nothing behind.
 check_status "a mount point that does not exist" 9 'No such file' "$realmfs" mount "$file" "$scratch/absent"
 check_status "a mount point that is a file" 9 'not a directory' "$realmfs" mount "$file" "$file"

@@ -65,6 +65,13 @@ mkdir "$tx/e" && echo '{"age": 8}' >"$tx/e/Person/4.json"
 equal "what is not committed yet is among what is not saved" ".realm/tx/e" "$(grep -F .realm/tx "$point/.realm/unsaved")"
 check "emptying .commit commits" bash -c ': >"$1/.commit"' - "$tx/e"
 equal "and the transaction is over" "8" "$(jq .age "$point/Person/4.json")$(ls "$tx")"
+for how in ': >"$1"' 'cp /dev/null "$1"' 'truncate -s 0 "$1"' 'perl -e "open(F, q(>), shift) or die; close F or die" "$1"'; do
+  mkdir "$tx/e" && (echo '{"age": "x"}' >"$tx/e/Person/4.json") 2>/dev/null
+  check "$how says that it is refused" bash -c '! bash -c "$1" - "$2" 2>/dev/null' - "$how" "$tx/e/.commit"
+  rm -f "$tx/e/.realm/rejected/Person/"* && echo '{"age": 9}' >"$tx/e/Person/4.json"
+  check "or commits" bash -c "$how" - "$tx/e/.commit"
+  equal "and is over" "9" "$(jq .age "$point/Person/4.json")$(ls "$tx")"
+done
 echo '{"age": 5}' >"$point/Person/4.json"
 mkdir "$tx/f"
 equal "a transaction that changed nothing is not" "" "$(cat "$point/.realm/unsaved")"

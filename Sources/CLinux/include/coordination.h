@@ -95,7 +95,10 @@ int clinux_edge_wait(int listener, int milliseconds);
 /// last descriptor of that open file is closed. The byte need not exist. 0, or an errno.
 int clinux_claim(int fd, int64_t position);
 
-/// Takes back clinux_claim.
+/// The same for writing: no other open file of the same file has the byte locked then. EAGAIN or EACCES if one has.
+int clinux_claim_alone(int fd, int64_t position);
+
+/// Takes back clinux_claim and clinux_claim_alone.
 void clinux_disclaim(int fd, int64_t position);
 
 /// Whether another open file of the same file has locked a byte of `count` from `position` on. 1 or 0, or -errno.

@@ -38,6 +38,8 @@ struct ChunkedBytes: Sendable {
 
   /// The number of bytes, holes included.
   private(set) var count = 0
+  /// Bytes at the start that `lines` and `whole` leave out.
+  private var hidden = 0
   /// What was taken from the budget.
   private(set) var cost = 0
   /// Each has the bytes of its range from the start on, all or some; the others are zeros.
@@ -139,7 +141,7 @@ struct ChunkedBytes: Sendable {
   }
 
   /// All bytes as one array.
-  var whole: [UInt8] { get throws(FileTreeError) { try copy(0..<count) } }
+  var whole: [UInt8] { get throws(FileTreeError) { try copy(min(hidden, count)..<count) } }
 
   /// The bytes of a chunk, wherever it is.
   private func chunk(_ index: Int) throws(FileTreeError) -> [UInt8] {
@@ -154,6 +156,9 @@ struct ChunkedBytes: Sendable {
   /// Has no more than `size` bytes, for one who only reads; what the budget knows stays.
   mutating func hide(from size: Int) { count = min(count, size) }
 
+  /// Leaves out the first bytes of lines and of the whole, for one who only reads.
+  mutating func hide(upTo start: Int) { hidden = start }
+
   /// The lines, without their ends.
   var lines: Lines { Lines(self) }
 
@@ -166,7 +171,10 @@ struct ChunkedBytes: Sendable {
     /// The range that the chunk is at hand for.
     private var range = 0..<0
 
-    fileprivate init(_ text: ChunkedBytes) { self.text = text }
+    fileprivate init(_ text: ChunkedBytes) {
+      self.text = text
+      start = text.hidden
+    }
 
     /// The next line and where it is; nil behind the last one.
     mutating func next() throws(FileTreeError) -> (range: Range<Int>, bytes: ArraySlice<UInt8>)? {

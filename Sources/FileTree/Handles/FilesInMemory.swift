@@ -43,6 +43,17 @@ public struct Caller: Sendable {
     let line = status.split(separator: "\n").first { $0.hasPrefix("Tgid:") }
     return line?.split(whereSeparator: \.isWhitespace).last.flatMap { Int32($0) } ?? process
   }
+
+  /// Whether a process has the file open that the kernel knows by `inode`. False where that cannot be seen.
+  static func isOpen(_ inode: UInt64, in process: Int32) -> Bool {
+    if process <= 0 || inode == 0 { return false }
+    // There is none of a process that is gone, nor of one that this user may not look at.
+    let names = (try? DirectoryListing.names(in: "/proc/\(process)/fdinfo")) ?? []
+    return names.contains { name in
+      let lines = KernelText.of("/proc/\(process)/fdinfo/\(name)")?.split(separator: "\n") ?? []
+      return lines.contains { $0.hasPrefix("ino:") && $0.dropFirst(4).filter { !$0.isWhitespace } == String(inode) }
+    }
+  }
 }
 
 extension TreeContext {
@@ -75,7 +86,7 @@ extension TreeContext {
     let decision = openFiles.open(file.inode, OpenFiles.Edit(memory: file, target: nil), for: caller.process)
     return CreatedFile(
       attributes: try read { view in view.rules.file(file) },
-      file: OpenFile(file.inode, file, nil, access, decision, isWatched: target != nil)
+      file: OpenFile(file.inode, file, nil, access, decision, isWatched: target != nil, opener: caller.process)
     )
   }
 
@@ -145,7 +156,7 @@ extension TreeContext {
           throw error
         }
         _ = overlay.unlink(goal)
-        became(saved, file)
+        became(saved, file, target)
         file.noteSaved(contents)
       }
     }

@@ -90,6 +90,8 @@ final class MemoryFile: Sendable {
     var object: (any SaveTarget)?
     /// Why a part of the text is missing; nil if all of it is there.
     var incomplete: FileTreeError?
+    /// Of lines, how many bytes are saved, so that each line is saved once; and how many were looked at.
+    var saved = 0, judged = 0
   }
 
   /// The bytes and the change that they are from.
@@ -157,6 +159,19 @@ final class MemoryFile: Sendable {
   /// The number of bytes.
   var size: Int { state.withLock { $0.bytes.count } }
 
+  /// Of lines, the number of bytes that are to be saved.
+  var unsavedSize: Int { state.withLock { $0.bytes.count - $0.saved } }
+
+  /// Whether lines grew by `step` bytes since they were looked at last, and are to be looked at: not beyond `most`.
+  func takeJudgement(each step: Int, most: Int) -> Bool {
+    state.withLock { state in
+      let size = state.bytes.count - state.saved
+      if size > most || state.bytes.count - state.judged < step { return false }
+      state.judged = state.bytes.count
+      return true
+    }
+  }
+
   var metadata: Metadata { state.withLock { $0.metadata } }
 
   /// Who made or opened it.
@@ -206,6 +221,7 @@ final class MemoryFile: Sendable {
         var text = state.bytes
         // What another thread adds meanwhile is left to the next save.
         text.hide(from: size)
+        text.hide(upTo: state.saved)
         return Contents(text: text, generation: state.generation)
       }
     )
@@ -219,6 +235,9 @@ final class MemoryFile: Sendable {
     if bytes.isEmpty { return nil }
     return try state.withLock { state throws(FileTreeError) in
       let size = state.bytes.count, start = offset ?? size
+      state.saved = min(state.saved, start)
+      // A text that begins anew misses nothing.
+      if start == 0, size == 0, form == .string || form == .data { state.incomplete = nil }
       let (end, overflow) = start.addingReportingOverflow(bytes.count)
       guard start >= 0, !overflow else { throw .refused(.tooLarge, "no file can be that large") }
       let overwritten = isWatched && start < size ? try state.bytes.copy(start..<min(end, size)) : []
@@ -272,6 +291,7 @@ final class MemoryFile: Sendable {
   func truncate(to size: Int) {
     state.withLock { state in
       state.bytes.resize(to: size)
+      state.saved = min(state.saved, size)
       state.noteChange()
       if size == 0 {
         state.text = Text(form)
@@ -367,6 +387,7 @@ final class MemoryFile: Sendable {
     state.withLock { state in
       state.isRefused = false
       state.refusedText = nil
+      if form == .lines { state.saved = max(state.saved, min(contents.text.count, state.bytes.count)) }
       if state.generation == contents.generation { state.progress = .clean }
     }
   }

@@ -61,8 +61,14 @@ public final class OpenFile: Sendable {
   fileprivate let number: UInt64
   /// Whether what is written is checked when it is a whole text: not in scratch files.
   let isWatched: Bool
-  /// The process whose close saves what is written; 0 for any.
-  let saver: Int32
+  /// The thread that opened it; 0 if that is not known.
+  let opener: Int32
+  private let kernelNumber = Atomic<UInt64>(0)
+  /// The number that the kernel knows the file by; 0 before it has the handle.
+  var shownInode: UInt64 {
+    get { kernelNumber.load(ordering: .relaxed) }
+    set { kernelNumber.store(newValue, ordering: .relaxed) }
+  }
   /// The tree that it is open in, if that is a transaction's.
   let home = Mutex<TreeContext?>(nil)
 
@@ -74,7 +80,7 @@ public final class OpenFile: Sendable {
     number = decision.number
     content = .text(text)
     access = OpenAccess()
-    (isWatched, saver) = (false, 0)
+    (isWatched, opener) = (false, 0)
   }
 
   init(
@@ -84,7 +90,7 @@ public final class OpenFile: Sendable {
     _ access: OpenAccess,
     _ decision: OpenFiles.Decision,
     isWatched: Bool,
-    saver: Int32 = 0
+    opener: Int32 = 0
   ) {
     self.inode = inode
     caching = .bypass
@@ -94,7 +100,7 @@ public final class OpenFile: Sendable {
     content = .memory(memory, target: target)
     self.access = access
     self.isWatched = isWatched
-    self.saver = saver
+    self.opener = opener
   }
 
   init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, stream: StreamedText) {
@@ -105,7 +111,7 @@ public final class OpenFile: Sendable {
     number = decision.number
     content = .stream(stream)
     access = OpenAccess()
-    (isWatched, saver) = (false, 0)
+    (isWatched, opener) = (false, 0)
   }
 
   init(_ inode: InodeNumber, _ decision: OpenFiles.Decision, changes: ChangeStream) {
@@ -116,7 +122,7 @@ public final class OpenFile: Sendable {
     number = decision.number
     content = .changes(changes)
     access = OpenAccess()
-    (isWatched, saver) = (false, 0)
+    (isWatched, opener) = (false, 0)
   }
 
   /// What the handle reads, if it waits for commits. Then `read` gives nothing.

@@ -51,11 +51,24 @@ struct TextOutline: Sendable {
     case .object, .value:
       unsafe json.read(bytes.span.bytes)
       decisions = json.decisions
-    case .string: readText(bytes)
-    case .data: decide(.complete)
+    case .string:
+      readText(bytes)
+      noteSize(bytes.count)
+    case .data:
+      decide(.complete)
+      noteSize(bytes.count)
     case .lines, .command: break
     }
   }
+
+  /// Beyond what a property takes, each text is judged: all are refused.
+  private mutating func noteSize(_ more: Int) {
+    count += more
+    if count > Self.largestValue { decisions += 1 }
+  }
+
+  private static let largestValue = 16_777_199
+  private var count = 0
 
   private mutating func decide(_ verdict: JSONOutline.Verdict) {
     if verdictOfBytes == verdict { return }

@@ -69,9 +69,14 @@ struct FieldTarget: SaveTarget {
   var takesNothing: Bool { form == .string || form == .data }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    let (table, column) = try tree.read { view throws(FileTreeError) in try facts(view) }
+    let bytes = try request.bytes
+    let (table, column, isKnown) = try tree.read { view throws(FileTreeError) in
+      let (table, column) = try facts(view)
+      return (table, column, form != .value && text(view) == bytes)
+    }
+    if isKnown { return .computed }
     try tree.saveObjects(saver) { transaction throws(FileTreeError) in
-      try set(request.bytes, table, column, tree.missingLinks, transaction)
+      try set(bytes, table, column, tree.missingLinks, transaction)
     }
     return .computed
   }
@@ -101,6 +106,12 @@ struct FieldTarget: SaveTarget {
       return isNull ? try set(text, table, column, tree.missingLinks, transaction) : .none
     }
     return isBack
+  }
+
+  /// The text that the property has in a view; nil if it has none.
+  private func text(_ view: VersionView) -> [UInt8]? {
+    // What cannot be read is written anew.
+    try? FieldNode(inode: .root, place: place, form: form).text(view)
   }
 
   private func facts(_ view: VersionView) throws(FileTreeError) -> (Table, Column) {

@@ -36,7 +36,7 @@ struct MemoryNode: FileNode {
     if access.truncates { file.truncate(to: 0) }
     let isObject = try tree.target(nil, of: file) != nil
     let decision = tree.openFiles.open(inode, OpenFiles.Edit(memory: file, target: nil), for: caller.process)
-    return OpenFile(inode, file, nil, access, decision, isWatched: isObject)
+    return OpenFile(inode, file, nil, access, decision, isWatched: isObject, opener: caller.process)
   }
 
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { file.truncate(to: size) }

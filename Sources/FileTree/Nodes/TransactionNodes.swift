@@ -49,6 +49,8 @@ struct StagedNode: DirectoryNode {
   let transaction: StagedTransaction
   /// What it is there.
   let inner: InodeNumber
+  /// Whether it ends the transaction: who did that by it may look at it once more.
+  let isCommand: Bool
 
   static func identity(_ transaction: StagedTransaction, _ inner: InodeNumber) -> NodeIdentity {
     NodeIdentity(StagedNode.self, transaction.number, Array(String(inner.value).utf8))
@@ -65,12 +67,22 @@ struct StagedNode: DirectoryNode {
     let inner = attributes.inode
     var attributes = attributes.uncached
     attributes.inode = tree.nodes.enter(identity(transaction, inner)) {
-      StagedNode(inode: $0, transaction: transaction, inner: inner)
+      // It has just been looked up there.
+      let node = (try? transaction.context())?.nodes.node(inner)
+      return StagedNode(
+        inode: $0,
+        transaction: transaction,
+        inner: inner,
+        isCommand: node is TransactionCommandNode
+      )
     }
     return attributes
   }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    if isCommand, transaction.hasEnded {
+      return try tree.readable { view in view.rules.file(inode, size: 0, view.modified).uncached }
+    }
     let inside = try transaction.context()
     var attributes = try inside.node(inner).attributes(inside).uncached
     attributes.inode = inode
@@ -137,7 +149,7 @@ enum TransactionFiles {
   }
 }
 
-/// A file that does something when it is touched, or something is written to it.
+/// A file that does something when it is touched or emptied, or something is written to it.
 struct TransactionCommandNode: FileNode {
   let inode: InodeNumber
   let action: StagedTransaction.Action
@@ -151,7 +163,14 @@ struct TransactionCommandNode: FileNode {
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { try tree.perform(action) }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    try tree.openComputed(self, access, by: caller) { _ in [] }
+    let file = try tree.openComputed(self, access, by: caller) { _ in [] }
+    if !access.truncates { return file }
+    // At once, because shells do not look at what `close` returns. What is written to it then says no more.
+    tree.release(file)
+    try tree.perform(action)
+    guard let done = tree.overlay.detachedFile(inode, [], [], .of(caller), form: .data) else { throw .memoryIsShort }
+    let decision = tree.openFiles.open(inode, OpenFiles.Edit(memory: done, target: nil), for: caller.process)
+    return OpenFile(inode, done, nil, access, decision, isWatched: false)
   }
 
   func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { TransactionTarget(action: action) }
@@ -161,7 +180,7 @@ struct TransactionCommandNode: FileNode {
   }
 
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    // Emptying it, as programs do before they write, does nothing.
+    try tree.perform(action)
   }
 }
 
@@ -202,7 +221,6 @@ struct TransactionTarget: SaveTarget {
 
   var operation: String { action.rawValue }
   var form: TextForm { .command }
-  var takesNothing: Bool { true }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
     try tree.perform(action)

@@ -40,8 +40,7 @@ extension TreeContext {
       access,
       decision,
       isWatched: target.form != .command,
-      // The lines of a loop of a shell are one text: each command that it runs closes the handle, too.
-      saver: target.form == .lines ? caller.wholeProcess : 0
+      opener: caller.process
     )
   }
 
@@ -77,7 +76,7 @@ extension TreeContext {
     guard let writing else { return }
     let isWhole =
       target?.form == .lines
-      ? bytes.last == UInt8(ascii: "\n") && memory.size <= Self.mostCheckedLines : writing.isDecided
+      ? bytes.last == UInt8(ascii: "\n") && memory.unsavedSize <= Self.mostCheckedLines : writing.isDecided
     if isWhole { try check(memory, target, writing, by: caller ?? memory.owner) }
   }
 
@@ -142,12 +141,14 @@ extension TreeContext {
 
   // MARK: saving
 
-  /// Saves what a handle has written, at each close of it; lines, when the program that opened the file closes it, or
-  /// the last one does. A file that was only emptied is not saved. What is refused
-  /// is kept for `caller`, or for the one that opened the file.
+  /// Saves what a handle has written, when the program that opened the file closes it, or the last one does. A file
+  /// that was only emptied is not saved. What is refused is kept for `caller`, or for the one that opened the file.
   func flush(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     guard case .memory(let memory, let target) = file.content, file.access.writes else { return }
-    if let caller, file.saver != 0, caller.process != 0, caller.wholeProcess != file.saver { return }
+    if let caller, isClosedLater(file, target, by: caller) {
+      if target?.form == .lines { try judgeLines(memory, target, by: caller) }
+      return
+    }
     defer { openFiles.settle(file) }
     try memory.inTurn { () throws(FileTreeError) in
       switch memory.progress {
@@ -162,6 +163,38 @@ extension TreeContext {
         takeBack(memory)
         throw error
       case .written: try saveInTurn(memory, target, by: caller)
+      }
+    }
+  }
+
+  /// Whether the program that opened a file has it open still while `caller` closes it. A shell closes a file once more
+  /// with each command that it runs, and what all of them write is one text.
+  private func isClosedLater(_ file: OpenFile, _ target: (any SaveTarget)?, by caller: Caller) -> Bool {
+    if file.opener == 0 || caller.process == 0 { return false }
+    let opener = Caller(user: caller.user, group: caller.group, process: file.opener)
+    let isOpener = caller.process == file.opener || caller.wholeProcess == opener.wholeProcess
+    // Other texts are whole whenever their program closes them; lines are saved once, at the end.
+    if isOpener, target?.form != .lines { return false }
+    return Caller.isOpen(file.shownInode, in: file.opener)
+  }
+
+  /// Lines beyond this size are judged at the end alone.
+  private static let mostJudgedLines = 4 << 20
+
+  /// Tells a command that wrote lines that they are refused, as far as that is known before all of them are there.
+  private func judgeLines(
+    _ memory: MemoryFile,
+    _ target: (any SaveTarget)?,
+    by caller: Caller
+  ) throws(FileTreeError) {
+    guard let target, memory.takeJudgement(each: Self.mostCheckedLines, most: Self.mostJudgedLines) else { return }
+    try memory.inTurn { () throws(FileTreeError) -> Void in
+      try memory.withContents { (contents) throws(FileTreeError) -> Void in
+        do throws(FileTreeError) { try rehearse(try contents.bytes, as: target) } catch {
+          guard error.endsWrite else { return }
+          refused(error, target, SaveRequest(contents, by: caller, name: memory.name))
+          throw error
+        }
       }
     }
   }
@@ -250,7 +283,7 @@ extension TreeContext {
     try memory.withContents(asOne: target.form != .lines) { (contents) throws(FileTreeError) -> Void in
       do throws(FileTreeError) {
         let request = SaveRequest(contents, by: caller ?? memory.owner, name: memory.name)
-        became(try save(request, as: target), memory)
+        became(try save(request, as: target), memory, target)
         memory.noteSaved(contents)
       } catch {
         memory.noteRefused(contents, error)
@@ -272,13 +305,15 @@ extension TreeContext {
   }
 
   /// Lets the realm's own file take the place of one in memory that was saved.
-  func became(_ saved: SavedAs, _ memory: MemoryFile) {
+  func became(_ saved: SavedAs, _ memory: MemoryFile, _ target: any SaveTarget) {
     if memory.role == .edit { return }
     switch saved {
     case .object(let ordinal, let key):
       memory.became(ObjectTarget(ordinal, key))
       overlay.becomeObject(memory.inode, ordinal, key)
     case .computed:
+      // What is written to it next goes the same way.
+      memory.became(target)
       if let place = overlay.place(of: memory.inode) { _ = overlay.unlink(place) }
     case .nothing: break
     }

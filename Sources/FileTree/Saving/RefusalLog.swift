@@ -123,8 +123,9 @@ extension TreeContext {
       guard case .refused(.forbidden, let reason) = error, let path = try? path(),
         !refusals.hasRefused(path, since: start)
       else { throw error }
+      let isNew = refusals.reason(of: path) != reason.printable
       refusals.note(path, operation, reason)
-      options.log?("\(path): \(reason)")
+      if isNew { options.log?("\(path): \(reason)") }
       throw error
     }
   }

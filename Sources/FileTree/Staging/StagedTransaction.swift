@@ -135,8 +135,10 @@ final class StagedTransaction: Sendable {
       let first = "\(refused[0].path): \(refused[0].reason)"
       throw .refused(
         .invalid,
-        "\(refused.count == 1 ? "a text was refused" : "\(refused.count) texts were refused, the first of them") and "
-          + "is not mended: \(first); save it again, or remove it from .realm/rejected"
+        (refused.count == 1
+          ? "a text was refused and is not mended: "
+          : "\(refused.count) texts were refused and are "
+            + "not mended, the first of them: ") + "\(first); save it again, or remove it from .realm/rejected"
       )
     }
     let kept = content.tree.keptFilePaths()

@@ -108,7 +108,11 @@ public final class FileTree: Sendable {
   ///
   /// - Throws: `stale` if the object or class is gone and no handle on it is open.
   public func attributes(_ inode: InodeNumber, for process: Int32? = nil) throws(FileTreeError) -> FileAttributes {
-    lasting(try attributes(place(inode), for: process))
+    do throws(FileTreeError) { return lasting(try attributes(place(inode), for: process)) } catch {
+      // Who ended a transaction by one of its files may look at that once more.
+      guard let node = tree.nodes.node(inode) as? StagedNode, node.isCommand else { throw error }
+      return try node.attributes(tree)
+    }
   }
 
   /// The attributes, which the kernel may remember for good in a frozen tree.
@@ -139,7 +143,7 @@ public final class FileTree: Sendable {
     try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in try node.change(change, tree) }
     if let size = change.size {
       if size < 0 { throw .refused(.invalid, "a negative size") }
-      if let file, case .memory(let memory, _) = file.content {
+      if let file, case .memory(let memory, let target) = file.content, target?.form != .command {
         memory.truncate(to: size)
       } else {
         try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
@@ -190,7 +194,8 @@ public final class FileTree: Sendable {
     let created = try home.tree.noting("create", home.tree.shownPath(of: place)) { () throws(FileTreeError) in
       try home.tree.create(place, permissions: permissions, access, isExclusive: isExclusive, by: caller)
     }
-    return CreatedFile(attributes: home.known(created.attributes, tree), file: home.owning(created.file))
+    let attributes = home.known(created.attributes, tree)
+    return CreatedFile(attributes: attributes, file: home.owning(created.file, shownAs: attributes.inode))
   }
 
   /// Makes a file without opening it.
@@ -276,7 +281,7 @@ public final class FileTree: Sendable {
     let file = try tree.noting("open", try node.shownPath(tree)) { () throws(FileTreeError) in
       try node.open(access, by: caller, tree)
     }
-    return home.owning(file)
+    return home.owning(file, shownAs: inode)
   }
 
   /// Where a symbolic link leads.

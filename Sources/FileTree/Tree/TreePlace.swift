@@ -34,7 +34,8 @@ struct TreePlace {
   }
 
   /// A handle that was opened in the tree.
-  func owning(_ file: OpenFile) -> OpenFile {
+  func owning(_ file: OpenFile, shownAs inode: InodeNumber) -> OpenFile {
+    file.shownInode = inode.value
     if outside != nil { file.home.withLock { $0 = tree } }
     return file
   }

@@ -16,7 +16,7 @@ final class Claim: Sendable {
   private let position: Int64
   private let isOver = Atomic<Bool>(false)
 
-  private static let start: Int64 = 1 << 62
+  fileprivate static let start: Int64 = 1 << 62
   private static let count: Int64 = 1 << 32
 
   /// Marks the file that `lock` is the lock file of. Waits until `deadline` while programs use another lock file for
@@ -52,4 +52,28 @@ final class Claim: Sendable {
     if isOver.exchange(true, ordering: .acquiringAndReleasing) { return }
     clinux_disclaim(file.descriptor, position)
   }
+}
+
+/// The turn of one who makes the first changes to a copy, which has no lock file yet that would tell whose turn it is.
+/// Programs of this package wait for one another; Realm's engine is not kept out.
+final class CopyTurn: Sendable {
+  let file: FileHandle
+
+  private static let position = Claim.start - 1
+
+  /// Waits until `deadline` for those who have the turn, then throws `busy`. On a file system without such locks
+  /// everyone has the turn.
+  init(_ file: FileHandle, until deadline: MonotonicTime) throws(EngineError) {
+    self.file = file
+    while true {
+      let code = clinux_claim_alone(file.descriptor, Self.position)
+      if code != EAGAIN && code != EACCES { return }
+      if MonotonicTime.now >= deadline {
+        throw EngineError(.busy, "\(file.path): another program keeps the realm locked; try again later")
+      }
+      usleep(useconds_t.random(in: 500..<5_000))
+    }
+  }
+
+  deinit { clinux_disclaim(file.descriptor, Self.position) }
 }

@@ -208,6 +208,13 @@ import Threads
     return unsafe stat(path, &named) == 0 && Identity(named) == identity && !isCut
   }
 
+  /// Whether another file is at its path, or none. Where that cannot be seen, it counts as there.
+  var isGone: Bool {
+    var named = stat()
+    if unsafe stat(path, &named) == 0 { return Identity(named) != identity }
+    return errno == ENOENT || errno == ENOTDIR
+  }
+
   /// Whether it was cut, and so says nothing any more to anybody.
   var isCut: Bool { unsafe clinux_mapping_was_cut(info) }
 

@@ -33,16 +33,28 @@ package enum LockHolders {
   static func ofLock(_ file: String) -> [LockHolder] {
     var status = stat()
     guard unsafe stat(file, &status) == 0 else { return [] }
-    var devices = [device(clinux_device_major(status.st_dev), clinux_device_minor(status.st_dev))]
+    let names = names(of: LockFile.Identity(status), on: file)
+    return processes(holding: names, locks: KernelText.of("/proc/locks") ?? "").map { process in
+      LockHolder(processID: process, name: commandName(of: "\(process)"))
+    }
+  }
+
+  /// Whether another process may hold an flock on a file that has no name any more, perhaps; it was on the file system
+  /// of `neighbour`.
+  static func areOthers(holding file: LockFile.Identity, near neighbour: String) -> Bool {
+    guard let locks = KernelText.of("/proc/locks") else { return true }
+    return processes(holding: names(of: file, on: neighbour), locks: locks).contains { $0 != getpid() }
+  }
+
+  /// What /proc/locks may call a file that is on the file system of `path`.
+  private static func names(of file: LockFile.Identity, on path: String) -> Set<String> {
+    var devices = [device(clinux_device_major(file.device), clinux_device_minor(file.device))]
     // stat(2) reports another device than /proc/locks on btrfs and overlays; the mount table has the right one.
-    if let entry = RealmLinks.real(file).flatMap(MountTable.entry(containing:)) {
+    if let entry = RealmLinks.real(path).flatMap(MountTable.entry(containing:)) {
       let parts = entry.device.split(separator: ":").compactMap { UInt32($0) }
       if parts.count == 2 { devices.append(device(parts[0], parts[1])) }
     }
-    let files = Set(devices.map { "\($0):\(status.st_ino)" })
-    return processes(holding: files, locks: KernelText.of("/proc/locks") ?? "").map { process in
-      LockHolder(processID: process, name: commandName(of: "\(process)"))
-    }
+    return Set(devices.map { "\($0):\(file.inode)" })
   }
 
   /// The name of the command that a process runs, or `self`; empty if unknown.

@@ -584,9 +584,33 @@ final class Participant: VersionReader {
   /// Whether nobody can find the session any more, because its lock file was removed or cut, and we can leave it for
   /// another one: nobody else is in it that could go on, and nothing depends on it.
   private func isForgotten(_ session: Session, _ state: State) -> Bool {
-    if configuration.inMemoryIdentifier != nil || state.isWriting { return false }
-    let isOver = session.lockFile.isCut || session.participants == 1 && !session.lockFile.isInPlace
-    return isOver && !isAnythingHeld(state)
+    !state.isWriting && isLost(session) && !isAnythingHeld(state)
+  }
+
+  /// Whether the lock file of a session is gone, and no other process holds it.
+  private func isLost(_ session: Session) -> Bool {
+    if configuration.inMemoryIdentifier != nil { return false }
+    let lockFile = session.lockFile, isCut = lockFile.isCut
+    if !isCut && !lockFile.isGone { return false }
+    // Who died still counts as a participant, but holds nothing.
+    if !isCut && session.participants == 1 { return true }
+    return !LockHolders.areOthers(holding: lockFile.identity, near: configuration.path)
+  }
+
+  /// Leaves a session that nobody can find any more, and calls `publish` while no other program has the realm open:
+  /// what was committed there, and is not on disk, could not be brought there otherwise. False if there is no need.
+  func leaveLost(_ publish: (any Storage) throws(EngineError) -> Void) throws(EngineError) -> Bool {
+    try state.withLock { state throws(EngineError) in
+      guard let session = state.session, let storage = state.storage, isLost(session), !isAnythingHeld(state) else {
+        return false
+      }
+      leave(&state)
+      let lock = try ExclusiveLock(realmPath: state.lockedName)
+      defer { withExtendedLifetime(lock) {} }
+      try publish(storage)
+      state.isWriting = false
+      return true
+    }
   }
 
   /// Whether some version is relied on for longer than a moment.
@@ -619,6 +643,8 @@ final class Participant: VersionReader {
         }
         leave(&state)
       }
+      // What was open is not what is there afterwards.
+      (state.bystander, state.storage) = (nil, nil)
       let result = try body(state.configuration)
       // A file that we put there ourselves is the same realm.
       if let file = state.file, file.place == .elsewhere {
@@ -652,6 +678,7 @@ final class Participant: VersionReader {
       }
       if let session = state.session, isForgotten(session, state) { leave(&state) }
       let snapshot = try newest(&state)
+      if case .commit(let file?) = stage, file != state.standing.file { throw Self.moved(configuration.path) }
       if state.bystander != nil, state.standing.place == .here, RealmWriter.refusal(snapshot) == nil {
         if stage == .edit {
           try checkPlace(state)
@@ -715,6 +742,9 @@ final class Participant: VersionReader {
     touch()
     state.withLock { $0.isWriting = false }
   }
+
+  /// The file that is open.
+  var file: FileHandle? { state.withLock { $0.file } }
 
   /// Where commits go, while there is a session.
   var storage: (any Storage)? { state.withLock { $0.storage } }

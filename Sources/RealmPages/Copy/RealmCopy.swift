@@ -157,8 +157,6 @@ public enum RealmCopy {
   ) throws(EngineError) -> R {
     // Nothing is made beside a file that is no realm.
     let snapshot = try newest(configuration)
-    // Whoever may make files in a folder could put others in their place that may not be written to.
-    if unsafe access(configuration.path, W_OK) != 0 { throw .failed("open", configuration.path, errno) }
     let lock = try EngineError.locating(at: configuration.path) { () throws(EngineError) in
       try ExclusiveLock(realmPath: configuration.path)
     }
@@ -192,6 +190,8 @@ public enum RealmCopy {
     if isValid: () -> Bool = { true }
   ) throws(EngineError) -> Sizes? {
     let source = try FileHandle(path: realm)
+    // Whoever may make files in a folder could put others in the place of those that they may not write to.
+    if replacing { _ = try FileHandle(path: target, forWriting: true) }
     // A file that is in the way is better found before the work than after it.
     if unsafe !replacing && access(target, F_OK) == 0 { throw .failed("open", target, EEXIST) }
     let file = try NewFile(path: target)

@@ -3,11 +3,11 @@
 import Threads
 
 /// What a turn as writer is for.
-enum WritingStage {
+enum WritingStage: Equatable {
   /// A transaction, which may end without a commit: a copy stays as it is, and others are kept out only at the commit.
   case edit
-  /// A commit.
-  case commit
+  /// A commit to the file with this number (`Standing.file`), or to any.
+  case commit(file: Int?)
   /// `publishNewest` alone: also where nothing new can be committed any more.
   case publish
 }

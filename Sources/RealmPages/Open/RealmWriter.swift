@@ -208,7 +208,7 @@ public final class RealmWriter: Sendable {
   /// Makes a file that nothing was committed to since it was made, such as a copy, one in which versions in use are
   /// known to writers. It holds what it held; any other file stays as it is.
   package func takePart(timeout: Duration = RealmWriter.patience) throws(EngineError) {
-    let snapshot = try enter(.commit, until: .now.advanced(by: timeout), staysOnThread: true)
+    let snapshot = try enter(.commit(file: nil), until: .now.advanced(by: timeout), staysOnThread: true)
     defer { end() }
     if let refusal = Self.refusal(snapshot, writesMirror: writesMirror) { throw refusal }
   }

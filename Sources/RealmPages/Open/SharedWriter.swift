@@ -17,10 +17,12 @@ final class SharedWriter: CommitTarget {
     /// The session and the version that the present transaction holds; nil between transactions, and before the first
     /// commit to a copy.
     var turn: Turn?
+    /// The turn of a transaction on a copy, and which of the files that the path led to that is.
+    var copy: (turn: CopyTurn, file: Int, deadline: MonotonicTime)?
     /// The last grouped commit, if the header did not show it when it was made.
     var unpublished: Committer.Result?
     /// The version that the header shows meanwhile, held so that a crash leads back to something whole.
-    var onDisk: (session: Session, slot: Int)?
+    var onDisk: (session: Session, slot: Int, topRef: Int)?
     /// The session in which the size of the file was put right.
     weak var readied: Session?
   }
@@ -55,10 +57,20 @@ final class SharedWriter: CommitTarget {
       try publishNewest(newest)
     }
     while true {
+      let (number, copy) = (participant.standing.file, state.withLock { $0.copy })
       let (snapshot, session) = try enter(stage, until: deadline, staysOnThread)
-      if snapshot.pin?.session === session { return snapshot }
+      if session == nil, RealmWriter.refusal(snapshot) == nil {
+        if let copy, copy.file == number, copy.turn.file === participant.file { return snapshot }
+      } else if snapshot.pin?.session === session {
+        state.withLock { $0.copy = nil }
+        return snapshot
+      }
       // The file was replaced before we had our turn: it is another file's turn that we have.
       end()
+      // A copy, whose turn we need to have, and to look again: somebody else may have changed it meanwhile.
+      guard session == nil, let file = participant.file else { continue }
+      let turn = try CopyTurn(file, until: deadline)
+      state.withLock { $0.copy = (turn, participant.standing.file, deadline) }
     }
   }
 
@@ -69,6 +81,7 @@ final class SharedWriter: CommitTarget {
     until deadline: MonotonicTime,
     _ staysOnThread: Bool
   ) throws(EngineError) -> (Snapshot, Session?) {
+    try publishLost()
     let session: Session
     // No session: a file that is not written to, as the caller finds out, or a copy.
     guard let joined = try participant.beginWriting(stage) else {
@@ -112,6 +125,7 @@ final class SharedWriter: CommitTarget {
   }
 
   func end() {
+    state.withLock { $0.copy = nil }
     guard let turn = state.withLock({ $0.turn.take() }) else { return }
     turn.session.versions.release(turn.base.slot)
     turn.session.unlock(hasCommitted: turn.hasCommitted)
@@ -128,14 +142,18 @@ final class SharedWriter: CommitTarget {
     }
   }
 
+  /// How long the first commit to a copy waits at least: nobody else has a turn for long.
+  private static let patience = Duration.seconds(1)
+
   /// The turn of a transaction on a copy, which becomes a file of the usual form only now. Whoever was faster keeps
   /// what it committed.
   private func turn(onCopy base: Snapshot) throws(EngineError) -> Turn {
-    let path = participant.configuration.path
-    let (newest, _) = try enter(.commit, until: .now.advanced(by: RealmWriter.patience), false)
+    let path = participant.configuration.path, copy = state.withLock { $0.copy }
+    let deadline = max(copy?.deadline ?? .now, .now.advanced(by: Self.patience))
+    let (newest, _) = try enter(.commit(file: copy?.file), until: deadline, false)
     guard let turn = state.withLock({ $0.turn }) else { throw EngineError(.inUse, "\(path): no session") }
     if newest.top.ref != base.top.ref || newest.version != base.version {
-      throw EngineError(.busy, "\(path): another program made the first change to this copy: try again")
+      throw EngineError(.busy, "\(path): another program changed this copy first: try again")
     }
     return turn
   }
@@ -173,7 +191,7 @@ final class SharedWriter: CommitTarget {
       }
     case .grouped:
       try storage.flush()
-      if header.topRef == base.top.ref { keepOnDiskVersion(turn.session, turn.base.slot) }
+      if header.topRef == base.top.ref { keepOnDiskVersion(turn.session, turn.base) }
     }
     try session.announce(result, count: reachable.count)
     session.isAnnouncing = false
@@ -264,6 +282,20 @@ final class SharedWriter: CommitTarget {
     }
   }
 
+  /// Shows grouped commits of a session whose lock file is gone, so that it can be left.
+  private func publishLost() throws(EngineError) {
+    let (unpublished, onDisk) = state.withLock { ($0.unpublished, $0.onDisk) }
+    guard let unpublished, let onDisk else { return }
+    _ = try participant.leaveLost { (storage) throws(EngineError) in
+      let header = try selected(storage)
+      if header.topRef == unpublished.topRef { return allIsPublished() }
+      if header.topRef != onDisk.topRef {
+        throw abandonIfMoved(Participant.overwritten(participant.configuration.path))
+      }
+      try publish(unpublished, storage, replacing: header.slot)
+    }
+  }
+
   // MARK: the header
 
   /// The slot of the header that is selected, and where it leads. Only between commits: what waits to be written is
@@ -300,10 +332,10 @@ final class SharedWriter: CommitTarget {
   }
 
   /// Keeps the version that the header shows from being overwritten by the commits of the group.
-  private func keepOnDiskVersion(_ session: Session, _ slot: Int) {
-    session.versions.hold(slot)
+  private func keepOnDiskVersion(_ session: Session, _ version: ListedVersion) {
+    session.versions.hold(version.slot)
     let former = state.withLock { state in
-      defer { state.onDisk = (session, slot) }
+      defer { state.onDisk = (session, version.slot, version.topRef) }
       return state.onDisk
     }
     if let former { former.session.versions.release(former.slot) }
