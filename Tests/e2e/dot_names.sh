@@ -130,6 +130,13 @@ check_status "a text that is refused leaves what was there, whoever closes it" 1
   bash -c '(/bin/true; printf "\377") >Person/.fields/900/name'
 equal "as it was" "aü" "$(cat Person/.fields/900/name)"
 rm .realm/rejected/Person/900.name
+equal "who reads the file while writing to it is told at close, too" 22 "$(python3 -c '
+import os
+read = os.open("Person/.all.jsonl", os.O_RDONLY)
+write = os.open("Person/.all.jsonl", os.O_WRONLY | os.O_APPEND)
+os.write(write, b"{\"_id\": 900, \"friends\": [424242]}\n")
+try: os.close(write)
+except OSError as error: print(error.errno)')"
 echo '{"_id": 901, "name": "b", "friends": [900]}' >>Person/.all.jsonl
 sed -i 's/"name":"[^"]*"/"name":"a"/' Person/900.json
 sed -i 's/"name": "[^"]*"/"name": "a"/' Person/900.json

@@ -1,6 +1,7 @@
 // Names of files in memory, in any directory that takes them: they come, go and move here. What is no file in memory is
 // the directory's own business. Programs that save by renaming change the object that has the name.
 
+import Glibc
 import RealmPages
 
 /// What rename does when the new name exists.
@@ -44,14 +45,20 @@ public struct Caller: Sendable {
     return line?.split(whereSeparator: \.isWhitespace).last.flatMap { Int32($0) } ?? process
   }
 
-  /// Whether a process has the file open that the kernel knows by `inode`. False where that cannot be seen.
+  /// Whether a process has the file open for writing that the kernel knows by `inode` (proc_pid_fdinfo(5)). False where
+  /// that cannot be seen.
   static func isOpen(_ inode: UInt64, in process: Int32) -> Bool {
     if process <= 0 || inode == 0 { return false }
     // There is none of a process that is gone, nor of one that this user may not look at.
     let names = (try? DirectoryListing.names(in: "/proc/\(process)/fdinfo")) ?? []
     return names.contains { name in
-      let lines = KernelText.of("/proc/\(process)/fdinfo/\(name)")?.split(separator: "\n") ?? []
-      return lines.contains { $0.hasPrefix("ino:") && $0.dropFirst(4).filter { !$0.isWhitespace } == String(inode) }
+      let text = KernelText.of("/proc/\(process)/fdinfo/\(name)") ?? ""
+      let facts = text.split(separator: "\n").map { $0.split(whereSeparator: \.isWhitespace) }
+      func value(_ key: String) -> Substring? { facts.first { $0.first == key[...] }?.last }
+      guard value("ino:") == String(inode)[...], let flags = value("flags:").flatMap({ Int32($0, radix: 8) }) else {
+        return false
+      }
+      return flags & O_ACCMODE != O_RDONLY
     }
   }
 }
