@@ -94,7 +94,8 @@ struct WriterBinding {
       uploader.end(.done, of: awaited.upload)
     }
     let isClear = state.pending.map { $0.version <= acknowledged } ?? true
-    if owner.status.canUpload != isClear { owner.change { $0.canUpload = isClear } }
+    // Another thread may have ended the session meanwhile.
+    if owner.status.canUpload != isClear { owner.change { $0.canUpload = isClear && $0.state != .failed } }
   }
 
   /// Whether something was sent that the server has not acknowledged.
