@@ -62,7 +62,7 @@ public struct JSONOutline: Sendable {
   private mutating func readOutside(_ byte: UInt8) {
     let isStart = verdict == .blank && (markCount == 0 || markCount == Self.mark.count)
     switch byte {
-    case 0x20, 0x0A, 0x0D, 0x09:
+    case _ where Self.isSpace(byte):
       // A mark that is cut short is no white space.
       if markCount > 0 && markCount < Self.mark.count { verdict = .hopeless }
       if markCount == 0 { markCount = Self.mark.count }
@@ -79,7 +79,7 @@ public struct JSONOutline: Sendable {
     guard var (first, last) = word else { return start }
     for index in start..<bytes.byteCount {
       let byte = bytes[index]
-      if [0x20, 0x0A, 0x0D, 0x09].contains(byte) {
+      if Self.isSpace(byte) {
         word = nil
         verdict = .complete
         return index
@@ -95,6 +95,8 @@ public struct JSONOutline: Sendable {
     verdict = isPart ? .open : .complete
     return bytes.byteCount
   }
+
+  private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
 
   private static let words = ["true", "false", "null"]
   private static let longestWord = 6

@@ -72,7 +72,7 @@ extension Arguments {
   /// The schema in the file that an option names, or from standard input for `-`; nil without the option.
   func schema(_ option: OptionName) throws(CommandFailure) -> SchemaDescription? {
     guard let file = value(option) else { return nil }
-    if file == "-" { try StandardInput.take(as: "the schema") }
+    if StandardInput.isNamed(by: file) { try StandardInput.take(as: "the schema") }
     let bytes: [UInt8]
     do throws(Errno) { bytes = try System.bytes(ofFile: file) } catch {
       throw CommandFailure(.unreadable, "\(file): \(System.message(error.code))")

@@ -16,7 +16,7 @@ enum ImportCommand {
     if case .failure(let error) = System.status(path) {
       throw CommandFailure(.unreadable, "\(path): \(System.message(error.code)); make it with 'realmfs create'")
     }
-    if arguments.operands[1] == "-" { try StandardInput.take(as: "the data") }
+    if StandardInput.isNamed(by: arguments.operands[1]) { try StandardInput.take(as: "the data") }
     let key = try KeySource(arguments).map { (source) throws(CommandFailure) in
       try source.read(verbose: arguments.has(.verbose))
     }

@@ -12,7 +12,7 @@ enum KeySource {
   /// The source that the arguments name; nil without one. `isNew` asks for that of the key to come.
   init?(_ arguments: Arguments, isNew: Bool = false) throws(CommandFailure) {
     if let path = arguments.value(isNew ? .newKeyFile : .keyFile) {
-      self = Self.standardInput.contains(path) ? .descriptor(STDIN_FILENO) : .file(path)
+      self = StandardInput.isNamed(by: path) ? .descriptor(STDIN_FILENO) : .file(path)
     } else if let text = arguments.value(isNew ? .newKeyDescriptor : .keyDescriptor) {
       guard let number = Int32(text), number >= 0 else {
         throw arguments.usage("option --\(isNew ? "new-" : "")key-fd: '\(text)' is not a file descriptor")
@@ -26,9 +26,6 @@ enum KeySource {
       return nil
     }
   }
-
-  /// Names of standard input: read by name, a pipe would be empty for who reads it next.
-  private static let standardInput: Set<String> = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]
 
   /// The source in words, for messages.
   var description: String {

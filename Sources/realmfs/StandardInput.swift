@@ -5,6 +5,11 @@ import Synchronization
 enum StandardInput {
   private static let user = Mutex<String?>(nil)
 
+  /// Whether a path is one of its names: read by any of them, a pipe is empty for who reads it next.
+  static func isNamed(by path: String) -> Bool {
+    ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(path)
+  }
+
   /// Takes it for what the caller reads from it. Throws if it was something else before.
   static func take(as what: String) throws(CommandFailure) {
     let former = user.withLock { user in

@@ -8,6 +8,22 @@ import Testing
 
 @Suite("Copies that are written to")
 struct HeldCopyTests {
+  /// Runs `body` with a copy of a realm, as `backup` makes it.
+  private func withCopy(_ isEncrypted: Bool, _ body: (Configuration) throws -> Void) throws {
+    try withTemporaryPath { path in
+      let configuration = Configuration(path: path, encryptionKey: isEncrypted ? try Fixture.key() : nil)
+      _ = try RealmCopy.write(try Fixture.named("people").configuration(), to: path, key: configuration.encryptionKey)
+      try body(configuration)
+    }
+  }
+
+  private func expect(_ reason: EngineError.Reason, _ body: () throws -> Void) {
+    do {
+      try body()
+      Issue.record("not refused")
+    } catch { #expect((error as? EngineError)?.reason == reason, "\(error)") }
+  }
+
   @Test("a version of a copy that is held stays when the copy is written to", arguments: [false, true])
   func stays(_ isEncrypted: Bool) throws {
     try withTemporaryPath { path in
@@ -28,11 +44,9 @@ struct HeldCopyTests {
     [false, true]
   )
   func unchanged(_ mode: Configuration.Mode, _ isEncrypted: Bool) throws {
-    try withTemporaryPath { path in
-      let key = isEncrypted ? try Fixture.key() : nil
-      _ = try RealmCopy.write(try Fixture.named("people").configuration(), to: path, key: key)
-      let file = URL(fileURLWithPath: path), before = try Data(contentsOf: file)
-      var configuration = Configuration(path: path, encryptionKey: key)
+    try withCopy(isEncrypted) { configuration in
+      let file = URL(fileURLWithPath: configuration.path), before = try Data(contentsOf: file)
+      var configuration = configuration
       configuration.mode = mode
       let writer = try RealmWriter(configuration)
       let dropped = try writer.begin()
@@ -52,10 +66,8 @@ struct HeldCopyTests {
 
   @Test("a realm that is compacted again and again while it is open is written where it is", arguments: [false, true])
   func compactedTwice(_ isEncrypted: Bool) throws {
-    try withTemporaryPath { path in
-      let key = isEncrypted ? try Fixture.key() : nil
-      _ = try RealmCopy.write(try Fixture.named("people").configuration(), to: path, key: key)
-      let configuration = Configuration(path: path, encryptionKey: key), writer = try RealmWriter(configuration)
+    try withCopy(isEncrypted) { configuration in
+      let writer = try RealmWriter(configuration)
       for number in 0..<3 {
         for _ in 0..<number { _ = try writer.compact() }
         let transaction = try writer.begin()
@@ -87,10 +99,7 @@ struct HeldCopyTests {
 
   @Test("programs that make the first changes to a copy wait for one another", arguments: [false, true])
   func turns(_ isEncrypted: Bool) throws {
-    try withTemporaryPath { path in
-      let key = isEncrypted ? try Fixture.key() : nil
-      _ = try RealmCopy.write(try Fixture.named("people").configuration(), to: path, key: key)
-      let configuration = Configuration(path: path, encryptionKey: key)
+    try withCopy(isEncrypted) { configuration in
       DispatchQueue.concurrentPerform(iterations: 6) { number in
         do {
           let writer = try RealmWriter(configuration), transaction = try writer.begin()
@@ -106,17 +115,11 @@ struct HeldCopyTests {
 
   @Test("of two programs that make the first change to a copy, one is told to wait", arguments: [false, true])
   func twoFirst(_ isEncrypted: Bool) throws {
-    try withTemporaryPath { path in
-      let key = isEncrypted ? try Fixture.key() : nil
-      _ = try RealmCopy.write(try Fixture.named("people").configuration(), to: path, key: key)
-      let configuration = Configuration(path: path, encryptionKey: key)
+    try withCopy(isEncrypted) { configuration in
       let fast = try RealmWriter(configuration), slow = try RealmWriter(configuration)
       let first = try fast.begin()
       _ = try first.addTable("class_Fast")
-      do {
-        _ = try slow.begin(timeout: .milliseconds(50))
-        Issue.record("two turns")
-      } catch { #expect((error as? EngineError)?.reason == .busy, "\(error)") }
+      expect(.busy) { _ = try slow.begin(timeout: .milliseconds(50)) }
       _ = try first.commit()
       let second = try slow.begin()
       _ = try second.addTable("class_Slow")

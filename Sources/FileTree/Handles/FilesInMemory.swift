@@ -1,7 +1,6 @@
 // Names of files in memory, in any directory that takes them: they come, go and move here. What is no file in memory is
 // the directory's own business. Programs that save by renaming change the object that has the name.
 
-import Glibc
 import RealmPages
 
 /// What rename does when the new name exists.
@@ -20,47 +19,6 @@ public struct CreatedFile: Sendable {
   public let attributes: FileAttributes
   /// The handle.
   public let file: OpenFile
-}
-
-/// The process that asks.
-public struct Caller: Sendable {
-  /// User id.
-  public let user: UInt32
-  /// Group id.
-  public let group: UInt32
-  /// The number of the thread that asks; 0 if it is not known.
-  public let process: Int32
-
-  /// A process of this user and group.
-  public init(user: UInt32, group: UInt32, process: Int32 = 0) {
-    self.user = user
-    self.group = group
-    self.process = process
-  }
-
-  /// The process that the thread belongs to (proc_pid_status(5)); the thread itself without /proc.
-  var wholeProcess: Int32 {
-    guard process > 0, let status = KernelText.of("/proc/\(process)/status") else { return process }
-    let line = status.split(separator: "\n").first { $0.hasPrefix("Tgid:") }
-    return line?.split(whereSeparator: \.isWhitespace).last.flatMap { Int32($0) } ?? process
-  }
-
-  /// Whether a process has the file open for writing that the kernel knows by `inode` (proc_pid_fdinfo(5)). False where
-  /// that cannot be seen.
-  static func isOpen(_ inode: UInt64, in process: Int32) -> Bool {
-    if process <= 0 || inode == 0 { return false }
-    // There is none of a process that is gone, nor of one that this user may not look at.
-    let names = (try? DirectoryListing.names(in: "/proc/\(process)/fdinfo")) ?? []
-    return names.contains { name in
-      let text = KernelText.of("/proc/\(process)/fdinfo/\(name)") ?? ""
-      let facts = text.split(separator: "\n").map { $0.split(whereSeparator: \.isWhitespace) }
-      func value(_ key: String) -> Substring? { facts.first { $0.first == key[...] }?.last }
-      guard value("ino:") == String(inode)[...], let flags = value("flags:").flatMap({ Int32($0, radix: 8) }) else {
-        return false
-      }
-      return flags & O_ACCMODE != O_RDONLY
-    }
-  }
 }
 
 extension TreeContext {
@@ -163,7 +121,7 @@ extension TreeContext {
           throw error
         }
         _ = overlay.unlink(goal)
-        became(saved, file, target)
+        became(saved, file)
         file.noteSaved(contents)
       }
     }

@@ -11,22 +11,6 @@ struct FieldNode: FileNode {
   let place: FieldPlace
   let form: TextForm
 
-  func text(_ view: VersionView) throws(FileTreeError) -> [UInt8] {
-    try place.read(view) { directory, cursor, context throws(FileTreeError) in
-      let (index, value) = try place.value(directory, cursor)
-      switch value {
-      case .null: throw .stale
-      case .string(let bytes) where form == .string, .data(let bytes) where form == .data: return bytes.bytes
-      default: break
-      }
-      context.name.reset()
-      do throws(RenderError) { try context.renderer.render(property: index, of: cursor, into: context.name) } catch {
-        throw .damaged(place: directory.shownName, problem: error.description)
-      }
-      return context.name.bytes + [0x0A]
-    }
-  }
-
   private func size(_ view: VersionView) throws(FileTreeError) -> Int {
     let rawSize: Int? = try place.read(view) { directory, cursor, _ throws(FileTreeError) in
       switch try place.value(directory, cursor).1 {
@@ -35,7 +19,7 @@ struct FieldNode: FileNode {
       }
     }
     if let rawSize { return rawSize }
-    return try text(view).count
+    return try place.text(form, view).count
   }
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
@@ -52,7 +36,7 @@ struct FieldNode: FileNode {
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     try tree.saveEmptied(inode)
-    return try tree.openComputed(self, access, by: caller) { view throws(FileTreeError) in try text(view) }
+    return try tree.openComputed(self, access, by: caller) { view throws(FileTreeError) in try place.text(form, view) }
   }
 
   func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
@@ -72,13 +56,14 @@ struct FieldTarget: SaveTarget {
     let bytes = try request.bytes
     let (table, column, isKnown) = try tree.read { view throws(FileTreeError) in
       let (table, column) = try facts(view)
-      return (table, column, form != .value && text(view) == bytes)
+      // What cannot be read is written anew.
+      return (table, column, form != .value && (try? place.text(form, view)) == bytes)
     }
-    if isKnown { return .computed }
+    if isKnown { return .computed(self) }
     try tree.saveObjects(saver) { transaction throws(FileTreeError) in
       try set(bytes, table, column, tree.missingLinks, transaction)
     }
-    return .computed
+    return .computed(self)
   }
 
   func rehearse(
@@ -106,12 +91,6 @@ struct FieldTarget: SaveTarget {
       return isNull ? try set(text, table, column, tree.missingLinks, transaction) : .none
     }
     return isBack
-  }
-
-  /// The text that the property has in a view; nil if it has none.
-  private func text(_ view: VersionView) -> [UInt8]? {
-    // What cannot be read is written anew.
-    try? FieldNode(inode: .root, place: place, form: form).text(view)
   }
 
   private func facts(_ view: VersionView) throws(FileTreeError) -> (Table, Column) {

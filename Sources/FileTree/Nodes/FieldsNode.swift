@@ -76,6 +76,23 @@ struct FieldPlace: Hashable, Sendable {
     }
   }
 
+  /// The text of the property's file in a view; `stale` if it is null.
+  func text(_ form: TextForm, _ view: VersionView) throws(FileTreeError) -> [UInt8] {
+    try read(view) { directory, cursor, context throws(FileTreeError) in
+      let (index, value) = try value(directory, cursor)
+      switch value {
+      case .null: throw .stale
+      case .string(let bytes) where form == .string, .data(let bytes) where form == .data: return bytes.bytes
+      default: break
+      }
+      context.name.reset()
+      do throws(RenderError) { try context.renderer.render(property: index, of: cursor, into: context.name) } catch {
+        throw .damaged(place: directory.shownName, problem: error.description)
+      }
+      return context.name.bytes + [0x0A]
+    }
+  }
+
   /// The property in a view: its index and its value.
   func value(_ directory: TableDirectory, _ cursor: ObjectCursor) throws(FileTreeError) -> (Int, ValueView) {
     guard let index = directory.table.columns.firstIndex(where: { $0.key == property }) else { throw .stale }
@@ -233,7 +250,10 @@ struct ObjectFieldsNode: DirectoryNode {
     var text: [UInt8]?
     try tree.saveObjects(saver) { transaction throws(FileTreeError) in
       // What cannot be read cannot be brought back.
-      text = try? tree.read { view throws(FileTreeError) in try file(column, view)?.text(view) }
+      text = try? tree.read { view throws(FileTreeError) in
+        guard case .file(let form) = FieldForm(column, view) else { return nil }
+        return try field(column).text(form, view)
+      }
       do throws(EngineError) { try transaction.set(table, object.key, column.key, .null) } catch {
         throw FileTreeError(error)
       }
@@ -242,11 +262,6 @@ struct ObjectFieldsNode: DirectoryNode {
     }
     // Programs that replace a file remove it first; if their text is refused, the value comes back.
     tree.deletions.note(Overlay.Place(directory: inode, name: name), object.key, .init(text: text, links: []))
-  }
-
-  /// The file of a property; nil if it is shown otherwise.
-  private func file(_ column: Column, _ view: VersionView) -> FieldNode? {
-    FieldForm(column, view).node(inode, field(column)) as? FieldNode
   }
 
   func takeBack(_ name: [UInt8], _ tree: TreeContext) {

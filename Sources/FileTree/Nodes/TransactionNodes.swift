@@ -163,12 +163,10 @@ struct TransactionCommandNode: FileNode {
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { try tree.perform(action) }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
-    let file = try tree.openComputed(self, access, by: caller) { _ in [] }
-    if !access.truncates { return file }
-    // At once, because shells do not look at what `close` returns. What is written to it then says no more.
-    tree.release(file)
-    try tree.perform(action)
+    if !access.truncates { return try tree.openComputed(self, access, by: caller) { _ in [] } }
     guard let done = tree.overlay.detachedFile(inode, [], [], .of(caller), form: .data) else { throw .memoryIsShort }
+    // At once, because shells do not look at what `close` returns. What is written to it then says no more.
+    try tree.perform(action)
     let decision = tree.openFiles.open(inode, OpenFiles.Edit(memory: done, target: nil), for: caller.process)
     return OpenFile(inode, done, nil, access, decision, isWatched: false)
   }

@@ -80,11 +80,12 @@ extension TreeContext {
     if isWhole { try check(memory, target, writing, by: caller ?? memory.owner) }
   }
 
-  /// Refuses a write that completes a text which cannot be saved, or which no server is there for.
+  /// Refuses a write that completes a text which cannot be saved, or which no server is there for; without a write, a
+  /// close that is not the last one.
   private func check(
     _ memory: MemoryFile,
     _ target: (any SaveTarget)?,
-    _ writing: MemoryFile.Writing,
+    _ writing: MemoryFile.Writing?,
     by caller: Caller
   ) throws(FileTreeError) {
     guard let target = try self.target(target, of: memory) else { return }
@@ -95,7 +96,7 @@ extension TreeContext {
           do throws(FileTreeError) { try rehearse(try contents.bytes, as: target) } catch {
             guard error.endsWrite else { return }
             refusal = error
-            memory.undo(writing, refused: error)
+            if let writing { memory.undo(writing, refused: error) }
             if memory.isNewRefusal(try contents.bytes) {
               refused(error, target, SaveRequest(contents, by: caller, name: memory.name))
             }
@@ -146,7 +147,10 @@ extension TreeContext {
   func flush(_ file: OpenFile, by caller: Caller?) throws(FileTreeError) {
     guard case .memory(let memory, let target) = file.content, file.access.writes else { return }
     if let caller, isClosedLater(file, target, by: caller) {
-      if target?.form == .lines { try judgeLines(memory, target, by: caller) }
+      // A command that wrote lines is told of a refusal, as far as that is known before all of them are there.
+      if target?.form == .lines, memory.takeJudgement(each: Self.mostCheckedLines, most: Self.mostJudgedLines) {
+        try check(memory, target, nil, by: caller)
+      }
       return
     }
     defer { openFiles.settle(file) }
@@ -171,33 +175,14 @@ extension TreeContext {
   /// with each command that it runs, and what all of them write is one text.
   private func isClosedLater(_ file: OpenFile, _ target: (any SaveTarget)?, by caller: Caller) -> Bool {
     if file.opener == 0 || caller.process == 0 { return false }
-    let opener = Caller(user: caller.user, group: caller.group, process: file.opener)
-    let isOpener = caller.process == file.opener || caller.wholeProcess == opener.wholeProcess
+    let isOpener = caller.process == file.opener || caller.wholeProcess == Caller.process(of: file.opener)
     // Other texts are whole whenever their program closes them; lines are saved once, at the end.
     if isOpener, target?.form != .lines { return false }
-    return Caller.isOpen(file.shownInode, in: file.opener)
+    return Caller.hasOpen(file.shownInode, in: file.opener)
   }
 
   /// Lines beyond this size are judged at the end alone.
   private static let mostJudgedLines = 4 << 20
-
-  /// Tells a command that wrote lines that they are refused, as far as that is known before all of them are there.
-  private func judgeLines(
-    _ memory: MemoryFile,
-    _ target: (any SaveTarget)?,
-    by caller: Caller
-  ) throws(FileTreeError) {
-    guard let target, memory.takeJudgement(each: Self.mostCheckedLines, most: Self.mostJudgedLines) else { return }
-    try memory.inTurn { () throws(FileTreeError) -> Void in
-      try memory.withContents { (contents) throws(FileTreeError) -> Void in
-        do throws(FileTreeError) { try rehearse(try contents.bytes, as: target) } catch {
-          guard error.endsWrite else { return }
-          refused(error, target, SaveRequest(contents, by: caller, name: memory.name))
-          throw error
-        }
-      }
-    }
-  }
 
   /// Whether the kernel may remember that the file is empty. After a write it asks.
   func isWronglyKnownEmpty(_ file: OpenFile) -> Bool {
@@ -283,7 +268,7 @@ extension TreeContext {
     try memory.withContents(asOne: target.form != .lines) { (contents) throws(FileTreeError) -> Void in
       do throws(FileTreeError) {
         let request = SaveRequest(contents, by: caller ?? memory.owner, name: memory.name)
-        became(try save(request, as: target), memory, target)
+        became(try save(request, as: target), memory)
         memory.noteSaved(contents)
       } catch {
         memory.noteRefused(contents, error)
@@ -305,14 +290,13 @@ extension TreeContext {
   }
 
   /// Lets the realm's own file take the place of one in memory that was saved.
-  func became(_ saved: SavedAs, _ memory: MemoryFile, _ target: any SaveTarget) {
+  func became(_ saved: SavedAs, _ memory: MemoryFile) {
     if memory.role == .edit { return }
     switch saved {
     case .object(let ordinal, let key):
       memory.became(ObjectTarget(ordinal, key))
       overlay.becomeObject(memory.inode, ordinal, key)
-    case .computed:
-      // What is written to it next goes the same way.
+    case .computed(let target):
       memory.became(target)
       if let place = overlay.place(of: memory.inode) { _ = overlay.unlink(place) }
     case .nothing: break

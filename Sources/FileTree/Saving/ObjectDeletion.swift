@@ -108,9 +108,7 @@ extension TreeContext {
       guard let made else { return false }
       try nameAlias(name, of: made, in: home)
       // What is written to the file next changes the object.
-      if let file = overlay.file(at: place) {
-        became(.object(home.ordinal, made), file, ObjectTarget(home.ordinal, made))
-      }
+      if let file = overlay.file(at: place) { became(.object(home.ordinal, made), file) }
       return true
     }
   }

@@ -59,8 +59,8 @@ extension SaveTarget {
 enum SavedAs: Sendable {
   /// They are an object.
   case object(TableOrdinal, ObjKey)
-  /// A computed file of the tree's own says them.
-  case computed
+  /// A computed file of the tree's own says them; what is written next goes to this target, too.
+  case computed(any SaveTarget)
   /// Nowhere.
   case nothing
 }

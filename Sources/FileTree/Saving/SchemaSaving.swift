@@ -10,7 +10,7 @@ struct SchemaTarget: SaveTarget {
     try saver.save(mayWait: false) { transaction throws(FileTreeError) in
       try SchemaSaving.apply(request.bytes, ofClass: nil, transaction)
     }
-    return .computed
+    return .computed(self)
   }
 
   func rehearse(
@@ -36,7 +36,7 @@ struct ClassSchemaTarget: SaveTarget {
     try saver.save(mayWait: false) { transaction throws(FileTreeError) in
       try SchemaSaving.apply(request.bytes, ofClass: name, transaction)
     }
-    return .computed
+    return .computed(self)
   }
 
   func rehearse(

@@ -132,14 +132,10 @@ final class StagedTransaction: Sendable {
     let refused = content.tree.refusedTexts()
     if !refused.isEmpty {
       note(action, refused)
-      let first = "\(refused[0].path): \(refused[0].reason)"
-      throw .refused(
-        .invalid,
-        (refused.count == 1
-          ? "a text was refused and is not mended: "
-          : "\(refused.count) texts were refused and are "
-            + "not mended, the first of them: ") + "\(first); save it again, or remove it from .realm/rejected"
-      )
+      let count = refused.count
+      let what = count == 1 ? "a text was refused and is" : "\(count) texts were refused and are"
+      let place = "\(count == 1 ? "" : ", the first of them"): \(refused[0].path): \(refused[0].reason)"
+      throw .refused(.invalid, "\(what) not mended\(place); save it again, or remove it from .realm/rejected")
     }
     let kept = content.tree.keptFilePaths()
     if let first = kept.first {

@@ -202,12 +202,6 @@ import Threads
     if code != 0 { throw .failed("posix_fallocate", path, code) }
   }
 
-  /// Whether the file is the one that others find at its path, and whole. Otherwise they do not know of us.
-  var isInPlace: Bool {
-    var named = stat()
-    return unsafe stat(path, &named) == 0 && Identity(named) == identity && !isCut
-  }
-
   /// Whether another file is at its path, or none. Where that cannot be seen, it counts as there.
   var isGone: Bool {
     var named = stat()
@@ -218,9 +212,11 @@ import Threads
   /// Whether it was cut, and so says nothing any more to anybody.
   var isCut: Bool { unsafe clinux_mapping_was_cut(info) }
 
-  /// Throws if it is not in place.
+  /// Throws if the file is not the one that others find at its path, or was cut: they do not know of us then.
   func checkIsInPlace() throws(EngineError) {
-    if !isInPlace {
+    var named = stat()
+    let isThere = unsafe stat(path, &named) == 0 && Identity(named) == identity
+    if !isThere || isCut {
       throw EngineError(
         .inUse,
         "\(path): the lock file was removed or cut while the realm is open: close all programs that have it open"

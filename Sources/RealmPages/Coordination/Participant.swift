@@ -559,7 +559,7 @@ final class Participant: VersionReader {
         state.heldBefore = nil
       }
       if state.isWriting { return }
-      if isForgotten(session, state) { return leave(&state) }
+      if isLost(session, state) { return leave(&state) }
       if configuration.inMemoryIdentifier == nil, session.participants == 1, let place = state.file?.place,
         place == .elsewhere || place == .nowhere, !isAnythingHeld(state)
       {
@@ -581,35 +581,27 @@ final class Participant: VersionReader {
     }
   }
 
-  /// Whether nobody can find the session any more, because its lock file was removed or cut, and we can leave it for
-  /// another one: nobody else is in it that could go on, and nothing depends on it.
-  private func isForgotten(_ session: Session, _ state: State) -> Bool {
-    !state.isWriting && isLost(session) && !isAnythingHeld(state)
-  }
-
-  /// Whether the lock file of a session is gone, and no other process holds it.
-  private func isLost(_ session: Session) -> Bool {
+  /// Whether nobody can find the session any more, because its lock file was removed or cut, and it can be left for
+  /// another one: no other process is in it that could go on, and no version of it is held.
+  private func isLost(_ session: Session, _ state: State) -> Bool {
     if configuration.inMemoryIdentifier != nil { return false }
     let lockFile = session.lockFile, isCut = lockFile.isCut
-    if !isCut && !lockFile.isGone { return false }
+    if !isCut && !lockFile.isGone || isAnythingHeld(state) { return false }
     // Who died still counts as a participant, but holds nothing.
     if !isCut && session.participants == 1 { return true }
     return !LockHolders.areOthers(holding: lockFile.identity, near: configuration.path)
   }
 
   /// Leaves a session that nobody can find any more, and calls `publish` while no other program has the realm open:
-  /// what was committed there, and is not on disk, could not be brought there otherwise. False if there is no need.
-  func leaveLost(_ publish: (any Storage) throws(EngineError) -> Void) throws(EngineError) -> Bool {
+  /// what was committed there, and is not on disk, could not be brought there otherwise. Does nothing in any other one.
+  func leaveLost(_ publish: (any Storage) throws(EngineError) -> Void) throws(EngineError) {
     try state.withLock { state throws(EngineError) in
-      guard let session = state.session, let storage = state.storage, isLost(session), !isAnythingHeld(state) else {
-        return false
-      }
+      guard let session = state.session, let storage = state.storage, isLost(session, state) else { return }
       leave(&state)
+      state.isWriting = false
       let lock = try ExclusiveLock(realmPath: state.lockedName)
       defer { withExtendedLifetime(lock) {} }
       try publish(storage)
-      state.isWriting = false
-      return true
     }
   }
 
@@ -676,7 +668,7 @@ final class Participant: VersionReader {
       if state.standing.place == .otherName || state.standing.place == .untrusted {
         try enter(&state, patience: Session.patience)
       }
-      if let session = state.session, isForgotten(session, state) { leave(&state) }
+      if let session = state.session, !state.isWriting, isLost(session, state) { leave(&state) }
       let snapshot = try newest(&state)
       if case .commit(let file?) = stage, file != state.standing.file { throw Self.moved(configuration.path) }
       if state.bystander != nil, state.standing.place == .here, RealmWriter.refusal(snapshot) == nil {

@@ -189,9 +189,8 @@ public enum RealmCopy {
     isForWriting: Bool = false,
     if isValid: () -> Bool = { true }
   ) throws(EngineError) -> Sizes? {
-    let source = try FileHandle(path: realm)
     // Whoever may make files in a folder could put others in the place of those that they may not write to.
-    if replacing { _ = try FileHandle(path: target, forWriting: true) }
+    let source = try FileHandle(path: realm, forWriting: replacing)
     // A file that is in the way is better found before the work than after it.
     if unsafe !replacing && access(target, F_OK) == 0 { throw .failed("open", target, EEXIST) }
     let file = try NewFile(path: target)

@@ -4,7 +4,8 @@ import Threads
 
 /// What a turn as writer is for.
 enum WritingStage: Equatable {
-  /// A transaction, which may end without a commit: a copy stays as it is, and others are kept out only at the commit.
+  /// A transaction, which may end without a commit: a copy stays as it is, and only programs of this package are kept
+  /// out of it.
   case edit
   /// A commit to the file with this number (`Standing.file`), or to any.
   case commit(file: Int?)

@@ -286,7 +286,7 @@ final class SharedWriter: CommitTarget {
   private func publishLost() throws(EngineError) {
     let (unpublished, onDisk) = state.withLock { ($0.unpublished, $0.onDisk) }
     guard let unpublished, let onDisk else { return }
-    _ = try participant.leaveLost { (storage) throws(EngineError) in
+    try participant.leaveLost { (storage) throws(EngineError) in
       let header = try selected(storage)
       if header.topRef == unpublished.topRef { return allIsPublished() }
       if header.topRef != onDisk.topRef {
