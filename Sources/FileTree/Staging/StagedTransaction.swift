@@ -132,10 +132,13 @@ final class StagedTransaction: Sendable {
     let refused = content.tree.refusedTexts()
     if !refused.isEmpty {
       note(action, refused)
-      let count = refused.count
-      let what = count == 1 ? "a text was refused and is" : "\(count) texts were refused and are"
-      let place = "\(count == 1 ? "" : ", the first of them"): \(refused[0].path): \(refused[0].reason)"
-      throw .refused(.invalid, "\(what) not mended\(place); save it again, or remove it from .realm/rejected")
+      let first = "\(refused[0].path): \(refused[0].reason); save it again, or remove it from .realm/rejected"
+      throw .refused(
+        .invalid,
+        refused.count == 1
+          ? "a text was refused and is not mended: \(first)"
+          : "\(refused.count) texts were refused and are not mended, the first of them: \(first)"
+      )
     }
     let kept = content.tree.keptFilePaths()
     if let first = kept.first {
