@@ -219,6 +219,19 @@ struct MovedFileTests {
     }
   }
 
+  @Test("what was committed just before the lock file was removed or emptied is read, too", arguments: [false, true])
+  func removedBeforeReading(_ isCut: Bool) throws {
+    try withTemporaryPath { path in
+      try makeCounter(path)
+      let writer = try RealmWriter(Configuration(path: path))
+      for number in 1...3 {
+        try count(writer)
+        #expect(isCut ? truncate(path + ".lock", 0) == 0 : unlink(path + ".lock") == 0)
+        #expect(try value(writer.realm) == number)
+      }
+    }
+  }
+
   @Test(
     "a file that is overwritten in its place is shown, and what was to be built on the former one is refused",
     arguments: modes

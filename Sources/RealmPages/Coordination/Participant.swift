@@ -142,6 +142,11 @@ final class Participant: VersionReader {
   private func newestHere(_ state: inout State) throws(EngineError) -> Snapshot? {
     guard let session = state.session else { return try newestOutside(&state) }
     let before = (participants: session.participants, newest: session.versions.newestSlot)
+    // The look at the list has shown whether there is one.
+    if session.lockFile.isCut, !state.isWriting, isLost(session, state) {
+      leave(&state)
+      return nil
+    }
     let (place, stamp) = state.file?.look() ?? (.here, nil)
     if place == .here {
       if state.standing.place == .shared { state.standing.place = .here }
@@ -166,9 +171,17 @@ final class Participant: VersionReader {
         leave(&state)
         return nil
       }
-    } else if let snapshot = try advance(&state, session) {
-      state.stamp = nil
-      return snapshot
+    } else {
+      do throws(EngineError) {
+        if let snapshot = try advance(&state, session) {
+          state.stamp = nil
+          return snapshot
+        }
+      } catch {
+        if state.isWriting || !isLost(session, state) { throw error }
+        leave(&state)
+        return nil
+      }
     }
     // Another program came, committed or left while we looked: its first commit makes any file another one.
     if before != (session.participants, session.versions.newestSlot) { return nil }
