@@ -102,7 +102,7 @@ INSTALLED = \
   completions/realmfs.fish:$(PREFIX)/share/fish/vendor_completions.d/realmfs.fish \
   Packaging/realmfs@.service:$(PREFIX)/lib/systemd/user/realmfs@.service \
   $(foreach text,README.md LICENSE CHANGELOG.md,$(text):$(DOCDIR)/$(text)) \
-  $(foreach text,SEMANTICS DURABILITY RELIABILITY COOKBOOK TOUR TROUBLESHOOTING MESSAGES,docs/$(text).md:$(DOCDIR)/$(text).md) \
+  $(foreach text,SEMANTICS DURABILITY RELIABILITY COOKBOOK TOUR TROUBLESHOOTING,docs/$(text).md:$(DOCDIR)/$(text).md) \
   $(foreach text,$(notdir $(wildcard docs/format/*.md)),docs/format/$(text):$(DOCDIR)/format/$(text))
 # The names by which mount(8) and umount(8) find the program, and the page that tells of them.
 HELPERS = mount.fuse.realmfs umount.fuse.realmfs
