@@ -24,7 +24,7 @@ struct ChangeStreamTests {
 
     /// Waits for the answer.
     func text() throws -> String {
-      #expect(arrived.wait(timeout: .now() + 120) == .success)
+      #expect(arrived.wait(timeout: .now() + 600) == .success)
       return String(decoding: try #require(result.withLock { $0 }).get(), as: UTF8.self)
     }
   }
@@ -93,7 +93,7 @@ struct ChangeStreamTests {
     #expect(try !#require(file.changes).isReadable { woken.signal() })
     tree.tree.finish()
     #expect(try waiting.text() == "")
-    #expect(woken.wait(timeout: .now() + 120) == .success)
+    #expect(woken.wait(timeout: .now() + 600) == .success)
     #expect(try Self.read(file, id: 4).text() == "")
     tree.tree.release(file)
   }
@@ -105,7 +105,7 @@ struct ChangeStreamTests {
     let woken = DispatchSemaphore(value: 0)
     #expect(!changes.isReadable { woken.signal() })
     #expect(tree.put("Person/4.json", #"{"age": 56}"#) == nil)
-    #expect(woken.wait(timeout: .now() + 120) == .success)
+    #expect(woken.wait(timeout: .now() + 600) == .success)
     #expect(changes.isReadable(orElse: nil))
     tree.tree.release(file)
   }

@@ -14,7 +14,7 @@ struct LockFileTests {
   func failedBeginning() throws {
     try withTemporaryPath { path in
       let configuration = Configuration(path: path)
-      let session = try LockFile(configuration, deadline: MonotonicTime.now.advanced(by: .seconds(120)))
+      let session = try LockFile(configuration, deadline: MonotonicTime.now.advanced(by: .seconds(600)))
       let isComplete = unsafe clinux_init_complete(session.info)
       #expect(unsafe clinux_load_8(isComplete) == 1)
       // It cannot be cut through a descriptor that only reads.

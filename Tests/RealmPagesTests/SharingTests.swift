@@ -151,7 +151,7 @@ struct SharingTests {
       let reader = try Realm(Configuration(path: path)), snapshot = try reader.latest()
       #expect(!reader.waitForChange(since: snapshot, timeout: .milliseconds(50)))
       try count(writer)
-      #expect(reader.waitForChange(since: snapshot, timeout: .seconds(120)))
+      #expect(reader.waitForChange(since: snapshot, timeout: .seconds(600)))
       #expect(try value(reader.latest()) == 1)
     }
   }

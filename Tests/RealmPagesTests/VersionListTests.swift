@@ -11,7 +11,7 @@ struct VersionListTests {
   private func withLists(_ body: (VersionList, VersionList) throws -> Void) throws {
     try withTemporaryPath { path in
       let configuration = Configuration(path: path)
-      let deadline = MonotonicTime.now.advanced(by: .seconds(120))
+      let deadline = MonotonicTime.now.advanced(by: .seconds(600))
       let first = try LockFile(configuration, deadline: deadline),
         second = try LockFile(configuration, deadline: deadline)
       try body(VersionList(first), VersionList(second))

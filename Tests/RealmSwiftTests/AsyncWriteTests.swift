@@ -20,7 +20,7 @@ import Testing
     nonisolated(unsafe) let body = body
     let (queue, configuration) = (queue, configuration)
     try queue.sync { try body(Realm(configuration: configuration, queue: queue)) { finished.signal() } }
-    #expect(finished.wait(timeout: .now() + 120) == .success)
+    #expect(finished.wait(timeout: .now() + 600) == .success)
   }
 
   private func names() throws -> [String] {

@@ -17,9 +17,9 @@ final class Told: Sendable {
 
   var all: [String] { lines.withLock { $0 } }
 
-  /// The next line; nil if none comes within two minutes: processors may be few and busy.
+  /// The next line; nil if none comes within ten minutes, so that a hang ends; processors may be few and busy.
   func next() -> String? {
-    guard semaphore.wait(timeout: .now() + 120) == .success else { return nil }
+    guard semaphore.wait(timeout: .now() + 600) == .success else { return nil }
     return lines.withLock { $0.isEmpty ? nil : $0.removeFirst() }
   }
 }

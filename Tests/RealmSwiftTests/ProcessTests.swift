@@ -82,7 +82,7 @@ private final class Peer {
     #expect(peer.next() == "deleted")
   }
 
-  @Test("this program is told of the commits of another one, which is killed in their midst", .timeLimit(.minutes(2)))
+  @Test("this program is told of the commits of another one, which is killed in their midst")
   func killed() throws {
     let configuration = configuration, queue = DispatchQueue(label: "observer"), told = Told()
     let realm = try Realm(configuration: configuration)

@@ -30,7 +30,7 @@ struct SessionTests {
   ) throws {
     var options = SyncOptions()
     options.firstWait = .milliseconds(20)
-    if uploads { options.uploadTimeout = .seconds(120) }
+    if uploads { options.uploadTimeout = .seconds(600) }
     let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
     let session = try SyncSession(mirror, options)
     try session.start()
@@ -87,7 +87,7 @@ struct SessionTests {
           try Self.expect(200, in: session.mirror)
           // What others change comes by itself.
           server.add([SyncSamples.changesets(201).last ?? []])
-          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.version == 202 }
+          _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.version == 202 }
           try Self.expect(201, in: session.mirror)
           try Self.verify(session.mirror)
         }
@@ -164,7 +164,7 @@ struct SessionTests {
         #expect(Self.live(session).state == .live)
         server.wipe()
         server.add(SyncSamples.changesets(3))
-        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.state == .live && $0.version == 4 }
+        _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.state == .live && $0.version == 4 }
         try Self.expect(3, in: session.mirror)
         try Self.verify(session.mirror)
       }
@@ -245,7 +245,7 @@ struct SessionTests {
   func upload() throws {
     try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
         for value in 1...20 {
           try Self.set(session.mirror, 1, Int64(value) * 10)
           #expect(try Self.value(session.mirror, 1) == .int(Int64(value) * 10))
@@ -260,7 +260,7 @@ struct SessionTests {
   func largeUpload() throws {
     try Self.withServer(40) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
         // The server has it, but its answer is lost: what is sent again is what was stored.
         server.inject(.dropUpload(isTaken: false))
         let mirror = session.mirror
@@ -296,7 +296,7 @@ struct SessionTests {
     try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
         for value in 1...10 {
-          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+          _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
           server.inject(.dropUpload(isTaken: isTaken))
           try Self.set(session.mirror, 1, Int64(value) * 10)
           #expect(server.uploads == value)
@@ -319,7 +319,7 @@ struct SessionTests {
         let mirror = try Mirror(Configuration(path: path), of: SyncURL(server.url))
         let session = try SyncSession(mirror, options)
         try session.start()
-        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
         server.inject(.silence)
         do {
           if objects == 40 { try Self.setTexts(mirror, 40, size: 1 << 19) } else { try Self.set(mirror, 1, 77) }
@@ -333,7 +333,7 @@ struct SessionTests {
       // Nothing holds the mirror of a session that was stopped: it opens again.
       for _ in 0..<2 {
         try Self.session(server, uploads: true, path: path) { session in
-          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload && $0.version == newest }
+          _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload && $0.version == newest }
           #expect(server.uploads == 1 && session.status.version == newest)
           let value = try Self.value(session.mirror, 1)
           #expect(objects == 40 || value == .int(77))
@@ -352,7 +352,7 @@ struct SessionTests {
           for value in values {
             // The first attempts may come before the copy has its own identity.
             for _ in 0..<100 {
-              _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+              _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
               do {
                 try Self.set(session.mirror, 1, value)
                 break
@@ -384,7 +384,7 @@ struct SessionTests {
     try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
         for code in [212, 212] {
-          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+          _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
           server.inject(.refuseUpload(code: code))
           do {
             try Self.set(session.mirror, 1, 99)
@@ -395,7 +395,7 @@ struct SessionTests {
           #expect(try Self.value(session.mirror, 1) == .int(1))
         }
         #expect(session.mirror.state.refused?.contains("212") ?? false)
-        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
         try Self.set(session.mirror, 1, 5)
         #expect(try Self.value(session.mirror, 1) == .int(5))
         #expect(server.uploads == 1)
@@ -410,7 +410,7 @@ struct SessionTests {
   func uploadErrors(_ code: Int, isRetried: Bool) throws {
     try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
         let identity = session.mirror.state.writer
         server.inject(.refuseUpload(code: code))
         do {
@@ -419,7 +419,7 @@ struct SessionTests {
         } catch let error as EngineError {
           #expect(!isRetried && error.reason == .offline && error.description.contains("make the change again"))
           #expect(server.uploads == 0)
-          _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+          _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
           #expect(session.mirror.state.writer != identity)
           try Self.set(session.mirror, 1, 99)
         }
@@ -435,9 +435,9 @@ struct SessionTests {
     server.add(SyncSamples.changesets(3))
     try withTemporaryPath { path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
         server.stop()
-        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.state == .offline }
+        _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.state == .offline }
         do {
           try Self.set(session.mirror, 1, 99)
           Issue.record("taken")
@@ -515,7 +515,7 @@ struct SessionTests {
         _ = try transaction.addTable("class_Q")
         _ = try transaction.commit()
         if looks { session.checkMirror() } else { server.add([SyncSamples.object(3)]) }
-        let status = session.wait(until: .now.advanced(by: .seconds(120))) { $0.state == .failed }
+        let status = session.wait(until: .now.advanced(by: .seconds(600))) { $0.state == .failed }
         #expect(status.state == .failed && status.error?.contains("another program has written") == true)
         try Self.expect(3, in: session.mirror)
       }
@@ -526,7 +526,7 @@ struct SessionTests {
   func foreignWriterMeanwhile() throws {
     try Self.withServer(3) { server, path in
       try Self.session(server, uploads: true, path: path) { session in
-        _ = session.wait(until: .now.advanced(by: .seconds(120))) { $0.canUpload }
+        _ = session.wait(until: .now.advanced(by: .seconds(600))) { $0.canUpload }
         let ignorant = try RealmWriter(mirror: Configuration(path: path))
         let transaction = try ignorant.begin()
         _ = try transaction.addTable("class_Q")

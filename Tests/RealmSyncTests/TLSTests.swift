@@ -85,7 +85,7 @@ struct TLSTests {
       )
       try session.start()
       defer { session.stop() }
-      let status = session.wait(until: .now.advanced(by: .seconds(120))) { $0.state == .live }
+      let status = session.wait(until: .now.advanced(by: .seconds(600))) { $0.state == .live }
       failure = session.failure
       if failure == nil { #expect(status.state == .live && status.version == 11) }
     }
@@ -140,7 +140,7 @@ struct TLSTests {
         let session = try SyncSession(Mirror(Configuration(path: path), of: SyncURL(url)), SyncOptions())
         try session.start()
         defer { session.stop() }
-        text = session.wait(until: .now.advanced(by: .seconds(120))) { $0.error != nil }.error ?? ""
+        text = session.wait(until: .now.advanced(by: .seconds(600))) { $0.error != nil }.error ?? ""
       }
       return text
     }
