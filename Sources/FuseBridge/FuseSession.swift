@@ -76,6 +76,7 @@ import Threads
     guard let session = unsafe session, isMounted else { return 1 }
     defer { destroy() }
     guard unsafe serveOne(session) else { return 1 }
+    unsafe loadRoot(session)
     onReady?()
     onReady = nil
     // In a frozen tree there is nothing to announce.
@@ -119,6 +120,31 @@ import Threads
     guard count > 0 else { return false }
     unsafe fuse_session_process_buf(session, &buffer)
     return true
+  }
+
+  /// Has the kernel ask for the attributes of the root while nothing can be announced.
+  ///
+  /// The kernel makes the root without permissions and discards attributes that a notification overtakes, so a first
+  /// access beside a commit would be refused to all users but root.
+  private func loadRoot(_ session: OpaquePointer) {
+    var ends: [Int32] = [0, 0]
+    // Without it the tree is live all the same, and only that first access can fail.
+    guard unsafe pipe(&ends) == 0 else { return }
+    defer { for end in ends { close(end) } }
+    let (isLoaded, writeEnd, point) = (ends[0], ends[1], settings.mountPoint)
+    let thread = Thread {
+      var status = stat()
+      unsafe _ = stat(point, &status)
+      var byte: UInt8 = 1
+      unsafe _ = write(writeEnd, &byte, 1)
+    }
+    guard let thread else { return }
+    let events = Int16(POLLIN)
+    var places = [unsafe fuse_session_fd(session), isLoaded].map { pollfd(fd: $0, events: events, revents: 0) }
+    repeat {
+      if unsafe poll(&places, 2, -1) > 0, places[0].revents != 0, unsafe !serveOne(session) { break }
+    } while places[1].revents == 0
+    thread.join()
   }
 
   /// Ends the notifier. The kernel may hold a notification until some request is answered, so requests are served on

@@ -37,6 +37,18 @@ equal "likewise" "65533 65533 600" "$(stat -c '%u %g %a' "$kept/39.json")"
 check "who is refused can save it again" as 65533 bash -c 'sed "s/.*/{}/" "$1/25.json" >"$2/25.json"' - "$kept" "$person"
 stop_server "$point"
 
+# The first access to a fresh mount, while another program commits.
+(while "$realmfs" set "$file" Person/4 age=$RANDOM >/dev/null 2>&1; do :; done) &
+background+=($!) committer=$!
+refused=0
+for _ in {1..20}; do
+  "$realmfs" mount "$file" "$point" -o allow_other || break
+  as 65534 ls "$person" >/dev/null 2>&1 || refused=$((refused + 1))
+  "$realmfs" umount "$point"
+done
+{ kill "$committer" && wait "$committer"; } 2>/dev/null
+equal "the first access to a fresh mount is never refused beside commits" 0 "$refused"
+
 # A realm that only its owner may read.
 chmod 600 "$file"
 if serve "$file" "$point" -o allow_other; then
