@@ -28,7 +28,9 @@ help:
 setup: ## install what is missing of the Debian packages; needs root or sudo only then
 	@Scripts/setup.sh
 
-demo: setup release ## mount a sample realm, look at it, unmount
+demo: setup ## mount a sample realm, look at it, unmount
+	@test -x $(PROGRAM) || echo "demo: compiling realmfs first; that takes about ten minutes"
+	@$(MAKE) --no-print-directory release
 	@Scripts/demo.sh
 
 check: setup ## everything that a change must pass: style, layers, tests, a sanitizer, a minute of fuzzing
@@ -102,8 +104,9 @@ INSTALLED = \
   completions/realmfs.fish:$(PREFIX)/share/fish/vendor_completions.d/realmfs.fish \
   Packaging/realmfs@.service:$(PREFIX)/lib/systemd/user/realmfs@.service \
   $(foreach text,README.md LICENSE CHANGELOG.md,$(text):$(DOCDIR)/$(text)) \
-  $(foreach text,SEMANTICS DURABILITY RELIABILITY COOKBOOK TOUR TROUBLESHOOTING,docs/$(text).md:$(DOCDIR)/$(text).md) \
-  $(foreach text,$(notdir $(wildcard docs/format/*.md)),docs/format/$(text):$(DOCDIR)/format/$(text))
+  $(foreach text,SEMANTICS DURABILITY RELIABILITY COOKBOOK TOUR TROUBLESHOOTING SYNC POSTGRESQL,docs/$(text).md:$(DOCDIR)/docs/$(text).md) \
+  docs/terminal.svg:$(DOCDIR)/docs/terminal.svg \
+  $(foreach text,$(notdir $(wildcard docs/format/*.md)),docs/format/$(text):$(DOCDIR)/docs/format/$(text))
 # The names by which mount(8) and umount(8) find the program, and the page that tells of them.
 HELPERS = mount.fuse.realmfs umount.fuse.realmfs
 
@@ -124,7 +127,7 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/realmfs
 	@for pair in $(INSTALLED); do echo "rm -f $(DESTDIR)$${pair#*:}"; rm -f "$(DESTDIR)$${pair#*:}"; done
 	for name in $(HELPERS); do rm -f $(DESTDIR)$(HELPERDIR)/$$name $(DESTDIR)$(MANDIR)/man8/$$name.8; done
-	-rmdir $(DESTDIR)$(DOCDIR)/format $(DESTDIR)$(DOCDIR)
+	-rmdir $(DESTDIR)$(DOCDIR)/docs/format $(DESTDIR)$(DOCDIR)/docs $(DESTDIR)$(DOCDIR)
 
 deb: release ## a Debian package, .build/realmfs_VERSION_ARCH.deb
 	@Scripts/deb.sh
