@@ -233,7 +233,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset) {
   bool fails = step("pwrite", offset);
   if (fails && draw(2)) return failed(some_error());
   size_t part = fails && size > 1 ? 1 + draw(size - 1) : size;
-  // A page of an encrypted file is written entirely or not at all: docs/DURABILITY.md.
+  // A page of an encrypted file is written entirely or not at all: docs/RELIABILITY.md.
   if (part < size && table->rates.has_pages) {
     off_t end = (offset + (off_t)part) & ~4095;
     part = end > offset ? (size_t)(end - offset) : size;

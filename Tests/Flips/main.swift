@@ -1,5 +1,5 @@
 // Flips every byte of a realm file, one at a time, and says which flips are noticed: by opening, by reading, or by the
-// verifier. Of the others it says whether a value changed. Figures: docs/DURABILITY.md.
+// verifier. Of the others it says whether a value changed. Figures: docs/RELIABILITY.md.
 //
 //     Flips [--list] FILE...          --list names the flips that were not noticed
 

@@ -30,7 +30,7 @@ struct RecordedRun {
   }
 
   /// Metadata of encrypted files is written in sectors, each with eight slots, their pages as wholes; see
-  /// docs/DURABILITY.md.
+  /// docs/RELIABILITY.md.
   func unit(at offset: Int) -> Int { key == nil || offset / 4096 % 65 == 0 ? 512 : 4096 }
 
   /// A kind of commit.

@@ -1,5 +1,5 @@
 // A crash at any moment of a commit leaves the old or the new version, whole. Every write and sync of each kind of
-// commit is recorded and played back in part; docs/DURABILITY.md says why this must hold.
+// commit is recorded and played back in part; docs/RELIABILITY.md says why this must hold.
 //
 //     CRASH_SAMPLES=200 swift test --filter Crash      # more of the random images; SEED=n for others
 //     CRASH_KEEP=/tmp/images swift test --filter Crash # leaves every 25th image there

@@ -12,7 +12,7 @@ public enum Durability: Sendable {
 }
 
 /// Writes one version. The order of writes and barriers is what makes a crash leave the old or the new version whole:
-/// nodes, free lists, top array, the other top ref; barrier; the switch; barrier. See docs/DURABILITY.md.
+/// nodes, free lists, top array, the other top ref; barrier; the switch; barrier. See docs/RELIABILITY.md.
 struct Committer {
   let group: GroupEditor
   let storage: any Storage
