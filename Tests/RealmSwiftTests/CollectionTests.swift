@@ -30,6 +30,68 @@ import Testing
     return (realm, try realm.write { realm.create(Palette.self) })
   }
 
+  @Test("a collection that was taken before its object was added is the stored one afterwards")
+  func takenBeforeAdding() throws {
+    let (realm, _) = try Self.palette()
+    let palette = Palette(), person = Person(value: ["name": "Ann"])
+    let (numbers, sizes, words) = (palette.numbers, palette.sizes, palette.words)
+    let (dogs, addresses, places) = (person.dogs, person.addresses, person.places)
+    numbers.append(1)
+    addresses.append(Address(value: ["city": "Rome"]))
+    try realm.write {
+      realm.add([palette])
+      realm.add(person)
+      numbers.append(2)
+      sizes.insert(.large)
+      words["a"] = "one"
+      dogs.append(Dog(value: ["name": "Rex"]))
+      addresses.append(Address(value: ["city": "Oslo"]))
+      places["home"] = Address(value: ["city": "Bern"])
+    }
+    #expect(Array(palette.numbers) == [1, 2] && palette.sizes.contains(.large) && palette.words["a"] == "one")
+    let found = try #require(realm.object(ofType: Person.self, forPrimaryKey: "Ann"))
+    #expect(found.dogs.map(\.name) == ["Rex"] && found.addresses.map(\.city) == ["Rome", "Oslo"])
+    #expect(found.places["home"]??.city == "Bern")
+    #expect(numbers.realm == realm && places.realm == realm)
+    try realm.write { realm.delete(found) }
+    #expect(dogs.isInvalidated)
+  }
+
+  @Test("a list that two unmanaged objects share is that of the first one that is added")
+  func sharedBeforeAdding() throws {
+    let (realm, _) = try Self.palette()
+    let first = Palette(), second = Palette()
+    first.numbers.append(1)
+    second.numbers = first.numbers
+    let shared = first.numbers
+    try realm.write {
+      realm.add([first, second])
+      shared.append(2)
+    }
+    #expect(Array(first.numbers) == [1, 2] && Array(second.numbers) == [1])
+  }
+
+  @Test("an embedded object that is set where it is stored stays")
+  func embeddedStays() throws {
+    let (realm, _) = try Self.palette()
+    let person = try realm.write {
+      realm.create(
+        Person.self,
+        value: [
+          "name": "Ann", "home": ["city": "Rome"], "addresses": [["city": "Oslo"]], "places": ["a": ["city": "Bern"]],
+        ]
+      )
+    }
+    let home = person.home
+    try realm.write {
+      person.home = person.home
+      person.addresses[0] = person.addresses[0]
+      person.places["a"] = person.places["a"]
+    }
+    #expect(home?.isInvalidated == false && person.home?.city == "Rome")
+    #expect(person.addresses.map(\.city) == ["Oslo"] && person.places["a"]??.city == "Bern")
+  }
+
   @Test("the values of a map as results")
   func mapValues() throws {
     let (realm, palette) = try Self.palette()

@@ -175,6 +175,11 @@ struct CollectionPlace {
       let path = path()
       context.apply { try $0.set(type.key, object, column, path: path, at: index, value) }
     case .embedded:
+      if var list = list(), list.indices.contains(index),
+        context.isStored(value, in: Misuse.unwrap { try list.value(at: index) })
+      {
+        return
+      }
       remove(at: index)
       insert(value, at: index)
     }
@@ -204,6 +209,11 @@ struct CollectionPlace {
   // MARK: maps
 
   func set(_ value: EngineValue, entry: String) {
+    if var entries = dictionary(), let index = Misuse.unwrap({ try entries.index(of: entry.utf8) }),
+      context.isStored(value, in: Misuse.unwrap { try entries.value(at: index) })
+    {
+      return
+    }
     let entry = Array(entry.utf8), path = path()
     context.store(
       value,

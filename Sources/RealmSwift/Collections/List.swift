@@ -196,6 +196,10 @@ extension List: _Persistable {
   }
   /// An empty list.
   public static func _rlmDefault() -> List { List() }
+  /// Makes an unmanaged list that of a managed object, which has its values already.
+  public static func _rlmBind(_ value: List, to place: PropertyPlace) {
+    if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
+  }
   /// The list of a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> List { List(CollectionPlace(place)) }
   /// Takes the elements of another list.

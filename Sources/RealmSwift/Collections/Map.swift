@@ -153,6 +153,10 @@ extension Map: _Persistable {
   }
   /// An empty map.
   public static func _rlmDefault() -> Map { Map() }
+  /// Makes an unmanaged map that of a managed object, which has its values already.
+  public static func _rlmBind(_ value: Map, to place: PropertyPlace) {
+    if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
+  }
   /// The map of a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> Map { Map(CollectionPlace(place)) }
   /// Takes the entries of another map.

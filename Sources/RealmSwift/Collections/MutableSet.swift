@@ -117,6 +117,10 @@ extension MutableSet: _Persistable {
   }
   /// An empty set.
   public static func _rlmDefault() -> MutableSet { MutableSet() }
+  /// Makes an unmanaged set that of a managed object, which has its values already.
+  public static func _rlmBind(_ value: MutableSet, to place: PropertyPlace) {
+    if case .unmanaged = value.storage { value.storage = .managed(CollectionPlace(place)) }
+  }
   /// The set of a managed object.
   public static func _rlmGet(_ place: PropertyPlace) -> MutableSet { MutableSet(CollectionPlace(place)) }
   /// Takes the values of another set.

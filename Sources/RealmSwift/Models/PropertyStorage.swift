@@ -70,6 +70,7 @@ extension Persisted: PropertyStorage {
     let value = unsafe pointer(object, offset).pointee.settle()
     unsafe pointer(object, offset).pointee.state = .initial(nil)
     Value._rlmSet(place, value)
+    Value._rlmBind(value, to: place)
   }
 
   static func plainAny(of object: ObjectBase, at offset: Int) -> Any? {
