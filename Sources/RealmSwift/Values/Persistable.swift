@@ -29,8 +29,8 @@ public protocol _Persistable: _HasPersistedType {
   static func _rlmGet(_ place: PropertyPlace) -> Self
   /// Sets the value in a managed object.
   static func _rlmSet(_ place: PropertyPlace, _ value: Self)
-  /// Makes a collection that an unmanaged object had that of the managed object, so that a program which holds it goes on
-  /// with the stored one. Does nothing for other values.
+  /// Makes a collection that an unmanaged object had that of the managed object, so that a program which holds it uses
+  /// the stored one. Does nothing for other values.
   static func _rlmBind(_ value: Self, to place: PropertyPlace)
   /// What a property of an object gives that only records which properties are read; nil for the default value.
   static func _rlmTraced(_ place: PropertyPlace) -> Self?
