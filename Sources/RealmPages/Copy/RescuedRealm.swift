@@ -30,12 +30,17 @@ final class RescuedRealm {
   /// The versions, best first.
   private(set) var roots: [Root] = []
   private let headerFormat: Int?
+  private let mostFound: Int
+
+  /// The search of a damaged file finds as many versions.
+  private static let mostFound = 8
+
   /// Where the header says that the newest version is; nil if it cannot be believed.
   private(set) var newestRef: Int?
 
   /// Opens the file, whatever its header says.
   init(_ configuration: Configuration) throws(EngineError) {
-    path = configuration.path
+    (path, mostFound) = (configuration.path, Self.mostFound)
     let file = try FileHandle(path: configuration.path)
     let size = try file.status().size
     let kind = FileKind(file, size: size)
@@ -69,9 +74,9 @@ final class RescuedRealm {
     findRoots()
   }
 
-  /// Looks at the bytes of a realm that opened.
-  init(_ space: PageSpace, path: String) {
-    (self.path, self.space) = (path, space)
+  /// Looks at the bytes of a realm that opened. `mostFound` bounds the versions to which no header leads.
+  init(_ space: PageSpace, path: String, mostFound: Int = RescuedRealm.mostFound) {
+    (self.path, self.space, self.mostFound) = (path, space, mostFound)
     (kind, dataRanges, headerFormat) = (nil, space.dataRanges, nil)
     findRoots()
   }
@@ -124,7 +129,7 @@ final class RescuedRealm {
     }
     // The newest of those that only the search found.
     roots[first...].sort { $0.version > $1.version }
-    if roots.count > first + 8 { roots.removeLast(roots.count - first - 8) }
+    if roots.count > first + mostFound { roots.removeLast(roots.count - first - mostFound) }
   }
 
   /// A quick look, for every eighth byte of the file.
