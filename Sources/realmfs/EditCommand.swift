@@ -88,13 +88,18 @@ struct EditedRealm {
 
   /// Says what was done: in words on standard error, or counts as JSON.
   func report(_ words: String, _ counts: [(String, Int)]) throws(CommandFailure) {
+    try report(words, members: counts.map { ($0.0, .number($0.1)) })
+  }
+
+  /// Says what was done: in words on standard error, or as JSON.
+  func report(_ words: String, members: [(String, JSONValue)]) throws(CommandFailure) {
     if arguments.has(.dryRun) {
       if !arguments.has(.quiet) { Log.notice("\(path): nothing was changed; without --dry-run: \(words)") }
       return
     }
     if arguments.has(.json) {
       let output = StandardOutput()
-      output.print(JSONValue.object(counts.map { ($0.0, .number($0.1)) }).text)
+      output.print(JSONValue.object(members).text)
       try output.flush()
     } else if !arguments.has(.quiet) {
       Log.notice("\(path): \(words)")
@@ -131,4 +136,7 @@ extension Arguments {
 }
 
 /// `1 object`, `2 objects`.
-func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+func counted(_ count: Int, _ noun: String) -> String { counted(count, noun, noun + "s") }
+
+/// `1 property`, `2 properties`.
+func counted(_ count: Int, _ noun: String, _ plural: String) -> String { "\(count) \(count == 1 ? noun : plural)" }
