@@ -8,10 +8,10 @@ _realmfs() {
   fi
   [ "$prev" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}
   case $command:$prev in
-    mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= nonempty ro frozen rw write= group_commit= lock_timeout= query_timeout= busy_poll= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
+    mount:-o|mount:--options) COMPREPLY=($(compgen -W "class= json= show_control uid= gid= umask= fmask= dmask= dotnet_guids nonempty ro frozen rw write= group_commit= lock_timeout= query_timeout= busy_poll= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime" -- "$cur")); return ;;
     mount:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
     schema:--format) COMPREPLY=($(compgen -W "json swift kotlin csharp typescript dot mermaid svg" -- "$cur")); return ;;
-    cat:-o|cat:--options) COMPREPLY=($(compgen -W "json=" -- "$cur")); return ;;
+    cat:-o|cat:--options) COMPREPLY=($(compgen -W "json= dotnet_guids" -- "$cur")); return ;;
     cat:--format) COMPREPLY=($(compgen -W "jsonl json table csv tsv" -- "$cur")); return ;;
     cat:--json-style) COMPREPLY=($(compgen -W "plain ejson canonical" -- "$cur")); return ;;
     export:--format) COMPREPLY=($(compgen -W "jsonl json csv tsv sqlite xlsx" -- "$cur")); return ;;
@@ -24,7 +24,7 @@ _realmfs() {
     help:--completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
   esac
   case $command:$cur in
-    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --trash --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --sync --mirror --query --user --token-file --token-command --ca-file --timeout --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread --trust-owner -v --verbose -h --help" -- "$cur")); return ;;
+    mount:-*) COMPREPLY=($(compgen -W "-o --options --read-only --immutable --class --default --in-memory --seed --schema --trash --migrate --delete-if-migration-needed --max-versions --fifo-dir --json-style --key-file --key-fd --key-command --key-env --sync --mirror --query --user --token-file --token-command --ca-file --timeout --compact-on-launch --upgrade -f --foreground -d --debug -s --single-thread --trust-owner --dotnet-guids -v --verbose -h --help" -- "$cur")); return ;;
     umount:-*) COMPREPLY=($(compgen -W "-l --lazy -h --help" -- "$cur")); return ;;
     tx:-*) COMPREPLY=($(compgen -W "-h --help" -- "$cur")); return ;;
     status:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
@@ -32,10 +32,10 @@ _realmfs() {
     schema:-*) COMPREPLY=($(compgen -W "--class --format --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     class:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run --primary-key --embedded --asymmetric --force -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     property:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run --force -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
-    cat:-*) COMPREPLY=($(compgen -W "-o --options --format --columns --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
-    export:-*) COMPREPLY=($(compgen -W "--class --format --delimiter --decimal --where --verify --json-style --key-file --key-fd --key-command --key-env --json -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    cat:-*) COMPREPLY=($(compgen -W "-o --options --format --columns --json-style --key-file --key-fd --key-command --key-env --dotnet-guids -v --verbose -h --help" -- "$cur")); return ;;
+    export:-*) COMPREPLY=($(compgen -W "--class --format --delimiter --decimal --where --verify --json-style --key-file --key-fd --key-command --key-env --json --dotnet-guids -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     import:-*) COMPREPLY=($(compgen -W "--class --format --encoding --delimiter --decimal --batch --skip-bad --key-file --key-fd --key-command --key-env --json --trust-owner -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
-    query:-*) COMPREPLY=($(compgen -W "--format --columns --count --sum --avg --min --max --group-by --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    query:-*) COMPREPLY=($(compgen -W "--format --columns --count --sum --avg --min --max --group-by --json-style --key-file --key-fd --key-command --key-env --dotnet-guids -v --verbose -h --help" -- "$cur")); return ;;
     set:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     insert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     delete:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -y --yes -q --quiet -v --verbose -h --help" -- "$cur")); return ;;

@@ -56,7 +56,7 @@ complete -c realmfs -n __fish_use_subcommand -a version -d 'print the version an
 complete -c realmfs -n __fish_use_subcommand -a help -d 'explain realmfs or one command'
 complete -c realmfs -n '__realmfs_is mount' -n __realmfs_files -F
 complete -c realmfs -n '__realmfs_is mount' -a '(__realmfs_names)'
-complete -c realmfs -n '__realmfs_is mount' -s o -l options -xa 'class= json= show_control uid= gid= umask= fmask= dmask= nonempty ro frozen rw write= group_commit= lock_timeout= query_timeout= busy_poll= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime' -d 'mount options, separated by commas; see below'
+complete -c realmfs -n '__realmfs_is mount' -s o -l options -xa 'class= json= show_control uid= gid= umask= fmask= dmask= dotnet_guids nonempty ro frozen rw write= group_commit= lock_timeout= query_timeout= busy_poll= trust_owner allow_other allow_root default_permissions auto_unmount fsname= nosuid nodev noexec suid dev exec atime noatime' -d 'mount options, separated by commas; see below'
 complete -c realmfs -n '__realmfs_is mount' -l read-only -d 'no changes through this mount, which still takes a place among the programs that have the realm open'
 complete -c realmfs -n '__realmfs_is mount' -l immutable -d 'read the file and touch nothing else: works in a read-only directory; other programs do not know of the mount'
 complete -c realmfs -n '__realmfs_is mount' -l class -xa '(__realmfs_names)' -d 'only these classes'
@@ -88,6 +88,7 @@ complete -c realmfs -n '__realmfs_is mount' -s f -l foreground -d 'serve in the 
 complete -c realmfs -n '__realmfs_is mount' -s d -l debug -d 'print every request and answer; stays in the foreground'
 complete -c realmfs -n '__realmfs_is mount' -s s -l single-thread -d 'serve one request at a time'
 complete -c realmfs -n '__realmfs_is mount' -l trust-owner -d 'for root: take part in a realm of another user together with his programs, which can then harm this one'
+complete -c realmfs -n '__realmfs_is mount' -l dotnet-guids -d 'show UUIDs as an app with a .NET SDK before 10.10 showed the Guids that it wrote, whose bytes are in another order; a mount is read-only then. Without effect on a realm that a later SDK has converted'
 complete -c realmfs -n '__realmfs_is mount' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is mount' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is umount' -xa '(__fish_complete_directories)'
@@ -148,7 +149,7 @@ complete -c realmfs -n '__realmfs_is property' -s v -l verbose -d 'say more abou
 complete -c realmfs -n '__realmfs_is property' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is cat' -n __realmfs_files -F
 complete -c realmfs -n '__realmfs_is cat' -a '(__realmfs_names)'
-complete -c realmfs -n '__realmfs_is cat' -s o -l options -xa 'json=' -d 'mount options, separated by commas; see below'
+complete -c realmfs -n '__realmfs_is cat' -s o -l options -xa 'json= dotnet_guids' -d 'mount options, separated by commas; see below'
 complete -c realmfs -n '__realmfs_is cat' -l format -xa 'jsonl json table csv tsv' -d 'jsonl, json (one array), table, csv or tsv; a table on a terminal, else jsonl'
 complete -c realmfs -n '__realmfs_is cat' -l columns -xa '(__realmfs_names)' -d 'what to show of an object'
 complete -c realmfs -n '__realmfs_is cat' -l json-style -xa 'plain ejson canonical' -d 'plain (default), ejson or canonical: how values are written; the same as -o json=STYLE'
@@ -156,6 +157,7 @@ complete -c realmfs -n '__realmfs_is cat' -l key-file -rF -d 'read the encryptio
 complete -c realmfs -n '__realmfs_is cat' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__realmfs_is cat' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is cat' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
+complete -c realmfs -n '__realmfs_is cat' -l dotnet-guids -d 'show UUIDs as an app with a .NET SDK before 10.10 showed the Guids that it wrote, whose bytes are in another order; a mount is read-only then. Without effect on a realm that a later SDK has converted'
 complete -c realmfs -n '__realmfs_is cat' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is cat' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is export' -n __realmfs_files -F
@@ -172,6 +174,7 @@ complete -c realmfs -n '__realmfs_is export' -l key-fd -x -d 'read the encryptio
 complete -c realmfs -n '__realmfs_is export' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is export' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is export' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is export' -l dotnet-guids -d 'show UUIDs as an app with a .NET SDK before 10.10 showed the Guids that it wrote, whose bytes are in another order; a mount is read-only then. Without effect on a realm that a later SDK has converted'
 complete -c realmfs -n '__realmfs_is export' -s q -l quiet -d 'do not say what was done'
 complete -c realmfs -n '__realmfs_is export' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is export' -s h -l help -d 'explain the command'
@@ -208,6 +211,7 @@ complete -c realmfs -n '__realmfs_is query' -l key-file -rF -d 'read the encrypt
 complete -c realmfs -n '__realmfs_is query' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__realmfs_is query' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is query' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
+complete -c realmfs -n '__realmfs_is query' -l dotnet-guids -d 'show UUIDs as an app with a .NET SDK before 10.10 showed the Guids that it wrote, whose bytes are in another order; a mount is read-only then. Without effect on a realm that a later SDK has converted'
 complete -c realmfs -n '__realmfs_is query' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is query' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is set' -n __realmfs_files -F

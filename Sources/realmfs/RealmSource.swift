@@ -89,6 +89,7 @@ struct RealmSource {
     }
     var configuration = Configuration(path: path, encryptionKey: key, mode: mode)
     configuration.trustsOwner = arguments.trustsOwner
+    configuration.showsDotNetGuids = arguments.showsDotNetGuids
     return configuration
   }
 
