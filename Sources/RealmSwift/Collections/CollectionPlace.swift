@@ -175,9 +175,7 @@ struct CollectionPlace {
       let path = path()
       context.apply { try $0.set(type.key, object, column, path: path, at: index, value) }
     case .embedded:
-      if var list = list(), list.indices.contains(index),
-        context.isStored(value, in: Misuse.unwrap { try list.value(at: index) })
-      {
+      if var list = list(), list.indices.contains(index), context.isStored(value, in: { try list.value(at: index) }) {
         return
       }
       remove(at: index)
@@ -209,11 +207,11 @@ struct CollectionPlace {
   // MARK: maps
 
   func set(_ value: EngineValue, entry: String) {
-    if var entries = dictionary(), let index = Misuse.unwrap({ try entries.index(of: entry.utf8) }),
-      context.isStored(value, in: Misuse.unwrap { try entries.value(at: index) })
-    {
-      return
+    let isStored = context.isStored(value) {
+      guard var entries = dictionary(), let index = try entries.index(of: entry.utf8) else { return nil }
+      return try entries.value(at: index)
     }
+    if isStored { return }
     let entry = Array(entry.utf8), path = path()
     context.store(
       value,

@@ -9,7 +9,7 @@ extension RealmContext {
   /// Stores one value in a property.
   func store(_ value: EngineValue, _ type: ManagedClass, _ key: Int64, _ property: Int) {
     let column = type.columnKeys[property], object = ObjKey(key)
-    if isStored(value, in: Misuse.unwrap { try view(type, key, property) }) { return }
+    if isStored(value, in: { try view(type, key, property) }) { return }
     store(
       value,
       plain: { try $0.set(type.key, object, column, $1) },
@@ -18,9 +18,10 @@ extension RealmContext {
   }
 
   /// True if `value` is the embedded object that is stored there already: `owner.part = owner.part` changes nothing.
-  func isStored(_ value: EngineValue, in place: ValueView?) -> Bool {
+  /// Reads the place only for a managed embedded object.
+  func isStored(_ value: EngineValue, in place: () throws -> ValueView?) -> Bool {
     guard case .embedded(let object) = value.content, object.context === self else { return false }
-    guard case .link(let table, let key) = place else { return false }
+    guard case .link(let table, let key) = Misuse.unwrap({ try place() }) else { return false }
     return key.value == object.objectKey && table == object.managedClass?.key
   }
 
