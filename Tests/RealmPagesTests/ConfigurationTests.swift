@@ -2,6 +2,7 @@
 
 import Foundation
 import RealmJSON
+import Synchronization
 import TestSupport
 import Testing
 
@@ -301,6 +302,45 @@ import Testing
     #expect(!writer.realm.isCurrent(old))
     #expect(try writer.realm.latest().version == before)
     _ = try writer.begin().commit()
+    #expect(try Verifier(writer.realm.latest()).problems(limit: 3) == [])
+  }
+
+  @Test("no other program replaces the file of a realm that is compacted while it is open")
+  func compactionKeepsOthersOut() throws {
+    try FileManager.default.copyItem(atPath: Fixture.named("people").url.path, toPath: path())
+    let configuration = Configuration(path: path())
+    let writer = try opened(configuration)
+    _ = try writer.begin().commit()
+    let replacements = Atomic<Int>(0), attempts = Atomic<Int>(0), isOver = Atomic<Bool>(false)
+    let others = DispatchGroup()
+    for _ in 0..<2 {
+      DispatchQueue.global().async(group: others) {
+        while !isOver.load(ordering: .acquiring) {
+          do throws(EngineError) {
+            _ = try RealmCopy.rewrite(configuration, key: nil, verifies: false)
+            replacements.wrappingAdd(1, ordering: .relaxed)
+          } catch {
+            if error.reason != .inUse { replacements.wrappingAdd(1, ordering: .relaxed) }
+          }
+          attempts.wrappingAdd(1, ordering: .relaxed)
+        }
+      }
+    }
+    var compactions = 0, failures: [String] = []
+    for _ in 0..<60 {
+      do throws(EngineError) {
+        if try writer.compact() != nil { compactions += 1 }
+        _ = try writer.begin().commit()
+      } catch {
+        failures.append(error.description)
+      }
+    }
+    isOver.store(true, ordering: .releasing)
+    others.wait()
+    #expect(failures == [])
+    #expect(compactions == 60)
+    #expect(attempts.load(ordering: .relaxed) > 0)
+    #expect(replacements.load(ordering: .relaxed) == 0)
     #expect(try Verifier(writer.realm.latest()).problems(limit: 3) == [])
   }
 

@@ -8,9 +8,12 @@ import Threads
 final class ExclusiveLock: Sendable {
   private let files: [LockedFile]
   private let claim: Claim?
+  private let turn: ReplacementTurn
 
-  /// Takes the lock, making the lock file if there is none; refuses at once if anybody takes part.
-  init(realmPath: String) throws(EngineError) {
+  /// Takes the lock, making the lock file if there is none; refuses at once if a program takes part, or has the turn to
+  /// replace the file and is not the caller.
+  init(realmPath: String, holding turn: ReplacementTurn? = nil) throws(EngineError) {
+    if let turn { self.turn = turn } else { self.turn = try ReplacementTurn(realmPath: realmPath) }
     var files: [LockedFile] = []
     for name in RealmLinks.names(of: realmPath) {
       if let file = try LockedFile(realmPath: name, besides: files) { files.append(file) }
@@ -24,6 +27,48 @@ final class ExclusiveLock: Sendable {
     claim = Claim(realm, lock: identity, until: .now)
     if claim == nil { throw EngineError(underOtherName: realmPath) }
   }
+}
+
+/// The turn of a program that replaces a realm, or has it alone. A program that takes part and replaces the file has to
+/// leave the session before it can take an exclusive lock; with the turn, no other program of this package comes in
+/// between. It is a lock on the folder `FILE.management`, which each participant makes, and which outlasts both the
+/// realm file and what the lock file means. Realm's engine does not know of it.
+final class ReplacementTurn: Sendable {
+  private let descriptors: [Int32]
+
+  /// Takes the turn; throws `inUse` if another program has it. Where there is no such folder, no program takes part
+  /// that could have it, and on a file system without such locks every program has the turn.
+  init(realmPath: String) throws(EngineError) {
+    var descriptors: [Int32] = []
+    var seen: [LockFile.Identity] = []
+    for name in RealmLinks.names(of: realmPath) {
+      let descriptor = unsafe open(name + ".management", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      if descriptor < 0 { continue }
+      descriptors.append(descriptor)
+      var status = stat()
+      guard unsafe fstat(descriptor, &status) == 0, !seen.contains(LockFile.Identity(status)) else { continue }
+      seen.append(LockFile.Identity(status))
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK { continue }
+      for descriptor in descriptors { close(descriptor) }
+      throw EngineError(
+        .inUse,
+        "\(realmPath): another program is replacing the realm, or has it for itself: try again when it is done"
+      )
+    }
+    self.descriptors = descriptors
+  }
+
+  /// Takes the turn, and waits until `deadline` for a program that has it for a moment.
+  static func take(_ realmPath: String, until deadline: MonotonicTime) throws(EngineError) -> ReplacementTurn {
+    while true {
+      do throws(EngineError) { return try ReplacementTurn(realmPath: realmPath) } catch {
+        if error.reason != .inUse || MonotonicTime.now >= deadline { throw error }
+        usleep(1000)
+      }
+    }
+  }
+
+  deinit { for descriptor in descriptors { close(descriptor) } }
 }
 
 /// A lock file with an exclusive lock.

@@ -630,10 +630,13 @@ final class Participant: VersionReader {
     VersionRegistry.held.oldest(of: configuration.path).map { $0 <= version } ?? false
   }
 
-  /// Gives up our place and runs `body`, which needs the realm for itself; with the next access we are back. Nobody
-  /// here reads meanwhile, and nobody may be in a transaction.
-  func whileAway<R>(_ body: (Configuration) throws(EngineError) -> R) throws(EngineError) -> R {
-    try state.withLock { state throws(EngineError) in
+  /// Leaves the session and runs `body`, which needs the realm for itself and may put another file in its place; then
+  /// joins again. Other programs of this package cannot replace the file in between: until we are back, the turn to do
+  /// that is ours. No thread of this process reads meanwhile, and none may be in a transaction.
+  func whileReplacing<R>(_ body: (Configuration, ReplacementTurn) throws(EngineError) -> R) throws(EngineError) -> R {
+    let turn = try ReplacementTurn.take(configuration.path, until: .now.advanced(by: Session.patience))
+    defer { withExtendedLifetime(turn) {} }
+    return try state.withLock { state throws(EngineError) in
       let path = configuration.path
       if state.standing.place != .here || state.file?.place != .here { throw Self.moved(path) }
       if configuration.inMemoryIdentifier != nil {
@@ -650,13 +653,26 @@ final class Participant: VersionReader {
       }
       // What was open is not what is there afterwards.
       (state.bystander, state.storage) = (nil, nil)
-      let result = try body(state.configuration)
+      let result: R
+      do throws(EngineError) { result = try body(state.configuration, turn) } catch {
+        // The next access tries again.
+        try? enter(&state, patience: .zero)
+        throw error
+      }
       // A file that we put there ourselves is the same realm.
       if let file = state.file, file.place == .elsewhere {
         state.file = try FileHandle(path: path)
       }
+      // What was done is done; the next access tries again.
+      try? rejoin(&state)
       return result
     }
+  }
+
+  /// Joins the session of a file that was just written, which has the form of a copy.
+  private func rejoin(_ state: inout State) throws(EngineError) {
+    try enter(&state, patience: .zero)
+    if state.bystander != nil, state.standing.place == .here { try convert(&state) }
   }
 
   /// Gives up our place, and with it everything that was read there.

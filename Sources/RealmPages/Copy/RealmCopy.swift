@@ -77,7 +77,19 @@ public enum RealmCopy {
     verifies: Bool = true,
     observer: CopyObserver? = nil
   ) throws(EngineError) -> Sizes? {
-    try alone(configuration) { (snapshot) throws(EngineError) -> Sizes? in
+    try rewrite(configuration, key: key, where: condition, verifies: verifies, observer: observer, holding: nil)
+  }
+
+  /// The same for a caller that has the turn already.
+  static func rewrite(
+    _ configuration: Configuration,
+    key: EncryptionKey?,
+    where condition: (_ total: Int, _ used: Int) -> Bool = { _, _ in true },
+    verifies: Bool = true,
+    observer: CopyObserver? = nil,
+    holding turn: ReplacementTurn?
+  ) throws(EngineError) -> Sizes? {
+    try alone(configuration, holding: turn) { (snapshot) throws(EngineError) -> Sizes? in
       let used = expectedSize(snapshot)
       if !condition(snapshot.logicalSize, used) { return nil }
       let file = RealmLinks.file(configuration.path)
@@ -152,13 +164,14 @@ public enum RealmCopy {
   /// not lead to are only given up for an empty realm.
   static func alone<R>(
     _ configuration: Configuration,
+    holding turn: ReplacementTurn? = nil,
     forAnEmptyOne: Bool = false,
     _ body: (Snapshot) throws(EngineError) -> R
   ) throws(EngineError) -> R {
     // Nothing is made beside a file that is no realm.
     let snapshot = try newest(configuration)
     let lock = try EngineError.locating(at: configuration.path) { () throws(EngineError) in
-      try ExclusiveLock(realmPath: configuration.path)
+      try ExclusiveLock(realmPath: configuration.path, holding: turn)
     }
     defer { withExtendedLifetime((lock, snapshot)) {} }
     let newest = try newest(configuration)

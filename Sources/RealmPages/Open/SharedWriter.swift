@@ -119,8 +119,8 @@ final class SharedWriter: CommitTarget {
 
   /// Rewrites the file while no other program has it open.
   func rewrite() throws(EngineError) -> RealmCopy.Sizes? {
-    try participant.whileAway { (configuration) throws(EngineError) in
-      try RealmCopy.rewrite(configuration, key: configuration.encryptionKey)
+    try participant.whileReplacing { (configuration, turn) throws(EngineError) in
+      try RealmCopy.rewrite(configuration, key: configuration.encryptionKey, holding: turn)
     }
   }
 
