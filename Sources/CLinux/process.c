@@ -105,6 +105,11 @@ ssize_t clinux_ask_attribute(const char *path, const char *name, void *value, si
   return -ETIMEDOUT;
 }
 
+ssize_t clinux_attribute(int descriptor, const char *name, void *value, size_t size) {
+  ssize_t length = fgetxattr(descriptor, name, value, size);
+  return length < 0 ? -errno : length;
+}
+
 void clinux_log_to_system(int priority, const char *text) {
   openlog("realmfs", LOG_PID, LOG_DAEMON);  // cheap, and safe to repeat
   syslog(priority, "%s", text);

@@ -279,7 +279,7 @@ enum Callbacks {
       let request = unsafe FuseRequest(raw)
       do throws(FileTreeError) {
         let name = unsafe String(decoding: Callbacks.bytes(name), as: UTF8.self)
-        let value = try request.tree.extendedAttribute(InodeNumber(inode), name)
+        let value = try request.tree.extendedAttribute(InodeNumber(inode), name, by: request.caller)
         request.reply(value: Array(value.utf8), capacity: size)
       } catch {
         request.reply(error)
@@ -408,18 +408,24 @@ enum Callbacks {
         )
       }
     }
-    unsafe operations.mkdir = { raw, parent, name, _ in
+    unsafe operations.mkdir = { raw, parent, name, mode in
       let request = unsafe FuseRequest(raw)
       do throws(FileTreeError) {
-        let attributes = try unsafe request.tree.makeDirectory(InodeNumber(parent), Callbacks.bytes(name))
+        let attributes = try unsafe request.tree.makeDirectory(
+          InodeNumber(parent),
+          Callbacks.bytes(name),
+          permissions: mode & 0o777,
+          by: request.caller
+        )
         request.reply(entry: attributes)
       } catch {
         request.reply(error)
       }
     }
     unsafe operations.rmdir = { raw, parent, name in
+      let caller = unsafe Caller(raw)
       unsafe Callbacks.answer(raw) { tree throws(FileTreeError) in
-        try unsafe tree.removeDirectory(InodeNumber(parent), Callbacks.bytes(name))
+        try unsafe tree.removeDirectory(InodeNumber(parent), Callbacks.bytes(name), by: caller)
       }
     }
   }

@@ -55,6 +55,7 @@ extension Arguments {
     options.umask = try mode(.umask)
     options.fmask = try mode(.fmask)
     options.dmask = try mode(.dmask)
+    options.admitsOtherUsers = kernelOptions().contains("allow_other")
     options.write = try writeMode()
     options.groupCommit = try number(.groupCommit, "milliseconds", 0...60_000) ?? 0
     if let timeout = try seconds(.lockTimeout) { options.lockTimeout = timeout }

@@ -125,13 +125,13 @@ enum System {
     return status
   }
 
-  /// Runs a program, found like a shell would, in a directory, and passes signals on to it: its exit status, 128 +
-  /// signal, 127 if there is no such program, or 126 if it cannot be run.
-  static func run(_ words: [String], in directory: String) -> Int32 {
+  /// Runs a program, found like a shell would, in an open directory, and passes signals on to it: its exit status, or
+  /// 128 + signal. Throws why it could not be started.
+  static func run(_ words: [String], in directory: Int32) throws(Errno) -> Int32 {
     // The thread that takes the signals must be the only one that can.
     var signals = passedOn, former = sigset_t()
     unsafe pthread_sigmask(SIG_BLOCK, &signals, &former)
-    guard unsafe chdir(directory) == 0 else { return 126 }
+    guard fchdir(directory) == 0 else { throw Errno(code: errno) }
     var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) }
     defer { unsafe arguments.forEach { unsafe free($0) } }
     unsafe arguments.append(nil)
@@ -144,7 +144,7 @@ enum System {
     unsafe posix_spawnattr_destroy(&attributes)
     // The directory may be gone when the command has ended.
     _ = unsafe chdir("/")
-    if problem != 0 { return problem == ENOENT ? 127 : 126 }
+    if problem != 0 { throw Errno(code: problem) }
     let started = child
     let thread = Thread {
       var signals = passedOn, information = unsafe siginfo_t()
@@ -156,7 +156,8 @@ enum System {
       }
     }
     thread?.detach()
-    return wait(for: child) ?? 126
+    guard let status = wait(for: child) else { throw Errno(code: ECHILD) }
+    return status
   }
 
   /// The signals that a command gets from us.

@@ -1,6 +1,13 @@
 // `realmfs tx`: a command whose changes in a mount are made in one commit, or not at all.
+//
+// Invariant: the exit code is 0 only after the mount has reported the commit of this very transaction. The directory of
+// the transaction stays open all the time, so neither a mount that ends nor another transaction of the same name can
+// answer in its place.
 
+import CLinux
+import FileTree
 import Glibc
+import RealmJSON
 import RealmPages
 
 /// The command `tx`.
@@ -17,23 +24,57 @@ enum TransactionCommand {
     guard entry.isOurs else {
       throw CommandFailure(.mountPoint, "\(given): a mount of type \(entry.type), not of realmfs")
     }
-    let directory = try begin(in: entry.mountPoint)
-    unsafe setenv("REALMFS_TX", directory, 1)
-    unsafe setenv("PWD", directory, 1)
-    let status = System.run(command, in: directory)
-    if status == 127 || status == 126, !isThere(directory) { exit(status) }
-    guard status == 0 else {
-      if status == 127 { Log.notice("\(command[0]): not found; nothing was changed") }
-      // Why something was refused goes with the transaction.
-      tell(directory + "/.realm/errors")
-      drop(directory)
-      exit(status)
+    let transaction = try OpenTransaction(in: entry.mountPoint, calling: given)
+    unsafe setenv("REALMFS_TX", transaction.path, 1)
+    unsafe setenv("PWD", transaction.path, 1)
+    let status: Int32
+    do throws(Errno) { status = try System.run(command, in: transaction.descriptor) } catch {
+      let isMissing = error.code == ENOENT
+      Log.notice("\(command[0]): \(isMissing ? "not found" : System.message(error.code)); nothing was committed")
+      transaction.drop()
+      exit(isMissing ? 127 : 126)
     }
-    return try commit(directory, of: given)
+    if status == 0 {
+      try transaction.commit()
+      return .done
+    }
+    transaction.giveUp(
+      because: "\(command[0]) \(status > 128 ? "ended by signal \(status - 128)" : "ended with \(status)")"
+    )
+    exit(status)
+  }
+}
+
+/// A transaction that this process began.
+private struct OpenTransaction {
+  /// Its directory.
+  let path: String
+  /// The same, open.
+  let descriptor: Int32
+  /// What the user calls the mount.
+  private let mount: String
+
+  /// Begins a transaction with a name of its own.
+  init(in mountPoint: String, calling mount: String) throws(CommandFailure) {
+    let path = try Self.make(in: mountPoint)
+    let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    if descriptor < 0 {
+      let code = errno
+      unsafe rmdir(path)
+      throw CommandFailure(.failure, "\(path): \(System.message(code))")
+    }
+    (self.path, self.descriptor, self.mount) = (path, descriptor, mount)
+    do throws(Errno) { _ = try outcome() } catch {
+      unsafe rmdir(path)
+      let isOther = error.code == ENOTSUP || error.code == ENODATA
+      let reason =
+        isOther
+        ? "it is served by another version of realmfs; unmount it and mount it again" : System.message(error.code)
+      throw CommandFailure(.failure, "\(mount): the mount cannot confirm commits: \(reason)")
+    }
   }
 
-  /// Makes a transaction with a name of its own.
-  private static func begin(in mountPoint: String) throws(CommandFailure) -> String {
+  private static func make(in mountPoint: String) throws(CommandFailure) -> String {
     let folder = mountPoint + "/.realm/tx"
     for number in 0..<1000 {
       let directory = "\(folder)/tx-\(getpid())-\(number)"
@@ -52,34 +93,90 @@ enum TransactionCommand {
     throw CommandFailure(.failure, "\(folder): too many transactions are open")
   }
 
-  private static func isThere(_ directory: String) -> Bool { unsafe access(directory, F_OK) == 0 }
-
-  private static func drop(_ directory: String) {
-    if unsafe rmdir(directory) != 0, errno != ENOENT, errno != ESTALE {
-      Log.notice("\(directory): rmdir: \(System.message(errno)); remove it to drop the transaction")
+  /// What the mount reports of it.
+  private func outcome() throws(Errno) -> TransactionOutcome {
+    var value = [UInt8](repeating: 0, count: 64)
+    let count = unsafe clinux_attribute(descriptor, TransactionOutcome.attribute, &value, value.count)
+    if count < 0 { throw Errno(code: Int32(-count)) }
+    guard let outcome = TransactionOutcome(String(decoding: value.prefix(count), as: UTF8.self)) else {
+      throw Errno(code: ENODATA)
     }
+    return outcome
   }
 
-  /// Commits, or says why not.
-  private static func commit(_ directory: String, of mountPoint: String) throws(CommandFailure) -> ExitCode {
+  /// Commits, or throws why the commit was not seen.
+  func commit() throws(CommandFailure) {
     // The command may have ended the transaction itself.
-    if !isThere(directory) { return .done }
-    let descriptor = unsafe open(directory + "/.commit", O_WRONLY | O_CLOEXEC)
-    var code = descriptor < 0 ? errno : 0
-    if descriptor >= 0 {
-      if unsafe write(descriptor, "1\n", 2) != 2 { code = errno }
-      close(descriptor)
-    }
-    if code == 0 { return .done }
-    tell(directory + "/.log")
-    drop(directory)
-    throw CommandFailure(.notCommitted, "\(mountPoint): nothing was committed: \(System.message(code))")
+    if try isCommitted() { return }
+    let code = writeCommit()
+    if try isCommitted() { return }
+    printReasons(".log")
+    drop()
+    throw CommandFailure(.notCommitted, "\(mount): nothing was committed: \(System.message(code))")
   }
 
-  /// Prints the reasons that are in a file of the transaction.
-  private static func tell(_ path: String) {
+  /// Whether the mount reports the commit: false while the transaction is open, and a failure when it never will be.
+  private func isCommitted() throws(CommandFailure) -> Bool {
+    let outcome: TransactionOutcome
+    do throws(Errno) { outcome = try self.outcome() } catch {
+      throw CommandFailure(
+        .notCommitted,
+        "\(mount): no commit was confirmed: \(Self.reason(error)); look at the data before you try again"
+      )
+    }
+    switch outcome {
+    case .committed: return true
+    case .open: return false
+    case .dropped(let user):
+      let actor = user.map { $0 == getuid() ? "another program" : "user \($0)" } ?? "the end of the mount"
+      throw CommandFailure(
+        .notCommitted,
+        "\(mount): nothing was committed: \(actor) dropped the transaction before its commit"
+      )
+    }
+  }
+
+  /// Why the mount does not answer.
+  private static func reason(_ error: Errno) -> String {
+    error.code == ENOTCONN || error.code == ECONNABORTED ? "the mount ended first" : System.message(error.code)
+  }
+
+  /// Asks for the commit: 0, or why that failed.
+  private func writeCommit() -> Int32 {
+    let file = unsafe openat(descriptor, ".commit", O_WRONLY | O_CLOEXEC)
+    if file < 0 { return errno }
+    defer { close(file) }
+    return unsafe write(file, "1\n", 2) == 2 ? 0 : errno
+  }
+
+  /// Drops the transaction of a command that failed, and reports that.
+  func giveUp(because reason: String) {
+    // Refused saves explain why the command failed, and their reasons go with the transaction.
+    printReasons(".realm/errors")
+    let outcome: TransactionOutcome
+    do throws(Errno) { outcome = try self.outcome() } catch {
+      return Log.notice("\(mount): no commit was confirmed: \(reason), and \(Self.reason(error))")
+    }
+    if case .committed = outcome { return Log.notice("\(mount): \(reason), after the transaction was committed") }
+    drop()
+    Log.notice("\(mount): nothing was committed: \(reason)")
+  }
+
+  /// Drops the transaction, if it is still open.
+  func drop() {
+    if case .open? = try? outcome(), unsafe rmdir(path) != 0 {  // of a mount that does not answer nothing is left
+      Log.notice("\(path): rmdir: \(System.message(errno)); remove it to drop the transaction")
+    }
+  }
+
+  /// Prints the reasons that a file of the transaction holds, a line each.
+  private func printReasons(_ name: String) {
     // Without them there is still the errno.
-    let reasons = (try? System.bytes(ofFile: path)) ?? []
-    for line in String(decoding: reasons, as: UTF8.self).split(separator: "\n") { Log.notice(String(line)) }
+    let text = (try? System.bytes(ofFile: path + "/" + name)) ?? []
+    for line in text.split(separator: UInt8(ascii: "\n")) {
+      let facts = JSONValue(report: Array(line))
+      guard let reason = facts?["reason"]?.string else { continue }
+      Log.notice((facts?["path"]?.string.map { $0 + ": " } ?? "") + reason)
+    }
   }
 }

@@ -113,6 +113,29 @@ struct AttributeTests {
     #expect(failure { try tree.extendedAttribute(object, MountReport.attribute) }?.kind == "unsupportedAttribute")
   }
 
+  @Test("the report of a mount is for the user who mounted, root, and the users who can enter")
+  func reportIsPrivate() throws {
+    let scratch = try ScratchRealm("people")
+    let other = Caller(user: getuid() + 1, group: getgid() + 1)
+    func isReadable(by caller: Caller, _ change: (inout TreeOptions) -> Void = { _ in }) throws -> Bool {
+      var options = TreeOptions()
+      change(&options)
+      let tree = try scratch.tree(options)
+      do throws(FileTreeError) {
+        _ = try tree.extendedAttribute(.root, MountReport.attribute, by: caller)
+        return true
+      } catch {
+        #expect(error.kind == "refused noAccess")
+        return false
+      }
+    }
+    #expect(try isReadable(by: Caller(user: 0, group: 0)))
+    #expect(try isReadable(by: Caller(user: getuid(), group: getgid())))
+    #expect(try !isReadable(by: other) { $0.umask = 0 })
+    #expect(try isReadable(by: other) { ($0.umask, $0.admitsOtherUsers) = (0, true) })
+    #expect(try !isReadable(by: other) { ($0.umask, $0.admitsOtherUsers) = (0o077, true) })
+  }
+
   @Test("an unknown attribute of namespace user does not exist, and other namespaces are not supported")
   func otherExtendedAttributes() throws {
     let tree = try FileTree.of("people")

@@ -29,12 +29,70 @@ struct StagedTransactionTests {
   private func begin(_ tree: WritableTree, _ path: String = staged) throws {
     let parts = path.split(separator: "/")
     let parent = try tree.tree.find(parts.dropLast().joined(separator: "/")).inode
-    _ = try tree.tree.makeDirectory(parent, Array((parts.last ?? "").utf8))
+    _ = try tree.tree.makeDirectory(parent, Array((parts.last ?? "").utf8), by: WritableTree.me)
   }
 
   private func commit(_ tree: WritableTree, _ path: String = staged) -> String? { tree.put("\(path)/.commit", "1\n") }
 
   private func exists(_ tree: WritableTree, _ path: String) -> Bool { (try? tree.tree.find(path)) != nil }
+
+  @Test("a transaction belongs to the user who began it, and nobody else but root ends it")
+  func belongs() throws {
+    let tree = try items(), home = try tree.tree.find(".realm/tx").inode
+    let owner = Caller(user: 1000, group: 1000), other = Caller(user: 1001, group: 1001)
+    let directory = try tree.tree.makeDirectory(home, Array("t".utf8), permissions: 0o700, by: owner)
+    #expect(directory.owner == 1000 && directory.group == 1000 && directory.permissions == 0o700)
+    #expect(try tree.tree.attributes(home).permissions & 0o1000 != 0)
+    for name in [".commit", ".test", ".abort"] {
+      let file = try tree.tree.find("\(staged)/\(name)")
+      #expect(file.owner == 1000 && file.permissions == 0o600)
+    }
+    #expect(failure { try tree.tree.removeDirectory(home, Array("t".utf8), by: other) }?.kind == "refused forbidden")
+    let abort = try tree.tree.find("\(staged)/.abort").inode
+    var access = OpenAccess()
+    (access.writes, access.truncates) = (true, true)
+    #expect(failure { try tree.tree.open(abort, access, by: other) }?.kind == "refused forbidden")
+    #expect(exists(tree, staged))
+    try tree.tree.removeDirectory(home, Array("t".utf8), by: owner)
+    _ = try tree.tree.makeDirectory(home, Array("t".utf8), permissions: 0o700, by: owner)
+    try tree.tree.removeDirectory(home, Array("t".utf8), by: Caller(user: 0, group: 0))
+    #expect(!exists(tree, staged))
+  }
+
+  @Test("a transaction says what became of it, also after its end and when another has its name")
+  func outcomes() throws {
+    let tree = try items(), home = try tree.tree.find(".realm/tx").inode, name = Array("t".utf8)
+    func outcome(_ directory: InodeNumber, by user: UInt32 = 0) throws -> TransactionOutcome? {
+      let caller = Caller(user: user, group: user)
+      return TransactionOutcome(try tree.tree.extendedAttribute(directory, TransactionOutcome.attribute, by: caller))
+    }
+    let first = try tree.tree.makeDirectory(home, name, by: WritableTree.me).inode
+    #expect(try outcome(first) == .open)
+    #expect(failure { try outcome(first, by: 7) }?.kind == "refused noAccess")
+    #expect(tree.put("\(staged)/Item/1.json", #"{"a": "x"}"#) != nil)
+    #expect(commit(tree) != nil)
+    #expect(try outcome(first) == .open)
+    #expect(tree.put("\(staged)/Item/1.json", #"{"a": 10}"#) == nil)
+    #expect(commit(tree) == nil)
+    #expect(try outcome(first) == .committed(try tree.version))
+    let second = try tree.tree.makeDirectory(home, name, by: WritableTree.me).inode
+    #expect(tree.put("\(staged)/Item/1.json", #"{"a": 11}"#) == nil)
+    #expect(tree.put("\(staged)/.abort", "1\n") == nil)
+    let third = try tree.tree.makeDirectory(home, name, by: WritableTree.me).inode
+    #expect(try outcome(second) == .dropped(by: 1000))
+    #expect(try outcome(third) == .open)
+    #expect(commit(tree) == nil)
+    #expect(try outcome(third) == .committed(try tree.version))
+    let last = try tree.tree.makeDirectory(home, name, by: WritableTree.me).inode
+    tree.tree.finish()
+    #expect(try outcome(last) == .dropped(by: nil))
+    for outcome in [TransactionOutcome.open, .committed(3), .dropped(by: 4), .dropped(by: nil)] {
+      #expect(TransactionOutcome(outcome.description) == outcome)
+    }
+    for text in ["", "committed", "committed x", "open 3", "dropped x", "dropped 1 2"] {
+      #expect(TransactionOutcome(text) == nil)
+    }
+  }
 
   @Test("what is saved, made and removed shows there alone until the commit, which is one")
   func commit() throws {

@@ -91,7 +91,7 @@ public final class LibraryTree: EditedTree {
 
   public func makeDirectory(_ path: String) throws {
     let (parent, name) = try split(path)
-    _ = try tree.makeDirectory(parent, name)
+    _ = try tree.makeDirectory(parent, name, by: caller)
   }
 
   public func removeDirectory(_ path: String) throws {

@@ -35,6 +35,24 @@ equal "it is that user's as well" "65533 65533 600" "$(stat -c '%u %g %a' "$kept
 check_status "refused at truncate" 1 'failed to truncate|Invalid argument' as 65533 truncate -s 5 "$person/39.json"
 equal "likewise" "65533 65533 600" "$(stat -c '%u %g %a' "$kept/39.json")"
 check "who is refused can save it again" as 65533 bash -c 'sed "s/.*/{}/" "$1/25.json" >"$2/25.json"' - "$kept" "$person"
+
+# A transaction belongs to the user who began it.
+tx=$point/.realm/tx
+check "another user begins a transaction" as 65534 mkdir "$tx/t"
+check_status "which a third one cannot remove" 1 'not permitted' as 65533 rmdir "$tx/t"
+check_status "nor commit" 1 'not permitted|Permission denied' as 65533 touch "$tx/t/.commit"
+check_status "nor abort" 1 'Permission denied' as 65533 bash -c 'echo 1 >"$1"' - "$tx/t/.abort"
+check "who began it can" as 65534 rmdir "$tx/t"
+check "realmfs tx works for other users" as 65534 "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 61}" >Person/4.json'
+equal "and commits" 61 "$(jq .age "$person/4.json")"
+as 65534 mkdir -m 700 "$tx/private"
+check_status "one that is private is hidden from third users" 2 'Permission denied' as 65533 ls "$tx/private"
+as 65534 rmdir "$tx/private"
+check "who can enter can ask for the status" as 65534 getfattr --only-values -n system.realmfs.status "$point"
+stop_server "$point"
+serve "$file" "$point"
+check_status "who cannot enter cannot" 1 'Permission denied' as 65534 getfattr --only-values -n system.realmfs.status "$point"
+check "root can" getfattr --only-values -n system.realmfs.status "$point"
 stop_server "$point"
 
 # The first access to a fresh mount, while another program commits.

@@ -91,6 +91,24 @@ check_status "the exit code tells of a signal" 143 '' "$realmfs" tx "$point" -- 
 check_status "and that there is no such command" 127 'not found' "$realmfs" tx "$point" -- no-such-command
 check_status "a conflict has a code of its own, and its reasons" 11 'Person/4.json' \
   "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 6}" >Person/4.json; echo "{\"age\": 7}" >../../../Person/4.json'
+check_status "the reasons are sentences" 11 '^realmfs: Person/4.json: changed by another program' \
+  "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 6}" >Person/4.json; echo "{\"age\": 9}" >../../../Person/4.json'
+check_status "a command that fails is told to have changed nothing" 1 'nothing was committed: false ended with 1' \
+  "$realmfs" tx "$point" -- false
+check_status "so is one that a signal ends" 143 'nothing was committed: bash ended by signal 15' \
+  "$realmfs" tx "$point" -- bash -c 'kill -TERM $$'
+check_status "a command may commit by itself" 0 '^$' "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 71}" >Person/4.json; touch .commit'
+equal "which counts" 71 "$(jq .age "$point/Person/4.json")"
+check_status "and may fail after that" 3 'bash ended with 3, after the transaction was committed' \
+  "$realmfs" tx "$point" -- bash -c 'touch .commit; exit 3'
+dropped='nothing was committed: another program dropped the transaction'
+check_status "a transaction that is removed is not committed" 11 "$dropped" \
+  "$realmfs" tx "$point" -- bash -c 'echo "{\"age\": 72}" >Person/4.json; rmdir "$REALMFS_TX"'
+check_status "nor one that is aborted" 11 "$dropped" "$realmfs" tx "$point" -- touch .abort
+check_status "nor is another one of its name" 11 "$dropped" \
+  "$realmfs" tx "$point" -- bash -c 'rmdir "$REALMFS_TX"; mkdir "$REALMFS_TX"; echo "{\"age\": 73}" >"$REALMFS_TX/Person/4.json"'
+check "which stays" rmdir "$tx"/tx-*
+equal "nothing of all that was committed" 71 "$(jq .age "$point/Person/4.json")"
 check_status "outside of a mount there is none" 9 'nothing is mounted' "$realmfs" tx "$scratch" -- true
 "$realmfs" tx "$point" -- bash -c 'trap "exit 42" TERM; touch "$1"; rm Person/951.json; while :; do sleep 0.05; done' - "$scratch/up" &
 command=$!

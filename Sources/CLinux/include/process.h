@@ -28,6 +28,9 @@ int clinux_process_descriptor(pid_t process);
 /// length, or -errno; -ETIMEDOUT without an answer within so many milliseconds.
 ssize_t clinux_ask_attribute(const char *path, const char *name, void *value, size_t size, int milliseconds);
 
+/// The value of an extended attribute of an open file or directory: its length, or -errno.
+ssize_t clinux_attribute(int descriptor, const char *name, void *value, size_t size);
+
 /// Writes one line to the system log, tagged `realmfs`. The priority is one of syslog(3)'s.
 void clinux_log_to_system(int priority, const char *text);
 

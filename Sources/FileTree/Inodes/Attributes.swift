@@ -15,11 +15,11 @@ public struct FileAttributes: Sendable, Hashable {
   /// Whether it is a file or a directory.
   public let kind: NodeKind
   /// Permission bits, without the type.
-  public let permissions: UInt32
+  public internal(set) var permissions: UInt32
   /// User id.
-  public let owner: UInt32
+  public internal(set) var owner: UInt32
   /// Group id.
-  public let group: UInt32
+  public internal(set) var group: UInt32
   /// For a directory 2 and one for each subdirectory.
   public let links: UInt32
   /// Bytes that reading the file gives, exactly; 0 for a directory and for an object that cannot be read.
@@ -30,6 +30,15 @@ public struct FileAttributes: Sendable, Hashable {
   public let modifiedNanoseconds: Int32
   /// Whether name and attributes stay as they are until a commit; those of files in memory change at any time.
   public internal(set) var isCacheable = true
+}
+
+extension FileAttributes {
+  /// The same node as one that belongs to `owner`.
+  func owned(by owner: Caller, permissions: UInt32) -> FileAttributes {
+    var attributes = self
+    (attributes.owner, attributes.group, attributes.permissions) = (owner.user, owner.group, permissions)
+    return attributes
+  }
 }
 
 /// Who may do what, the same for all nodes of one kind.

@@ -126,7 +126,7 @@ struct ControlDirectoryNode: DirectoryNode {
     throw .refused(.forbidden, "classes and the files of .realm are not renamed")
   }
 
-  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "directories of .realm cannot be removed")
   }

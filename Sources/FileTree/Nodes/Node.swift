@@ -63,8 +63,14 @@ protocol Node: Sendable {
   ) throws(FileTreeError)
   /// What was to become the entry `name` was refused, or removed after that: what was removed to make room comes back.
   func takeBack(_ name: [UInt8], _ tree: TreeContext)
-  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError)
-  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError)
+  /// Makes a directory, with these permission bits where it has its own.
+  func makeDirectory(
+    _ name: [UInt8],
+    permissions: UInt32,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError)
+  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError)
 
   // Files.
 
@@ -149,8 +155,18 @@ extension Node {
 
   func takeBack(_ name: [UInt8], _ tree: TreeContext) {}
 
-  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .notADirectory }
-  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .notADirectory }
+  func makeDirectory(
+    _ name: [UInt8],
+    permissions: UInt32,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    throw .notADirectory
+  }
+
+  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
+    throw .notADirectory
+  }
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     throw .isADirectory
   }
@@ -200,11 +216,16 @@ extension DirectoryNode {
     throw .refused(.forbidden, "only objects and files in memory exchange their names")
   }
 
-  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func makeDirectory(
+    _ name: [UInt8],
+    permissions: UInt32,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
     throw .refused(.forbidden, "directories are classes, and only the top one holds these")
   }
 
-  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard try tree.hasEntry(name, self) else { throw .notFound }
     throw .refused(.forbidden, "this directory cannot be removed")
   }

@@ -9,7 +9,10 @@ struct RootNode: DirectoryNode {
   let inode = InodeNumber.root
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.readable { view in view.rules.directory(inode, subdirectories: view.rootDirectoryCount, view.modified) }
+    let attributes = try tree.readable { view in
+      view.rules.directory(inode, subdirectories: view.rootDirectoryCount, view.modified)
+    }
+    return tree.staged.map { attributes.owned(by: $0.owner, permissions: $0.permissions) } ?? attributes
   }
 
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {
@@ -72,7 +75,12 @@ struct RootNode: DirectoryNode {
   }
 
   /// Adds a class.
-  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func makeDirectory(
+    _ name: [UInt8],
+    permissions: UInt32,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
     if try tree.hasEntry(name, self) { throw .refused(.exists, "exists already") }
     guard let className = NameEscaping.className(ofDirectory: name) else {
       throw .refused(.invalid, "no class can have this name: a leading dot and some characters are written as %XX")
@@ -94,7 +102,7 @@ struct RootNode: DirectoryNode {
   }
 
   /// Removes a class that has no objects.
-  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if name == tree.control.name { throw .refused(.forbidden, ".realm cannot be removed") }
     if tree.overlay.file(at: Overlay.Place(directory: inode, name: name)) != nil { throw .notADirectory }
     let directory = try tree.read { view throws(FileTreeError) in

@@ -120,7 +120,12 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
   }
 
   /// Holds the newest version. Cost: that of reading the schema.
-  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func makeDirectory(
+    _ name: [UInt8],
+    permissions: UInt32,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
     try TreeContext.checkLength(name)
     try tree.snapshots.add(name) { number throws(FileTreeError) in
       let hold = try tree.holdAmongWriters()
@@ -140,7 +145,7 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
     return true
   }
 
-  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if !tree.snapshots.remove(name) { throw .notFound }
   }
 }
@@ -234,7 +239,18 @@ struct SnapshotNode: DirectoryNode {
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? { throw .readOnly }
   func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
   func move(_ name: [UInt8], to goal: Overlay.Place, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
-  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
+  func makeDirectory(
+    _ name: [UInt8],
+    permissions: UInt32,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
+    throw .readOnly
+  }
+
+  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
+    throw .readOnly
+  }
+
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) { throw .readOnly }
 }

@@ -12,7 +12,10 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let count = tree.transactions.all.count
-    return try tree.readable { view in view.rules.directory(inode, subdirectories: count, view.modified).uncached }
+    // Whoever can write to it can begin a transaction, and end those alone that belong to them.
+    return try tree.readable { view in
+      view.rules.directory(inode, subdirectories: count, view.modified, isSticky: true).uncached
+    }
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
@@ -31,15 +34,20 @@ struct TransactionsDirectoryNode: ShortDirectoryNode {
   }
 
   /// Begins a transaction.
-  func makeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func makeDirectory(
+    _ name: [UInt8],
+    permissions: UInt32,
+    by caller: Caller,
+    _ tree: TreeContext
+  ) throws(FileTreeError) {
     try TreeContext.checkLength(name)
-    try tree.transactions.begin(name, in: tree)
+    try tree.transactions.begin(name, of: caller, permissions: permissions, in: tree)
   }
 
   /// Drops a transaction, with all that was changed in it.
-  func removeDirectory(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
+  func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     guard let transaction = tree.transactions.find(name) else { throw .notFound }
-    tree.transactions.end(transaction)
+    try transaction.drop(by: caller)
   }
 }
 
@@ -81,7 +89,8 @@ struct StagedNode: DirectoryNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     if isCommand, transaction.hasEnded {
-      return try tree.readable { view in view.rules.file(inode, size: 0, view.modified).uncached }
+      let attributes = try tree.readable { view in view.rules.file(inode, size: 0, view.modified).uncached }
+      return attributes.owned(by: transaction.owner, permissions: TransactionCommandNode.permissions)
     }
     let inside = try transaction.context()
     var attributes = try inside.node(inner).attributes(inside).uncached
@@ -154,19 +163,26 @@ struct TransactionCommandNode: FileNode {
   let inode: InodeNumber
   let action: StagedTransaction.Action
 
+  /// Whoever began a transaction ends it.
+  static let permissions: UInt32 = 0o600
+
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
-    try tree.readable { view in view.rules.file(inode, size: 0, view.modified) }
+    let attributes = try tree.readable { view in view.rules.file(inode, size: 0, view.modified) }
+    return tree.staged.map { attributes.owned(by: $0.owner, permissions: Self.permissions) } ?? attributes
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".\(action.rawValue)" }
 
-  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { try tree.perform(action) }
+  /// The kernel lets only the owner of the file and root do that.
+  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) {
+    try tree.perform(action, by: tree.staged?.owner)
+  }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if !access.truncates { return try tree.openComputed(self, access, by: caller) { _ in [] } }
     guard let done = tree.overlay.detachedFile(inode, [], [], .of(caller), form: .data) else { throw .memoryIsShort }
     // At once, because shells do not look at what `close` returns. What is written to it then says no more.
-    try tree.perform(action)
+    try tree.perform(action, by: caller)
     let decision = tree.openFiles.open(inode, OpenFiles.Edit(memory: done, target: nil), for: caller.process)
     return OpenFile(inode, done, nil, access, decision, isWatched: false)
   }
@@ -178,7 +194,7 @@ struct TransactionCommandNode: FileNode {
   }
 
   func resize(to size: Int, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
-    try tree.perform(action)
+    try tree.perform(action, by: caller)
   }
 }
 
@@ -221,7 +237,7 @@ struct TransactionTarget: SaveTarget {
   var form: TextForm { .command }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    try tree.perform(action)
+    try tree.perform(action, by: request.caller)
     return .nothing
   }
 
@@ -237,8 +253,8 @@ struct TransactionTarget: SaveTarget {
 
 extension TreeContext {
   /// Does something with the transaction whose tree this is.
-  fileprivate func perform(_ action: StagedTransaction.Action) throws(FileTreeError) {
+  fileprivate func perform(_ action: StagedTransaction.Action, by caller: Caller?) throws(FileTreeError) {
     guard let staged else { throw .stale }
-    try staged.perform(action)
+    try staged.perform(action, by: caller ?? staged.owner)
   }
 }

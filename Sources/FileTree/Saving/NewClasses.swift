@@ -36,7 +36,7 @@ extension TreeContext {
       } ?? false
     }
     if !isBare || !overlay.isEmpty(place.directory) { return }
-    try RootNode().removeDirectory(name, self)
+    try RootNode().removeDirectory(name, by: Caller(user: 0, group: 0), self)
     let file = String(decoding: place.name, as: UTF8.self), directory = String(decoding: name, as: UTF8.self)
     let reason =
       "a directory here is a class and holds objects, so the class \(directory) is removed again; "

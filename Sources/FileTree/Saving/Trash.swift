@@ -134,11 +134,15 @@ extension Trash {
 
 extension TreeContext {
   /// Makes a change as `Saver.save` does, and keeps the texts of the objects that it changes or deletes.
-  func saveObjects(_ saver: Saver, _ change: Saver.Change) throws(FileTreeError) {
+  func saveObjects(
+    _ saver: Saver,
+    mayWait: Bool = true,
+    _ change: Saver.Change
+  ) throws(FileTreeError) {
     // In a transaction nothing is gone yet.
-    if staged != nil { return try saver.save(change) }
+    if staged != nil { return try saver.save(mayWait: mayWait, change) }
     var former: [FormerText] = [], namesStay = false
-    try saver.save { transaction throws(FileTreeError) in
+    try saver.save(mayWait: mayWait) { transaction throws(FileTreeError) in
       let effect = try change(transaction)
       namesStay = effect.namesStay || !effect.isChange
       if effect.isChange { former = self.texts(of: effect.replaced, try self.views.view(of: transaction)) }

@@ -1,8 +1,9 @@
 // A transaction over several files: a tree of its own over a branch of the realm, in which everything can be read and
 // saved as in the main tree. Its commit makes in the realm, in one commit, what the branch has changed.
 //
-// Invariant: what was committed is committed once. The commit, its test and the end exclude each other, and saves into
-// the branch wait for them; after the end nothing can be saved there.
+// Invariant: a transaction is committed at most once. Its commit, its test and its end exclude each other, and saves
+// into the branch wait for them; after the end nothing can be saved there. `outcome` reports a commit only when it is
+// on disk, and that the transaction was dropped only when no commit can follow.
 
 import Glibc
 import RealmJSON
@@ -19,6 +20,9 @@ final class StagedTransaction: Sendable {
   /// Tells it from others of the mount, also of the same name.
   let number: UInt64
   let name: [UInt8]
+  /// The user who began it, and the permission bits of its directory.
+  let owner: Caller
+  let permissions: UInt32
   /// The tree that it is made from.
   private unowned let main: TreeContext
   /// `Standing.file` when it began.
@@ -38,13 +42,20 @@ final class StagedTransaction: Sendable {
   private struct State {
     /// Nil once it has ended.
     var content: Content?
+    var outcome = TransactionOutcome.open
     /// What the last commit or test found, one line each.
     var log: [String] = []
   }
 
   /// Begins one on the newest version. Cost: that of reading the schema.
-  init(_ number: UInt64, _ name: [UInt8], in main: TreeContext) throws(FileTreeError) {
-    (self.number, self.name, self.main) = (number, name, main)
+  init(
+    _ number: UInt64,
+    _ name: [UInt8],
+    of owner: Caller,
+    permissions: UInt32,
+    in main: TreeContext
+  ) throws(FileTreeError) {
+    (self.number, self.name, self.owner, self.permissions, self.main) = (number, name, owner, permissions, main)
     let shown = String(decoding: name, as: UTF8.self)
     let base = try main.holdAmongWriters()
     let branch: RealmBranch, status: FileStatus
@@ -81,10 +92,41 @@ final class StagedTransaction: Sendable {
   /// Whether it has ended.
   var hasEnded: Bool { state.withLock { $0.content == nil } }
 
+  /// What became of it.
+  var outcome: TransactionOutcome { state.withLock { $0.outcome } }
+
   /// Ends it. Handles that are open keep their texts, but save nothing any more.
-  func close() {
-    let content = state.withLock { $0.content.take() }
+  fileprivate func close(_ outcome: TransactionOutcome) {
+    let content = state.withLock { state in
+      if state.outcome == .open { state.outcome = outcome }
+      return state.content.take()
+    }
     content?.branch.close()
+  }
+
+  /// Whether `caller` began it, or is root.
+  func isOwned(by caller: Caller) -> Bool { caller.user == 0 || caller.user == owner.user }
+
+  private func checkOwner(_ caller: Caller) throws(FileTreeError) {
+    if isOwned(by: caller) { return }
+    throw .refused(.forbidden, "the transaction belongs to user \(owner.user); only that user and root can end it")
+  }
+
+  /// Drops it for `caller`, after a commit that is under way. `stale` if it has ended.
+  func drop(by caller: Caller) throws(FileTreeError) {
+    try checkOwner(caller)
+    let content = try content()
+    do throws(EngineError) {
+      try content.branch.writer.whileNobodyCommits(timeout: main.options.lockTimeout) { _ in
+        main.transactions.end(self, .dropped(by: caller.user))
+      }
+    } catch {
+      // A commit was faster.
+      if hasEnded { throw .stale }
+      if error.reason == .busy { throw FileTreeError(error) }
+      // A branch that cannot be read is not committed either.
+      main.transactions.end(self, .dropped(by: caller.user))
+    }
   }
 
   /// Notes a new object whose file name says its key.
@@ -112,12 +154,13 @@ final class StagedTransaction: Sendable {
 
   // MARK: what it does
 
-  /// Carries out what one of the files in its directory is for.
-  func perform(_ action: Action) throws(FileTreeError) {
+  /// Carries out for `caller` what one of the files in its directory is for.
+  func perform(_ action: Action, by caller: Caller) throws(FileTreeError) {
     let content = try content()
     do throws(FileTreeError) {
+      try checkOwner(caller)
       switch action {
-      case .abort: main.transactions.end(self)
+      case .abort: try drop(by: caller)
       case .test, .commit: try finish(content, isTest: action == .test)
       }
     } catch {
@@ -152,9 +195,9 @@ final class StagedTransaction: Sendable {
     do throws(EngineError) {
       outcome = try content.branch.writer.whileNobodyCommits(timeout: main.options.lockTimeout) { staged in
         Result { () throws(FileTreeError) in
-          try merge(content.base.snapshot, staged, action)
+          let version = try merge(content.base.snapshot, staged, action)
           // Before anything else can be saved that would be lost.
-          if !isTest { main.transactions.end(self) }
+          if !isTest { main.transactions.end(self, .committed(version)) }
         }
       }
     } catch { throw FileTreeError(error) }
@@ -163,8 +206,10 @@ final class StagedTransaction: Sendable {
     if !isTest { _ = try? main.read { _ in } }
   }
 
-  private func merge(_ base: Snapshot, _ staged: Snapshot, _ action: Action) throws(FileTreeError) {
+  /// The version that the commit made.
+  private func merge(_ base: Snapshot, _ staged: Snapshot, _ action: Action) throws(FileTreeError) -> UInt64 {
     guard let saver = main.saver else { throw .readOnly }
+    var version = base.version
     let merge = try VersionMerge(from: base, to: staged, chosen: chosen.withLock { $0 })
     do throws(FileTreeError) {
       if action == .test {
@@ -175,8 +220,10 @@ final class StagedTransaction: Sendable {
           }
         }
       } else if !merge.isEmpty {
-        try main.saveObjects(saver) { transaction throws(FileTreeError) in
+        // The one who commits is told that it is on disk.
+        try main.saveObjects(saver, mayWait: false) { transaction throws(FileTreeError) in
           try checkFile()
+          version = transaction.nextVersion
           let effect = try merge.apply(to: transaction)
           // What was read from reused space must not be committed.
           guard main.realm.isCurrent(base) else {
@@ -194,6 +241,7 @@ final class StagedTransaction: Sendable {
       throw error
     }
     note(action, [])
+    return version
   }
 
   /// Refuses to merge into another file than the one that it began with.
@@ -264,8 +312,13 @@ final class TransactionTable: Sendable {
   /// The transaction called `name`.
   func find(_ name: [UInt8]) -> StagedTransaction? { all.first { $0.name == name } }
 
-  /// Begins a transaction; `exists` if the name is taken.
-  func begin(_ name: [UInt8], in tree: TreeContext) throws(FileTreeError) {
+  /// Begins a transaction of `owner`; `exists` if the name is taken.
+  func begin(
+    _ name: [UInt8],
+    of owner: Caller,
+    permissions: UInt32,
+    in tree: TreeContext
+  ) throws(FileTreeError) {
     isUsed.store(true, ordering: .releasing)
     try state.withLock { state throws(FileTreeError) in
       if state.open.contains(where: { $0.name == name }) { throw .refused(.exists, "exists already") }
@@ -273,21 +326,21 @@ final class TransactionTable: Sendable {
         throw .refused(.noSpace, "more than \(Self.mostTransactions) transactions; commit or remove some")
       }
       state.last += 1
-      state.open.append(try StagedTransaction(state.last, name, in: tree))
+      state.open.append(try StagedTransaction(state.last, name, of: owner, permissions: permissions, in: tree))
     }
   }
 
   /// Ends a transaction; its name is free.
-  func end(_ transaction: StagedTransaction) {
+  func end(_ transaction: StagedTransaction, _ outcome: TransactionOutcome) {
     state.withLock { $0.open.removeAll { $0 === transaction } }
-    transaction.close()
+    transaction.close(outcome)
   }
 
   /// Ends all, and says of which something is lost.
   func endAll(_ log: (@Sendable (String) -> Void)?) {
     for transaction in all {
       let count = transaction.changeCount
-      end(transaction)
+      end(transaction, .dropped(by: nil))
       let loss = count.map { $0 == 0 ? "nothing was changed in it" : "\($0) changed objects are lost" }
       log?("\(transaction.shownName): it was open, and is dropped: \(loss ?? "what was changed in it is lost")")
     }

@@ -9,9 +9,24 @@ extension FileTree {
 
   /// The value of an extended attribute, as text.
   ///
-  /// - Throws: `unsupportedAttribute` outside of namespace `user`, without looking at the file; `noSuchAttribute`.
-  public func extendedAttribute(_ inode: InodeNumber, _ name: String) throws(FileTreeError) -> String {
-    if inode == .root && name == MountReport.attribute { return JSONValue.object(MountReport(tree).facts).line }
+  /// - Throws: `unsupportedAttribute` outside of namespace `user`, without looking at the file; `noSuchAttribute`;
+  ///   `refused(.noAccess)` for what `caller` may not read.
+  public func extendedAttribute(
+    _ inode: InodeNumber,
+    _ name: String,
+    by caller: Caller = Caller(user: 0, group: 0)
+  ) throws(FileTreeError) -> String {
+    // The kernel checks no permissions for attributes in the namespace `system`.
+    if inode == .root, name == MountReport.attribute {
+      guard tree.mayEnter(caller) else { throw .refused(.noAccess, "the mount belongs to another user") }
+      return JSONValue.object(MountReport(tree).facts).line
+    }
+    if name == TransactionOutcome.attribute, let node = tree.nodes.node(inode) as? StagedNode, node.inner == .root {
+      guard node.transaction.isOwned(by: caller) else {
+        throw .refused(.noAccess, "the transaction belongs to another user")
+      }
+      return node.transaction.outcome.description
+    }
     guard name.hasPrefix("user.") else { throw .unsupportedAttribute }
     guard let value = try extendedAttributes(inode).first(where: { $0.name == name })?.value else {
       throw .noSuchAttribute

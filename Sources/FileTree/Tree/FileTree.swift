@@ -245,24 +245,33 @@ public final class FileTree: Sendable {
     }
   }
 
-  /// Adds a class.
-  public func makeDirectory(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) -> FileAttributes {
+  /// Adds a class, a snapshot or a transaction. A transaction belongs to the caller and has these permission bits.
+  public func makeDirectory(
+    _ parent: InodeNumber,
+    _ name: [UInt8],
+    permissions: UInt32 = 0o777,
+    by caller: Caller = Caller(user: 0, group: 0)
+  ) throws(FileTreeError) -> FileAttributes {
     guard isWritable else { throw .readOnly }
     let home = try place(parent), tree = home.tree
     let shown = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
     try tree.noting("mkdir", shown) { () throws(FileTreeError) in
-      try tree.node(home.inode).makeDirectory(name, tree)
+      try tree.node(home.inode).makeDirectory(name, permissions: permissions, by: caller, tree)
     }
     return try lookup(parent, name)
   }
 
-  /// Removes a class that has no objects.
-  public func removeDirectory(_ parent: InodeNumber, _ name: [UInt8]) throws(FileTreeError) {
+  /// Removes a class that has no objects, a snapshot or a transaction.
+  public func removeDirectory(
+    _ parent: InodeNumber,
+    _ name: [UInt8],
+    by caller: Caller = Caller(user: 0, group: 0)
+  ) throws(FileTreeError) {
     guard isWritable else { throw .readOnly }
     let home = try place(parent), tree = home.tree
     let shown = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
     try tree.noting("rmdir", shown) { () throws(FileTreeError) in
-      try tree.node(home.inode).removeDirectory(name, tree)
+      try tree.node(home.inode).removeDirectory(name, by: caller, tree)
     }
   }
 

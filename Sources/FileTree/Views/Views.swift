@@ -96,6 +96,9 @@ final class Views: Sendable {
     }
   }
 
+  /// Owner and modes as the last view has them, without looking for a newer one; nil before the first.
+  var lastRules: AccessRules? { newest.withLock { $0?.rules } }
+
   private func newestSnapshot() throws(FileTreeError) -> Snapshot {
     if let held {
       let reads = heldReads.wrappingAdd(1, ordering: .relaxed).newValue

@@ -90,18 +90,20 @@ extension Options {
       summary: "run a command whose changes are made in one commit, or not at all",
       description: [
         """
-        The command runs in a directory that shows the realm as it is now, like the mount point itself. What it \
-        changes there, nobody else sees. If it ends with 0, all of that is committed at once; otherwise nothing is \
+        The command runs in a directory that shows the realm as it is now, like the mount point itself. Other users \
+        do not see what it changes there. If it ends with 0, all of that is committed at once; otherwise nothing is \
         changed. Objects that it makes may link to each other in any order; only those of a class without primary \
         key have to be there before a link to them. $REALMFS_TX is the directory. A relative path to the program \
         itself is one from where you are.
         """,
         """
-        Nothing is committed if a text was refused and not mended, or if another program has changed an object that \
-        the command has changed, too: all reasons are printed, and the exit code is 11. Otherwise the exit code is \
-        that of the command, 128 and the signal if one ended it, 127 if it was not found and 126 if it could not be \
-        run. \
-        Signals are passed on to the command.
+        The exit code is 0 only after the mount has confirmed that the commit is on disk. It is 11, with the reasons, \
+        if a text was refused and not mended, if another program has changed an object that the command has changed, \
+        too, if another program dropped the transaction, or if the mount ended before it confirmed the commit.
+        """,
+        """
+        If the command fails, the exit code is that of the command, 128 and the signal if one ended it, 127 if it was \
+        not found and 126 if it could not be run. Signals are passed on to the command.
         """,
         """
         The same by hand: mkdir MOUNTPOINT/.realm/tx/NAME, work in there, then touch .commit in it, or remove it.
