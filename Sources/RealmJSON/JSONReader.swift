@@ -225,7 +225,7 @@ struct JSONReader {
     if current == UInt8(ascii: "-") { index += 1 }
     let whole = index
     skipDigits()
-    if index == whole { throw error(at: start, "\(tail(start)) is no number\(hintAfterMinus(whole))") }
+    if index == whole { throw error(at: start, "\(tail(start)) is not a number\(hintAfterMinus(whole))") }
     if index - whole > 1 && bytes[whole] == UInt8(ascii: "0") {
       throw error(at: start, "a number with a zero before it; write it without")
     }
@@ -242,7 +242,9 @@ struct JSONReader {
       skipDigits()
       if index == exponent { throw error(at: start, "\(tail(start)): digits are missing in the exponent") }
     }
-    if let byte = current, Self.isWordByte(byte) { throw error(at: start, "\(tail(start)) is no number") }
+    if let byte = current, Self.isWordByte(byte) {
+      throw error(at: start, "\(tail(start)) is not a number\(hintAfterDigits(start))")
+    }
     nodes.append(
       JSONText.Node(
         kind: .number,
@@ -252,6 +254,17 @@ struct JSONReader {
         end: UInt32(nodes.count + 1)
       )
     )
+  }
+
+  /// What to write if a number is the beginning of a date such as `2024-05-01`.
+  private func hintAfterDigits(_ start: Int) -> String {
+    let text = bytes[start...].prefix(10), hyphen = UInt8(ascii: "-"), digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    let isDay =
+      text.count == 10
+      && text.enumerated().allSatisfy { place, byte in
+        place == 4 || place == 7 ? byte == hyphen : digits.contains(byte)
+      }
+    return isDay ? "; dates need quotes" : ""
   }
 
   private mutating func skipDigits() {

@@ -56,6 +56,15 @@ struct JSONTextTests {
     )
   }
 
+  @Test("a date without quotes is refused with what to do")
+  func datesWithoutQuotes() {
+    for text in ["2024-05-01", "[2024-05-01T10:00:00Z]"] {
+      let problem = inputError { _ = try read(text) }?.problem
+      #expect(problem?.contains("is not a number; dates need quotes") == true, "\(text)")
+    }
+    #expect(inputError { _ = try read("2024-5") }?.problem.contains("quotes") == false)
+  }
+
   @Test(
     "what is not JSON is refused with its place",
     arguments: [

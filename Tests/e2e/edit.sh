@@ -125,6 +125,9 @@ check "what --dry-run showed is what happened" cmp shown changed
 check "and there was something" test -s shown
 check_status "delete by query" 0 '3 objects deleted' "$realmfs" delete "$file" Person 'age > 35'
 equal "they are gone" "0" "$("$realmfs" query --count "$file" Person 'age > 35')"
+check_status "a query that gets a value" 0 '0 objects deleted' "$realmfs" delete --arg 350 "$file" Person 'age > $0'
+check_status "a date without quotes" 1 '2024-05-01 is not a number; dates need quotes' \
+  "$realmfs" insert "$file" Person '{"_id":700,"joined":2024-05-01}'
 check_status "a query that finds nothing" 0 '0 objects deleted' "$realmfs" delete "$file" Person 'age > 350'
 check_status "3: one that is missing refuses all" 3 'no object Dog/Nope' "$realmfs" delete "$file" Dog/Fido Dog/Nope
 check "none of them is gone" "$realmfs" cat "$file" Dog/Fido
