@@ -33,10 +33,10 @@ _realmfs() {
     cat:-*) COMPREPLY=($(compgen -W "-o --options --format --columns --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     export:-*) COMPREPLY=($(compgen -W "--class --format --delimiter --decimal --where --verify --json-style --key-file --key-fd --key-command --key-env --json -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     import:-*) COMPREPLY=($(compgen -W "--class --format --encoding --delimiter --decimal --batch --skip-bad --key-file --key-fd --key-command --key-env --json --trust-owner -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
-    query:-*) COMPREPLY=($(compgen -W "--format --columns --count --sum --avg --min --max --group-by --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
+    query:-*) COMPREPLY=($(compgen -W "--format --arg --columns --count --sum --avg --min --max --group-by --json-style --key-file --key-fd --key-command --key-env -v --verbose -h --help" -- "$cur")); return ;;
     set:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     insert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
-    delete:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -y --yes -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    delete:-*) COMPREPLY=($(compgen -W "--arg --key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -y --yes -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     undo:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --dry-run -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     diff:-*) COMPREPLY=($(compgen -W "--class --previous --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;
     watch:-*) COMPREPLY=($(compgen -W "--exec --diff --changes --since --key-file --key-fd --key-command --key-env --json -v --verbose -h --help" -- "$cur")); return ;;

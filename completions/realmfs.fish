@@ -165,6 +165,7 @@ complete -c realmfs -n '__realmfs_is import' -s h -l help -d 'explain the comman
 complete -c realmfs -n '__realmfs_is query' -n __realmfs_files -F
 complete -c realmfs -n '__realmfs_is query' -a '(__realmfs_names)'
 complete -c realmfs -n '__realmfs_is query' -l format -xa 'jsonl json table csv tsv' -d 'jsonl, json (one array), table, csv or tsv; a table on a terminal, else jsonl'
+complete -c realmfs -n '__realmfs_is query' -l arg -x -d 'a value for the query: the first one is $0, the next one $1'
 complete -c realmfs -n '__realmfs_is query' -l columns -xa '(__realmfs_names)' -d 'what to show of an object'
 complete -c realmfs -n '__realmfs_is query' -l count -d 'print the number of objects'
 complete -c realmfs -n '__realmfs_is query' -l sum -xa '(__realmfs_names)' -d 'print the sum of these numbers'
@@ -205,6 +206,7 @@ complete -c realmfs -n '__realmfs_is insert' -s v -l verbose -d 'say more about 
 complete -c realmfs -n '__realmfs_is insert' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is delete' -n __realmfs_files -F
 complete -c realmfs -n '__realmfs_is delete' -a '(__realmfs_names)'
+complete -c realmfs -n '__realmfs_is delete' -l arg -x -d 'a value for the query: the first one is $0, the next one $1'
 complete -c realmfs -n '__realmfs_is delete' -l key-file -rF -d 'read the encryption key from this file, or - for standard input'
 complete -c realmfs -n '__realmfs_is delete' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__realmfs_is delete' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'

@@ -66,7 +66,8 @@ struct Accumulator {
 }
 
 enum Arithmetic {
-  /// `a` and `b` combined; null unless both are numbers, and for a division of integers by zero.
+  /// `a` and `b` combined; null unless both are numbers. An integer divided by zero is the greatest integer, or the
+  /// least if it is negative.
   static func combine(_ operation: Unicode.Scalar, _ a: ValueView, _ b: ValueView) -> ValueView {
     switch (a, b) {
     case (.int(let a), .int(let b)):
@@ -74,7 +75,7 @@ enum Arithmetic {
       case "+": return .int(a &+ b)
       case "-": return .int(a &- b)
       case "*": return .int(a &* b)
-      default: return b == 0 ? .null : .int(a.dividedReportingOverflow(by: b).partialValue)
+      default: return b == 0 ? .int(a < 0 ? .min : .max) : .int(a.dividedReportingOverflow(by: b).partialValue)
       }
     case (.decimal128, .int), (.decimal128, .float), (.decimal128, .double), (.decimal128, .decimal128),
       (.int, .decimal128), (.float, .decimal128), (.double, .decimal128):

@@ -37,6 +37,8 @@ final class BoundPath {
   private var ending: PathSyntax.Ending
   /// Whether an object counts once, however many ways lead to it.
   private var isDistinct = false
+  /// Whether entries of a dictionary that lead to no object are values, too.
+  private var isWithNullEntries = false
   /// Of each step, whether it fans out after another one did: the ways to the objects behind it can be more than there
   /// are links.
   private var fansOutAgain: [Bool] = []
@@ -115,14 +117,18 @@ final class BoundPath {
         continue
       }
       if isKeys(rest.first) {
-        guard property.collection == .dictionary else {
+        if property.collection == .dictionary {
+          rest = rest.dropFirst()
+          goal = .keys(index)
+        } else if property.type == .mixed, property.collection == nil {
+          goal = .property(index)
+          try bindSelection(&rest, property)
+        } else {
           throw QueryError(
             column: rest.first?.column ?? column,
-            problem: "\(name) is no dictionary, so it has no @keys"
+            problem: "\(name) is not a dictionary, so it has no @keys"
           )
         }
-        rest = rest.dropFirst()
-        goal = .keys(index)
       } else {
         goal = .property(index)
         if case .name("@values") = rest.first?.element, property.collection == .dictionary { rest = rest.dropFirst() }
@@ -209,13 +215,14 @@ final class BoundPath {
   ) throws(QueryError) {
     while let (element, column) = rest.first {
       switch element {
-      case .name("length") where property.collection != nil && (property.type == .string || property.type == .data):
+      case .name(let name)
+      where name.lowercased() == "length" && selection.isEmpty && Self.hasLengths(property):
         countsElements = true
         ending = .count
         rest = rest.dropFirst()
         return
       case .name(let name):
-        // The entry of a dictionary.
+        // The entry of a dictionary, or in a Mixed the property of an object.
         guard property.type == .mixed || property.collection == .dictionary else { return }
         selection.append(.key(Array(name.utf8)))
       default: selection.append(element)
@@ -230,6 +237,14 @@ final class BoundPath {
         throw QueryError(column: column, problem: "only values of type mixed hold collections in collections")
       }
       rest = rest.dropFirst()
+    }
+  }
+
+  /// Whether the elements of a property are of types that have a length, as `.length` gives it.
+  private static func hasLengths(_ property: Column) -> Bool {
+    switch (property.collection, property.type) {
+    case (.list, .string), (.list, .data), (.list, .mixed), (.set, .string), (.set, .data), (.set, .mixed): true
+    default: false
     }
   }
 
@@ -262,7 +277,7 @@ final class BoundPath {
   }
 
   private func isCountable(_ column: Column) -> Bool {
-    if column.collection != nil && selection.isEmpty { return true }
+    if column.collection != nil && isWhole { return true }
     return column.type == .string || column.type == .data || column.type == .mixed
   }
 
@@ -283,14 +298,19 @@ final class BoundPath {
     case .count: return .int
     case .type: return nil
     case .aggregate(let aggregate, _):
-      let type: ValueType
-      if let aggregated { type = table.columns[aggregated].type } else { type = valueType }
-      switch aggregate {
-      case .min, .max: return type
-      case .sum: return type == .float ? .double : type == .mixed ? .decimal128 : type
-      case .average: return type == .decimal128 || type == .mixed ? .decimal128 : .double
-      }
+      // What is compared with a sum of elements is taken for an element, as in Realm.
+      return aggregated == nil ? valueType : resultType(of: aggregate)
     case .value: return valueType
+    }
+  }
+
+  /// The type of what an aggregate comes to.
+  private func resultType(of aggregate: Aggregate) -> ValueType {
+    let type = aggregated.map { table.columns[$0].type } ?? valueType
+    switch aggregate {
+    case .min, .max: return type
+    case .sum: return type == .float ? .double : type == .mixed ? .decimal128 : type
+    case .average: return type == .decimal128 || type == .mixed ? .decimal128 : .double
     }
   }
 
@@ -323,11 +343,14 @@ final class BoundPath {
   /// Whether there may be more than one value.
   var isList: Bool {
     switch ending {
-    case .aggregate: return false
+    // A collection behind several links has one result for each of the objects.
+    case .aggregate: return aggregated == nil && !hasOnlyLinks
     case .count:
       switch goal {
       case .objects: return !Self.areSingle(hops.dropLast())
-      case .allBacklinks: return !hasOnlyLinks
+      case .allBacklinks: return false
+      case .property(let index) where table.columns[index].collection != nil && isWhole:
+        return !hasOnlyLinks || countsElements
       default: return !hasOnlyLinks || countsElements || selects
       }
     case .value, .type:
@@ -341,7 +364,27 @@ final class BoundPath {
   }
 
   /// Whether several elements are picked.
-  private var selects: Bool { selection.contains { if case .all = $0 { true } else { false } } }
+  private var selects: Bool {
+    selection.contains { element in
+      switch element {
+      case .all: true
+      case .key(let key): key.elementsEqual(Self.keysName)
+      default: false
+      }
+    }
+  }
+
+  /// Whether all elements of the collection are meant.
+  private var isWhole: Bool {
+    guard selection.count == 1, case .all = selection[0] else { return selection.isEmpty }
+    return true
+  }
+
+  /// What gives the keys of a dictionary that has no such key.
+  private static let keysName = "@keys".utf8
+
+  /// Whether ALL and NONE may precede the path: also where it picks single elements from collections.
+  var canBeQuantified: Bool { isList || !selection.isEmpty }
 
   /// The property, if the path is nothing but a property of the class that it starts from and holds one value.
   var plainProperty: Int? { hops.isEmpty ? propertyAlongLinks : nil }
@@ -392,11 +435,22 @@ final class BoundPath {
   func operand(_ cursor: ObjectCursor) throws -> Operand {
     if let plainProperty { return .one(try cursor.value(plainProperty)) }
     switch ending {
-    case .aggregate(let aggregate, _): return .one(try self.aggregate(aggregate, cursor))
+    case .aggregate(let aggregate, _): return try self.aggregate(aggregate, cursor)
     case .count: return try count(cursor)
     case .value: return try values(cursor)
-    case .type: return try values(cursor)
+    case .type: return try types(cursor)
     }
+  }
+
+  /// The types of the values. A property of one type has it also where it is null.
+  private func types(_ cursor: ObjectCursor) throws -> Operand {
+    if case .objects = goal { return .one(.int(512)) }
+    if case .property(let index) = goal, table.columns[index].collection == nil,
+      let type = TypeName.of(table.columns[index].type)
+    {
+      return .one(type)
+    }
+    return try values(cursor).mapped(TypeName.of)
   }
 
   private func count(_ cursor: ObjectCursor) throws -> Operand {
@@ -412,31 +466,36 @@ final class BoundPath {
       // Without an object before the last step there is nothing to count.
       return hops.count > 1 ? .many(counts) : .one(counts.first ?? .int(0))
     case .allBacklinks:
-      var counts: [ValueView] = []
+      var count = 0
       try visit(cursor) { (object) throws in
-        var count = 0
         for source in self.table.linkSources { count += try object.origins(from: source.table, source.column).count }
-        counts.append(.int(Int64(count)))
       }
-      return isList ? .many(counts) : .one(counts.first ?? .int(0))
+      return .one(.int(Int64(count)))
     case .keys(let index), .property(let index):
       let column = table.columns[index]
+      // Of a property that is a collection, the size is asked for, also behind [*]; as in Realm.
+      if !selection.isEmpty, column.collection == nil || !isWhole {
+        return try values(cursor).mapped { value in value.elementCount.map { .int(Int64($0)) } ?? .null }
+      }
       var counts: [ValueView] = []
       try visit(cursor) { (object) throws in
+        let value = try object.value(index)
         if self.countsElements {
-          try object.value(index).forEachElement { value in
-            counts.append(value.elementCount.map { .int(Int64($0)) } ?? .null)
+          // A null text has the length 0. Elements of a Mixed that are no text have none.
+          try value.forEachElement { element in
+            switch element {
+            case .null where column.type != .mixed: counts.append(.int(0))
+            case .string(let bytes), .data(let bytes): counts.append(.int(Int64(bytes.count)))
+            default: break
+            }
           }
-        } else if column.collection != nil && self.selection.isEmpty {
-          counts.append(.int(Int64(try object.value(index).elementCount ?? 0)))
+        } else if column.collection != nil {
+          counts.append(.int(Int64(value.elementCount ?? 0)))
         } else {
-          try self.select(object.value(index), self.selection[...]) { value in
-            counts.append(value.elementCount.map { .int(Int64($0)) } ?? .null)
-          }
+          counts.append(value.elementCount.map { .int(Int64($0)) } ?? .null)
         }
       }
       if isList { return .many(counts) }
-      if !selection.isEmpty { return .many(counts) }
       // The collection of no object is empty; the text of no object is none.
       return .one(counts.first ?? (column.collection != nil ? .int(0) : .null))
     }
@@ -444,6 +503,8 @@ final class BoundPath {
 
   private func values(_ cursor: ObjectCursor) throws -> Operand {
     var values: [ValueView] = []
+    /// The collections at the end, which are compared one by one.
+    var collections: [[ValueView]] = []
     switch goal {
     case .objects:
       try forEach(cursor, isLast: true) { (link) throws in values.append(link) }
@@ -451,64 +512,107 @@ final class BoundPath {
     case .keys(let index):
       try visit(cursor) { (object) throws in
         guard case .dictionary(var entries) = try object.value(index) else { return }
-        for position in 0..<entries.count { values.append(.string(try entries.key(at: position))) }
+        var keys: [ValueView] = []
+        for position in 0..<entries.count { keys.append(.string(try entries.key(at: position))) }
+        collections.append(keys)
       }
+      return Operand(collections: collections)
     case .property(let index):
       let isCollection = table.columns[index].collection != nil
+      if selection.isEmpty, !isCollection {
+        try visit(cursor) { (object) throws in values.append(try object.value(index)) }
+        break
+      }
       try visit(cursor) { (object) throws in
         let value = try object.value(index)
-        if self.selection.isEmpty {
-          if isCollection { try value.forEachElement { values.append($0) } } else { values.append(value) }
-        } else {
-          try self.select(value, self.selection[...], isTyped: isCollection) { values.append($0) }
+        guard self.selection.isEmpty else {
+          return try self.collect(value, self.selection[...], isTyped: isCollection, into: &collections)
         }
+        var elements: [ValueView] = []
+        try value.forEachElement { elements.append($0) }
+        collections.append(elements)
       }
+      // The entry of a dictionary is one value.
+      if isSingleEntry, collections.count == 1, let value = collections[0].first { return .one(value) }
+      return Operand(collections: collections)
     }
-    // What is not there to be picked is not even null.
-    return isList || !selection.isEmpty ? .many(values) : .one(values.first ?? .null)
+    return isList ? .many(values) : .one(values.first ?? .null)
   }
 
-  private func aggregate(_ aggregate: Aggregate, _ cursor: ObjectCursor) throws -> ValueView {
-    var sum = Accumulator(aggregate, type: type ?? .int)
+  /// Whether a path along single links picks one entry of a property that is a dictionary.
+  private var isSingleEntry: Bool {
+    guard case .property(let index) = goal else { return false }
+    return table.columns[index].collection == .dictionary && hasOnlyLinks && !selection.isEmpty && !selects
+  }
+
+  private func aggregate(_ aggregate: Aggregate, _ cursor: ObjectCursor) throws -> Operand {
+    let empty = Accumulator(aggregate, type: resultType(of: aggregate))
+    if let aggregated {
+      var sum = empty
+      try visit(cursor) { (object) throws in sum.add(try object.value(aggregated)) }
+      return .one(sum.result)
+    }
+    guard case .property(let index) = goal else { return .one(empty.result) }
+    var results: [ValueView] = []
     try visit(cursor) { (object) throws in
-      if let index = self.aggregated { return sum.add(try object.value(index)) }
-      guard case .property(let index) = self.goal else { return }
+      var sum = empty
       try object.value(index).forEachElement { sum.add($0) }
+      results.append(sum.result)
     }
-    return sum.result
+    return isList ? .many(results) : .one(results.first ?? empty.result)
   }
 
-  /// Steps into nested collections; nothing comes from what is empty or no collection, null from a dictionary, or a
-  /// property that is a list, without such an element.
-  private func select(
+  /// Steps into nested collections, and adds each collection that the last step picks from, with what it picks.
+  /// Nothing comes from what is empty or not a collection, null from a dictionary, or a property that is a list,
+  /// without such an element.
+  private func collect(
     _ value: ValueView,
     _ steps: ArraySlice<PathSyntax.Element>,
     isTyped: Bool = false,
-    _ body: (ValueView) -> Void
+    into collections: inout [[ValueView]]
   ) throws {
-    guard let step = steps.first else { return body(value) }
+    guard let step = steps.first else { return }
     let rest = steps.dropFirst()
+    let picked = try elements(of: value, step, isTyped: isTyped, isLast: rest.isEmpty)
+    if rest.isEmpty { return collections.append(picked) }
+    for value in picked { try collect(value, rest, into: &collections) }
+  }
+
+  /// The elements that one step picks.
+  private func elements(
+    of value: ValueView,
+    _ step: PathSyntax.Element,
+    isTyped: Bool,
+    isLast: Bool
+  ) throws -> [ValueView] {
+    var picked: [ValueView] = []
     switch (step, value) {
     case (.index(let index), .list(var list)):
       if index < list.count {
-        try select(list.value(at: index), rest, body)
+        picked.append(try list.value(at: index))
       } else if list.count > 0, isTyped {
-        body(.null)
+        picked.append(.null)
       }
     case (.last, .list(var list)):
-      if list.count > 0 { try select(list.value(at: list.count - 1), rest, body) }
-    case (.all, .list(var list)), (.all, .set(var list)):
-      for index in 0..<list.count { try select(list.value(at: index), rest, body) }
-    case (.all, .dictionary(var entries)):
-      for index in 0..<entries.count { try select(entries.value(at: index), rest, body) }
+      if list.count > 0 { picked.append(try list.value(at: list.count - 1)) }
+    case (.all, .list), (.all, .set), (.all, .dictionary): try value.forEachElement { picked.append($0) }
     case (.key(let key), .dictionary(var entries)):
       if let index = try entries.index(of: key) {
-        try select(entries.value(at: index), rest, body)
-      } else if entries.count > 0 {
-        body(.null)
+        picked.append(try entries.value(at: index))
+      } else if isLast, key.elementsEqual(Self.keysName) {
+        for index in 0..<entries.count { picked.append(.string(try entries.key(at: index))) }
+      } else if isLast, entries.count > 0 {
+        picked.append(.null)
       }
+    case (.key(let name), .link(let key, let object)):
+      guard object.value >= 0, let table = try snapshot.table(key),
+        let index = table.columns.firstIndex(named: String(decoding: name, as: UTF8.self), \.name)
+      else { break }
+      let cursor = ObjectCursor(table)
+      if try cursor.seek(object) { picked.append(try cursor.value(index)) }
     default: break
     }
+    return picked
   }
 
   // MARK: links
@@ -566,9 +670,22 @@ final class BoundPath {
   private var givesNull: Bool {
     switch hops.last {
     case .link, .element(_, .key): true
+    case .collection(let property): isWithNullEntries && lastOrigin.columns[property].collection == .dictionary
     default: false
     }
   }
+
+  /// The class that the last step starts from.
+  private var lastOrigin: Table { hops.count > 1 ? cursors[hops.count - 2].table : start }
+
+  /// Whether the path is one step along links, which Realm compares with constants in a way of its own.
+  var isOneStep: Bool {
+    guard case .objects = goal, case .value = ending else { return false }
+    return hops.count == 1
+  }
+
+  /// Takes null entries of a dictionary of links for values, too.
+  func takeNullEntries() { isWithNullEntries = true }
 
   /// Calls `body` with each link of one step from an object.
   private func links(
@@ -605,9 +722,7 @@ final class BoundPath {
       default: break
       }
     case .element(let property, let step):
-      var picked: [ValueView] = []
-      try select(cursor.value(property), [step]) { picked.append($0) }
-      for link in picked { try body(link) }
+      for link in try elements(of: cursor.value(property), step, isTyped: false, isLast: true) { try body(link) }
     case .backlinks(let table, let column):
       for key in try cursor.origins(from: table, column) { try body(.link(table, key)) }
     }

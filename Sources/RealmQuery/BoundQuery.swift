@@ -136,19 +136,28 @@ struct QueryBinder {
       left = try bind(leftSyntax, like: right)
     } else {
       left = try bind(leftSyntax, like: nil)
-      right = try bind(rightSyntax, like: left)
+      do throws(QueryError) { right = try bind(rightSyntax, like: left) } catch {
+        throw error.adding(hint: quotesHint(rightSyntax))
+      }
     }
     try check(left, comparison, right, column)
     var rightQuantifier = right.quantifier
     if comparison == .isIn && rightQuantifier == nil { rightQuantifier = .any }
+    if right.isConstant, let path = left.path, path.isOneStep, left.quantifier == nil || left.quantifier == .any {
+      // Links are compared with a list of objects as with any of them, as in Realm.
+      if comparison == .equal && rightQuantifier == nil { rightQuantifier = .any }
+      path.takeNullEntries()
+    }
     let (leftQuantifier, quantifier) = (left.quantifier, rightQuantifier)
     let areListsCompared = leftQuantifier == nil && quantifier == nil && !left.isSingle && !right.isSingle
     if !areListsCompared { for path in [left.path, right.path] { path?.takeEachOnce() } }
-    let options = ComparisonOptions(
+    var options = ComparisonOptions(
       text: text,
       isPlain: left.property != nil && right.isConstant,
       areTypes: left.isTypeName
     )
+    // As in Realm.
+    if text.contains(.ignoresCase), comparison == .contains, left.type == .data { options.isNullInNull = false }
     var bound = BoundPredicate { (cursor) throws in
       comparison.holds(
         try left.evaluate(cursor),
@@ -177,6 +186,14 @@ struct QueryBinder {
     return bound
   }
 
+  /// What to write if a word on the right side, which is not a property, was meant as a text.
+  private func quotesHint(_ expression: ExpressionSyntax) -> String {
+    guard case .path(let path) = expression, path.elements.count == 1, case .name(let name) = path.elements[0].element,
+      table.columns.firstIndex(named: name, \.name) == nil
+    else { return "" }
+    return "; if it is a text, write it in quotes: '\(name)'"
+  }
+
   /// What to write instead of a link that is compared with a value: a property of what it leads to.
   private func linkHint(_ side: BoundExpression) -> String? {
     guard side.type == .link, let target = side.target, let path = side.path else { return nil }
@@ -193,7 +210,8 @@ struct QueryBinder {
     _ column: Int
   ) throws(QueryError) {
     func refuse(_ problem: String) -> QueryError { QueryError(column: column, problem: problem) }
-    for side in [left, right] where side.quantifier != nil && side.quantifier != .any && !side.isList {
+    for side in [left, right]
+    where side.quantifier != nil && side.quantifier != .any && !(side.path?.canBeQuantified ?? side.isList) {
       throw refuse("ALL and NONE need a list")
     }
     if comparison == .isIn && !right.isList { throw refuse("IN needs a list behind it") }
@@ -272,13 +290,8 @@ struct QueryBinder {
     }
     let cursor = ObjectCursor(table)
     return { () throws in
-      let values: [ValueView] =
-        switch try constant.evaluate(cursor) {
-        case .one(let value): [value]
-        case .many(let values): values
-        }
       var keys: Set<ObjKey> = []
-      for value in values {
+      for value in try constant.evaluate(cursor).values {
         guard let found = try target.objectKeys(where: index, is: value),
           let origins = try path.origins(of: found, value)
         else { return nil }
@@ -318,7 +331,7 @@ struct QueryBinder {
         isConstant: true,
         isList: true,
         isTypeName: other?.isTypeName ?? false,
-        quantifier: quantifier ?? (other.map { !$0.isList } ?? false ? .any : nil)
+        quantifier: quantifier ?? (other?.isSingle ?? false ? .any : nil)
       ) { (_) throws in withExtendedLifetime(held) { .many(views) } }
     case .day(let date, let subtraction):
       return try bind(other?.type == .date ? .constant(date) : subtraction, like: other)
@@ -349,11 +362,6 @@ struct QueryBinder {
     bound.quantifier = syntax.quantifier
     bound.path = path
     if path.type == .link { bound.target = path.linkTarget }
-    if path.isType {
-      bound.evaluate = { (cursor) throws in
-        try path.operand(cursor).mapped { (value) throws in TypeName.of(value) }
-      }
-    }
     return bound
   }
 
@@ -387,10 +395,9 @@ struct QueryBinder {
       quantifier: left.quantifier ?? right.quantifier
     ) { (cursor) throws in
       switch (try left.evaluate(cursor), try right.evaluate(cursor)) {
-      case (.one(let a), .one(let b)): return .one(Arithmetic.combine(operation, a, b))
-      case (.many(let list), .one(let b)): return .many(list.map { Arithmetic.combine(operation, $0, b) })
-      case (.one(let a), .many(let list)): return .many(list.map { Arithmetic.combine(operation, a, $0) })
-      case (.many, .many): return .one(.null)
+      case (.one(let a), let b): return b.mapped { Arithmetic.combine(operation, a, $0) }
+      case (let a, .one(let b)): return a.mapped { Arithmetic.combine(operation, $0, b) }
+      case (.many, _), (.collections, _): return .one(.null)
       }
     }
   }
@@ -401,6 +408,8 @@ struct QueryBinder {
   private func held(_ constant: ConstantSyntax, _ other: BoundExpression?) throws(QueryError) -> HeldValue {
     func refuse(_ problem: String) -> QueryError { QueryError(column: constant.column, problem: problem) }
     switch constant.kind {
+    case .stored(let table, let key): return HeldValue(.link(table, key))
+    case .text(let text): return HeldValue(try argument(text, other, refuse))
     case .key(let key):
       guard let target = other?.target else { throw refuse("an object needs a link to be compared with") }
       return HeldValue(.link(target.key, key))
@@ -430,6 +439,58 @@ struct QueryBinder {
         return HeldValue(type.value)
       }
       return HeldValue(Self.converted(value, text, to: other?.type))
+    }
+  }
+
+  /// An argument as a value of the type that it is compared with.
+  private func argument(
+    _ text: String,
+    _ other: BoundExpression?,
+    _ refuse: (String) -> QueryError
+  ) throws(QueryError) -> Value {
+    if other?.isTypeName ?? false {
+      guard let type = TypeName(text) else {
+        throw refuse("'\(text)' is not the name of a type; names are \(TypeName.names.joined(separator: ", "))")
+      }
+      return type.value
+    }
+    guard let type = other?.type else { return .text(text) }
+    if type == .link {
+      if text == "null" { return .null }
+      guard let target = other?.target else { throw refuse("an object needs a link to be compared with") }
+      guard let primaryKey = target.primaryKey else {
+        throw refuse("objects of \(target.className ?? target.name) have no primary key that an argument can name")
+      }
+      guard let value = Self.value(text, primaryKey.type), let key = PrimaryKey(value) else {
+        throw refuse("argument '\(text)' is not a primary key of \(target.className ?? target.name)")
+      }
+      let object: ObjKey?
+      do throws(EngineError) { object = try target.objectKey(primaryKey: key) } catch {
+        throw refuse(error.description)
+      }
+      return object.map { .link(target.key, $0) } ?? .null
+    }
+    guard let value = Self.value(text, type) else { throw refuse("argument '\(text)' is not \(Self.name(type))") }
+    return value
+  }
+
+  /// A text as a value of a type; nil if it is none. `null` is null, except where texts are compared.
+  private static func value(_ text: String, _ type: ValueType) -> Value? {
+    switch type {
+    case .string: return .text(text)
+    case .data: return .data(Array(text.utf8))
+    case .mixed: return QueryParser.constant(text) ?? .text(text)
+    case _ where text == "null": return .null
+    case .bool: return text == "true" ? .bool(true) : text == "false" ? .bool(false) : nil
+    case .int: return Int64(text).map { .int($0) } ?? Double(text).map { .double($0) }
+    case .float, .double: return Double(text).map { .double($0) }
+    case .decimal128:
+      guard let number = Double(text) else { return nil }
+      return converted(.double(number), text, to: .decimal128)
+    case .date: return Timestamp(lenient: text.utf8).map { .date($0) }
+    case .objectID: return ObjectID(text: Array(text.utf8)[...]).map { .objectID($0) }
+    case .uuid: return UniqueID(text: Array(text.utf8)[...]).map { .uuid($0) }
+    case .link: return nil
     }
   }
 

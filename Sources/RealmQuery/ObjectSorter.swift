@@ -93,10 +93,8 @@ struct ObjectSorter {
           value = try cursor.value(property)
         } else if try path.leadsNowhere(cursor) {
           (word, value) = (.nowhere, nil)
-        } else if case .one(let single) = try path.operand(cursor) {
-          value = single
         } else {
-          value = nil
+          value = try path.operand(cursor).values.first
         }
         if let value {
           guard let known = OrderWord(value, from: offset, &kinds) else { return nil }
@@ -145,7 +143,7 @@ struct OrderingValue {
     guard try cursor.seek(key) else { return [] }
     var values: [OrderingValue] = []
     for path in paths {
-      guard case .one(let value) = try path.operand(cursor) else { continue }
+      let value = try path.operand(cursor).values.first ?? .null
       values.append(OrderingValue(value: value, leadsNowhere: try path.leadsNowhere(cursor)))
     }
     return values

@@ -2,28 +2,33 @@
 
 import RealmPages
 
-/// One value, or the values of a list.
+/// The values of an expression for one object.
 enum Operand {
   case one(ValueView)
+  /// The values of one list.
   case many([ValueView])
+  /// The values of several collections. Each collection is compared separately, and one that passes is enough.
+  case collections([[ValueView]])
 
-  /// Calls `body` with each value until it returns true; whether it did.
-  func contains(_ body: (ValueView) throws -> Bool) throws -> Bool {
+  /// The values of any number of collections; without one, an empty list.
+  init(collections: [[ValueView]]) {
+    self = collections.count > 1 ? .collections(collections) : .many(collections.first ?? [])
+  }
+
+  /// All values, of all collections.
+  var values: [ValueView] {
     switch self {
-    case .one(let value): return try body(value)
-    case .many(let values):
-      for value in values where try body(value) { return true }
-      return false
+    case .one(let value): [value]
+    case .many(let values): values
+    case .collections(let collections): collections.flatMap { $0 }
     }
   }
 
-  func mapped(_ body: (ValueView) throws -> ValueView) throws -> Operand {
+  func mapped(_ body: (ValueView) -> ValueView) -> Operand {
     switch self {
-    case .one(let value): return .one(try body(value))
-    case .many(let values):
-      var result: [ValueView] = []
-      for value in values { result.append(try body(value)) }
-      return .many(result)
+    case .one(let value): .one(body(value))
+    case .many(let values): .many(values.map(body))
+    case .collections(let collections): .collections(collections.map { $0.map(body) })
     }
   }
 }
@@ -35,6 +40,8 @@ struct ComparisonOptions {
   /// A property stands against a constant. Then a text that is null comes before all others, and a part that is null is
   /// in every text.
   var isPlain = false
+  /// Null is a part of a null text, where a property stands against a constant.
+  var isNullInNull = true
   /// The values are types, as sets of bits: those with a common bit are equal.
   var areTypes = false
 }
@@ -49,6 +56,10 @@ extension Comparison {
     _ options: ComparisonOptions
   ) -> Bool {
     switch (left, right) {
+    case (.collections(let collections), _):
+      return collections.contains { holds(.many($0), leftQuantifier, right, rightQuantifier, options) }
+    case (_, .collections(let collections)):
+      return collections.contains { holds(left, leftQuantifier, .many($0), rightQuantifier, options) }
     case (.one(let a), .one(let b)): return holds(a, b, options)
     case (.many(let a), .many(let b)) where leftQuantifier == nil && rightQuantifier == nil && self != .isIn:
       // Two lists are compared element by element.
@@ -62,14 +73,11 @@ extension Comparison {
   }
 
   private static func quantify(_ operand: Operand, _ quantifier: Quantifier?, _ body: (ValueView) -> Bool) -> Bool {
-    switch operand {
-    case .one(let value): return body(value)
-    case .many(let values):
-      switch quantifier ?? .any {
-      case .any: return values.contains(where: body)
-      case .all: return values.allSatisfy(body)
-      case .none: return !values.contains(where: body)
-      }
+    if case .one(let value) = operand { return body(value) }
+    return switch quantifier ?? .any {
+    case .any: operand.values.contains(where: body)
+    case .all: operand.values.allSatisfy(body)
+    case .none: !operand.values.contains(where: body)
     }
   }
 
@@ -105,9 +113,10 @@ extension Comparison {
 
   private func holdsForTexts(_ a: ValueView, _ b: ValueView, _ options: ComparisonOptions) -> Bool {
     if a.isNull || b.isNull {
-      if a.isNull && b.isNull { return true }
-      // Every text begins and ends with nothing, and holds it.
-      return unsafe options.isPlain && b.isNull && self != .like && a.textBytes != nil
+      if self == .like { return a.isNull && b.isNull }
+      // Every text begins and ends with nothing, and holds it. So does null, if a property is compared with a constant.
+      if options.isPlain { return unsafe b.isNull && (a.isNull ? options.isNullInNull : a.textBytes != nil) }
+      return self == .contains && b.isNull && !a.isNull
     }
     guard a.isComparable(b), let text = unsafe a.textBytes, let part = unsafe b.textBytes else { return false }
     return unsafe TextMatch.holds(self, text, part, options.text)

@@ -10,6 +10,8 @@ public enum QueryCondition: Sendable {
   /// Realm Query Language with arguments: `$0` stands for the first one. A list goes behind IN or BETWEEN, a link is
   /// compared with properties that are links.
   case bound(String, [Value])
+  /// Realm Query Language with arguments that are texts: each takes the type of the values that it is compared with.
+  case given(String, texts: [String])
   /// What a program has put together without text.
   case built(QueryPredicate)
   /// A property of one value is `value`, or null.
@@ -20,7 +22,7 @@ public enum QueryCondition: Sendable {
   /// The text of the condition, if it was given as such.
   public var text: String? {
     switch self {
-    case .query(let text), .bound(let text, _): text
+    case .query(let text), .bound(let text, _), .given(let text, _): text
     case .built, .equal, .link: nil
     }
   }
@@ -28,11 +30,19 @@ public enum QueryCondition: Sendable {
   func syntax() throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
     switch self {
     case .query(let text): return try QueryParser.parse(text)
-    case .bound(let text, let arguments): return try QueryParser.parse(text, arguments)
+    case .bound(let text, let arguments): return try QueryParser.parse(text, arguments.map { .value($0) })
+    case .given(let text, let texts): return try QueryParser.parse(text, texts.map { .text($0) })
     case .built(let predicate): return (predicate.syntax, [])
     case .equal(let property, let value): return (Self.compare(property, .value(value, text: nil)), [])
     case .link(let property, let key): return (Self.compare(property, .key(key)), [])
     }
+  }
+
+  /// What a user may have meant otherwise than the query says, in sentences; none of a query that cannot be read.
+  public var notes: [String] {
+    // A mistake is reported when the query is bound.
+    guard let syntax = try? syntax().0, syntax.expectsWildcardsOfSQL else { return [] }
+    return ["the wildcards of LIKE are * and ?; % is an ordinary character"]
   }
 
   private static func compare(_ property: String, _ kind: ConstantSyntax.Kind) -> PredicateSyntax {

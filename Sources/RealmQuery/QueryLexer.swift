@@ -13,6 +13,8 @@ public struct QueryError: Error, Sendable, CustomStringConvertible {
 
   init(column: Int, problem: String) { (self.column, self.problem) = (column, problem) }
 
+  func adding(hint: String) -> QueryError { QueryError(column: column, problem: problem + hint) }
+
   func of(condition: Int) -> QueryError {
     var error = self
     error.condition = condition
@@ -37,6 +39,14 @@ struct QueryToken {
     case real(String)
     case string([UInt8])
     case value(Value)
+    /// An object by the keys of its table and of itself.
+    case object(TableKey, ObjKey)
+    /// An argument without a type.
+    case argument(String)
+    /// A name between backquotes, which is never a keyword.
+    case quotedName(String)
+    /// An argument such as `$K0`, a path of names between points.
+    case keyPath([String])
     /// `[c]`, `[d]` or `[cd]`
     case textOptions(TextOptions)
     case end
@@ -50,19 +60,21 @@ struct QueryToken {
 struct QueryLexer {
   private let text: [UInt8]
   /// The values of `$0`, `$1` and so on.
-  private let arguments: [Value]
+  private let arguments: [QueryArgument]
   private var index = 0
   private var tokens: [QueryToken] = []
   /// A place at or before the word that is read, and its column.
   private var known = (offset: 0, column: 1)
 
   /// The words of `text`; the last one is `.end`.
-  static func tokens(_ text: String, _ arguments: [Value] = []) throws(QueryError) -> [QueryToken] {
+  static func tokens(_ text: String, _ arguments: [QueryArgument] = []) throws(QueryError) -> [QueryToken] {
     var lexer = QueryLexer(text, arguments)
     return try lexer.run()
   }
 
-  private init(_ text: String, _ arguments: [Value]) { (self.text, self.arguments) = (Array(text.utf8), arguments) }
+  private init(_ text: String, _ arguments: [QueryArgument]) {
+    (self.text, self.arguments) = (Array(text.utf8), arguments)
+  }
 
   private func error(_ offset: Int, _ problem: String) -> QueryError {
     QueryError(column: column(offset), problem: problem)
@@ -163,6 +175,8 @@ struct QueryLexer {
       return .string(bytes)
     }
     if peek() == UInt8(ascii: "T"), let date = storedDate() { return .value(date) }
+    if peek() == UInt8(ascii: "L"), let object = storedLink() { return object }
+    if peek() == UInt8(ascii: "`") { return .quotedName(try quotedName()) }
     var name: [UInt8] = []
     while true {
       if isNameByte(peek()) {
@@ -184,15 +198,59 @@ struct QueryLexer {
       throw error(start, "unexpected character '\(String(decoding: text[start...].prefix(1), as: UTF8.self))'")
     }
     if first == UInt8(ascii: "$"), name.count > 1, name.dropFirst().allSatisfy(isDigit) {
-      if let number = Int(String(decoding: name.dropFirst(), as: UTF8.self)), arguments.indices.contains(number) {
-        return .value(arguments[number])
+      switch try argument(String(decoding: name.dropFirst(), as: UTF8.self), at: start) {
+      case .value(let value): return .value(value)
+      case .text(let text): return .argument(text)
       }
-      throw error(
-        start,
-        "arguments such as \(String(decoding: name, as: UTF8.self)) have no values here; write the value"
-      )
+    }
+    if name.starts(with: "$K".utf8), name.count > 2, name.dropFirst(2).allSatisfy(isDigit), !arguments.isEmpty {
+      let path: String
+      switch try argument(String(decoding: name.dropFirst(2), as: UTF8.self), at: start) {
+      case .value(.string(let bytes)): path = String(decoding: bytes, as: UTF8.self)
+      case .text(let text): path = text
+      case .value: throw error(start, "\(String(decoding: name, as: UTF8.self)) needs a text that is a path")
+      }
+      return .keyPath(path.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
     }
     return .word(String(decoding: name, as: UTF8.self))
+  }
+
+  /// The argument with a number.
+  private func argument(_ digits: String, at start: Int) throws(QueryError) -> QueryArgument {
+    if let number = Int(digits), arguments.indices.contains(number) { return arguments[number] }
+    let given = arguments.isEmpty ? "" : "; there are \(arguments.count)"
+    throw error(start, "argument $\(digits) has no value here\(given); write the value")
+  }
+
+  /// A name between backquotes, with any characters; a backquote in it is written twice.
+  private mutating func quotedName() throws(QueryError) -> String {
+    let start = index
+    var name: [UInt8] = []
+    index += 1
+    while index < text.count {
+      if peek() == UInt8(ascii: "`") {
+        index += 1
+        if peek() != UInt8(ascii: "`") {
+          if name.isEmpty { throw error(start, "a name between backquotes is empty") }
+          return String(decoding: name, as: UTF8.self)
+        }
+      }
+      name.append(peek())
+      index += 1
+    }
+    throw error(start, "the name has no closing backquote")
+  }
+
+  /// `L3:7`: the object with key 7 in the table with key 3.
+  private mutating func storedLink() -> QueryToken.Kind? {
+    let table = text[(index + 1)...].prefix(while: isDigit)
+    guard !table.isEmpty, table.endIndex < text.count, text[table.endIndex] == UInt8(ascii: ":") else { return nil }
+    let object = text[(table.endIndex + 1)...].prefix(while: isDigit)
+    guard let key = UInt32(String(decoding: table, as: UTF8.self)),
+      let objectKey = Int64(String(decoding: object, as: UTF8.self))
+    else { return nil }
+    index = object.endIndex
+    return .object(TableKey(key), ObjKey(objectKey))
   }
 
   /// What stands between `opening` and the next parenthesis, as `parse` understands it.

@@ -14,13 +14,35 @@ struct QueryParser {
   /// The predicate and the ordering in `text`.
   static func parse(
     _ text: String,
-    _ arguments: [Value] = []
+    _ arguments: [QueryArgument] = []
   ) throws(QueryError) -> (PredicateSyntax, [OrderingSyntax]) {
     var parser = QueryParser(tokens: try QueryLexer.tokens(text, arguments))
     let predicate = parser.beginsWithOrdering ? .constant(true) : try parser.disjunction()
     let ordering = try parser.ordering()
-    if parser.token.kind != .end { throw parser.unexpected("AND, OR, SORT, DISTINCT, LIMIT or the end") }
+    if parser.token.kind != .end {
+      throw parser.unexpected("AND, OR, SORT, DISTINCT, LIMIT or the end").adding(hint: parser.quotesHint)
+    }
     return (predicate, ordering)
+  }
+
+  /// The constant that `text` is; nil if it is anything else.
+  static func constant(_ text: String) -> Value? {
+    // What cannot be read is not a constant.
+    guard let tokens = try? QueryLexer.tokens(text) else { return nil }
+    var parser = QueryParser(tokens: tokens)
+    // Neither is what begins like one and is wrong.
+    guard let constant = try? parser.constant(), parser.token.kind == .end, case .value(let value, _) = constant.kind
+    else { return nil }
+    return value
+  }
+
+  /// What to write if the words before this one were meant as a text.
+  private var quotesHint: String {
+    guard index > 0, case .word = tokens[index - 1].kind else { return "" }
+    switch token.kind {
+    case .word, .integer, .operation: return "; a text is written in quotes"
+    default: return ""
+    }
   }
 
   /// The path that `text` is.
@@ -48,7 +70,9 @@ struct QueryParser {
       switch token.kind {
       case .symbol(let text), .word(let text), .operation(let text), .integer(let text), .real(let text): "'\(text)'"
       case .string: "a string"
-      case .value: "a value"
+      case .value, .object, .argument: "a value"
+      case .quotedName(let name): "`\(name)`"
+      case .keyPath(let names): "'\(names.joined(separator: "."))'"
       case .textOptions(let options): "[\(options.letters)]"
       case .end: "the end"
       }
@@ -326,7 +350,7 @@ struct QueryParser {
       if level > 0 { continue }
       guard position == index + 2 else { return position == index + 1 }
       switch tokens[index + 1].kind {
-      case .integer, .real, .string, .value: return true
+      case .integer, .real, .string, .value, .object, .argument: return true
       default: return false
       }
     }
@@ -336,7 +360,7 @@ struct QueryParser {
   private func canBeginOperand(_ kind: QueryToken.Kind) -> Bool {
     switch kind {
     case .word(let word): !["IN", "BETWEEN", "BEGINSWITH", "ENDSWITH", "CONTAINS", "LIKE"].contains(word.uppercased())
-    case .operation, .symbol("{"), .value(.list): true
+    case .operation, .symbol("{"), .value(.list), .quotedName, .keyPath: true
     default: false
     }
   }
@@ -373,6 +397,7 @@ struct QueryParser {
           path.elements.append((.index(index), place))
         case .value(.int(let index)): path.elements.append((.index(Int(index)), place))
         case .string(let key), .value(.string(let key)): path.elements.append((.key(key), place))
+        case .argument(let text): path.elements.append((Int(text).map { .index($0) } ?? .key(Array(text.utf8)), place))
         case .symbol("*"): path.elements.append((.all, place))
         case .word(let word) where word.uppercased() == "FIRST": path.elements.append((.index(0), place))
         case .word(let word) where word.uppercased() == "LAST": path.elements.append((.last, place))
@@ -397,8 +422,10 @@ struct QueryParser {
         advance()
         var property: String?
         if take(".") {
-          guard case .word(let word) = token.kind else { throw unexpected("a property") }
-          property = word
+          switch token.kind {
+          case .word(let name), .quotedName(let name): property = name
+          default: throw unexpected("a property")
+          }
           advance()
         }
         path.ending = .aggregate(aggregate, of: property)
@@ -413,7 +440,9 @@ struct QueryParser {
 
   private mutating func appendName(to path: inout PathSyntax) throws(QueryError) {
     switch token.kind {
-    case .word(let word): path.elements.append((.name(word), token.column))
+    case .word(let name), .quotedName(let name): path.elements.append((.name(name), token.column))
+    case .keyPath(let names) where path.elements.isEmpty:
+      path.elements = names.map { (.name($0), token.column) }
     case .operation(let name) where name == "@links" || name == "@keys" || name == "@values":
       path.elements.append((.name(name), token.column))
     default: throw unexpected("a property or a value")
@@ -459,6 +488,12 @@ struct QueryParser {
     case .value(let value):
       advance()
       return Self.constant(value, column)
+    case .object(let table, let key):
+      advance()
+      return ConstantSyntax(kind: .stored(table, key), column: column)
+    case .argument(let text):
+      advance()
+      return ConstantSyntax(kind: .text(text), column: column)
     case .word(let word): return try namedConstant(word, sign, column)
     default: return nil
     }

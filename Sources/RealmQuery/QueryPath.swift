@@ -43,7 +43,7 @@ public final class QueryPath {
     }
     switch try path.operand(cursor) {
     case .one(let value): return .one(value)
-    case .many(let values): return .many(values)
+    case let several: return .many(several.values)
     }
   }
 }

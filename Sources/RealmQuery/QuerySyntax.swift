@@ -43,6 +43,7 @@ package struct PathSyntax: Sendable {
     case index(Int)
     case last
     case all
+    /// An entry of a dictionary. In a Mixed also a property of an object, and `@keys`.
     case key([UInt8])
   }
 
@@ -92,6 +93,10 @@ package struct ConstantSyntax: Sendable {
     case object(className: String, Value)
     /// The object with a key in the class that a link leads to.
     case key(ObjKey)
+    /// The object with a key in the table with a key.
+    case stored(TableKey, ObjKey)
+    /// An argument that has no type yet: it gets that of the values that it is compared with.
+    case text(String)
   }
 
   package let kind: Kind
@@ -113,4 +118,31 @@ package enum OrderingSyntax: Sendable {
   case sort([(path: PathSyntax, ascending: Bool)])
   case distinct([PathSyntax])
   case limit(Int)
+}
+
+/// The value of an argument such as `$0`.
+package enum QueryArgument: Sendable {
+  case value(Value)
+  /// A text that takes the type of the values that it is compared with.
+  case text(String)
+}
+
+extension PredicateSyntax {
+  /// Whether LIKE compares with a pattern that has `%`, the wildcard of SQL, but none of the wildcards of LIKE.
+  var expectsWildcardsOfSQL: Bool {
+    switch self {
+    case .constant: return false
+    case .and(let parts), .or(let parts): return parts.contains(where: \.expectsWildcardsOfSQL)
+    case .not(let inner): return inner.expectsWildcardsOfSQL
+    case .compare(_, .like, .constant(let constant), _, _):
+      let pattern: [UInt8]
+      switch constant.kind {
+      case .value(.string(let bytes), _): pattern = bytes
+      case .text(let text): pattern = Array(text.utf8)
+      default: return false
+      }
+      return pattern.contains(UInt8(ascii: "%")) && !pattern.contains(where: TextMatch.isWildcard)
+    case .compare: return false
+    }
+  }
 }

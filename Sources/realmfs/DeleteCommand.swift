@@ -62,19 +62,20 @@ enum DeleteCommand {
 /// What to delete.
 private enum DeletionTarget {
   case names([ObjectName])
-  case query(className: String, String)
+  case query(className: String, QueryCondition)
 
   init(_ arguments: Arguments) throws(CommandFailure) {
     let words = Array(arguments.operands.dropFirst())
     let names = words.compactMap { ObjectName($0) }
     if names.count == words.count {
+      if arguments.has(.argument) { throw arguments.usage("--arg gives a value to a QUERY; there is none") }
       self = .names(names)
     } else if ObjectName(words[0]) == nil {
       if words.count == 1 {
         throw arguments.usage("which objects of \(words[0])? Add a query, or write \(words[0])/NAME")
       }
       if words.count > 2 { throw arguments.usage("unexpected argument '\(words[2])'") }
-      self = .query(className: words[0], words[1])
+      self = .query(className: words[0], arguments.condition(words[1]))
     } else {
       throw arguments.usage("'\(words.first { ObjectName($0) == nil } ?? "")' is no object; write CLASS/NAME")
     }
@@ -101,11 +102,11 @@ private enum DeletionTarget {
         } catch { throw CommandFailure(error, path: path) }
       }
       return objects
-    case .query(let className, let text):
+    case .query(let className, let condition):
       let table = try snapshot.table(ofClass: className, in: path)
       do throws(TransferError) { try check(table, path) } catch { throw CommandFailure(error, path: path) }
-      let query: Query
-      do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
+      let query: Query, text = condition.text ?? ""
+      do throws(QueryError) { query = try Query([condition], of: table, in: snapshot) } catch {
         throw CommandFailure(error, in: text)
       }
       do throws(QueryFailure) {

@@ -14,7 +14,7 @@ struct ObjectRows {
   private let arguments: Arguments
   private let className: String
   /// A query; nil for all objects.
-  private let query: String?
+  private let query: QueryCondition?
   private let style: JSONStyle
   private let format: RowFormat
   private let output = StandardOutput()
@@ -24,7 +24,7 @@ struct ObjectRows {
     _ source: RealmSource,
     _ arguments: Arguments,
     className: String,
-    query: String?
+    query: QueryCondition?
   ) throws(CommandFailure) {
     (self.source, self.arguments, self.className, self.query) = (source, arguments, className, query)
     style = try arguments.jsonStyle()
@@ -219,9 +219,9 @@ struct ObjectRows {
           "\(path): \(rows.className) is an embedded class; its objects are printed inside their parents"
         )
       }
-      if let text = rows.query {
-        let query: Query
-        do throws(QueryError) { query = try Query(text, of: table, in: snapshot) } catch {
+      if let condition = rows.query {
+        let query: Query, text = condition.text ?? ""
+        do throws(QueryError) { query = try Query([condition], of: table, in: snapshot) } catch {
           throw CommandFailure(error, in: text)
         }
         do throws(QueryFailure) { keys = try query.keys() } catch { throw CommandFailure(error, of: text, in: path) }

@@ -5,10 +5,17 @@ import RealmQuery
 /// The command `query`.
 enum QueryCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
-    let query = arguments.operands.count > 2 ? arguments.operands[2] : nil
+    let query = arguments.operands.count > 2 ? arguments.condition(arguments.operands[2]) : nil
+    if query == nil, arguments.has(.argument) { throw arguments.usage("--arg gives a value to a QUERY; there is none") }
+    for note in query?.notes ?? [] { Log.notice("query: note: \(note)") }
     let source = try RealmSource.pinned(arguments)
     return try ObjectRows(source, arguments, className: arguments.operands[1], query: query).run()
   }
+}
+
+extension Arguments {
+  /// The query with the values that --arg gives it.
+  func condition(_ query: String) -> QueryCondition { .given(query, texts: allValues(.argument)) }
 }
 
 extension CommandFailure {

@@ -67,6 +67,7 @@ enum Roff {
       switch character {
       case "-": result += "\\-"
       case "\\": result += "\\e"
+      case "`": result += "\\(ga"
       case ".", "'": result += result.isEmpty || result.last == "\n" ? "\\&\(character)" : String(character)
       default: result.append(character)
       }

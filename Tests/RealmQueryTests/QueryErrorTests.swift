@@ -31,6 +31,9 @@ struct QueryErrorTests {
       ("friends.@sum.name == 1", 1, "no numbers"),
       ("SUBQUERY(dog, $x, $x.age == 1).@count == 1", 1, "needs a list"),
       ("SUBQUERY(friends, $x, age == 1).@count == 1", 23, "properties are those of $x"),
+      ("name == Rex", 9, "if it is a text, write it in quotes: 'Rex'"),
+      ("name == Rex Smith", 13, "found 'Smith'; a text is written in quotes"),
+      ("name == name 3", 14, "a text is written in quotes"), ("dog == Rex", 8, "write it in quotes: 'Rex'"),
       ("age == $0", 8, "write the value"), ("TRUEPREDICATE SORT(age UP)", 24, "ASC or DESC"),
       ("TRUEPREDICATE SORT(friends.age ASC)", 20, "not by a list"), ("TRUEPREDICATE LIMIT(x)", 21, "a number"),
       ("犬 == 1", 1, "no property"), ("犬 == 1 # 2", 8, "unexpected"), ("age == 1 #", 10, "unexpected character '#'"),
@@ -39,6 +42,7 @@ struct QueryErrorTests {
       ("joined > 'maybe'", 8, "write it as 2024-05-01T10:00"),
       ("joined > 5", 8, "write it as"), ("joined > 2020-13-01", 8, "write it as"),
       ("joined > age", 8, "with an integer"), ("name TEXT 'x'", 6, "not supported"),
+      ("dog GEOWITHIN 1", 5, "not supported"),
       ("name <[d] 'x'", 7, "[d] does not go with <"), ("name LIKE[cd] 'x'", 10, "[cd] does not go with LIKE"),
       ("age == 99999999999999999999", 8, "64 bits"), ("@links.Cat.dog.@count == 0", 8, "no class Cat"),
     ] as [(String, Int, String)]

@@ -14,6 +14,15 @@ equal "another notation" '{"$numberLong":"4"}' "$(q --json-style canonical "$fil
 check_status "a mistake shows its column" 2 'column 5: Dog has no property nam; did you mean name\? it has name, weight, good' \
   "$realmfs" query "$file" Person "dog.nam == 'x'"
 equal "with a mark below" "      ^" "$(q "$file" Person "dog.nam == 'x'" 2>&1 | tail -1)"
+equal "a value from outside" "4" "$(q --arg "Person 1" "$file" Person 'name == $0' | jq ._id)"
+equal "is a text, whatever it contains" "" "$(q --arg "' OR name != '" "$file" Person 'name == $0')"
+equal "several values" "21 22" "$(q --arg 20 --arg 23 "$file" Person 'age > $0 AND age < $1' | jq .age | xargs)"
+equal "a link takes the primary key" "Rex" "$(q --arg Rex "$file" Person 'dog == $0 LIMIT(1)' | jq -r .dog)"
+check_status "a value that does not fit" 2 "column 8: argument 'old' is not an integer" \
+  "$realmfs" query --arg old "$file" Person 'age == $0'
+check_status "a value without a query" 2 'there is none' "$realmfs" query --arg 1 "$file" Person
+check_status "a word that is a text" 2 "write it in quotes: 'Rex'" "$realmfs" query "$file" Dog 'name == Rex'
+check_status "a pattern of SQL" 0 'note: the wildcards of LIKE are \* and \?' "$realmfs" query "$file" Dog 'name LIKE "R%"'
 check_status "a missing class" 3 'no class Cat' "$realmfs" query "$file" Cat 'x == 1'
 equal "export --where" "$(q "$file" Person 'age > 30')" "$("$realmfs" export --class Person --where 'age > 30' "$file")"
 check_status "--where needs a class" 2 'needs --class' "$realmfs" export --where 'age > 30' "$file"

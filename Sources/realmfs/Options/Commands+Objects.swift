@@ -169,8 +169,9 @@ extension Options {
         behind one ignores case, [d] diacritics, [cd] both. They are joined with AND, OR, NOT and parentheses. A path \
         leads through links (dog.name), backwards (@links.Person.dog.age), into lists (tags[0]) and dictionaries \
         (map['key'], map.@keys). A list before a comparison means any of its elements; ANY, ALL and NONE say so. \
-        @count, @min, @max, @sum and @avg work lists out, SUBQUERY(friends, $f, $f.age > 9).@count counts objects, and \
-        + - * / calculate.
+        @count, @min, @max, @sum and @avg aggregate over a list, SUBQUERY(friends, $f, $f.age > 9).@count counts \
+        objects, and + - * / calculate. A property with the name of a keyword or with odd characters is written \
+        between backquotes: `null` == 3.
         """,
         """
         Values are numbers, "strings", true, false, NULL, oid(..), uuid(..), B64"..", binary("..") and \
@@ -179,12 +180,18 @@ extension Options {
         DISTINCT(path) and LIMIT(n) come behind, in their order, or alone. TRUEPREDICATE finds all.
         """,
         """
+        $0, $1 and so on are the values of --arg, whatever characters they contain. A value takes the type of what it \
+        is compared with: a text is taken as it is, a link is compared with the primary key, null is null except where \
+        texts are compared. $K0 is a value that is a path of properties.
+        """,
+        """
         Primary keys and search indexes are used for == and IN, behind single links too (owner._id == 5). A mistake is \
         shown at its column, with exit code 2.
         """,
       ],
       examples: [
         "realmfs query people.realm Person 'age > 30 SORT(dog.name ASC)'",
+        "realmfs query --arg \"$name\" people.realm Person 'name == $0'",
         "realmfs query --format csv --columns name,dog.name people.realm Person",
         "realmfs query --group-by dog --count --avg age people.realm Person",
       ]

@@ -109,6 +109,13 @@ extension Options {
       "jsonl, json (one array), table, csv or tsv; a table on a terminal, else jsonl"
     ),
     OptionSpec(
+      .argument,
+      value: "VALUE",
+      on: [.query, .delete],
+      mayRepeat: true,
+      "a value for the query: the first one is $0, the next one $1"
+    ),
+    OptionSpec(
       .columns,
       value: "PATH,...",
       on: [.cat, .query],

@@ -39,6 +39,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case previous
   case dryRun = "dry-run"
   case long
+  case argument = "arg"
   case columns
   case groupBy = "group-by"
   case sum
