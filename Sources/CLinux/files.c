@@ -13,28 +13,38 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-int clinux_open_unnamed(const char *folder) {
+static int open_unnamed(int base, const char *folder) {
   // It gets its name through there.
   if (access("/proc/self/fd", X_OK) != 0) return errno = EOPNOTSUPP, -1;
-  return open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  return openat(base, folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-int clinux_name_file(int fd, const char *path) {
+int clinux_open_unnamed(const char *folder) { return open_unnamed(AT_FDCWD, folder); }
+
+int clinux_open_unnamed_at(int folder) { return open_unnamed(folder, "."); }
+
+int clinux_name_file_at(int fd, int folder, const char *name) {
   // Naming by descriptor alone (AT_EMPTY_PATH) needs a capability.
   char self[40];
   snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-  return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+  return linkat(AT_FDCWD, self, folder, name, AT_SYMLINK_FOLLOW);
 }
 
-int clinux_rename_to_new(const char *from, const char *to) {
-  if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+int clinux_move_to_new(int folder, const char *from, int new_folder, const char *to) {
+  if (renameat2(folder, from, new_folder, to, RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return -1;
   // A file system without that flag: a hard link is as exclusive.
-  if (link(from, to) == 0) return unlink(from), 0;
+  if (linkat(folder, from, new_folder, to, 0) == 0) return unlinkat(folder, from, 0), 0;
   // No hard links either, as on some file systems of other systems: all that is left is to look first.
-  if (errno == EEXIST || access(to, F_OK) == 0) return errno = EEXIST, -1;
-  return rename(from, to);
+  if (errno == EEXIST || faccessat(new_folder, to, F_OK, 0) == 0) return errno = EEXIST, -1;
+  return renameat(folder, from, new_folder, to);
 }
+
+int clinux_rename_to_new_at(int folder, const char *from, const char *to) {
+  return clinux_move_to_new(folder, from, folder, to);
+}
+
+int clinux_rename_to_new(const char *from, const char *to) { return clinux_rename_to_new_at(AT_FDCWD, from, to); }
 
 int64_t clinux_count_names(int fd, const char *path) {
   struct statx status;

@@ -134,6 +134,8 @@ void clinux_secret_free(void *base, size_t length) {
 
 int clinux_o_noatime(void) { return O_NOATIME; }
 
+int clinux_o_path(void) { return O_PATH; }
+
 void clinux_trim_heap(void) { malloc_trim(0); }
 
 size_t clinux_resident_file_bytes(void) {

@@ -54,7 +54,7 @@ enum ExportCommand {
       source.realm,
       classes: arguments.chosenClasses(),
       format: format,
-      to: isFile ? .file(staging.path) : .path(staging.path),
+      to: isFile ? .file(staging.anchoredPath) : .path(staging.anchoredPath),
       style: style,
       csv: csv,
       verifies: arguments.has(.verify)

@@ -1,6 +1,9 @@
 // Files and directories that appear complete or not at all: they are made in a directory of their own beside the
 // target, which goes away with everything in it unless the result was published. They get their name when everything in
 // them is on disk, so a power cut does not leave a name with nothing behind it.
+//
+// The folder of the target and the directory are opened once. Making, publishing and removing name files by these
+// descriptors, so that a user who may rename things in the folder leads none of it to another place.
 import CLinux
 import Glibc
 import RealmPages
@@ -10,11 +13,76 @@ import RealmTransfer
 struct Staging: ~Copyable {
   private let target: String
   private let parent: String
+  /// The last part of the target.
+  private let name: String
   /// The directory that goes away.
   private let directory: String
   /// Where to make it.
   let path: String
+  private let place: Place
   private let cleanup: Interruption.Cleanup
+
+  /// The folder of the target and the directory in it, open.
+  private final class Place: Sendable {
+    let parent: Int32
+    let name: String
+    let directory: Int32
+
+    /// Makes a directory of a new name, for this user alone.
+    init(in path: String) throws(Errno) {
+      parent = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      if parent < 0 { throw Errno(code: errno) }
+      var made: String?
+      while made == nil {
+        let candidate = ".realmfs-" + String(UInt32.random(in: .min ... .max), radix: 36)
+        if unsafe mkdirat(parent, candidate, 0o700) == 0 {
+          made = candidate
+        } else if errno != EEXIST {
+          let code = errno
+          close(parent)
+          throw Errno(code: code)
+        }
+      }
+      let name = made ?? ""
+      let opened = unsafe openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      var status = stat()
+      let isOurs =
+        unsafe opened >= 0 && fstat(opened, &status) == 0 && status.st_uid == geteuid() && status.st_mode & 0o077 == 0
+      guard isOurs else {
+        let code = opened < 0 ? errno : EPERM
+        if opened >= 0 { close(opened) }
+        close(parent)
+        throw Errno(code: code)
+      }
+      (self.name, directory) = (name, opened)
+    }
+
+    deinit {
+      close(directory)
+      close(parent)
+    }
+
+    /// Removes everything in the directory, and the directory itself if its name still stands for it.
+    func remove() {
+      // A file that was being made can still come: then once more.
+      for _ in 0..<10 {
+        Self.empty(directory)
+        if unsafe unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != ENOTEMPTY { return }
+      }
+    }
+
+    private static func empty(_ directory: Int32) {
+      // What cannot be listed cannot be emptied either.
+      for name in (try? DirectoryListing.names(in: "/proc/self/fd/\(directory)")) ?? [] {
+        if unsafe unlinkat(directory, name, 0) == 0 { continue }
+        let inner = unsafe openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        if inner < 0 { continue }
+        empty(inner)
+        close(inner)
+        unsafe unlinkat(directory, name, AT_REMOVEDIR)
+      }
+    }
+  }
 
   /// What a target may be before it is published.
   enum Requirement {
@@ -36,31 +104,34 @@ struct Staging: ~Copyable {
     }
     let parent = slash.map { $0 == trimmed.startIndex ? "/" : String(trimmed[..<$0]) } ?? "."
     try Self.check(String(trimmed), requirement)
-    let made: String
-    do throws(Errno) { made = try System.makeDirectory(template: parent + "/.realmfs-XXXXXX") } catch {
+    let place: Place
+    do throws(Errno) { place = try Place(in: parent) } catch {
       throw CommandFailure(.unreadable, "\(parent): cannot write there: \(System.message(error.code))")
     }
     self.target = String(trimmed)
     self.parent = parent
-    directory = made
-    path = made + "/" + name
+    self.name = String(name)
+    self.place = place
+    directory = parent + "/" + place.name
+    path = directory + "/" + name
     cleanup = Interruption.cleaning {
-      // Under another name first, where the work, which goes on meanwhile, cannot add to it.
-      let ended = made + "-"
-      unsafe Self.remove(rename(made, ended) == 0 ? ended : made)
+      place.remove()
       Log.error("interrupted: nothing was left behind")
     }
     Interruption.watch()
   }
 
-  deinit { Self.remove(directory) }
+  deinit { place.remove() }
+
+  /// `path` for this process alone, which leads there whatever becomes of the names on the way.
+  var anchoredPath: String { System.hasProcesses ? "/proc/self/fd/\(place.directory)/\(name)" : path }
 
   /// A folder for this user alone, on the file system of the target, that goes away with everything in it.
   var folder: String { directory }
 
   /// A failure of what is made there, as one of the target, which is the name that the user knows.
   func named(_ failure: CommandFailure) -> CommandFailure {
-    failure.saying(failure.message.replacing(path, with: target))
+    failure.saying(failure.message.replacing(path, with: target).replacing(anchoredPath, with: target))
   }
 
   private static func check(_ target: String, _ requirement: Requirement) throws(CommandFailure) {
@@ -77,17 +148,21 @@ struct Staging: ~Copyable {
 
   /// Gives the file its name; nothing that got this name meanwhile is replaced.
   consuming func publishFile() throws(CommandFailure) {
-    try publish { unsafe clinux_rename_to_new($0, $1) }
+    try publish(replacing: false)
   }
 
   /// Gives the directory its name, in place of an empty one.
   consuming func publishDirectory() throws(CommandFailure) {
-    try publish { unsafe rename($0, $1) }
+    try publish(replacing: true)
   }
 
-  private func publish(_ rename: (_ from: String, _ to: String) -> Int32) throws(CommandFailure) {
-    do throws(EngineError) { try DurableTree.sync(path) } catch { throw failure(error.code ?? EIO) }
-    if rename(path, target) != 0 { throw failure(errno) }
+  private func publish(replacing: Bool) throws(CommandFailure) {
+    do throws(EngineError) { try DurableTree.sync(anchoredPath) } catch { throw failure(error.code ?? EIO) }
+    let (from, to) = (place.directory, place.parent)
+    let isPublished =
+      unsafe replacing
+      ? renameat(from, name, to, name) == 0 : clinux_move_to_new(from, name, to, name) == 0
+    guard isPublished else { throw failure(errno) }
     do throws(EngineError) { try DurableTree.syncDirectory(parent) } catch {
       throw CommandFailure(.failure, "\(target): made, but a power cut may take it away: \(error)")
     }
@@ -95,16 +170,5 @@ struct Staging: ~Copyable {
 
   private func failure(_ code: Int32) -> CommandFailure {
     CommandFailure(.failure, "\(target): cannot be made: \(System.message(code))")
-  }
-
-  /// Removes what is at a path with everything in it, as far as that is possible. A file that was being made when the
-  /// path got another name can still come: then once more.
-  private static func remove(_ path: String) {
-    for _ in 0..<10 {
-      if unsafe unlink(path) == 0 { return }
-      // What cannot be listed cannot be emptied either.
-      for name in (try? DirectoryListing.names(in: path)) ?? [] { remove(path + "/" + name) }
-      if unsafe rmdir(path) == 0 || errno != ENOTEMPTY { return }
-    }
   }
 }

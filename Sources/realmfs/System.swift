@@ -54,14 +54,6 @@ enum System {
     }
   }
 
-  /// Makes a directory with a new name from a template that ends in `XXXXXX`, for this user alone.
-  static func makeDirectory(template: String) throws(Errno) -> String {
-    guard let name = unsafe strdup(template) else { throw Errno(code: ENOMEM) }
-    defer { unsafe free(name) }
-    guard unsafe mkdtemp(name) != nil else { throw Errno(code: errno) }
-    return unsafe String(cString: name)
-  }
-
   /// What the system says of a path, or the errno.
   ///
   /// Follows symbolic links.

@@ -1,49 +1,89 @@
 // The folder of `mount --trash DIR`: CLASS/NAME.json there is the text that an object had before a mount changed or
 // deleted it last; earlier texts have the time of their own writing behind the name. Nothing in the folder is ever
 // overwritten or removed. Saves take turns, so one text is written at a time.
+//
+// The folder is opened once, and everything in it is named by its descriptor, so that no other user can lead the texts,
+// or the renaming of what is in their way, to another place.
 import CLinux
 import FileTree
 import Glibc
 import RealmPages
+import Synchronization
 
 /// A folder for the former texts of objects.
-struct TrashFolder: Sendable {
+final class TrashFolder: Sendable {
   private let path: String
+  /// Which directory it is.
+  private let identity: [UInt64]
+  /// The open folder; nil until the first text. A mount in the background has none of the descriptors of its starter.
+  private let folder = Mutex<TrustedDirectory?>(nil)
 
   /// The folder `given`, which must exist and lie outside of the mount.
   init(_ given: String, mountPoint: String) throws(CommandFailure) {
-    guard let real = RealmLinks.real(System.absolute(given)), case .success(let status) = System.status(real) else {
-      throw CommandFailure(.unreadable, "--trash \(given): \(System.message(errno)); make the folder first")
+    path = System.absolute(given)
+    let found: TrustedDirectory
+    do throws(EngineError) {
+      found = try TrustedDirectory.open(path)
+      identity = try found.identity
+    } catch {
+      switch error.code {
+      case ENOENT:
+        throw CommandFailure(.unreadable, "--trash \(given): \(System.message(ENOENT)); make the folder first")
+      case ENOTDIR: throw CommandFailure(.unreadable, "--trash \(given) is not a directory")
+      default: throw CommandFailure(.unreadable, "--trash \(given): \(error)")
+      }
     }
-    guard status.st_mode & S_IFMT == S_IFDIR else {
-      throw CommandFailure(.unreadable, "--trash \(given) is not a directory")
-    }
-    guard unsafe access(real, W_OK | X_OK) == 0 else {
+    guard unsafe faccessat(found.descriptor, ".", W_OK | X_OK, 0) == 0 else {
       throw CommandFailure(.unreadable, "--trash \(given): \(System.message(errno)); name a folder to write to")
     }
-    if MountTable.isPath(real, atOrBelow: mountPoint) {
+    if let real = RealmLinks.real(path), MountTable.isPath(real, atOrBelow: mountPoint) {
       throw CommandFailure(.mountPoint, "--trash \(given) lies in the mount; name a folder outside of \(mountPoint)")
     }
-    path = real
   }
 
   /// Writes a text; why that failed, or nil.
   func keep(_ className: String, _ name: String, _ text: [UInt8]) -> String? {
-    let folder = path + "/" + className, file = folder + "/" + name
-    guard unsafe mkdir(folder, 0o700) == 0 || errno == EEXIST else { return "\(folder): \(System.message(errno))" }
+    do throws(EngineError) {
+      return try write(text, name, in: try open().directory(className))
+    } catch {
+      return error.description
+    }
+  }
+
+  private func open() throws(EngineError) -> TrustedDirectory {
+    try folder.withLock { folder throws(EngineError) in
+      if let folder { return folder }
+      let found = try TrustedDirectory.open(path)
+      guard try found.identity == identity else {
+        throw .failed(
+          "open",
+          path,
+          ESTALE,
+          problem: "another directory has taken its place since the realm was mounted"
+        )
+      }
+      folder = found
+      return found
+    }
+  }
+
+  private func write(_ text: [UInt8], _ name: String, in folder: TrustedDirectory) throws(EngineError) -> String? {
+    let directory = folder.descriptor, file = folder.path + "/" + name
     var status = stat()
-    if unsafe lstat(file, &status) == 0 {
+    if unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 {
       let time = status.st_mtim
       let earlierName = Trash.earlierName(Array(name.utf8), seconds: Int64(time.tv_sec), nanoseconds: time.tv_nsec)
-      let earlier = folder + "/" + String(decoding: earlierName, as: UTF8.self)
-      guard unsafe clinux_rename_to_new(file, earlier) == 0 else { return "\(earlier): \(System.message(errno))" }
+      let earlier = String(decoding: earlierName, as: UTF8.self)
+      guard unsafe clinux_rename_to_new_at(directory, name, earlier) == 0 else {
+        throw .failed("rename", folder.path + "/" + earlier, errno)
+      }
     }
-    let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { return "\(file): \(System.message(errno))" }
+    let descriptor = unsafe openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw .failed("open", file, errno) }
     var problem = StandardOutput.write(text, to: descriptor)
     if close(descriptor) != 0 && problem == 0 { problem = errno }
     if problem == 0 { return nil }
-    unsafe unlink(file)
-    return "\(file): \(System.message(problem))"
+    unsafe unlinkat(directory, name, 0)
+    throw .failed("write", file, problem)
   }
 }

@@ -24,6 +24,73 @@ struct CopyTests {
     return summary.isSound && summary.freeBytes == 0
   }
 
+  @Test("a new file gets its name in the folder that was opened, and in place of no file but the one that it is made of")
+  func newFilesStayInTheirFolder() throws {
+    try withTemporaryFolder { folder in
+      let home = folder.appendingPathComponent("home"), moved = folder.appendingPathComponent("moved")
+      let manager = FileManager.default
+      func text(_ url: URL) -> String? { try? String(contentsOf: url, encoding: .utf8) }
+      for replacing in [false, true] {
+        try manager.createDirectory(at: home, withIntermediateDirectories: true)
+        let path = home.appendingPathComponent("x").path
+        if replacing { try Data("old".utf8).write(to: URL(fileURLWithPath: path)) }
+        let source = replacing ? try FileHandle(path: path) : nil
+        let file = try NewFile(path: path)
+        #expect(unsafe write(file.handle.descriptor, "new", 3) == 3)
+        // Another folder takes the place of the one that was opened.
+        try manager.moveItem(at: home, to: moved)
+        try manager.createDirectory(at: home, withIntermediateDirectories: true)
+        try Data("precious".utf8).write(to: URL(fileURLWithPath: path))
+        if let source { try file.checkReplaces(source) }
+        try file.put(replacing: replacing)
+        #expect(text(home.appendingPathComponent("x")) == "precious")
+        #expect(text(moved.appendingPathComponent("x")) == "new")
+        #expect(try manager.contentsOfDirectory(atPath: moved.path) == ["x"])
+        if replacing {
+          let other = try NewFile(path: moved.appendingPathComponent("x").path)
+          #expect(throws: EngineError.self) { try other.checkReplaces(try #require(source)) }
+        }
+        try manager.removeItem(at: home)
+        try manager.removeItem(at: moved)
+      }
+    }
+  }
+
+  @Test("a directory is trusted if no other user can change what names in it stand for")
+  func trustedDirectories() throws {
+    try withTemporaryFolder { folder in
+      let real = unsafe realpath(folder.path, nil).map { name in
+        defer { unsafe free(name) }
+        return unsafe String(cString: name)
+      }
+      let path = try #require(real)
+      func reason(_ name: String) -> EngineError.Reason? {
+        do throws(EngineError) { _ = try TrustedDirectory.open(path + "/" + name) } catch { return error.reason }
+        return nil
+      }
+      func make(_ name: String, _ mode: mode_t) throws {
+        try #require(unsafe mkdir(path + "/" + name, 0o700) == 0 && chmod(path + "/" + name, mode) == 0)
+      }
+      try make("own", 0o755)
+      try make("own/inner", 0o700)
+      try make("open", 0o777)
+      try make("open/inner", 0o700)
+      try make("sticky", 0o1777)
+      try make("sticky/inner", 0o700)
+      try #require(unsafe symlink("own", path + "/link") == 0 && symlink("loop", path + "/loop") == 0)
+      for name in ["own", "own/inner", "sticky/inner", "link", "link/inner", "own/./../own/inner/", "link/."] {
+        #expect(reason(name) == nil, "\(name)")
+      }
+      for name in ["open", "open/inner", "sticky", "sticky/."] { #expect(reason(name) == .untrusted, "\(name)") }
+      #expect(reason("none") == .file(ENOENT) && reason("loop") == .file(ELOOP))
+      let own = try TrustedDirectory.open(path + "/own")
+      _ = try own.directory("made")
+      #expect(throws: EngineError.self) { _ = try own.directory("../open") }
+      try #require(unsafe symlink(path + "/sticky/inner", path + "/own/way") == 0)
+      #expect(throws: EngineError.self) { _ = try own.directory("way") }
+    }
+  }
+
   @Test("a copy holds the same as its original, plain and encrypted", arguments: Fixture.all)
   func copy(fixture: Fixture) throws {
     let realm = try Realm(fixture.configuration()), original = try realm.latest()

@@ -47,4 +47,35 @@ equal "two thousand dogs" 2004 "$(cat "$point/Dog/.count")"
 rm "$point"/Dog/D*.json
 equal "are all in the trash" 2000 "$(ls "$point/.realm/trash/Dog" | wc -l)"
 stop_server "$point"
+
+# What another user controls leads nothing elsewhere.
+[ "$(id -u)" -eq 0 ] || { skip "needs root to be several users"; exit; }
+command -v setpriv >/dev/null || { skip "setpriv is absent: no other user to test with"; exit; }
+chmod 755 "$scratch"
+secret=$(new_directory secret) foreign=$(new_directory foreign) public=$(new_directory public)
+echo precious >"$secret/Lassie.json"
+chown 65534 "$foreign" && chmod 1777 "$public"
+setpriv --reuid=65534 --regid=65534 --clear-groups ln -s "$secret" "$public/link"
+check_status "a folder of another user" 3 "foreign belongs to user 65534" "$realmfs" mount --trash "$foreign" "$file" "$point"
+check_status "one that every user can write to" 3 "public can be written to by every user" "$realmfs" mount --trash "$public" "$file" "$point"
+check_status "one behind a link of another user" 3 "public/link belongs to user 65534" "$realmfs" mount --trash "$public/link" "$file" "$point"
+mkdir "$foreign/inner"
+check_status "one in a folder of another user" 3 "foreign belongs to user 65534" "$realmfs" mount --trash "$foreign/inner" "$file" "$point"
+own=$(new_directory own)
+chmod 755 "$own"
+ln -s own "$scratch/way"
+serve "$file" "$point" --trash "$scratch/way" || exit
+ln -s "$secret" "$own/Dog"
+rm "$point/Dog/Lassie.json"
+check "a link in place of a class is not followed" grep -q "former text was not kept.*way/Dog" "$point/.realm/errors"
+equal "what lies behind it stays" "precious Lassie.json" "$(cat "$secret/Lassie.json") $(ls "$secret")"
+rm "$own/Dog" && mkdir -m 777 "$own/Dog"
+cp "$point/.realm/trash/Dog/Lassie.json" "$point/Dog/" && rm "$point/Dog/Lassie.json"
+check "nor is a class folder used that others can write to" grep -q "way/Dog can be written to by every user" "$point/.realm/errors"
+rmdir "$own/Dog"
+mv "$own" "$scratch/moved" && ln -s "$secret" "$own"
+cp "$point/.realm/trash/Dog/Lassie.json" "$point/Dog/" && rm "$point/Dog/Lassie.json"
+equal "exchanging the folder leads nowhere else" "Lassie.json precious Lassie.json" \
+  "$(ls "$scratch/moved/Dog") $(cat "$secret/Lassie.json") $(ls "$secret")"
+stop_server "$point"
 check_status "the realm is sound" 0 . "$realmfs" check "$file"

@@ -8,11 +8,18 @@
 /// errno: EOPNOTSUPP, EISDIR or ENOENT where the file system cannot do that.
 int clinux_open_unnamed(const char *folder);
 
-/// Gives a file of clinux_open_unnamed a name that must be new. 0, or -1 with errno.
-int clinux_name_file(int fd, const char *path);
+/// The same in an open folder.
+int clinux_open_unnamed_at(int folder);
+
+/// Gives a file of clinux_open_unnamed a name in an open folder that must be new. 0, or -1 with errno.
+int clinux_name_file_at(int fd, int folder, const char *name);
 
 /// rename(2), but EEXIST where `to` exists. 0, or -1 with errno.
 int clinux_rename_to_new(const char *from, const char *to);
+
+/// The same for two names in an open folder, or in two.
+int clinux_rename_to_new_at(int folder, const char *from, const char *to);
+int clinux_move_to_new(int folder, const char *from, int new_folder, const char *to);
 
 /// How many names (hard links) the open file `fd`, or without one (-1) what is at `path`, has now; of a symbolic link
 /// itself. stat(2) may show what the kernel remembers: on a FUSE file system without inode numbers of

@@ -38,6 +38,9 @@ void clinux_secret_free(void *base, size_t length);
 /// O_NOATIME, which Glibc's module does not show.
 int clinux_o_noatime(void);
 
+/// O_PATH of open(2): a descriptor of a place, not of what it holds.
+int clinux_o_path(void);
+
 /// Gives memory that was freed back to the system.
 void clinux_trim_heap(void);
 

@@ -156,6 +156,7 @@ public enum RealmCopy {
       let source = try FileHandle(path: path), file = try NewFile(path: path)
       try RealmFileMaker.makeEmpty(RealmFileMaker.storage(of: FileStorage(file.handle), configuration))
       try file.takeProtection(of: source)
+      try file.checkReplaces(source)
       try file.put(replacing: true)
     }
   }
@@ -212,6 +213,7 @@ public enum RealmCopy {
     try check?.run(file.handle, key: key, path: realm)
     try file.takeProtection(of: source, addingForOwner: isForWriting ? 0o200 : 0)
     let sizes = Sizes(before: try source.status().size, after: try file.handle.status().size)
+    if replacing { try file.checkReplaces(source) }
     try file.put(replacing: replacing)
     return sizes
   }

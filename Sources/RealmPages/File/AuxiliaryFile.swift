@@ -75,13 +75,16 @@ enum AuxiliaryFile {
     if status.st_nlink > 1 { throw unsound(path, .pipe, "a pipe that has other names too (hard links)") }
   }
 
-  /// Removes what a program left at `path` that was killed while it replaced a realm.
-  static func removeReplacement(_ path: String) throws(EngineError) {
-    guard let status = look(path) else { return }
+  /// Removes the file `name` of an open folder, which messages call `path`: what a program left there that was killed
+  /// while it replaced a realm.
+  static func removeReplacement(_ name: String, in folder: Int32, called path: String) throws(EngineError) {
+    var status = stat()
+    guard unsafe fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return }
+    countNames(&status, -1, path)
     guard status.st_mode & S_IFMT == S_IFREG else { throw unsound(path, .replacement, type(of: status)) }
     if status.st_nlink > 1 { throw unsound(path, .replacement, "a file that has other names too (hard links)") }
     // What cannot be removed is in the way of the new file, which reports it.
-    unsafe unlink(path)
+    unsafe unlinkat(folder, name, 0)
   }
 
   /// What is wrong with an open lock file; nil if nothing.

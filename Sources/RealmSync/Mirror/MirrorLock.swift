@@ -29,7 +29,12 @@ final class MirrorLock: Sendable {
       if code != ENOENT { throw SyncError(.failed("mkdir", folder, code)) }
       throw SyncError(.file(code), "\(parent.joined(separator: "/")): no such folder, so no mirror can be made there")
     }
-    descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+    // A link of this name could lead the lock file anywhere.
+    let directory = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard directory >= 0 else { throw SyncError(.failed("open", folder, errno)) }
+    defer { close(directory) }
+    let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+    descriptor = unsafe openat(directory, "realmfs-sync.lock", flags, 0o600)
     guard descriptor >= 0 else { throw SyncError(.failed("open", path, errno)) }
     var status = stat()
     unsafe fstat(descriptor, &status)
