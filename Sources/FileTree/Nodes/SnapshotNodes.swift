@@ -5,20 +5,28 @@
 import RealmPages
 import Synchronization
 
-/// A version that is held, with the tree that shows it, until it is let go of.
+/// A version that is held, with the tree that shows it, until it is let go of. Snapshots of one version share both.
 final class HeldTree: Sendable {
+  /// What is shown.
+  struct Content: Sendable {
+    let hold: VersionHold
+    let tree: TreeContext
+    /// The file that it is a version of, by `Standing.file`.
+    let file: Int
+  }
+
   /// Tells it from others of the mount, also of the same name.
   let number: UInt64
   let version: UInt64
-  private let held: Mutex<(hold: VersionHold, tree: TreeContext)?>
+  private let held: Mutex<Content?>
 
-  init(_ number: UInt64, _ hold: VersionHold, _ tree: TreeContext) {
-    (self.number, version) = (number, hold.snapshot.version)
-    held = Mutex((hold, tree))
+  init(_ number: UInt64, _ content: Content) {
+    (self.number, version) = (number, content.hold.snapshot.version)
+    held = Mutex(content)
   }
 
   /// The version and its tree; `stale` after `release`.
-  func content() throws(FileTreeError) -> (hold: VersionHold, tree: TreeContext) {
+  func content() throws(FileTreeError) -> Content {
     guard let held = held.withLock({ $0 }) else { throw .stale }
     return held
   }
@@ -35,7 +43,7 @@ final class SnapshotTable: Sendable {
   }
 
   private let state = Mutex(State())
-  /// Each keeps a version and a tree.
+  /// Each keeps a version, and a tree that may take some hundred kilobytes.
   private static let mostSnapshots = 1000
 
   /// The snapshots in the order in which they were made.
@@ -47,15 +55,20 @@ final class SnapshotTable: Sendable {
   /// What a snapshot is called; nil if it was let go of.
   func name(of tree: HeldTree) -> [UInt8]? { state.withLock { $0.held.first { $0.tree === tree }?.name } }
 
-  /// Adds what `make` makes of a number; `exists` if the name is taken.
-  func add(_ name: [UInt8], _ make: (UInt64) throws(FileTreeError) -> HeldTree) throws(FileTreeError) {
+  /// Adds what `make` makes of the contents that there are; `exists` if the name is taken.
+  func add(
+    _ name: [UInt8],
+    _ make: ([HeldTree.Content]) throws(FileTreeError) -> HeldTree.Content
+  ) throws(FileTreeError) {
     try state.withLock { state throws(FileTreeError) in
       if state.held.contains(where: { $0.name == name }) { throw .refused(.exists, "exists already") }
       if state.held.count >= Self.mostSnapshots {
         throw .refused(.noSpace, "more than \(Self.mostSnapshots) snapshots; remove some with rmdir")
       }
+      // One that was let go of has none.
+      let content = try make(state.held.compactMap { try? $0.tree.content() })
       state.last += 1
-      state.held.append((name, try make(state.last)))
+      state.held.append((name, HeldTree(state.last, content)))
     }
   }
 
@@ -127,9 +140,11 @@ struct SnapshotsDirectoryNode: ShortDirectoryNode {
     _ tree: TreeContext
   ) throws(FileTreeError) {
     try TreeContext.checkLength(name)
-    try tree.snapshots.add(name) { number throws(FileTreeError) in
-      let hold = try tree.holdAmongWriters()
-      return HeldTree(number, hold, TreeContext(tree.realm, showing: hold, tree.options))
+    try tree.snapshots.add(name) { others throws(FileTreeError) in
+      let hold = try tree.holdAmongWriters(), file = tree.realm.standing.file
+      let same = others.last { $0.file == file && $0.hold.snapshot.version == hold.snapshot.version }
+      if let same, tree.realm.isCurrent(same.hold.snapshot) { return same }
+      return HeldTree.Content(hold: hold, tree: TreeContext(tree.realm, showing: hold, tree.options), file: file)
     }
   }
 

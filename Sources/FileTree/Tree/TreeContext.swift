@@ -93,7 +93,7 @@ final class TreeContext: Sendable {
       nil,
       options,
       listingBudget: 0,
-      texts: TextCache(),
+      texts: .small,
       deletions: RecentDeletions(),
       keptFiles: KeptFiles(),
       showing: hold

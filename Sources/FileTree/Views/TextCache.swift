@@ -2,7 +2,7 @@
 //
 // Bounded in bytes and in entries; the oldest text goes first, which suits scans. A text belongs to an inode and to the
 // generation of its table's last change, so commits to other tables leave it valid. Invariant: each entry in use is
-// in the chain of its inode's hash exactly once.
+// in the chain of its inode's hash exactly once. The table of entries grows with their number.
 
 import Synchronization
 
@@ -53,14 +53,23 @@ final class TextCache: Sendable {
 
   private let state: Mutex<State>
   private let maximumBytes: Int
+  private let mostSlots: Int
 
-  /// `slots` is a power of 2.
+  /// The number of slots that an empty cache has.
+  private static let firstSlots = 16
+
+  /// A cache of at most `slots` texts, a power of 2.
   init(maximumBytes: Int = 8 << 20, slots: Int = 32_768) {
     self.maximumBytes = maximumBytes
+    mostSlots = slots
+    let first = min(slots, Self.firstSlots)
     state = Mutex(
-      State(entries: Array(repeating: Entry(), count: slots), chains: Array(repeating: -1, count: slots))
+      State(entries: Array(repeating: Entry(), count: first), chains: Array(repeating: -1, count: first))
     )
   }
+
+  /// A cache for one of many trees: enough for the calls of one program that reads a file.
+  static var small: TextCache { TextCache(maximumBytes: 256 << 10, slots: 1024) }
 
   /// The text of `inode` as of `generation`, if it is still here.
   func find(_ inode: InodeNumber, _ generation: UInt64) -> CachedText? {
@@ -82,7 +91,7 @@ final class TextCache: Sendable {
   func insert(_ items: [Item]) {
     if items.isEmpty { return }
     state.withLock { state in
-      for item in items { state.insert(item, maximumBytes: maximumBytes) }
+      for item in items { state.insert(item, maximumBytes: maximumBytes, mostSlots: mostSlots) }
     }
   }
 
@@ -101,9 +110,10 @@ extension TextCache.State {
     return slot >= 0 ? slot : nil
   }
 
-  fileprivate mutating func insert(_ item: TextCache.Item, maximumBytes: Int) {
+  fileprivate mutating func insert(_ item: TextCache.Item, maximumBytes: Int, mostSlots: Int) {
     if let slot = slot(of: item.inode) { remove(slot) }
-    let isKept = item.text.count <= TextCache.largestText
+    if count > 0, oldest == newest, entries.count < mostSlots { grow() }
+    let isKept = item.text.count <= min(TextCache.largestText, maximumBytes)
     var entry = TextCache.Entry()
     entry.inode = item.inode
     entry.generation = item.generation
@@ -119,6 +129,19 @@ extension TextCache.State {
     count += 1
     entries[newest] = entry
     newest = (newest + 1) & (entries.count - 1)
+  }
+
+  /// Doubles the number of slots of a full ring.
+  private mutating func grow() {
+    let kept = (entries[oldest...] + entries[..<oldest]).filter(\.isUsed)
+    entries = kept + Array(repeating: TextCache.Entry(), count: 2 * entries.count - kept.count)
+    chains = Array(repeating: -1, count: entries.count)
+    for slot in kept.indices {
+      let chain = chain(of: entries[slot].inode)
+      entries[slot].next = chains[chain]
+      chains[chain] = Int32(slot)
+    }
+    (oldest, newest) = (0, kept.count)
   }
 
   private mutating func removeOldest() {
