@@ -64,7 +64,8 @@ enum Callbacks {
         let entry = try unsafe request.tree.lookup(
           InodeNumber(parent),
           Callbacks.bytes(name),
-          for: request.caller.process
+          for: request.caller.process,
+          user: request.caller.user
         )
         request.reply(entry: entry)
       } catch {
@@ -88,7 +89,8 @@ enum Callbacks {
       // With a handle the kernel asks for the size alone: the program looks for the end of the file.
       unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue().changes?.follow()
       do throws(FileTreeError) {
-        let attributes = try request.tree.attributes(InodeNumber(inode), for: request.caller.process)
+        let caller = request.caller
+        let attributes = try request.tree.attributes(InodeNumber(inode), for: caller.process, user: caller.user)
         request.reply(attributes: attributes)
       } catch {
         request.reply(error)

@@ -89,6 +89,37 @@ struct MemoryTests {
     #expect(cache.usage.count <= 64)
   }
 
+  @Test("snapshots of one version share what shows it, until the last one is removed")
+  func snapshotsShare() throws {
+    let tree = try WritableTree("people"), context = tree.tree.tree
+    let home = try tree.tree.find(".realm/snapshots").inode
+    for name in ["a", "b"] { _ = try tree.tree.makeDirectory(home, Array(name.utf8)) }
+    #expect(tree.put("Person/4.json", #"{"age": 99}"#) == nil)
+    for name in ["c", "d"] { _ = try tree.tree.makeDirectory(home, Array(name.utf8)) }
+    let held = try context.snapshots.all.map { try $0.tree.content().tree }
+    #expect(held.count == 4 && held[0] === held[1] && held[2] === held[3] && held[0] !== held[2])
+    let before = try tree.tree.text(".realm/snapshots/a/Person/4.json")
+    try tree.tree.removeDirectory(home, Array("a".utf8))
+    #expect(try tree.tree.text(".realm/snapshots/b/Person/4.json") == before)
+    #expect(try tree.tree.text(".realm/snapshots/c/Person/4.json").contains("99"))
+    #expect(try tree.tree.find(".realm/snapshots/c").inode != tree.tree.find(".realm/snapshots/d").inode)
+  }
+
+  @Test("files in memory are listed once each, in the order of their numbers, however they were renamed")
+  func scratchListings() throws {
+    let tree = try WritableTree("people")
+    func names() throws -> [String] { try tree.tree.list("Dog").map(\.name).filter { $0.hasPrefix("f") } }
+    for number in 0..<700 { #expect(tree.put("Dog/f\(number)", "x") == nil) }
+    #expect(try names() == (0..<700).map { "f\($0)" })
+    for number in 0..<650 { try tree.unlink("Dog/f\(number)") }
+    try tree.rename("Dog/f650", to: "Dog/f1")
+    try tree.rename("Dog/f699", to: "Person/f699")
+    try tree.rename("Dog/f651", to: "Dog/f652", .exchange)
+    try tree.rename("Dog/f651", to: "Dog/f652", .exchange)
+    try tree.rename("Person/f699", to: "Dog/f0")
+    #expect(try names() == ["f1"] + (651..<699).map { "f\($0)" } + ["f0"])
+  }
+
   @Test(
     "the number of an object holds its table and key",
     arguments: [

@@ -79,7 +79,7 @@ struct StagedTransactionTests {
     #expect(tree.put("\(staged)/Item/1.json", #"{"a": 11}"#) == nil)
     #expect(tree.put("\(staged)/.abort", "1\n") == nil)
     let third = try tree.tree.makeDirectory(home, name, by: WritableTree.me).inode
-    #expect(try outcome(second) == .dropped(by: 1000))
+    #expect(try outcome(second) == .dropped(by: WritableTree.me.user))
     #expect(try outcome(third) == .open)
     #expect(commit(tree) == nil)
     #expect(try outcome(third) == .committed(try tree.version))

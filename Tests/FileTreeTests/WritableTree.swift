@@ -98,7 +98,7 @@ final class WritableTree: Sendable {
   }
 
   /// Who the tests are unless they say otherwise.
-  static let me = Caller(user: 1000, group: 100)
+  static let me = Caller(user: getuid(), group: getgid())
 
   /// Writes a file as a shell does, in pieces. Returns what failed first, and where.
   func put(_ path: String, _ text: String, piece: Int = .max) -> String? {

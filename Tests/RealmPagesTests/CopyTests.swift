@@ -24,7 +24,9 @@ struct CopyTests {
     return summary.isSound && summary.freeBytes == 0
   }
 
-  @Test("a new file gets its name in the folder that was opened, and in place of no file but the one that it is made of")
+  @Test(
+    "a new file gets its name in the folder that was opened, and in place of no file but the one that it is made of"
+  )
   func newFilesStayInTheirFolder() throws {
     try withTemporaryFolder { folder in
       let home = folder.appendingPathComponent("home"), moved = folder.appendingPathComponent("moved")

@@ -11,30 +11,45 @@ file=$(copy_fixture people)
 chmod 666 "$file"
 point=$(new_directory mnt)
 serve "$file" "$point" -o allow_other || exit
-person=$point/Person kept=$point/.realm/rejected/Person
+person=$point/Person kept=$point/.realm/rejected/Person@65534 others=$point/.realm/rejected/Person@65533
 
 check_status "a refused text of another user" 1 'write error' as 65534 bash -c 'echo "{\"age\": \"x\"}" >"$1/4.json"' - "$person"
 equal "is that user's" "65534 65534 600" "$(stat -c '%u %g %a' "$kept/4.json")"
 equal "who can read it" '{"age": "x"}' "$(as 65534 cat "$kept/4.json" 2>&1)"
 equal "and finds it" "4.json" "$(as 65534 ls "$kept" 2>&1)"
-check "and the reason" as 65534 grep -q age "$point/.realm/errors"
-check_status "a third user cannot" 1 'Permission denied' as 65533 cat "$kept/4.json"
-check_status "nor remove it" 1 'not permitted' as 65533 rm -f "$kept/4.json"
+check "and the reason" as 65534 grep -q 'found the string' "$point/.realm/errors"
+equal "whose size is right" "$(as 65534 wc -c <"$point/.realm/errors")" "$(as 65534 stat -c %s "$point/.realm/errors")"
+check "also in the attribute" bash -c 'as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+  as getfattr --only-values -n user.realmfs.error "$1" 2>/dev/null | grep -q "found the string"' - "$person/4.json"
+check_status "a third user cannot read it" 1 'Permission denied' as 65533 cat "$kept/4.json"
+check_status "nor remove it" 1 'Permission denied' as 65533 rm -f "$kept/4.json"
+equal "nor read in the reason what it says" "0 0" \
+  "$(as 65533 grep -c 'found the string' "$point/.realm/errors") $(as 65533 getfattr --only-values -n user.realmfs.error "$person/4.json" 2>/dev/null | grep -c 'found the string')"
+check "but where it was" as 65533 grep -q 'line 1, column 9: the text was refused' "$point/.realm/errors"
+equal "in the size that is right for it" "$(as 65533 wc -c <"$point/.realm/errors")" "$(as 65533 stat -c %s "$point/.realm/errors")"
+check_status "a text of the third user" 1 'write error' as 65533 bash -c 'echo "{\"age\": \"y\"}" >"$1/4.json"' - "$person"
+equal "does not replace it" '{"age": "x"}' "$(cat "$kept/4.json")"
+check "nor does what that user saves" as 65533 bash -c 'echo "{\"age\": 44}" >"$1/4.json"' - "$person"
+equal "remove it" '{"age": "x"}' "$(cat "$kept/4.json")"
 check "whose it is can" as 65534 rm "$kept/4.json"
 
 printf '{' >"$scratch/part"
 check_status "refused at close" 1 'Invalid argument' as 65534 cp "$scratch/part" "$person/4.json"
 equal "it is that user's too" "65534 65534 600" "$(stat -c '%u %g %a' "$kept/4.json")"
 as 65534 bash -c 'echo "{\"age\": []}" >"$1/scratch"' - "$person"
+as 65534 bash -c 'umask 077; echo "{\"age\": []}" >"$1/private"' - "$person"
 # mv takes EINVAL for something else.
-check_status "refused at rename by a third user" 1 'cannot move' as 65533 mv -f "$person/scratch" "$person/18.json"
-equal "it is who renamed it" "65533 65533 600" "$(stat -c '%u %g %a' "$kept/18.json")"
+check_status "refused at rename" 1 'cannot move' as 65534 mv -f "$person/scratch" "$person/18.json"
+equal "likewise" "65534 65534 600" "$(stat -c '%u %g %a' "$kept/18.json")"
+check_status "a third user does not rename it" 1 'Permission denied' as 65533 mv -f "$person/private" "$person/18.json"
+check_status "nor remove it" 1 'Permission denied' as 65533 rm -f "$person/private"
+check "who made it can" as 65534 rm "$person/private"
 check_status "refused at fsync" 1 'Invalid argument' \
   as 65533 dd if=/dev/null of="$person/25.json" conv=fsync status=none
-equal "it is that user's as well" "65533 65533 600" "$(stat -c '%u %g %a' "$kept/25.json")"
+equal "it is that user's as well" "65533 65533 600" "$(stat -c '%u %g %a' "$others/25.json")"
 check_status "refused at truncate" 1 'failed to truncate|Invalid argument' as 65533 truncate -s 5 "$person/39.json"
-equal "likewise" "65533 65533 600" "$(stat -c '%u %g %a' "$kept/39.json")"
-check "who is refused can save it again" as 65533 bash -c 'sed "s/.*/{}/" "$1/25.json" >"$2/25.json"' - "$kept" "$person"
+equal "likewise" "65533 65533 600" "$(stat -c '%u %g %a' "$others/39.json")"
+check "who is refused can save it again" as 65533 bash -c 'sed "s/.*/{}/" "$1/25.json" >"$2/25.json"' - "$others" "$person"
 
 # A transaction belongs to the user who began it.
 tx=$point/.realm/tx

@@ -42,5 +42,17 @@ equal "all of them" 8019 "$(cat "$point/Person/.count")"
 equal "the last, too" 6000 "$(jq -r .name "$point/Person/8999.json" | tr -d '\n' | wc -c)"
 check "in less than 40 MB" below 40
 equal "nothing is left beside the realm" "" "$(find "$(dirname "$file")" -maxdepth 1 -name '*spool*')"
+# A line that is too long takes neither memory nor disk.
+start=$(peak)
+check_status "a line of 200 MB is refused when it is written" 1 'File too large' \
+  bash -c 'python3 -c "print(chr(123) + chr(32) * 200_000_000)" | dd of="$1/Person/.all.jsonl" bs=1M iflag=fullblock status=none' - "$point"
+check "in less than 40 MB" below 40
+check "and says so" grep -q 'the last line has more than 128 MB' "$point/.realm/errors"
+# Snapshots of one version share what they need, and others need little.
+start=$(peak)
+check "100 snapshots of one version" bash -c 'cd "$1" && mkdir $(seq -f "s%g" 100)' - "$point/.realm/snapshots"
+check "100 of others" bash -c 'for i in $(seq 100); do echo "{\"age\": $i}" >"$1/Person/4.json" && mkdir "$1/.realm/snapshots/v$i"; done' - "$point"
+check "take less than 40 MB" below 40
+equal "and show what was" "50 100" "$(jq .age "$point/.realm/snapshots/v50/Person/4.json" "$point/.realm/snapshots/v100/Person/4.json" | paste -sd' ')"
 check "umount" "$realmfs" umount "$point"
 check "the realm is sound" "$realmfs" check "$file"

@@ -3,16 +3,35 @@
 //
 // Invariant: what is allocated was taken from the budget before, so all files of a mount together stay within it.
 
+import Glibc
 import RealmPages
 import Synchronization
 
-/// The memory that all files in memory of a mount may take together.
+/// The memory that all files in memory of a mount may take together, or a share of it.
 final class MemoryBudget: Sendable {
   private let used = Atomic<Int>(0)
   private let limit: Int
+  /// What a share is a part of.
+  private let whole: MemoryBudget?
+  /// By user.
+  private let shares = Mutex<[UInt32: MemoryBudget]>([:])
 
   /// Room for `limit` bytes.
-  init(_ limit: Int) { self.limit = limit }
+  convenience init(_ limit: Int) { self.init(limit, of: nil) }
+
+  private init(_ limit: Int, of whole: MemoryBudget?) { (self.limit, self.whole) = (limit, whole) }
+
+  /// What a user may take: three quarters of it, so that no user keeps all others from saving. Root and the user who
+  /// serves the mount may take all.
+  func share(of user: UInt32) -> MemoryBudget {
+    if user == 0 || user == geteuid() { return self }
+    return shares.withLock { shares in
+      if let share = shares[user] { return share }
+      let share = MemoryBudget(limit - limit / 4, of: self)
+      shares[user] = share
+      return share
+    }
+  }
 
   /// The bytes in use.
   var usage: Int { used.load(ordering: .relaxed) }
@@ -21,13 +40,16 @@ final class MemoryBudget: Sendable {
   func take(_ count: Int) -> Bool {
     if count > limit { return false }
     let new = used.wrappingAdd(count, ordering: .relaxed).newValue
-    if new <= limit { return true }
+    if new <= limit, whole?.take(count) ?? true { return true }
     used.wrappingSubtract(count, ordering: .relaxed)
     return false
   }
 
   /// Gives `count` bytes back.
-  func giveBack(_ count: Int) { used.wrappingSubtract(count, ordering: .relaxed) }
+  func giveBack(_ count: Int) {
+    used.wrappingSubtract(count, ordering: .relaxed)
+    whole?.giveBack(count)
+  }
 }
 
 /// Bytes that grow, shrink and have holes. Whoever drops them gives `cost` back to the budget.
@@ -162,9 +184,13 @@ struct ChunkedBytes: Sendable {
   /// The lines, without their ends.
   var lines: Lines { Lines(self) }
 
+  /// The most bytes of a line: of a text of its own, a mount could not make the second copy that saving takes.
+  static let longestLine = 128 << 20
+
   /// Goes through the lines of a text, with one chunk of it at hand.
   struct Lines {
     private let text: ChunkedBytes
+    private var number = 0
     /// Where the next line begins.
     private var start = 0
     private var chunk: [UInt8] = []
@@ -179,6 +205,7 @@ struct ChunkedBytes: Sendable {
     /// The next line and where it is; nil behind the last one.
     mutating func next() throws(FileTreeError) -> (range: Range<Int>, bytes: ArraySlice<UInt8>)? {
       if start >= text.count { return nil }
+      number += 1
       var line: [UInt8] = [], position = start
       while position < text.count {
         if !range.contains(position) { try load(position / chunkSize) }
@@ -190,6 +217,7 @@ struct ChunkedBytes: Sendable {
           start = end + 1
           return (whole, line.isEmpty ? part : (line + part)[...])
         }
+        if line.count + part.count > longestLine { throw FileTreeError.lineIsTooLong(number) }
         line += part
         position = end
       }
@@ -336,5 +364,16 @@ struct ChunkedBytes: Sendable {
     let bytes = min(bytes, cost)
     budget.giveBack(bytes)
     cost -= bytes
+  }
+}
+
+extension FileTreeError {
+  /// A line beyond `ChunkedBytes.longestLine`; the number is not known where it is refused while it is written.
+  static func lineIsTooLong(_ number: Int? = nil) -> FileTreeError {
+    let place = number.map { "line \($0)" } ?? "the last line"
+    return .refused(
+      .tooLarge,
+      "\(place) has more than \(ChunkedBytes.longestLine >> 20) MB, the most that a line can have"
+    )
   }
 }

@@ -57,6 +57,7 @@ extension TreeContext {
 
   func unlink(_ place: Overlay.Place, by caller: Caller) throws(FileTreeError) {
     guard saver != nil else { throw .readOnly }
+    try checkOwner(of: place, caller)
     if let file = overlay.unlink(place) {
       // A program that clears up after a refusal.
       if file.isRefused { takeBack(place) }
@@ -66,6 +67,17 @@ extension TreeContext {
     try noting("delete", shownPath(of: place)) { () throws(FileTreeError) in
       try node(place.directory).unlink(place.name, self)
     }
+  }
+
+  /// Refuses to rename, replace or remove a file in memory of another user, unless that user lets others write to it.
+  /// Whoever could rename a private file onto an object would make everyone read it.
+  private func checkOwner(of place: Overlay.Place, _ caller: Caller) throws(FileTreeError) {
+    guard let file = overlay.file(at: place), file.role != .formerText else { return }
+    let metadata = file.metadata
+    if caller.user == 0 || caller.user == metadata.owner { return }
+    let bit: UInt32 = caller.group == metadata.group ? 0o020 : 0o002
+    if metadata.permissions & bit != 0 { return }
+    throw .refused(.noAccess, "the file belongs to user \(metadata.owner); only that user can rename or remove it")
   }
 
   /// Many programs remove a file that they could not write whole (rclone, file managers, WebDAV servers). Here the file
@@ -92,6 +104,8 @@ extension TreeContext {
     by caller: Caller
   ) throws(FileTreeError) {
     if try node(source.directory).renameDirectory(source.name, to: goal, rule, self) { return }
+    try checkOwner(of: source, caller)
+    try checkOwner(of: goal, caller)
     _ = try saveTarget(of: source)
     let target = try saveTarget(of: goal)
     try Self.checkLength(goal.name)

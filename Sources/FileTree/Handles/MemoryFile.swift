@@ -92,6 +92,8 @@ final class MemoryFile: Sendable {
     var incomplete: FileTreeError?
     /// Of lines, how many bytes are saved, so that each line is saved once; and how many were looked at.
     var saved = 0, judged = 0
+    /// Of lines, the bytes at the end that no line end follows yet.
+    var unfinished = 0
   }
 
   /// The bytes and the change that they are from.
@@ -155,6 +157,9 @@ final class MemoryFile: Sendable {
     }
     budget.giveBack(cost + Self.overhead)
   }
+
+  /// What it takes of the budget.
+  var cost: Int { state.withLock { $0.bytes.cost + Self.overhead } }
 
   /// The number of bytes.
   var size: Int { state.withLock { $0.bytes.count } }
@@ -240,6 +245,7 @@ final class MemoryFile: Sendable {
       if start == 0, size == 0, form == .string || form == .data { state.incomplete = nil }
       let (end, overflow) = start.addingReportingOverflow(bytes.count)
       guard start >= 0, !overflow else { throw .refused(.tooLarge, "no file can be that large") }
+      if form == .lines { try state.noteLines(bytes, at: start) }
       let overwritten = isWatched && start < size ? try state.bytes.copy(start..<min(end, size)) : []
       do throws(FileTreeError) {
         guard try state.bytes.write(bytes, at: start) else { throw .memoryIsShort }
@@ -292,6 +298,7 @@ final class MemoryFile: Sendable {
     state.withLock { state in
       state.bytes.resize(to: size)
       state.saved = min(state.saved, size)
+      state.unfinished = 0
       state.noteChange()
       if size == 0 {
         state.text = Text(form)
@@ -411,6 +418,18 @@ final class MemoryFile: Sendable {
 }
 
 extension MemoryFile.State {
+  /// Notes lines that are about to be written at `start`. A line that is too long is refused before it takes room.
+  fileprivate mutating func noteLines(_ bytes: [UInt8], at start: Int) throws(FileTreeError) {
+    let end = bytes.lastIndex(of: UInt8(ascii: "\n"))
+    let former = start == self.bytes.count ? unfinished : 0
+    unfinished = end.map { bytes.count - $0 - 1 } ?? former + bytes.count
+    if unfinished <= ChunkedBytes.longestLine { return }
+    // What is written without it is not saved, whatever the program does next.
+    let error = FileTreeError.lineIsTooLong()
+    incomplete = error
+    throw error
+  }
+
   fileprivate mutating func noteChange() {
     generation += 1
     progress = .written

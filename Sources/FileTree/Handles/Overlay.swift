@@ -16,13 +16,52 @@ final class Overlay: Sendable {
   }
 
   fileprivate struct Directory {
-    var files: [[UInt8]: MemoryFile] = [:]
+    private(set) var files: [[UInt8]: MemoryFile] = [:]
+    /// The files in the order of their numbers, and some that are gone: those whose name is not that of a file with
+    /// this number.
+    private var order: [(number: UInt64, name: [UInt8])] = []
     /// Objects whose name was moved to a file.
     var aside: [ObjKey: InodeNumber] = [:]
     /// Names by which objects were created, where these have no primary key.
     var aliases: [[UInt8]: ObjKey] = [:]
 
     var isEmpty: Bool { files.isEmpty && aside.isEmpty && aliases.isEmpty }
+
+    /// Puts a file under a name, or with nil none.
+    mutating func set(_ name: [UInt8], _ file: MemoryFile?) {
+      files[name] = file
+      guard let number = file?.inode.value else {
+        // Each file that goes pays for one step of this.
+        if order.count > 2 * files.count + 64 { order.removeAll { files[$0.name]?.inode.value != $0.number } }
+        return
+      }
+      let index = index(after: number - 1)
+      if index < order.count, order[index].number == number {
+        order[index].name = name
+      } else {
+        order.insert((number, name), at: index)
+      }
+    }
+
+    /// Up to `limit` files with numbers above `number`, in the order of their numbers.
+    func files(after number: UInt64, limit: Int) -> [(name: [UInt8], file: MemoryFile)] {
+      var found: [(name: [UInt8], file: MemoryFile)] = []
+      for entry in order[index(after: number)...] {
+        if found.count == limit { break }
+        if let file = files[entry.name], file.inode.value == entry.number { found.append((entry.name, file)) }
+      }
+      return found
+    }
+
+    /// The first place in the order that is beyond a number.
+    private func index(after number: UInt64) -> Int {
+      var low = 0, high = order.count
+      while low < high {
+        let middle = (low + high) / 2
+        if order[middle].number > number { high = middle } else { low = middle + 1 }
+      }
+      return low
+    }
   }
 
   fileprivate struct State {
@@ -64,6 +103,27 @@ final class Overlay: Sendable {
     _ = makeFile(at: place, metadata, .refusedText, .object, false) { ChunkedBytes(text, $0) }
   }
 
+  /// Drops refused texts until all of them take no more than `limit` bytes: the oldest of the user whose texts take the
+  /// most. Returns where they were. Does nothing, at no cost, where files in memory take little.
+  func limitRefused(to limit: Int) -> [Place] {
+    if budget.usage <= limit { return [] }
+    var texts: [UInt32: [(place: Place, file: MemoryFile)]] = [:], sizes: [UInt32: Int] = [:], gone: [Place] = []
+    for (place, file) in allFiles where file.role == .refusedText {
+      let owner = file.metadata.owner
+      texts[owner, default: []].append((place, file))
+      sizes[owner, default: 0] += file.cost
+    }
+    for owner in texts.keys { texts[owner]?.sort { $0.file.inode.value > $1.file.inode.value } }
+    while sizes.values.reduce(0, +) > limit, let owner = sizes.max(by: { $0.value < $1.value })?.key,
+      let oldest = texts[owner]?.popLast()
+    {
+      sizes[owner, default: 0] -= oldest.file.cost
+      _ = unlink(oldest.place)
+      gone.append(oldest.place)
+    }
+    return gone
+  }
+
   private func makeFile(
     at place: Place,
     _ metadata: MemoryFile.Metadata,
@@ -73,7 +133,7 @@ final class Overlay: Sendable {
     hiding object: (directory: InodeNumber, key: ObjKey)? = nil,
     _ bytes: (MemoryBudget) -> ChunkedBytes?
   ) -> MemoryFile? {
-    let inode = nodes.newInode()
+    let inode = nodes.newInode(), budget = budget.share(of: metadata.owner)
     guard let file = MemoryFile(inode, role, place.name, metadata, budget, form, bytes) else { return nil }
     isUsed.store(true, ordering: .releasing)
     nodes.insert(MemoryNode(file: file))
@@ -81,7 +141,7 @@ final class Overlay: Sendable {
     state.withLock { state in
       unlink(place, &state)
       state.places[inode] = place
-      state.directories[place.directory, default: Directory()].files[place.name] = file
+      state.directories[place.directory, default: Directory()].set(place.name, file)
       if let (directory, key) = object { state.directories[directory, default: Directory()].aside[key] = inode }
     }
     return file
@@ -95,7 +155,7 @@ final class Overlay: Sendable {
     _ metadata: MemoryFile.Metadata,
     form: TextForm
   ) -> MemoryFile? {
-    MemoryFile(inode, .edit, name, metadata, budget, form) { ChunkedBytes(bytes, $0) }
+    MemoryFile(inode, .edit, name, metadata, budget.share(of: metadata.owner), form) { ChunkedBytes(bytes, $0) }
   }
 
   /// The same for lines, of which all but the last go to `spool`; nil keeps all in memory.
@@ -105,7 +165,9 @@ final class Overlay: Sendable {
     _ spool: SpoolFile?,
     _ metadata: MemoryFile.Metadata
   ) -> MemoryFile? {
-    MemoryFile(inode, .edit, name, metadata, budget, .lines) { ChunkedBytes($0, spool: spool) }
+    MemoryFile(inode, .edit, name, metadata, budget.share(of: metadata.owner), .lines) {
+      ChunkedBytes($0, spool: spool)
+    }
   }
 
   /// The file at a place.
@@ -117,13 +179,10 @@ final class Overlay: Sendable {
   /// Where a file is; nil if it was unlinked.
   func place(of inode: InodeNumber) -> Place? { state.withLock { $0.places[inode] } }
 
-  /// The files of a directory with numbers above `number`, in the order of their numbers.
-  func files(in directory: InodeNumber, after number: UInt64) -> [(name: [UInt8], file: MemoryFile)] {
+  /// Up to `limit` files of a directory with numbers above `number`, in the order of their numbers.
+  func files(in directory: InodeNumber, after number: UInt64, limit: Int) -> [(name: [UInt8], file: MemoryFile)] {
     if !isUsed.load(ordering: .acquiring) { return [] }
-    let files = state.withLock { $0.directories[directory]?.files ?? [:] }
-    return files.map { (name: $0.key, file: $0.value) }
-      .filter { $0.file.inode.value > number }
-      .sorted { $0.file.inode.value < $1.file.inode.value }
+    return state.withLock { $0.directories[directory]?.files(after: number, limit: limit) ?? [] }
   }
 
   /// All files that are somewhere in the tree.
@@ -146,9 +205,10 @@ final class Overlay: Sendable {
     state.withLock { state in
       guard let former = state.places[inode], former != place else { return }
       unlink(place, &state)
-      let file = state.directories[former.directory]?.files.removeValue(forKey: former.name)
+      let file = state.directories[former.directory]?.files[former.name]
+      state.directories[former.directory]?.set(former.name, nil)
       state.places[inode] = place
-      state.directories[place.directory, default: Directory()].files[place.name] = file
+      state.directories[place.directory, default: Directory()].set(place.name, file)
     }
   }
 
@@ -160,8 +220,8 @@ final class Overlay: Sendable {
       let secondFile = state.directories[b.directory]?.files[b.name]
       state.places[first] = b
       state.places[second] = a
-      state.directories[a.directory]?.files[a.name] = secondFile
-      state.directories[b.directory]?.files[b.name] = firstFile
+      state.directories[a.directory]?.set(a.name, secondFile)
+      state.directories[b.directory]?.set(b.name, firstFile)
     }
   }
 
@@ -179,7 +239,8 @@ final class Overlay: Sendable {
 
   @discardableResult
   private func unlink(_ place: Place, _ state: inout State) -> MemoryFile? {
-    guard let file = state.directories[place.directory]?.files.removeValue(forKey: place.name) else { return nil }
+    guard let file = state.directories[place.directory]?.files[place.name] else { return nil }
+    state.directories[place.directory]?.set(place.name, nil)
     state.places[file.inode] = nil
     // Where a name was moved to a file that is gone, the object has its own name again.
     for (directory, content) in state.directories where content.aside.values.contains(file.inode) {

@@ -171,10 +171,7 @@ struct AllObjectsTarget: SaveTarget {
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
     ShownPlace(
       path: tree.shownName(of: ordinal) + "/.all.jsonl",
-      rejected: Overlay.Place(
-        directory: KeptTexts.rejected.directory(of: ordinal, tree),
-        name: Array(".all.jsonl".utf8)
-      )
+      rejected: RejectedText(ordinal: ordinal, name: Array(".all.jsonl".utf8))
     )
   }
 }

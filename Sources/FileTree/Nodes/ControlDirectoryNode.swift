@@ -42,9 +42,7 @@ struct ControlDirectoryNode: DirectoryNode {
     Entry(name: "changes", isListed: false) { ChangesNode(inode: $0) },
     Entry(name: "snapshots", kind: .directory, needsWriter: true) { SnapshotsDirectoryNode(inode: $0) },
     Entry(name: "tx", kind: .directory, needsWriter: true) { TransactionsDirectoryNode(inode: $0) },
-    Entry(name: "errors", needsWriter: true, isStaged: true) {
-      ControlFileNode($0, "errors", ControlTexts.errors, isSteady: false, needsRealm: false)
-    },
+    Entry(name: "errors", needsWriter: true, isStaged: true) { ErrorsNode(inode: $0) },
     Entry(name: "unsaved", needsWriter: true, isStaged: true) {
       ControlFileNode($0, "unsaved", ControlTexts.unsaved, isSteady: false, needsRealm: false)
     },

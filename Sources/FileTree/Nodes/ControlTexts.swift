@@ -70,8 +70,6 @@ enum ControlTexts {
     Array((tree.options.syncReport?() ?? "").utf8)
   }
 
-  static func errors(_ view: VersionView, _ tree: TreeContext) -> [UInt8] { tree.refusals.text }
-
   static func unsaved(_ view: VersionView, _ tree: TreeContext) -> [UInt8] {
     tree.unsavedFiles().flatMap { Array(($0.printable + "\n").utf8) }
   }

@@ -149,8 +149,8 @@ struct FieldTarget: SaveTarget {
     let path = ([Array(directory.utf8), Array(".fields".utf8), object, property]).joined(separator: [0x2F])
     return ShownPlace(
       path: String(decoding: Array(path), as: UTF8.self),
-      rejected: Overlay.Place(
-        directory: KeptTexts.rejected.directory(of: place.ordinal, tree),
+      rejected: RejectedText(
+        ordinal: place.ordinal,
         name: Array((object + [0x2E] + property).prefix(NameEscaping.longestName))
       )
     )

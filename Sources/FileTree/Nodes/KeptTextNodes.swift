@@ -1,6 +1,9 @@
 // `.realm/rejected`, the texts that were refused, and `.realm/trash`, the texts that objects had before they were
-// changed or deleted: both by class and name. They are files in memory that can be read and removed.
+// changed or deleted: both by class and name. They are files in memory that can be read and removed. Refused texts are
+// in a directory of the user who wrote them, which no other user can enter: CLASS for the owner of the realm, CLASS@UID
+// for others.
 
+import Glibc
 import RealmPages
 
 /// What texts are kept for.
@@ -18,10 +21,11 @@ enum KeptTexts: UInt8, Sendable {
   /// The number of their directory.
   func directory(_ tree: TreeContext) -> InodeNumber { ControlDirectoryNode.inode(of: name, tree) }
 
-  /// The number of the directory of a class in there.
-  func directory(of ordinal: TableOrdinal, _ tree: TreeContext) -> InodeNumber {
-    tree.nodes.inode(of: NodeIdentity(KeptTextsOfClassNode.self, UInt64(ordinal), [rawValue])) {
-      KeptTextsOfClassNode(inode: $0, kind: self, ordinal: ordinal)
+  /// The number of the directory of a class in there; of refused texts, that of a user. Schemas are of no class.
+  func directory(of ordinal: TableOrdinal?, user: UInt32? = nil, _ tree: TreeContext) -> InodeNumber {
+    let name = [rawValue] + (user.map { Array("\($0)".utf8) } ?? []) + (ordinal == nil ? [0] : [])
+    return tree.nodes.inode(of: NodeIdentity(KeptTextsOfClassNode.self, UInt64(ordinal ?? 0), name)) {
+      KeptTextsOfClassNode(inode: $0, kind: self, ordinal: ordinal, user: user)
     }
   }
 
@@ -46,11 +50,11 @@ struct KeptTextsNode: ShortDirectoryNode {
     return tree.overlay.directoriesWithFiles
       .compactMap { tree.nodes.node($0) as? KeptTextsOfClassNode }
       .filter { $0.kind == kind }
-      .sorted { $0.ordinal < $1.ordinal }
+      .sorted { $0.inode.value < $1.inode.value }
       .map { node in
-        let name = tree.views.registry.name(node.ordinal) ?? []
+        let name = node.name(tree)
         // A class that was made anew under the name of one that is gone.
-        return (names.insert(name).inserted ? name : name + Array("~\(node.ordinal)".utf8), node)
+        return (names.insert(name).inserted ? name : name + Array("~\(node.ordinal ?? 0)".utf8), node)
       }
   }
 
@@ -68,7 +72,8 @@ struct KeptTextsNode: ShortDirectoryNode {
 
   func entries(_ tree: TreeContext) throws(FileTreeError) -> [ListedEntry] {
     try classes(tree).map { name, node in
-      ListedEntry(name: name, inode: node.inode, kind: .directory, index: Int(node.ordinal))
+      // Numbers of these nodes are never used again.
+      ListedEntry(name: name, inode: node.inode, kind: .directory, index: Int(node.inode.value))
     }
   }
 
@@ -77,20 +82,33 @@ struct KeptTextsNode: ShortDirectoryNode {
   }
 }
 
-/// The kept texts of a class.
+/// The kept texts of a class, or of schemas; those that were refused are one user's.
 struct KeptTextsOfClassNode: ShortDirectoryNode {
   let inode: InodeNumber
   let kind: KeptTexts
-  let ordinal: TableOrdinal
+  /// Nil for schemas.
+  let ordinal: TableOrdinal?
+  /// Whose texts these are; nil for those of all users.
+  let user: UInt32?
 
-  /// Refused texts belong to who wrote them, and may be removed by that user alone.
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.readable { view in
-      view.rules.directory(inode, subdirectories: 0, view.modified, isSticky: kind == .rejected)
+      let attributes = view.rules.directory(inode, subdirectories: 0, view.modified)
+      guard let user else { return attributes }
+      return attributes.owned(by: Caller(user: user, group: view.rules.group), permissions: 0o700).uncached
     }
   }
 
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownName(of: ordinal) }
+  /// The name of the directory.
+  func name(_ tree: TreeContext) -> [UInt8] {
+    let name = ordinal.flatMap { tree.views.registry.name($0) } ?? []
+    guard let user, user != tree.realmOwner else { return name }
+    return name + Array("@\(user)".utf8)
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    ordinal.map { tree.shownName(of: $0) } ?? ".realm/schema"
+  }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes { throw .notFound }
 
@@ -101,4 +119,25 @@ struct KeptTextsOfClassNode: ShortDirectoryNode {
   func saveTarget(of name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> (any SaveTarget)? {
     throw kind.takesNoFiles
   }
+}
+
+/// A text that may be refused, by class and name.
+struct RejectedText: Sendable {
+  /// Nil for a schema.
+  let ordinal: TableOrdinal?
+  let name: [UInt8]
+
+  /// Where the refused text of a user is.
+  func place(of user: UInt32, _ tree: TreeContext) -> Overlay.Place {
+    // Schemas of the owner of the realm are in the directory of all of them.
+    let isOwners = ordinal == nil && user == tree.realmOwner
+    let kind = KeptTexts.rejected
+    let directory = isOwners ? kind.directory(tree) : kind.directory(of: ordinal, user: user, tree)
+    return Overlay.Place(directory: directory, name: name)
+  }
+}
+
+extension TreeContext {
+  /// The user whose realm it is, as the mount shows it.
+  var realmOwner: UInt32 { views.lastRules?.owner ?? geteuid() }
 }

@@ -92,10 +92,19 @@ struct ShortListing<Sink: DirectorySink> {
     add(name, inode, kind, nil, next: DirectoryStream.Position.afterAll + UInt64(index), to: &sink)
   }
 
+  /// As many fit into a usual answer.
+  private static var filesAtOnce: Int { 256 }
+
   /// Adds the files in memory that lie in the directory.
   mutating func addFiles(_ overlay: Overlay, to sink: inout Sink) {
-    for (name, file) in overlay.files(in: directory, after: DirectoryStream.Position.memory(position) ?? 0) {
-      add(name, file.inode, .file, nil, next: DirectoryStream.Position.after(memory: file.inode), to: &sink)
+    var last = DirectoryStream.Position.memory(position) ?? 0
+    while !isFull {
+      let files = overlay.files(in: directory, after: last, limit: Self.filesAtOnce)
+      for (name, file) in files {
+        add(name, file.inode, .file, nil, next: DirectoryStream.Position.after(memory: file.inode), to: &sink)
+      }
+      guard files.count == Self.filesAtOnce, let file = files.last?.file else { return }
+      last = file.inode.value
     }
   }
 

@@ -152,6 +152,6 @@ extension TreeContext {
   /// Notes why a selection cannot be shown, where other refusals are: with its class.
   func note(_ error: FileTreeError, _ selection: ObjectSelection) {
     guard case .refused = error else { return }
-    refusals.note(shownName(of: selection.ordinal), "query", error.description)
+    refusals.note(shownName(of: selection.ordinal), "query", Reason(error, of: nil))
   }
 }

@@ -68,7 +68,7 @@ extension TreeContext {
       writing = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
     } catch {
       if let target, target.form == .lines, let place = target.shownPlace(self) {
-        refusals.note(place.path, target.operation, error.description)
+        refusals.note(place.path, target.operation, Reason(error, of: (caller ?? memory.owner).user))
       }
       throw error
     }

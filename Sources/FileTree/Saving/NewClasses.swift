@@ -41,7 +41,7 @@ extension TreeContext {
     let reason =
       "a directory here is a class and holds objects, so the class \(directory) is removed again; "
       + "make one with mkdir and save its properties or an object in it first"
-    refusals.note("\(directory)/\(file)", "create", reason)
+    refusals.note("\(directory)/\(file)", "create", Reason(reason))
     options.log?("\(directory)/\(file): \(reason)")
     throw .refused(.forbidden, reason)
   }

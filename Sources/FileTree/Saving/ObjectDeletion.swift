@@ -1,6 +1,7 @@
 // Deleting an object, and bringing it back: with a new text under the same name, or as it was where that text is
 // refused. See RecentDeletions.
 
+import Glibc
 import RealmJSON
 import RealmNames
 import RealmPages
@@ -34,7 +35,7 @@ extension TreeContext {
       // Another program was faster.
       if case .notFound = error { throw error }
       if let path {
-        refusals.note(path, "delete", error.description)
+        refusals.note(path, "delete", Reason(error, of: nil))
         options.log?("\(path): \(error)")
       }
       throw error
@@ -162,8 +163,8 @@ extension TreeContext {
   ) {
     var reason = "the \(what) that was removed for a refused text is not back: \(error)"
     if let text = deletion.content?.text, let copy {
-      let root = MemoryFile.Metadata.of(Caller(user: 0, group: 0))
-      if overlay.makeFile(at: copy, text, root, role: .refusedText, isKnown: false) != nil {
+      let owner = MemoryFile.Metadata.of(Caller(user: realmOwner, group: views.lastRules?.group ?? getegid()))
+      if overlay.makeFile(at: copy, text, owner, role: .refusedText, isKnown: false) != nil {
         reason += "; its text is \(String(decoding: copy.name, as: UTF8.self)) in .realm/rejected"
       }
       switch error {
@@ -174,7 +175,11 @@ extension TreeContext {
       default: deletions.forget(place)
       }
     }
-    refusals.note(path, "restore", reason)
+    refusals.note(
+      path,
+      "restore",
+      Reason(reason, others: "the \(what) that was removed for a refused text is not back", of: realmOwner)
+    )
     options.log?("\(path): \(reason)")
   }
 
@@ -182,7 +187,7 @@ extension TreeContext {
   private func removedText(_ shown: ShownPlace?) -> Overlay.Place? {
     guard let rejected = shown?.rejected else { return nil }
     let name = Array((rejected.name + Array(".removed".utf8)).suffix(255))
-    return Overlay.Place(directory: rejected.directory, name: name)
+    return RejectedText(ordinal: rejected.ordinal, name: name).place(of: realmOwner, self)
   }
 
   /// Tries again to bring back what could not be brought back.

@@ -87,7 +87,7 @@ extension TreeContext {
   fileprivate func shownPlace(_ name: [UInt8], in ordinal: TableOrdinal) -> ShownPlace {
     ShownPlace(
       path: shownName(of: ordinal) + "/" + String(decoding: name, as: UTF8.self),
-      rejected: Overlay.Place(directory: KeptTexts.rejected.directory(of: ordinal, self), name: name)
+      rejected: RejectedText(ordinal: ordinal, name: name)
     )
   }
 

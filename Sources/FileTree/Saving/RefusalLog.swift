@@ -2,24 +2,54 @@
 // each file. Programs that remove what they could not write whole are known here, too: what they remove is the object
 // as it was before, which is not theirs.
 
+import Glibc
 import RealmJSON
 import RealmPages
 import Synchronization
 import Threads
 
+/// Why something was refused, for the user whose text it was and for others: reasons quote what a text says.
+struct Reason: Sendable, Equatable {
+  /// Everything.
+  let full: String
+  /// The same without values.
+  let others: String
+  /// Who reads everything, as root and the user who serves the mount do; nil for every user.
+  let user: UInt32?
+
+  /// A reason that quotes no text.
+  init(_ text: String) { self.init(text, others: text, of: nil) }
+
+  /// A reason that only `user` reads as a whole.
+  init(_ full: String, others: String, of user: UInt32?) {
+    (self.full, self.others, self.user) = (full.printable, others.printable, user)
+  }
+
+  /// What the user whose text it was reads of an error, and what others do; without a user, all read everything.
+  init(_ error: FileTreeError, of user: UInt32?) {
+    self.init(error.description, others: user == nil ? error.description : error.withoutValues, of: user)
+  }
+
+  /// Whether a user reads everything.
+  func isFull(for user: UInt32) -> Bool { self.user == nil || user == self.user || user == 0 || user == geteuid() }
+
+  /// What a user reads.
+  func text(for user: UInt32) -> String { isFull(for: user) ? full : others }
+}
+
 /// The refusals of a mount.
 final class RefusalLog: Sendable {
   private struct Refusal {
-    let reason: String
+    let reason: Reason
     /// Whose text it was, until that process has tried to remove the file; 0 if that is not known.
     var process: Int32
     let time: MonotonicTime
   }
 
   private struct State {
-    var lines: [(kind: String, text: String)] = []
-    /// By path in the tree.
-    var refusals: [ExactName: Refusal] = [:]
+    var lines: [(kind: String, user: UInt32?, text: String, others: String)] = []
+    /// By path in the tree, the last one of each user.
+    var refusals: [ExactName: [Refusal]] = [:]
     /// Whether there were more reasons than are kept, so that a file may have been refused that has none.
     var hasForgotten = false
     /// When the last text was refused whose process is known.
@@ -27,6 +57,8 @@ final class RefusalLog: Sendable {
   }
 
   private let state = Mutex(State())
+  /// Whether the lines differ from user to user.
+  private let isPersonal = Atomic<Bool>(false)
 
   private static let limit = 100
 
@@ -34,15 +66,16 @@ final class RefusalLog: Sendable {
   private static let clearingUp = Duration.seconds(3)
 
   /// Notes a refusal of something at `path`, such as `Person/4.json`; a text of an object `by` that process.
-  func note(_ path: String, _ operation: String, _ reason: String, by process: Int32 = 0) {
-    let reason = reason.printable
-    remark(path, operation, reason)
+  func note(_ path: String, _ operation: String, _ reason: Reason, by process: Int32 = 0) {
+    add(operation, reason, [("path", .string(path))])
     state.withLock { state in
       if state.refusals.count >= 1000 {
         state.refusals.removeAll()
         state.hasForgotten = true
       }
-      state.refusals[ExactName(path)] = Refusal(reason: reason, process: process, time: .now)
+      let refusal = Refusal(reason: reason, process: process, time: .now)
+      state.refusals[ExactName(path), default: []].removeAll { $0.reason.user == reason.user }
+      state.refusals[ExactName(path), default: []].append(refusal)
       if process != 0 { state.lastText = .now }
     }
   }
@@ -57,25 +90,32 @@ final class RefusalLog: Sendable {
   func isClearedUp(_ path: String, by process: @autoclosure () -> Int32) -> Bool {
     state.withLock { state in
       let name = ExactName(path)
-      guard let refusal = state.refusals[name], refusal.process != 0, refusal.process == process() else { return false }
-      state.refusals[name]?.process = 0
-      return refusal.time.advanced(by: Self.clearingUp) > .now
+      guard let known = state.refusals[name], known.contains(where: { $0.process != 0 }) else { return false }
+      let process = process()
+      guard let index = known.firstIndex(where: { $0.process != 0 && $0.process == process }) else { return false }
+      state.refusals[name]?[index].process = 0
+      return known[index].time.advanced(by: Self.clearingUp) > .now
     }
   }
 
   /// Notes something at `path` that is no refusal, but that its writer may not expect.
   func remark(_ path: String, _ operation: String, _ text: String) {
-    add(operation, text, [("path", .string(path))])
+    add(operation, Reason(text), [("path", .string(path))])
   }
 
   /// Notes what became of the realm file, which concerns no file in particular.
-  func report(_ text: String) { add("realm", text, []) }
+  func report(_ text: String) { add("realm", Reason(text), []) }
 
-  private func add(_ operation: String, _ reason: String, _ facts: [(String, JSONValue)]) {
-    let outcome = [("operation", JSONValue.string(operation)), ("reason", .string(reason.printable))]
-    let text = JSONValue.object([("time", .string(Clock.text(Timestamp.now.seconds)))] + facts + outcome).line
+  private func add(_ operation: String, _ reason: Reason, _ facts: [(String, JSONValue)]) {
+    let time = Clock.text(Timestamp.now.seconds)
+    func line(_ reason: String) -> String {
+      let outcome = [("operation", JSONValue.string(operation)), ("reason", .string(reason))]
+      return JSONValue.object([("time", .string(time))] + facts + outcome).line
+    }
+    if reason.full != reason.others { isPersonal.store(true, ordering: .releasing) }
     state.withLock { state in
-      state.lines.append((operation + " " + reason, text))
+      let kind = operation + " " + reason.full
+      state.lines.append((kind, reason.user, line(reason.full), line(reason.others)))
       if state.lines.count > Self.limit { state.lines.remove(at: Self.leastWorth(state.lines.map(\.kind))) }
     }
   }
@@ -88,15 +128,27 @@ final class RefusalLog: Sendable {
     return found
   }
 
-  /// Forgets the reason of a file that could be saved.
-  func clear(_ path: String) { state.withLock { $0.refusals[ExactName(path)] = nil } }
+  /// Forgets why a file was refused that a user has saved now. What was refused of other users' stays.
+  func clear(_ path: String, of user: UInt32) {
+    state.withLock { state in
+      guard let known = state.refusals[ExactName(path)] else { return }
+      let left = known.filter { $0.reason.user != nil && $0.reason.user != user }
+      state.refusals[ExactName(path)] = left.isEmpty ? nil : left
+    }
+  }
 
-  /// Why the last change of a file was refused.
-  func reason(of path: String) -> String? { state.withLock { $0.refusals[ExactName(path)]?.reason } }
+  /// Why a change of a file was refused, as a user reads it: the last one of that user's, or else of all.
+  func reason(of path: String, for user: UInt32) -> String? {
+    state.withLock { state in
+      let known = state.refusals[ExactName(path)]
+      let own = known?.last { $0.reason.user == user }
+      return (own ?? known?.max { $0.time < $1.time })?.reason.text(for: user)
+    }
+  }
 
   /// Whether something was refused at `path` since `time`.
   func hasRefused(_ path: String, since time: MonotonicTime) -> Bool {
-    state.withLock { $0.refusals[ExactName(path)].map { $0.time >= time } ?? false }
+    state.withLock { $0.refusals[ExactName(path)]?.contains { $0.time >= time } ?? false }
   }
 
   /// Whether nothing was refused that was not saved since.
@@ -105,8 +157,20 @@ final class RefusalLog: Sendable {
   /// Whether there may be a file that was refused and not saved since.
   var mayHaveAny: Bool { state.withLock { !$0.refusals.isEmpty || $0.hasForgotten } }
 
-  /// All lines, the oldest first.
-  var text: [UInt8] { state.withLock { Array($0.lines.map(\.text).joined().utf8) } }
+  /// All lines as a user reads them, the oldest first.
+  func text(for user: UInt32) -> [UInt8] {
+    let isAll = user == 0 || user == geteuid()
+    return state.withLock { state in
+      Array(
+        state.lines.map { isAll || $0.user == nil || $0.user == user ? $0.text : $0.others }.joined().utf8
+      )
+    }
+  }
+
+  /// Whether a user reads other lines than root does.
+  func isPersonal(for user: UInt32) -> Bool {
+    isPersonal.load(ordering: .acquiring) && user != 0 && user != geteuid()
+  }
 }
 
 extension TreeContext {
@@ -123,8 +187,8 @@ extension TreeContext {
       guard case .refused(.forbidden, let reason) = error, let path = try? path(),
         !refusals.hasRefused(path, since: start)
       else { throw error }
-      let isNew = refusals.reason(of: path) != reason.printable
-      refusals.note(path, operation, reason)
+      let isNew = refusals.reason(of: path, for: 0) != reason.printable
+      refusals.note(path, operation, Reason(reason))
       if isNew { options.log?("\(path): \(reason)") }
       throw error
     }

@@ -69,7 +69,7 @@ enum SavedAs: Sendable {
 struct ShownPlace {
   let path: String
   /// Nil where there is no text worth keeping.
-  let rejected: Overlay.Place?
+  let rejected: RejectedText?
 }
 
 extension TreeContext {
@@ -79,7 +79,7 @@ extension TreeContext {
     if let staged, staged.hasEnded { throw .stale }
     do throws(FileTreeError) {
       let result = try target.save(request, saver, self)
-      accepted(target)
+      accepted(target, by: request.caller)
       return result
     } catch {
       refused(error, target, request)
@@ -109,21 +109,27 @@ extension TreeContext {
     return try node(place.directory).saveTarget(of: place.name, self)
   }
 
-  private func accepted(_ target: any SaveTarget) {
+  /// Drops what was refused of the caller's for a target before. What was refused of other users' stays.
+  private func accepted(_ target: any SaveTarget, by caller: Caller) {
     takeBackKept()
     if !refusals.mayHaveAny { return }
     guard let place = target.shownPlace(self) else { return }
-    refusals.clear(place.path)
-    if let rejected = place.rejected { _ = overlay.unlink(rejected) }
+    refusals.clear(place.path, of: caller.user)
+    if let rejected = place.rejected { _ = overlay.unlink(rejected.place(of: caller.user, self)) }
   }
 
-  /// Keeps what was refused where the user finds it.
+  /// Keeps what was refused where its user, and nobody else, finds it.
   func refused(_ error: FileTreeError, _ target: any SaveTarget, _ request: SaveRequest) {
     guard let place = target.shownPlace(self, known: request.name) else { return }
-    refusals.note(place.path, target.operation, error.description, by: request.caller.wholeProcess)
+    let caller = request.caller
+    refusals.note(place.path, target.operation, Reason(error, of: caller.user), by: caller.wholeProcess)
     options.log?("\(place.path): \(error)")
     guard let rejected = place.rejected else { return }
-    overlay.keepRefused(request.text, at: rejected, .of(request.caller))
+    overlay.keepRefused(request.text, at: rejected.place(of: caller.user, self), .of(caller))
+    for gone in overlay.limitRefused(to: options.memoryLimit / 2) {
+      let text = "the text was dropped, because refused texts take no more than half of the memory of the mount"
+      refusals.remark(shownPath(of: gone), "drop", text)
+    }
   }
 
   /// The path that users know a place by.
@@ -131,15 +137,15 @@ extension TreeContext {
     let name = String(decoding: place.name, as: UTF8.self)
     // Without a directory the name is all there is to say.
     guard let directory = nodes.node(place.directory), let path = try? directory.shownPath(self) else { return name }
-    let kind = (directory as? KeptTextsOfClassNode)?.kind
-    return (kind.map { ".realm/\($0.name)/" } ?? "") + path + "/" + name
+    guard let texts = directory as? KeptTextsOfClassNode else { return path + "/" + name }
+    return ".realm/\(texts.kind.name)/\(String(decoding: texts.name(self), as: UTF8.self))/\(name)"
   }
 
   /// Changes the schema, and notes why if that is refused.
   func changeSchema(_ operation: String, _ path: String, _ change: Saver.Change) throws(FileTreeError) {
     guard let saver else { throw .readOnly }
     do throws(FileTreeError) { try saver.save(mayWait: false, change) } catch {
-      refusals.note(path, operation, error.description)
+      refusals.note(path, operation, Reason(error, of: nil))
       options.log?("\(path): \(error)")
       throw error
     }

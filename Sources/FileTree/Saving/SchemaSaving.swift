@@ -23,7 +23,7 @@ struct SchemaTarget: SaveTarget {
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
-    let rejected = Overlay.Place(directory: KeptTexts.rejected.directory(tree), name: Array("schema.json".utf8))
+    let rejected = RejectedText(ordinal: nil, name: Array("schema.json".utf8))
     return ShownPlace(path: ".realm/schema.json", rejected: rejected)
   }
 }
@@ -51,7 +51,7 @@ struct ClassSchemaTarget: SaveTarget {
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
     ShownPlace(
       path: ".realm/schema/" + String(decoding: name, as: UTF8.self),
-      rejected: Overlay.Place(directory: KeptTexts.rejected.directory(tree), name: name)
+      rejected: RejectedText(ordinal: nil, name: name)
     )
   }
 }

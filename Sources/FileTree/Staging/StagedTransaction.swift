@@ -164,7 +164,7 @@ final class StagedTransaction: Sendable {
       case .test, .commit: try finish(content, isTest: action == .test)
       }
     } catch {
-      main.refusals.note(shownName, action.rawValue, error.description)
+      main.refusals.note(shownName, action.rawValue, Reason(error, of: owner.user))
       main.options.log?("\(shownName): \(action.rawValue): \(error)")
       throw error
     }
@@ -269,7 +269,7 @@ extension TreeContext {
     overlay.allFiles.filter { $0.file.role == .refusedText }
       .map { place, _ in
         let path = refusedPath(place)
-        let reason = refusals.reason(of: path) ?? "its text was refused"
+        let reason = refusals.reason(of: path, for: 0) ?? "its text was refused"
         return VersionMerge.Problem(path: path, isConflict: false, reason: reason)
       }
       .sorted { $0.path < $1.path }
@@ -278,8 +278,8 @@ extension TreeContext {
   /// The path that a refused text was saved to.
   private func refusedPath(_ place: Overlay.Place) -> String {
     let name = String(decoding: place.name, as: UTF8.self)
-    if let directory = nodes.node(place.directory) as? KeptTextsOfClassNode {
-      return shownName(of: directory.ordinal) + "/" + name
+    if let ordinal = (nodes.node(place.directory) as? KeptTextsOfClassNode)?.ordinal {
+      return shownName(of: ordinal) + "/" + name
     }
     return name == "schema.json" ? ".realm/" + name : ".realm/schema/" + name
   }

@@ -28,17 +28,17 @@ extension FileTree {
       return node.transaction.outcome.description
     }
     guard name.hasPrefix("user.") else { throw .unsupportedAttribute }
-    guard let value = try extendedAttributes(inode).first(where: { $0.name == name })?.value else {
+    guard let value = try extendedAttributes(inode, for: caller.user).first(where: { $0.name == name })?.value else {
       throw .noSuchAttribute
     }
     return value
   }
 
-  private func extendedAttributes(_ inode: InodeNumber) throws(FileTreeError) -> [ExtendedAttribute] {
+  private func extendedAttributes(_ inode: InodeNumber, for user: UInt32) throws(FileTreeError) -> [ExtendedAttribute] {
     let place = try place(inode), tree = place.tree
     let node = try tree.node(place.inode)
     let path = tree.refusals.isEmpty ? nil : try node.shownPath(tree)
-    let reason = path.flatMap { tree.refusals.reason(of: $0) }
+    let reason = path.flatMap { tree.refusals.reason(of: $0, for: user) }
     let attributes = try node.extendedAttributes(tree)
     return attributes + (reason.map { [ExtendedAttribute(name: "user.realmfs.error", value: $0)] } ?? [])
   }

@@ -93,11 +93,13 @@ public final class FileTree: Sendable {
   public func lookup(
     _ parent: InodeNumber,
     _ name: [UInt8],
-    for process: Int32? = nil
+    for process: Int32? = nil,
+    user: UInt32? = nil
   ) throws(FileTreeError) -> FileAttributes {
     let place = try place(parent)
     let found = try place.tree.lookUp(name, in: try place.tree.node(place.inode))
-    return lasting(place.known(place.tree.withShownSize(found, for: process), tree))
+    let shown = place.tree.withOwnSize(place.tree.withShownSize(found, for: process), for: user)
+    return lasting(place.known(shown, tree))
   }
 
   /// Takes back `lookups` references that the kernel held on an inode: one for each lookup and each entry of a listing
@@ -107,8 +109,12 @@ public final class FileTree: Sendable {
   /// The attributes of an inode.
   ///
   /// - Throws: `stale` if the object or class is gone and no handle on it is open.
-  public func attributes(_ inode: InodeNumber, for process: Int32? = nil) throws(FileTreeError) -> FileAttributes {
-    do throws(FileTreeError) { return lasting(try attributes(place(inode), for: process)) } catch {
+  public func attributes(
+    _ inode: InodeNumber,
+    for process: Int32? = nil,
+    user: UInt32? = nil
+  ) throws(FileTreeError) -> FileAttributes {
+    do throws(FileTreeError) { return lasting(try attributes(place(inode), for: process, user: user)) } catch {
       // Who ended a transaction by one of its files may look at that once more.
       guard let node = tree.nodes.node(inode) as? StagedNode, node.isCommand else { throw error }
       return try node.attributes(tree)
@@ -122,9 +128,14 @@ public final class FileTree: Sendable {
     return attributes
   }
 
-  private func attributes(_ place: TreePlace, for process: Int32?) throws(FileTreeError) -> FileAttributes {
+  private func attributes(
+    _ place: TreePlace,
+    for process: Int32?,
+    user: UInt32? = nil
+  ) throws(FileTreeError) -> FileAttributes {
     let tree = place.tree, inode = place.inode
-    let attributes = tree.withShownSize(try tree.node(inode).attributes(tree), for: process)
+    let shown = tree.withShownSize(try tree.node(inode).attributes(tree), for: process)
+    let attributes = tree.withOwnSize(shown, for: user)
     return place.shown(
       attributes.inode == inode ? attributes : tree.withShownSize(attributes, for: process, of: inode)
     )

@@ -93,6 +93,25 @@ public enum FileTreeError: Error, Sendable, CustomStringConvertible {
     }
   }
 
+  /// The error without anything that a text said: where it was, and of which kind it is.
+  var withoutValues: String {
+    guard case .refused(let refusal, let reason) = self else { return description }
+    let problem: String
+    switch refusal {
+    case .invalid, .exists, .forbidden, .conflict: problem = "the text was refused"
+    case .outOfRange: problem = "a value is out of range"
+    case .tooLarge, .nameTooLong: problem = "a value or name is too long"
+    case .notEmpty, .noSpace, .busy, .moved, .otherTree, .inUse, .noAccess, .inputOutput, .unsupported, .timedOut,
+      .interrupted, .offline, .readOnly:
+      return reason
+    }
+    let words = reason.split(separator: " ", maxSplits: 4, omittingEmptySubsequences: false)
+    let isPlaced = words.count > 4 && words[0] == "line" && words[2] == "column"
+    let numbers = isPlaced ? [words[1].filter(\.isNumber), words[3].filter(\.isNumber)] : []
+    let place = isPlaced ? "line \(numbers[0]), column \(numbers[1]): " : ""
+    return place + problem + "; the user who wrote it can read the whole reason"
+  }
+
   /// Whether the system keeps this process away from the realm: by the mode of a folder, or by its encryption.
   public var isLockedOut: Bool {
     guard case .unavailable(let error) = self else { return false }

@@ -1,0 +1,39 @@
+// `.realm/errors`: what was refused, and why. What a reason quotes of a text is for the user who wrote it, so the file
+// differs from user to user, in size, too: the kernel asks each time, and for whom.
+
+import RealmPages
+
+/// The last refusals, one JSON object a line.
+struct ErrorsNode: FileNode {
+  let inode: InodeNumber
+
+  /// As root reads it; see `TreeContext.withOwnSize`.
+  func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let size = tree.refusals.text(for: 0).count
+    return try tree.readable { view in view.rules.file(inode, size: size, view.modified).uncached }
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/errors" }
+
+  func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
+    if access.writes || access.truncates { _ = try saveTarget(tree) }
+    let text = tree.refusals.text(for: caller.user)
+    return OpenFile(inode, tree.openFiles.open(inode, text, .live, for: caller.process), text: text)
+  }
+
+  func saveTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget {
+    throw .refused(.forbidden, ".realm/errors is computed")
+  }
+}
+
+extension TreeContext {
+  /// Attributes with the size that a file has for a user.
+  func withOwnSize(_ attributes: FileAttributes, for user: UInt32?) -> FileAttributes {
+    guard let user, refusals.isPersonal(for: user), nodes.node(attributes.inode) is ErrorsNode else {
+      return attributes
+    }
+    var attributes = attributes
+    attributes.size = refusals.text(for: user).count
+    return attributes
+  }
+}
