@@ -159,10 +159,13 @@ struct Staging: ~Copyable {
   private func publish(replacing: Bool) throws(CommandFailure) {
     do throws(EngineError) { try DurableTree.sync(anchoredPath) } catch { throw failure(error.code ?? EIO) }
     let (from, to) = (place.directory, place.parent)
-    let isPublished =
-      unsafe replacing
-      ? renameat(from, name, to, name) == 0 : clinux_move_to_new(from, name, to, name) == 0
-    guard isPublished else { throw failure(errno) }
+    let result: Int32
+    if replacing {
+      result = unsafe renameat(from, name, to, name)
+    } else {
+      result = unsafe clinux_move_to_new(from, name, to, name)
+    }
+    guard result == 0 else { throw failure(errno) }
     do throws(EngineError) { try DurableTree.syncDirectory(parent) } catch {
       throw CommandFailure(.failure, "\(target): made, but a power cut may take it away: \(error)")
     }

@@ -2,8 +2,8 @@
 // program before leaves nothing behind, and no process sees it in part. Where the file system knows no files without a
 // name, it has a name of its own meanwhile.
 //
-// The folder is opened once, and the file and its names are made in that: whoever moves the folder, or a link on the way
-// to it, leads no step of the work to another place.
+// The folder is opened once, and the file and its names are made in that: a user who moves the folder, or a link on the
+// way to it, leads no step of the work to another place.
 
 import CLinux
 import Glibc
