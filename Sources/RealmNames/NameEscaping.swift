@@ -1,8 +1,9 @@
 // Names of classes and objects as file names, and back. A bijection: every key has exactly one name, and only that
 // name leads back to it.
 //
-// `%XX` stands for `/`, `%`, control characters, DEL, a leading `.` and each byte that is not part of well-formed
-// UTF-8. `%null`, `%empty` and `%~` cannot arise from that. A string key whose name would pass 255 bytes becomes the
+// `%XX` stands for `/`, `%`, control characters, DEL, a `.` at the start, at the end or after another `.`, and each byte
+// that is not part of well-formed UTF-8. So no name contains `..`, which some programs that unpack archives refuse, also
+// with `.json` appended. `%null`, `%empty` and `%~` cannot arise from that. A string key whose name would pass 255 bytes becomes the
 // longest prefix of whole characters within 232 bytes, `%~`, and 16 hexadecimal digits of the SHA-256 of the key.
 
 import COpenSSL
@@ -182,7 +183,7 @@ public enum NameEscaping {
     var written = 0
     var index = 0
     while index < text.byteCount {
-      let length = plainLength(text, index)
+      let length = plainLength(text, index, isWhole: true)
       if length > 0 {
         index += length
       } else {
@@ -203,8 +204,8 @@ public enum NameEscaping {
     return nil
   }
 
-  /// The text that escapes to exactly `name`; nil if none does.
-  private static func unescape(_ name: RawSpan) -> [UInt8]? {
+  /// The text that escapes to exactly `name`, or begins with it unless it `isWhole`; nil if none does.
+  private static func unescape(_ name: RawSpan, isWhole: Bool = true) -> [UInt8]? {
     if name.byteCount == 0 { return nil }
     var text: [UInt8] = []
     text.reserveCapacity(name.byteCount)
@@ -222,15 +223,15 @@ public enum NameEscaping {
         index += 3
       }
     }
-    return unsafe isEscape(name, of: text.span.bytes) ? text : nil
+    return unsafe isEscape(name, of: text.span.bytes, isWhole: isWhole) ? text : nil
   }
 
   /// Whether `name`, which decodes to `text`, escapes just what it must.
-  private static func isEscape(_ name: RawSpan, of text: RawSpan) -> Bool {
+  private static func isEscape(_ name: RawSpan, of text: RawSpan, isWhole: Bool) -> Bool {
     var nameIndex = 0
     var index = 0
     while index < text.byteCount {
-      let length = plainLength(text, index)
+      let length = plainLength(text, index, isWhole: isWhole)
       for offset in 0..<max(length, 1) {
         guard nameIndex < name.byteCount else { return false }
         let isEscaped = byte(name, nameIndex) == UInt8(ascii: "%")
@@ -243,11 +244,13 @@ public enum NameEscaping {
     return nameIndex == name.byteCount
   }
 
-  /// The length of the character at `index` if it stands for itself in a name; 0 if its first byte is escaped.
-  private static func plainLength(_ text: RawSpan, _ index: Int) -> Int {
+  /// The length of the character at `index` if it stands for itself in a name; 0 if its first byte is escaped. A text
+  /// that is not whole does not end a name.
+  private static func plainLength(_ text: RawSpan, _ index: Int, isWhole: Bool) -> Int {
     switch byte(text, index) {
     case 0..<0x20, 0x7F, UInt8(ascii: "/"), UInt8(ascii: "%"): 0
-    case UInt8(ascii: "."): index == 0 ? 0 : 1
+    case UInt8(ascii: "."):
+      index == 0 || isWhole && index == text.byteCount - 1 || byte(text, index - 1) == UInt8(ascii: ".") ? 0 : 1
     case 0..<0x80: 1
     default: UTF8Sequence.length(in: text, at: index)
     }
@@ -262,7 +265,7 @@ public enum NameEscaping {
       // The prefix ends where the next character, of at most four bytes, would have passed the limit.
       guard (longestPrefix - 3...longestPrefix).contains(prefixLength),
         let digest = hexadecimal(stem.extracting((prefixLength + 2)...)),
-        let prefix = unescape(stem.extracting(..<prefixLength))
+        let prefix = unescape(stem.extracting(..<prefixLength), isWhole: false)
       else { return nil }
       return .hashed(prefix: prefix, digest: digest)
     }

@@ -45,8 +45,9 @@ struct NameEscapingTests {
   @Test(
     "a string key shows as itself where a file name allows it",
     arguments: [
-      ("Fido", "Fido.json"), ("", "%empty.json"), (".", "%2E.json"), ("..", "%2E..json"), (".x", "%2Ex.json"),
-      ("a.b", "a.b.json"), ("a/b", "a%2Fb.json"), ("100%", "100%25.json"), ("%null", "%25null.json"),
+      ("Fido", "Fido.json"), ("", "%empty.json"), (".", "%2E.json"), ("..", "%2E%2E.json"), (".x", "%2Ex.json"),
+      ("a.b", "a.b.json"), ("Jr.", "Jr%2E.json"), ("a..b", "a.%2Eb.json"), ("wait...", "wait.%2E%2E.json"),
+      ("a/b", "a%2Fb.json"), ("100%", "100%25.json"), ("%null", "%25null.json"),
       ("%empty", "%25empty.json"), ("%~", "%25~.json"), ("%2F", "%252F.json"), ("x.json", "x.json.json"),
       ("new\nline\u{7F}\0", "new%0Aline%7F%00.json"), ("key 61", "key 61.json"), ("日本 🐕", "日本 🐕.json"),
       ("~", "~.json"), ("-", "-.json"), ("\\", "\\.json"), ("CON", "CON.json"),
@@ -107,7 +108,8 @@ struct NameEscapingTests {
       (" 1.json", .int), ("1 .json", .int), ("9223372036854775808.json", .int), ("1", .int), ("1.JSON", .int),
       ("1.json.json", .int), (".json", .int), ("", .int), ("%empty.json", .int), ("1.jso", .int), ("json", .int),
       ("%41.json", .string), ("%2f.json", .string), ("%.json", .string), ("%2.json", .string), ("%G0.json", .string),
-      (".x.json", .string), (".json", .string), ("a%2E.json", .string), ("a", .string), ("a/b.json", .string),
+      (".x.json", .string), (".json", .string), ("a%2Eb.json", .string), ("a..json", .string), ("a..b.json", .string),
+      ("a", .string), ("a/b.json", .string),
       ("%C3%A9.json", .string), ("\u{7F}.json", .string), ("%~0123456789abcdef.json", .string),
       ("a%~0123456789abcdef.json", .string), ("%Null.json", .string), ("%emptyx.json", .string),
       ("5F00000000000000011b8635.json", .objectID), ("5f00000000000000011b863.json", .objectID),
@@ -161,6 +163,9 @@ struct NameEscapingTests {
           )
       )
     }
+    // Where the text is cut, a dot is not its last character.
+    let dotted = [UInt8](repeating: a, count: 231) + [UInt8](repeating: UInt8(ascii: "."), count: 60)
+    #expect(parse(file(dotted), .string) == .hashed(prefix: Array(dotted.prefix(232)), digest: digest(dotted)))
     // An unescaped text of this length is not the name of its key: that one has a hash.
     #expect(parse([UInt8](repeating: a, count: 251) + Array(".json".utf8), .string) == nil)
     // Prefixes that are shorter or longer than need be.
@@ -193,7 +198,7 @@ struct NameEscapingTests {
       let name = file(key)
       let isFileName =
         name.count <= 255 && !name.contains(0) && !name.contains(UInt8(ascii: "/")) && name.first != UInt8(ascii: ".")
-        && String(validating: name, as: UTF8.self) != nil
+        && String(validating: name, as: UTF8.self) != nil && !String(decoding: name, as: UTF8.self).contains("..")
       let leadsBack =
         switch parse(name, .string) {
         case .key(.string(let parsed)): parsed == key
@@ -265,6 +270,7 @@ struct NameEscapingTests {
     "class directories are escaped without .json",
     arguments: [
       ("Person", "Person"), (".realm", "%2Erealm"), ("a/b", "a%2Fb"), ("", "%empty"), ("x.json", "x.json"),
+      ("Jr.", "Jr%2E"),
       ("ünï", "ünï"), ("100%", "100%25"),
     ]
   )
