@@ -335,7 +335,10 @@ enum Callbacks {
     }
     unsafe operations.mknod = { raw, parent, name, mode, _ in
       let request = unsafe FuseRequest(raw)
-      guard mode & S_IFMT == S_IFREG else { return request.reply(errno: EPERM) }
+      guard mode & S_IFMT == S_IFREG else {
+        let error = unsafe request.tree.refuse(.special, InodeNumber(parent), Callbacks.bytes(name))
+        return request.reply(error)
+      }
       do throws(FileTreeError) {
         let attributes = try unsafe request.tree.makeNode(
           InodeNumber(parent),
@@ -459,14 +462,19 @@ enum Callbacks {
 
   /// Things that no tree has.
   private static func addFixedRefusals(_ operations: inout fuse_lowlevel_ops) {
-    unsafe operations.symlink = { raw, _, _, _ in unsafe Callbacks.refuse(raw) }
-    unsafe operations.link = { raw, _, _, _ in unsafe Callbacks.refuse(raw) }
+    unsafe operations.symlink = { raw, _, parent, name in unsafe Callbacks.refuse(raw, .symbolicLink, parent, name) }
+    unsafe operations.link = { raw, _, parent, name in unsafe Callbacks.refuse(raw, .hardLink, parent, name) }
   }
 
-  private static func refuse(_ raw: fuse_req_t?) {
+  private static func refuse(
+    _ raw: fuse_req_t?,
+    _ kind: UnsupportedKind,
+    _ parent: fuse_ino_t,
+    _ name: UnsafePointer<CChar>?
+  ) {
     let request = unsafe FuseRequest(raw)
-    let error = request.tree.isWritable ? EPERM : EROFS
-    request.reply(errno: error)
+    let error = unsafe request.tree.refuse(kind, InodeNumber(parent), bytes(name))
+    request.reply(error)
   }
 
   /// The kernel refuses most of these itself, because the mount is read-only.

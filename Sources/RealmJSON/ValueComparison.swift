@@ -1,7 +1,7 @@
 // Whether a value read from a text is the one that is stored: what rendering cannot tell apart counts as the same, so
 // that a text that was only read and written back changes nothing.
 
-import RealmPages
+public import RealmPages
 
 extension Value {
   /// Whether the stored value would render as this one does. Cost: the size of the value.
@@ -53,8 +53,8 @@ extension Decimal128 {
 }
 
 extension Column {
-  /// What the property holds in a new object; nil for a collection, which is empty.
-  var defaultValue: Value? {
+  /// The value of the property in a new object; nil for a collection, which is empty.
+  public var defaultValue: Value? {
     if collection != nil { return nil }
     if isNullable { return .null }
     switch type {

@@ -1,10 +1,11 @@
 // Names of classes and objects as file names, and back. A bijection: every key has exactly one name, and only that
 // name leads back to it.
 //
-// `%XX` stands for `/`, `%`, control characters, DEL, a `.` at the start, at the end or after another `.`, and each byte
-// that is not part of well-formed UTF-8. So no name contains `..`, which some programs that unpack archives refuse, also
-// with `.json` appended. `%null`, `%empty` and `%~` cannot arise from that. A string key whose name would pass 255 bytes becomes the
-// longest prefix of whole characters within 232 bytes, `%~`, and 16 hexadecimal digits of the SHA-256 of the key.
+// `%XX` stands for `/`, `%`, control characters, DEL, a `.` at the start, at the end or after another `.`, and each
+// byte that is not part of well-formed UTF-8. So no name contains `..`, which some programs that unpack archives
+// refuse, also with `.json` appended. `%null`, `%empty` and `%~` cannot arise from that. A string key whose name
+// would pass 255 bytes becomes the longest prefix of whole characters within 232 bytes, `%~`, and 16 hexadecimal
+// digits of the SHA-256 of the key.
 
 import COpenSSL
 public import RealmJSON

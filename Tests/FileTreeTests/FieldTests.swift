@@ -138,11 +138,103 @@ struct FieldTests {
         #expect(try tree.errors().last?.contains("Person/.fields/4/\(path)") == true)
       }
     }
-    for path in ["name", "_id", "friends"] {
+    for path in ["_id", "friends"] {
       #expect(failure { try tree.unlink("Person/.fields/4/\(path)") }?.kind == "refused forbidden")
     }
     #expect(try tree.texts() == before)
     #expect(try tree.tree.text(".realm/rejected/Person/4.age") == "1 2")
+  }
+
+  @Test("a property that cannot be null takes its default when its file is removed, and the text that comes next")
+  func removedRequired() throws {
+    let tree = try WritableTree("people")
+    let schema = """
+      {"name": "Bag", "primaryKey": "_id", "properties": {"_id": "int", "ns": "int[]", "text": "string", "n": "int",
+        "words": "string{}", "at": "date"}}
+      """
+    #expect(tree.put(".realm/schema/Bag.json", schema) == nil)
+    let text = #"{"ns": [1, 2], "text": "a", "n": 7, "words": {"k": "v"}, "at": "2024-05-01T00:00:00Z"}"#
+    #expect(tree.put("Bag/1.json", text) == nil)
+    let before = try tree.tree.text("Bag/1.json")
+    for (name, new, bad) in [
+      ("ns", "[3]", "[\"x\"]"), ("text", "b", "\u{0}"), ("n", "8", "x"), ("words", #"{"l": "w"}"#, "[]"),
+      ("at", "\"2025-05-01T00:00:00Z\"", "1"),
+    ] {
+      let path = "Bag/.fields/1/" + name, shown = new.filter { !$0.isWhitespace }
+      let former = try tree.tree.text(path)
+      try tree.unlink(path)
+      #expect(failure { try tree.tree.find(path) }?.kind == "notFound", "\(name)")
+      #expect(try !names(tree.tree, "Bag/.fields/1").contains(name))
+      #expect(failure { try tree.unlink(path) }?.kind == "notFound")
+      #expect(try !tree.tree.text("Bag/1.json").isEmpty)
+      #expect(tree.put(path, new) == nil)
+      #expect(try tree.tree.text(path).filter { !$0.isWhitespace } == shown, "\(name)")
+      // The value comes back if the new text is refused.
+      if name != "text" {
+        try tree.unlink(path)
+        #expect(tree.put(path, bad) != nil, "\(name)")
+        #expect(try tree.tree.text(path).filter { !$0.isWhitespace } == shown, "\(name)")
+      }
+      #expect(tree.put(path, former) == nil)
+    }
+    #expect(try tree.tree.text("Bag/1.json") == before)
+    // The default itself is a text like any other, and another program's value shows.
+    try tree.unlink("Bag/.fields/1/text")
+    #expect(tree.put("Bag/.fields/1/text", "") == nil)
+    try tree.unlink("Bag/.fields/1/n")
+    #expect(tree.put("Bag/1.json", #"{"n": 9}"#) == nil)
+    #expect(try tree.tree.text("Bag/.fields/1/n") == "9\n")
+    #expect(try names(tree.tree, "Bag/.fields/1").contains("n"))
+    #expect(try tree.problems().isEmpty)
+  }
+
+  @Test("a property that does not exist is refused with the names that do; files that editors make are not")
+  func unknownProperties() throws {
+    let tree = try WritableTree("people")
+    for name in ["nmae", "names", "name2", "x", "name_old"] {
+      #expect(tree.put("Person/.fields/4/\(name)", "x") == "open: refused invalid", "\(name)")
+      let line = try #require(try tree.errors().last)
+      #expect(line.contains("Person/.fields/4/\(name)") && line.contains("has no property"), "\(line)")
+    }
+    for name in [
+      ".name.swp", "name~", "4913", "name.1234", "tmp", "tmpa1b2", "sedAbC123", "#name#", "name.bak",
+      "name___jb_tmp___",
+      ".goutputstream-AB12", "name-new",
+    ] {
+      #expect(tree.put("Person/.fields/4/\(name)", "scratch") == nil, "\(name)")
+      #expect(failure { try tree.rename("Person/.fields/4/\(name)", to: "Person/.fields/4/name") } == nil, "\(name)")
+      #expect(try tree.tree.text("Person/.fields/4/name") == "scratch")
+      #expect(tree.put("Person/.fields/4/name", "Person 1") == nil)
+    }
+    // mkstemp(3) chooses any name.
+    var access = OpenAccess()
+    access.writes = true
+    let home = try tree.tree.find("Person/.fields/4").inode
+    let made = try tree.tree.create(
+      home,
+      Array("XyZ1aB2c".utf8),
+      permissions: 0o600,
+      access,
+      isExclusive: true,
+      by: WritableTree.me
+    )
+    try tree.write(made.file, "made")
+    try tree.tree.flush(made.file)
+    tree.tree.release(made.file)
+    #expect(failure { try tree.rename("Person/.fields/4/XyZ1aB2c", to: "Person/.fields/4/name") } == nil)
+    #expect(try tree.tree.text("Person/.fields/4/name") == "made")
+  }
+
+  @Test("the text of a property is one JSON value by itself, and its reason speaks of nothing else")
+  func oneValue() throws {
+    let tree = try WritableTree("people")
+    let before = try tree.texts()
+    for text in ["1 2", "1}", #"1, "name": "x""#, #"1}, {"a": 2"#, " \n", "[1"] {
+      #expect(tree.put("Person/.fields/4/age", text) != nil, "\(text)")
+      let line = try #require(try tree.errors().last)
+      #expect(!line.contains("comma or }") && !line.contains("JSON object"), "\(line)")
+    }
+    #expect(try tree.texts() == before)
   }
 
   @Test("texts come in pieces of any size: characters, numbers and lists that are cut in two are not refused")

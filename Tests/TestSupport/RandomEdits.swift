@@ -148,9 +148,11 @@ public struct RandomEdits {
   static func escaped(_ key: String) -> String {
     if key.isEmpty { return "%empty" }
     var name = ""
-    for (i, scalar) in key.unicodeScalars.enumerated() {
+    let scalars = Array(key.unicodeScalars)
+    for (i, scalar) in scalars.enumerated() {
       let isPlain = scalar.value >= 0x20 && scalar.value != 0x7f && scalar != "/" && scalar != "%"
-      if isPlain && !(i == 0 && scalar == ".") {
+      let isEdge = i == 0 || i == scalars.count - 1 || scalars[i - 1] == "."
+      if isPlain && !(isEdge && scalar == ".") {
         name.unicodeScalars.append(scalar)
       } else {
         let digits = String(scalar.value, radix: 16, uppercase: true)

@@ -195,7 +195,7 @@ check "rm makes a property null" rm Person/.fields/4/email
 equal "it is gone, and null" "null no" "$(jq -c .email Person/4.json) $(test -e Person/.fields/4/email && echo yes || echo no)"
 check "making the file sets it" bash -c 'printf "a@example.com" >Person/.fields/4/email'
 equal "it is set" "a@example.com" "$(jq -r .email Person/4.json)"
-check_status "what is required stays" 1 'Operation not permitted' rm Person/.fields/4/name
+check_status "the primary key stays" 1 'Operation not permitted' rm Person/.fields/4/_id
 check_status "writing through a link is writing to its object" 1 'Invalid argument' \
   bash -c 'echo Rex >Person/.fields/4/dog'
 

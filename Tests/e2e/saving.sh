@@ -175,8 +175,8 @@ told() {
 }
 call 'os.rename(a[0], a[1])' "$person/4.json" "$person/5.json" >"$scratch/answer"
 told "a rename" "$person/4.json" 'never changes'
-call 'os.chmod(a[0], 0o600)' "$person/11.json" >"$scratch/answer"
-told "chmod" "$person/11.json" 'umask='
+call 'os.chown(a[0], 12345, -1)' "$person/11.json" >"$scratch/answer"
+told "chown" "$person/11.json" 'uid='
 call 'os.mkdir(a[0])' "$person/x" >"$scratch/answer"
 check_status "mkdir: the reason is in .realm/errors" 0 'Person/x.*holds objects' tail -1 "$point/.realm/errors"
 call 'for i in range(150):
@@ -188,7 +188,9 @@ equal "takes the reason away" ENODATA "$(call 'os.getxattr(a[0], "user.realmfs.e
 equal "and the kept text" ENOENT "$(call 'os.stat(a[0])' "$point/.realm/rejected/Person/4.json")"
 equal "a computed file" EPERM "$(put "$point/.realm/version" 1)"
 equal "chmod to what it is" "" "$(call 'os.chmod(a[0], os.stat(a[0]).st_mode & 0o777)' "$person/4.json")"
-equal "chmod to something else" EPERM "$(call 'os.chmod(a[0], 0o600)' "$person/4.json")"
+equal "chmod to something else" "" "$(call 'os.chmod(a[0], 0o600)' "$person/4.json")"
+equal "is remembered" 600 "$(stat -c %a "$person/4.json")"
+equal "chown to another owner" EPERM "$(call 'os.chown(a[0], 12345, -1)' "$person/4.json")"
 equal "utimens" "" "$(call 'os.utime(a[0], (1, 86400))' "$person/4.json")"
 equal "is remembered" 86400 "$(stat -c %Y "$person/4.json")"
 equal "mkfifo" EPERM "$(call 'os.mkfifo(a[0])' "$person/pipe")"
@@ -223,8 +225,9 @@ equal "it is taken" '[7,false]' \
 equal "the schema of one class" "" "$(put "$point/.realm/schema/Dog.json" \
   "$(jq '.properties.collar = {"type": "double", "optional": true}' "$point/.realm/schema/Dog.json")")"
 equal "likewise" "null" "$(jq -c .collar "$point/Dog/Fido.json")"
-check "rm -r of a class" rm -r "$person"
-equal "leaves nothing of it" "" "$(find "$point" -path '*Person*')"
+check_status "rm -r of a class" 1 'Operation not permitted' rm -r "$person"
+equal "leaves no object" "$person" "$(find "$point" -path '*Person*')"
+check_status "but its properties" 0 'class Person has properties' tail -1 "$point/.realm/errors"
 
 # ---- the end ----
 put "$point/Dog/later" 'x'

@@ -40,7 +40,12 @@ extension TreeContext {
     } catch {
       guard case .notFound = error else { throw error }
     }
-    let target = try saveTarget(of: place)
+    let target: (any SaveTarget)?
+    do throws(FileTreeError) { target = try saveTarget(of: place) } catch {
+      // As mkstemp(3) makes files: a program that saves by renaming, whatever the name.
+      guard case .refused(.invalid, _) = error, isExclusive, permissions & 0o777 == 0o600 else { throw error }
+      target = nil
+    }
     if target == nil { try checkBelongs(place) }
     // From here on the file holds what was deleted at its place.
     forgetOldDeletions()
@@ -117,6 +122,7 @@ extension TreeContext {
     if goalAttributes?.kind == .directory { throw .isADirectory }
     if rule == .exchange { return try exchange(source, goal, by: caller) }
     guard let file = overlay.file(at: source) else {
+      if let target, try renameAlias(source, to: goal, as: target, rule, by: caller) { return }
       return try node(source.directory).move(source.name, to: goal, self)
     }
     guard let target else {
@@ -127,7 +133,7 @@ extension TreeContext {
     // A file that nothing was written to yet stays so under its new name.
     if file.size == 0 && goalAttributes == nil { return overlay.move(file.inode, to: goal) }
     try file.inTurn { () throws(FileTreeError) in
-      try file.withContents { contents throws(FileTreeError) in
+      try file.withContents(isText: target.form.isText) { contents throws(FileTreeError) in
         let request = SaveRequest(contents, by: caller, mustBeNew: rule == .keep)
         let saved: SavedAs
         do throws(FileTreeError) { saved = try save(request, as: target) } catch {

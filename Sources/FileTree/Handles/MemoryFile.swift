@@ -36,6 +36,14 @@ final class MemoryFile: Sendable {
     }
   }
 
+  /// What programs set for a file.
+  struct Settings: Sendable {
+    /// The time of the last change.
+    var time: Timestamp?
+    /// Mode and group.
+    var change = MetadataChange()
+  }
+
   /// What the bytes are.
   enum Role: Sendable {
     /// A file in the tree: a scratch file, or an object that is not saved yet.
@@ -58,6 +66,7 @@ final class MemoryFile: Sendable {
     fileprivate let size: Int
     fileprivate let overwritten: [UInt8]
     fileprivate let text: Text
+    fileprivate let allocated: Int?
   }
 
   /// What is known of a text that is written from the start to the end.
@@ -90,6 +99,12 @@ final class MemoryFile: Sendable {
     var object: (any SaveTarget)?
     /// Why a part of the text is missing; nil if all of it is there.
     var incomplete: FileTreeError?
+    /// What programs set for the file since it was written: the object that it becomes has it, too.
+    var settings: Settings?
+    /// Where the bytes begin that were allocated and never written; nil if there are none.
+    var allocated: Int?
+    /// Of a refused text, the path that it was saved to.
+    var refusedPath: String?
     /// Of lines, how many bytes are saved, so that each line is saved once; and how many were looked at.
     var saved = 0, judged = 0
     /// Of lines, the bytes at the end that no line end follows yet.
@@ -179,6 +194,12 @@ final class MemoryFile: Sendable {
 
   var metadata: Metadata { state.withLock { $0.metadata } }
 
+  /// Of a refused text, the path of the file that it was saved to.
+  var refusedPath: String? {
+    get { state.withLock { $0.refusedPath } }
+    set { state.withLock { $0.refusedPath = newValue } }
+  }
+
   /// Who made or opened it.
   var owner: Caller {
     let metadata = metadata
@@ -197,8 +218,31 @@ final class MemoryFile: Sendable {
   /// Notes the object that the file became.
   func became(_ object: any SaveTarget) { state.withLock { $0.object = object } }
 
-  /// Changes what stat shows.
-  func update(_ change: (inout Metadata) -> Void) { state.withLock { change(&$0.metadata) } }
+  /// Sets what a program asks for, and remembers it for the object that the file may become.
+  func set(_ change: MetadataChange) {
+    state.withLock { state in
+      state.metadata.permissions = change.permissions ?? state.metadata.permissions
+      state.metadata.owner = change.owner ?? state.metadata.owner
+      state.metadata.group = change.group ?? state.metadata.group
+      var settings = state.settings ?? Settings()
+      settings.change.permissions = change.permissions ?? settings.change.permissions
+      settings.change.group = change.group ?? settings.change.group
+      state.settings = settings
+    }
+  }
+
+  /// Sets the time of the last change, likewise.
+  func set(_ time: Timestamp) {
+    state.withLock { state in
+      state.metadata.modified = time
+      var settings = state.settings ?? Settings()
+      settings.time = time
+      state.settings = settings
+    }
+  }
+
+  /// What was set for the file since it was written; from now on nothing is.
+  func takeSettings() -> Settings? { state.withLock { $0.settings.take() } }
 
   // MARK: reading
 
@@ -211,10 +255,11 @@ final class MemoryFile: Sendable {
     return unsafe body(found.span.bytes)
   }
 
-  /// Calls `body` with all bytes. If it takes them `asOne` array, there must be room in the budget for a second copy
-  /// where they are many.
+  /// Calls `body` with all bytes, those that were only allocated left out where the bytes are a `text`. If it takes
+  /// them `asOne` array, there must be room in the budget for a second copy where they are many.
   func withContents<R>(
     asOne: Bool = true,
+    isText: Bool = true,
     _ body: (Contents) throws(FileTreeError) -> R
   ) throws(FileTreeError) -> R {
     let (size, isOneChunk) = state.withLock { ($0.bytes.count, $0.bytes.isOneChunk) }
@@ -225,7 +270,7 @@ final class MemoryFile: Sendable {
       state.withLock { state in
         var text = state.bytes
         // What another thread adds meanwhile is left to the next save.
-        text.hide(from: size)
+        text.hide(from: isText ? min(size, state.allocated ?? size) : size)
         text.hide(upTo: state.saved)
         return Contents(text: text, generation: state.generation)
       }
@@ -254,8 +299,11 @@ final class MemoryFile: Sendable {
         if form == .lines { state.incomplete = error }
         throw error
       }
-      let former = (text: state.text, progress: state.progress)
+      let former = (text: state.text, progress: state.progress, allocated: state.allocated)
       state.noteChange()
+      if let allocated = state.allocated {
+        state.allocated = max(allocated, end) < state.bytes.count ? max(allocated, end) : nil
+      }
       state.isWrittenTo = true
       guard isWatched else {
         state.text.position = nil
@@ -263,7 +311,7 @@ final class MemoryFile: Sendable {
       }
       let before = state.text.note(bytes, at: start), verdict = state.text.outline.verdict
       let isDecided = state.text.outline.decisions != before && (verdict == .complete || verdict == .hopeless)
-      let isWhole = state.text.position == state.bytes.count
+      let isWhole = state.text.position == state.allocated ?? state.bytes.count
       // What a program writes on although its text was refused, such as a line end, is no text until it is complete.
       if case .refused = former.progress, isWhole, verdict != .complete { state.progress = former.progress }
       return Writing(
@@ -272,7 +320,8 @@ final class MemoryFile: Sendable {
         offset: start,
         size: size,
         overwritten: overwritten,
-        text: former.text
+        text: former.text,
+        allocated: former.allocated
       )
     }
   }
@@ -287,9 +336,21 @@ final class MemoryFile: Sendable {
       _ = try? state.bytes.write(writing.overwritten, at: writing.offset)
       state.generation += 1
       state.text = writing.text
+      state.allocated = writing.allocated
       state.progress = .refused(error)
       // Whatever the program writes on, a part of these is missing.
       if form == .string || form == .data { state.incomplete = error }
+    }
+  }
+
+  /// Grows to `size` where it is smaller. What a program allocates it has not written yet: as long as it does not, that
+  /// is no part of a text.
+  func allocate(to size: Int) {
+    state.withLock { state in
+      if size <= state.bytes.count { return }
+      state.allocated = state.allocated ?? state.bytes.count
+      state.bytes.resize(to: size)
+      state.noteChange()
     }
   }
 
@@ -297,6 +358,7 @@ final class MemoryFile: Sendable {
   func truncate(to size: Int) {
     state.withLock { state in
       state.bytes.resize(to: size)
+      state.allocated = nil
       state.saved = min(state.saved, size)
       state.unfinished = 0
       state.noteChange()
@@ -317,6 +379,7 @@ final class MemoryFile: Sendable {
       guard let new = ChunkedBytes(bytes, budget) else { throw .memoryIsShort }
       state.bytes.resize(to: 0)
       state.bytes = new
+      state.allocated = nil
       state.noteChange()
       state.text.position = nil
     }
@@ -434,6 +497,7 @@ extension MemoryFile.State {
     generation += 1
     progress = .written
     metadata.modified = Timestamp.now
+    settings?.time = nil
   }
 }
 

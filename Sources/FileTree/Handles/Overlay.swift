@@ -24,6 +24,8 @@ final class Overlay: Sendable {
     var aside: [ObjKey: InodeNumber] = [:]
     /// Names by which objects were created, where these have no primary key.
     var aliases: [[UInt8]: ObjKey] = [:]
+    /// The objects that have, or had, such a name.
+    var aliased: Set<ObjKey> = []
 
     var isEmpty: Bool { files.isEmpty && aside.isEmpty && aliases.isEmpty }
 
@@ -73,6 +75,8 @@ final class Overlay: Sendable {
   private let state = Mutex(State())
   /// Whether there was ever anything, so that a tree without writers pays nothing.
   private let isUsed = Atomic<Bool>(false)
+  /// Whether any object was created by a name that is not its own.
+  private let hasAliases = Atomic<Bool>(false)
   private let budget: MemoryBudget
   private let nodes: NodeTable
 
@@ -97,10 +101,12 @@ final class Overlay: Sendable {
     makeFile(at: place, metadata, role, form, isKnown) { ChunkedBytes(bytes, $0) }
   }
 
-  /// Keeps a text that was refused, in the memory of the file that it came from as long as that is there.
-  func keepRefused(_ text: ChunkedBytes, at place: Place, _ metadata: MemoryFile.Metadata) {
+  /// Keeps a text of the file at `path` that was refused, in the memory of the file that it came from as long as that
+  /// is there.
+  func keepRefused(_ text: ChunkedBytes, of path: String, at place: Place, _ metadata: MemoryFile.Metadata) {
     // Without room for the text there is still the line that says so.
-    _ = makeFile(at: place, metadata, .refusedText, .object, false) { ChunkedBytes(text, $0) }
+    let file = makeFile(at: place, metadata, .refusedText, .object, false) { ChunkedBytes(text, $0) }
+    file?.refusedPath = path
   }
 
   /// Drops refused texts until all of them take no more than `limit` bytes: the oldest of the user whose texts take the
@@ -296,13 +302,23 @@ final class Overlay: Sendable {
   /// Remembers the name by which an object was created.
   func addAlias(_ name: [UInt8], of key: ObjKey, in directory: InodeNumber) {
     isUsed.store(true, ordering: .releasing)
-    state.withLock { $0.directories[directory, default: Directory()].aliases[name] = key }
+    hasAliases.store(true, ordering: .releasing)
+    state.withLock { state in
+      state.directories[directory, default: Directory()].aliases[name] = key
+      state.directories[directory, default: Directory()].aliased.insert(key)
+    }
   }
 
   /// The object that was created by this name.
   func alias(_ name: [UInt8], in directory: InodeNumber) -> ObjKey? {
     if !isUsed.load(ordering: .acquiring) { return nil }
     return state.withLock { $0.directories[directory]?.aliases[name] }
+  }
+
+  /// Whether an object was created by a name that is not its own.
+  func hasAlias(of key: ObjKey, in directory: @autoclosure () -> InodeNumber?) -> Bool {
+    guard hasAliases.load(ordering: .acquiring), let directory = directory() else { return false }
+    return state.withLock { $0.directories[directory]?.aliased.contains(key) ?? false }
   }
 
   /// Forgets a name that leads to no object any more.

@@ -17,6 +17,14 @@ enum TextForm: Sendable {
   case lines
   /// Whatever the bytes are: the write itself carries out what the file is for.
   case command
+
+  /// True if the bytes are a text, so that bytes which were allocated and not written do not belong to it.
+  var isText: Bool {
+    switch self {
+    case .object, .value, .lines, .command: true
+    case .string, .data: false
+    }
+  }
 }
 
 /// How far a text has come.

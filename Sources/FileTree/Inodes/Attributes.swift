@@ -42,13 +42,16 @@ extension FileAttributes {
 }
 
 /// Who may do what, the same for all nodes of one kind.
-struct AccessRules: Sendable, Hashable {
+struct AccessRules: Sendable {
+  /// What programs set for single files and directories.
+  let keptModes: KeptModes
   let owner: UInt32
   let group: UInt32
   let filePermissions: UInt32
   let directoryPermissions: UInt32
 
-  init(_ status: FileStatus, _ options: TreeOptions, isWritable: Bool) {
+  init(_ status: FileStatus, _ options: TreeOptions, isWritable: Bool, _ keptModes: KeptModes) {
+    self.keptModes = keptModes
     owner = options.uid ?? status.owner
     group = options.gid ?? status.group
     let shown: UInt32 = isWritable ? 0o666 : 0o444
@@ -77,12 +80,13 @@ struct AccessRules: Sendable, Hashable {
   }
 
   func file(_ inode: InodeNumber, size: Int, _ modified: Timestamp, links: UInt32 = 1) -> FileAttributes {
-    FileAttributes(
+    let kept = keptModes.entry(of: inode)
+    return FileAttributes(
       inode: inode,
       kind: .file,
-      permissions: filePermissions,
+      permissions: kept?.permissions ?? filePermissions,
       owner: owner,
-      group: group,
+      group: kept?.group ?? group,
       links: links,
       size: size,
       modifiedSeconds: modified.seconds,
@@ -96,12 +100,13 @@ struct AccessRules: Sendable, Hashable {
     _ modified: Timestamp,
     isSticky: Bool = false
   ) -> FileAttributes {
-    FileAttributes(
+    let kept = keptModes.entry(of: inode)
+    return FileAttributes(
       inode: inode,
       kind: .directory,
-      permissions: directoryPermissions | (isSticky ? 0o1000 : 0),
+      permissions: (kept?.permissions ?? directoryPermissions) | (isSticky ? 0o1000 : 0),
       owner: owner,
-      group: group,
+      group: kept?.group ?? group,
       links: UInt32(clamping: 2 + subdirectories),
       size: 0,
       modifiedSeconds: modified.seconds,

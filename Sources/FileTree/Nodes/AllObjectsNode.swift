@@ -95,7 +95,7 @@ struct AllObjectsTarget: SaveTarget {
     try tree.saveObjects(saver) { transaction throws(FileTreeError) in
       try Self.apply(request.text, to: table, tree.options.write, transaction, links: tree.missingLinks)
     }
-    return .computed(self)
+    return .computed(self, hasChanged: true)
   }
 
   func rehearse(

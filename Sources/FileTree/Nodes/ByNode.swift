@@ -14,6 +14,8 @@ struct ByNode: ShortDirectoryNode {
     try tree.directoryAttributes(inode, selection)
   }
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: selection) + "/.by" }
+
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.read { view throws(FileTreeError) in
       _ = try ObjectSelection.property(name, try view.existing(selection.ordinal).table, view.snapshot)
@@ -50,6 +52,10 @@ struct ValuesNode: DirectoryNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.directoryAttributes(inode, selection)
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    tree.shownPath(of: selection) + "/.by/" + String(decoding: property, as: UTF8.self)
   }
 
   private func selection(of value: [UInt8]) -> ObjectSelection {

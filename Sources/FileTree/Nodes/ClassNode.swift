@@ -30,7 +30,15 @@ struct ClassNode: DirectoryNode {
     }
   }
 
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownName(of: ordinal) }
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: ordinal) }
+
+  /// Whether the table is gone, and no other one has its name.
+  func isRemoved(_ tree: TreeContext) throws(FileTreeError) -> Bool {
+    guard let name = tree.views.registry.name(ordinal) else { return false }
+    return try tree.read { view in
+      view.directory(ordinal) == nil && view.rootDirectory(name) == nil && view.internalDirectory(name) == nil
+    }
+  }
 
   // MARK: changes
 
@@ -367,8 +375,12 @@ extension TableDirectory {
     ExtendedAttribute(name: "user.realm.class", value: table.className ?? table.name)
   }
 
+  /// Whether objects of the table are changed by file.
+  var isChangeable: Bool { place == .root && table.kind == .topLevel }
+
   /// Refuses tables whose objects are not changed by file.
   func checkIsWritable() throws(FileTreeError) {
+    if isChangeable { return }
     if place != .root { throw .refused(.forbidden, "\(shownName): tables of the SDK's own are not changed") }
     if table.kind != .topLevel {
       throw .refused(.forbidden, "\(shownName): objects of an asymmetric class cannot be changed")

@@ -56,7 +56,7 @@ struct ControlFileNode: FileNode {
     try reading(tree) { view throws(FileTreeError) in
       var attributes = view.rules.file(inode, size: try text(view, tree).count, view.modified)
       attributes.isCacheable = isSteady
-      return attributes
+      return target == nil ? attributes.readOnly : attributes
     }
   }
 

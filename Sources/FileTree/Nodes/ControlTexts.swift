@@ -54,7 +54,20 @@ enum ControlTexts {
         .count              their number
 
       .where and .by are in the directories that they lead to, too, and narrow these down.
+      \(tree.saver != nil
+      ? """
 
+        A file whose links lead to objects that do not exist yet is refused. To bring back a whole tree, run cp, tar,
+        rsync or git in a transaction, where files may come in any order, or import it without a mount:
+
+          realmfs tx MOUNTPOINT -- tar xf TREE.tar
+          realmfs import FILE DIRECTORY
+
+        rmdir removes a class only if it has neither objects nor properties. To remove a class with its properties,
+        write schema.json without it, or run 'realmfs class rm'.
+
+        """
+      : "")
       """
     return Array(text.utf8)
   }

@@ -41,17 +41,8 @@ struct CountNode: FileNode {
 extension FileAttributes {
   /// The same without the permission to write.
   var readOnly: FileAttributes {
-    FileAttributes(
-      inode: inode,
-      kind: kind,
-      permissions: permissions & ~0o222,
-      owner: owner,
-      group: group,
-      links: links,
-      size: size,
-      modifiedSeconds: modifiedSeconds,
-      modifiedNanoseconds: modifiedNanoseconds,
-      isCacheable: isCacheable
-    )
+    var attributes = self
+    attributes.permissions &= ~0o222
+    return attributes
   }
 }

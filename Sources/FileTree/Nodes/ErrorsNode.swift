@@ -10,7 +10,7 @@ struct ErrorsNode: FileNode {
   /// As root reads it; see `TreeContext.withOwnSize`.
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let size = tree.refusals.text(for: 0).count
-    return try tree.readable { view in view.rules.file(inode, size: size, view.modified).uncached }
+    return try tree.readable { view in view.rules.file(inode, size: size, view.modified).readOnly.uncached }
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/errors" }

@@ -30,6 +30,11 @@ struct FieldLinkNode: SymbolicLinkNode {
     }
   }
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    let path = try place.shownPath(tree)
+    return index.map { "\(path)/\($0)" } ?? path
+  }
+
   func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     try tree.read { view throws(FileTreeError) in try destination(view, tree) }
   }
@@ -45,6 +50,8 @@ struct FieldLinksNode: DirectoryNode {
       try place.read(view) { directory, _, _ in view.attributes(of: inode, ofObject: place, directory, tree) }
     }
   }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { try place.shownPath(tree) }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     guard let index = Int(String(decoding: name, as: UTF8.self)), Array(String(index).utf8) == name, index >= 0 else {
@@ -123,6 +130,8 @@ struct BacklinksNode: ShortDirectoryNode {
     }
   }
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { try object.shownPath(tree) + "/.backlinks" }
+
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.read { view throws(FileTreeError) in
       let sources = Self.sources(try view.existing(object.ordinal), view)
@@ -149,6 +158,10 @@ struct BacklinkSourceNode: ShortDirectoryNode {
   let inode: InodeNumber
   let object: FieldPlace
   let source: [UInt8]
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    try object.shownPath(tree) + "/.backlinks/" + String(decoding: source, as: UTF8.self)
+  }
 
   /// Where the links lead.
   private func origins(

@@ -59,11 +59,15 @@ struct FieldTarget: SaveTarget {
       // What cannot be read is written anew.
       return (table, column, form != .value && (try? place.text(form, view)) == bytes)
     }
-    if isKnown { return .computed(self) }
-    try tree.saveObjects(saver) { transaction throws(FileTreeError) in
+    if isKnown {
+      tree.removedFields.forget(place)
+      return .computed(self, hasChanged: false)
+    }
+    let hasChanged = try tree.saveObjects(saver) { transaction throws(FileTreeError) in
       try set(bytes, table, column, tree.missingLinks, transaction)
     }
-    return .computed(self)
+    tree.removedFields.forget(place)
+    return .computed(self, hasChanged: hasChanged)
   }
 
   func rehearse(
@@ -76,21 +80,39 @@ struct FieldTarget: SaveTarget {
     _ = try set(bytes, table, column, tree.missingLinks, transaction)
   }
 
-  /// Gives the property the value that it had, unless it has another one by now; whether it had none.
+  /// Gives the property the value that it had, unless it has another one by now than its removal left; whether it has
+  /// it again.
   func restore(_ text: [UInt8], _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> Bool {
     var isBack = false
     try saver.save { transaction throws(FileTreeError) in
-      let (table, column, isNull) = try tree.read { view throws(FileTreeError) in
+      let (table, column, isRemoved) = try tree.read { view throws(FileTreeError) in
         let (table, column) = try facts(view)
-        let isNull = try place.read(view) { directory, cursor, _ throws(FileTreeError) in
+        let isRemoved = try place.read(view) { directory, cursor, _ throws(FileTreeError) in
           try place.value(directory, cursor).1.isNoValue
         }
-        return (table, column, isNull)
+        return (table, column, isRemoved ? true : try tree.removedFields.isRemoved(place, form, view))
       }
-      isBack = isNull
-      return isNull ? try set(text, table, column, tree.missingLinks, transaction) : .none
+      isBack = isRemoved
+      return isRemoved ? try set(text, table, column, tree.missingLinks, transaction) : .none
     }
+    tree.removedFields.forget(place)
     return isBack
+  }
+
+  /// Empties a collection.
+  func clear(
+    _ table: TableKey,
+    _ column: Column,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> Effect {
+    let text = OutputBuffer()
+    text.append("{")
+    text.append(string: Array(column.name.utf8))
+    text.append(":null}")
+    do throws(JSONInputError) {
+      let outcome = try ObjectPatcher().apply(JSONText(text.bytes), to: .object(place.key), of: table, in: transaction)
+      return outcome.hasChanged ? .changed(ObjectReference(table: table, key: place.key)) : .none
+    } catch { throw FileTreeError(error) }
   }
 
   private func facts(_ view: VersionView) throws(FileTreeError) -> (Table, Column) {
@@ -121,6 +143,11 @@ struct FieldTarget: SaveTarget {
       }
       return .changed(object)
     }
+    if bytes.allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) {
+      throw .refused(.invalid, "\(column.name): the text is empty; write a JSON value")
+    }
+    // What is no JSON value by itself is refused as such.
+    do throws(JSONInputError) { _ = try JSONText(bytes) } catch { throw FileTreeError(error) }
     // The text of an object that has this property alone, with the place of errors within the property.
     let name = OutputBuffer()
     name.append("{")
@@ -135,7 +162,7 @@ struct FieldTarget: SaveTarget {
           in: transaction
         )
       return outcome.hasChanged ? .changed(object) : .none
-    } catch { throw FileTreeError(error) }
+    } catch { throw FileTreeError(error, links) }
   }
 
   func shownPlace(_ tree: TreeContext) -> ShownPlace? {
@@ -154,5 +181,12 @@ struct FieldTarget: SaveTarget {
         name: Array((object + [0x2E] + property).prefix(NameEscaping.longestName))
       )
     )
+  }
+}
+
+extension FileTreeError {
+  /// The primary key of an object is neither set nor removed.
+  static func primaryKeyStays(_ column: Column) -> FileTreeError {
+    .refused(.forbidden, "\(column.name) is the primary key, which never changes")
   }
 }

@@ -14,6 +14,8 @@ struct FieldsNode: DirectoryNode {
     try tree.directoryAttributes(inode, tree.selection(of: ordinal))
   }
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: ordinal) + "/.fields" }
+
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let key = try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(ordinal)
@@ -59,6 +61,18 @@ struct FieldPlace: Hashable, Sendable {
   func identity(of kind: any Node.Type, _ name: [UInt8] = []) -> NodeIdentity {
     let property = property.map { String($0.value) } ?? ""
     return NodeIdentity(kind, UInt64(ordinal), Array("\(key.value) \(property) ".utf8) + name)
+  }
+
+  /// The path of the directory of the object, or of the property in it.
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String {
+    try tree.readable { view throws(FileTreeError) in
+      let directory = try view.existing(ordinal)
+      let name = try tree.name(of: key, in: directory).dropLast(NameEscaping.suffix.utf8.count)
+      let path = tree.shownPath(of: ordinal) + "/.fields/" + String(decoding: name, as: UTF8.self)
+      guard let property else { return path }
+      guard let column = directory.table.columns.first(where: { $0.key == property }) else { throw .stale }
+      return path + "/" + NameEscaping.directory(of: column.name)
+    }
   }
 
   /// Reads the object in a view; `stale` if it is gone.
@@ -161,13 +175,7 @@ struct ObjectFieldsNode: DirectoryNode {
     }
   }
 
-  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
-    try tree.readable { view throws(FileTreeError) in
-      let directory = try view.existing(object.ordinal)
-      let name = try tree.name(of: object.key, in: directory).dropLast(NameEscaping.suffix.utf8.count)
-      return directory.shownName + "/.fields/" + String(decoding: name, as: UTF8.self)
-    }
-  }
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { try object.shownPath(tree) }
 
   /// The property with this name.
   private func property(_ name: [UInt8], _ directory: TableDirectory) -> Column? {
@@ -186,7 +194,9 @@ struct ObjectFieldsNode: DirectoryNode {
         guard let column = property(name, directory) else { throw .notFound }
         let place = field(column)
         guard try !place.value(directory, cursor).1.isNoValue else { throw .notFound }
-        return (FieldForm(column, view), place)
+        let form = FieldForm(column, view)
+        if case .file(let text) = form, try tree.removedFields.isRemoved(place, text, view) { throw .notFound }
+        return (form, place)
       }
     }
     return try tree.enter(place.identity(of: form.nodeType)) { form.node($0, place) }
@@ -206,6 +216,7 @@ struct ObjectFieldsNode: DirectoryNode {
           let place = field(column)
           if try place.value(directory, cursor).1.isNoValue { continue }
           let form = FieldForm(column, view)
+          if case .file(let text) = form, try tree.removedFields.isRemoved(place, text, view) { continue }
           let number = tree.nodes.number(of: place.identity(of: form.nodeType))
           listing.add(NameEscaping.directory(of: column.name).utf8, number, form.kind, index: index, to: &sink)
         }
@@ -224,7 +235,15 @@ struct ObjectFieldsNode: DirectoryNode {
     try tree.read { view throws(FileTreeError) in
       let directory = try view.existing(object.ordinal)
       try directory.checkIsWritable()
-      guard let column = property(name, directory) else { return nil }
+      guard let column = property(name, directory) else {
+        if Self.isScratchName(name, directory) || tree.hasFile(name, in: inode) { return nil }
+        let known = KnownNames(directory.table.columns.map(\.name))
+        throw .refused(
+          .invalid,
+          "class \(directory.shownName) has no property \"\(String(decoding: name, as: UTF8.self).printable)\"; "
+            + known.hint(for: String(decoding: name, as: UTF8.self))
+        )
+      }
       switch FieldForm(column, view) {
       case .file(let text): return FieldTarget(place: field(column), form: text)
       case .link, .links:
@@ -233,20 +252,36 @@ struct ObjectFieldsNode: DirectoryNode {
     }
   }
 
+  /// Whether a file of this name may be what a program writes before it renames it to a property.
+  private static func isScratchName(_ name: [UInt8], _ directory: TableDirectory) -> Bool {
+    if KeptFiles.isToolsName(name) { return true }
+    if [".", "tmp", "temp"].contains(where: { name.starts(with: $0.utf8) }) { return true }
+    return directory.table.columns.contains { column in
+      let property = NameEscaping.directory(of: column.name).utf8
+      guard name.starts(with: property) else { return false }
+      let rest = name.dropFirst(property.count)
+      return [".", "~", "-", "#", "___jb_"].contains { rest.starts(with: $0.utf8) }
+    }
+  }
+
+  /// Makes the property null. One that cannot be null takes its default, and has no entry until it is made or has
+  /// another value: many programs replace a file by removing it and making it again.
   func unlink(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) {
     guard let saver = tree.saver else { throw .readOnly }
-    let (table, column, isNull) = try tree.read { view throws(FileTreeError) in
-      try object.read(view) { directory, cursor, _ throws(FileTreeError) -> (TableKey, Column, Bool) in
+    let (table, column, form) = try tree.read { view throws(FileTreeError) in
+      try object.read(view) { directory, cursor, _ throws(FileTreeError) -> (TableKey, Column, FieldForm) in
         try directory.checkIsWritable()
         guard let column = property(name, directory) else { throw .notFound }
-        return (directory.table.key, column, try field(column).value(directory, cursor).1.isNoValue)
+        if column.key == directory.table.primaryKey?.key { throw .primaryKeyStays(column) }
+        let form = FieldForm(column, view), place = field(column)
+        if try place.value(directory, cursor).1.isNoValue { throw .notFound }
+        if case .file(let text) = form, try tree.removedFields.isRemoved(place, text, view) { throw .notFound }
+        return (directory.table.key, column, form)
       }
     }
-    if isNull { throw .notFound }
-    if column.collection != nil {
-      throw .refused(.forbidden, "\(column.name) is a collection, which is never null; write [] or {} to empty it")
+    if case .links = form {
+      throw .refused(.forbidden, "\(column.name) holds links; they are set in the file of the object")
     }
-    if !column.isNullable { throw .refused(.forbidden, "\(column.name) is required, so it cannot be null") }
     var text: [UInt8]?
     try tree.saveObjects(saver) { transaction throws(FileTreeError) in
       // What cannot be read cannot be brought back.
@@ -254,11 +289,17 @@ struct ObjectFieldsNode: DirectoryNode {
         guard case .file(let form) = FieldForm(column, view) else { return nil }
         return try field(column).text(form, view)
       }
-      do throws(EngineError) { try transaction.set(table, object.key, column.key, .null) } catch {
-        throw FileTreeError(error)
+      if let value = column.defaultValue {
+        do throws(EngineError) { try transaction.set(table, object.key, column.key, value) } catch {
+          throw FileTreeError(error)
+        }
+        return .changed(ObjectReference(table: table, key: object.key))
       }
-      let object = ObjectReference(table: table, key: object.key)
-      return .changed(object)
+      return try FieldTarget(place: field(column), form: .value).clear(table, column, transaction)
+    }
+    if case .file(let form) = form, column.defaultValue != .null {
+      let left = try tree.read { view throws(FileTreeError) in try field(column).text(form, view) }
+      tree.removedFields.note(field(column), showing: left)
     }
     // Programs that replace a file remove it first; if their text is refused, the value comes back.
     tree.deletions.note(Overlay.Place(directory: inode, name: name), object.key, .init(text: text, links: []))

@@ -42,6 +42,8 @@ struct KeptTextsNode: ShortDirectoryNode {
   let inode: InodeNumber
   let kind: KeptTexts
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/\(kind.name)" }
+
   /// The classes of which a text is kept, in the order in which they were met. A class may be gone; its texts are there
   /// all the same.
   private func classes(_ tree: TreeContext) throws(FileTreeError) -> [(name: [UInt8], node: KeptTextsOfClassNode)] {
@@ -107,7 +109,7 @@ struct KeptTextsOfClassNode: ShortDirectoryNode {
   }
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
-    ordinal.map { tree.shownName(of: $0) } ?? ".realm/schema"
+    ".realm/\(kind.name)/" + String(decoding: name(tree), as: UTF8.self)
   }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes { throw .notFound }

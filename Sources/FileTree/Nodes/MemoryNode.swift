@@ -20,20 +20,20 @@ struct MemoryNode: FileNode {
   }
 
   func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) {
-    file.update { metadata in
-      metadata.permissions = change.permissions ?? metadata.permissions
-      metadata.owner = change.owner ?? metadata.owner
-      metadata.group = change.group ?? metadata.group
-    }
+    file.set(change)
   }
 
-  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { file.update { $0.modified = time } }
+  func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) { file.set(time) }
 
   func open(_ access: OpenAccess, by caller: Caller, _ tree: TreeContext) throws(FileTreeError) -> OpenFile {
     if access.writes || access.truncates, file.role == .refusedText || file.role == .formerText {
       throw .refused(.forbidden, "a text that is kept can be read and removed; save it under its own name")
     }
-    if access.truncates { file.truncate(to: 0) }
+    if access.truncates {
+      file.truncate(to: 0)
+      // Why bytes could not be written before says nothing of those that come now.
+      if tree.refusals.mayHaveAny, let path = try shownPath(tree) { tree.refusals.clear(path, of: caller.user) }
+    }
     let isObject = try tree.target(nil, of: file) != nil
     let decision = tree.openFiles.open(inode, OpenFiles.Edit(memory: file, target: nil), for: caller.process)
     return OpenFile(inode, file, nil, access, decision, isWatched: isObject, opener: caller.process)

@@ -23,7 +23,7 @@ protocol Node: Sendable {
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute]
   /// The path under which its refusals are noted; nil if nothing of it is ever refused.
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String?
-  /// Changes owner and mode.
+  /// Changes owner, group and mode.
   func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError)
   /// Sets the time of the last change, if the node has one of its own.
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError)
@@ -102,12 +102,7 @@ extension Node {
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { nil }
 
   func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) {
-    let present = try attributes(tree)
-    if change.permissions ?? present.permissions != present.permissions
-      || change.owner ?? present.owner != present.owner || change.group ?? present.group != present.group
-    {
-      throw .refused(.forbidden, "owner and mode are those of the realm file; mount with uid=, gid=, umask= for others")
-    }
+    try tree.keep(change, of: inode, now: try attributes(tree))
   }
 
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) {
@@ -177,6 +172,24 @@ extension Node {
   func replacementTarget(_ tree: TreeContext) throws(FileTreeError) -> any SaveTarget { try saveTarget(tree) }
   func destination(_ tree: TreeContext) throws(FileTreeError) -> [UInt8] {
     throw .refused(.invalid, "not a symbolic link")
+  }
+}
+
+extension TreeContext {
+  /// Keeps a mode and a group that are set for a file or directory, whose attributes are `present`.
+  func keep(
+    _ change: MetadataChange,
+    of inode: InodeNumber,
+    now present: FileAttributes
+  ) throws(FileTreeError) {
+    if change.owner ?? present.owner != present.owner {
+      throw .refused(.forbidden, "the owner is that of the realm file; mount with uid= for another one")
+    }
+    let permissions = change.permissions.map { $0 & 0o777 }
+    if permissions ?? present.permissions == present.permissions, change.group ?? present.group == present.group {
+      return
+    }
+    views.keptModes.set(inode, KeptModes.Entry(permissions: permissions, group: change.group))
   }
 }
 

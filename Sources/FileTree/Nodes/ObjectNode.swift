@@ -21,6 +21,9 @@ struct ObjectNode: FileNode {
     self.key = key
   }
 
+  /// The object's own number, whatever number this node has.
+  func number(_ tree: TreeContext) -> InodeNumber { tree.views.number(ordinal, key) }
+
   // MARK: attributes
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
@@ -82,6 +85,11 @@ struct ObjectNode: FileNode {
 
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
     ObjectTarget(ordinal, key).shownPlace(tree)?.path
+  }
+
+  func change(_ change: MetadataChange, _ tree: TreeContext) throws(FileTreeError) {
+    let present = try attributes(tree)
+    try tree.keep(change, of: present.inode, now: present)
   }
 
   func setTime(_ time: Timestamp, _ tree: TreeContext) throws(FileTreeError) {

@@ -101,7 +101,8 @@ struct RootNode: DirectoryNode {
     if let inode = try? tree.read({ view in view.rootDirectory(name)?.inode }) { tree.newClasses.add(inode, name) }
   }
 
-  /// Removes a class that has no objects.
+  /// Removes a class that has neither objects nor properties. Programs such as git and rsync remove each directory that
+  /// they have emptied, and none of them means the schema.
   func removeDirectory(_ name: [UInt8], by caller: Caller, _ tree: TreeContext) throws(FileTreeError) {
     if name == tree.control.name { throw .refused(.forbidden, ".realm cannot be removed") }
     if tree.overlay.file(at: Overlay.Place(directory: inode, name: name)) != nil { throw .notADirectory }
@@ -112,12 +113,14 @@ struct RootNode: DirectoryNode {
     if directory.table.objectCount > 0 || !tree.overlay.isEmpty(directory.inode) {
       throw .refused(.notEmpty, "the class has objects")
     }
+    if !directory.table.columns.isEmpty { throw Self.hasProperties(directory.shownName) }
     let key = directory.table.key
     try tree.changeSchema("rmdir", directory.shownName) { transaction throws(FileTreeError) in
-      let isEmpty: Bool
+      let isEmpty: Bool, isBare: Bool
       do throws(EngineError) {
-        isEmpty = try transaction.table(key).objectCount == 0
-        if isEmpty { try transaction.removeTable(key) }
+        let table = try transaction.table(key)
+        (isEmpty, isBare) = (table.objectCount == 0, table.columns.isEmpty)
+        if isEmpty, isBare { try transaction.removeTable(key) }
       } catch {
         if error.reason == .badSchema { throw .refused(.forbidden, error.description) }
         if error.reason == .notFound { throw .notFound }
@@ -125,8 +128,17 @@ struct RootNode: DirectoryNode {
       }
       // An object came while this waited for its turn.
       if !isEmpty { throw .refused(.notEmpty, "the class has objects") }
+      if !isBare { throw Self.hasProperties(directory.shownName) }
       return Effect(touched: nil)
     }
     tree.overlay.remove(directory.inode)
+  }
+
+  private static func hasProperties(_ name: String) -> FileTreeError {
+    .refused(
+      .forbidden,
+      "class \(name) has properties, which rmdir does not remove; to remove the class, write .realm/schema.json "
+        + "without it, or run 'realmfs class rm'"
+    )
   }
 }

@@ -8,6 +8,8 @@ import RealmPages
 struct SchemaDirectoryNode: DirectoryNode {
   let inode: InodeNumber
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/schema" }
+
   private func file(_ directory: TableDirectory, _ tree: TreeContext) -> SchemaFileNode {
     let ordinal = directory.ordinal
     let identity = NodeIdentity(SchemaFileNode.self, UInt64(ordinal))
@@ -88,6 +90,10 @@ struct SchemaFileNode: FileNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.read { view throws(FileTreeError) in try attributes(try view.existing(ordinal), view) }
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    ".realm/schema/" + tree.shownName(of: ordinal) + NameEscaping.suffix
   }
 
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {

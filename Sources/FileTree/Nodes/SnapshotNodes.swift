@@ -113,6 +113,8 @@ final class SnapshotTable: Sendable {
 struct SnapshotsDirectoryNode: ShortDirectoryNode {
   let inode: InodeNumber
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/snapshots" }
+
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let count = tree.snapshots.all.count
     return try tree.readable { view in view.rules.directory(inode, subdirectories: count, view.modified).uncached }
@@ -196,6 +198,12 @@ struct SnapshotNode: DirectoryNode {
     var attributes = try node.attributes(inside).readOnly
     attributes.inode = inode
     return attributes
+  }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? {
+    let (node, inside) = try node()
+    let home = ".realm/snapshots/" + String(decoding: tree.snapshots.name(of: held) ?? [], as: UTF8.self)
+    return try node.shownPath(inside).map { home + "/" + $0 } ?? home
   }
 
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] {

@@ -13,6 +13,8 @@ struct TablesDirectoryNode: DirectoryNode {
     try tree.read { view in view.rules.directory(inode, subdirectories: view.internalDirectoryCount, view.modified) }
   }
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/tables" }
+
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     try tree.read { view throws(FileTreeError) in
       guard let directory = view.internalDirectory(name) else { throw .notFound }

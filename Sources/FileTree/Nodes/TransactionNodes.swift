@@ -10,6 +10,8 @@ import RealmPages
 struct TransactionsDirectoryNode: ShortDirectoryNode {
   let inode: InodeNumber
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { ".realm/tx" }
+
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let count = tree.transactions.all.count
     // Whoever can write to it can begin a transaction, and end those alone that belong to them.

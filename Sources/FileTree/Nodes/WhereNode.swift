@@ -14,6 +14,8 @@ struct WhereNode: ShortDirectoryNode {
     try tree.directoryAttributes(inode, selection)
   }
 
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: selection) + "/.where" }
+
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let found = selection.adding(.query(name))
     try tree.check(found)
@@ -42,6 +44,8 @@ struct SelectionNode: DirectoryNode {
       [try view.existing(selection.ordinal).classAttribute, view.versionAttribute]
     }
   }
+
+  func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { tree.shownPath(of: selection) }
 
   func lookUp(_ name: [UInt8], _ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     if let entry = try DotNames.lookUp(name, selection, tree) { return entry }
@@ -149,9 +153,15 @@ extension TreeContext {
     }
   }
 
-  /// Notes why a selection cannot be shown, where other refusals are: with its class.
+  /// Notes why a selection cannot be shown. It has no file that could have the reason as an attribute, so its class
+  /// has.
   func note(_ error: FileTreeError, _ selection: ObjectSelection) {
     guard case .refused = error else { return }
-    refusals.note(shownName(of: selection.ordinal), "query", Reason(error, of: nil))
+    refusals.note(
+      shownPath(of: selection),
+      "query",
+      Reason(error, of: nil),
+      attributedTo: shownPath(of: selection.ordinal)
+    )
   }
 }

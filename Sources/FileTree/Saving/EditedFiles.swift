@@ -19,13 +19,16 @@ extension TreeContext {
     _ text: () throws(FileTreeError) -> [UInt8]
   ) throws(FileTreeError) -> OpenFile {
     let edit: MemoryFile?
+    // `: >f; echo '{"age": 9}' >>f`: the object keeps its text when the shell closes the file empty, so what it appends
+    // next would follow that.
+    let wasEmptied = emptiedFiles.take(inode), beginsAnew = access.truncates || wasEmptied && access.appends
     if target.form == .lines {
       edit = overlay.detachedLines(inode, name, spool, .of(caller))
     } else {
-      edit = overlay.detachedFile(inode, name, access.truncates ? [] : try text(), .of(caller), form: target.form)
+      edit = overlay.detachedFile(inode, name, beginsAnew ? [] : try text(), .of(caller), form: target.form)
     }
     guard let edit else { throw .memoryIsShort }
-    if access.truncates { edit.truncate(to: 0) } else if access.appends { try edit.watchAppending() }
+    if beginsAnew { edit.truncate(to: 0) } else if access.appends { try edit.watchAppending() }
     let target = OpenedTarget(target, realm.standing.file)
     let decision = openFiles.open(
       inode,
@@ -67,9 +70,7 @@ extension TreeContext {
     do throws(FileTreeError) {
       writing = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
     } catch {
-      if let target, target.form == .lines, let place = target.shownPlace(self) {
-        refusals.note(place.path, target.operation, Reason(error, of: (caller ?? memory.owner).user))
-      }
+      noteFailedWrite(file, target, error, by: caller ?? memory.owner)
       throw error
     }
     if let target, target.form == .command { try save(memory, target, by: caller) }
@@ -78,6 +79,24 @@ extension TreeContext {
       target?.form == .lines
       ? bytes.last == UInt8(ascii: "\n") && memory.unsavedSize <= Self.mostCheckedLines : writing.isDecided
     if isWhole { try check(memory, target, writing, by: caller ?? memory.owner) }
+  }
+
+  /// Notes why bytes could not be written, such as a lack of memory, once for a file.
+  private func noteFailedWrite(
+    _ file: OpenFile,
+    _ target: (any SaveTarget)?,
+    _ error: FileTreeError,
+    by caller: Caller
+  ) {
+    let path: String?
+    if let target {
+      path = target.shownPlace(self)?.path
+    } else {
+      path = overlay.place(of: file.inode).map { shownPath(of: $0) }
+    }
+    let reason = Reason(error, of: caller.user)
+    guard let path, !refusals.isReason(reason, of: path) else { return }
+    note(path, target?.operation ?? "write", reason)
   }
 
   /// Refuses a write that completes a text which cannot be saved, or which no server is there for; without a write, a
@@ -92,7 +111,7 @@ extension TreeContext {
     var refusal: FileTreeError?
     do throws(FileTreeError) {
       try memory.inTurn { () throws(FileTreeError) -> Void in
-        try memory.withContents { (contents) throws(FileTreeError) -> Void in
+        try memory.withContents(isText: target.form.isText) { (contents) throws(FileTreeError) -> Void in
           do throws(FileTreeError) { try rehearse(try contents.bytes, as: target) } catch {
             guard error.endsWrite else { return }
             refusal = error
@@ -126,14 +145,15 @@ extension TreeContext {
     }
     let (end, overflow) = offset.addingReportingOverflow(count)
     if overflow { throw .refused(.tooLarge, "no file can be that large") }
-    if growing, end > memory.size { memory.truncate(to: end) }
+    if growing { memory.allocate(to: end) }
   }
 
   /// Sets the size of a file that was opened for that alone, and saves what that leaves; a size of 0 changes nothing.
   func resize(_ file: OpenFile, to size: Int, by caller: Caller) throws(FileTreeError) {
     defer { release(file) }
-    guard case .memory(let memory, let target?) = file.content, memory.size != size, size > 0 || target.takesNothing
-    else {
+    guard case .memory(let memory, let target?) = file.content, memory.size != size else { return }
+    if size == 0, !target.takesNothing {
+      if target.form == .object { emptiedFiles.note(file.inode) }
       return
     }
     memory.truncate(to: size)
@@ -160,6 +180,7 @@ extension TreeContext {
       case .emptied:
         // A shell closes a file once before it writes to it, and again afterwards.
         let isSecond = memory.noteEmptyClose()
+        if target?.form == .object { emptiedFiles.note(file.inode) }
         if isSecond, try self.target(target, of: memory)?.takesNothing ?? false {
           try saveInTurn(memory, target, by: caller)
         }
@@ -265,7 +286,8 @@ extension TreeContext {
     by caller: Caller?
   ) throws(FileTreeError) {
     guard let target = try self.target(target, of: memory) else { return keep(memory) }
-    try memory.withContents(asOne: target.form != .lines) { (contents) throws(FileTreeError) -> Void in
+    try memory.withContents(asOne: target.form != .lines, isText: target.form.isText) {
+      (contents) throws(FileTreeError) -> Void in
       do throws(FileTreeError) {
         let request = SaveRequest(contents, by: caller ?? memory.owner, name: memory.name)
         became(try save(request, as: target), memory)
@@ -291,15 +313,30 @@ extension TreeContext {
 
   /// Lets the realm's own file take the place of one in memory that was saved.
   func became(_ saved: SavedAs, _ memory: MemoryFile) {
+    if case .object(let ordinal, let key, _) = saved { keepSettings(of: memory, for: key, in: ordinal) }
     if memory.role == .edit { return }
     switch saved {
-    case .object(let ordinal, let key):
+    case .object(let ordinal, let key, _):
       memory.became(ObjectTarget(ordinal, key))
       overlay.becomeObject(memory.inode, ordinal, key)
-    case .computed(let target):
+    case .computed(let target, _):
       memory.became(target)
       if let place = overlay.place(of: memory.inode) { _ = overlay.unlink(place) }
     case .nothing: break
+    }
+  }
+
+  /// Lets an object have the time, mode and group that a program set for the file that became it.
+  private func keepSettings(of memory: MemoryFile, for key: ObjKey, in ordinal: TableOrdinal) {
+    guard let settings = memory.takeSettings() else { return }
+    let object = ObjectNode(views.number(ordinal, key), ordinal, key)
+    do throws(FileTreeError) {
+      if let time = settings.time { try object.setTime(time, self) }
+      if settings.change.permissions != nil || settings.change.group != nil {
+        try object.change(settings.change, self)
+      }
+    } catch {
+      // The object is saved; another program has removed it since, so it has no time or mode.
     }
   }
 
@@ -325,7 +362,8 @@ extension TreeContext {
 extension FileTreeError {
   static let memoryIsShort = FileTreeError.refused(
     .noSpace,
-    "files that are being written take more memory than the mount may use for them"
+    "scratch files, refused texts and files that are being written take all the memory that the mount has for them; "
+      + ".realm/unsaved names those that can be removed"
   )
 
   /// Lines that could not be put beside the realm, or read from there.

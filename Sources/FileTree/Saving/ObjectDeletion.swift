@@ -41,6 +41,7 @@ extension TreeContext {
       throw error
     }
     deletions.note(place, key, content)
+    views.keptModes.forget(views.number(home.ordinal, key))
   }
 
   /// The text of an object, from the cache where that has it; nil if it is gone or damaged.
@@ -102,14 +103,14 @@ extension TreeContext {
           mode: .patch,
           missingLinks: self.staged == nil ? .leaveOut : .expect
         )
-        let object = ObjectReference(table: table.key, key: try draft.create(in: transaction))
+        let object = ObjectReference(table: table.key, key: try draft.create(in: transaction).key)
         made = object.key
         return Effect(touched: [object] + (try self.restoreLinks(deletion, to: object, transaction)))
       }
       guard let made else { return false }
       try nameAlias(name, of: made, in: home)
       // What is written to the file next changes the object.
-      if let file = overlay.file(at: place) { became(.object(home.ordinal, made), file) }
+      if let file = overlay.file(at: place) { became(.object(home.ordinal, made, hasChanged: true), file) }
       return true
     }
   }

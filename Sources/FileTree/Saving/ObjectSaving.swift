@@ -3,6 +3,7 @@
 import RealmJSON
 import RealmNames
 import RealmPages
+import Synchronization
 
 /// An object that exists.
 struct ObjectTarget: SaveTarget {
@@ -15,7 +16,9 @@ struct ObjectTarget: SaveTarget {
   }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    try tree.save(request.bytes, saver, ordinal, key)
+    let saved = try tree.save(request.bytes, saver, ordinal, key)
+    tree.noteAliasText(try request.bytes, of: key, in: ordinal)
+    return saved
   }
 
   func rehearse(
@@ -50,7 +53,7 @@ struct NamedObjectTarget: SaveTarget {
   }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    try tree.save(request.bytes, saver, directory, name, mustBeNew: request.mustBeNew)
+    try tree.save(request, saver, directory, name)
   }
 
   func rehearse(
@@ -86,9 +89,19 @@ extension TreeContext {
   /// Where users look for what an object refused.
   fileprivate func shownPlace(_ name: [UInt8], in ordinal: TableOrdinal) -> ShownPlace {
     ShownPlace(
-      path: shownName(of: ordinal) + "/" + String(decoding: name, as: UTF8.self),
+      path: shownPath(of: ordinal) + "/" + String(decoding: name, as: UTF8.self),
       rejected: RejectedText(ordinal: ordinal, name: name)
     )
+  }
+
+  /// The path of a table's directory.
+  func shownPath(of ordinal: TableOrdinal) -> String {
+    (views.registry.isClass(ordinal) ? "" : ".realm/tables/") + shownName(of: ordinal)
+  }
+
+  /// The path of the directory of a selection.
+  func shownPath(of selection: ObjectSelection) -> String {
+    shownPath(of: selection.ordinal) + String(decoding: selection.path, as: UTF8.self)
   }
 
   /// The name of a class as users know it, also of one that is gone.
@@ -107,27 +120,28 @@ extension TreeContext {
       let table = directory.table.key
       return (table, self.knownText(of: ObjectReference(table: table, key: key), view))
     }
-    if table.1 == bytes { return .object(ordinal, key) }
-    try saveObjects(saver) { transaction throws(FileTreeError) in
+    if table.1 == bytes { return .object(ordinal, key, hasChanged: false) }
+    let hasChanged = try saveObjects(saver) { transaction throws(FileTreeError) in
       try self.patch(bytes, ObjectReference(table: table.0, key: key), transaction)
     }
-    return .object(ordinal, key)
+    return .object(ordinal, key, hasChanged: hasChanged)
   }
 
   /// Saves under a name: the object that has it, or a new one. Which of the two is decided when no other program can
   /// commit any more.
   fileprivate func save(
-    _ bytes: [UInt8],
+    _ request: SaveRequest,
     _ saver: Saver,
     _ home: ClassNode,
-    _ name: [UInt8],
-    mustBeNew: Bool
+    _ name: [UInt8]
   ) throws(FileTreeError) -> SavedAs {
-    let mode = options.write, ordinal = home.ordinal
+    let mode = options.write, ordinal = home.ordinal, bytes = try request.bytes, mustBeNew = request.mustBeNew
     let place = Overlay.Place(directory: home.inode, name: name)
-    if !mustBeNew, let key = try object(named: name, in: ordinal, withText: bytes) { return .object(ordinal, key) }
-    var object = ObjKey.none, isNew = false
-    try saveObjects(saver) { transaction throws(FileTreeError) in
+    if !mustBeNew, request.moved == nil, let key = try object(named: name, in: ordinal, withText: bytes) {
+      return .object(ordinal, key, hasChanged: false)
+    }
+    var object = ObjKey.none, isNew = false, defaulted: [ColKey] = []
+    let hasChanged = try saveObjects(saver) { transaction throws(FileTreeError) in
       let (table, existing) = try self.read { view throws(FileTreeError) in
         let directory = try view.existing(ordinal)
         try directory.checkIsWritable()
@@ -137,7 +151,10 @@ extension TreeContext {
         // One whose name is set aside does not count: the program that did that puts a new text in its place.
         if mustBeNew, !self.overlay.isAside(existing, in: place.directory) { throw .refused(.exists, "exists already") }
         object = existing
-        return try self.patch(bytes, ObjectReference(table: table.key, key: existing), transaction)
+        let reference = ObjectReference(table: table.key, key: existing)
+        let effect = try self.patch(bytes, reference, transaction)
+        guard let moved = request.moved else { return effect }
+        return effect.joined(with: try self.remove(moved, for: reference, transaction))
       }
       let deletion = self.recentDeletion(place)
       let draft = NewObject(
@@ -148,21 +165,26 @@ extension TreeContext {
         mode: mode,
         missingLinks: missingLinks
       )
-      let made = ObjectReference(table: table.key, key: try draft.create(in: transaction))
-      (object, isNew) = (made.key, true)
+      let outcome = try draft.create(in: transaction)
+      let made = ObjectReference(table: table.key, key: outcome.key)
+      (object, isNew, defaulted) = (made.key, true, outcome.defaulted)
       // Links that led to no object may have waited for this one.
       var origins = try Self.origins(of: made, transaction)
       if let deletion { origins += try self.restoreLinks(deletion, to: made, transaction) }
-      return Effect(touched: [made] + origins)
+      let effect = Effect(touched: [made] + origins)
+      guard let moved = request.moved else { return effect }
+      return effect.joined(with: try self.remove(moved, for: made, transaction))
     }
     deletions.forget(place)
     if isNew { try nameAlias(name, of: object, in: home) }
+    noteAliasText(bytes, of: object, in: ordinal)
+    if !defaulted.isEmpty { reportDefaults(defaulted, of: object, in: ordinal, shownPath(of: place)) }
     if let staged, isNew, let table = try read({ view in view.directory(ordinal)?.table }), table.primaryKey == nil,
       case .objectKey = NameEscaping.parse(file: name, primaryKey: nil)
     {
       staged.noteChosen(ObjectReference(table: table.key, key: object))
     }
-    return .object(ordinal, object)
+    return .object(ordinal, object, hasChanged: hasChanged)
   }
 
   /// The objects that link to one.
@@ -211,7 +233,7 @@ extension TreeContext {
         .apply(JSONText(bytes), to: .object(object.key), of: object.table, in: transaction)
       return outcome.hasChanged ? .changed(object) : .none
     } catch {
-      throw FileTreeError(error)
+      throw FileTreeError(error, missingLinks)
     }
   }
 
@@ -254,8 +276,11 @@ struct NewObject: Sendable {
   let mode: WriteMode
   let missingLinks: MissingLinks
 
-  /// Makes the object with the key that its name says.
-  func create(in transaction: borrowing WriteTransaction) throws(FileTreeError) -> ObjKey {
+  /// Makes the object with the key that its name says. Returns also the properties that cannot be null and that the
+  /// text does not name, so that they have their defaults.
+  func create(
+    in transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> (key: ObjKey, defaulted: [ColKey]) {
     let fileName = NameEscaping.parse(file: name, primaryKey: table.primaryKey?.type)
     let text: JSONText, primaryKey: Value?
     do throws(JSONInputError) { text = try JSONText(bytes) } catch { throw FileTreeError(error) }
@@ -266,6 +291,11 @@ struct NewObject: Sendable {
     case .hashed: primaryKey = try key(from: text)
     case .objectKey, nil: primaryKey = nil
     }
+    let missing = table.columns.filter { column in
+      column.collection == nil && column.key != table.primaryKey?.key && column.defaultValue != .null
+        && !text.hasMember(column.name)
+    }
+    .map(\.key)
     let key: ObjKey
     do throws(EngineError) {
       if let primaryKey {
@@ -282,9 +312,9 @@ struct NewObject: Sendable {
       _ = try ObjectPatcher(mode: mode, missingLinks: missingLinks)
         .apply(text, to: .object(key), of: table.key, in: transaction)
     } catch {
-      throw FileTreeError(error)
+      throw FileTreeError(error, missingLinks)
     }
-    return key
+    return (key, missing)
   }
 
   /// Refuses a text that has another primary key than the name.
@@ -320,7 +350,61 @@ struct NewObject: Sendable {
   }
 }
 
+extension TreeContext {
+  /// Reports properties that a new object has defaults of, because its text did not name them: each property once.
+  private func reportDefaults(_ columns: [ColKey], of key: ObjKey, in ordinal: TableOrdinal, _ path: String) {
+    for column in columns {
+      let place = FieldPlace(ordinal, key, column)
+      guard defaultedProperties.isNew(ordinal, column) else { continue }
+      do throws(FileTreeError) {
+        let (name, text) = try read { view throws(FileTreeError) in
+          let columns = try view.existing(ordinal).table.columns
+          guard let property = columns.first(where: { $0.key == column }) else { throw .stale }
+          return (property.name, try place.text(.value, view))
+        }
+        let value = String(decoding: text.dropLast(), as: UTF8.self)
+        let reason =
+          "the text does not name \(name), which is required, so it is \(value); "
+          + "this is reported once for each property"
+        refusals.remark(path, "create", reason)
+        options.log?("\(path): \(reason)")
+      } catch {
+        // Another program has removed the object or the property since.
+      }
+    }
+  }
+}
+
+/// The properties of which it was reported that new objects have their defaults.
+final class DefaultedProperties: Sendable {
+  private struct Property: Hashable {
+    let ordinal: TableOrdinal
+    let column: ColKey
+  }
+
+  private let reported = Mutex<Set<Property>>([])
+
+  /// Whether nothing was reported of a property yet; from now on something was.
+  func isNew(_ ordinal: TableOrdinal, _ column: ColKey) -> Bool {
+    reported.withLock { $0.insert(Property(ordinal: ordinal, column: column)).inserted }
+  }
+}
+
 extension FileTreeError {
+  /// Why the text of a file is refused. Where a link leads to nothing, the reason also says how files are saved that
+  /// link to each other.
+  init(_ error: JSONInputError, _ links: MissingLinks) {
+    guard case .linkTargetMissing = error.kind, links == .refuse else {
+      self.init(error)
+      return
+    }
+    self = .refused(
+      .invalid,
+      error.description
+        + "; for files that link to each other use 'realmfs tx MOUNTPOINT -- tar xf FILE' or 'realmfs import FILE DIR'"
+    )
+  }
+
   /// What a text that cannot be taken is to the tree.
   init(_ error: JSONInputError) {
     let refusal: Refusal

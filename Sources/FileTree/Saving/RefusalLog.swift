@@ -65,9 +65,17 @@ final class RefusalLog: Sendable {
   /// How long after a refusal a program clears up.
   private static let clearingUp = Duration.seconds(3)
 
-  /// Notes a refusal of something at `path`, such as `Person/4.json`; a text of an object `by` that process.
-  func note(_ path: String, _ operation: String, _ reason: Reason, by process: Int32 = 0) {
+  /// Notes a refusal of something at `path`, such as `Person/4.json`; a text of an object `by` that process. The file
+  /// at `owner`, if it is another one, has the reason as an attribute.
+  func note(
+    _ path: String,
+    _ operation: String,
+    _ reason: Reason,
+    by process: Int32 = 0,
+    attributedTo owner: String? = nil
+  ) {
     add(operation, reason, [("path", .string(path))])
+    let path = owner ?? path
     state.withLock { state in
       if state.refusals.count >= 1000 {
         state.refusals.removeAll()
@@ -137,14 +145,18 @@ final class RefusalLog: Sendable {
     }
   }
 
-  /// Why a change of a file was refused, as a user reads it: the last one of that user's, or else of all.
+  /// Why a change of a file was refused, as a user reads it: the last reason that concerns this user, or else the last
+  /// one of all.
   func reason(of path: String, for user: UInt32) -> String? {
     state.withLock { state in
       let known = state.refusals[ExactName(path)]
-      let own = known?.last { $0.reason.user == user }
+      let own = known?.filter { $0.reason.user == nil || $0.reason.user == user }.max { $0.time < $1.time }
       return (own ?? known?.max { $0.time < $1.time })?.reason.text(for: user)
     }
   }
+
+  /// Whether the last change of a file was refused for this reason.
+  func isReason(_ reason: Reason, of path: String) -> Bool { self.reason(of: path, for: 0) == reason.full }
 
   /// Whether something was refused at `path` since `time`.
   func hasRefused(_ path: String, since time: MonotonicTime) -> Bool {
@@ -184,13 +196,28 @@ extension TreeContext {
     let start = MonotonicTime.now
     do throws(FileTreeError) { return try body() } catch {
       // What has no path any more is gone.
-      guard case .refused(.forbidden, let reason) = error, let path = try? path(),
+      guard case .refused(let refusal, let reason) = error, refusal.needsReason, let path = try? path(),
         !refusals.hasRefused(path, since: start)
       else { throw error }
-      let isNew = refusals.reason(of: path, for: 0) != reason.printable
-      refusals.note(path, operation, Reason(reason))
-      if isNew { options.log?("\(path): \(reason)") }
+      note(path, operation, Reason(reason))
       throw error
+    }
+  }
+
+  /// Notes a refusal, and logs it if it is another one than the last one of the file.
+  func note(_ path: String, _ operation: String, _ reason: Reason) {
+    let isNew = !refusals.isReason(reason, of: path)
+    refusals.note(path, operation, reason)
+    if isNew { options.log?("\(path): \(reason.full)") }
+  }
+}
+
+extension Refusal {
+  /// Whether the errno alone does not tell what is wrong.
+  fileprivate var needsReason: Bool {
+    switch self {
+    case .forbidden, .invalid, .noSpace: true
+    default: false
     }
   }
 }

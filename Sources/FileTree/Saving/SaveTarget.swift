@@ -36,6 +36,8 @@ struct SaveRequest {
   let name: [UInt8]?
   /// Whether something that exists is not replaced.
   let mustBeNew: Bool
+  /// The object that goes with the save, because its file is renamed onto the target's.
+  var moved: ObjectMove?
 
   /// All bytes as one array, a copy if they are many.
   var bytes: [UInt8] { get throws(FileTreeError) { try text.whole } }
@@ -46,6 +48,15 @@ struct SaveRequest {
     self.name = name
     self.mustBeNew = mustBeNew
   }
+
+  /// What is saved when the file of an object gets the name of another one.
+  init(_ text: ChunkedBytes, of moved: ObjectMove, by caller: Caller, mustBeNew: Bool) {
+    self.text = text
+    self.caller = caller
+    self.moved = moved
+    self.mustBeNew = mustBeNew
+    name = nil
+  }
 }
 
 extension SaveTarget {
@@ -55,14 +66,22 @@ extension SaveTarget {
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? { shownPlace(tree) }
 }
 
-/// Where the bytes of a saved file are now.
+/// Where the bytes of a saved file are now, and whether saving them changed the realm.
 enum SavedAs: Sendable {
   /// They are an object.
-  case object(TableOrdinal, ObjKey)
-  /// A computed file of the tree's own says them; what is written next goes to this target, too.
-  case computed(any SaveTarget)
+  case object(TableOrdinal, ObjKey, hasChanged: Bool)
+  /// A computed file of the tree has them; what is written next goes to this target, too.
+  case computed(any SaveTarget, hasChanged: Bool)
   /// Nowhere.
   case nothing
+
+  /// Whether the realm was changed.
+  var hasChanged: Bool {
+    switch self {
+    case .object(_, _, let hasChanged), .computed(_, let hasChanged): hasChanged
+    case .nothing: true
+    }
+  }
 }
 
 /// The path that users know a target by, and where its refused text is.
@@ -79,7 +98,9 @@ extension TreeContext {
     if let staged, staged.hasEnded { throw .stale }
     do throws(FileTreeError) {
       let result = try target.save(request, saver, self)
-      accepted(target, by: request.caller)
+      takeBackKept()
+      // Editors put the former text back after a refusal. That is no text that takes the place of the refused one.
+      if result.hasChanged { clearRefusal(of: target, by: request.caller) }
       return result
     } catch {
       refused(error, target, request)
@@ -110,8 +131,7 @@ extension TreeContext {
   }
 
   /// Drops what was refused of the caller's for a target before. What was refused of other users' stays.
-  private func accepted(_ target: any SaveTarget, by caller: Caller) {
-    takeBackKept()
+  private func clearRefusal(of target: any SaveTarget, by caller: Caller) {
     if !refusals.mayHaveAny { return }
     guard let place = target.shownPlace(self) else { return }
     refusals.clear(place.path, of: caller.user)
@@ -125,7 +145,7 @@ extension TreeContext {
     refusals.note(place.path, target.operation, Reason(error, of: caller.user), by: caller.wholeProcess)
     options.log?("\(place.path): \(error)")
     guard let rejected = place.rejected else { return }
-    overlay.keepRefused(request.text, at: rejected.place(of: caller.user, self), .of(caller))
+    overlay.keepRefused(request.text, of: place.path, at: rejected.place(of: caller.user, self), .of(caller))
     for gone in overlay.limitRefused(to: options.memoryLimit / 2) {
       let text = "the text was dropped, because refused texts take no more than half of the memory of the mount"
       refusals.remark(shownPath(of: gone), "drop", text)
@@ -137,8 +157,7 @@ extension TreeContext {
     let name = String(decoding: place.name, as: UTF8.self)
     // Without a directory the name is all there is to say.
     guard let directory = nodes.node(place.directory), let path = try? directory.shownPath(self) else { return name }
-    guard let texts = directory as? KeptTextsOfClassNode else { return path + "/" + name }
-    return ".realm/\(texts.kind.name)/\(String(decoding: texts.name(self), as: UTF8.self))/\(name)"
+    return path + "/" + name
   }
 
   /// Changes the schema, and notes why if that is refused.

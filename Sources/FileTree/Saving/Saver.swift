@@ -22,6 +22,15 @@ struct Effect: Sendable {
   /// The times of so many objects are kept at most: those of more would take more memory than they are worth.
   static let mostTouched = 100_000
 
+  /// What this change and another one in the same transaction did.
+  func joined(with other: Effect) -> Effect {
+    if !other.isChange { return self }
+    if !isChange { return other }
+    var all: [ObjectReference]?
+    if let touched, let others = other.touched { all = touched + others }
+    return Effect(touched: all, replaced: replaced + other.replaced, namesStay: namesStay && other.namesStay)
+  }
+
   /// An object that was there before has changed.
   static func changed(_ object: ObjectReference) -> Effect {
     Effect(touched: [object], replaced: [object], namesStay: true)
@@ -65,15 +74,20 @@ final class Saver: Sendable {
   /// The same, which refuses to save when another file than `file`, by `Standing.file`, has the realm's place.
   func saving(to file: Int) -> Saver { Saver(self, to: file) }
 
-  /// Makes a change. When it returns, the change is on disk, unless it `mayWait` and the user lets it.
-  func save(mayWait: Bool = true, _ change: Change) throws(FileTreeError) {
+  /// Makes a change. When it returns, the change is on disk, unless it `mayWait` and the user lets it. Returns whether
+  /// there was anything to commit.
+  @discardableResult
+  func save(mayWait: Bool = true, _ change: Change) throws(FileTreeError) -> Bool {
     let transaction: WriteTransaction
     do throws(EngineError) { transaction = try writer.beginOnThisThread(timeout: options.lockTimeout) } catch {
       throw FileTreeError(error)
     }
     if let file, writer.realm.standing.file != file { throw .replaced }
     let effect = try change(transaction)
-    if !effect.isChange { return transaction.rollback() }
+    if !effect.isChange {
+      transaction.rollback()
+      return false
+    }
     let version = transaction.nextVersion
     // In a mirror the next version may have changes of others instead, or as well.
     if writer.uplink == nil { changes.note(version, effect.touched, namesStay: effect.namesStay) }
@@ -85,6 +99,7 @@ final class Saver: Sendable {
       changes.forget(version)
       throw FileTreeError(error)
     }
+    return true
   }
 
   /// Makes the file one that is written to, without changing what it holds.

@@ -7,10 +7,10 @@ import RealmPages
 /// The whole schema.
 struct SchemaTarget: SaveTarget {
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    try saver.save(mayWait: false) { transaction throws(FileTreeError) in
+    let hasChanged = try saver.save(mayWait: false) { transaction throws(FileTreeError) in
       try SchemaSaving.apply(request.bytes, ofClass: nil, transaction)
     }
-    return .computed(self)
+    return .computed(self, hasChanged: hasChanged)
   }
 
   func rehearse(
@@ -33,10 +33,10 @@ struct ClassSchemaTarget: SaveTarget {
   let name: [UInt8]
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
-    try saver.save(mayWait: false) { transaction throws(FileTreeError) in
+    let hasChanged = try saver.save(mayWait: false) { transaction throws(FileTreeError) in
       try SchemaSaving.apply(request.bytes, ofClass: name, transaction)
     }
-    return .computed(self)
+    return .computed(self, hasChanged: hasChanged)
   }
 
   func rehearse(

@@ -134,15 +134,16 @@ extension Trash {
 
 extension TreeContext {
   /// Makes a change as `Saver.save` does, and keeps the texts of the objects that it changes or deletes.
+  @discardableResult
   func saveObjects(
     _ saver: Saver,
     mayWait: Bool = true,
     _ change: Saver.Change
-  ) throws(FileTreeError) {
+  ) throws(FileTreeError) -> Bool {
     // In a transaction nothing is gone yet.
     if staged != nil { return try saver.save(mayWait: mayWait, change) }
     var former: [FormerText] = [], namesStay = false
-    try saver.save(mayWait: mayWait) { transaction throws(FileTreeError) in
+    let hasChanged = try saver.save(mayWait: mayWait) { transaction throws(FileTreeError) in
       let effect = try change(transaction)
       namesStay = effect.namesStay || !effect.isChange
       if effect.isChange { former = self.texts(of: effect.replaced, try self.views.view(of: transaction)) }
@@ -151,6 +152,7 @@ extension TreeContext {
     }
     for text in former { trash.note(text) }
     views.observer.notify(namesStay: namesStay)
+    return hasChanged
   }
 
   /// The names and texts of objects. What cannot be read, or is not there, is left out.

@@ -267,22 +267,14 @@ extension TreeContext {
   /// The texts that were refused and neither mended nor removed since.
   fileprivate func refusedTexts() -> [VersionMerge.Problem] {
     overlay.allFiles.filter { $0.file.role == .refusedText }
-      .map { place, _ in
-        let path = refusedPath(place)
+      .map { place, file in
+        let path = file.refusedPath ?? shownPath(of: place)
         let reason = refusals.reason(of: path, for: 0) ?? "its text was refused"
         return VersionMerge.Problem(path: path, isConflict: false, reason: reason)
       }
       .sorted { $0.path < $1.path }
   }
 
-  /// The path that a refused text was saved to.
-  private func refusedPath(_ place: Overlay.Place) -> String {
-    let name = String(decoding: place.name, as: UTF8.self)
-    if let ordinal = (nodes.node(place.directory) as? KeptTextsOfClassNode)?.ordinal {
-      return shownName(of: ordinal) + "/" + name
-    }
-    return name == "schema.json" ? ".realm/" + name : ".realm/schema/" + name
-  }
 }
 
 /// The open transactions of a mount, by name.

@@ -97,7 +97,7 @@ public final class FileTree: Sendable {
     user: UInt32? = nil
   ) throws(FileTreeError) -> FileAttributes {
     let place = try place(parent)
-    let found = try place.tree.lookUp(name, in: try place.tree.node(place.inode))
+    let found = try inDirectory(place) { directory throws(FileTreeError) in try place.tree.lookUp(name, in: directory) }
     let shown = place.tree.withOwnSize(place.tree.withShownSize(found, for: process), for: user)
     return lasting(place.known(shown, tree))
   }
@@ -162,7 +162,13 @@ public final class FileTree: Sendable {
         }
       }
     }
-    if let modified = change.modified { try node.setTime(modified.timestamp, tree) }
+    if let modified = change.modified {
+      let time = modified.timestamp
+      try node.setTime(time, tree)
+      // What is not saved yet would have the time of its commit.
+      let number = (node as? ObjectNode)?.number(tree) ?? place.inode
+      for edit in tree.openFiles.edits(of: number) where edit.memory.isUnsaved { edit.memory.set(time) }
+    }
     return try attributes(place, for: caller.process)
   }
 
@@ -202,8 +208,10 @@ public final class FileTree: Sendable {
     by caller: Caller
   ) throws(FileTreeError) -> CreatedFile {
     let home = try place(parent), place = Overlay.Place(directory: home.inode, name: name)
-    let created = try home.tree.noting("create", home.tree.shownPath(of: place)) { () throws(FileTreeError) in
-      try home.tree.create(place, permissions: permissions, access, isExclusive: isExclusive, by: caller)
+    let created = try inDirectory(home) { _ throws(FileTreeError) in
+      try home.tree.noting("create", home.tree.shownPath(of: place)) { () throws(FileTreeError) in
+        try home.tree.create(place, permissions: permissions, access, isExclusive: isExclusive, by: caller)
+      }
     }
     let attributes = home.known(created.attributes, tree)
     return CreatedFile(attributes: attributes, file: home.owning(created.file, shownAs: attributes.inode))
@@ -219,6 +227,19 @@ public final class FileTree: Sendable {
     let created = try create(parent, name, permissions: permissions, OpenAccess(), isExclusive: true, by: caller)
     release(created.file)
     return created.attributes
+  }
+
+  /// Refuses to make what files here cannot be, such as a pipe or a hard link, and notes why.
+  public func refuse(_ kind: UnsupportedKind, _ parent: InodeNumber, _ name: [UInt8]) -> FileTreeError {
+    do throws(FileTreeError) {
+      guard isWritable else { throw .readOnly }
+      let home = try place(parent)
+      let shown = home.tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
+      let error = FileTreeError.refused(.forbidden, "\(kind.rawValue) cannot be made: a class holds objects, as files")
+      // Emacs makes a symbolic link for each file that is edited, and does without it.
+      if KeptFiles.isToolsName(name) { return error }
+      return try home.tree.noting(kind.operation, shown) { () throws(FileTreeError) in throw error }
+    } catch { return error }
   }
 
   /// Removes a name: a file in memory, or an object with all that hangs from it. An object stays if the caller's text
@@ -266,8 +287,10 @@ public final class FileTree: Sendable {
     guard isWritable else { throw .readOnly }
     let home = try place(parent), tree = home.tree
     let shown = tree.shownPath(of: Overlay.Place(directory: home.inode, name: name))
-    try tree.noting("mkdir", shown) { () throws(FileTreeError) in
-      try tree.node(home.inode).makeDirectory(name, permissions: permissions, by: caller, tree)
+    try inDirectory(home) { directory throws(FileTreeError) in
+      try tree.noting("mkdir", shown) { () throws(FileTreeError) in
+        try directory.makeDirectory(name, permissions: permissions, by: caller, tree)
+      }
     }
     return try lookup(parent, name)
   }
@@ -308,5 +331,34 @@ public final class FileTree: Sendable {
   public func destination(_ inode: InodeNumber) throws(FileTreeError) -> [UInt8] {
     let home = try place(inode)
     return try home.tree.node(home.inode).destination(home.tree)
+  }
+
+  /// Does something in a directory. A class that was removed is as any directory that was removed, unless its name
+  /// leads to another one by now: then `stale` lets the kernel look the name up again.
+  private func inDirectory<T>(
+    _ place: TreePlace,
+    _ body: (any Node) throws(FileTreeError) -> T
+  ) throws(FileTreeError) -> T {
+    let directory = try place.tree.node(place.inode)
+    do throws(FileTreeError) { return try body(directory) } catch {
+      guard case .stale = error, let home = directory as? ClassNode, try home.isRemoved(place.tree) else { throw error }
+      throw .notFound
+    }
+  }
+}
+
+/// What files here cannot be.
+public enum UnsupportedKind: String, Sendable {
+  case hardLink = "a hard link"
+  case symbolicLink = "a symbolic link"
+  case special = "a pipe, socket or device"
+
+  /// What a program asked for.
+  fileprivate var operation: String {
+    switch self {
+    case .hardLink: "link"
+    case .symbolicLink: "symlink"
+    case .special: "mknod"
+    }
   }
 }

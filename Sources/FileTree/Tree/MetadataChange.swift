@@ -1,5 +1,5 @@
-// chmod, chown, utimens and truncate. Owner and mode of objects follow from the realm file, so only a change to what
-// they are already succeeds; times are kept in memory.
+// chmod, chown, utimens and truncate. Owner, group and mode of objects follow from the realm file. Modes, groups and
+// times that are set are kept in memory; another owner is refused.
 
 import RealmPages
 

@@ -24,6 +24,14 @@ final class TreeContext: Sendable {
   let saver: Saver?
   let refusals = RefusalLog()
   let deletions: RecentDeletions
+  /// The properties of which it was reported that new objects have their defaults.
+  let defaultedProperties = DefaultedProperties()
+  /// Properties that were removed and have their defaults, because they cannot be null.
+  let removedFields = RemovedFields()
+  /// Objects whose files were emptied and closed, and not opened for writing since.
+  let emptiedFiles = EmptiedFiles()
+  /// What was written to files of other names than their objects'.
+  let aliasTexts = AliasTexts()
   /// The texts that objects had.
   let trash = Trash()
   /// Files that stay in memory.
@@ -165,6 +173,11 @@ final class TreeContext: Sendable {
       guard case .notFound = error else { throw error }
       return false
     }
+  }
+
+  /// Whether a directory has a file in memory with this name.
+  func hasFile(_ name: [UInt8], in directory: InodeNumber) -> Bool {
+    overlay.file(at: Overlay.Place(directory: directory, name: name)) != nil
   }
 
   /// The attributes of the entry called `name`: a file in memory, or what the directory itself has.

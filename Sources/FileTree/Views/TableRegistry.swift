@@ -34,6 +34,8 @@ final class TableRegistry: Sendable {
     let inode: InodeNumber
     /// The escaped name.
     let name: [UInt8]
+    /// False for a table of the SDK's own.
+    let isClass: Bool
     /// Grows whenever the kernel asks for an object of the table by name or inode, so that directory streams know that
     /// their reader wants attributes.
     let interest = Atomic<UInt64>(0)
@@ -41,6 +43,7 @@ final class TableRegistry: Sendable {
     init(_ ordinal: TableOrdinal, _ inode: InodeNumber, _ table: Table) {
       self.ordinal = ordinal
       self.inode = inode
+      isClass = table.className != nil
       let name = OutputBuffer()
       NameEscaping.append(directoryOf: table.className ?? table.name, to: name)
       self.name = name.bytes
@@ -62,6 +65,16 @@ final class TableRegistry: Sendable {
       state.all.append(registered)
       return registered
     }
+  }
+
+  /// The number of a table's directory; nil if no table has this ordinal.
+  func inode(_ ordinal: TableOrdinal) -> InodeNumber? {
+    state.withLock { $0.all.indices.contains(Int(ordinal)) ? $0.all[Int(ordinal)].inode : nil }
+  }
+
+  /// Whether a table is a class; true if no table has this ordinal.
+  func isClass(_ ordinal: TableOrdinal) -> Bool {
+    state.withLock { $0.all.indices.contains(Int(ordinal)) ? $0.all[Int(ordinal)].isClass : true }
   }
 
   /// The escaped name of a table, also of one that is gone.

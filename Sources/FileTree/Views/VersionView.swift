@@ -50,6 +50,7 @@ final class VersionView: Sendable {
     /// The objects that changed since the previous view; nil if all can have.
     let changed: ChangedObjects?
     let objectTimes: ObjectTimes
+    let keptModes: KeptModes
     /// Whether the mount changes objects.
     let isWritable: Bool
   }
@@ -58,7 +59,7 @@ final class VersionView: Sendable {
     let previous = source.previous
     snapshot = source.snapshot
     generation = (previous?.generation ?? 0) + 1
-    rules = AccessRules(source.status, source.options, isWritable: source.isWritable)
+    rules = AccessRules(source.status, source.options, isWritable: source.isWritable, source.keptModes)
     modified = source.status.modified
     fileSize = source.status.size
     fileIdentity = source.fileIdentity
@@ -120,7 +121,8 @@ final class VersionView: Sendable {
   /// The attributes of an object whose text has `size` bytes.
   @inline(__always)
   func attributes(of inode: InodeNumber, in directory: TableDirectory, size: Int) -> FileAttributes {
-    rules.file(inode, size: size, modified(inode, in: directory))
+    let attributes = rules.file(inode, size: size, modified(inode, in: directory))
+    return directory.isChangeable ? attributes : attributes.readOnly
   }
 
   /// When the text of an object last changed.

@@ -32,6 +32,7 @@ final class Views: Sendable {
   /// Which objects the mount's own commits changed.
   let ownChanges = OwnChanges()
   let objectTimes = ObjectTimes()
+  let keptModes = KeptModes()
   /// Called, on whichever thread, when a version is seen that was not seen before.
   let observer = Observer()
   let registry: TableRegistry
@@ -192,6 +193,7 @@ final class Views: Sendable {
           now: MonotonicTime.now,
           changed: changed,
           objectTimes: objectTimes,
+          keptModes: keptModes,
           isWritable: writer != nil
         )
       )

@@ -1,0 +1,30 @@
+// Files of objects that were emptied and closed. That changes nothing, because a text of no bytes is no object; but a
+// program that appends to the file next begins a new text.
+
+import Synchronization
+
+/// Files that were emptied and closed, and not opened for writing since.
+final class EmptiedFiles: Sendable {
+  private let inodes = Mutex<Set<InodeNumber>>([])
+  /// Whether there are any, so that opening a file costs nothing where there are none.
+  private let isUsed = Atomic<Bool>(false)
+  private let limit: Int
+
+  /// Remembers up to `limit` files. With one more, all others are forgotten.
+  init(limit: Int = 10_000) { self.limit = limit }
+
+  /// Notes a file that was closed empty.
+  func note(_ inode: InodeNumber) {
+    isUsed.store(true, ordering: .releasing)
+    inodes.withLock { inodes in
+      if inodes.count >= limit { inodes.removeAll() }
+      inodes.insert(inode)
+    }
+  }
+
+  /// Whether a file was closed empty; from now on it counts as opened since.
+  func take(_ inode: InodeNumber) -> Bool {
+    if !isUsed.load(ordering: .acquiring) { return false }
+    return inodes.withLock { $0.remove(inode) != nil }
+  }
+}

@@ -1,0 +1,152 @@
+// Files of other names than their objects. In a class without primary key a program can give a new file any name, and
+// the object gets the next free key. Many programs write such a file only to rename it onto the one that they change:
+// `jq . 0.json >tmp.json && mv tmp.json 0.json`. The text is then saved there and the new object goes, in one commit.
+
+import RealmJSON
+import RealmNames
+import RealmPages
+import Synchronization
+
+/// An object whose file is renamed onto that of another object.
+struct ObjectMove: Sendable {
+  let home: ClassNode
+  let key: ObjKey
+}
+
+/// The texts that were saved last under names that are not their objects' own, as far as there is room. An object also
+/// shows the properties that its text did not name; whoever renames the file did not write these.
+final class AliasTexts: Sendable {
+  private struct Entry {
+    let written: [UInt8]
+    /// What the object showed after the save.
+    let shown: [UInt8]
+  }
+
+  private struct State {
+    var entries: [ObjectPlace: Entry] = [:]
+    var cost = 0
+  }
+
+  private struct ObjectPlace: Hashable {
+    let ordinal: TableOrdinal
+    let key: ObjKey
+  }
+
+  /// The bytes that all of them take together.
+  private static let room = 1 << 20
+
+  private let state = Mutex(State())
+
+  /// Notes the text that was saved as an object, which then showed `shown`.
+  func note(_ written: [UInt8], shown: [UInt8], _ ordinal: TableOrdinal, _ key: ObjKey) {
+    forget(ordinal, key)
+    let cost = written.count + shown.count
+    if cost > Self.room { return }
+    state.withLock { state in
+      if state.cost + cost > Self.room { state = State() }
+      state.entries[ObjectPlace(ordinal: ordinal, key: key)] = Entry(written: written, shown: shown)
+      state.cost += cost
+    }
+  }
+
+  /// The text that was saved, if the object still shows what it did then.
+  func written(_ ordinal: TableOrdinal, _ key: ObjKey, ifShowing shown: [UInt8]) -> [UInt8]? {
+    state.withLock { state in
+      guard let entry = state.entries[ObjectPlace(ordinal: ordinal, key: key)], entry.shown == shown else { return nil }
+      return entry.written
+    }
+  }
+
+  /// Forgets the text of an object.
+  func forget(_ ordinal: TableOrdinal, _ key: ObjKey) {
+    state.withLock { state in
+      guard let entry = state.entries.removeValue(forKey: ObjectPlace(ordinal: ordinal, key: key)) else { return }
+      state.cost -= entry.written.count + entry.shown.count
+    }
+  }
+}
+
+extension TreeContext {
+  /// Notes the text that an object was saved with, if its file has another name than its own.
+  func noteAliasText(_ bytes: [UInt8], of key: ObjKey, in ordinal: TableOrdinal) {
+    guard overlay.hasAlias(of: key, in: views.registry.inode(ordinal)) else { return }
+    do throws(FileTreeError) {
+      let shown = try read { view throws(FileTreeError) in try text(of: key, try view.existing(ordinal), view) }
+      aliasTexts.note(bytes, shown: shown, ordinal, key)
+    } catch {
+      // Then the file has all that its object shows.
+      aliasTexts.forget(ordinal, key)
+    }
+  }
+
+  /// Renames a file whose name is not the own one of its object: to another such name, or onto the file of an object,
+  /// which takes its text. False if the file at `source` is not one of these, or no object can have the name `goal`.
+  func renameAlias(
+    _ source: Overlay.Place,
+    to goal: Overlay.Place,
+    as target: any SaveTarget,
+    _ rule: RenameRule,
+    by caller: Caller
+  ) throws(FileTreeError) -> Bool {
+    guard let home = try node(source.directory) as? ClassNode, let target = target as? NamedObjectTarget,
+      let key = overlay.alias(source.name, in: home.inode), !overlay.isAside(key, in: home.inode)
+    else { return false }
+    let (shown, isFree) = try read { view throws(FileTreeError) in
+      let directory = try view.existing(home.ordinal)
+      try directory.checkIsWritable()
+      let isOtherName =
+        goal.directory == source.directory && NameEscaping.parse(file: goal.name, primaryKey: nil) == nil
+      return (
+        try text(of: key, directory, view),
+        isOtherName ? try object(named: goal.name, in: directory) == nil : false
+      )
+    }
+    if isFree {
+      overlay.addAlias(goal.name, of: key, in: home.inode)
+    } else {
+      let written = aliasTexts.written(home.ordinal, key, ifShowing: shown) ?? shown
+      guard let text = ChunkedBytes(written, memory) else { throw .memoryIsShort }
+      do throws(FileTreeError) {
+        let move = ObjectMove(home: home, key: key)
+        _ = try save(SaveRequest(text, of: move, by: caller, mustBeNew: rule == .keep), as: target)
+      } catch {
+        takeBack(goal)
+        throw error
+      }
+      _ = overlay.unlink(goal)
+      aliasTexts.forget(home.ordinal, key)
+    }
+    overlay.removeAlias(source.name, in: home.inode)
+    dentryInvalidations.add(source)
+    dentryInvalidations.add(goal)
+    return true
+  }
+
+  /// Removes an object whose file was renamed onto that of `object`. Returns what that changes.
+  func remove(
+    _ moved: ObjectMove,
+    for object: ObjectReference,
+    _ transaction: borrowing WriteTransaction
+  ) throws(FileTreeError) -> Effect {
+    let table = try read { view throws(FileTreeError) in try view.existing(moved.home.ordinal).table.key }
+    let former = ObjectReference(table: table, key: moved.key)
+    // The file had the object's own name all along.
+    if former == object { return .none }
+    let isLinked: Bool
+    do throws(EngineError) {
+      isLinked = try !transaction.origins(of: table, moved.key).isEmpty
+      if !isLinked { try transaction.delete(table, moved.key) }
+    } catch {
+      if error.reason == .notFound { throw .stale }
+      throw FileTreeError(error)
+    }
+    if isLinked {
+      throw .refused(
+        .forbidden,
+        "other objects link to the object of this file, \(moved.key.value).json, so it cannot take the place of "
+          + "another one; copy the text and remove the file"
+      )
+    }
+    return Effect(touched: [former])
+  }
+}
