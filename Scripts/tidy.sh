@@ -121,6 +121,7 @@ declare -A unsafe_places=(
   [Sources/RealmQuery/Operand.swift]="texts, passed on as they are"
   [Sources/RealmQuery/ObjectSorter.swift]="the first bytes of a text"
   [Sources/RealmQuery/OrderItems.swift]="places of an array that has as many elements as are put there"
+  [Sources/RealmTransfer/PlainText.swift]="the bytes of a text or binary, read within their bounds"
   [Sources/RealmTransfer/CSVRenderer.swift]="the bytes of a text buffer, read within their bounds"
   [Sources/RealmTransfer/SQLiteDatabase.swift]="the interface of libsqlite3"
   [Sources/RealmReplica/Connection/]="the interface of libpq; the buffer that all fields are appended to"

@@ -383,6 +383,22 @@ public final class ObjectRenderer {
 
   // MARK: links
 
+  /// The value that a typed property shows where its column gives the type: of a link the primary key of its target,
+  /// or the target's object key if the class has none; null for a link that does not show. A link to an embedded
+  /// object, or to an object whose primary key is null, stays a link.
+  package func shown(_ value: ValueView) throws(RenderError) -> ValueView {
+    guard case .link(let tableKey, let key) = value else { return value }
+    if key.value < 0, !isShown(key) { return .null }
+    let target = try target(tableKey, key)
+    if target.table.kind == .embedded { return value }
+    guard try target.targetCursor.find(key) else {
+      throw RenderError(.missingTarget(table: target.shownName, key: key))
+    }
+    let primaryKey = try primaryKey(target, key)
+    if case .null = primaryKey { return value }
+    return primaryKey
+  }
+
   /// Whether a link to an object that does not exist shows: one that a branch expects.
   private func isShown(_ key: ObjKey) -> Bool { key.isExpected && snapshot.showsExpectedObjects }
 

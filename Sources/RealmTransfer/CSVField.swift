@@ -22,19 +22,36 @@ extension OutputBuffer {
     }
   }
 
-  /// Appends a string: its text, or JSON if that is not UTF-8, or would be taken for that JSON.
-  package func append(textField text: RawSpan, separator: UInt8 = UInt8(ascii: ",")) {
-    if UTF8Sequence.isValid(text), !Self.isMarked(text) { return append(field: text, separator: separator) }
+  /// Appends a string, or with `isLink` the key that a link shows: its text, or JSON if the text is not UTF-8, or if a
+  /// reader would take it for JSON.
+  package func append(textField text: RawSpan, separator: UInt8 = UInt8(ascii: ","), isLink: Bool = false) {
+    let isMarked = isLink ? Self.isExtendedJSON(text) : Self.isMarked(text)
+    if UTF8Sequence.isValid(text), !isMarked { return append(field: text, separator: separator) }
     let json = OutputBuffer()
-    json.append(Self.invalidString)
-    json.append("{\"base64\":\"")
-    json.append(base64: text)
-    json.append("\"}}")
+    json.append(invalidString: text)
     unsafe json.withUnsafeBytes { unsafe append(field: $0.bytes, separator: separator) }
+  }
+
+  /// Appends a string as JSON with its bytes in base64.
+  package func append(invalidString text: RawSpan) {
+    append(Self.invalidString)
+    append("{\"base64\":\"")
+    append(base64: text)
+    append("\"}}")
   }
 
   /// How the JSON of a string begins whose bytes are not UTF-8.
   static let invalidString = Array("{\"$invalidString\":".utf8)
+
+  /// True if the field of a link is Extended JSON rather than the text of a key: an object whose first member begins
+  /// with `$`.
+  package static func isExtendedJSON(_ text: RawSpan) -> Bool {
+    guard text.byteCount > 0, byte(text, 0) == UInt8(ascii: "{") else { return false }
+    var index = 1
+    while index < text.byteCount, [0x20, 0x09, 0x0A, 0x0D].contains(byte(text, index)) { index += 1 }
+    return index + 1 < text.byteCount && byte(text, index) == UInt8(ascii: "\"")
+      && byte(text, index + 1) == UInt8(ascii: "$")
+  }
 
   private static func isMarked(_ text: RawSpan) -> Bool {
     guard text.byteCount >= invalidString.count, byte(text, 0) == invalidString[0] else { return false }

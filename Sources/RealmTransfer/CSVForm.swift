@@ -143,10 +143,14 @@ struct CSVForm {
       append(raw: bytes, out)
       return true
     }
-    // What has no plain text is JSON; of strings only those that are not UTF-8.
-    let isText = type == .string && column.type != .link
-    let isJSON = bytes[0] == UInt8(ascii: "{") || bytes[0] == UInt8(ascii: "\"")
-    if isText ? bytes.starts(with: OutputBuffer.invalidString) : isJSON {
+    // A value without plain text is JSON; a string, or a key of a link, only in the forms that `CSVRenderer` writes.
+    let isJSON =
+      if type != .string {
+        bytes[0] == UInt8(ascii: "{") || bytes[0] == UInt8(ascii: "\"")
+      } else if column.type == .link { unsafe OutputBuffer.isExtendedJSON(bytes.span.bytes) } else {
+        bytes.starts(with: OutputBuffer.invalidString)
+      }
+    if isJSON {
       try checkJSON(bytes, index)
       append(raw: bytes, out)
       return true
@@ -222,14 +226,28 @@ struct CSVForm {
     throw mismatch(bytes, index)
   }
 
-  /// Without an exponent: a spreadsheet that writes 1.23E+15 has dropped digits.
+  /// A whole number in digits. An exponent is refused: a spreadsheet that writes 1.23E+15 may have rounded it. So are
+  /// digits in groups, such as 1,000 and 1.000, whatever the decimal mark: taken for a fraction it would be 1.
   private func integer(_ bytes: [UInt8], _ index: Int) throws(CSVProblem) -> [UInt8] {
     let text = trimmed(bytes)
     if !text.isEmpty, text.allSatisfy(Self.isDigit), text.first != UInt8(ascii: "0") { return Array(text) }
     let isNegative = text.first == UInt8(ascii: "-")
     var digits = isNegative ? text.dropFirst() : text
     if digits.contains(where: { $0 | 0x20 == UInt8(ascii: "e") }), NumberText(try number(bytes, index)[...]) != nil {
-      throw mismatch(bytes, index, "; the spreadsheet has dropped digits: format its column as a number")
+      throw CSVProblem(
+        header.name(of: index),
+        "\(Self.shown(bytes)) is not a whole number in digits; the spreadsheet may have rounded it: format its column "
+          + "as a number and save again"
+      )
+    }
+    if let mark = digits.first(where: { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ".") }),
+      let groups = Self.groups(digits, mark)
+    {
+      let whole = String(decoding: text.filter { $0 != mark }, as: UTF8.self)
+      let part = String(decoding: text.prefix { $0 != mark }, as: UTF8.self)
+      let hint =
+        groups == 2 ? ", which can be \(whole) or \(part): write it in digits alone" : "; write it in digits alone"
+      throw mismatch(bytes, index, hint)
     }
     // 5.0 is a whole number.
     if let mark = digits.firstIndex(where: { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ".") }),
@@ -263,17 +281,22 @@ struct CSVForm {
     let marks = text.filter { $0 == comma || $0 == point }
     if marks.isEmpty { return try checked(text, bytes, index) }
     if marks.count > 1 {
-      throw mismatch(bytes, index, Set(marks).count > 1 ? "; write it without separators of thousands" : "")
+      let isGrouped = Set(marks).count > 1 || Self.groups(text[...], marks[0]) != nil
+      throw mismatch(bytes, index, isGrouped ? "; write it without thousands separators" : "")
     }
     let isComma = marks[0] == comma
     switch header.dialect.decimalMark {
     case .point:
-      if isComma { throw mismatch(bytes, index, "; if the comma is its decimal mark, add --decimal comma") }
+      if isComma {
+        let isGrouped = Self.groups(text[...], comma) != nil
+        let hint = isGrouped ? "; write it without thousands separators, or" : ";"
+        throw mismatch(bytes, index, hint + " if the comma is its decimal mark, add --decimal comma")
+      }
     case .comma: if !isComma { throw mismatch(bytes, index, "; with --decimal comma it has a comma") }
     case nil:
       // Semicolons separate where the comma is the decimal mark.
       let isUsual = isComma && header.dialect.delimiter == UInt8(ascii: ";")
-      if !isUsual, Self.looksGrouped(text, marks[0]) {
+      if !isUsual, Self.groups(text[...], marks[0]) != nil {
         throw mismatch(bytes, index, ", which can be read in two ways: add --decimal point or --decimal comma")
       }
     }
@@ -285,11 +308,14 @@ struct CSVForm {
     return number
   }
 
-  /// Whether a number with one mark can be a whole number in groups of three digits, such as 1.234.
-  private static func looksGrouped(_ text: [UInt8], _ mark: UInt8) -> Bool {
+  /// The number of groups of digits in a whole number that is written in groups of three, such as 1.234; nil for any
+  /// other number.
+  private static func groups(_ text: ArraySlice<UInt8>, _ mark: UInt8) -> Int? {
     let parts = text.drop { $0 == UInt8(ascii: "-") }.split(separator: mark, omittingEmptySubsequences: false)
-    return parts.count == 2 && parts[1].count == 3 && (1...3).contains(parts[0].count)
-      && parts[0].first != UInt8(ascii: "0") && (parts[0] + parts[1]).allSatisfy(isDigit)
+    guard parts.count > 1, let first = parts.first, (1...3).contains(first.count), first.first != UInt8(ascii: "0"),
+      parts.dropFirst().allSatisfy({ $0.count == 3 }), parts.allSatisfy({ $0.allSatisfy(isDigit) })
+    else { return nil }
+    return parts.count
   }
 
   private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }

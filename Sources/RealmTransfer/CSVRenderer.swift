@@ -1,8 +1,9 @@
 // Objects as records of CSV by RFC 4180, with line feeds: the names of the properties, then one record an object.
 //
-// Null is a field without anything, the empty string `""`. What has a plain text is that text; links are the primary
-// key of their target; collections, embedded objects and Mixed values are JSON. `$key` is the object key of a class
-// without primary key.
+// An empty field is null, `""` the empty string. A typed column prints plain values: integers as digits, links as the
+// primary key of their target. Collections, embedded objects and Mixed values are JSON, and so are the few values that
+// have no plain text: links to objects whose primary key is null, strings that are not UTF-8, dates before the year 1
+// or after 9999. `$key` is the object key of a class without primary key.
 
 package import RealmJSON
 package import RealmPages
@@ -54,59 +55,48 @@ package final class CSVRenderer {
     _ renderer: ObjectRenderer,
     _ out: OutputBuffer
   ) throws(RenderError) {
-    let value: ValueView
-    do throws(RenderError) { value = try renderer.read(index, of: cursor) } catch {
+    let value: ValueView, shown: ValueView
+    do throws(RenderError) {
+      value = try renderer.read(index, of: cursor)
+      shown = column.isPlain ? try renderer.shown(value) : value
+    } catch {
       throw renderer.error(error.reason, reading: column.name, of: cursor)
     }
-    if column.collection == nil, column.type != .mixed {
-      if case .string(let text) = value {
-        return unsafe out.append(textField: text.unsafeBytes.bytes, separator: dialect.delimiter)
+    if column.isPlain {
+      if case .string(let text) = shown {
+        let isLink = column.type == .link
+        return unsafe out.append(textField: text.unsafeBytes.bytes, separator: dialect.delimiter, isLink: isLink)
       }
-      if renderer.style == .plain, append(plain: value, to: out) { return }
+      if append(plain: shown, to: out) { return }
     }
     scratch.reset()
     try renderer.render(value, property: index, of: cursor, into: scratch)
     let text = unsafe scratch.unsafeBytes
     if unsafe text.elementsEqual("null".utf8) { return }
-    var range = 0..<text.count
-    if column.collection == nil, column.type != .mixed, unsafe isPlainString(text) { range = 1..<text.count - 1 }
-    if dialect.decimalMark == .comma, column.collection == nil, [.float, .double, .decimal128].contains(column.type),
-      unsafe text.first != UInt8(ascii: "{")
-    {
-      let bytes = unsafe text[range].map { $0 == UInt8(ascii: ".") ? UInt8(ascii: ",") : $0 }
-      return unsafe out.append(field: bytes.span.bytes, separator: dialect.delimiter)
-    }
-    unsafe out.append(field: text.bytes.extracting(range), separator: dialect.delimiter)
+    unsafe out.append(field: text.bytes, separator: dialect.delimiter)
   }
 
-  /// Appends a value whose text needs no quotes in any dialect; false, and nothing is appended, for others.
+  /// Appends a value that has a plain text other than a string; false, and nothing is appended, for others.
   private func append(plain value: ValueView, to out: OutputBuffer) -> Bool {
     switch value {
+    // The common types need no quotes in any dialect.
     case .null: return true
+    case .int(let value): out.append(decimal: value)
     case .bool(let value): out.append(value ? "true" : "false")
-    case .int(let value):
-      guard ObjectRenderer.plainIntegers.contains(value) else { return false }
-      out.append(decimal: value)
-    case .float(let value):
-      guard value.isFinite, dialect.decimalMark != .comma else { return false }
-      out.append(real: value)
-    case .double(let value):
-      guard value.isFinite, dialect.decimalMark != .comma else { return false }
-      out.append(real: value)
-    case .date(let date): return dialect.delimiter != UInt8(ascii: ":") && out.append(date: date)
     case .objectID(let id): out.append(id)
     case .uuid(let id): out.append(id)
-    case .string, .data, .decimal128, .link, .list, .set, .dictionary: return false
+    case .float, .double, .decimal128:
+      if dialect.decimalMark != .comma { return out.append(plain: value) }
+      scratch.reset()
+      if !scratch.append(plain: value) { return false }
+      let text = scratch.bytes.map { $0 == UInt8(ascii: ".") ? UInt8(ascii: ",") : $0 }
+      unsafe out.append(field: text.span.bytes, separator: dialect.delimiter)
+    case .date, .data:
+      scratch.reset()
+      if !scratch.append(plain: value) { return false }
+      unsafe out.append(field: scratch.unsafeBytes.bytes, separator: dialect.delimiter)
+    case .string, .link, .list, .set, .dictionary: return false
     }
     return true
-  }
-
-  /// Whether JSON is a string that is the same without its quotes. A key that looks like JSON stays JSON, so that it is
-  /// read back as what it is.
-  private func isPlainString(_ text: UnsafeRawBufferPointer) -> Bool {
-    guard text.count > 1, unsafe text[0] == UInt8(ascii: "\""), unsafe text[text.count - 1] == UInt8(ascii: "\"") else {
-      return false
-    }
-    return unsafe text[1] != UInt8(ascii: "{") && !text.contains(UInt8(ascii: "\\"))
   }
 }

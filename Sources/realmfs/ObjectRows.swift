@@ -135,11 +135,11 @@ struct ObjectRows {
   private func printAggregates(_ view: ClassView, _ snapshot: Snapshot) throws(CommandFailure) -> ExitCode? {
     var complaints: [String] = []
     let outcome = Result { () throws(CommandFailure) in
-      var groups = try RowGroups(arguments, view)
+      var groups = try RowGroups(arguments, view, format: format)
       while view.next(&complaints) {
         do throws(RenderError) { try groups.add(view) } catch { complaints.append(error.description) }
       }
-      return try groups.rows(view, asTexts: format.wantsTexts || groups.isOneValue && !arguments.has(.format))
+      return try groups.rows(view)
     }
     guard source.realm.isCurrent(snapshot) else { return nil }
     let (columns, rows) = try outcome.get()
@@ -351,15 +351,17 @@ struct ObjectRows {
       switch column.kind {
       case .objectKey: return .json(Array(String(cursor.key.value).utf8))
       case .property(let index):
-        // A text needs no JSON on its way.
-        if asText, column.type == .string, !column.isCollection,
-          case .string(let text)? = try? cursor.value(index)  // rendering says what is damaged
-        {
-          return .text(text.bytes)
+        if asText, !column.isCollection, column.type != .mixed {
+          let value: ValueView, shown: ValueView
+          do throws(RenderError) {
+            value = try renderer.read(index, of: cursor)
+            shown = try renderer.shown(value)
+          } catch { throw renderer.error(error.reason, reading: column.name, of: cursor) }
+          if let cell = plain(shown, isLink: column.type == .link) { return cell }
         }
         scratch.reset()
         try renderer.render(property: index, of: cursor, into: scratch)
-        return finished(asText: asText && !column.isCollection && column.type != .mixed)
+        return finished()
       case .path(let path):
         let value: PathValue
         do throws(QueryFailure) { value = try path.value(cursor) } catch {
@@ -375,32 +377,43 @@ struct ObjectRows {
             try renderer.render(value, isMixed: column.type == .mixed, into: scratch)
           }
           scratch.append("]")
-          return finished(asText: false)
+          return finished()
         }
       }
     }
 
     func cell(_ value: ValueView, isMixed: Bool, asText: Bool) throws(RenderError) -> RowCell {
-      if asText, !isMixed, case .string(let text) = value { return .text(text.bytes) }
+      if asText, !isMixed {
+        let isLink = if case .link = value { true } else { false }
+        if let cell = plain(try renderer.shown(value), isLink: isLink) { return cell }
+      }
       scratch.reset()
       try renderer.render(value, isMixed: isMixed, into: scratch)
-      return finished(asText: asText && !isMixed)
+      return finished()
     }
 
-    /// What was rendered last.
-    private func finished(asText: Bool) -> RowCell {
-      let bytes = scratch.bytes
-      if bytes.elementsEqual("null".utf8) { return .null }
-      guard asText, !bytes.starts(with: "\"{".utf8) else { return .json(bytes) }
-      return text(.json(bytes))
+    /// The plain text of a typed value; nil if it has none. Strings and the keys of links are texts, which may need
+    /// quotes.
+    private func plain(_ value: ValueView, isLink: Bool) -> RowCell? {
+      switch value {
+      case .null: return .null
+      case .string(let text):
+        // In a file, a key that reads like Extended JSON must stay distinct from it.
+        if isLink, !isTable, unsafe OutputBuffer.isExtendedJSON(text.unsafeBytes.bytes) {
+          scratch.reset()
+          unsafe scratch.append(invalidString: text.unsafeBytes.bytes)
+          return .json(scratch.bytes)
+        }
+        return .text(text.bytes)
+      default:
+        scratch.reset()
+        return scratch.append(plain: value) ? .json(scratch.bytes) : nil
+      }
     }
 
-    /// A JSON string as its text: in a table any, otherwise one without escapes, as `CSVSink` has it.
-    fileprivate func text(_ cell: RowCell) -> RowCell {
-      guard case .json(let bytes) = cell, bytes.count >= 2, bytes.first == UInt8(ascii: "\"") else { return cell }
-      if !bytes.contains(UInt8(ascii: "\\")) { return .text(Array(bytes[1..<bytes.count - 1])) }
-      guard isTable, let text = JSONValue(report: bytes)?.string else { return cell }
-      return .text(Array(text.utf8))
+    /// The JSON that was rendered last.
+    private func finished() -> RowCell {
+      scratch.equals(Array("null".utf8)) ? .null : .json(scratch.bytes)
     }
   }
 }
@@ -411,9 +424,20 @@ private struct RowGroups {
   private let counts: Bool
   private let names: [String]
   private let blank: [QueryAggregate]
-  private var groups: [[UInt8]: (key: [RowCell], count: Int, values: [QueryAggregate])] = [:]
+  /// Whether rows show plain texts rather than JSON.
+  private let asTexts: Bool
+  private struct Group {
+    /// The cells that are printed.
+    var key: [RowCell] = []
+    /// The plain texts, by which groups are sorted.
+    var order: [RowCell] = []
+    var count = 0
+    var values: [QueryAggregate]
+  }
+  /// By the JSON of their keys.
+  private var groups: [[UInt8]: Group] = [:]
 
-  init(_ arguments: Arguments, _ view: ObjectRows.ClassView) throws(CommandFailure) {
+  init(_ arguments: Arguments, _ view: ObjectRows.ClassView, format: RowFormat) throws(CommandFailure) {
     var names: [String] = [], blank: [QueryAggregate] = [], keys: [ObjectRows.ColumnView] = []
     for name in arguments.allValues(.groupBy).flatMap({ $0.split(unescaped: ",") }) {
       keys.append(try view.column(name, "--group-by"))
@@ -431,11 +455,10 @@ private struct RowGroups {
     counts = arguments.has(.count) || names.isEmpty
     self.names = names
     self.blank = blank
-    if keys.isEmpty { groups[[]] = ([], 0, blank.map { $0.another() }) }
+    let isOneValue = keys.isEmpty && names.count + (counts ? 1 : 0) == 1
+    asTexts = format.wantsTexts || isOneValue && !arguments.has(.format)
+    if keys.isEmpty { groups[[]] = Group(values: blank.map { $0.another() }) }
   }
-
-  /// Whether it comes to one value.
-  var isOneValue: Bool { keys.isEmpty && names.count + (counts ? 1 : 0) == 1 }
 
   mutating func add(_ view: ObjectRows.ClassView) throws(RenderError) {
     var cells: [RowCell] = [], name: [UInt8] = []
@@ -445,7 +468,12 @@ private struct RowGroups {
       name.append(0x0A)
       cells.append(cell)
     }
-    if groups[name] == nil { groups[name] = (cells, 0, blank.map { $0.another() }) }
+    if groups[name] == nil {
+      var group = Group(values: blank.map { $0.another() })
+      for key in keys { group.order.append(try view.cell(key, asText: true)) }
+      group.key = asTexts ? group.order : cells
+      groups[name] = group
+    }
     groups[name]?.count += 1
     for value in groups[name]?.values ?? [] {
       do throws(QueryFailure) { try value.add(view.cursor) } catch {
@@ -456,21 +484,20 @@ private struct RowGroups {
 
   /// The columns and the rows in the order of the groups.
   func rows(
-    _ view: ObjectRows.ClassView,
-    asTexts: Bool
+    _ view: ObjectRows.ClassView
   ) throws(CommandFailure) -> ([(name: String, isNumber: Bool)], [[RowCell]]) {
     var columns = keys.map { ($0.name, $0.isNumber) }
     if counts { columns.append(("count", true)) }
     columns += names.map { ($0, true) }
     var rows: [[RowCell]] = []
     let ordered = groups.values.sorted { a, b in
-      for (x, y) in zip(a.key, b.key) {
+      for (x, y) in zip(a.order, b.order) {
         if let isBefore = x.comes(before: y) { return isBefore }
       }
       return false
     }
     for group in ordered {
-      var row = group.key.map { asTexts ? view.text($0) : $0 }
+      var row = group.key
       if counts { row.append(.json(Array(String(group.count).utf8))) }
       for (name, value) in zip(names, group.values) {
         guard let result = value.result else {
@@ -498,20 +525,20 @@ extension QueryFailure {
 }
 
 extension RowCell {
-  /// Whether it comes before another: null first, numbers by value, all else by its text; nil if they are the same.
+  /// True if it comes before another: null first, numbers by value, all else by its text; nil if they are equal.
   fileprivate func comes(before other: RowCell) -> Bool? {
     switch (self, other) {
     case (.null, .null): return nil
     case (.null, _): return true
     case (_, .null): return false
-    case (.json(let a), .json(let b)), (.text(let a), .text(let b)), (.json(let a), .text(let b)),
-      (.text(let a), .json(let b)):
+    case (.json(let a), .json(let b)):
       if a == b { return nil }
-      if let x = Double(String(decoding: a, as: UTF8.self)), let y = Double(String(decoding: b, as: UTF8.self)), x != y
-      {
-        return x < y
-      }
+      let (first, second) = (String(decoding: a, as: UTF8.self), String(decoding: b, as: UTF8.self))
+      if let x = Int64(first), let y = Int64(second) { return x < y }
+      if let x = Double(first), let y = Double(second), x != y { return x < y }
       return a.lexicographicallyPrecedes(b)
+    case (.text(let a), .text(let b)), (.json(let a), .text(let b)), (.text(let a), .json(let b)):
+      return a == b ? nil : a.lexicographicallyPrecedes(b)
     }
   }
 }

@@ -37,6 +37,10 @@ final class RowPrinter {
     var sample: [[String]] = []
     var sampleSize = 0
     var widths: [Int]?
+    /// Whether rows stand one below the other, a line for each column.
+    var isVertical = false
+    /// Rows of such a table that were printed.
+    var shown = 0
     var rowCount = 0
   }
   private var state = State()
@@ -161,7 +165,17 @@ final class RowPrinter {
         widths[index] = max(widths[index], cell.displayWidth)
       }
     }
-    if let lineWidth { widths = Self.fitted(widths, to: lineWidth) }
+    if let lineWidth {
+      let natural = widths
+      widths = Self.fitted(natural, to: lineWidth)
+      let whole = zip(widths, natural).count { $0 == $1 }
+      if natural.count > 1, 2 * whole < natural.count {
+        (state.widths, state.isVertical) = (natural, true)
+        for row in state.sample { printRow(row, natural) }
+        state.sample = []
+        return
+      }
+    }
     state.widths = widths
     printRow(names.map(\.printable), widths)
     printRow(widths.map { String(repeating: "-", count: $0) }, widths)
@@ -170,6 +184,7 @@ final class RowPrinter {
   }
 
   private func printRow(_ row: [String], _ widths: [Int]) {
+    if state.isVertical { return printRecord(row) }
     var line = ""
     for (index, width) in widths.enumerated() where index < row.count {
       let cell = lineWidth == nil ? row[index] : row[index].fitted(to: width)
@@ -179,6 +194,21 @@ final class RowPrinter {
     }
     while line.last == " " { line.removeLast() }
     output.print(line + "\n")
+  }
+
+  /// Prints a row as a record: a line for each column, below a line with the number of the row.
+  private func printRecord(_ row: [String]) {
+    state.shown += 1
+    let names = names.map(\.printable), lineWidth = lineWidth ?? .max
+    let nameWidth = min(names.map(\.displayWidth).max() ?? 0, max(4, lineWidth / 2))
+    let head = "-[ \(state.shown) ]"
+    output.print(head + String(repeating: "-", count: max(0, nameWidth + 3 - head.count)) + "\n")
+    for (name, value) in zip(names, row) {
+      let name = name.fitted(to: nameWidth)
+      let padding = String(repeating: " ", count: max(0, nameWidth - name.displayWidth))
+      let line = name + padding + "  " + value.fitted(to: max(1, lineWidth - nameWidth - 2))
+      output.print((value.isEmpty ? name : line) + "\n")
+    }
   }
 
   /// Widths that fit a line: the widest columns lose first, and columns that find no room at all are left out.

@@ -96,11 +96,30 @@ refuses() {
 refuses "a bool" 'line 3, field "good": expected true or false, found "maybe"' 'name,good\nx,true\ny,maybe\n'
 refuses "a bool, after a cell of two lines" 'line 4, field "good": expected true or false, found "ja"' 'name,note,good\nx,"a\nb",true\ny,z,ja\n'
 refuses "a whole number" 'line 2, field "age": expected a whole number, found "1.5"' 'name,age\nx,1.5\n'
-refuses "a whole number that is shown short" 'line 2, field "age": .* found "1,23E\+15"; the spreadsheet has dropped digits' 'name;age\nx;1,23E+15\n'
+refuses "a whole number that is shown short" \
+  'line 2, field "age": "1,23E\+15" is not a whole number in digits; the spreadsheet may have rounded it' 'name;age\nx;1,23E+15\n'
+refuses "one with an exponent" 'line 2, field "age": "1e3" is not a whole number in digits' 'name,age\nx,1e3\n'
+for number in 1,000 1.000 -12,345; do
+  whole=${number//[.,]/} part=${number%%[.,]*}
+  for separator in , ';' '\t'; do
+    refuses "a whole number in groups, between $separator: $number" \
+      "line 2, field \"age\": expected a whole number, found \"$number\", which can be $whole or $part: write it in digits alone" \
+      "name${separator}age\nx${separator}\"$number\"\n"
+  done
+  for mark in point comma; do
+    printf 'name,age\nx,"%s"\n' "$number" >Dog.csv
+    check_status "also with --decimal $mark: $number" 1 "found \"$number\", which can be $whole or $part" \
+      "$realmfs" import --decimal $mark new.realm Dog.csv
+  done
+done
+refuses "millions in groups" 'line 2.* found "1,000,000"; write it in digits alone' 'name,age\nx,"1,000,000"\n'
 refuses "a whole number of too many digits" 'line 2, field "age": .* is not from' 'name,age\nx,99999999999999999999\n'
 refuses "a number" 'line 2, field "weight": expected a number, found "heavy"' 'name,weight\nx,heavy\n'
-refuses "a number with thousands" 'line 2, field "weight": .* found "1,234.5"; write it without separators of thousands' 'name,weight\nx,"1,234.5"\n'
+refuses "a number with thousands" 'line 2, field "weight": .* found "1,234.5"; write it without thousands separators' 'name,weight\nx,"1,234.5"\n'
 refuses "a decimal comma where commas separate" 'line 2, field "weight": expected a number, found "1,5"' 'name,weight\nx,"1,5"\n'
+refuses "thousands or a decimal comma where commas separate" \
+  'line 2.* found "1,234"; write it without thousands separators, or if the comma is its decimal mark, add --decimal comma' \
+  'name,weight\nx,"1,234"\n'
 refuses "a number that can be read in two ways" 'line 2, field "weight": .* found "1.234", which can be read in two ways: add --decimal' 'name;weight\nx;1.234\n'
 refuses "likewise with tabs" 'line 2, field "weight": .* found "1,234", which can be read in two ways' 'name\tweight\nx\t1,234\n'
 refuses "a decimal" 'line 2, field "price": expected a decimal number like "1.10", found "1.1.1"' 'name,price\nx,1.1.1\n'
@@ -170,6 +189,54 @@ equal "and query the same TSV" "$("$realmfs" export --format tsv odd.realm)" "$(
 "$realmfs" export --quiet --format csv one.realm one-csv && "$realmfs" create --schema one.json two.realm
 check "a property that is called like the line of Excel" "$realmfs" import two.realm one-csv
 equal "comes back" "$("$realmfs" export one.realm)" "$("$realmfs" export two.realm)"
+
+# A typed column has plain values, so that files can be joined: whole numbers of any size, and links by the key itself.
+cat >joins.json <<'JSON'
+{"schemaVersion": 0, "schema": [
+  {"name": "Team", "primaryKey": "key", "properties": {"key": "string", "name": "string"}},
+  {"name": "Game", "primaryKey": "id", "properties": {"id": "int", "points": "int?", "ratio": "double?", "team": "Team",
+    "any": "mixed", "price": "decimal128?", "when": "date?"}}]}
+JSON
+"$realmfs" create --schema joins.json joins.realm
+python3 - <<'PY'
+import json
+keys = ['a"b', "x\ny", "t\tb", '{"$ref":"Team","$id":"x"}', '{ "$x"', "{plain}", '"quoted"', "", "null", "1,5", " space", "[1]", "\u00fc"]
+teams = [json.dumps({"key": key, "name": f"team {i}"}) for i, key in enumerate(keys)]
+reals = [{"$numberDouble": "NaN"}, {"$numberDouble": "-Infinity"}, 0.1 + 0.2, None]
+games = [json.dumps({"id": 2**62 + i, "points": -2**53 - 1 - i, "ratio": reals[i % 4], "team": key, "any": 2**53 + 1,
+                     "price": "1.10", "when": "2024-05-01T10:00:00.123456Z"}) for i, key in enumerate(keys)]
+open("Team.jsonl", "w").write("\n".join(teams + [""]))
+open("Game.jsonl", "w").write("\n".join(games + ['{"id": 1}\n']))
+PY
+"$realmfs" import -q joins.realm Team.jsonl && "$realmfs" import -q joins.realm Game.jsonl || not_ok "games"
+for options in "--format csv" "--format tsv" "--format csv --delimiter / --decimal point" "--format csv --delimiter = --decimal comma"; do
+  rm -rf joined back.realm* && "$realmfs" create --schema joins.json back.realm
+  # shellcheck disable=SC2086
+  "$realmfs" export --quiet $options joins.realm joined
+  # shellcheck disable=SC2086
+  check "import takes $options" "$realmfs" import -q ${options#*sv} back.realm joined
+  equal "and has every value" "" \
+    "$(diff <("$realmfs" export --json-style canonical joins.realm) <("$realmfs" export --json-style canonical back.realm))"
+done
+rm -rf joined && "$realmfs" export --quiet --format csv joins.realm joined
+equal "rows are joined by the key, but for those that read like links" "11 of 13" "$(python3 - <<'PY'
+import csv
+teams = {row["key"] for row in csv.DictReader(open("joined/Team.csv", newline=""))}
+games = [row for row in csv.DictReader(open("joined/Game.csv", newline="")) if row["id"] != "1"]
+assert [int(row["id"]) for row in games] == [2**62 + i for i in range(13)], games
+assert [int(row["points"]) for row in games] == [-2**53 - 1 - i for i in range(13)]
+assert {row["ratio"] for row in games} == {"NaN", "-Infinity", "0.30000000000000004", ""}
+print(sum(row["team"] in teams for row in games), "of", len(games))
+PY
+)"
+equal "cat prints the same CSV" "$(cat joined/Game.csv)" "$("$realmfs" cat --format csv joins.realm Game)"
+equal "a table has digits" "4611686018427387904" "$("$realmfs" cat --format table joins.realm Game | awk 'NR == 3 {print $1}')"
+equal "so have the least and the greatest" "-9007199254741005 4611686018427387916" \
+  "$("$realmfs" query --min points joins.realm Game) $("$realmfs" query --max id joins.realm Game)"
+equal "and groups, in the order of their numbers" "-9007199254741005 -9007199254741004" \
+  "$("$realmfs" query --group-by points --format csv joins.realm Game | sed -n '3,4s/,.*//p' | xargs)"
+equal "JSON keeps the form that readers of doubles need" '{"max(id)":{"$numberLong":"4611686018427387916"}}' \
+  "$("$realmfs" query --max id --format jsonl joins.realm Game)"
 
 # Forms of days and times that have one meaning.
 fresh
