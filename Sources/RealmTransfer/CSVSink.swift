@@ -39,7 +39,7 @@ final class CSVSink: ExportSink {
 
   var hasOneClass: Bool { if case .path = target { false } else { true } }
 
-  func beginClass(_ table: Table) throws(TransferError) {
+  func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError) {
     if case .path(let path) = target {
       output = try FileOutput(path: "\(path)/\(NameEscaping.directory(of: table.className ?? table.name))\(suffix)")
     }

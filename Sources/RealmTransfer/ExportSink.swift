@@ -15,7 +15,7 @@ protocol ExportSink: AnyObject {
   func begin(_ tables: [Table], of snapshot: Snapshot) throws(TransferError)
 
   /// The objects that follow are of this class.
-  func beginClass(_ table: Table) throws(TransferError)
+  func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError)
 
   /// Takes the object that the cursor stands on. A `.damaged` error concerns this object alone, of which nothing stays.
   func add(_ cursor: ObjectCursor, _ renderer: ObjectRenderer) throws(TransferError)

@@ -207,7 +207,7 @@ public struct Exporter {
       let opened = Result { () throws(TransferError) in try table(name, version) }
       guard realm.isCurrent(snapshot) else { continue }
       guard let table = try opened.get() else { return complain("\(name): the class was removed meanwhile", &progress) }
-      if !isBegun { try sink.beginClass(table) }
+      if !isBegun { try sink.beginClass(table, of: snapshot) }
       isBegun = true
       if try export(table, snapshot, after: &last, &progress) { return }
     }

@@ -32,7 +32,7 @@ final class LineSink: ExportSink {
     }
   }
 
-  func beginClass(_ table: Table) throws(TransferError) {
+  func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError) {
     let name = table.className ?? table.name
     prefix.reset()
     prefix.append("{")

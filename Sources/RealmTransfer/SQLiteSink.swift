@@ -152,7 +152,7 @@ final class SQLiteSink: ExportSink {
     order.append((table.className ?? table.name, table.key))
   }
 
-  func beginClass(_ table: Table) { plan = plans[table.key] }
+  func beginClass(_ table: Table, of snapshot: Snapshot) { plan = plans[table.key] }
 
   // MARK: objects
 

@@ -10,10 +10,17 @@ enum SpreadsheetCell {
   case blank
   case number(Double)
   case bool(Bool)
-  /// Days since 1899-12-30.
-  case date(Double)
+  /// Days since 1899-12-30, and how they show.
+  case date(Double, SpreadsheetDateForm)
   /// UTF-8 without NUL.
   case text([UInt8])
+}
+
+/// The part of a date that a column shows.
+enum SpreadsheetDateForm: String, CaseIterable {
+  case days = "yyyy-mm-dd"
+  case seconds = "yyyy-mm-dd hh:mm:ss"
+  case milliseconds = "yyyy-mm-dd hh:mm:ss.000"
 }
 
 /// A new spreadsheet.
@@ -30,7 +37,8 @@ enum SpreadsheetCell {
   private let folder: String
   private var workbook: UnsafeMutablePointer<lxw_workbook>?
   private var sheet: UnsafeMutablePointer<lxw_worksheet>?
-  private var dateFormat: UnsafeMutablePointer<lxw_format>?
+  private var dateFormats: [SpreadsheetDateForm: UnsafeMutablePointer<lxw_format>] = unsafe [:]
+  private var headerFormat: UnsafeMutablePointer<lxw_format>?
   private var row: lxw_row_t = 0
   private var sheets: [UnsafeMutablePointer<lxw_worksheet>] = unsafe []
 
@@ -45,8 +53,13 @@ enum SpreadsheetCell {
     unsafe options.tmpdir = tmpdir
     unsafe workbook = workbook_new_opt(path, &options)
     guard unsafe workbook != nil else { throw .file(path, ENOMEM) }
-    unsafe dateFormat = workbook_add_format(workbook)
-    unsafe format_set_num_format(dateFormat, "yyyy-mm-dd hh:mm:ss.000")
+    for form in SpreadsheetDateForm.allCases {
+      let format = unsafe workbook_add_format(workbook)
+      unsafe format_set_num_format(format, form.rawValue)
+      unsafe dateFormats[form] = format
+    }
+    unsafe headerFormat = workbook_add_format(workbook)
+    unsafe format_set_bold(headerFormat)
   }
 
   deinit { if unsafe workbook != nil { unsafe lxw_workbook_free(workbook) } }
@@ -60,8 +73,21 @@ enum SpreadsheetCell {
     row = 0
   }
 
-  /// Appends a row to the sheet.
-  func append(_ cells: [SpreadsheetCell]) throws(TransferError) {
+  /// Ends a sheet: its columns get their widths in characters, and its first row filters the others.
+  func endSheet(widths: [Int]) throws(TransferError) {
+    for (index, width) in widths.enumerated() {
+      let column = lxw_col_t(index)
+      let error = unsafe worksheet_set_column(sheet, column, column, Double(width), nil)
+      if error != LXW_NO_ERROR { throw failure(error) }
+    }
+    if widths.isEmpty || row == 0 { return }
+    let error = unsafe worksheet_autofilter(sheet, 0, 0, row - 1, lxw_col_t(widths.count - 1))
+    if error != LXW_NO_ERROR { throw failure(error) }
+  }
+
+  /// Appends a row to the sheet; that of the names `isHeader`.
+  func append(_ cells: [SpreadsheetCell], isHeader: Bool = false) throws(TransferError) {
+    let format = unsafe isHeader ? headerFormat : nil
     errno = 0
     for (index, cell) in cells.enumerated() {
       let column = lxw_col_t(index)
@@ -70,8 +96,8 @@ enum SpreadsheetCell {
         case .blank: LXW_NO_ERROR
         case .number(let value): unsafe worksheet_write_number(sheet, row, column, value, nil)
         case .bool(let value): unsafe worksheet_write_boolean(sheet, row, column, value ? 1 : 0, nil)
-        case .date(let value): unsafe worksheet_write_number(sheet, row, column, value, dateFormat)
-        case .text(let bytes): write(bytes, column)
+        case .date(let value, let form): unsafe worksheet_write_number(sheet, row, column, value, dateFormats[form])
+        case .text(let bytes): unsafe write(bytes, column, format)
         }
       if error != LXW_NO_ERROR { throw failure(error) }
     }
@@ -84,9 +110,13 @@ enum SpreadsheetCell {
     if [ENOSPC, EDQUOT, EFBIG, EIO].contains(code) { throw .file(path, code) }
   }
 
-  private func write(_ text: [UInt8], _ column: lxw_col_t) -> lxw_error {
+  private func write(
+    _ text: [UInt8],
+    _ column: lxw_col_t,
+    _ format: UnsafeMutablePointer<lxw_format>?
+  ) -> lxw_error {
     unsafe (text + [0]).withUnsafeBytes { bytes in
-      unsafe worksheet_write_string(sheet, row, column, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), nil)
+      unsafe worksheet_write_string(sheet, row, column, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), format)
     }
   }
 

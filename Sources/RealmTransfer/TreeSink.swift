@@ -22,7 +22,7 @@ final class TreeSink: ExportSink {
     try makeDirectory(root)
   }
 
-  func beginClass(_ table: Table) throws(TransferError) {
+  func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError) {
     directory = root + "/" + NameEscaping.directory(of: table.className ?? table.name)
     try makeDirectory(directory)
   }

@@ -1,8 +1,9 @@
 // A spreadsheet of the format .xlsx: a sheet for each class, a row for each object.
 //
 // The format keeps less than a realm does: numbers are doubles, which the library writes with 16 digits, dates have
-// milliseconds, a cell has 32767 characters. A value that would be changed is written as the text that CSV has for it;
-// a text that does not fit is named, and counted as left out.
+// milliseconds, a cell has 32767 characters. Each column has one type, so that it can be sorted, filtered and added up;
+// `SheetColumn` decides which. Numbers and dates that are rounded, and numbers that a sheet does not have, are counted
+// and named. A text that does not fit is named, and counted as left out.
 
 import Glibc
 import RealmJSON
@@ -14,6 +15,8 @@ final class XLSXSink: ExportSink {
   private var spreadsheet: Spreadsheet?
   private var sheets: [TableKey: String] = [:]
   private var table: Table?
+  /// The columns of the sheet, without that of the object key.
+  private var columns: [SheetColumn] = []
   /// The rows of the batch.
   private var rows: [[SpreadsheetCell]] = []
   private var bytes = 0
@@ -26,7 +29,36 @@ final class XLSXSink: ExportSink {
     var notes: [String] = []
     var emptyTexts = 0
     var leftOut = 0
+    /// By property, in the order in which they were met.
+    var changes: [(property: String, kind: CellChange, count: Int)] = []
+    /// The characters of the longest value of each column.
+    var widths: [Int] = []
+
+    mutating func note(_ kind: CellChange, _ column: Column, _ table: Table) {
+      let property = "\(table.className ?? table.name).\(column.name)"
+      if let index = changes.lastIndex(where: { $0.property == property && $0.kind == kind }) {
+        changes[index].count += 1
+      } else {
+        changes.append((property, kind, 1))
+      }
+    }
   }
+
+  /// What a cell cannot keep of a value.
+  private enum CellChange {
+    case fineDate, longNumber, notANumber
+
+    func words(_ count: Int) -> String {
+      switch self {
+      case .fineDate: count == 1 ? "1 date is rounded to milliseconds" : "\(count) dates are rounded to milliseconds"
+      case .longNumber: count == 1 ? "1 number is rounded to 16 digits" : "\(count) numbers are rounded to 16 digits"
+      case .notANumber:
+        count == 1
+          ? "1 value is text: NaN, infinite or too large" : "\(count) values are text: NaN, infinite or too large"
+      }
+    }
+  }
+
   private var tally = Tally()
   /// That of the rows that were kept.
   private var kept = Tally()
@@ -60,16 +92,27 @@ final class XLSXSink: ExportSink {
     )
   }
 
-  func beginClass(_ table: Table) throws(TransferError) {
+  func beginClass(_ table: Table, of snapshot: Snapshot) throws(TransferError) {
     try makeFile()
+    try endClass()
     let name = table.className ?? table.name, sheet = sheets[table.key] ?? name
     if sheet != name { tally.notes.append("the sheet of class \(name) is called \(sheet)") }
+    columns = SheetColumn.columns(of: table, in: snapshot)
+    for column in columns { if let remark = column.remark { tally.notes.append("\(name).\(remark)") } }
+    let names = (table.primaryKey == nil ? ["$key"] : []) + table.columns.map(\.name)
+    // The button of the filter takes room in the header.
+    tally.widths = names.map { $0.unicodeScalars.count + 3 }
     kept = tally
     try spreadsheet?.beginSheet(sheet)
-    let names = (table.primaryKey == nil ? ["$key"] : []) + table.columns.map(\.name)
-    try spreadsheet?.append(names.map { .text(Self.escaped(Array($0.utf8))) })
+    try spreadsheet?.append(names.map { .text(Self.escaped(Array($0.utf8))) }, isHeader: true)
     self.table = table
     count = 1
+  }
+
+  private func endClass() throws(TransferError) {
+    if table == nil { return }
+    try spreadsheet?.endSheet(widths: tally.widths.map { min(max($0 + 1, 8), 60) })
+    table = nil
   }
 
   /// A name of 31 UTF-16 units at most, without what spreadsheets do not take, that no other sheet has.
@@ -104,78 +147,59 @@ final class XLSXSink: ExportSink {
     var cells: [SpreadsheetCell] = []
     cells.reserveCapacity(table.columns.count + 1)
     if table.primaryKey == nil { cells.append(Self.cell(cursor.key.value)) }
-    for (index, column) in table.columns.enumerated() { cells.append(try cell(index, column, cursor, renderer)) }
+    for (index, column) in table.columns.enumerated() {
+      cells.append(try cell(index, column, table, cursor, renderer))
+    }
+    for (index, cell) in cells.enumerated() { tally.widths[index] = max(tally.widths[index], cell.width) }
     rows.append(cells)
   }
 
   private func cell(
     _ index: Int,
     _ column: Column,
+    _ table: Table,
     _ cursor: ObjectCursor,
     _ renderer: ObjectRenderer
   ) throws(TransferError) -> SpreadsheetCell {
-    if column.collection == nil {
-      let value = try renderer.sparing { () throws(RenderError) in try renderer.read(index, of: cursor) }
+    if column.isPlain {
+      let value = try renderer.sparing { () throws(RenderError) in
+        try renderer.shown(try renderer.read(index, of: cursor))
+      }
       switch value {
       case .null: return .blank
-      case _ where column.type == .mixed: break
-      case .int(let value): return Self.cell(value)
+      case .int(let value): return columns[index].isText ? .text(Array(String(value).utf8)) : Self.cell(value)
       case .bool(let value): return .bool(value)
-      case .double(let value): if Self.isKept(value) { return .number(value) }
+      case .double(let value):
+        if let written = SheetColumn.written(value) {
+          if written != value { tally.note(.longNumber, column, table) }
+          return .number(value)
+        }
+        tally.note(.notANumber, column, table)
       case .float(let value):
-        if let number = Self.written(Double(value)), Float(number) == value { return .number(number) }
-      case .date(let value): if let days = Self.days(value) { return .date(days) }
-      case .string(let value):
-        let text = value.bytes
-        if text.isEmpty, column.isNullable { tally.emptyTexts += 1 }
-        if String(validating: text, as: UTF8.self) != nil { return fitted(text, column, cursor) }
+        // The shortest text of a float, as a double: 0.1 rather than 0.100000001490116.
+        if let number = Double(value.description), value.isFinite { return .number(number) }
+        tally.note(.notANumber, column, table)
+      case .date(let value):
+        if !columns[index].isText, let date = SheetColumn.days(value) {
+          if date.isRounded { tally.note(.fineDate, column, table) }
+          return .date(date.days, columns[index].dateForm)
+        }
+      case .string(let text): if text.count == 0, column.isNullable { tally.emptyTexts += 1 }
       default: break
       }
+      scratch.reset()
+      if scratch.append(plain: value) { return fitted(scratch.bytes, column, cursor) }
     }
     scratch.reset()
     try renderer.sparing { () throws(RenderError) in
       try renderer.render(property: index, of: cursor, into: scratch)
     }
-    var text = scratch.bytes
-    if text.elementsEqual("null".utf8) { return .blank }
-    if column.collection == nil, column.type == .link, let key = Int64(String(decoding: text, as: UTF8.self)) {
-      return Self.cell(key)
-    }
-    // A text is shown without its quotes.
-    if column.collection == nil, column.type != .mixed, let plain = JSONValue(report: text)?.string {
-      text = Array(plain.utf8)
-    }
-    return fitted(text, column, cursor)
+    let text = scratch.bytes
+    return text.elementsEqual("null".utf8) ? .blank : fitted(text, column, cursor)
   }
 
   private static func cell(_ value: Int64) -> SpreadsheetCell {
-    // Beyond this, a double is another number.
-    value.magnitude <= 1 << 53 ? .number(Double(value)) : .text(Array(String(value).utf8))
-  }
-
-  /// The number that a double is in the file; nil if it is none.
-  private static func written(_ value: Double) -> Double? {
-    guard value.isFinite else { return nil }
-    var text = [CChar](repeating: 0, count: 40)
-    _ = unsafe withVaList([value]) { unsafe vsnprintf(&text, text.count, "%.16G", $0) }
-    return unsafe strtod(text, nil)
-  }
-
-  private static func isKept(_ value: Double) -> Bool {
-    written(value)?.bitPattern == value.bitPattern && value.bitPattern != (-0.0).bitPattern
-  }
-
-  /// A date as days since 1899-12-30, if it is one that spreadsheets show and nothing of it is lost.
-  private static func days(_ time: Timestamp) -> Double? {
-    guard time.nanoseconds % 1_000_000 == 0 else { return nil }
-    // From 1900-03-01: before, spreadsheets disagree on the days. To the end of 9999.
-    guard (-2_203_891_200..<253_402_300_800).contains(time.seconds) else { return nil }
-    let milliseconds = time.seconds * 1000 + Int64(time.nanoseconds / 1_000_000)
-    let days = Double(milliseconds) / 86_400_000 + 25_569
-    guard let written = written(days), Int64(((written - 25_569) * 86_400_000).rounded()) == milliseconds else {
-      return nil
-    }
-    return days
+    SheetColumn.isExact(value) ? .number(Double(value)) : .text(Array(String(value).utf8))
   }
 
   /// A text as a cell, if it fits one.
@@ -249,6 +273,7 @@ final class XLSXSink: ExportSink {
   func finish() throws(TransferError) {
     // Without classes there is an empty sheet.
     try makeFile()
+    try endClass()
     try spreadsheet?.finish()
     spreadsheet = nil
     if tally.emptyTexts > 0 {
@@ -258,7 +283,30 @@ final class XLSXSink: ExportSink {
     }
   }
 
-  var remarks: [String] { tally.notes }
+  var remarks: [String] { tally.notes + tally.changes.map { "\($0.property): \($0.kind.words($0.count))" } }
 
   var leftOut: Int { tally.leftOut }
+}
+
+extension SpreadsheetCell {
+  /// The characters that it shows, in its longest line.
+  fileprivate var width: Int {
+    switch self {
+    case .blank: return 0
+    case .bool: return 5
+    case .number(let value): return value.description.utf8.count
+    case .date(_, let form): return form.rawValue.utf8.count
+    case .text(let bytes):
+      var longest = 0, width = 0
+      for byte in bytes {
+        if byte == 0x0A {
+          longest = max(longest, width)
+          width = 0
+        } else if byte & 0xC0 != 0x80 {
+          width += 1
+        }
+      }
+      return max(longest, width)
+    }
+  }
 }

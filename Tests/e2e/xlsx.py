@@ -1,5 +1,5 @@
 # Compares a spreadsheet with what `realmfs cat` prints, cell by cell: xlsx.py REALMFS REALM SPREADSHEET [OPTION]...
-import datetime, json, re, struct, subprocess, sys, zipfile
+import datetime, json, os, re, struct, subprocess, sys, zipfile
 import xml.etree.ElementTree as xml
 
 realmfs, realm, path, *options = sys.argv[1:]
@@ -32,7 +32,7 @@ def rows(index):
         yield cells
 
 
-def is_same(cell, value, is_mixed, is_float):
+def is_same(cell, value, is_mixed, is_float, is_rounded):
     if isinstance(value, dict) and list(value) == ["$numberLong"] and not is_mixed:
         value = int(value["$numberLong"])
     if is_mixed:
@@ -42,11 +42,13 @@ def is_same(cell, value, is_mixed, is_float):
     if isinstance(value, bool):
         return cell is value
     if isinstance(cell, str):
-        # A number is text only where a double, or its 16 digits, would not do.
+        # Whole numbers are text in a column of which a double could not hold all; others where a sheet has no such number.
         if isinstance(value, int):
-            return int(cell) == value and abs(value) > 2**53
+            return int(cell) == value
         if isinstance(value, float):
-            return float(cell) == value and (float("%.16G" % value) != value or str(value) == "-0.0")
+            return float(cell) == value and float("%.16G" % value) == float("inf")
+        if isinstance(value, dict) and list(value) == ["$numberDouble"]:
+            return cell == value["$numberDouble"]
         if isinstance(value, str):
             return cell == value
         return json.loads(cell) == value
@@ -55,19 +57,22 @@ def is_same(cell, value, is_mixed, is_float):
     number, is_date = cell
     if is_date:
         moment = datetime.datetime(1899, 12, 30) + datetime.timedelta(milliseconds=round(number * 86400000))
-        wanted = datetime.datetime.fromisoformat(value.rstrip("Z"))
-        return moment == wanted
+        wanted = datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", value.rstrip("Z")))
+        return moment == wanted or is_rounded and abs(moment - wanted) <= datetime.timedelta(microseconds=501)
     if isinstance(value, int):
         return number == value
     return isinstance(value, float) and (
-        number == value or is_float and struct.pack("f", number) == struct.pack("f", value))
+        number == value or is_rounded and number == float("%.16G" % value) or is_float and struct.pack("f", number) == struct.pack("f", value))
 
 
+# What was said of the columns that cannot keep their values.
+notes = open(path + ".notes").read() if os.path.exists(path + ".notes") else ""
 info = json.loads(subprocess.check_output([realmfs, "info", "--long", "--json", *options, realm]))
 classes = [c["name"] for c in info["classes"] if c["kind"] != "embedded"]
 cells = 0
 assert len(names) == len(classes) or not classes, (names, classes)
 for index, name in enumerate(classes):
+    class_name, kinds = name, {}
     lines = subprocess.check_output([realmfs, "cat", "--format", "jsonl", *options, realm, name]).split(b"\n")[:-1]
     sheet = rows(index + 1)
     types = {p["name"]: p["type"] for c in info["classes"] if c["name"] == name for p in c["properties"]}
@@ -79,6 +84,13 @@ for index, name in enumerate(classes):
             if name == "$key" and name not in found:
                 continue
             cells += 1
-            if not is_same(row.get(position), found[name], types.get(name) == "mixed", "float" in types.get(name, "")):
+            # A column has one type: numbers, truth values, dates or text.
+            cell, type_name = row.get(position), types.get(name, "")
+            if cell is not None and not re.match("mixed|double|float", type_name):
+                kind = "text" if isinstance(cell, str) else "bool" if isinstance(cell, bool) else f"number, date {cell[1]}"
+                if kinds.setdefault(name, kind) != kind:
+                    sys.exit(f"{names[index]}: {name} has cells of several types: {kinds[name]}, and {cell!r}")
+            is_rounded = f"{class_name}.{name}: " in notes
+            if not is_same(cell, found[name], type_name == "mixed", "float" in type_name, is_rounded):
                 sys.exit(f"{names[index]} {properties[0]} {row.get(0)}: {name}: {row.get(position)!r} for {found[name]!r}")
 print(cells)

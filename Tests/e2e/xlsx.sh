@@ -9,8 +9,9 @@ for file in "$fixtures"/*.realm; do
   name=$(basename "$file" .realm)
   options=()
   [[ $file != *encrypted* ]] || options=(--key-file "$key_file")
-  "$realmfs" export --quiet "${options[@]}" "$file" "$name.xlsx" 2>notes
+  "$realmfs" export "${options[@]}" "$file" "$name.xlsx" 2>notes
   status=$?
+  cp notes "$name.xlsx.notes"
   case $status in
     0) check "$name: cell by cell" python3 "$reader" "$realmfs" "$file" "$name.xlsx" "${options[@]}" ;;
     1) check "$name: what is left out is named" grep -q 'characters, a cell 32767 at most; it was left out' notes ;;
@@ -45,7 +46,41 @@ PY
 check "the edges of each type" "$realmfs" import --quiet --class Edge edge.realm edge.jsonl
 check_status "classes whose names no sheet can have are told" 0 "the sheet of class History is called History_" \
   "$realmfs" export edge.realm edge.xlsx
+rm edge.xlsx && "$realmfs" export edge.realm edge.xlsx 2>edge.xlsx.notes
 check "cell by cell" python3 "$reader" "$realmfs" edge.realm edge.xlsx
+check "numbers that are rounded are told" grep -q 'Edge.d: 1 number is rounded to 16 digits' edge.xlsx.notes
+check "a number that no sheet has is text, and told" grep -q 'Edge.d: 1 value is text: NaN, infinite or too large' edge.xlsx.notes
+check "a column with a number beyond 2^53 is text" grep -q 'Edge.i is text: a spreadsheet would round numbers beyond' edge.xlsx.notes
+check "a column with a date that no sheet has is text" grep -q 'Edge.t is text: a spreadsheet has no dates before 1900' edge.xlsx.notes
+
+# One type for each column, and what people see first: widths, a bold header, a filter, dates in the form that fits.
+cat >look.json <<'JSON'
+{"schemaVersion": 0, "schema": [{"name": "Look", "primaryKey": "id", "properties": {"id": "int", "day": "date?",
+  "second": "date?", "milli": "date?", "some": "date?", "all": "date?", "text": "string?"}}]}
+JSON
+"$realmfs" create --schema look.json look.realm
+"$realmfs" import -q --class Look look.realm - <<'JSONL'
+{"id": 1, "day": "2024-05-01T00:00:00Z", "second": "2024-05-01T10:00:00Z", "milli": "2024-05-01T10:00:00.500Z", "some": "2024-05-01T10:00:00.1234567Z", "all": "2024-05-01T10:00:00.1234567Z", "text": "a longer text than most"}
+{"id": 2, "day": "2024-05-02T00:00:00Z", "second": "2024-05-01T00:00:00Z", "milli": "2024-05-01T10:00:00Z", "some": "2024-05-01T10:00:00Z", "all": "2024-05-01T10:00:00.000001Z", "text": null}
+JSONL
+"$realmfs" export look.realm look.xlsx 2>look.xlsx.notes
+check "dates: cell by cell" python3 "$reader" "$realmfs" look.realm look.xlsx
+check "dates that are rounded are told" grep -q 'Look.some: 1 date is rounded to milliseconds' look.xlsx.notes
+check "dates that are all finer are text" grep -q 'Look.all is text: its dates are finer than milliseconds' look.xlsx.notes
+equal "the look of a sheet" "bold A1:G3 yyyy-mm-dd yyyy-mm-dd hh:mm:ss yyyy-mm-dd hh:mm:ss.000 yyyy-mm-dd hh:mm:ss.000 24" "$(python3 - <<'PY'
+import re, zipfile
+archive = zipfile.ZipFile("look.xlsx")
+sheet, styles = archive.read("xl/worksheets/sheet1.xml").decode(), archive.read("xl/styles.xml").decode()
+formats = dict(re.findall(r'<numFmt numFmtId="(\d+)" formatCode="([^"]+)"', styles))
+cells = re.findall(r"<xf ([^>]*)", styles.split("<cellXfs")[1].split("</cellXfs>")[0])
+def style(reference): return cells[int(re.search(rf'<c r="{reference}" s="(\d+)"', sheet)[1])]
+fonts = styles.split("<fonts")[1].split("</font>")
+is_bold = "<b/>" in fonts[int(re.search(r'fontId="(\d+)"', style("A1"))[1])]
+dates = [formats[re.search(r'numFmtId="(\d+)"', style(c + "2"))[1]] for c in "BCDE"]
+print("bold" if is_bold else "plain", re.search(r'<autoFilter ref="([^"]+)"', sheet)[1], *dates,
+      int(float(re.search(r'min="7" max="7" width="([^"]+)"', sheet)[1])))
+PY
+)"
 equal "formulas are text" "<t>=1+1</t>" "$(unzip -p edge.xlsx xl/worksheets/sheet1.xml 2>/dev/null | grep -o '<t>=1+1</t>' ||
   python3 -c 'import zipfile,re; print(re.search("<t>=1\\+1</t>", zipfile.ZipFile("edge.xlsx").read("xl/worksheets/sheet1.xml").decode())[0])')"
 "$realmfs" insert --quiet edge.realm Edge i=30 s="$(head -c 32768 /dev/zero | tr '\0' y)"

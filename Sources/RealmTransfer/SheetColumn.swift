@@ -1,0 +1,107 @@
+// The one type that a column of a spreadsheet has, from a look at all its values: whole numbers are text if a double
+// could not hold one of them, and dates are text if a spreadsheet could not show one of them, or if all of them are
+// finer than milliseconds. Otherwise finer dates are rounded.
+
+import Glibc
+import RealmJSON
+import RealmPages
+
+/// A column of a sheet.
+struct SheetColumn {
+  /// Whether whole numbers or dates are written as text.
+  private(set) var isText = false
+  /// What dates show.
+  private(set) var dateForm = SpreadsheetDateForm.days
+  /// Why the column is text, for the user; nil where that goes without saying.
+  private(set) var remark: String?
+
+  // MARK: all values
+
+  /// What the values of a property need.
+  private struct Survey {
+    var dates = 0, fineDates = 0, strangeDates = 0, largeNumbers = 0
+    var form = SpreadsheetDateForm.days
+
+    mutating func add(_ value: ValueView) {
+      switch value {
+      case .int(let value): if !SheetColumn.isExact(value) { largeNumbers += 1 }
+      case .date(let date):
+        dates += 1
+        if SheetColumn.days(date) == nil { strangeDates += 1 }
+        if date.nanoseconds % 1_000_000 != 0 { fineDates += 1 }
+        if date.nanoseconds != 0 {
+          form = .milliseconds
+        } else if form == .days, date.seconds % 86_400 != 0 {
+          form = .seconds
+        }
+      default: break
+      }
+    }
+  }
+
+  /// The columns for the properties of a class in one version. Values that cannot be read are passed over, for the
+  /// export names them.
+  ///
+  /// Cost: reading the dates, whole numbers and links of all objects.
+  static func columns(of table: Table, in snapshot: Snapshot) -> [SheetColumn] {
+    var surveys = table.columns.map { _ in Survey() }
+    let wanted = table.columns.indices.filter {
+      table.columns[$0].isPlain && [.int, .date, .link].contains(table.columns[$0].type)
+    }
+    if !wanted.isEmpty {
+      let effort = Effort(snapshot), renderer = ObjectRenderer(snapshot, sweep: effort)
+      let reader = RescuingCursor(table, after: .none, effort)
+      var damage: [String] = []
+      while reader.next(&damage) {
+        for index in wanted {
+          do throws(RenderError) {
+            surveys[index].add(try renderer.shown(try renderer.read(index, of: reader.cursor)))
+          } catch {
+            // The export names what it cannot read.
+            continue
+          }
+        }
+      }
+    }
+    return zip(table.columns, surveys).map { SheetColumn($0.name, $1) }
+  }
+
+  private init(_ name: String, _ survey: Survey) {
+    dateForm = survey.form
+    if survey.largeNumbers > 0 {
+      isText = true
+      remark = "\(name) is text: a spreadsheet would round numbers beyond 2^53"
+    } else if survey.strangeDates > 0 {
+      isText = true
+      remark = "\(name) is text: a spreadsheet has no dates before 1900-03-01 or after 9999"
+    } else if survey.dates > 0, survey.fineDates == survey.dates {
+      isText = true
+      remark = "\(name) is text: its dates are finer than milliseconds"
+    }
+  }
+
+  // MARK: values
+
+  /// Whether a double, with the digits that the file has, is this number.
+  static func isExact(_ value: Int64) -> Bool { value.magnitude <= 1 << 53 }
+
+  /// The number that a double is in the file; nil if it is NaN, infinite or too large.
+  static func written(_ value: Double) -> Double? {
+    guard value.isFinite else { return nil }
+    var text = [CChar](repeating: 0, count: 40)
+    _ = unsafe withVaList([value]) { unsafe vsnprintf(&text, text.count, "%.16G", $0) }
+    let number = unsafe strtod(text, nil)
+    return number.isFinite ? number : nil
+  }
+
+  /// A date as days since 1899-12-30, rounded to milliseconds; nil if spreadsheets have no such date.
+  static func days(_ time: Timestamp) -> (days: Double, isRounded: Bool)? {
+    // From 1900-03-01: before, spreadsheets disagree on the days. To the end of 9999.
+    guard (-2_203_891_200..<253_402_300_800).contains(time.seconds) else { return nil }
+    let rest = Int64(time.nanoseconds), milliseconds = time.seconds * 1000 + rest / 1_000_000
+    // Nanoseconds have the sign of the seconds.
+    let up: Int64 = rest % 1_000_000 >= 500_000 ? 1 : rest % 1_000_000 <= -500_000 ? -1 : 0
+    let rounded = min(max(milliseconds + up, -2_203_891_200_000), 253_402_300_799_999)
+    return (Double(rounded) / 86_400_000 + 25_569, rest % 1_000_000 != 0)
+  }
+}
