@@ -49,6 +49,8 @@ public struct PatchOutcome: Sendable {
   public let hasChanged: Bool
   /// The links that were left out.
   public let missingLinks: Int
+  /// The required properties of new objects, embedded ones included, that the text did not give.
+  public var defaulted: [RequiredProperty] = []
 }
 
 /// Writes objects as texts tell them, in one transaction.
@@ -137,8 +139,14 @@ public final class ObjectPatcher {
     var plan = ObjectPlan(text, self, missingLinks)
     try plan.addObject(JSONText.root, schema, object, isNew: isNew, mode: mode, depth: 0, transaction)
     let hasChanged = isNew || !plan.steps.isEmpty
-    let missing = try plan.apply(transaction)
-    return PatchOutcome(object: object, wasCreated: isNew, hasChanged: hasChanged, missingLinks: missing)
+    let (missing, defaulted) = try plan.apply(transaction)
+    return PatchOutcome(
+      object: object,
+      wasCreated: isNew,
+      hasChanged: hasChanged,
+      missingLinks: missing,
+      defaulted: defaulted
+    )
   }
 
   /// Makes an object with all its values at once.
@@ -163,8 +171,14 @@ public final class ObjectPatcher {
       return try makeInSteps(new, text, schema, transaction)
     }
     expectsNew = true
-    let missing = try plan.apply(to: object, transaction)
-    return PatchOutcome(object: object, wasCreated: true, hasChanged: true, missingLinks: missing)
+    let (missing, defaulted) = try plan.apply(to: object, transaction)
+    return PatchOutcome(
+      object: object,
+      wasCreated: true,
+      hasChanged: true,
+      missingLinks: missing,
+      defaulted: defaulted
+    )
   }
 
   /// Makes an object with its defaults, and changes it. If it exists after all, it is only changed.

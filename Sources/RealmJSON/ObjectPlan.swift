@@ -46,6 +46,8 @@ struct ObjectPlan {
   /// What an object that is still to be made is made with.
   private(set) var values: [(ColKey, Value)] = []
   private var missing = 0
+  /// The required properties of objects to be made that the text does not give.
+  private var defaulted: [RequiredProperty] = []
 
   /// By what links would name the object that is still to be made: with such a link it must exist before it is planned.
   var ownName: (table: TableKey, key: Value)?
@@ -128,6 +130,11 @@ struct ObjectPlan {
       let stored = isNew ? nil : try schemas.value(schema, object, index, transaction)
       let place = Place(schema: schema, object: object, column: schema.columns[index])
       try addProperty(value, place, stored, depth, transaction)
+    }
+    if isNew {
+      for index in schema.required where !isNamed[index] {
+        defaulted.append(RequiredProperty(schema.key, schema.columns[index].key))
+      }
     }
     if isNew || mode == .patch { return }
     for index in schema.columns.indices where !isNamed[index] && index != schema.primaryKeyIndex {
@@ -695,12 +702,13 @@ struct ObjectPlan {
 
   // MARK: making it so
 
-  /// Makes the changes; `made` is the object that was still to be made. Returns the number of links that were left out.
+  /// Makes the changes; `made` is the object that was still to be made. Returns the number of links that were left out,
+  /// and the required properties that took their defaults.
   consuming func apply(
     to made: ObjKey = Self.unmade,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> Int {
-    var missing = missing
+  ) throws(JSONInputError) -> (missing: Int, defaulted: [RequiredProperty]) {
+    var missing = missing, defaulted = defaulted
     for step in steps {
       schemas.forgetObjects()
       let embedded: ObjKey?
@@ -709,10 +717,12 @@ struct ObjectPlan {
         throw text.error(error, at: step.node)
       }
       if let embedded, let target = step.column.targetTable {
-        missing += try fill(step, target, embedded, transaction)
+        let filled = try fill(step, target, embedded, transaction)
+        missing += filled.missing
+        defaulted += filled.defaulted
       }
     }
-    return missing
+    return (missing, defaulted)
   }
 
   private static func apply(
@@ -748,7 +758,7 @@ struct ObjectPlan {
     _ target: TableKey,
     _ made: ObjKey,
     _ transaction: borrowing WriteTransaction
-  ) throws(JSONInputError) -> Int {
+  ) throws(JSONInputError) -> (missing: Int, defaulted: [RequiredProperty]) {
     var plan = ObjectPlan(text, patcher, missingLinks)
     try plan.addObject(
       step.node,

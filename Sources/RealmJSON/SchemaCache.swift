@@ -14,6 +14,8 @@ final class ClassSchema: Sendable {
   /// Which properties are one value that is neither a link nor mixed.
   let isScalar: [Bool]
   let primaryKeyIndex: Int?
+  /// The properties that every object has a value of: neither nullable nor a collection, nor the primary key.
+  let required: [Int]
 
   /// The schema of a table, which other transactions may share.
   static func of(_ table: Table) -> ClassSchema {
@@ -30,6 +32,7 @@ final class ClassSchema: Sendable {
     names = columns.map { Array($0.name.utf8) }
     isScalar = columns.map { $0.collection == nil && $0.type != .mixed && $0.type != .link }
     primaryKeyIndex = table.primaryKeyIndex
+    required = table.columns.indices.filter { $0 != table.primaryKeyIndex && table.columns[$0].isRequired }
   }
 
   var primaryKey: Column? { primaryKeyIndex.map { columns[$0] } }

@@ -4,7 +4,7 @@
 // once more when all objects exist. When records are refused and others must go on, the batch is begun again without
 // them, because a refused record may have left a part of itself in the transaction.
 
-import RealmJSON
+public import RealmJSON
 import RealmNames
 public import RealmPages
 
@@ -34,6 +34,8 @@ public struct ImportSummary: Sendable {
   public var notes: [String] = []
   /// The object that the last record was for; nil without records.
   public var last: ObjectReference?
+  /// The required properties of new objects that the records did not give.
+  public var defaulted: [DefaultedProperty] = []
 }
 
 /// Is shown the versions before and after a change that is not committed, and the objects that it concerns.
@@ -97,6 +99,8 @@ public struct Importer {
   private struct Pass {
     var summary = ImportSummary()
     var waiting: [Waiting] = []
+    /// The required properties that the records did not give, and for how many new objects.
+    var defaulted: [RequiredProperty: Int] = [:]
     /// The objects that were made or changed, for a preview.
     var objects: [ObjectReference] = []
     var rejected: [(Record.Position, RejectedRecord)] = []
@@ -154,6 +158,9 @@ public struct Importer {
       }
       if pass.isAtEnd { try checkHeaders(transaction) }
       if pass.rejected.isEmpty {
+        do throws(EngineError) { pass.summary.defaulted = try pass.defaulted.named(in: transaction) } catch {
+          throw .engine(error)
+        }
         try transaction.end(preview, pass.objects)
         pass.summary.rejected = order.count
         for position in order { if let record = rejected[position] { try onReject?(record) } }
@@ -183,6 +190,7 @@ public struct Importer {
         source.skip(made.count)
         left -= made.count
         pass.summary.created += made.count
+        for (property, number) in made.defaulted { pass.defaulted[property, default: 0] += number }
         pass.summary.last = made.last
         if (count + made.count) / 256 > count / 256 { try onProgress(count + made.count) }
         count += made.count
@@ -200,6 +208,7 @@ public struct Importer {
         guard let (table, outcome) = try apply(record, state, transaction) else { continue }
         if takesRows { try state.note(outcome, record, table, source, transaction) }
         pass.summary.add(outcome, table)
+        for property in outcome.defaulted { pass.defaulted[property, default: 0] += 1 }
         if preview != nil { pass.objects.append(ObjectReference(table: table, key: outcome.object)) }
         if outcome.missingLinks > 0 {
           pass.waiting.append(Waiting(position: record.position, table: table, object: outcome.object))
@@ -484,14 +493,17 @@ public struct Importer {
       _ source: RecordReader,
       _ limit: Int,
       _ transaction: borrowing WriteTransaction
-    ) throws(TransferError) -> (count: Int, last: ObjectReference)? {
+    ) throws(TransferError) -> (count: Int, last: ObjectReference, defaulted: [RequiredProperty: Int])? {
       guard expectsNew, let (rows, range) = try source.nextRows() else { return nil }
       do throws(EngineError) {
         let wanted = range.prefix(limit)
         let (count, last) = try transaction.create(rows, wanted)
         // What is next exists, or leads to what does not.
         expectsNew = count == wanted.count
-        return last.map { (count, ObjectReference(table: rows.form.table, key: $0)) }
+        guard let last else { return nil }
+        let table = rows.form.table
+        let defaulted = rows.defaulted(in: wanted.prefix(count)).map { (RequiredProperty(table, $0), $1) }
+        return (count, ObjectReference(table: table, key: last), Dictionary(uniqueKeysWithValues: defaulted))
       } catch { throw .engine(error) }
     }
 
@@ -556,5 +568,12 @@ extension ImportSummary {
     unchanged += other.unchanged
     rejected += other.rejected
     last = other.last ?? last
+    for property in other.defaulted {
+      if let index = defaulted.firstIndex(where: { $0.name.isExactly(property.name) }) {
+        defaulted[index].objects += property.objects
+      } else {
+        defaulted.append(property)
+      }
+    }
   }
 }

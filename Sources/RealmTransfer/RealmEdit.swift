@@ -1,7 +1,7 @@
 // Single changes of a realm, one transaction each, by the rules that saving a file of a mount follows: the texts go
 // through `ObjectPatcher`, deletions through `WriteTransaction.delete`.
 
-import RealmJSON
+public import RealmJSON
 public import RealmPages
 
 extension JSONInputError {
@@ -38,8 +38,11 @@ public struct RealmEdit {
     return outcome.hasChanged
   }
 
-  /// Makes an object with these properties.
-  public func insert(into directory: String, _ assignments: [Assignment]) throws(TransferError) -> ObjectReference {
+  /// Makes an object with these properties, and returns it with the required properties that it was not given.
+  public func insert(
+    into directory: String,
+    _ assignments: [Assignment]
+  ) throws(TransferError) -> (object: ObjectReference, defaulted: [DefaultedProperty]) {
     let transaction = try begin()
     guard let table = try ObjectName.table(directory, in: transaction.former) else {
       throw .missingClass("no class \(directory)")
@@ -50,8 +53,12 @@ public struct RealmEdit {
       outcome = try ObjectPatcher().apply(text, to: .new, of: table.key, in: transaction)
     } catch { throw Self.refusal(error, of: directory) }
     let object = ObjectReference(table: table.key, key: outcome.object)
+    var counts: [RequiredProperty: Int] = [:]
+    for property in outcome.defaulted { counts[property, default: 0] += 1 }
+    let defaulted: [DefaultedProperty]
+    do throws(EngineError) { defaulted = try counts.named(in: transaction) } catch { throw .engine(error) }
     try transaction.end(preview, [object])
-    return object
+    return (object, defaulted)
   }
 
   private static func text(

@@ -1,5 +1,6 @@
 // `realmfs delete`: objects that a query finds, or that are named, in one transaction.
 import Glibc
+import RealmJSON
 import RealmPages
 import RealmQuery
 import RealmTransfer
@@ -34,7 +35,7 @@ enum DeleteCommand {
         }
       }
     } catch { throw failure ?? error }
-    try realm.report("\(counted(count, "object")) deleted", [("deleted", count)])
+    try realm.report("\(counted(count, "object")) deleted", [("deleted", .number(count))])
     return .done
   }
 

@@ -86,15 +86,15 @@ struct EditedRealm {
     if case .missingObject = error { .unreadable } else { .failure }
   }
 
-  /// Says what was done: in words on standard error, or counts as JSON.
-  func report(_ words: String, _ counts: [(String, Int)]) throws(CommandFailure) {
+  /// Reports what was done: in words on standard error, or facts as JSON.
+  func report(_ words: String, _ facts: [(String, JSONValue)]) throws(CommandFailure) {
     if arguments.has(.dryRun) {
       if !arguments.has(.quiet) { Log.notice("\(path): nothing was changed; without --dry-run: \(words)") }
       return
     }
     if arguments.has(.json) {
       let output = StandardOutput()
-      output.print(JSONValue.object(counts.map { ($0.0, .number($0.1)) }).text)
+      output.print(JSONValue.object(facts).text)
       try output.flush()
     } else if !arguments.has(.quiet) {
       Log.notice("\(path): \(words)")
@@ -132,3 +132,18 @@ extension Arguments {
 
 /// `1 object`, `2 objects`.
 func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+
+extension [DefaultedProperty] {
+  /// The member of a report in JSON; none if there are no such properties.
+  var json: [(String, JSONValue)] {
+    isEmpty ? [] : [("defaults", .object(map { ($0.name, .number($0.objects)) }))]
+  }
+
+  /// Reports each property on standard error.
+  func report(_ path: String) {
+    for property in self {
+      let objects = property.objects == 1 ? "1 object has" : "\(property.objects) objects have"
+      Log.notice("\(path): \(property.name) is required and was not given: \(objects) \(property.value)")
+    }
+  }
+}

@@ -75,13 +75,16 @@ enum ImportCommand {
     let output = StandardOutput()
     if arguments.has(.json) {
       output.print(
-        JSONValue.object([
-          ("created", .number(summary.created)), ("changed", .number(summary.changed)),
-          ("unchanged", .number(summary.unchanged)), ("rejected", .number(summary.rejected)),
-        ]).text
+        JSONValue.object(
+          [
+            ("created", .number(summary.created)), ("changed", .number(summary.changed)),
+            ("unchanged", .number(summary.unchanged)), ("rejected", .number(summary.rejected)),
+          ] + summary.defaulted.json
+        ).text
       )
     } else if !arguments.has(.quiet) || summary.rejected > 0 {
       for note in summary.notes { Log.notice(note) }
+      summary.defaulted.report(path)
       let words = "\(summary.created) created, \(summary.changed) changed, \(summary.unchanged) unchanged"
       Log.notice("\(path): \(words), \(summary.rejected) refused")
     }

@@ -1,5 +1,6 @@
 // `realmfs insert`: new objects, in one transaction.
 import Glibc
+import RealmJSON
 import RealmPages
 import RealmTransfer
 
@@ -35,7 +36,7 @@ enum InsertCommand {
       return try importer.run()
     }
     progress.clear()
-    try report(realm, arguments, summary.created, summary.last)
+    try report(realm, arguments, summary.created, summary.last, summary.defaulted)
     return .done
   }
 
@@ -50,8 +51,8 @@ enum InsertCommand {
     var edit = RealmEdit(realm.writer)
     edit.preview = realm.preview
     let name = try className(arguments.operands[1], in: realm)
-    let object = try realm.change { () throws(TransferError) in try edit.insert(into: name, assignments) }
-    try report(realm, arguments, 1, object)
+    let (object, defaulted) = try realm.change { () throws(TransferError) in try edit.insert(into: name, assignments) }
+    try report(realm, arguments, 1, object, defaulted)
     return .done
   }
 
@@ -60,13 +61,15 @@ enum InsertCommand {
     _ realm: EditedRealm,
     _ arguments: Arguments,
     _ count: Int,
-    _ last: ObjectReference?
+    _ last: ObjectReference?,
+    _ defaulted: [DefaultedProperty]
   ) throws(CommandFailure) {
     var words = counted(count, "object") + " created"
     if count == 1, let last, !arguments.has(.dryRun) {
       let newest = try realm.newest()
       words = try realm.change { () throws(TransferError) in try ObjectName.text(of: last, in: newest) } + " created"
     }
-    try realm.report(words, [("created", count)])
+    try realm.report(words, [("created", .number(count))] + defaulted.json)
+    if !arguments.has(.quiet), arguments.has(.dryRun) || !arguments.has(.json) { defaulted.report(realm.path) }
   }
 }

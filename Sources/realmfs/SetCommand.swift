@@ -1,4 +1,5 @@
 // `realmfs set`: properties of an object, in one transaction.
+import RealmJSON
 import RealmPages
 import RealmTransfer
 
@@ -15,7 +16,7 @@ enum SetCommand {
     let hasChanged = try realm.change { () throws(TransferError) in try edit.set(name, to: assignments) }
     try realm.report(
       hasChanged ? "\(name) changed" : "\(name) has these values already",
-      [("changed", hasChanged ? 1 : 0), ("unchanged", hasChanged ? 0 : 1)]
+      [("changed", .number(hasChanged ? 1 : 0)), ("unchanged", .number(hasChanged ? 0 : 1))]
     )
     return .done
   }

@@ -1,4 +1,5 @@
 // `realmfs undo`: takes back the last commit, in a commit of its own.
+import RealmJSON
 import RealmPages
 import RealmTransfer
 
@@ -24,7 +25,7 @@ enum UndoCommand {
         ? "version \(undone.newest) is taken back; the content is that of version \(undone.previous)"
         : "versions \(undone.previous + 1) to \(undone.newest) are taken back; the content is that of version "
           + "\(undone.previous)",
-      [("undone", Int(clamping: undone.newest)), ("restored", Int(clamping: undone.previous))]
+      [("undone", .number(Int(clamping: undone.newest))), ("restored", .number(Int(clamping: undone.previous)))]
     )
     return .done
   }

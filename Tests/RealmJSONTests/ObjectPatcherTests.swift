@@ -28,6 +28,31 @@ struct ObjectPatcherTests {
     #expect(try realm.problems().isEmpty)
   }
 
+  @Test("a new object names the required properties that its text did not give, embedded ones included")
+  func defaulted() throws {
+    func names(_ text: String, to target: PatchTarget, of className: String = "Person") throws -> [String] {
+      let transaction = try realm.writer.begin()
+      let table = try #require(try transaction.tableKey(named: "class_\(className)"))
+      let outcome = try ObjectPatcher().apply(JSONText(Array(text.utf8)), to: target, of: table, in: transaction)
+      var counts: [RequiredProperty: Int] = [:]
+      for property in outcome.defaulted { counts[property, default: 0] += 1 }
+      let found = try counts.named(in: transaction)
+      transaction.rollback()
+      return found.map { "\($0.name) \($0.objects) \($0.value)" }
+    }
+    #expect(try names("{}", to: .new, of: "Dog") == ["Dog.name 1 \"\""])
+    #expect(try names(#"{"name":"x"}"#, to: .new, of: "Dog") == [])
+    let scalars = try names(#"{"_id":1}"#, to: .new)
+    #expect(scalars.contains("Person.date 1 \"1970-01-01T00:00:00Z\"") && scalars.contains("Person.int 1 0"))
+    // Neither what can be null, nor collections, nor the primary key.
+    #expect(scalars.allSatisfy { !$0.contains("Opt") && !$0.contains("_id") && !$0.contains("scores") })
+    let offices = #"{"_id":1,"offices":[{"geo":{"lat":1.0}},{"geo":{}}]}"#
+    #expect(try names(offices, to: .new).filter { $0.hasPrefix("Geo") } == ["Geo.lat 1 0.0", "Geo.lon 2 0.0"])
+    let person = try realm.write(#"{"_id":7}"#, to: .new).object
+    #expect(try names(#"{"int":1}"#, to: .object(person)) == [])
+    #expect(try names(#"{"address":{"geo":{"lat":1.0}}}"#, to: .object(person)) == ["Geo.lon 1 0.0"])
+  }
+
   @Test("the primary key comes from the text, from the name, or from both if they agree")
   func primaryKeys() throws {
     try realm.write("{}", to: .named(.int(1)))

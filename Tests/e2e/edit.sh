@@ -87,6 +87,15 @@ check_status "3: a missing object" 3 'no object Person/5' "$realmfs" set "$file"
 check_status "3: a missing class" 3 'no class Persn; it has Dog, Person' "$realmfs" set "$file" Persn/4 age=1
 
 # insert
+check_status "insert says which required properties were not given, and what they have" 0 \
+  'Dog.good is required and was not given: 1 object has false' "$realmfs" insert "$file" Dog '{"name": "Hasso", "weight": 5}'
+check_status "by assignments, too" 0 'Person.joined is required and was not given: 1 object has "1970-01-01T00:00:00Z"' \
+  "$realmfs" insert "$file" Person _id=77
+equal "in JSON" '{"created":2,"defaults":{"Dog.weight":2,"Dog.good":1}}' \
+  "$("$realmfs" insert --json "$file" Dog '[{"name": "D1"}, {"name": "D2", "good": true}]' | jq -c .)"
+equal "nothing where all was given, or changed" "" \
+  "$("$realmfs" insert "$file" Dog name=D3 weight=1 good=true 2>&1 | grep required; "$realmfs" set "$file" Dog/D3 weight=2 2>&1 | grep required)"
+for name in Person/77 Dog/Hasso Dog/D1 Dog/D2 Dog/D3; do "$realmfs" delete -q -y "$file" "$name"; done
 check_status "insert names the object" 0 'Dog/Laika created' "$realmfs" insert "$file" Dog '{"name": "Laika", "weight": 5}'
 check_status "insert by assignments" 0 'Dog/Balto created' "$realmfs" insert "$file" Dog name=Balto good=true
 equal "the rest takes defaults" '[0,true]' "$(field Dog/Balto '[.weight,.good]')"

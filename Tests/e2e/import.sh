@@ -56,6 +56,24 @@ printf '%s\n' '{"name":"Rex","weight":3}' >Dog.jsonl
 "$realmfs" import new.realm Dog.jsonl
 equal "an object with the key is changed, and keeps what is not named" '{"name":"Rex","weight":3.0,"good":false}' \
   "$("$realmfs" cat new.realm Dog | head -1)"
+# Required properties that records do not give: said once for each, with the number of objects.
+fresh
+printf '%s\n' '{"name":"D0","good":true}' >Dog.jsonl && seq -f '{"name":"D%g"}' 500 >>Dog.jsonl
+check_status "required properties that were not given are named" 0 'new.realm: Dog.weight is required and was not given: 501 objects have 0.0' \
+  "$realmfs" import new.realm Dog.jsonl
+fresh
+check_status "each of them" 0 'Dog.good is required and was not given: 500 objects have false' "$realmfs" import --batch 64 new.realm Dog.jsonl
+fresh
+equal "in JSON" '{"Dog.weight":501,"Dog.good":500}' "$("$realmfs" import --json new.realm Dog.jsonl | jq -c .defaults)"
+equal "nothing for objects that were there" null "$("$realmfs" import --json new.realm Dog.jsonl | jq -c .defaults)"
+fresh
+{ echo name,weight,good && seq -f 'C%g,,true' 300 && echo 'C301,5,'; } >Dog.csv
+equal "CSV: an empty field, too" '{"Dog.weight":300,"Dog.good":1}' "$("$realmfs" import --json new.realm Dog.csv | jq -c .defaults)"
+fresh
+equal "not with --quiet" "" "$("$realmfs" import --quiet new.realm Dog.csv 2>&1)"
+fresh
+printf '%s\n' '{"name":"Rex","weight":3}' '{"name":"Ace","weight":3}' '{"name":"Bo","weight":3}' >Dog.jsonl
+"$realmfs" import new.realm Dog.jsonl
 printf 'name,weight\n"a ""b"", c",1.5\n"two\nlines",\n' >Dog.csv
 check "CSV with quotes, commas and line breaks" "$realmfs" import new.realm Dog.csv
 equal "comes out as it is" 'a "b", c|1.5 two\nlines|0' \

@@ -92,6 +92,8 @@ package struct RowBatch: Sendable {
   private var columns: [NewColumn]
   /// The number of objects.
   package private(set) var count = 0
+  /// The required fields that objects were not given, in the order of the objects.
+  private var defaulted: [(row: Int, field: Int)] = []
 
   /// No objects yet; there is room for `capacity`.
   package init(_ form: RowForm, capacity: Int) {
@@ -125,7 +127,17 @@ package struct RowBatch: Sendable {
   /// Adds the object; what it was not given takes its default.
   package mutating func endRow() {
     count += 1
-    for i in columns.indices where columns[i].count < count { columns[i].appendDefault() }
+    for (index, field) in form.fields.enumerated() where field.place >= 0 && columns[field.place].count < count {
+      columns[field.place].appendDefault()
+      if !field.isNullable, case .value = field.kind { defaulted.append((count - 1, index)) }
+    }
+  }
+
+  /// How many of some rows took the default of a required property, by the property.
+  package func defaulted(in rows: Range<Int>) -> [ColKey: Int] {
+    var counts: [ColKey: Int] = [:]
+    for (row, field) in defaulted where rows.contains(row) { counts[form.fields[field].column.key, default: 0] += 1 }
+    return counts
   }
 
   /// Forgets what the object was given.

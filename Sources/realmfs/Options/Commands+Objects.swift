@@ -77,9 +77,9 @@ extension Options {
         """,
         """
         Lines of JSON begin with "$class" where several classes share a stream, and with "$key", the object key, in a \
-        class without primary key. In CSV a field without anything is null and "" is the empty string; links are the \
-        primary key of their target; collections, embedded objects and mixed values are JSON. --delimiter ';' \
-        --decimal comma writes what spreadsheets of many countries open, and import reads again.
+        class without primary key. In CSV an empty field is null and "" is the empty string; links are the primary key \
+        of their target; collections, embedded objects and mixed values are JSON. --delimiter ';' --decimal comma \
+        writes what spreadsheets of many countries open, and import reads again.
         """,
         """
         A database has a table for each class, embedded ones too, with the object key as _key, a foreign key for each \
@@ -89,10 +89,11 @@ extension Options {
         counts as 0.0.
         """,
         """
-        A spreadsheet (.xlsx) has a sheet for each class. Whole numbers beyond 2^53, doubles of 17 digits, decimals, \
-        and dates before March 1900 or finer than milliseconds are text there, so that nothing is rounded; dates are \
-        in UTC. A class of more than 1048575 objects is refused. A text of more than 32767 characters is left out and \
-        named, and the exit code is 1; an empty string is an empty cell, as null is.
+        A spreadsheet (.xlsx) has a sheet for each class. A column has one type: decimals are text, and so are whole \
+        numbers if one of them is beyond 2^53, and dates if one of them is before March 1900 or all are finer than \
+        milliseconds. Other dates that are finer, and doubles of more than 16 digits, are rounded; a note says how \
+        many. Dates are in UTC. A class of more than 1048575 objects is refused. A text of more than 32767 characters \
+        is left out and named, and the exit code is 1; an empty string is an empty cell, as null is.
         """,
         "A damaged object is reported on standard error and left out; the others follow, and the exit code is 4.",
       ],
@@ -118,8 +119,9 @@ extension Options {
       description: [
         """
         A record with the primary key of an object changes that object, and only what differs; properties that it does \
-        not name keep their values. Any other record makes an object. Links may lead to objects that come later, and \
-        in circles.
+        not name keep their values. Any other record makes an object. A required property that it does not name has \
+        its default, such as 0 or 1970-01-01; a note says for how many objects. Links may lead to objects that come \
+        later, and in circles.
         """,
         """
         Everything is one transaction: the first record that cannot be taken is named with file and line, and nothing \
@@ -132,10 +134,11 @@ extension Options {
         """,
         """
         CSV is read as spreadsheets write it: the separator , ; | or tab is detected, or in a first line sep=; and a \
-        byte order mark tells UTF-8 or UTF-16. TRUE, FALSE, 1 and 0 are booleans; days and times are \
-        2024-05-01, 2024-05-01 10:00 or 1.5.2024 10:00, in UTC. A date or number that can be read in two ways, such as \
-        01/02/2024 or 1.234 between semicolons, is refused. An empty field is null if the property can be null, else \
-        the empty string; a list, a number or a link then keeps its value. Empty rows are skipped.
+        byte order mark tells UTF-8 or UTF-16. TRUE, FALSE, 1 and 0 are booleans; days and times are 2024-05-01, \
+        2024-05-01 10:00 or 1.5.2024 10:00, in UTC. A date or number that can be read in two ways, such as 01/02/2024 \
+        or 1.234 between semicolons, is refused; so are digits in groups and exponents where a whole number belongs, \
+        such as 1,000 and 1e3. An empty field is null if the property can be null, else the empty string; a list, a \
+        number or a link then keeps its value. Empty rows are skipped.
         """,
       ],
       examples: [
