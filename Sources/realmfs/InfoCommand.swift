@@ -9,16 +9,16 @@ enum InfoCommand {
     let path = arguments.operands[0]
     let holders = LockHolders.ofRealm(at: System.absolute(path))
     let output = StandardOutput()
+    // Without its key a file is looked at from outside.
+    var configuration = Configuration(path: path, encryptionKey: nil, mode: .immutable)
     do throws(CommandFailure) {
-      let source = try RealmSource(arguments)
+      configuration = try RealmSource.configuration(path: path, arguments, .immutable)
+      let source = try RealmSource(configuration)
       let facts = try source.onNewest { (snapshot) throws(CommandFailure) in
         try RealmFacts(source, snapshot, isLong: arguments.has(.long))
       }
       if arguments.has(.json) { output.print(facts.json(holders).text) } else { output.table(facts.lines(holders)) }
     } catch {
-      // Where the key cannot be had, the file is looked at without it.
-      let wanted = try? RealmSource.configuration(path: path, arguments, .immutable)
-      let configuration = wanted ?? Configuration(path: path, encryptionKey: nil, mode: .immutable)
       let diagnosis = FileDiagnosis(configuration, error)
       if arguments.has(.json) {
         let told: [(String, JSONValue)] = [

@@ -16,6 +16,14 @@ enum KeyForm: String {
 struct KeyFormError: Error, CustomStringConvertible {
   let description: String
 
+  /// 32 bytes in hexadecimal, of the length of 64 raw bytes.
+  static let halfKey = KeyFormError(
+    reason: "64 hexadecimal digits are 32 bytes; a Realm key has 64. If the app uses these 64 characters themselves as "
+      + "the bytes of its key, write them in base64"
+  )
+
+  private init(reason: String) { description = reason }
+
   init(_ found: String) {
     description =
       "\(found) found, but a key is 64 raw bytes, 128 hexadecimal digits, or those 64 bytes in base64 or as [1, 2, ...]"
@@ -23,16 +31,20 @@ struct KeyFormError: Error, CustomStringConvertible {
 }
 
 extension KeyForm {
-  /// The key in `secret`, and the form that it had.
-  static func key(in secret: borrowing SecretBuffer) throws(KeyFormError) -> (key: EncryptionKey, form: KeyForm) {
+  /// The key in `secret`, and the form that it had; `isUniform` if all its bytes are the same.
+  static func key(
+    in secret: borrowing SecretBuffer
+  ) throws(KeyFormError) -> (key: EncryptionKey, form: KeyForm, isUniform: Bool) {
     if secret.overflowed { throw KeyFormError("more than \(SecretBuffer.capacity) bytes") }
+    // They would also pass for 64 raw bytes.
+    if hasHexadecimalDigits(secret, 64) { throw .halfKey }
     var key = [UInt8]()
     key.reserveCapacity(64)
     // The array stays below the reserved capacity, so these are all the bytes that ever were.
     defer { unsafe key.withUnsafeMutableBytes { unsafe clinux_wipe($0.baseAddress, $0.count) } }
     guard let form = decode(secret, into: &key) else { throw KeyFormError(found(secret)) }
     guard let result = EncryptionKey(key) else { throw KeyFormError("\(key.count) bytes") }
-    return (result, form)
+    return (result, form, key.allSatisfy { $0 == key[0] })
   }
 
   private static func decode(_ secret: borrowing SecretBuffer, into key: inout [UInt8]) -> KeyForm? {
@@ -141,6 +153,16 @@ extension KeyForm {
       }
     }
     return isClosed && key.count == 64
+  }
+
+  /// Whether the text is so many hexadecimal digits and nothing else, but for white space and `0x`.
+  private static func hasHexadecimalDigits(_ secret: borrowing SecretBuffer, _ wanted: Int) -> Bool {
+    var digits = 0
+    for index in prefixEnd(secret, textStart(secret))..<secret.count where !isWhiteSpace(secret[index]) {
+      if hexadecimalValue(secret[index]) == nil { return false }
+      digits += 1
+    }
+    return digits == wanted
   }
 
   /// What was found instead of a key, without showing it.

@@ -57,7 +57,8 @@ enum KeySource {
       if !secret.takeEnvironment(name) { throw unreadable("it is not set") }
     }
     do {
-      let (key, form) = try KeyForm.key(in: secret)
+      let (key, form, isUniform) = try KeyForm.key(in: secret)
+      if isUniform { Log.notice("\(description): all 64 bytes of the key are the same, so anyone can guess it") }
       if verbose { Log.notice("\(description): key read, \(form.rawValue)") }
       return key
     } catch {

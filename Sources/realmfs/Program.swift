@@ -25,11 +25,48 @@ enum Program {
   /// What to say of a word that is no command.
   static func unknown(_ word: String) -> String {
     if unsafe access(word, F_OK) == 0 || word.hasSuffix(".realm") {
-      return "'\(word)' is no command; for a file: 'realmfs info \(word)' or 'realmfs mount \(word) MOUNTPOINT'"
+      return "unknown command '\(word)'; to open a file: 'realmfs info \(word)' or 'realmfs mount \(word) MOUNTPOINT'"
+    }
+    if let guess = guesses.first(where: { $0.words.contains(word.lowercased()) }) {
+      return "unknown command '\(word)'; use \(guess.use)"
     }
     let hint = KnownNames(CommandName.allCases.map(\.rawValue)).nearest(to: word).map { "; did you mean \($0)?" } ?? ""
     return "unknown command '\(word)'\(hint)"
   }
+
+  /// Commands of other programs, and what does the same here.
+  static let guesses: [(words: [String], use: String)] = [
+    (
+      ["ls", "list", "tables", "classes", "dir"],
+      "'realmfs cat FILE' to list the classes, 'realmfs info FILE' to count objects"
+    ),
+    (
+      ["show", "print", "get", "view", "read", "head", "less"],
+      "'realmfs cat FILE CLASS' or 'realmfs cat FILE CLASS/NAME.json'"
+    ),
+    (["dump", "save", "extract"], "'realmfs export FILE OUT'"),
+    (["load", "restore"], "'realmfs import FILE IN'; 'realmfs recover FILE OUT' is for damaged files"),
+    (["count", "sum"], "'realmfs query --count FILE CLASS'; --sum, --avg, --min and --max take a property"),
+    (["search", "find", "grep", "select", "sql", "where", "filter"], "'realmfs query FILE CLASS QUERY'"),
+    (["rm", "remove", "del", "unlink", "drop"], "'realmfs delete FILE CLASS/NAME.json'"),
+    (["add", "new", "put", "append"], "'realmfs insert FILE CLASS PROPERTY=VALUE...'"),
+    (["edit", "update", "modify", "change", "patch"], "'realmfs set FILE CLASS/NAME.json PROPERTY=VALUE...'"),
+    (
+      ["log", "history", "changes"],
+      "'realmfs diff --previous FILE' for the last commit, 'realmfs watch --changes FILE' for those to come"
+    ),
+    (["tail", "follow", "listen"], "'realmfs watch --changes FILE'"),
+    (["copy", "cp", "clone"], "'realmfs backup FILE OUT'"),
+    (["unmount"], "'realmfs umount MOUNTPOINT'"),
+    (["verify", "validate", "fsck", "test"], "'realmfs check FILE'"),
+    (["repair", "fix", "rescue"], "'realmfs recover FILE OUT'"),
+    (["vacuum", "shrink"], "'realmfs compact FILE'"),
+    (["init", "make"], "'realmfs create FILE --schema SCHEMA'"),
+    (["describe", "desc", "types"], "'realmfs schema FILE'"),
+    (["stat", "stats", "file"], "'realmfs info FILE'"),
+    (["rollback", "revert"], "'realmfs undo FILE'"),
+    (["download", "sync"], "'realmfs pull URL OUT'"),
+  ]
 
   private static func dispatch(_ words: ArraySlice<String>) throws(CommandFailure) -> ExitCode {
     guard let word = words.first else { throw .usage("a command is missing", command: nil) }

@@ -71,6 +71,17 @@ struct KeyFormTests {
     #expect(try form("\u{FEFF}\u{FEFF}" + digits) == nil)
   }
 
+  @Test("64 hexadecimal digits are refused, not taken for 64 raw bytes")
+  func halfKey() throws {
+    let digits = String(Self.hexadecimal.prefix(64))
+    for text in [digits, digits.uppercased(), digits + "\n", digits + "\r\n", "0x" + digits, "\u{FEFF}" + digits] {
+      #expect(throws: KeyFormError.self) { try verdict(text.utf8).get() }
+      guard case .failure(let error) = try verdict(text.utf8) else { continue }
+      #expect(error.description.hasPrefix("64 hexadecimal digits are 32 bytes; a Realm key has 64"))
+    }
+    #expect(try verdict(Array(digits.utf8.dropLast()) + [UInt8(ascii: "g")]).get() == .raw)
+  }
+
   @Test("an array of numbers, signed ones too, gives those bytes")
   func numbers() throws {
     let unsigned = Self.bytes.map { "\($0)" }, signed = Self.bytes.map { "\(Int8(bitPattern: $0))" }
@@ -90,10 +101,8 @@ struct KeyFormTests {
     }
   }
 
-  @Test("64 bytes are always raw, even if they look like digits")
-  func rawDigits() throws {
-    #expect(try form(String(Self.hexadecimal.prefix(64))) == .raw)
-  }
+  @Test("64 bytes are raw, also if they look like base64")
+  func rawDigits() throws { #expect(try form(String(Self.base64.prefix(64))) == .raw) }
 
   @Test(
     "what is no key is described, not shown",

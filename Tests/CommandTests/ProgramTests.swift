@@ -4,6 +4,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import realmfs
+
 @Suite("Program")
 struct ProgramTests {
   private let people = Place.fixture("people.realm")
@@ -28,6 +30,44 @@ struct ProgramTests {
       #expect(outcome.errors.contains("--help"))
       #expect(outcome.errors.filter { $0 == "\n" }.count == 1)
     }
+  }
+
+  @Test(
+    "a command of other programs leads to the one that does the same",
+    arguments: [
+      ("ls", "cat FILE'"), ("list", "cat FILE'"), ("tables", "cat FILE'"), ("show", "cat FILE CLASS"),
+      ("dump", "export FILE"), ("get", "cat FILE CLASS"), ("count", "query --count"), ("search", "query FILE CLASS"),
+      ("find", "query FILE CLASS"), ("grep", "query FILE CLASS"), ("select", "query FILE CLASS"),
+      ("sql", "query FILE CLASS"), ("rm", "delete FILE"), ("add", "insert FILE"), ("edit", "set FILE"),
+      ("log", "diff --previous FILE"), ("history", "diff --previous FILE"),
+    ]
+  )
+  func guesses(word: String, use: String) throws {
+    let outcome = try run(Place.program, [word, people])
+    #expect(outcome.status == 2)
+    #expect(outcome.errors.hasPrefix("realmfs: unknown command '\(word)'; use 'realmfs "))
+    #expect(outcome.errors.contains("'realmfs \(use)"))
+  }
+
+  @Test("no guess hides a command, and each names commands that exist")
+  func guessesAreTrue() {
+    for (words, use) in Program.guesses {
+      for word in words { #expect(CommandName(rawValue: word) == nil) }
+      for part in use.components(separatedBy: "'realmfs ").dropFirst() {
+        #expect(CommandName(rawValue: String(part.prefix { $0.isLetter || $0 == "-" })) != nil, "\(part)")
+      }
+    }
+  }
+
+  @Test("info runs a key command that fails once")
+  func keyCommandOnce() throws {
+    let folder = try TemporaryFolder()
+    defer { folder.remove() }
+    let log = folder.url.appending(path: "log").path
+    let outcome = try realmfs("info", "--key-command", "echo x >>'\(log)'; exit 3", people)
+    #expect(outcome.status == 5)
+    #expect(outcome.errors.contains("the command ended with exit status 3"))
+    #expect(try String(contentsOfFile: log, encoding: .utf8) == "x\n")
   }
 
   @Test("info tells what the file is")

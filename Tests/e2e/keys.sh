@@ -69,6 +69,16 @@ equal "the key is not in the command line" "0" "$(tr '\0' '\n' <"/proc/$server/c
 stop_server "$point"
 unset SECRET
 
+half=${hex:0:64}
+check_status "64 hexadecimal digits are half a key" 5 '64 hexadecimal digits are 32 bytes; a Realm key has 64' \
+  "$realmfs" info --key-command "printf $half" "$file"
+check_status "also with a line feed" 5 '64 hexadecimal digits are 32 bytes' "$realmfs" info --key-command "echo $half" "$file"
+check_status "a key of equal bytes is no secret" 0 'all 64 bytes of the key are the same, so anyone can guess it' \
+  "$realmfs" create --key-command "head -c 64 /dev/zero" --schema <("$realmfs" schema "$fixtures/people.realm") "$scratch/zero.realm"
+check_status "a key command that fails" 5 'the command ended with exit status 1' \
+  "$realmfs" info --key-command "echo once >>'$scratch/runs'; false" "$file"
+equal "runs once" 1 "$(wc -l <"$scratch/runs")"
+
 check_status "no key" 5 'key' "$realmfs" info "$file"
 check_status "no key: mount" 5 'key' "$realmfs" mount "$file" "$point"
 for key in wrong wrong-first wrong-second; do
