@@ -25,11 +25,15 @@ public struct JSONOutline: Sendable {
 
   /// What the bytes so far are.
   public private(set) var verdict = Verdict.blank { didSet { if verdict != oldValue, isDecided { decisions += 1 } } }
-  /// Counts the texts that were complete or hopeless: a number that goes on is another text.
+  /// Counts the texts that were complete or hopeless: a number that goes on is another text. One of many digits counts
+  /// again when it is twice as long or ends, so that checking each text costs as much as reading them once.
   public private(set) var decisions = 0
   private let kind: Kind
-  /// The first bytes of a number or of a word such as `true`, and the last byte; nil outside of one.
-  private var word: (start: [UInt8], last: UInt8)?
+  /// The first bytes of a number or of a word such as `true`, the last byte, and the number of bytes; nil outside of
+  /// one.
+  private var word: (start: [UInt8], last: UInt8, length: Int)?
+  /// The bytes of the word when it last counted as a text.
+  private var decidedLength = 0
   /// The brackets that are open.
   private var depth = 0
   private var isInString = false
@@ -69,32 +73,44 @@ public struct JSONOutline: Sendable {
     case UInt8(ascii: "{") where isStart: verdict = .open
     case _ where isStart && kind == .value && [UInt8(ascii: "["), UInt8(ascii: "\"")].contains(byte): verdict = .open
     case _ where verdict == .blank && markCount < Self.mark.count && byte == Self.mark[markCount]: markCount += 1
-    case _ where isStart && kind == .value: word = ([], 0)
+    case _ where isStart && kind == .value: word = ([], 0, 0)
     default: verdict = .hopeless
     }
   }
 
   /// Reads on within a number or a word. Returns the index behind it, or the end of the bytes.
   private mutating func readWord(_ bytes: RawSpan, from start: Int) -> Int {
-    guard var (first, last) = word else { return start }
+    guard var (first, last, length) = word else { return start }
     for index in start..<bytes.byteCount {
       let byte = bytes[index]
       if Self.isSpace(byte) {
         word = nil
+        if verdict == .complete, length > decidedLength { decisions += 1 }
         verdict = .complete
         return index
       }
       if first.count < Self.longestWord { first.append(byte) }
       last = byte
+      length += 1
     }
-    word = (first, last)
+    word = (first, last, length)
     let isPart =
       Self.words.contains { first.count < $0.utf8.count && $0.utf8.starts(with: first) }
       || first.first.map { "-0123456789".utf8.contains($0) } ?? false && "+-.eE".utf8.contains(last)
-    if verdict == .complete && !isPart { decisions += 1 }
-    verdict = isPart ? .open : .complete
+    if isPart {
+      verdict = .open
+    } else if verdict != .complete {
+      verdict = .complete
+      decidedLength = length
+    } else if length <= Self.shortNumber || length >= 2 * decidedLength {
+      decisions += 1
+      decidedLength = length
+    }
     return bytes.byteCount
   }
+
+  /// Up to this length, a number counts as another text with each digit.
+  private static let shortNumber = 64
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
 

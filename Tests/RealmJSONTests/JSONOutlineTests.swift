@@ -71,6 +71,22 @@ struct JSONOutlineTests {
     }
   }
 
+  @Test("judging a number of many digits, written one by one, costs as much as reading it a few times")
+  func longNumbers() {
+    var outline = JSONOutline(.value), judged = 0, decisions = 0
+    for length in 1...100_000 {
+      outline.read(Array("7".utf8).span.bytes)
+      if outline.decisions > decisions { judged += length }
+      decisions = outline.decisions
+    }
+    #expect(judged < 4 * 100_000)
+    // Its end is another text to judge.
+    outline.read(Array("\n".utf8).span.bytes)
+    #expect(outline.decisions == decisions + 1 && outline.verdict == .complete)
+    outline.read(Array("\n".utf8).span.bytes)
+    #expect(outline.decisions == decisions + 1)
+  }
+
   @Test("a byte order mark that is cut short is no white space")
   func shortMarks() {
     #expect(verdict([0xEF, 0xBB]) == .blank)
