@@ -190,7 +190,13 @@ private struct Mount {
       if !arguments.makesRealm { return reason }
       Log.notice("\(path): \(reason)")
     }
-    return unsafe access(path, W_OK) != 0 ? "it is write-protected" : nil
+    if unsafe access(path, W_OK) != 0 { return "it is write-protected" }
+    // The first save to a copy makes files beside it, which other realms have made when they are opened.
+    let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    if newest.isStreamingForm, unsafe access(folder, W_OK | X_OK) != 0 {
+      return "it is a copy, and \(folder) does not let files be made beside it"
+    }
+    return nil
   }
 
   /// Why a realm does not open for writing.

@@ -103,6 +103,21 @@ equal "and shows the same" 60 "$(jq .age "$second/Person/4.json")"
 check "umount" "$realmfs" umount "$second"
 check "umount" "$realmfs" umount "$point"
 
+# A mount that is idle lets other programs use the other name. What it shows then cannot be saved, and a shell is told.
+"$realmfs" mount -o lock_timeout=0.5 "$real" "$point" 2>/dev/null || not_ok "mount"
+check "a mount that is idle lets go" wait_until 30 flock -n -x "$real.lock" true
+if "$realmfs" mount "$link" "$second" 2>/dev/null; then
+  check_status "write reports that the realm is in use under another name" 1 'write error' \
+    bash -c 'while sleep 0.1; do cat "$2" >/dev/null; done & trap "kill $!" EXIT; cat "$2" >/dev/null; echo "{\"age\": 61}" >"$1"' \
+    - "$point/Person/4.json" "$second/Person/4.json"
+  check "with the reason" grep -q 'in use under another name' "$point/.realm/errors"
+  check "umount" "$realmfs" umount "$second"
+else
+  not_ok "the other name cannot be mounted"
+fi
+check "then it can be saved" bash -c 'echo "{\"age\": 62}" >"$1"' - "$point/Person/4.json"
+check "umount" "$realmfs" umount "$point"
+
 # Ten imports each, by two names, at once.
 start_over
 rm "$link"

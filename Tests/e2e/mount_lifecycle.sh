@@ -116,6 +116,29 @@ check "come there when the lock file is removed, and saving goes on" save 47
 stop_server "$point"
 equal "or when it is emptied and the mount ends" 47 "$("$realmfs" cat "$kept" Person/4.json | jq .age)"
 
+# Where several have it, nothing can be saved, and a shell is told by its write.
+kept=$(copy_fixture people)
+second=$(new_directory second)
+"$realmfs" mount "$kept" "$point" && "$realmfs" mount "$kept" "$second" || not_ok "two mounts"
+check "both use the realm" cat "$point/Person/4.json" "$second/Person/4.json"
+rm "$kept.lock"
+check_status "write reports that the lock file was removed" 1 'write error' \
+  bash -c 'cat "$2" >/dev/null; echo "{\"age\": 48}" >"$1"' - "$point/Person/4.json" "$second/Person/4.json"
+check "with the reason" grep -q 'the lock file was removed or cut' "$point/.realm/errors"
+"$realmfs" umount "$point" 2>/dev/null && "$realmfs" umount "$second" || not_ok "umount"
+
+# A copy in a folder that lets no file be made beside it cannot be saved to, so it is mounted read-only, and says so.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+  mkdir "$scratch/closed" && chmod 755 "$scratch" "$scratch/closed"
+  "$realmfs" backup "$fixtures/people.realm" "$scratch/closed/copy.realm" 2>/dev/null && chmod 666 "$scratch/closed/copy.realm"
+  chmod 777 "$point" || not_ok "chmod"
+  other() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+  check_status "a copy in a folder that is write-protected" 0 'read-only: it is a copy, and .*closed does not let files be made' \
+    other "$realmfs" mount "$scratch/closed/copy.realm" "$point"
+  check_status "cannot be saved to" 1 'Read-only file system' other bash -c 'echo "{\"age\": 5}" >"$1"' - "$point/Person/4.json"
+  check "umount" other "$realmfs" umount "$point"
+fi
+
 # What cannot be mounted leaves nothing behind.
 check_status "a mount point that does not exist" 9 'No such file' "$realmfs" mount "$file" "$scratch/absent"
 check_status "a mount point that is a file" 9 'not a directory' "$realmfs" mount "$file" "$file"

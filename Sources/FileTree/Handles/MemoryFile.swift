@@ -182,11 +182,14 @@ final class MemoryFile: Sendable {
   /// Of lines, the number of bytes that are to be saved.
   var unsavedSize: Int { state.withLock { $0.bytes.count - $0.saved } }
 
-  /// Whether lines grew by `step` bytes since they were looked at last, and are to be looked at: not beyond `most`.
+  /// True if lines grew by `step` bytes since they were looked at last, or beyond `most` bytes to twice as many: then
+  /// they are to be looked at.
   func takeJudgement(each step: Int, most: Int) -> Bool {
     state.withLock { state in
       let size = state.bytes.count - state.saved
-      if size > most || state.bytes.count - state.judged < step { return false }
+      if state.bytes.count - state.judged < (size > most ? max(step, state.judged - state.saved) : step) {
+        return false
+      }
       state.judged = state.bytes.count
       return true
     }

@@ -112,8 +112,13 @@ extension TreeContext {
     do throws(FileTreeError) {
       try memory.inTurn { () throws(FileTreeError) -> Void in
         try memory.withContents(isText: target.form.isText) { (contents) throws(FileTreeError) -> Void in
-          do throws(FileTreeError) { try rehearse(try contents.bytes, as: target) } catch {
-            guard error.endsWrite else { return }
+          var isLasting = true
+          do throws(FileTreeError) {
+            try saver?.checkObstacles()
+            isLasting = false
+            try rehearse(try contents.bytes, as: target)
+          } catch {
+            guard isLasting || error.endsWrite else { return }
             refusal = error
             if let writing { memory.undo(writing, refused: error) }
             if memory.isNewRefusal(try contents.bytes) {
@@ -202,7 +207,8 @@ extension TreeContext {
     return Caller.hasOpen(file.shownInode, in: file.opener)
   }
 
-  /// Lines beyond this size are judged at the end alone.
+  /// Lines beyond this size are judged when they have become twice as many since they were judged last, so that judging
+  /// all of them costs as much as reading them a few times.
   private static let mostJudgedLines = 4 << 20
 
   /// Whether the kernel may remember that the file is empty. After a write it asks.

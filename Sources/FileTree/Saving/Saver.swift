@@ -119,6 +119,13 @@ final class Saver: Sendable {
     transaction.rollback()
   }
 
+  /// Throws if nothing can be saved until a user does something about it.
+  func checkObstacles() throws(FileTreeError) {
+    do throws(EngineError) { try writer.checkObstacles(timeout: options.lockTimeout) } catch {
+      throw FileTreeError(error)
+    }
+  }
+
   /// Makes the file as small as its content, if no other program has the realm open.
   func compact() throws(FileTreeError) {
     do throws(EngineError) { _ = try writer.compact(timeout: options.lockTimeout) } catch {

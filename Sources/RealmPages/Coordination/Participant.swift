@@ -506,7 +506,7 @@ final class Participant: VersionReader {
   }
 
   /// Turns a copy that cannot be shared yet into a file of the usual form, and joins its session.
-  private func convert(_ state: inout State) throws(EngineError) {
+  private func convert(_ state: inout State, until deadline: MonotonicTime) throws(EngineError) {
     guard let storage = state.storage, let file = state.file else {
       throw EngineError(.inUse, "\(configuration.path): no file")
     }
@@ -515,7 +515,8 @@ final class Participant: VersionReader {
     let entry = Entry(configuration, lockedName: try RealmLinks.lockedName(of: configuration.path))
     // Who holds the version that the copy has had no session to tell of it.
     let isHeld = isHeldWithoutPin(upTo: .max)
-    let session = try session(entry, file, forWriting: true, Session.patience, holdsFirst: isHeld) {
+    let patience = Duration.milliseconds(deadline.milliseconds)
+    let session = try session(entry, file, forWriting: true, patience, until: deadline, holdsFirst: isHeld) {
       () throws(EngineError) in
       if file.place != .here { throw Self.moved(configuration.path) }
       let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
@@ -540,6 +541,7 @@ final class Participant: VersionReader {
     _ file: FileHandle,
     forWriting: Bool,
     _ patience: Duration,
+    until deadline: MonotonicTime? = nil,
     holdsFirst: Bool = false,
     begin: () throws(EngineError) -> FirstVersion
   ) throws(EngineError) -> Session {
@@ -550,6 +552,7 @@ final class Participant: VersionReader {
       of: file,
       forWriting: forWriting,
       patience: patience,
+      until: deadline,
       holdsFirst: holdsFirst,
       whenIdle: { [weak self] in self?.lookAround() },
       begin: begin
@@ -672,7 +675,9 @@ final class Participant: VersionReader {
   /// Joins the session of a file that was just written, which has the form of a copy.
   private func rejoin(_ state: inout State) throws(EngineError) {
     try enter(&state, patience: .zero)
-    if state.bystander != nil, state.standing.place == .here { try convert(&state) }
+    if state.bystander != nil, state.standing.place == .here {
+      try convert(&state, until: .now.advanced(by: Session.patience))
+    }
   }
 
   /// Gives up our place, and with it everything that was read there.
@@ -690,12 +695,12 @@ final class Participant: VersionReader {
 
   /// The session, which we do not leave until `endWriting`; nil for a file that we only look at, or that has none at
   /// this stage. Throws `moved` if the path does not lead to the file any more, unless it is only to be published.
-  func beginWriting(_ stage: WritingStage) throws(EngineError) -> Session? {
+  func beginWriting(_ stage: WritingStage, until deadline: MonotonicTime) throws(EngineError) -> Session? {
     touch()
     return try state.withLock { state throws(EngineError) in
       if stage == .publish, state.isWriting, let session = state.session { return session }
       if state.standing.place == .otherName || state.standing.place == .untrusted {
-        try enter(&state, patience: Session.patience)
+        try enter(&state, patience: .milliseconds(deadline.milliseconds))
       }
       if let session = state.session, !state.isWriting, isLost(session, state) { leave(&state) }
       let snapshot = try newest(&state)
@@ -705,7 +710,7 @@ final class Participant: VersionReader {
           try checkPlace(state)
           return nil
         }
-        try convert(&state)
+        try convert(&state, until: deadline)
       }
       guard let session = state.session else {
         if state.standing.place == .gone { throw Self.moved(configuration.path) }
@@ -755,6 +760,16 @@ final class Participant: VersionReader {
     state.withLock { state in
       if state.session == nil { return false }
       return state.file?.place != .here || state.snapshot.map { !holds($0, state) } ?? false
+    }
+  }
+
+  /// True if the session that we are in, or our place outside of it, lets nothing be committed, as it seems.
+  var isObstructed: Bool {
+    state.withLock { state in
+      switch state.standing.place {
+      case .otherName, .untrusted: true
+      case .here, .gone, .shared: state.session.map { $0.lockFile.isGone || $0.lockFile.isCut } ?? false
+      }
     }
   }
 

@@ -58,18 +58,19 @@ final class Session: @unchecked Sendable {
   /// `begin` readies the file for a new session, while no other program can join; if it `holdsFirst`, the version that
   /// it begins with is held. `whenIdle` is called now and then, on
   /// the thread that locks. While programs use the file with another lock file, waits for `patience`, then throws an
-  /// error that says so.
+  /// error that says so. For all else it waits until `limit`, or as long as joining usually may.
   init(
     _ configuration: Configuration,
     of file: FileHandle,
     forWriting: Bool,
     patience: Duration,
+    until limit: MonotonicTime? = nil,
     holdsFirst: Bool = false,
     whenIdle: @escaping @Sendable () -> Void = {},
     begin: () throws(EngineError) -> FirstVersion
   ) throws(EngineError) {
     let path = configuration.path, isInMemory = configuration.inMemoryIdentifier != nil
-    let deadline = MonotonicTime.now.advanced(by: Self.patience)
+    let deadline = limit ?? .now.advanced(by: Self.patience)
     let (lockFile, claim) = try Self.filesBeside(file, configuration, deadline, patience)
     let versions = VersionList(lockFile)
     let idle: @Sendable () -> Void = { [weak lockFile] in

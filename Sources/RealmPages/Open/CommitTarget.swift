@@ -22,6 +22,9 @@ protocol CommitTarget: AnyObject, Sendable {
   func commit(_ group: GroupEditor, base: Snapshot, _ durability: Durability) throws(EngineError) -> UInt64
   /// Lets other writers in.
   func end()
+  /// True if something that only a user can end seems to keep commits out: the lock file is gone, or programs use the
+  /// realm by another name. Outside of transactions; cost: two system calls.
+  var isObstructed: Bool { get }
   /// Whether there are grouped commits that the header does not show.
   var hasUnpublished: Bool { get }
   /// The number of versions in use, the newest among them. Between `begin` and `end`.
@@ -30,4 +33,8 @@ protocol CommitTarget: AnyObject, Sendable {
   func rewrite() throws(EngineError) -> RealmCopy.Sizes?
   /// Has the header show the newest version. Between `begin` and `end`.
   func publishNewest(_ newest: Snapshot) throws(EngineError)
+}
+
+extension CommitTarget {
+  var isObstructed: Bool { false }
 }

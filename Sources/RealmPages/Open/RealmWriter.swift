@@ -205,6 +205,15 @@ public final class RealmWriter: Sendable {
     return try WriteTransaction(rehearsingOn: snapshot)
   }
 
+  /// Throws if nothing can be committed until a user does something about it: programs use the realm by another name,
+  /// or its lock file was removed while others have it open. Waits like `begin` for that to end; returns at once if
+  /// there is no such obstacle.
+  package func checkObstacles(timeout: Duration = RealmWriter.patience) throws(EngineError) {
+    if !target.isObstructed { return }
+    _ = try enter(.edit, until: .now.advanced(by: timeout), staysOnThread: true)
+    end()
+  }
+
   /// Makes a file that nothing was committed to since it was made, such as a copy, one in which versions in use are
   /// known to writers. It holds what it held; any other file stays as it is.
   package func takePart(timeout: Duration = RealmWriter.patience) throws(EngineError) {

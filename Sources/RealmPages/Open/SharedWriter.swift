@@ -18,7 +18,8 @@ final class SharedWriter: CommitTarget {
     /// commit to a copy.
     var turn: Turn?
     /// The turn of a transaction on a copy, and which of the files that the path led to that is.
-    var copy: (turn: CopyTurn, file: Int, deadline: MonotonicTime)?
+    /// Its commit may wait as long as was left of the time to wait when it began.
+    var copy: (turn: CopyTurn, file: Int, patience: Duration)?
     /// The last grouped commit, if the header did not show it when it was made.
     var unpublished: Committer.Result?
     /// The version that the header shows meanwhile, held so that a crash leads back to something whole.
@@ -41,6 +42,8 @@ final class SharedWriter: CommitTarget {
   deinit {
     if let onDisk = state.withLock({ $0.onDisk }) { onDisk.session.versions.abandon(onDisk.slot) }
   }
+
+  var isObstructed: Bool { participant.isObstructed }
 
   var hasUnpublished: Bool { state.withLock { $0.unpublished != nil } }
 
@@ -70,7 +73,7 @@ final class SharedWriter: CommitTarget {
       // A copy, whose turn we need to have, and to look again: somebody else may have changed it meanwhile.
       guard session == nil, let file = participant.file else { continue }
       let turn = try CopyTurn(file, until: deadline)
-      state.withLock { $0.copy = (turn, participant.standing.file, deadline) }
+      state.withLock { $0.copy = (turn, participant.standing.file, .milliseconds(deadline.milliseconds)) }
     }
   }
 
@@ -84,7 +87,7 @@ final class SharedWriter: CommitTarget {
     try publishLost()
     let session: Session
     // No session: a file that is not written to, as the caller finds out, or a copy.
-    guard let joined = try participant.beginWriting(stage) else {
+    guard let joined = try participant.beginWriting(stage, until: deadline) else {
       return (try participant.latest(), nil)
     }
     session = joined
@@ -142,15 +145,11 @@ final class SharedWriter: CommitTarget {
     }
   }
 
-  /// How long the first commit to a copy waits at least: nobody else has a turn for long.
-  private static let patience = Duration.seconds(1)
-
   /// The turn of a transaction on a copy, which becomes a file of the usual form only now. Whoever was faster keeps
   /// what it committed.
   private func turn(onCopy base: Snapshot) throws(EngineError) -> Turn {
     let path = participant.configuration.path, copy = state.withLock { $0.copy }
-    let deadline = max(copy?.deadline ?? .now, .now.advanced(by: Self.patience))
-    let (newest, _) = try enter(.commit(file: copy?.file), until: deadline, false)
+    let (newest, _) = try enter(.commit(file: copy?.file), until: .now.advanced(by: copy?.patience ?? .zero), false)
     guard let turn = state.withLock({ $0.turn }) else { throw EngineError(.inUse, "\(path): no session") }
     if newest.top.ref != base.top.ref || newest.version != base.version {
       throw EngineError(.busy, "\(path): another program changed this copy first: try again")
