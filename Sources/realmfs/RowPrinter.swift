@@ -168,8 +168,7 @@ final class RowPrinter {
     if let lineWidth {
       let natural = widths
       widths = Self.fitted(natural, to: lineWidth)
-      let whole = zip(widths, natural).count { $0 == $1 }
-      if natural.count > 1, 2 * whole < natural.count {
+      if 2 * widths.count < natural.count {
         (state.widths, state.isVertical) = (natural, true)
         for row in state.sample { printRow(row, natural) }
         state.sample = []

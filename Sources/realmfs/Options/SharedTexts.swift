@@ -12,7 +12,7 @@ extension Options {
     --columns chooses what is shown of an object: properties, and paths as in a query (dog.name, friends.@count). In \
     CSV and TSV an empty field is null and "" is the empty string; in a table null is blank. Control characters are \
     escaped, as \\u001b. The widths of a table come from the first rows. On a terminal longer texts are cut, and where \
-    more than half of the columns do not fit, objects are records one below the other.
+    more than half of the columns find no room, objects are records one below the other.
     """
   static let values = """
     VALUE is null, which clears the property, or a value of the property's type. Strings, dates, UUIDs, object ids, \
