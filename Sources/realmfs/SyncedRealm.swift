@@ -101,8 +101,14 @@ enum Download {
   static func finish(_ session: SyncSession, _ timeout: Duration) throws(SyncError) -> SyncStatus {
     let line = ProgressLine("downloading")
     defer { line.end() }
+    var reported: String?
     return try session.wait(patience: timeout) { status in
       if status.state == .live { return true }
+      if status.state == .offline, let error = status.error, error != reported {
+        reported = error
+        line.end()
+        Log.error("\(error); trying again, for up to \(timeout.components.seconds) s")
+      }
       line.show(Int(status.downloaded), of: Int(status.downloaded + status.bytesLeft))
       return false
     }

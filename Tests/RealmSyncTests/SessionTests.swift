@@ -174,6 +174,69 @@ struct SessionTests {
     }
   }
 
+  @Test("a server that knows no client, not even a new one, ends the session, and no files are left")
+  func knowsNobody() throws {
+    try Self.withServer(3) { server, path in
+      for isNew in [true, false] {
+        if !isNew {
+          server.set(habit: .none)
+          try Self.session(server, path: path) { #expect(Self.live($0).state == .live) }
+        }
+        server.set(habit: .forgets)
+        let before = server.connections
+        try Self.session(server, path: path) { session in
+          let status = Self.live(session)
+          #expect(status.state == .failed, "\(status)")
+          #expect(session.failure?.reason == .reset)
+          #expect(session.failure?.description.contains("208") ?? false)
+          #expect(session.failure?.description.contains("to a new client, too") ?? false)
+          try Self.expect(isNew ? 0 : 3, in: session.mirror)
+        }
+        #expect(server.connections - before == 2)
+        let folder = (path as NSString).deletingLastPathComponent
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+        #expect(names.allSatisfy { !$0.contains("fresh") }, "\(names)")
+      }
+    }
+  }
+
+  @Test("a server whose version goes back each time is tried twice")
+  func goesBack() throws {
+    try Self.withServer(3) { server, path in
+      server.set(habit: .goesBack)
+      try Self.session(server, path: path) { session in
+        #expect(throws: SyncError.self) {
+          // It may be live for a moment, between the answer and what follows it.
+          try session.wait(patience: .seconds(600)) { _ in false }
+        }
+        #expect(session.failure?.reason == .protocolBroken)
+        #expect(session.failure?.description.contains("version 0 after version 4") ?? false)
+        // The first one brought something.
+        #expect(server.connections <= 3)
+        try Self.expect(3, in: session.mirror)
+      }
+    }
+  }
+
+  @Test(
+    "a server that says much, and nothing new, is waited for no longer than one that is silent",
+    arguments: [FakeServer.Habit.pings, .empties, .nothingNew]
+  )
+  func saysNothing(_ habit: FakeServer.Habit) throws {
+    try Self.withServer(3) { server, path in
+      server.set(habit: habit)
+      try Self.session(server, path: path) { session in
+        let error = #expect(throws: SyncError.self) {
+          try session.wait(patience: .seconds(1)) { $0.state == .live }
+        }
+        #expect(error?.reason == .timeout)
+        #expect(error?.description.contains("gave up after 1 s") ?? false)
+        // A thread that listens to it without end would never join.
+        session.stop()
+      }
+    }
+  }
+
   @Test(
     "each error code leads to what the protocol wants",
     arguments: [

@@ -7,6 +7,7 @@
 //     add N...                another client makes the objects N
 //     message BYTES           DOWNLOADs are so large, or one changeset
 //     cut BYTES | silence | drop | refuse | error CODE       what goes wrong next; FakeServer.Fault has the meaning
+//     habit NAME              what goes wrong each time; FakeServer.Habit has the meaning
 //     end                     all connections end
 //     wipe OBJECTS            the server forgets everything, and has a new realm
 //     intrude MIRROR          a program that does not know of mirrors writes one
@@ -41,6 +42,7 @@ while let line = readLine() {
   case "drop": server.inject(.dropUpload(isTaken: true))
   case "refuse": server.inject(.refuseUpload(code: 212))
   case "error": server.inject(.error(code: number, session: true))
+  case "habit": server.set(habit: FakeServer.Habit(rawValue: words.last ?? "") ?? .none)
   case "end": server.dropAll()
   case "wipe":
     server.wipe()

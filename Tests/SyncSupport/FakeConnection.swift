@@ -26,6 +26,13 @@ final class FakeConnection {
   func run() throws {
     try upgrade()
     if let exchange = server.exchange { return try replay(exchange) }
+    switch server.habit {
+    case .pings: while true { try write([0x89, 0]) }
+    case .empties:
+      try write([0x02, 0])
+      while true { try write([0x00, 0]) }
+    case .none, .forgets, .goesBack, .nothingNew: break
+    }
     while true {
       var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
       if poll(&entry, 1, 5) > 0 { try read() }
@@ -139,11 +146,17 @@ final class FakeConnection {
       return
     }
     if case .garbage(let bytes) = server.take({ if case .garbage = $0 { true } else { false } }) { try send(bytes) }
-    if !server.knows(salt: salt) { return try fail(208, session) }
+    if server.habit == .forgets || !server.knows(salt: salt) { return try fail(208, session) }
     if case .cut(let bytes) = server.take({ if case .cut = $0 { true } else { false } }) { budget = bytes }
     sessions[session]?.file = file
     sessions[session]?.sent = download
     try push(session)
+    while server.habit == .nothingNew {
+      try push(session)
+      var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+      if poll(&entry, 1, 1) > 0 { try read() }
+    }
+    if server.habit == .goesBack { try send("download \(session) 0 0 0 4711 0 0 0 0 0 0\n") }
   }
 
   private func fail(_ code: Int, _ session: Int64) throws {

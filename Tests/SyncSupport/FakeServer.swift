@@ -31,6 +31,19 @@ package final class FakeServer: Sendable {
     case http(String)
   }
 
+  /// What goes wrong each time.
+  package enum Habit: String, Sendable {
+    case none
+    /// No client is known: each IDENT is answered with error 208.
+    case forgets
+    /// A DOWNLOAD with a version before the last one follows each first one.
+    case goesBack = "goes-back"
+    /// Pings without end, or frames of a message without bytes, instead of an answer.
+    case pings, empties
+    /// DOWNLOADs without anything new, without end, and no MARK.
+    case nothingNew = "nothing-new"
+  }
+
   private struct State {
     var history: [(file: Int64, changeset: [UInt8])] = []
     var files: Int64 = 1
@@ -47,6 +60,7 @@ package final class FakeServer: Sendable {
     var replayed = ""
     /// Grows when the server is wiped.
     var salt: Int64 = 4711
+    var habit = Habit.none
   }
 
   private let state = Mutex(State())
@@ -142,6 +156,9 @@ package final class FakeServer: Sendable {
   package func set(compresses: Bool = false, messageSize: Int = .max, version: Int = 14) {
     state.withLock { ($0.compresses, $0.messageSize, $0.version) = (compresses, messageSize, version) }
   }
+
+  package func set(habit: Habit) { state.withLock { $0.habit = habit } }
+  var habit: Habit { state.withLock { $0.habit } }
 
   package func inject(_ faults: Fault...) { state.withLock { $0.faults += faults } }
 

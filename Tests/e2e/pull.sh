@@ -41,8 +41,27 @@ check_status "~ is the user" 0 "realm://127.0.0.1:$port/anna/test" "$realmfs" pu
 before=$(ls -A)
 absent=realm://127.0.0.1:1/test
 check_status "~ without a user" 2 "name it with --user" "$realmfs" pull "realm://127.0.0.1:$port/~/test" none.realm
-check_status "no server" 12 'nothing came for 1 s: 127.0.0.1:1: cannot connect: Connection refused' \
+check_status "no server" 12 'cannot connect to 127.0.0.1:1: Connection refused; gave up after 1 s' \
   "$realmfs" pull --timeout 1 "$absent" none.realm
+"$realmfs" pull --timeout 600 "$absent" none.realm 2>silent >/dev/null &
+pull=$!
+background+=("$pull")
+check "it is reported at once, not at the end" wait_until 60 grep -q 'Connection refused; trying again, for up to 600 s' silent
+kill -TERM $pull
+wait $pull 2>/dev/null
+rm -rf silent none.realm*
+tell habit forgets
+check_status "a server that knows no client" 12 'error 208: text; it answers so to a new client, too' \
+  "$realmfs" pull "$url" none.realm
+check_status "nor one that it knew" 12 'to a new client, too' "$realmfs" pull "$url" out.realm
+tell habit goes-back
+check_status "a server that goes back" 12 'version 0 after version' "$realmfs" pull "$url" none.realm
+for habit in pings empties nothing-new; do
+  tell habit $habit
+  check_status "a server with $habit" 12 'gave up after 2 s' timeout 100 "$realmfs" pull --timeout 2 "$url" never.realm
+done
+tell habit none
+rm -rf none.realm* never.realm*
 check_status "a host that nobody knows" 12 'no-host.invalid: no address' \
   "$realmfs" pull --timeout 1 realm://no-host.invalid/test none.realm
 tell error 204
@@ -138,7 +157,7 @@ check "realms:// with --ca-file" "$realmfs" pull -q --ca-file right.pem "realms:
 equal "gives the same" 5000 "$("$realmfs" query --count tls.realm P)"
 check_status "an authority that nobody trusts" 12 'not to be trusted for localhost.*--ca-file' \
   "$realmfs" pull "realms://localhost:$tls_port/test" none.realm
-check_status "realm:// at a port with TLS" 12 "nothing came for 1 s: localhost:$tls_port" \
+check_status "realm:// at a port with TLS" 12 "localhost:$tls_port: .*gave up after 1 s" \
   "$realmfs" pull --timeout 1 "realm://localhost:$tls_port/test" none.realm
 proxy other
 check_status "the certificate of another host" 12 'not to be trusted for localhost: hostname mismatch' \

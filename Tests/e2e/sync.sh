@@ -98,7 +98,7 @@ serve_synced "$url" "$point" --mirror "$mirror" || exit
 equal "a mirror is mounted without it, too" "51 offline" "$(ls "$point/P" | wc -l) $(wait_until 20 has_state .state offline && state .state)"
 check "sync.json says when it tries again" [ "$(state .nextAttemptSeconds)" -ge 1 ]
 stop_server "$point"
-check_status "a first mount needs it" 12 'nothing came for 1 s.*Connection refused' \
+check_status "a first mount needs it" 12 'Connection refused; gave up after 1 s' \
   "$realmfs" mount -f --sync "$url" --mirror "$scratch/new.realm" --timeout 1 "$point"
 equal "and leaves no file" "new.realm*" "$(echo new.realm*)"
 check "the mirror is sound" "$realmfs" check "$mirror"

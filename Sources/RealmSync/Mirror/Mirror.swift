@@ -201,7 +201,7 @@ extension Mirror {
     defer { removeFresh() }
     var configuration = configuration, options = options
     configuration.path = freshPath
-    options.uploadTimeout = nil
+    (options.uploadTimeout, options.mayReplace) = (nil, false)
     let state: MirrorState
     do {
       let fresh = try Mirror(configuration, of: url), session = try SyncSession(fresh, options)

@@ -7,8 +7,8 @@ import Threads
 
 /// A connection to the server, from its first byte to its last.
 final class Connection {
-  /// Whether a DOWNLOAD came: the server is there and knows us.
-  private(set) var hasDownloaded = false
+  /// Whether the mirror came forward by it.
+  private(set) var hasAdvanced = false
   /// Whether all was downloaded that there was at its beginning.
   private(set) var isComplete = false
 
@@ -171,7 +171,7 @@ final class Connection {
   private func apply(_ download: DownloadMessage) throws(SyncError) {
     let state = mirror.state
     if download.version < state.version || download.latest.version < state.latest.version {
-      throw ServerMessage.broken("a version before the last one")
+      throw ServerMessage.broken("version \(download.version) after version \(state.version)")
     }
     let entries = try download.entries()
     if let first = entries.first, first.version <= state.version {
@@ -210,8 +210,8 @@ final class Connection {
         }
       }
       isApplied = true
+      hasAdvanced = true
     }
-    hasDownloaded = true
     session.change {
       $0.version = download.version
       $0.advance(by: size - shown)

@@ -31,10 +31,9 @@ final class SessionRunner: Sendable {
         }
         // A program that wants something of the connection has woken it before there was one.
         if error.reason == .cancelled { continue }
-        if connection.hasDownloaded {
-          backoff.reset()
-          hasRetried = false
-        }
+        // A server that says the same again, without anything new, is not tried for ever.
+        if connection.hasAdvanced { hasRetried = false }
+        if connection.hasAdvanced || connection.isComplete { backoff.reset() }
         if connection.isComplete { hasReset = false }
         switch error.reason {
         case .offline, .timeout: break
@@ -42,7 +41,7 @@ final class SessionRunner: Sendable {
           let waits = session.options.waitsForSpace && session.mirror.state.isComplete
           if !waits { return session.fail(error) }
         case .protocolBroken where !hasRetried: hasRetried = true
-        case .reset where !hasReset:
+        case .reset where !hasReset && session.options.mayReplace:
           // The server was restored or emptied: what it has now is downloaded anew.
           hasReset = true
           session.change { ($0.error, $0.canUpload) = (error.description, false) }
@@ -51,6 +50,10 @@ final class SessionRunner: Sendable {
             continue
           } catch {
             if error.reason == .cancelled { continue }
+            if error.reason == .reset {
+              let text = "\(error); it answers so to a new client, too, so nothing can be downloaded"
+              return session.fail(SyncError(.reset, text))
+            }
             if !error.isTransient { return session.fail(error) }
           }
         default: return session.fail(error)

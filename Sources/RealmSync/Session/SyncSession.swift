@@ -66,7 +66,7 @@ public final class SyncSession: Sendable {
   /// Ends the session; returns when the mirror is not touched any more.
   public func stop() {
     shared.withLock { $0.isStopping = true }
-    wakeup.wake()
+    wakeup.end()
     monitor.locked { monitor.wakeAll() }
     mirror.abandon()
     mirror.writer.uplink = nil
@@ -132,8 +132,9 @@ public final class SyncSession: Sendable {
   /// Ends the calls of an observer.
   package func removeObserver(_ id: Int) { _ = shared.withLock { $0.observers.removeValue(forKey: id) } }
 
-  /// Waits until a look at the status says that it `isDone`; the last status. Gives up when nothing has come for
-  /// `timeout`, and throws what ended the session. It looks at each change, and some times a second.
+  /// Waits until a look at the status says that it `isDone`; the last status. Gives up when no change of the realm has
+  /// come for `timeout`, whatever else the server says, and throws what ended the session. It looks at each change, and
+  /// some times a second.
   package func wait(
     patience timeout: Duration,
     _ isDone: (SyncStatus) -> Bool
@@ -143,13 +144,13 @@ public final class SyncSession: Sendable {
       let status = wait(until: min(deadline, .now.advanced(by: .milliseconds(100)))) { $0 != last }
       if isDone(status) { return status }
       if let failure { throw failure }
-      let hasCome = status.downloaded != last.downloaded || status.connections != last.connections
+      let hasCome = status.downloaded > last.downloaded || status.version > last.version
       if status.isApplying || hasCome { deadline = .now.advanced(by: timeout) }
       last = status
       if deadline <= .now {
         throw SyncError(
           .timeout,
-          "\(mirror.url): nothing came for \(timeout.components.seconds) s: \(status.error ?? "no answer")"
+          (status.error ?? "\(mirror.url): no answer") + "; gave up after \(timeout.components.seconds) s"
             + (mirror.state.hasBegun ? "; what is there is kept, and the next download goes on from it" : "")
         )
       }

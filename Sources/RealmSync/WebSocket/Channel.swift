@@ -84,6 +84,7 @@ final class Channel {
       if status == 1 { return }
       let code = unsafe SSL_get_error(tls.connection, status)
       if code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE {
+        if deadline <= .now { throw SyncError(.offline, "\(socket.peer): no answer while TLS begins") }
         switch socket.wait(for: code == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, until: deadline, wakeup) {
         case .ready: continue
         case .woken: throw SyncError(.cancelled, "\(socket.peer): interrupted")
@@ -137,6 +138,8 @@ final class Channel {
   func read(into buffer: inout [UInt8], until deadline: MonotonicTime) throws(SyncError) -> Outcome {
     let room = 1 << 16, filled = buffer.count
     while true {
+      // A server that always has bytes for us does not keep us.
+      if wakeup.isEnded { return .woken }
       buffer.append(contentsOf: repeatElement(0, count: room))
       var outcome: Result<Step, SyncError> = .success(.wait(POLLIN))
       unsafe buffer.withUnsafeMutableBytes { bytes in
@@ -165,7 +168,9 @@ final class Channel {
 
   /// Writes all of `bytes`.
   func write(_ bytes: [UInt8], until deadline: MonotonicTime) throws(SyncError) {
-    var done = 0
+    var done = 0, wasWoken = false
+    // A wakeup is for who reads next.
+    defer { if wasWoken { wakeup.wake() } }
     while done < bytes.count {
       var outcome: Result<Step, SyncError> = .success(.wait(POLLOUT))
       unsafe bytes.withUnsafeBytes { all in
@@ -175,9 +180,11 @@ final class Channel {
       switch try outcome.get() {
       case .done(let count): done += count
       case .wait(let events):
-        // What wakes a reader comes again: a write is finished first.
-        if socket.wait(for: events, until: deadline, nil) == .timeout {
-          throw SyncError(.offline, "\(socket.peer): takes no more bytes")
+        if wakeup.isEnded { throw SyncError(.cancelled, "\(socket.peer): interrupted") }
+        switch socket.wait(for: events, until: deadline, wakeup) {
+        case .ready: break
+        case .woken: wasWoken = true
+        case .timeout: throw SyncError(.offline, "\(socket.peer): takes no more bytes")
         }
       }
     }

@@ -2,11 +2,13 @@
 // Source: socket(7), poll(2).
 
 import Glibc
+import Synchronization
 import Threads
 
 /// Wakes a thread that waits for a connection.
 final class Wakeup: Sendable {
   private let ends: (read: Int32, write: Int32)
+  private let isOver = Atomic(false)
 
   init() throws(SyncError) {
     var pair: [Int32] = [-1, -1]
@@ -31,6 +33,15 @@ final class Wakeup: Sendable {
     // A full pipe wakes, too.
     _ = unsafe write(ends.write, &byte, 1)
   }
+
+  /// Ends every wait of the thread, now and later, and what it reads and writes.
+  func end() {
+    isOver.store(true, ordering: .releasing)
+    wake()
+  }
+
+  /// Whether nothing is to be read, written or waited for any more.
+  var isEnded: Bool { isOver.load(ordering: .acquiring) }
 
   /// The end to poll.
   fileprivate var descriptor: Int32 { ends.read }
@@ -115,7 +126,7 @@ final class Socket {
       unsafe setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, size)
       return connection
     }
-    throw SyncError(.offline, "\(peer): cannot connect: \(problem)")
+    throw SyncError(.offline, "cannot connect to \(peer): \(problem)")
   }
 
   /// Waits until the connection can be read (`POLLIN`) or written (`POLLOUT`).

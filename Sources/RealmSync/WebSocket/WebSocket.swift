@@ -34,6 +34,7 @@ final class WebSocket {
     try channel.write(upgrade.request, until: deadline)
     var buffer: [UInt8] = [], version: Int?
     while version == nil {
+      if deadline <= .now { throw SyncError(.offline, "\(peer): no answer") }
       switch try channel.read(into: &buffer, until: deadline) {
       case .bytes: version = try upgrade.answer(&buffer, from: peer)
       case .ended:
@@ -59,6 +60,8 @@ final class WebSocket {
   func receive(until deadline: MonotonicTime) throws(SyncError) -> Outcome {
     while true {
       if let message = try nextMessage() { return .message(message) }
+      // Frames that are no message are no reason to go on.
+      if deadline <= .now { return .timeout }
       switch try channel.read(into: &buffer, until: deadline) {
       case .bytes: continue
       case .ended: throw SyncError(.offline, "\(peer): the server closed the connection")
