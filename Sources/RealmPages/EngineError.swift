@@ -134,6 +134,8 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The call, the system's words for the errno, and a remedy where the words do not suggest one.
   private static func text(_ call: String, _ code: Int32) -> String {
     if code == EEXIST { return "the file exists: remove it first, or name another" }
+    // The reason is the disk, not the call that met it.
+    if code == ENOSPC || code == EDQUOT { return ErrnoText.of(code) }
     let remedy =
       switch code {
       case ENOKEY: " (ENOKEY): the folder is encrypted and locked; unlock it, for example with 'fscrypt unlock'"

@@ -1,6 +1,7 @@
 // The few calls of libsqlite3 that an export needs.
 
 import CSQLite
+import Glibc
 import RealmPages
 
 /// A new database.
@@ -29,8 +30,9 @@ import RealmPages
     if unsafe sqlite3_errcode(handle) & 0xFF == SQLITE_IOERR {
       unsafe sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &code)
     }
-    let cause = code == 0 ? "" : " (\(ErrnoText.of(code)))"
-    return .unsuitable(unsafe "\(path): SQLite: \(String(cString: sqlite3_errmsg(handle)))\(cause)")
+    if unsafe sqlite3_errcode(handle) & 0xFF == SQLITE_FULL { code = ENOSPC }
+    if code != 0 { return .file(path, code) }
+    return .unsuitable(unsafe "\(path): SQLite: \(String(cString: sqlite3_errmsg(handle)))")
   }
 }
 

@@ -165,6 +165,8 @@ final class SQLiteSink: ExportSink {
     do throws(TransferError) {
       try insert(cursor, plan, renderer)
     } catch {
+      // Any other failure ends the export, and some have ended the transaction with all its savepoints.
+      guard case .damaged = error else { throw error }
       if hasChildren { try run("ROLLBACK TO object; RELEASE object") }
       plan.digests = digests
       throw error

@@ -16,7 +16,7 @@ final class WorkRealm {
   init(beside path: String, key: EncryptionKey?) throws(EngineError) {
     self.path = path
     self.key = key
-    file = try NewFile(path: path + ".upgrade")
+    file = try NewFile(path: path + ".upgrade", shownAs: path)
     let bytes = UnsyncedStorage(FileStorage(file.handle))
     var storage: any Storage = bytes
     if let key {

@@ -33,8 +33,9 @@ package final class NewFile {
   /// too, and removes a file that it finds there.
   static let provisionalSuffix = ".tmp_compaction_space"
 
-  /// Makes a file that only its owner can read, in the folder of `path`.
-  init(path: String) throws(EngineError) {
+  /// Makes a file that only its owner can read, in the folder of `path`. Messages speak of `shownPath`, if that is not
+  /// `path`.
+  init(path: String, shownAs shownPath: String? = nil) throws(EngineError) {
     self.path = path
     let folder = try FileFolder(of: path), name = FileFolder.name(of: path)
     (self.folder, self.name) = (folder, name)
@@ -54,8 +55,8 @@ package final class NewFile {
         errno = error
       }
     }
-    guard descriptor >= 0 else { throw EngineError(opening: path, errno) }
-    handle = try FileHandle(adopting: descriptor, path: path)
+    guard descriptor >= 0 else { throw EngineError(opening: shownPath ?? path, errno) }
+    handle = try FileHandle(adopting: descriptor, path: shownPath ?? path)
   }
 
   deinit {
@@ -104,7 +105,7 @@ package final class NewFile {
       try AuxiliaryFile.removeReplacement(provisional, in: folder.descriptor, called: shown)
       Self.unfinished.withLock { _ = $0.insert(ExactName(shown)) }
       guard unsafe clinux_name_file_at(handle.descriptor, folder.descriptor, provisional) == 0 else {
-        throw .failed("link", shown, errno)
+        throw .failed("link", path, errno)
       }
       provisionalName = provisional
     }
