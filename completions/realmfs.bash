@@ -52,7 +52,7 @@ _realmfs() {
     convert:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --local --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     recover:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --no-verify --json -v --verbose -h --help" -- "$cur")); return ;;
     pull:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --user --token-file --token-command --ca-file --timeout --json -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
-    replicate:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --trust-owner --source-of --schema --once --lag --partition --connections -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
+    replicate:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --trust-owner --source-of --schema --once --repair --accept-replacement --lag --partition --connections -q --quiet -v --verbose -h --help" -- "$cur")); return ;;
     verify-replica:-*) COMPREPLY=($(compgen -W "--key-file --key-fd --key-command --key-env --json --trust-owner --source-of --schema -v --verbose -h --help" -- "$cur")); return ;;
     version:-*) COMPREPLY=($(compgen -W "--json -h --help" -- "$cur")); return ;;
     help:-*) COMPREPLY=($(compgen -W "--completions -h --help" -- "$cur")); return ;;

@@ -394,6 +394,8 @@ complete -c realmfs -n '__realmfs_is replicate' -l trust-owner -d 'for root: tak
 complete -c realmfs -n '__realmfs_is replicate' -l source-of -x -d 'many realms: what a realm is called in the column realm, as the part {id} of its file'\''s path: '\''users/{id}.realm'\'''
 complete -c realmfs -n '__realmfs_is replicate' -l schema -x -d 'the schema in the database that has the tables (default realm)'
 complete -c realmfs -n '__realmfs_is replicate' -l once -d 'bring the replica to the newest version, and end'
+complete -c realmfs -n '__realmfs_is replicate' -l repair -d 'compare all rows first and write those that differ, such as rows that another program has changed'
+complete -c realmfs -n '__realmfs_is replicate' -l accept-replacement -d 'follow the file as it is now, although another realm, an older version or a damaged one has taken its place'
 complete -c realmfs -n '__realmfs_is replicate' -l lag -d 'print a line of JSON on standard error for each transaction and each second'
 complete -c realmfs -n '__realmfs_is replicate' -l partition -x -d 'many realms: divide new tables by realm, list for a part each or hash:N for N parts'
 complete -c realmfs -n '__realmfs_is replicate' -l connections -x -d 'many realms: write through up to N connections at a time (default 4)'

@@ -11,6 +11,9 @@ public enum ReplicaError: Error, Sendable, CustomStringConvertible {
   case server(state: String, String)
   /// The realm cannot be read.
   case engine(EngineError)
+  /// The file at the path of the realm is not known to be a later version of what the replica shows, and to follow it
+  /// would take something from the replica: why, and what to do.
+  case replaced(String)
   /// What is to be done does not fit what is there: what, where and what to do.
   case unsuitable(String)
   /// Another program has written to the replica, or the realm changed its schema meanwhile: it helps to begin again.
@@ -21,7 +24,7 @@ public enum ReplicaError: Error, Sendable, CustomStringConvertible {
   /// One line for people.
   public var description: String {
     switch self {
-    case .connection(let text), .unsuitable(let text): text
+    case .connection(let text), .unsuitable(let text), .replaced(let text): text
     case .server(let state, let text): "PostgreSQL: \(text) (\(state))\(Self.advice[state].map { "; \($0)" } ?? "")"
     case .engine(let error): error.description
     case .overtaken: "another program has written to the replica meanwhile"
@@ -43,7 +46,7 @@ public enum ReplicaError: Error, Sendable, CustomStringConvertible {
     // read-only until it takes the place of another one.
     case .server(let state, _):
       state == "25006" || ["40", "53", "57", "58", "08", "55"].contains(String(state.prefix(2)))
-    case .engine, .unsuitable, .stopped: false
+    case .engine, .unsuitable, .replaced, .stopped: false
     }
   }
 }

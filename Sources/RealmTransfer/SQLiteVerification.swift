@@ -65,6 +65,26 @@ struct RowDigest: Equatable {
   }
 }
 
+/// A row that is not the same on both sides.
+public struct RowDifference: Hashable, Sendable {
+  /// How it differs.
+  public enum Kind: String, Sendable {
+    /// The object has no row.
+    case missing
+    /// The row has no object.
+    case extra
+    /// The row has other values than its object.
+    case values
+  }
+
+  /// The key of the row, as the database prints it.
+  public let key: String
+  /// How it differs.
+  public let kind: Kind
+
+  package init(_ kind: Kind, _ key: String) { (self.kind, self.key) = (kind, key) }
+}
+
 /// One class on both sides of an export.
 public struct ClassVerification: Sendable {
   /// The class.
@@ -76,6 +96,9 @@ public struct ClassVerification: Sendable {
 
   /// Whether both sides are the same.
   public var isSame: Bool { exported == stored }
+
+  /// The first rows that differ, where the database can tell them, and how many there are.
+  public package(set) var differences: [RowDifference] = [], differenceCount = 0
 
   init(_ name: String, exported: [RowDigest], stored: [RowDigest]) {
     self.name = name

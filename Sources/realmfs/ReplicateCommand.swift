@@ -49,7 +49,10 @@ enum ReplicateCommand {
       if complaints.count < 1000, complaints.insert(text).inserted { Log.error("\(path): \(text)") }
     }
     replicator.shouldStop = shouldGiveUp
-    var failure: String?, pause: Int64 = 200
+    (replicator.acceptsReplacement, replicator.wantsComparison) = (
+      arguments.has(.acceptReplacement), arguments.has(.repair)
+    )
+    var failure: String?, pause: Int64 = 200, wasGone = false
     while true {
       let error: ReplicaError
       do throws(ReplicaError) {
@@ -59,6 +62,10 @@ enum ReplicateCommand {
         (failure, pause) = (nil, 200)
         if arguments.has(.once) { return pass?.damaged ?? 0 > 0 ? .damaged : .done }
         if isStopping { return .done }
+        if replicator.isFileGone != wasGone {
+          wasGone.toggle()
+          if wasGone { Log.error("\(path): the file is gone; the replica keeps its rows and waits for the file") }
+        }
         if !replicator.waitForChange(timeout: .milliseconds(250)) { lag.idle(path, replicator.newestVersion) }
         continue
       } catch let cause { error = cause }

@@ -40,6 +40,7 @@ struct ReplicateMany {
       try Self.open(path, arguments)
     }
     pool.onMessage = { Log.error($0) }
+    (pool.acceptsReplacement, pool.wantsComparison) = (arguments.has(.acceptReplacement), arguments.has(.repair))
     pool.shouldStop = { ReplicateCommand.shouldGiveUp() }
     let showsLag = arguments.has(.lag)
     do throws(ReplicaError) {
@@ -132,6 +133,9 @@ struct ReplicateMany {
     }
     if !arguments.has(.json) { output.line("\(found.count) realms, \(different) NOT the same, \(failed) failed") }
     try output.flush()
+    if different > 0 {
+      Log.notice("'realmfs replicate --once --repair' with the same operands writes again what differs")
+    }
     if found.isEmpty { throw CommandFailure(.unreadable, "\(operands.files.joined(separator: " ")): no such files") }
     return different + failed > 0 ? .failure : .done
   }
@@ -142,10 +146,12 @@ struct ReplicateMany {
         ("realm", .string(file.realm)), ("file", .string(file.path)), ("same", .bool(names.isEmpty)),
         ("objects", .number(result.classes.reduce(0) { $0 + $1.exported.objects })),
         ("different", .array(names.map { .string($0) })),
+        ("rows", .object(result.classes.filter { !$0.isSame }.map { ($0.name, VerificationReport.json(of: $0)) })),
       ]
       output.print(JSONValue.object(members).line)
     } else if !names.isEmpty {
       output.line("\(file.realm)  NOT the same: \(names.joined(separator: ", "))")
+      for facts in result.classes { for line in VerificationReport.rows(of: facts) { output.line(line) } }
     }
   }
 }

@@ -12,7 +12,12 @@ struct VerificationReport {
   /// Prints the report on standard output.
   func print(asJSON isJSON: Bool) throws(CommandFailure) {
     let output = StandardOutput()
-    if isJSON { output.print(json.text) } else { output.table(lines) }
+    if isJSON {
+      output.print(json.text)
+    } else {
+      output.table(lines)
+      for facts in verification.classes { for line in Self.rows(of: facts) { output.line(line) } }
+    }
     try output.flush()
   }
 
@@ -22,6 +27,29 @@ struct VerificationReport {
       let state = facts.isSame ? "the same" : "NOT the same: \(Self.words(facts.stored))"
       return (facts.name, "\(Self.words(facts.exported)); in the database \(state)")
     } + [("links", links == 0 ? "each leads to a row" : "\(links) lead to objects that were not exported")]
+  }
+
+  /// A line for each row that differs, as far as they are named.
+  static func rows(of facts: ClassVerification) -> [String] {
+    var lines = facts.differences.map { row in
+      let words =
+        switch row.kind {
+        case .missing: "not in the database"
+        case .extra: "in the database only"
+        case .values: "other values"
+        }
+      return "  \(facts.name) \(row.key.printable): \(words)"
+    }
+    let more = facts.differenceCount - lines.count
+    if more > 0 && !lines.isEmpty { lines.append("  \(facts.name): and \(counted(more, "more row"))") }
+    return lines
+  }
+
+  /// The rows that differ, as far as they are named.
+  static func json(of facts: ClassVerification) -> JSONValue {
+    .array(
+      facts.differences.map { row in .object([("key", .string(row.key)), ("difference", .string(row.kind.rawValue))]) }
+    )
   }
 
   private static func words(_ facts: (objects: Int, elements: Int, hash: UInt64)) -> String {
@@ -39,7 +67,8 @@ struct VerificationReport {
     let classes = verification.classes.map { facts in
       JSONValue.object([
         ("name", .string(facts.name)), ("realm", side(facts.exported)), ("database", side(facts.stored)),
-        ("same", .bool(facts.isSame)),
+        ("same", .bool(facts.isSame)), ("differentRows", .number(facts.differenceCount)),
+        ("rows", Self.json(of: facts)),
       ])
     }
     return .object([("classes", .array(classes)), ("danglingLinks", .number(verification.danglingLinks))])

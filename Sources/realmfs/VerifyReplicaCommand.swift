@@ -17,7 +17,7 @@ enum VerifyReplicaCommand {
     let source = try RealmSource.pinned(arguments)
     let result = try verify(source.realm, operands.place(), ReplicaVerifier(address), source.path)
     try VerificationReport(result).print(asJSON: arguments.has(.json))
-    return try code(result, operands.database)
+    return try code(result, remedy: "'realmfs replicate --once --repair' with the same operands writes it again")
   }
 
   static func verify(
@@ -51,12 +51,12 @@ enum VerifyReplicaCommand {
     }
     guard let result = summary.verification else { return .failure }
     try VerificationReport(result).print(asJSON: arguments.has(.json))
-    return try code(result, operands.database)
+    return try code(result, remedy: "'realmfs export' writes the database anew")
   }
 
-  private static func code(_ result: ExportVerification, _ name: String) throws(CommandFailure) -> ExitCode {
+  private static func code(_ result: ExportVerification, remedy: String) throws(CommandFailure) -> ExitCode {
     if result.isSame { return .done }
     let names = result.classes.filter { !$0.isSame }.map(\.name).joined(separator: ", ")
-    throw CommandFailure(.failure, "the database does not hold what the realm holds of \(names)")
+    throw CommandFailure(.failure, "the database does not hold what the realm holds of \(names); \(remedy)")
   }
 }

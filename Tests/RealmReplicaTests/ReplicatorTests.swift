@@ -120,7 +120,12 @@ struct ReplicatorTests {
         let realm = try Realm(Configuration(path: path))
         let identities = try [Realm(Configuration(path: setup.path)), realm].map { try $0.latest().identity() }
         #expect(identities[0] == identities[1], "both versions have one number and the same places")
-        _ = try HistoryTests.settle(Replicator(realm, place, address))
+        let replicator = try Replicator(realm, place, address)
+        let error = #expect(throws: ReplicaError.self) { try replicator.run() }
+        #expect(error?.description.contains("as the replica is") ?? false, "\(error as Any)")
+        #expect(try setup.rows("SELECT age FROM $S.\"Person\" WHERE _id = 3") == ["100"])
+        replicator.acceptsReplacement = true
+        _ = try HistoryTests.settle(replicator)
         #expect(try setup.rows("SELECT age FROM $S.\"Person\" WHERE _id = 3") == ["101"])
         try HistoryTests.check(realm, place, address)
       }
@@ -144,22 +149,24 @@ struct ReplicatorTests {
   }
 
   private static let hasGrown = Atomic(false)
+  /// The version that the follower read last.
+  private static let seen = Atomic<UInt64>(0)
 
   @Test("a server that does not answer makes no realm grow")
   func holdsNothing() throws {
     func size(_ path: String) throws -> Int {
       try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
     }
-    /// The size after commits for some seconds that each write much anew.
-    func grow(_ setup: ReplicaSetup) throws -> Int {
-      for round in 0..<150 {
+    /// The size after commits that each write much anew; `wait` comes after each, with its version.
+    func grow(_ setup: ReplicaSetup, _ wait: (UInt64) throws -> Void = { _ in }) throws -> Int {
+      for round in 0..<60 {
         let transaction = try setup.writer.begin()
         for number in Int64(0)..<1000 {
           guard let object = try transaction.objectKey(setup.person, primaryKey: .int(number)) else { continue }
           try transaction.set(setup.person, object, setup.age, .int(Int64(round) << 33 | number))
         }
         _ = try transaction.commit()
-        usleep(20_000)
+        try wait(setup.writer.realm.latest().version)
       }
       return try size(setup.path)
     }
@@ -181,16 +188,28 @@ struct ReplicatorTests {
         _ = try? server.query(sql)
       }
       lock.start()
-      usleep(300_000)
+      let isLocked = """
+        SELECT count(*) FROM pg_locks l JOIN pg_class c ON c.oid = relation \
+        JOIN pg_namespace n ON n.oid = relnamespace WHERE mode = 'AccessExclusiveLock' AND granted AND nspname = \(setup.schema.quotedForSQLText)
+        """
+      while try server.query(isLocked) == ["0"] { usleep(10_000) }
       try setup.setAge(of: 1, 1)
       let done = DispatchSemaphore(value: 0)
+      // Asked while the server is awaited, between two looks at the realm.
+      replicator.shouldStop = { [unowned replicator] in
+        Self.seen.store(replicator.newestVersion, ordering: .relaxed)
+        return false
+      }
       nonisolated(unsafe) let shared = replicator
       let follower = Thread {
         while !Self.hasGrown.load(ordering: .relaxed) { _ = try? HistoryTests.settle(shared) }
         done.signal()
       }
       follower.start()
-      let followed = try grow(setup)
+      // The follower takes its time; what counts is that it moves on while the server does not answer.
+      let followed = try grow(setup) { version in
+        while Self.seen.load(ordering: .relaxed) < version { usleep(1000) }
+      }
       Self.hasGrown.store(true, ordering: .relaxed)
       try server.query(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; LOCK%'"

@@ -10,7 +10,7 @@ cd "$(dirname "$0")" || exit 1
 scripts=("$@")
 if [ ${#scripts[@]} -eq 0 ]; then
   for script in *.sh; do
-    case $script in run.sh | lib.sh | sync_lib.sh) ;; *) scripts+=("${script%.sh}") ;; esac
+    case $script in run.sh | lib.sh | *_lib.sh) ;; *) scripts+=("${script%.sh}") ;; esac
   done
 fi
 

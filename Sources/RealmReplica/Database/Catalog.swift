@@ -59,6 +59,7 @@ final class Catalog {
         let other = place.realm == nil ? "many realms" : "one realm"
         throw .unsuitable("the schema \(place.schema) holds the replica of \(other); choose another with --schema")
       }
+      try addLineage(place, connection)
       return
     }
     try connection.run("BEGIN; \(lock(place))")
@@ -84,10 +85,21 @@ final class Catalog {
       'realmfs: which table holds which class, and which column which property';
     CREATE TABLE IF NOT EXISTS \(place.qualified("_realmfs")) (
       realm text PRIMARY KEY, file text NOT NULL, identity text, stamp text, version bigint, schema_version bigint,
-      replicated_at timestamptz, state text NOT NULL, reason text);
+      lineage text, replicated_at timestamptz, state text NOT NULL, reason text);
     COMMENT ON TABLE \(place.qualified("_realmfs")) IS
       'realmfs: the version of each realm that the tables of this schema hold';
     """
+  }
+
+  /// Adds the column that replicas of earlier versions do not have.
+  private static func addLineage(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
+    var isThere = false
+    try connection.forEachRow(
+      "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = 'lineage')",
+      [.text(place.qualified("_realmfs"))]
+    ) { row in isThere = row.bytes(0, 0) == [1] }
+    if isThere { return }
+    try connection.run("ALTER TABLE \(place.qualified("_realmfs")) ADD COLUMN IF NOT EXISTS lineage text")
   }
 
   /// Reads the catalog. What others have dropped is left out, so that it is made anew, and forgotten if `mending`.

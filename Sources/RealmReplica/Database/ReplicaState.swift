@@ -17,6 +17,12 @@ struct ReplicaState: Equatable {
   /// That of the version; nil if the realm was never replicated in full.
   let mark: VersionMark?
   let version: Int64?
+  /// What a later version must agree with; nil if it is not known.
+  let lineage: Lineage?
+  /// Whether the row says that the realm is followed, and not why it is not.
+  let isFollowing: Bool
+
+  private static let following = "following"
 
   private static func key(_ place: ReplicaPlace) -> PostgresParameter { .text(place.realm ?? "") }
 
@@ -27,15 +33,22 @@ struct ReplicaState: Equatable {
     locking: Bool = true
   ) throws(ReplicaError) -> ReplicaState? {
     var state: ReplicaState?
+    // Replicas of earlier versions have no lineage until they are written.
     try connection.forEachRow(
       """
-      SELECT file, identity, version, stamp FROM \(place.qualified("_realmfs")) \
-      WHERE realm = $1\(locking ? " FOR UPDATE" : "")
+      SELECT file, identity, version, stamp, state, \(locking ? "lineage" : "NULL::text") \
+      FROM \(place.qualified("_realmfs")) WHERE realm = $1\(locking ? " FOR UPDATE" : "")
       """,
       [key(place)]
     ) { row in
       let mark = row.text(0, 1).map { VersionMark(identity: $0, stamp: row.text(0, 3) ?? "") }
-      state = ReplicaState(file: row.text(0, 0), mark: mark, version: row.integer(0, 2))
+      state = ReplicaState(
+        file: row.text(0, 0),
+        mark: mark,
+        version: row.integer(0, 2),
+        lineage: row.text(0, 5).flatMap { Lineage($0) },
+        isFollowing: row.text(0, 4) == following
+      )
     }
     return state
   }
@@ -53,18 +66,27 @@ struct ReplicaState: Equatable {
     let parameters: [PostgresParameter] = [
       key(place), .text(file), .text(target.mark.identity), .integer(Int64(bitPattern: target.version)),
       .integer(target.schemaVersion.map { Int64(bitPattern: $0) }), .text(target.mark.stamp),
+      .text(target.lineage.text),
     ]
-    let columns = "realm, file, identity, version, schema_version, stamp, replicated_at, state, reason"
-    let values = "$1, $2, $3, $4::bigint, $5::bigint, $6, clock_timestamp(), 'following', NULL"
+    let columns = "realm, file, identity, version, schema_version, stamp, lineage, replicated_at, state, reason"
+    let values = "$1, $2, $3, $4::bigint, $5::bigint, $6, $7, clock_timestamp(), '\(following)', NULL"
     guard let former else {
       return try connection.queue("INSERT INTO \(table) (\(columns)) VALUES (\(values))", parameters)
     }
     try connection.queue(
       """
       WITH u AS (UPDATE \(table) SET (\(columns)) = ROW(\(values)) \
-      WHERE realm = $1 AND identity IS NOT DISTINCT FROM $7 RETURNING 1) SELECT 1 / count(*) FROM u
+      WHERE realm = $1 AND identity IS NOT DISTINCT FROM $8 RETURNING 1) SELECT 1 / count(*) FROM u
       """,
       parameters + [.text(former.mark?.identity)]
+    )
+  }
+
+  /// Queues that the realm is followed again, at the version that the replica has.
+  static func resume(_ place: ReplicaPlace, _ connection: PostgresConnection) throws(ReplicaError) {
+    try connection.queue(
+      "UPDATE \(place.qualified("_realmfs")) SET state = '\(following)', reason = NULL WHERE realm = $1",
+      [key(place)]
     )
   }
 

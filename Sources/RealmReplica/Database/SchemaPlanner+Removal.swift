@@ -14,7 +14,7 @@ extension SchemaPlanner {
       tables.map { ($0.name, Set($0.columns.map(\.name))) },
       uniquingKeysWith: { first, _ in first }
     )
-    for entry in catalog.entries {
+    for entry in catalog.entries where !isDamaged(entry) {
       let table = place.qualified(entry.table), column = entry.column.quotedForSQL
       switch entry.role {
       case .table, .links:
@@ -28,9 +28,14 @@ extension SchemaPlanner {
     }
   }
 
+  /// Whether the class of an entry is one whose schema cannot be read.
+  private func isDamaged(_ entry: Catalog.Entry) -> Bool {
+    changes.damaged.contains { $0.className.isExactly(entry.className) }
+  }
+
   func dropTables(exceptOf classes: [Table]) throws(ReplicaError) {
     let wanted = classes.map { (Catalog.shown($0.className ?? $0.name), Catalog.shown(KeyForm($0).name)) }
-    for entry in catalog.entries where entry.role == .table {
+    for entry in catalog.entries where entry.role == .table && !isDamaged(entry) {
       let isWanted = wanted.contains { $0.0.isExactly(entry.className) && $0.1.isExactly(entry.form) }
       if isWanted { continue }
       for links in catalog.entries where links.role == .links && links.keyForm == entry.table {
@@ -68,11 +73,16 @@ extension SchemaPlanner {
       )
       changes.remarks.append("column \(table).\(column) is used by a view or the like; it is kept as \(kept)")
     }
+    changes.dropped.append("column \(table).\(column)")
     try catalog.remove(column: column, of: table, connection)
   }
 
   func dropTable(_ table: String) throws(ReplicaError) {
     try lock()
+    try connection.forEachRow("SELECT count(*) FROM \(place.qualified(table))") { row in
+      self.changes.droppedRows += Int(row.integer(0, 0) ?? 0)
+    }
+    changes.dropped.append("table \(table)")
     var references: [(table: String, name: String)] = []
     try connection.forEachRow(
       """

@@ -18,6 +18,10 @@ struct SchemaChangeSet {
   var keys: [String] = [], constraints: [String] = []
   /// Statements that clear what a realm among many has no more, with its name as parameter.
   var obsolete: [String] = []
+  /// Tables and columns that were dropped, and the rows of those tables.
+  var dropped: [String] = [], droppedRows = 0
+  /// Classes whose schema cannot be read, and why: their tables stay as they are.
+  var damaged: [(className: String, reason: String)] = []
   /// What the user should know.
   var remarks: [String] = []
 
@@ -52,7 +56,12 @@ final class SchemaPlanner {
     var classes: [Table] = []
     for key in try engine({ () throws(EngineError) in try self.snapshot.tableKeys() }) {
       let table = try engine { () throws(EngineError) in try self.snapshot.table(key) }
-      if let table, table.className != nil, table.kind != .embedded, table.damage == nil { classes.append(table) }
+      guard let table, let className = table.className else { continue }
+      if let damage = table.damage {
+        changes.damaged.append((Catalog.shown(className), damage.description))
+      } else if table.kind != .embedded {
+        classes.append(table)
+      }
     }
     if !isMany { try dropTables(exceptOf: classes) }
     for source in classes { tables[source.key] = try table(source) }

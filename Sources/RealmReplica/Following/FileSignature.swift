@@ -26,6 +26,9 @@ struct FileSignature: Equatable {
   /// What no copy and no file that was written to since has: no program can set that time.
   var stamp: String { "\(device)-\(inode)-\(changed.tv_sec).\(changed.tv_nsec)" }
 
+  /// The number of the file in its file system.
+  var number: UInt64 { UInt64(inode) }
+
   private static func head(_ path: String) -> [UInt8]? {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     if descriptor < 0 { return nil }

@@ -9,6 +9,7 @@ import RealmTransfer
 struct ReplicaTarget {
   let version: UInt64
   let mark: VersionMark
+  let lineage: Lineage
   let schemaVersion: UInt64?
 }
 
@@ -57,7 +58,7 @@ extension Replicator {
     if skipsRows { mustBeginAgain = true }
   }
 
-  private func complain(_ text: String) {
+  func complain(_ text: String) {
     pass.damaged += 1
     onComplaint(text)
   }
@@ -119,9 +120,11 @@ extension Replicator {
             self.window.isLost = true
             throw EngineError(.busy, "\(self.window.realm.configuration.path) was changed while it was read")
           }
+          let signature = FileSignature(self.path, readsHead: false)
           return ReplicaTarget(
             version: snapshot.version,
-            mark: VersionMark(identity: try snapshot.identity(), stamp: self.stamp),
+            mark: VersionMark(identity: try snapshot.identity(), stamp: signature?.stamp ?? ""),
+            lineage: try Lineage(snapshot, inode: signature?.number ?? 0),
             schemaVersion: schemaVersion
           )
         }
@@ -137,12 +140,15 @@ extension Replicator {
       while true {
         guard let encoder = try encoder(key) else { break }
         do throws(EngineError) { if try !encoder.cursor.seek(object.key) { break } } catch {
+          try stopAtDamage(error.description)
           complain(error.description)
           break
         }
         do throws(RowFailure) { try encoder.encode() } catch {
           switch error {
-          case .damaged(let text): complain(text)
+          case .damaged(let text):
+            try stopAtDamage(text)
+            complain(text)
           case .needsExact(let properties):
             if try !addExact(key, properties) { throw .overtaken }
             continue
@@ -195,6 +201,7 @@ extension Replicator {
   private func compare(_ key: TableKey, _ part: UInt64, of parts: UInt64) throws(ReplicaError) -> Bool {
     guard let table = tables[key] else { return true }
     var known: [UInt64: (object: ObjKey, row: UInt64, links: [UInt64])] = [:]
+    let damagedBefore = pass.damaged
     try walk(
       key,
       { encoder throws(ReplicaError) in
@@ -206,18 +213,19 @@ extension Replicator {
       needsExact: { properties throws(ReplicaError) in try self.addExact(key, properties) }
     )
     if tables[key] !== table { return false }
-    var differing: [ObjKey: Bool] = [:], removed: [[UInt8]] = [], found: Set<UInt64> = []
+    // By object: whether there is a row, and whether its links differ.
+    var differing: [ObjKey: (hasRow: Bool, links: Bool)] = [:], removed: [[UInt8]] = [], found: Set<UInt64> = []
     try connection.forEachRow(table.rows, table.realmParameters) { row in
       let hash = UInt64(bitPattern: row.integer(0, 0) ?? 0)
       if hash % parts != part { return }
       if let object = known[hash] {
         found.insert(hash)
-        if object.row != UInt64(bitPattern: row.integer(0, 1) ?? 0) { differing[object.object] = false }
+        if object.row != UInt64(bitPattern: row.integer(0, 1) ?? 0) { differing[object.object] = (true, false) }
       } else if removed.count < removedAtOnce, let field = row.bytes(0, 2) {
         removed.append(field)
       }
     }
-    for (hash, object) in known where !found.contains(hash) { differing[object.object] = true }
+    for (hash, object) in known where !found.contains(hash) { differing[object.object] = (false, true) }
     for (index, links) in table.links.enumerated() {
       var seen: Set<UInt64> = [], orphans: [[UInt8]] = []
       try connection.forEachRow(table.rows(links), table.realmParameters) { row in
@@ -228,10 +236,12 @@ extension Replicator {
           return
         }
         seen.insert(hash)
-        if object.links[index] != UInt64(truncatingSum: row.text(0, 1)) { differing[object.object] = true }
+        if object.links[index] != UInt64(truncatingSum: row.text(0, 1)) {
+          differing[object.object] = (found.contains(hash), true)
+        }
       }
       for (hash, object) in known where object.links[index] != 0 && !seen.contains(hash) {
-        differing[object.object] = true
+        differing[object.object] = (found.contains(hash), true)
       }
       for owner in orphans {
         let parameter = PostgresParameter(type: table.keyColumn.oid, owner)
@@ -239,11 +249,22 @@ extension Replicator {
       }
     }
     known = [:]
+    if !removed.isEmpty, pass.damaged > damagedBefore {
+      try stopAtDamage("class \(table.className) has damaged objects, and the replica has rows without an object")
+    }
+    losses.removed += removed.count
     try remove(removed, from: table)
-    let objects = differing.sorted { $0.key < $1.key }.map { (key: $0.key, links: $0.value) }
+    if removed.count == removedAtOnce {
+      // There may be more.
+      try connection.sync()
+      return false
+    }
+    let overwritten = differing.values.count { $0.hasRow }
+    (losses.kept, losses.overwritten) = (losses.kept + found.count - overwritten, losses.overwritten + overwritten)
+    let objects = differing.sorted { $0.key < $1.key }.map { (key: $0.key, links: $0.value.links) }
     try write(objects, of: key)
     try connection.sync()
-    return removed.count < removedAtOnce
+    return true
   }
 }
 

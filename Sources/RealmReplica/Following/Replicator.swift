@@ -36,7 +36,7 @@ public final class Replicator {
   private var lastMark: VersionMark?
   private var attemptedMark: VersionMark?
   private let address: PostgresAddress
-  private let path: String
+  let path: String
   /// Whether the connection is of no use any more.
   private(set) var isBroken = false
   /// What the database is believed to hold; nil if that is to be asked.
@@ -58,6 +58,14 @@ public final class Replicator {
   var mustBeginAgain = false
   /// Whether the present transaction has written or removed rows one by one.
   var hasWritten = false
+  /// What the present transaction does to the rows that the replica had, as far as it compared them.
+  var losses = ReplicaLosses()
+
+  /// Whether the next pass follows the file whatever it takes from the replica: another realm, an older version, or one
+  /// whose damaged objects are left out.
+  public var acceptsReplacement = false
+  /// Whether the next pass compares all rows, also of a version that the replica has.
+  public var wantsComparison = false
 
   /// Objects whose hashes are in memory at a time, and rows that are to go.
   var comparedAtOnce = 400_000, removedAtOnce = 50_000
@@ -101,8 +109,8 @@ public final class Replicator {
     (isBaseKnown, hasTables, isBroken) = (false, false, false)
   }
 
-  /// That of the file as it is now.
-  var stamp: String { FileSignature(path, readsHead: false)?.stamp ?? "" }
+  /// Whether no file is at the path of the realm. The one that was there is still open.
+  public var isFileGone: Bool { window.realm.standing.place == .gone }
 
   /// The newest version that was seen.
   public var newestVersion: UInt64 { window.snapshot.version }
@@ -138,20 +146,22 @@ public final class Replicator {
     let start = MonotonicTime.now
     if isBroken { try reconnect() }
     _ = try engine { () throws(EngineError) in try self.window.move() }
+    try engine { () throws(EngineError) in try self.checkSize() }
     encoders = [:]
     let identity = try engine { () throws(EngineError) in try self.window.snapshot.identity() }
-    let flags = (isLost: window.isLost, unsure: window.unsure, hasNewSchema: window.hasNewSchema)
+    let flags = Flags(window)
     if isBaseKnown, base?.mark?.identity == identity, window.changed.isEmpty, !flags.isLost, flags.unsure.isEmpty,
-      wantedExact.isEmpty
+      wantedExact.isEmpty, !wantsComparison
     {
       return nil
     }
-    (window.isLost, window.unsure, window.hasNewSchema) = (false, [], false)
+    (window.isLost, window.isExchanged, window.unsure, window.hasNewSchema) = (false, false, [], false)
     pass = ReplicaPass()
-    (isDrained, hasWritten, mustBeginAgain, renamedCount) = (false, false, false, 0)
+    (isDrained, hasWritten, mustBeginAgain, renamedCount, losses) = (false, false, false, 0, ReplicaLosses())
     connection.onWait = { [unowned self] () throws(ReplicaError) in try self.tick() }
     do throws(ReplicaError) {
-      let result = try transact(flags.isLost, flags.unsure, flags.hasNewSchema, identity)
+      let result = try transact(flags, identity)
+      (acceptsReplacement, wantsComparison) = (false, false)
       inFlight = ChangedObjects(limit: 400_000)
       window.renamed.removeFirst(renamedCount)
       planner = nil
@@ -161,9 +171,7 @@ public final class Replicator {
       }
       return nil
     } catch {
-      window.isLost = window.isLost || flags.isLost
-      window.unsure.formUnion(flags.unsure)
-      window.hasNewSchema = window.hasNewSchema || flags.hasNewSchema
+      flags.restore(to: window)
       let taken = inFlight
       inFlight = ChangedObjects(limit: 400_000)
       window.changed.restore(taken)
@@ -173,39 +181,66 @@ public final class Replicator {
     }
   }
 
-  private func transact(
-    _ isLost: Bool,
-    _ unsure: Set<TableKey>,
-    _ hasNewSchema: Bool,
-    _ identity: String
-  ) throws(ReplicaError) -> ReplicaPass? {
+  /// Throws if the file was cut: what is missing may not be read before the next commit.
+  private func checkSize() throws(EngineError) {
+    let size = try window.realm.fileStatus().size, expected = window.snapshot.logicalSize
+    if size < expected {
+      throw EngineError(.damaged, "\(path): cut short: \(size) bytes, but version \(newestVersion) has \(expected)")
+    }
+  }
+
+  /// What the window noted besides the objects that changed.
+  private struct Flags {
+    let isLost: Bool, isExchanged: Bool
+    let unsure: Set<TableKey>
+    let hasNewSchema: Bool
+
+    init(_ window: VersionWindow) {
+      (isLost, isExchanged, unsure) = (window.isLost, window.isExchanged, window.unsure)
+      hasNewSchema = window.hasNewSchema
+    }
+
+    /// Gives back what a transaction took that failed.
+    func restore(to window: VersionWindow) {
+      window.isLost = window.isLost || isLost
+      window.isExchanged = window.isExchanged || isExchanged
+      window.unsure.formUnion(unsure)
+      window.hasNewSchema = window.hasNewSchema || hasNewSchema
+    }
+  }
+
+  private func transact(_ flags: Flags, _ identity: String) throws(ReplicaError) -> ReplicaPass? {
+    let unsure = flags.unsure
     try connection.queue("BEGIN", [])
     // What a transaction takes depends on the realm. A setting of the session would be that of others behind a pooler.
     try connection.queue(
       "SELECT set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)",
       []
     )
-    var comparesAll = isLost, isSame = false
+    var comparesAll = flags.isLost || wantsComparison, isSame = false, isSuccessor = !flags.isExchanged
     if !isBaseKnown {
       base = try ReplicaState.read(place, connection)
       isBaseKnown = true
       let former = base?.mark
       // What is known to have changed leads on from another version than the replica has.
-      if former == nil || former != lastMark && former != attemptedMark { comparesAll = true }
+      if former == nil || former != lastMark && former != attemptedMark { (comparesAll, isSuccessor) = (true, false) }
       isSame =
-        former?.identity == identity && window.changed.isEmpty && !comparesAll && unsure.isEmpty && !hasNewSchema
-        && wantedExact.isEmpty
+        former?.identity == identity && window.changed.isEmpty && !comparesAll && unsure.isEmpty
+        && !flags.hasNewSchema && wantedExact.isEmpty
     }
     var changes = SchemaChangeSet()
     // Others may have dropped tables of a replica that is up to date; of many, each that changes is looked at.
-    if isSame ? place.realm == nil : !hasTables || hasNewSchema || !wantedExact.isEmpty || comparesAll {
+    if isSame ? place.realm == nil : !hasTables || flags.hasNewSchema || !wantedExact.isEmpty || comparesAll {
       changes = try plan()
     }
     if isSame, changes.isEmpty, window.changed.isEmpty {
+      if base?.isFollowing == false { try ReplicaState.resume(place, connection) }
       try connection.run("COMMIT")
       return nil
     }
-    for sql in changes.obsolete { try connection.queue(sql, place.realm.map { [.text($0)] } ?? []) }
+    try check(changes.damaged)
+    try clear(changes.obsolete)
+    (losses.dropped, losses.removed) = (losses.dropped + changes.dropped, losses.removed + changes.droppedRows)
     var compared = unsure.union(changes.altered)
     if comparesAll { compared.formUnion(tables.keys) }
     for (key, table) in tables.sorted(by: { $0.key < $1.key }) {
@@ -224,6 +259,11 @@ public final class Replicator {
     let target = try flush()
     if mustBeginAgain { throw .overtaken }
     isDrained = true
+    if !isSuccessor, !acceptsReplacement {
+      // What is queued has not been counted yet.
+      try connection.sync()
+      try judge(target, losses, after: base)
+    }
     if let late = planner?.changes { changes.remarks = late.remarks }
     if let former = base?.file, former != path, place.realm == nil {
       changes.remarks.append("the replica was that of \(former) before")
@@ -246,12 +286,50 @@ public final class Replicator {
       throw error
     }
     if outcome != "COMMIT" { throw .overtaken }
-    base = ReplicaState(file: path, mark: target.mark, version: Int64(bitPattern: target.version))
+    base = ReplicaState(
+      file: path,
+      mark: target.mark,
+      version: Int64(bitPattern: target.version),
+      lineage: target.lineage,
+      isFollowing: true
+    )
     lastMark = target.mark
     wantedExact = []
     pass.version = target.version
     pass.remarks = changes.remarks
     return pass
+  }
+
+  /// Throws if classes that the replica has cannot be read; reports those that it does not have.
+  private func check(_ damaged: [(className: String, reason: String)]) throws(ReplicaError) {
+    for (name, reason) in damaged {
+      if catalog.entries.contains(where: { $0.className.isExactly(name) }) {
+        try stopAtDamage("class \(name): \(reason)")
+      }
+      complain("class \(name): \(reason)")
+    }
+  }
+
+  /// Throws if rows that the replica has would be removed, or stay as they are, because objects cannot be read.
+  func stopAtDamage(_ reason: String) throws(ReplicaError) {
+    if base?.mark == nil || acceptsReplacement { return }
+    throw .engine(
+      EngineError(
+        .damaged,
+        "\(path): \(reason); nothing was changed in the database; 'realmfs recover' saves what can be read, and "
+          + "--accept-replacement leaves out what cannot"
+      )
+    )
+  }
+
+  /// Clears what a realm among many has no more.
+  private func clear(_ statements: [String]) throws(ReplicaError) {
+    for sql in statements {
+      try connection.queue(sql, place.realm.map { [.text($0)] } ?? []) { result in
+        let words = result.command.split(separator: " "), count = words.last.flatMap { Int($0) } ?? 0
+        if words.first == "DELETE" { self.losses.removed += count } else { self.losses.overwritten += count }
+      }
+    }
   }
 
   // MARK: tables

@@ -20,6 +20,8 @@ final class VersionWindow {
   var changed = ChangedObjects()
   /// Whether what changed is not known: everything is to be compared.
   var isLost = false
+  /// Whether the versions that were seen are not known to be those of one realm, each made from the one before.
+  var isExchanged = false
   /// Classes that are to be compared because their schema changed, or that of what their rows show.
   var unsure: Set<TableKey> = []
   /// Whether the schema changed.
@@ -60,11 +62,14 @@ final class VersionWindow {
     let isOtherFile = realm.standing.file != file
     file = realm.standing.file
     if isOtherFile || new.snapshot.version < old.snapshot.version {
+      isExchanged = true
       isLost = true
       hasNewSchema = true
       renamed = []
       return true
     }
+    // Without a place among the programs that have the realm open, only the file tells what became of it.
+    if !new.isKnownToWriters { isExchanged = true }
     if new.snapshot.version == old.snapshot.version { return true }
     do throws(EngineError) { try add(from: old.snapshot, to: new.snapshot) } catch { isLost = true }
     if !realm.isCurrent(old.snapshot) || !realm.isCurrent(new.snapshot) { isLost = true }

@@ -31,6 +31,8 @@ public final class ReplicaPool: @unchecked Sendable {
     var again: MonotonicTime?
     var failure: String?
     var isGone = false
+    /// Whether it was replicated since the pool began.
+    var hasPassed = false
 
     init(_ file: RealmFile) { self.file = file }
   }
@@ -56,6 +58,10 @@ public final class ReplicaPool: @unchecked Sendable {
   public var onMessage: @Sendable (String) -> Void = { _ in }
   /// Receives what was done, with the path of the file.
   public var onPass: @Sendable (String, ReplicaPass) -> Void = { _, _ in }
+  /// Whether the first pass of each realm follows its file whatever it takes from the replica.
+  public var acceptsReplacement = false
+  /// Whether the first pass of each realm compares all rows.
+  public var wantsComparison = false
   /// Asked while a server is awaited; true gives up.
   public var shouldStop: @Sendable () -> Bool = { false }
 
@@ -304,6 +310,9 @@ public final class ReplicaPool: @unchecked Sendable {
     let realm = try open(entry.file.path)
     let replicator = try Replicator(realm, place, address, connection)
     replicator.shouldStop = shouldStop
+    if !entry.hasPassed {
+      (replicator.acceptsReplacement, replicator.wantsComparison) = (acceptsReplacement, wantsComparison)
+    }
     var texts: [String] = []
     replicator.onComplaint = { texts.append($0) }
     defer {
@@ -314,6 +323,7 @@ public final class ReplicaPool: @unchecked Sendable {
     for _ in 0..<8 {
       do throws(ReplicaError) {
         if let pass = try replicator.run() { passes.append(pass) }
+        entry.hasPassed = true
         return passes
       } catch {
         guard case .overtaken = error else { throw error }

@@ -13,6 +13,8 @@ public final class ReplicaVerifier {
   private var connection: PostgresConnection?
   /// How long a replica that is written at the same time may take to come to the newest version.
   public var patience = Duration.seconds(10)
+  /// How many rows that differ are named for each class.
+  public var namedRows = 20
   /// Receives what is damaged and left out.
   public var onComplaint: (String) -> Void = { _ in }
 
@@ -91,7 +93,9 @@ public final class ReplicaVerifier {
     try catalog.load(connection)
     let tables: [TableKey: ReplicaTable]
     do throws(ReplicaError) {
-      tables = try SchemaPlanner(catalog, connection, snapshot, isLocked: false).plan()
+      let planner = SchemaPlanner(catalog, connection, snapshot, isLocked: false)
+      tables = try planner.plan()
+      for (name, reason) in planner.changes.damaged { onComplaint("class \(name) is not compared: \(reason)") }
     } catch {
       guard case .overtaken = error else { throw error }
       throw .unsuitable("\(address.shown): the tables do not fit the schema of the realm; replicate it again")
@@ -107,7 +111,12 @@ public final class ReplicaVerifier {
           stored.append((Int(row.integer(0, 0) ?? 0), UInt64(truncatingSum: row.text(0, 1))))
         }
       }
-      classes.append(ClassVerification(table.className, exported: own, stored: stored))
+      var found = ClassVerification(table.className, exported: own, stored: stored)
+      if !found.isSame {
+        let comparison = RowComparison(table, source, snapshot, connection, limit: namedRows)
+        (found.differences, found.differenceCount) = try comparison.run()
+      }
+      classes.append(found)
     }
     return ExportVerification(classes: classes, danglingLinks: 0)
   }

@@ -49,6 +49,12 @@ extension Options {
         written. It goes on until SIGTERM or SIGINT, which ends it between two transactions.
         """,
         """
+        A commit that deletes everything is followed. A file that is damaged, empty, at an older version, or that of \
+        another realm is not: if rows would be lost, the command ends with the reason and changes nothing, until \
+        --accept-replacement says that the file is the right one. A compacted, encrypted or upgraded realm goes on. \
+        docs/POSTGRESQL.md has the rules.
+        """,
+        """
         Links are foreign keys, lists of values arrays, lists of links tables CLASS_PROPERTY with owner, position and \
         target; dictionaries, embedded objects and values of any type are jsonb, as the mounted tree shows them. What \
         a type of PostgreSQL cannot hold is in a column beside, made when it is needed, and a message says so. A \

@@ -438,6 +438,16 @@ extension Options {
       "the schema in the database that has the tables (default realm)"
     ),
     OptionSpec(.once, on: [.replicate], "bring the replica to the newest version, and end"),
+    OptionSpec(
+      .repair,
+      on: [.replicate],
+      "compare all rows first and write those that differ, such as rows that another program has changed"
+    ),
+    OptionSpec(
+      .acceptReplacement,
+      on: [.replicate],
+      "follow the file as it is now, although another realm, an older version or a damaged one has taken its place"
+    ),
     OptionSpec(.lag, on: [.replicate], "print a line of JSON on standard error for each transaction and each second"),
     OptionSpec(
       .partition,

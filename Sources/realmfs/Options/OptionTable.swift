@@ -62,7 +62,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case tokenCommand = "token-command"
   case authorities = "ca-file"
   case timeout
-  case once, lag, partition, connections
+  case once, lag, partition, connections, repair, acceptReplacement = "accept-replacement"
   case sourceOf = "source-of"
 }
 
