@@ -73,7 +73,12 @@ check "after a crash of the server it goes on" wait_until 30 is_followed
 cp "$fixtures/people.realm" "$scratch/other.realm" && chmod 644 "$scratch/other.realm"
 "$realmfs" set --quiet "$scratch/other.realm" Person/4 age=1
 mv "$scratch/other.realm" "$file"
-check "a file that was replaced is compared" wait_until 30 is_followed
+check "a file that takes the realm's place is not followed" wait_until 30 is_dead "$follower"
+check "and the reason names the option that does" grep -q -e --accept-replacement "$scratch/follow"
+"$realmfs" replicate --accept-replacement "$file" "$database" >"$scratch/follow" 2>&1 &
+follower=$!
+background+=("$follower")
+check "with it, the file is compared" wait_until 30 is_followed
 "$realmfs" compact "$file" >/dev/null 2>&1
 "$realmfs" set --quiet "$file" Person/4 age=2
 check "so is one that was compacted" wait_until 30 is_followed

@@ -56,4 +56,3 @@ seq 100 112 | sed 's/.*/{"name": "d&"}/' >"$scratch/dogs.jsonl"
 "$realmfs" import --quiet --class Dog "$scratch/another.realm" "$scratch/dogs.jsonl"
 for age in 1 2 3 4 5 6 7 8; do "$realmfs" set --quiet "$scratch/another.realm" Person/100 age=$age; done
 other() { cp "$scratch/another.realm" "$scratch/other.realm" && chmod 644 "$scratch/other.realm"; }
-

@@ -139,4 +139,3 @@ sql 'DELETE FROM realm."Person_friends"'
 check_status "lists of links, too" 1 'other values' same
 check "are repaired" once --quiet --repair
 check "and the same" same
-
