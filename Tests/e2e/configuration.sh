@@ -56,7 +56,7 @@ on_disk() {
 }
 if strace -f -o /dev/null true 2>/dev/null; then
   mkdir "$scratch/empty" && cd "$scratch/empty" || exit 1
-  strace -ff -o "$scratch/trace" -e trace=file "$realmfs" mount -f --in-memory "$id" --schema "$scratch/people.json" \
+  strace -ff -y -o "$scratch/trace" -e trace=file "$realmfs" mount -f --in-memory "$id" --schema "$scratch/people.json" \
     "$point" 2>"$scratch/error" &
   tracer=$!
   background+=("$tracer")
