@@ -48,7 +48,7 @@ final class Bridge: Sendable {
     var entry = fuse_entry_param()
     entry.ino = attributes.inode.value
     entry.generation = 1
-    entry.attr = status(attributes)
+    entry.attr = status(attributes, size: attributes.kernelSize)
     entry.attr_timeout = attributeTimeout(attributes)
     entry.entry_timeout = attributes.isCacheable ? tree.isFrozen ? Self.frozenTimeout : Self.entryTimeout : 0
     return entry

@@ -40,9 +40,10 @@ enum Callbacks {
 
   /// Settles with the kernel how to talk.
   private static func configure(_ connection: inout fuse_conn_info) {
+    // Without FUSE_CAP_ATOMIC_O_TRUNC: with it, a program that opens a file to write it anew would empty the page cache
+    // and the size that the kernel has for everybody. So opening with O_TRUNC comes as opening and setting the size.
     let wanted =
       FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_CACHE_SYMLINKS
-      | FUSE_CAP_ATOMIC_O_TRUNC
     // Whether cached data is good is decided at open and announced; times do not tell.
     connection.want = connection.capable & UInt32(wanted)
     connection.time_gran = 1
@@ -52,7 +53,7 @@ enum Callbacks {
   /// that are made while they are read are made in this order.
   private static func configureFrozen(_ connection: inout fuse_conn_info) {
     configure(&connection)
-    connection.want &= ~UInt32(FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC)
+    connection.want &= ~UInt32(FUSE_CAP_ASYNC_READ)
   }
 
   // MARK: names
@@ -61,12 +62,8 @@ enum Callbacks {
     unsafe operations.lookup = { raw, parent, name in
       let request = unsafe FuseRequest(raw)
       do throws(FileTreeError) {
-        let entry = try unsafe request.tree.lookup(
-          InodeNumber(parent),
-          Callbacks.bytes(name),
-          for: request.caller.process,
-          user: request.caller.user
-        )
+        let name = unsafe Callbacks.bytes(name)
+        let entry = try request.tree.lookup(InodeNumber(parent), name, user: request.caller.user)
         request.reply(entry: entry)
       } catch {
         request.reply(error)
@@ -87,10 +84,13 @@ enum Callbacks {
     unsafe operations.getattr = { raw, inode, info in
       let request = unsafe FuseRequest(raw)
       // With a handle the kernel asks for the size alone: the program looks for the end of the file.
-      unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue().changes?.follow()
+      let file = unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue()
+      file?.changes?.follow()
       do throws(FileTreeError) {
-        let caller = request.caller
-        let attributes = try request.tree.attributes(InodeNumber(inode), for: caller.process, user: caller.user)
+        let inode = InodeNumber(inode), caller = request.caller
+        let attributes = try request.tree.attributes(inode, with: file, for: caller.process, user: caller.user)
+        // The kernel drops what it is told while it is made to forget, and passes it on to the program all the same.
+        if attributes.kernelSize != attributes.size { request.bridge.kernel.forgetAttributes(inode) }
         request.reply(attributes: attributes)
       } catch {
         request.reply(error)
@@ -305,7 +305,7 @@ enum Callbacks {
       do throws(FileTreeError) {
         let change = unsafe MetadataChange(values.pointee, which)
         let attributes = try request.tree.change(InodeNumber(inode), file, change, by: request.caller)
-        request.reply(attributes: attributes)
+        request.reply(changed: attributes)
       } catch {
         request.reply(error)
       }
@@ -364,13 +364,12 @@ enum Callbacks {
         request.reply(error)
       }
     }
-    unsafe operations.flush = { raw, inode, info in
+    unsafe operations.flush = { raw, _, info in
       guard let raw = unsafe raw, let file = unsafe Callbacks.handle(info, OpenFile.self)?.takeUnretainedValue() else {
         return unsafe FuseRequest(raw).reply(errno: EBADF)
       }
       let bridge = unsafe Bridge.of(raw).takeUnretainedValue()
       unsafe Callbacks.onHandle(raw, info) { tree, file, caller throws(FileTreeError) in
-        defer { if tree.isWronglyKnownEmpty(file) { bridge.kernel.forgetAttributes(InodeNumber(inode)) } }
         try tree.flush(file, by: caller)
       }
       bridge.tree.prepareNext(after: file)
@@ -513,6 +512,7 @@ extension OpenAccess {
   fileprivate init(flags: Int32) {
     self.init()
     writes = flags & O_ACCMODE != O_RDONLY
+    reads = flags & O_ACCMODE != O_WRONLY
     truncates = flags & O_TRUNC != 0
     appends = flags & O_APPEND != 0
   }

@@ -57,6 +57,15 @@ import Glibc
     discardAnswered()
   }
 
+  /// Answers a change of attributes. No program sees the size, but the kernel takes it over, whatever else it learned
+  /// meanwhile, and cuts off the page cache there.
+  consuming func reply(changed attributes: FileAttributes) {
+    bridge.notifier.noteCacheableReply()
+    var status = status(attributes, size: attributes.kernelSize)
+    unsafe fuse_reply_attr(raw, &status, bridge.attributeTimeout(attributes))
+    discardAnswered()
+  }
+
   /// Who asks.
   var caller: Caller { unsafe Caller(raw) }
 
@@ -201,7 +210,10 @@ func fileType(_ kind: NodeKind) -> mode_t {
 private let listingSize = 128 << 10
 
 /// Attributes as stat(2) has them.
-func status(_ attributes: FileAttributes) -> stat {
+func status(_ attributes: FileAttributes) -> stat { status(attributes, size: attributes.size) }
+
+/// The same with another size.
+func status(_ attributes: FileAttributes, size: Int) -> stat {
   var status = stat()
   let type = fileType(attributes.kind)
   status.st_ino = numericCast(attributes.inode.value)
@@ -209,9 +221,9 @@ func status(_ attributes: FileAttributes) -> stat {
   status.st_nlink = numericCast(attributes.links)
   status.st_uid = attributes.owner
   status.st_gid = attributes.group
-  status.st_size = off_t(attributes.size)
+  status.st_size = off_t(size)
   status.st_blksize = attributes.kind == .directory ? listingSize : 4096
-  status.st_blocks = blkcnt_t((attributes.size + 511) / 512)
+  status.st_blocks = blkcnt_t((size + 511) / 512)
   let time = timespec(tv_sec: Int(attributes.modifiedSeconds), tv_nsec: Int(attributes.modifiedNanoseconds))
   status.st_mtim = time
   status.st_ctim = time

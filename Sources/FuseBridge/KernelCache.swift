@@ -37,17 +37,22 @@ import Glibc
   ///
   /// Unlike other notifications it is sent by the thread that answers the open. The kernel lets it wait only for
   /// pages that are being read, and there are none: the tree answers for it that the file has no other handle.
+  ///
+  /// Of a text that is read past the page cache it is the last page, which the kernel drops with the answer to the
+  /// open. What stays is its idea of the size: answers to stat it may have to drop, and maps end there.
   func store(_ file: OpenFile) {
+    let start = file.caching == .bypass ? max(0, file.size - 1) / Self.pageSize * Self.pageSize : 0
     // The text of an object, which is in memory. If the kernel does not take it, it asks for it after all.
-    try? file.read(from: 0, count: file.size) { bytes in _ = store(bytes, of: file.inode) }
+    try? file.read(from: start, count: file.size) { bytes in _ = store(bytes, of: file.inode, at: start) }
   }
 
   private static let smallText = Int(REALMFS_STORED_TEXT)
+  private static let pageSize = sysconf(Int32(_SC_PAGESIZE))
 
-  /// Puts the text of a file into the page cache; false if the kernel does not know the file or cannot take it.
-  func store(_ text: RawSpan, of inode: InodeNumber) -> Bool {
+  /// Puts a text, or a part of it, into the page cache; false if the kernel does not know the file or cannot take it.
+  func store(_ text: RawSpan, of inode: InodeNumber, at offset: Int = 0) -> Bool {
     unsafe text.withUnsafeBytes { bytes in
-      if bytes.count <= Self.smallText {
+      if bytes.count <= Self.smallText, offset == 0 {
         return unsafe realmfs_notify_store(session, inode.value, bytes.baseAddress, UInt32(bytes.count)) == 0
       }
       var buffer = unsafe fuse_buf()
@@ -55,7 +60,8 @@ import Glibc
       unsafe buffer.mem = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
       unsafe buffer.fd = -1
       var vector = unsafe fuse_bufvec(count: 1, idx: 0, off: 0, buf: buffer)
-      return unsafe fuse_lowlevel_notify_store(session, inode.value, 0, &vector, fuse_buf_copy_flags(0)) == 0
+      return unsafe fuse_lowlevel_notify_store(session, inode.value, off_t(offset), &vector, fuse_buf_copy_flags(0))
+        == 0
     }
   }
 }

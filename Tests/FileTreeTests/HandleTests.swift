@@ -27,14 +27,14 @@ struct HandleTests {
     let scratch = try ScratchRealm("people")
     let tree = try scratch.tree()
     let inode = try tree.find("Person/4.json").inode
-    let file = try tree.open(inode)
+    let file = try tree.open(inode, by: Self.one)
     tree.pageCacheSeeded(file)
     let text = file.wholeText
     try scratch.replace(by: "nested")
     #expect(file.wholeText == text)
     #expect(failure { try tree.find("Person") }?.kind == "notFound")
     #expect(try tree.attributes(inode).links == 0)
-    #expect(try tree.attributes(inode).size == text.utf8.count)
+    #expect(try tree.attributes(inode, for: Self.one.process).size == text.utf8.count)
     #expect(failure { try tree.open(inode) }?.kind == "stale")
     tree.release(file)
     #expect(failure { try tree.attributes(inode) }?.kind == "stale")
@@ -67,112 +67,122 @@ struct HandleTests {
     tree.release(writing)
   }
 
-  /// What stat says of an object: by inode, by name, and in a listing.
-  private func sizes(_ tree: WritableTree) throws -> Set<Int> {
+  /// Threads of processes that cannot exist.
+  private static let one = Caller(user: 0, group: 0, process: 2_000_000_001)
+  private static let two = Caller(user: 0, group: 0, process: 2_000_000_002)
+
+  /// What the kernel takes for the size of an object, as it learns it by inode, by name, and in a listing.
+  private func kernelSizes(_ tree: WritableTree) throws -> Set<Int> {
     let inode = try tree.tree.find("Person/4.json").inode
     let listed = try tree.tree.list("Person", attributes: true).first { $0.name == "4.json" }?.attributes
     return [
-      try tree.tree.attributes(inode).size, try tree.tree.find("Person/4.json").size, try #require(listed).size,
+      try tree.tree.attributes(inode).kernelSize, try tree.tree.find("Person/4.json").kernelSize,
+      try #require(listed).kernelSize,
     ]
   }
 
-  @Test("what stat says of the size is what the handle that was opened last reads, until it is closed")
+  @Test("a process is told the size of what it reads by the handle that it opened last, others that of the stored text")
   func sizeBelongsToTheHandle() throws {
     let tree = try WritableTree("people")
     let inode = try tree.tree.find("Person/4.json").inode
-    let first = try tree.tree.open(inode)
+    func size(_ caller: Caller) throws -> Int { try tree.tree.attributes(inode, for: caller.process).size }
+    let first = try tree.tree.open(inode, by: Self.one)
     tree.tree.pageCacheSeeded(first)
     #expect(!first.hasNewSize && tree.tree.isCacheable(inode), "nothing has changed yet")
     #expect(tree.put("Person/4.json", "{\"name\": \"\(String(repeating: "x", count: 1000))\"}") == nil)
-    #expect(try sizes(tree) == [first.size])
-    #expect(tree.tree.isCacheable(inode) == false)
-    let second = try tree.tree.open(inode)
-    #expect(second.hasNewSize && second.size > first.size + 900)
-    #expect(try sizes(tree) == [second.size])
-    #expect(!tree.tree.isCacheable(inode), "the first handle is open still")
-    #expect(tree.put("Person/4.json", #"{"name": "y"}"#) == nil)
-    #expect(try sizes(tree) == [second.size])
-    let three = Caller(user: 0, group: 0, process: 3), four = Caller(user: 0, group: 0, process: 4)
-    let third = try tree.tree.open(inode, by: three), fourth = try tree.tree.open(inode, by: four)
-    #expect(try tree.tree.attributes(inode, for: 3).size == third.size)
-    #expect(try tree.tree.find("Person/4.json").size == fourth.size)
-    #expect(tree.put("Person/4.json", #"{"name": "yy"}"#) == nil)
-    let fifth = try tree.tree.open(inode, by: four)
-    #expect(try tree.tree.attributes(inode, for: 3).size == third.size, "each process has its own first")
-    #expect(try tree.tree.attributes(inode, for: 4).size == third.size + 1)
-    for file in [third, fourth, fifth] { tree.tree.release(file) }
-    #expect(try sizes(tree) == [second.size])
-    tree.tree.release(second)
-    #expect(try sizes(tree) == [first.size])
-    tree.tree.release(first)
-    #expect(try sizes(tree) == [tree.tree.text("Person/4.json").utf8.count])
-    #expect(tree.tree.isCacheable(inode))
-  }
-
-  @Test("a handle that reads and writes shows the size of its own text, until a program closes it")
-  func sizeOfWrittenHandles() throws {
-    let tree = try WritableTree("people")
-    let text = try tree.tree.text("Person/4.json")
-    let handle = try tree.open("Person/4.json", truncates: false)
-    #expect(handle.hasNewSize)
-    #expect(tree.put("Person/4.json", #"{"name": "longer than before"}"#) == nil)
-    #expect(try sizes(tree) == [text.utf8.count])
-    try tree.tree.flush(handle)
-    #expect(try sizes(tree) == [tree.tree.text("Person/4.json").utf8.count])
-    tree.tree.release(handle)
-    // Written and synced, but not closed: the handle reads what it wrote.
-    let writing = try tree.open("Person/4.json")
-    #expect(try sizes(tree) == [0])
-    try tree.write(writing, #"{"age": 1}"#)
-    try tree.tree.synchronize(writing)
-    #expect(try sizes(tree) == [10])
-    try tree.tree.flush(writing)
-    #expect(try sizes(tree) == [tree.tree.text("Person/4.json").utf8.count])
-    tree.tree.release(writing)
-  }
-
-  @Test("the kernel may remember that a handle emptied a file, until it is written to or closed")
-  func sizeOfEmptiedHandles() throws {
-    let tree = try WritableTree("people"), inode = try tree.tree.find("Person/4.json").inode
-    let size = try tree.tree.text("Person/4.json").utf8.count
-    let closed = try tree.open("Person/4.json")
-    #expect(try tree.tree.attributes(inode).size == 0)
-    #expect(tree.tree.isCacheable(inode))
-    let second = try tree.open("Person/4.json")
-    #expect(!tree.tree.isCacheable(inode), "two handles may write different texts")
-    tree.tree.release(second)
-    try tree.tree.flush(closed)
-    #expect(!tree.tree.isCacheable(inode), "a shell closes a file once before it writes to it")
-    #expect(tree.tree.isWronglyKnownEmpty(closed))
-    #expect(!tree.tree.isWronglyKnownEmpty(closed), "it was forgotten")
-    tree.tree.release(closed)
-    #expect(try sizes(tree) == [size])
-    let written = try tree.open("Person/4.json")
-    #expect(tree.tree.isCacheable(inode))
-    try tree.write(written, #"{"age": 1}"#)
+    let long = try tree.tree.text("Person/4.json").utf8.count
+    #expect(try size(Self.one) == first.size)
+    #expect(try size(Self.two) == long)
+    #expect(try tree.tree.attributes(inode, with: first, for: Self.two.process).size == first.size)
+    #expect(try kernelSizes(tree) == [long])
     #expect(!tree.tree.isCacheable(inode))
-    try tree.tree.flush(written)
-    #expect(!tree.tree.isWronglyKnownEmpty(written), "the kernel knows that it was written to")
-    tree.tree.prepareNext(after: written)
-    tree.tree.release(written)
-    let refused = try tree.open("Person/4.json")
+    let second = try tree.tree.open(inode, by: Self.two)
+    #expect(second.hasNewSize && second.size == long)
+    #expect(tree.put("Person/4.json", #"{"name": "y"}"#) == nil)
+    let short = try tree.tree.text("Person/4.json").utf8.count
+    #expect(try size(Self.one) == first.size)
+    #expect(try size(Self.two) == long)
+    #expect(try tree.tree.attributes(inode).size == short)
+    #expect(try tree.tree.find("Person/4.json").size == short)
+    #expect(try kernelSizes(tree) == [long], "a map of the longest text that is open must not end before it")
+    let third = try tree.tree.open(inode, by: Self.one)
+    #expect(try size(Self.one) == short)
+    tree.tree.release(third)
+    #expect(try size(Self.one) == first.size)
+    tree.tree.release(second)
+    #expect(try kernelSizes(tree) == [max(first.size, short)])
+    tree.tree.release(first)
+    #expect(try kernelSizes(tree) == [short])
     #expect(tree.tree.isCacheable(inode))
-    #expect(throws: FileTreeError.self) { try tree.write(refused, #"{"age": "many"}"#) }
-    #expect(throws: FileTreeError.self) { try tree.tree.flush(refused) }
-    tree.tree.release(refused)
-    #expect(try sizes(tree) == [tree.tree.text("Person/4.json").utf8.count])
+  }
+
+  @Test("a program that writes is told the size of its own bytes until it closes them, and nobody else is")
+  func sizeOfWrittenHandles() throws {
+    let tree = try WritableTree("people"), inode = try tree.tree.find("Person/4.json").inode
+    let text = try tree.tree.text("Person/4.json"), stored = text.utf8.count
+    func size(_ caller: Caller) throws -> Int { try tree.tree.attributes(inode, for: caller.process).size }
+    let handle = try tree.open("Person/4.json", truncates: false, by: Self.one)
+    #expect(handle.hasNewSize)
+    #expect(try size(Self.one) == stored)
+    try tree.write(handle, " ", at: stored)
+    #expect(try size(Self.one) == stored + 1)
+    #expect(try size(Self.two) == stored)
+    #expect(try tree.tree.attributes(inode, with: handle).size == stored + 1)
+    #expect(try kernelSizes(tree) == [stored])
+    let reader = try tree.tree.open(inode, by: Self.one)
+    #expect(try size(Self.one) == stored && reader.wholeText == text, "it has opened that handle last")
+    tree.tree.release(reader)
+    try tree.resize(handle, to: 0)
+    #expect(try size(Self.one) == 0)
+    #expect(try kernelSizes(tree) == [stored])
+    try tree.tree.write(handle, Array(#"{"age": 1}"#.utf8), at: 0, by: Self.two)
+    #expect(try size(Self.two) == 10, "a process that has the handle from another one, and writes")
+    // Synced, but not closed: the handle reads what it wrote.
+    try tree.tree.synchronize(handle)
+    let saved = try tree.tree.text("Person/4.json").utf8.count
+    #expect(try size(Self.one) == 10)
+    #expect(try kernelSizes(tree) == [saved])
+    try tree.tree.flush(handle)
+    #expect(try size(Self.one) == saved)
+    // The shell closes a copy of its handle before commands write.
+    try tree.tree.write(handle, [UInt8](repeating: 0x20, count: 90), at: 10, by: Self.two)
+    #expect(try size(Self.two) == 100)
+    tree.tree.release(handle)
+    #expect(try size(Self.two) == saved)
+    #expect(tree.tree.isCacheable(inode))
+  }
+
+  @Test("the kernel empties a file for a thread that opens it with O_TRUNC: what that thread writes begins anew")
+  func emptiedByNumber() throws {
+    let tree = try WritableTree("people"), inode = try tree.tree.find("Person/4.json").inode
+    let stored = try tree.tree.text("Person/4.json").utf8.count
+    var emptied = MetadataChange()
+    emptied.size = 0
+    let other = try tree.open("Person/4.json", truncates: false, by: Self.two)
+    let handle = try tree.open("Person/4.json", truncates: false, by: Self.one)
+    #expect(try tree.tree.change(inode, nil, emptied, by: Self.one).kernelSize == stored)
+    #expect(handle.size == 0 && other.size == stored)
+    try tree.write(handle, #"{"age": 41}"#)
+    _ = try tree.tree.change(inode, nil, emptied, by: Self.one)
+    #expect(handle.size == 11, "truncate(2) of a path empties no text that is being written")
+    try tree.tree.flush(handle)
+    for file in [handle, other] { tree.tree.release(file) }
+    #expect(try tree.tree.text("Person/4.json").contains("\"age\": 41"))
   }
 
   @Test("control files too have the size of what the handle reads")
   func sizeOfControlFiles() throws {
     let tree = try WritableTree("people")
     let inode = try tree.tree.find(".realm/errors").inode
-    let handle = try tree.tree.open(inode)
+    let handle = try tree.tree.open(inode, by: Self.one)
     #expect(handle.size == 0 && handle.hasNewSize)
+    tree.tree.pageCacheSeeded(handle)
     #expect(tree.put("Person/4.json", "5") != nil)
-    #expect(try tree.tree.attributes(inode).size == 0)
+    #expect(try tree.tree.attributes(inode, for: Self.one.process).size == 0)
+    let size = try tree.tree.text(".realm/errors").utf8.count
+    #expect(try tree.tree.attributes(inode).size == size)
     tree.tree.release(handle)
-    #expect(try tree.tree.attributes(inode).size == tree.tree.text(".realm/errors").utf8.count)
+    #expect(try tree.tree.attributes(inode, for: Self.one.process).size == size)
   }
 
   private static let inode = InodeNumber(7)
@@ -196,9 +206,12 @@ struct HandleTests {
     #expect(!open(OpenFiles(), String(repeating: "a", count: 40_000), .unchanged).maySeedPageCache)
   }
 
-  @Test("a text that changed a moment ago is read past the page cache")
+  @Test("a text that changed a moment ago is read past the page cache, and its only reader makes its size known")
   func liveTextsBypass() {
-    #expect(open(OpenFiles(), "a", .live).caching == .bypass)
+    let files = OpenFiles()
+    let first = open(files, "a", .live), second = open(files, "a", .live)
+    #expect(first.caching == .bypass && second.caching == .bypass)
+    #expect(first.maySeedPageCache && !second.maySeedPageCache, "the second would have to wait for the first")
   }
 
   @Test("a text that changed long ago replaces what is in the page cache")

@@ -173,6 +173,22 @@ struct StagedTransactionTests {
     #expect(try tree.problems().isEmpty)
   }
 
+  @Test("emptying .commit commits, as the kernel does for a shell before it writes, and what is written says no more")
+  func emptied() throws {
+    let tree = try items(), shell = Caller(user: 0, group: 0, process: 2_000_000_001), version = try tree.version
+    try begin(tree)
+    #expect(tree.put("\(staged)/Item/1.json", #"{"a": 10}"#) == nil)
+    let file = try tree.open("\(staged)/.commit", truncates: false, by: shell)
+    var change = MetadataChange()
+    change.size = 0
+    _ = try tree.tree.change(tree.tree.find("\(staged)/.commit").inode, nil, change, by: shell)
+    #expect(try tree.version == version + 1)
+    #expect(throws: Never.self) { try tree.write(file, "1\n") }
+    #expect(throws: Never.self) { try tree.tree.flush(file, by: shell) }
+    tree.tree.release(file)
+    #expect(try tree.version == version + 1)
+  }
+
   @Test("touching .commit commits, .test only looks, .abort and rmdir drop")
   func commands() throws {
     let tree = try items(), version = try tree.version

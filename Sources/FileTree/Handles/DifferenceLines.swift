@@ -54,6 +54,6 @@ extension TreeContext {
       )
     } catch { throw .damaged(what, error) }
     let stream = StreamedText(DifferenceLines(old, new, lines), place: name, realm, log: damageLog)
-    return OpenFile(inode, openFiles.openStream(inode), stream: stream)
+    return OpenFile(inode, openFiles.openStream(inode, nil), stream: stream)
   }
 }

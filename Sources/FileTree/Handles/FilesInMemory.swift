@@ -36,7 +36,7 @@ extension TreeContext {
         throw .refused(.exists, "exists already")
       }
       let file = try node(attributes.inode).open(access, by: caller, self)
-      return CreatedFile(attributes: withShownSize(attributes, for: caller.process), file: file)
+      return CreatedFile(attributes: withOpenSizes(attributes), file: file)
     } catch {
       guard case .notFound = error else { throw error }
     }

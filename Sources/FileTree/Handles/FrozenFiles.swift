@@ -20,12 +20,10 @@ final class FrozenFiles: Sendable {
 
   /// The files of which a piece was read and more is to come, the latest last.
   private let unfinished = Mutex<[OpenFile]>([])
-  private let sizes = Mutex<[NodeIdentity: Int]>([:])
   /// The latest last.
   private let readers = Mutex<[Reader]>([])
 
   private static let mostUnfinished = 16
-  private static let mostSizes = 4096
   private static let mostReaders = 16
   /// The texts that are given away first and at most; each time twice as many, so a program that stops has cost no more
   /// than twice what it has read.
@@ -34,20 +32,6 @@ final class FrozenFiles: Sendable {
   private static let mostBytes = 8 << 20
   /// Longer texts are worth a request of their own.
   fileprivate static let largestText = 32 << 10
-
-  /// The size of a text that is made while it is read.
-  func size(
-    of identity: NodeIdentity,
-    _ measure: () throws(FileTreeError) -> Int
-  ) throws(FileTreeError) -> Int {
-    if let size = sizes.withLock({ $0[identity] }) { return size }
-    let size = try measure()
-    sizes.withLock { sizes in
-      if sizes.count >= Self.mostSizes { sizes = [:] }
-      sizes[identity] = size
-    }
-    return size
-  }
 
   /// Takes the file out that is being read, if it is one of several pieces.
   fileprivate func take(_ inode: InodeNumber) -> OpenFile? {

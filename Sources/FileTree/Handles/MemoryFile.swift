@@ -91,6 +91,8 @@ final class MemoryFile: Sendable {
     var metadata: Metadata
     /// Whether something was written since it was emptied, also if it was taken back.
     var isWrittenTo = false
+    /// Whether the command that the file is was carried out, so that what is written says no more.
+    var isObeyed = false
     /// Whether it was closed while it was emptied.
     var wasClosedEmpty = false
     /// Whether it was reported that memory is all that has the file.
@@ -246,6 +248,18 @@ final class MemoryFile: Sendable {
 
   /// What was set for the file since it was written; from now on nothing is.
   func takeSettings() -> Settings? { state.withLock { $0.settings.take() } }
+
+  /// Whether the bytes are those that the file was opened with, and never were others.
+  var isUntouched: Bool { state.withLock { $0.generation == 0 } }
+
+  /// Whether the command that the file is was carried out, so that what is written says no more.
+  var isObeyed: Bool { state.withLock { $0.isObeyed } }
+
+  /// Notes that the command that the file is was carried out.
+  func noteObeyed() { state.withLock { $0.isObeyed = true } }
+
+  /// Changes what stat shows.
+  func update(_ change: (inout Metadata) -> Void) { state.withLock { change(&$0.metadata) } }
 
   // MARK: reading
 
@@ -422,13 +436,6 @@ final class MemoryFile: Sendable {
 
   /// Whether something was written since it was emptied or opened, also if it was taken back.
   var isWrittenTo: Bool { state.withLock { $0.isWrittenTo } }
-
-  /// Whether the file was emptied, and neither written to nor closed since.
-  var isJustEmptied: Bool {
-    state.withLock { state in
-      if case .emptied = state.progress { !state.wasClosedEmpty } else { false }
-    }
-  }
 
   /// Notes that a handle was closed while the file was empty; whether it was so before.
   func noteEmptyClose() -> Bool {

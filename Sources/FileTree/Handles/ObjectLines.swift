@@ -7,7 +7,7 @@ import RealmTransfer
 /// Lines of objects.
 final class ObjectLines: LineSource {
   /// What the lines are.
-  enum Form {
+  enum Form: Hashable, Sendable {
     /// The objects as JSON.
     case jsonl
     /// The names of the properties, then the objects as records.
@@ -51,6 +51,39 @@ final class ObjectLines: LineSource {
       records = CSVRenderer(table)
     }
     last = form == .csv ? Self.beforeHeader : keys == nil ? ObjKey.none.value : 0
+  }
+
+  /// The bytes before the first object.
+  var headerSize: Int {
+    guard let records else { return 0 }
+    let out = OutputBuffer()
+    records.appendHeader(to: out)
+    return out.count
+  }
+
+  /// The sizes of the lines of all objects of the class behind a key up to another one, in groups of `count`; nil if
+  /// one of them is damaged. The last group goes to `end`.
+  func groups(behind key: Int64, upTo end: Int64, of count: Int) -> [LineSizes.Group]? {
+    let out = OutputBuffer()
+    var groups: [LineSizes.Group] = [], bytes = 0, objects = 0
+    last = key
+    while true {
+      out.reset()
+      switch next(into: out) {
+      case .damage: return nil
+      case .line where last <= end:
+        bytes += out.count
+        objects += 1
+        if objects == count, last < end {
+          groups.append(LineSizes.Group(last: last, objects: objects, bytes: bytes))
+          (bytes, objects) = (0, 0)
+          hold.snapshot.limitResidentPages()
+        }
+      case .line, .end:
+        groups.append(LineSizes.Group(last: end, objects: objects, bytes: bytes))
+        return groups
+      }
+    }
   }
 
   func go(to place: LinePlace) { if case .object(let last) = place { self.last = last } }

@@ -1,9 +1,11 @@
 // Open files. A handle keeps the text that it was opened with until it is released, whatever is committed meanwhile.
 // A handle that writes has bytes of its own, which closing it saves.
 //
-// The kernel's page cache and its idea of a file's size belong to the inode, not to the handle, so handles with
-// different texts must not share them. Invariants: all handles of an inode that use the page cache have the same text;
-// as long as a handle is open, the size that is shown is that of the handle that was opened last.
+// The kernel's page cache and its idea of a file's size belong to the inode, not to the handle, and fstat(2) does not
+// say which handle it asks for. So handles with different texts must not share the page cache, and sizes follow one
+// rule: a process is told the size of what the handle reads that it opened last; a process without a handle, the size
+// of the stored text; and the kernel keeps the largest size of a text that can be read (`Sizes.kept`), so that maps of
+// that text stay whole. Invariant: all handles of an inode that use the page cache have the same text.
 
 import Glibc
 import Synchronization
@@ -26,6 +28,8 @@ public struct OpenAccess: Sendable {
   public var truncates = false
   /// Whether each write goes to the end.
   public var appends = false
+  /// Whether the handle reads, or may be mapped.
+  public var reads = true
 
   /// Reading.
   public init() {}
@@ -49,8 +53,9 @@ public final class OpenFile: Sendable {
   public let inode: InodeNumber
   /// What the kernel may keep of it.
   public let caching: KernelCaching
-  /// Whether the text may be put into the page cache before the first read. Until `FileTree.pageCacheSeeded` is
-  /// called, no other handle on the inode is opened.
+  /// Whether the text may be put into the page cache before the first read, or, if the handle bypasses it, its end, so
+  /// that the kernel knows of no smaller size. Until `FileTree.pageCacheSeeded` is called, no other handle on the inode
+  /// is opened.
   public let maySeedPageCache: Bool
   /// Whether the kernel may remember another size of the file than this handle reads: it must forget it before it gets
   /// the handle.
@@ -134,12 +139,27 @@ public final class OpenFile: Sendable {
   /// Whether closing the handle may save something.
   public var isWriting: Bool { access.writes || access.truncates }
 
-  /// The number of bytes that can be read.
+  /// The number of bytes that can be read; 0 of a text that is made while it is read.
   public var size: Int {
     switch content {
     case .text(let text): text.count
     case .memory(let memory, _): memory.size
     case .stream, .changes: 0
+    }
+  }
+
+  /// What the handle writes; nil if it only reads.
+  var edit: OpenFiles.Edit? {
+    if case .memory(let memory, let target) = content { OpenFiles.Edit(memory: memory, target: target) } else { nil }
+  }
+
+  /// The size to tell a program that asks with this handle; nil if nobody knows it before the end is read.
+  var toldSize: Int? {
+    switch content {
+    case .text(let text): text.count
+    case .memory(let memory, _): memory.size
+    case .stream(let stream): stream.size
+    case .changes: nil
     }
   }
 
@@ -182,6 +202,8 @@ final class OpenFiles: Sendable {
     let memory: MemoryFile
     /// What saving it changes; nil for a file that is where the overlay has it.
     let target: (any SaveTarget)?
+    /// Whether the handle reads, or may be mapped.
+    var reads = true
   }
 
   private struct Record {
@@ -193,23 +215,54 @@ final class OpenFiles: Sendable {
     var text: [UInt8] = []
     /// What handles write over the file, in the order of their opening.
     var edits: [Edit] = []
-    /// Whether the kernel may remember that the file is empty, because a handle has emptied it.
-    var isKnownEmpty = false
     /// What handles read, in the order of their opening.
-    var sizes: [(handle: UInt64, process: Int32, size: Size)] = []
+    var views: [View] = []
   }
 
-  /// The size of what a handle reads.
-  private enum Size {
-    case text(Int)
-    case memory(MemoryFile)
+  /// What a handle reads, and who has it.
+  private struct View {
+    let handle: UInt64
+    /// The threads that opened it or wrote through it; 0 stands for one that is not known.
+    var threads: [Int32]
+    let content: Content
 
-    var count: Int {
-      switch self {
+    enum Content {
+      /// A text of so many bytes.
+      case text(Int)
+      /// Bytes of the handle's own.
+      case memory(MemoryFile)
+      /// A text that is made while it is read.
+      case stream(StreamedText)
+    }
+
+    /// The size; nil if nobody knows it before the end is read. May cost a pass over all objects of a class.
+    var size: Int? {
+      switch content {
       case .text(let count): count
       case .memory(let memory): memory.size
+      case .stream(let stream): stream.size
       }
     }
+
+    /// The size of a text that others can read as well, as far as it is known.
+    var knownTextSize: Int {
+      switch content {
+      case .text(let count): count
+      case .memory: 0
+      case .stream(let stream): stream.knownSize ?? 0
+      }
+    }
+  }
+
+  /// The sizes of a file that is open.
+  struct Sizes {
+    /// What the process that asks is told.
+    let told: Int
+    /// What the kernel takes for the size of the file: not less than any text that can be read, because maps of it end
+    /// there.
+    let kept: Int
+    /// Whether all handles read texts of the stored size.
+    let areEqual: Bool
   }
 
   private let lastNumber = Atomic<UInt64>(0)
@@ -259,13 +312,18 @@ final class OpenFiles: Sendable {
       defer { records[inode] = record }
       record.handles += 1
       // What the kernel remembers of a file that is open is the size of another handle.
-      let hasNewSize = liveliness == .live || record.sizes.contains { $0.size.count != text.count }
-      record.sizes.append((number, process, .text(text.count)))
+      let hasNewSize = liveliness == .live || record.views.contains { $0.knownTextSize != text.count }
+      record.views.append(View(handle: number, threads: [process], content: .text(text.count)))
       if record.cachedHandles > 0 && record.text != text { return Decision(caching: .bypass, number: number) }
       record.text = text
       // While another handle writes over the file its size is not that of the text, and the page cache would fill up
       // with zeros.
-      if liveliness == .live || !record.edits.isEmpty { return Decision(caching: .bypass, number: number) }
+      if liveliness == .live || !record.edits.isEmpty {
+        // Nobody else reads pages of the file, so the kernel need not wait for one.
+        let isOnlyReader = record.handles == record.edits.count + 1 && !record.edits.contains { $0.reads }
+        record.isSeeding = seedsPageCache && isOnlyReader && !text.isEmpty
+        return Decision(caching: .bypass, maySeed: record.isSeeding, number: number)
+      }
       record.cachedHandles += 1
       if liveliness == .quiet { return Decision(caching: .refresh, hasNewSize: hasNewSize, number: number) }
       record.isSeeding = seedsPageCache && record.handles == 1 && !text.isEmpty && text.count <= Self.largestSeed
@@ -276,61 +334,80 @@ final class OpenFiles: Sendable {
   /// Notes that the page cache has the text of `file`.
   func seeded(_ file: OpenFile) { records.withLock { $0[file.inode]?.isSeeding = false } }
 
-  /// Notes a handle whose text is made while it is read.
-  func openStream(_ inode: InodeNumber) -> Decision {
+  /// Notes a handle whose text is made while it is read; nil for one whose size nobody knows.
+  func openStream(_ inode: InodeNumber, _ stream: StreamedText?, for process: Int32 = 0) -> Decision {
     let number = newNumber()
-    records.withLock { $0[inode, default: Record()].handles += 1 }
+    records.withLock { records in
+      records[inode, default: Record()].handles += 1
+      guard let stream else { return }
+      records[inode]?.views.append(View(handle: number, threads: [process], content: .stream(stream)))
+    }
     return Decision(caching: .bypass, number: number)
   }
 
-  /// Notes a handle that writes over the file; with `isEmptied`, the kernel knows its size.
-  func open(_ inode: InodeNumber, _ edit: Edit, isEmptied: Bool = false, for process: Int32 = 0) -> Decision {
+  /// Notes a handle that writes over the file.
+  func open(_ inode: InodeNumber, _ edit: Edit, for process: Int32 = 0) -> Decision {
     let number = newNumber()
     records.withLock { records in
       records[inode, default: Record()].handles += 1
       records[inode]?.edits.append(edit)
-      records[inode]?.sizes.append((number, process, .memory(edit.memory)))
+      records[inode]?.views.append(View(handle: number, threads: [process], content: .memory(edit.memory)))
     }
-    return Decision(caching: .bypass, hasNewSize: !isEmptied, number: number)
+    return Decision(caching: .bypass, number: number)
   }
 
-  /// The size to show of a file whose text has `size` bytes: that of what was written over it and not saved, or else of
-  /// what the handle reads that was opened last, by `process` if it has one. And whether the kernel may remember it: if
-  /// it is the same for all handles, or 0 because the only one has just emptied the file. Nil if no handle is open, or
-  /// those that are have been closed by a program that has them.
-  func shownSize(of inode: InodeNumber, now size: Int, for process: Int32?) -> (size: Int, isCertain: Bool)? {
+  /// Notes that a thread writes through a handle: its process may have it from another one, and may have closed a copy
+  /// of it before.
+  func noteWriter(_ thread: Int32, _ file: OpenFile) {
+    guard thread != 0, case .memory(let memory, _) = file.content else { return }
+    records.withLock { records in
+      guard var views = records[file.inode]?.views else { return }
+      if let index = views.lastIndex(where: { $0.handle == file.number }) {
+        if views[index].threads.contains(thread) || views[index].threads.count >= Self.mostThreads { return }
+        views[index].threads.append(thread)
+      } else {
+        views.append(View(handle: file.number, threads: [thread], content: .memory(memory)))
+      }
+      records[file.inode]?.views = views
+    }
+  }
+
+  /// What a thread writes that has just opened the file, and nothing else yet.
+  func untouchedEdit(of inode: InodeNumber, by thread: Int32) -> Edit? {
     if !isUsed.load(ordering: .acquiring) { return nil }
-    guard let (handles, edits, sizes) = records.withLock({ $0[inode].map { ($0.handles, $0.edits, $0.sizes) } }) else {
+    return records.withLock { records in
+      guard let record = records[inode] else { return nil }
+      for view in record.views.reversed() where view.threads.first == thread {
+        guard case .memory(let memory) = view.content, memory.isUntouched else { continue }
+        return record.edits.last { $0.memory === memory }
+      }
       return nil
     }
-    let unsaved = edits.last {
-      if case .clean = $0.memory.progress { false } else { true }
+  }
+
+  /// So many threads are known of each handle. Those that come later are told the stored size.
+  private static let mostThreads = 16
+
+  /// The sizes of a file whose stored text has `stored` bytes, for a thread that asks. Nil if no handle is open, or
+  /// those that are have been closed by a program that has them.
+  func sizes(of inode: InodeNumber, stored: Int, for thread: Int32 = 0) -> Sizes? {
+    if !isUsed.load(ordering: .acquiring) { return nil }
+    guard let views = records.withLock({ $0[inode]?.views }), !views.isEmpty else { return nil }
+    let areEqual = views.allSatisfy { if case .stream = $0.content { false } else { $0.size == stored } }
+    let kept = views.reduce(stored) { max($0, $1.knownTextSize) }
+    if areEqual || thread == 0 { return Sizes(told: stored, kept: kept, areEqual: areEqual) }
+    let own = views.last { view in
+      view.threads.contains(thread) || view.threads.contains { Caller.isThread($0, ofProcessOf: thread) }
     }
-    if let unsaved {
-      // What is written next the kernel knows by itself; `endsKnownEmpty` tells of a file to which nothing is written.
-      if handles == 1, unsaved.memory.isJustEmptied {
-        records.withLock { $0[inode]?.isKnownEmpty = true }
-        if unsaved.memory.isJustEmptied { return (0, true) }
-      }
-      return (unsaved.memory.size, false)
-    }
-    guard let shown = sizes.last(where: { $0.process == process }) ?? sizes.last else { return nil }
-    return (shown.size.count, sizes.allSatisfy { $0.size.count == size })
+    let told = own.flatMap(\.size) ?? stored
+    // The size of a text that was just made may be news.
+    return Sizes(told: told, kept: max(kept, own?.knownTextSize ?? 0), areEqual: false)
   }
 
   /// Notes that a handle was closed, as far as its programs are concerned: what it wrote is saved, and its file has the
   /// size of what it was saved as.
   func settle(_ file: OpenFile) {
-    records.withLock { $0[file.inode]?.sizes.removeAll { $0.handle == file.number } }
-  }
-
-  /// Whether the kernel may remember a file as empty that has a text again; from now on it may not.
-  func endsKnownEmpty(_ inode: InodeNumber) -> Bool {
-    records.withLock { records in
-      guard records[inode]?.isKnownEmpty ?? false else { return false }
-      records[inode]?.isKnownEmpty = false
-      return true
-    }
+    records.withLock { $0[file.inode]?.views.removeAll { $0.handle == file.number } }
   }
 
   /// Whether a handle is open.
@@ -355,11 +432,20 @@ final class OpenFiles: Sendable {
       record.handles -= 1
       if case .memory(let memory, _) = file.content { record.edits.removeAll { $0.memory === memory } }
       if file.caching != .bypass { record.cachedHandles -= 1 }
-      record.sizes.removeAll { $0.handle == file.number }
+      record.views.removeAll { $0.handle == file.number }
       records[file.inode] = record.handles > 0 ? record : nil
     }
   }
 
-  /// All inodes with open handles.
-  var inodes: [InodeNumber] { records.withLock { Array($0.keys) } }
+  /// All inodes with open handles of which the kernel may remember attributes: not those of texts that are made while
+  /// they are read.
+  var inodes: [InodeNumber] {
+    records.withLock { records in
+      records.compactMap { inode, record in
+        let isStream =
+          !record.views.isEmpty && record.views.allSatisfy { if case .stream = $0.content { true } else { false } }
+        return isStream ? nil : inode
+      }
+    }
+  }
 }

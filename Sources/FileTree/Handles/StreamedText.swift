@@ -51,6 +51,9 @@ public final class StreamedText: @unchecked Sendable {
   }
 
   private let state: Mutex<State>
+  private let measure: (@Sendable () -> Int?)?
+  /// The size once it was measured.
+  private let measured = Mutex<Int?>(nil)
   private let realm: Realm
   private let log: DamageLog
   private let name: String
@@ -61,9 +64,17 @@ public final class StreamedText: @unchecked Sendable {
   private static let batch = 256 << 10
   private static let mostDamage = 100
 
-  init(_ lines: sending any LineSource, place: String, _ realm: Realm, log: DamageLog) {
+  /// `measure` finds the size without reading the text; nil if that cannot be done.
+  init(
+    _ lines: sending any LineSource,
+    place: String,
+    _ realm: Realm,
+    log: DamageLog,
+    measure: (@Sendable () -> Int?)? = nil
+  ) {
     self.realm = realm
     self.log = log
+    self.measure = measure
     name = place
     let first = lines.place
     state = Mutex(State(lines: lines, marks: [(0, first)]))
@@ -98,14 +109,28 @@ public final class StreamedText: @unchecked Sendable {
     }
   }
 
-  /// The number of bytes of the whole text. Cost: that of making it.
+  /// The size of the whole text; nil if it cannot be measured. Cost: up to that of making the text, once.
+  var size: Int? {
+    measured.withLock { known in
+      if known == nil { known = measure?() }
+      return known
+    }
+  }
+
+  /// The size if it was measured before.
+  var knownSize: Int? { measured.withLockIfAvailable { $0 } ?? nil }
+
+  /// Makes all of the text and returns its size. One byte more if objects are missing in it: a program that reads as
+  /// many bytes as that meets the error at the end of the text.
   ///
-  /// - Throws: what `read` throws at the end of the text.
-  func measure() throws(FileTreeError) -> Int {
+  /// - Throws: `stale` if the version was overwritten, which happens where it cannot be held; if it `mustBeWhole`,
+  ///   what `read` throws at the end of the text.
+  func makeAll(mustBeWhole: Bool) throws(FileTreeError) -> Int {
     try state.withLock { state throws(FileTreeError) in
       while !state.hasEnded { fill(&state) }
-      if let failure = state.failure { throw failure }
-      return state.start + state.buffer.count
+      if state.isStale { throw .stale }
+      if mustBeWhole, let failure = state.failure { throw failure }
+      return state.start + state.buffer.count + (state.failure == nil ? 0 : 1)
     }
   }
 

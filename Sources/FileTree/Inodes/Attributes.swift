@@ -24,6 +24,11 @@ public struct FileAttributes: Sendable, Hashable {
   public let links: UInt32
   /// Bytes that reading the file gives, exactly; 0 for a directory and for an object that cannot be read.
   public internal(set) var size: Int
+  /// What the kernel is to take for the size of the file, if handles are open that read other texts than the one that
+  /// asks: see `OpenFiles.Sizes`. Nil where that is `size`.
+  var keptSize: Int?
+  /// What the kernel is to take for the size of the file.
+  public var kernelSize: Int { keptSize ?? size }
   /// Seconds since 1970 of the last change, and nanoseconds within.
   public let modifiedSeconds: Int64
   /// The fraction of the modification time in nanoseconds.

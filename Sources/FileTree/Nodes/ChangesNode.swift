@@ -21,6 +21,6 @@ struct ChangesNode: FileNode {
     do throws(EngineError) {
       feed = try ChangeFeed(tree.realm, classes: tree.options.classes, style: tree.options.json)
     } catch { throw .unavailable(error) }
-    return OpenFile(inode, tree.openFiles.openStream(inode), changes: try tree.changeStreams.open(feed))
+    return OpenFile(inode, tree.openFiles.openStream(inode, nil), changes: try tree.changeStreams.open(feed))
   }
 }

@@ -285,7 +285,7 @@ struct ClassNode: DirectoryNode {
       var inode = tree.number(directory, key)
       var attributes: FileAttributes?
       if budget > 0, let size = size(of: inode, cursor, context, &batch) {
-        attributes = tree.withShownSize(view.attributes(of: inode, in: directory, size: size))
+        attributes = tree.withOpenSizes(view.attributes(of: inode, in: directory, size: size))
         if inode.isHashed {
           inode = tree.objectInodes.retain(directory.ordinal, key)
           attributes?.inode = inode

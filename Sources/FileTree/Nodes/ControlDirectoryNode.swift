@@ -101,7 +101,7 @@ struct ControlDirectoryNode: DirectoryNode {
         () throws(FileTreeError) in
         if !attributes { return nil }
         if let file = node as? ControlFileNode, !file.isCheap { return nil }
-        return tree.withShownSize(try node.attributes(tree))
+        return tree.withOpenSizes(try node.attributes(tree))
       }
     }
     listing.addFiles(tree.overlay, to: &sink)

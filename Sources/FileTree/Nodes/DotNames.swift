@@ -72,7 +72,7 @@ extension TreeContext {
     _ make: (InodeNumber) -> any Node
   ) throws(FileTreeError) -> FileAttributes {
     let inode = nodes.enter(identity, make)
-    do throws(FileTreeError) { return try node(inode).attributes(self).uncached } catch {
+    do throws(FileTreeError) { return try node(inode).entryAttributes(self).uncached } catch {
       nodes.forget(inode, lookups: 1)
       throw error
     }

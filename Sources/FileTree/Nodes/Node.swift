@@ -19,6 +19,9 @@ protocol Node: Sendable {
 
   /// What stat shows.
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes
+  /// What the kernel is told when it looks up the name. Where a size takes a pass over all objects it is 0, and the
+  /// kernel must not remember it.
+  func entryAttributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes
   /// The extended attributes that tell about the realm.
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute]
   /// The path under which its refusals are noted; nil if nothing of it is ever refused.
@@ -98,6 +101,7 @@ protocol FileNode: Node {}
 protocol SymbolicLinkNode: Node {}
 
 extension Node {
+  func entryAttributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes { try attributes(tree) }
   func extendedAttributes(_ tree: TreeContext) throws(FileTreeError) -> [ExtendedAttribute] { [] }
   func shownPath(_ tree: TreeContext) throws(FileTreeError) -> String? { nil }
 

@@ -46,7 +46,7 @@ struct SchemaDirectoryNode: DirectoryNode {
       for directory in view.directories where directory.place != .tables {
         let file = file(directory, tree), name = directory.name + NameEscaping.suffix.utf8
         try listing.add(name, file.inode, .file, index: Int(directory.ordinal), to: &sink) { () throws(FileTreeError) in
-          attributes ? tree.withShownSize(try file.attributes(directory, view)) : nil
+          attributes ? tree.withOpenSizes(try file.attributes(directory, view)) : nil
         }
       }
       listing.addFiles(tree.overlay, to: &sink)

@@ -182,7 +182,7 @@ struct SnapshotNode: DirectoryNode {
   static func enter(_ held: HeldTree, _ inner: InodeNumber, _ tree: TreeContext) throws(FileTreeError) -> FileAttributes
   {
     let number = tree.nodes.enter(identity(held, inner)) { SnapshotNode(inode: $0, held: held, inner: inner) }
-    do throws(FileTreeError) { return try tree.node(number).attributes(tree) } catch {
+    do throws(FileTreeError) { return try tree.node(number).entryAttributes(tree) } catch {
       tree.nodes.forget(number, lookups: 1)
       throw error
     }
@@ -195,7 +195,16 @@ struct SnapshotNode: DirectoryNode {
 
   func attributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
     let (node, inside) = try node()
-    var attributes = try node.attributes(inside).readOnly
+    return shown(try node.attributes(inside))
+  }
+
+  func entryAttributes(_ tree: TreeContext) throws(FileTreeError) -> FileAttributes {
+    let (node, inside) = try node()
+    return shown(try node.entryAttributes(inside))
+  }
+
+  private func shown(_ attributes: FileAttributes) -> FileAttributes {
+    var attributes = attributes.readOnly
     attributes.inode = inode
     return attributes
   }
@@ -243,7 +252,8 @@ struct SnapshotNode: DirectoryNode {
     if file.maySeedPageCache { inside.openFiles.seeded(file) }
     defer { inside.release(file) }
     switch file.content {
-    case .stream(let stream): return OpenFile(inode, tree.openFiles.openStream(inode), stream: stream)
+    case .stream(let stream):
+      return OpenFile(inode, tree.openFiles.openStream(inode, stream, for: caller.process), stream: stream)
     case .text(let text):
       return OpenFile(inode, tree.openFiles.open(inode, text, .unchanged, for: caller.process), text: text)
     case .memory, .changes: throw .readOnly

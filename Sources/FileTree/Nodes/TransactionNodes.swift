@@ -237,6 +237,7 @@ struct TransactionTarget: SaveTarget {
 
   var operation: String { action.rawValue }
   var form: TextForm { .command }
+  var obeysTruncation: Bool { true }
 
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs {
     try tree.perform(action, by: request.caller)

@@ -32,8 +32,7 @@ extension TreeContext {
     let target = OpenedTarget(target, realm.standing.file)
     let decision = openFiles.open(
       inode,
-      OpenFiles.Edit(memory: edit, target: target),
-      isEmptied: access.truncates,
+      OpenFiles.Edit(memory: edit, target: target, reads: access.reads),
       for: caller.process
     )
     return OpenFile(
@@ -45,6 +44,15 @@ extension TreeContext {
       isWatched: target.form != .command,
       opener: caller.process
     )
+  }
+
+  /// What a thread begins to write that opens a file with O_TRUNC. The kernel opens it, and then has it emptied by its
+  /// number, on the same thread and without a word of the handle.
+  func beginning(of inode: InodeNumber, by caller: Caller) throws(FileTreeError) -> OpenFiles.Edit? {
+    if let edit = openFiles.untouchedEdit(of: inode, by: caller.process) { return edit }
+    // The file that became an object goes by another number.
+    let shared = try node(inode).attributes(self).inode
+    return shared == inode ? nil : openFiles.untouchedEdit(of: shared, by: caller.process)
   }
 
   /// Where lines go that are too many for memory; nil for a realm that is in memory itself.
@@ -66,6 +74,7 @@ extension TreeContext {
     guard case .memory(let memory, let target) = file.content, file.access.writes else {
       throw .refused(.forbidden, "not open for writing")
     }
+    if let caller { openFiles.noteWriter(caller.process, file) }
     let writing: MemoryFile.Writing?
     do throws(FileTreeError) {
       writing = try memory.write(bytes, at: file.access.appends ? nil : offset, isWatched: file.isWatched)
@@ -73,7 +82,9 @@ extension TreeContext {
       noteFailedWrite(file, target, error, by: caller ?? memory.owner)
       throw error
     }
-    if let target, target.form == .command { try save(memory, target, by: caller) }
+    if let target, target.form == .command {
+      if memory.isObeyed { memory.noteKept() } else { try save(memory, target, by: caller) }
+    }
     guard let writing else { return }
     let isWhole =
       target?.form == .lines
@@ -210,12 +221,6 @@ extension TreeContext {
   /// Lines beyond this size are judged when they have become twice as many since they were judged last, so that judging
   /// all of them costs as much as reading them a few times.
   private static let mostJudgedLines = 4 << 20
-
-  /// Whether the kernel may remember that the file is empty. After a write it asks.
-  func isWronglyKnownEmpty(_ file: OpenFile) -> Bool {
-    guard case .memory(let memory, _) = file.content, openFiles.endsKnownEmpty(file.inode) else { return false }
-    return !memory.isWrittenTo
-  }
 
   /// Makes the view of the newest version, and the text of an object that was saved.
   func prepareNext(after file: OpenFile) {

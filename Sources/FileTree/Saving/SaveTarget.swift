@@ -10,6 +10,8 @@ protocol SaveTarget: Sendable {
   var form: TextForm { get }
   /// Whether no bytes at all are a text, too, so that a file that was only emptied is saved.
   var takesNothing: Bool { get }
+  /// Whether emptying the file carries out the command that it is.
+  var obeysTruncation: Bool { get }
 
   /// Changes the realm to what the bytes say.
   func save(_ request: SaveRequest, _ saver: Saver, _ tree: TreeContext) throws(FileTreeError) -> SavedAs
@@ -63,6 +65,7 @@ extension SaveTarget {
   var operation: String { "save" }
   var form: TextForm { .object }
   var takesNothing: Bool { false }
+  var obeysTruncation: Bool { false }
   func shownPlace(_ tree: TreeContext, known name: [UInt8]?) -> ShownPlace? { shownPlace(tree) }
 }
 
@@ -185,6 +188,7 @@ struct OpenedTarget: SaveTarget {
   var operation: String { target.operation }
   var form: TextForm { target.form }
   var takesNothing: Bool { target.takesNothing }
+  var obeysTruncation: Bool { target.obeysTruncation }
 
   private func check(_ tree: TreeContext) throws(FileTreeError) {
     if tree.realm.standing.file != file { throw .replaced }

@@ -28,6 +28,13 @@ public struct Caller: Sendable {
     return fact("Tgid:", in: status).flatMap { Int32($0) } ?? thread
   }
 
+  /// Whether a thread belongs to the same process as another one. False where that cannot be seen.
+  static func isThread(_ thread: Int32, ofProcessOf other: Int32) -> Bool {
+    if thread <= 0 || other <= 0 { return false }
+    if thread == other { return true }
+    return unsafe access("/proc/\(other)/task/\(thread)", F_OK) == 0
+  }
+
   /// Whether a process has the file open for writing that the kernel knows by `inode` (proc_pid_fdinfo(5)). False where
   /// that cannot be seen.
   static func hasOpen(_ inode: UInt64, in process: Int32) -> Bool {

@@ -22,10 +22,6 @@ extension FileTree {
     try home(of: file).allocate(file, offset: offset, count: count, growing: growing)
   }
 
-  /// Whether the kernel may remember that the file of a handle is empty, although nothing was written to it since.
-  /// Called after `flush`.
-  public func isWronglyKnownEmpty(_ file: OpenFile) -> Bool { home(of: file).isWronglyKnownEmpty(file) }
-
   /// Saves what a handle has written, at each close of it. A file that was only emptied is not saved.
   public func flush(_ file: OpenFile, by caller: Caller? = nil) throws(FileTreeError) {
     try home(of: file).flush(file, by: caller)

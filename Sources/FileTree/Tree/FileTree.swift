@@ -87,18 +87,14 @@ public final class FileTree: Sendable {
   /// The attributes of the node called `name` in a directory. The kernel then knows its inode: `forget` takes that
   /// back.
   ///
-  /// Renders the object, unless its text is cached, because its size is that of the text.
+  /// Renders the object, unless its text is cached, because its size is that of the text. A size that takes a pass over
+  /// all objects is left to `attributes`.
   ///
   /// - Throws: `notFound`, `notADirectory`, `stale`, `nameTooLong`, and what `open` throws for the directory itself.
-  public func lookup(
-    _ parent: InodeNumber,
-    _ name: [UInt8],
-    for process: Int32? = nil,
-    user: UInt32? = nil
-  ) throws(FileTreeError) -> FileAttributes {
+  public func lookup(_ parent: InodeNumber, _ name: [UInt8], user: UInt32? = nil) throws(FileTreeError) -> FileAttributes {
     let place = try place(parent)
     let found = try inDirectory(place) { directory throws(FileTreeError) in try place.tree.lookUp(name, in: directory) }
-    let shown = place.tree.withOwnSize(place.tree.withShownSize(found, for: process), for: user)
+    let shown = place.tree.withOwnSize(place.tree.withOpenSizes(found), for: user)
     return lasting(place.known(shown, tree))
   }
 
@@ -106,15 +102,24 @@ public final class FileTree: Sendable {
   /// with attributes.
   public func forget(_ inode: InodeNumber, lookups: UInt64) { tree.forget(inode, lookups: lookups) }
 
-  /// The attributes of an inode.
+  /// The attributes of an inode, told to a thread that asks.
+  ///
+  /// The size is that of what `file` reads, the handle that is asked with. Without one it is the size of what the
+  /// process reads by the handle that it opened last, or else the stored text's.
   ///
   /// - Throws: `stale` if the object or class is gone and no handle on it is open.
   public func attributes(
     _ inode: InodeNumber,
-    for process: Int32? = nil,
+    with file: OpenFile? = nil,
+    for thread: Int32 = 0,
     user: UInt32? = nil
   ) throws(FileTreeError) -> FileAttributes {
-    do throws(FileTreeError) { return lasting(try attributes(place(inode), for: process, user: user)) } catch {
+    do throws(FileTreeError) {
+      var attributes = lasting(try attributes(place(inode), for: thread, user: user))
+      // The kernel goes by the size of the file after that, so it is to keep this one.
+      if let size = file?.toldSize { (attributes.size, attributes.keptSize) = (size, nil) }
+      return attributes
+    } catch {
       // Who ended a transaction by one of its files may look at that once more.
       guard let node = tree.nodes.node(inode) as? StagedNode, node.isCommand else { throw error }
       return try node.attributes(tree)
@@ -130,14 +135,14 @@ public final class FileTree: Sendable {
 
   private func attributes(
     _ place: TreePlace,
-    for process: Int32?,
+    for thread: Int32 = 0,
     user: UInt32? = nil
   ) throws(FileTreeError) -> FileAttributes {
     let tree = place.tree, inode = place.inode
-    let shown = tree.withShownSize(try tree.node(inode).attributes(tree), for: process)
+    let shown = tree.withOpenSizes(try tree.node(inode).attributes(tree), for: thread)
     let attributes = tree.withOwnSize(shown, for: user)
     return place.shown(
-      attributes.inode == inode ? attributes : tree.withShownSize(attributes, for: process, of: inode)
+      attributes.inode == inode ? attributes : tree.withOpenSizes(attributes, for: thread, of: inode)
     )
   }
 
@@ -154,12 +159,16 @@ public final class FileTree: Sendable {
     try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in try node.change(change, tree) }
     if let size = change.size {
       if size < 0 { throw .refused(.invalid, "a negative size") }
-      if let file, case .memory(let memory, let target) = file.content, target?.form != .command {
-        memory.truncate(to: size)
+      var edit = file?.edit
+      if file == nil, size == 0 { edit = try tree.beginning(of: place.inode, by: caller) }
+      if let edit, edit.target?.form != .command {
+        edit.memory.truncate(to: size)
       } else {
         try tree.noting("change", try node.shownPath(tree)) { () throws(FileTreeError) in
           try node.resize(to: size, by: caller, tree)
         }
+        // What is written to a command that was carried out when its file was emptied says no more.
+        if let edit, edit.target?.obeysTruncation ?? false { edit.memory.noteObeyed() }
       }
     }
     if let modified = change.modified {
@@ -169,7 +178,7 @@ public final class FileTree: Sendable {
       let number = (node as? ObjectNode)?.number(tree) ?? place.inode
       for edit in tree.openFiles.edits(of: number) where edit.memory.isUnsaved { edit.memory.set(time) }
     }
-    return try attributes(place, for: caller.process)
+    return try attributes(place)
   }
 
   // MARK: directories

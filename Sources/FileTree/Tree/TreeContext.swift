@@ -190,19 +190,20 @@ final class TreeContext: Sendable {
     return try directory.lookUp(name, self)
   }
 
-  /// Attributes with the size that the open handles of an inode give a file: for a process, its own before others'. The
-  /// kernel has one size for all of them and does not tell which handle it asks for, so it must ask each time.
-  func withShownSize(
+  /// Attributes with the size that the open handles of an inode give a file, told to a thread that asks; 0 for nobody
+  /// in particular. Where handles read different texts the kernel must ask each time.
+  func withOpenSizes(
     _ attributes: FileAttributes,
-    for process: Int32? = nil,
+    for thread: Int32 = 0,
     of inode: InodeNumber? = nil
   ) -> FileAttributes {
     guard attributes.kind == .file,
-      let shown = openFiles.shownSize(of: inode ?? attributes.inode, now: attributes.size, for: process)
+      let sizes = openFiles.sizes(of: inode ?? attributes.inode, stored: attributes.size, for: thread)
     else { return attributes }
     var attributes = attributes
-    attributes.size = shown.size
-    if !shown.isCertain { attributes.isCacheable = false }
+    attributes.keptSize = max(attributes.kernelSize, sizes.kept)
+    attributes.size = sizes.told
+    if !sizes.areEqual { attributes.isCacheable = false }
     return attributes
   }
 

@@ -11,6 +11,15 @@ struct ChangedObjects {
   var unknown: Set<TableKey> = []
   /// Whether there are the same classes and objects in both.
   var namesStay = false
+  /// Objects that the newer view has no more. They may be among `objects` instead.
+  var removed: [ObjectReference] = []
+  /// The tables of which not all removed objects are known.
+  private var removedUnknown: Set<TableKey> = []
+
+  init(namesStay: Bool = false) { self.namesStay = namesStay }
+
+  /// Whether all objects of a table are known that changed, came or went.
+  func tellsAll(of table: TableKey) -> Bool { !unknown.contains(table) && !removedUnknown.contains(table) }
 
   /// Of a table in which more objects changed, all have the time of the table: to find them would hold up the first
   /// reader of the version.
@@ -28,13 +37,18 @@ struct ChangedObjects {
       for table in difference.tables {
         guard let before = table.old, let after = table.new, before.looks(like: after) else { return nil }
         if after.kind == .embedded { continue }
-        let first = found.objects.count, changes = difference.changes(in: table)
+        let first = found.objects.count, firstRemoved = found.removed.count, changes = difference.changes(in: table)
         while let change = try changes.next() {
           switch change {
           case .updated: break
           case .inserted: found.namesStay = false
           case .deleted:
             found.namesStay = false
+            if found.removed.count - firstRemoved < most {
+              found.removed.append(ObjectReference(table: after.key, key: change.key))
+            } else {
+              found.removedUnknown.insert(after.key)
+            }
             continue
           }
           if found.objects.count - first == most {

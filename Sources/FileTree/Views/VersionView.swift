@@ -26,6 +26,9 @@ final class VersionView: Sendable {
   /// view is not used any more once it is not.
   let controlTexts = Mutex<[InodeNumber: [UInt8]]>([:])
 
+  /// The sizes of texts of this version that are made while they are read.
+  let streamSizes = StreamSizes()
+
   /// What queries with DISTINCT and LIMIT found in this version.
   let selections = SelectionMemory()
 

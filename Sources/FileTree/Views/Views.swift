@@ -31,6 +31,7 @@ struct ViewNews {
 final class Views: Sendable {
   /// Which objects the mount's own commits changed.
   let ownChanges = OwnChanges()
+  let lineSizes = LineSizes()
   let objectTimes = ObjectTimes()
   let keptModes = KeptModes()
   /// Called, on whichever thread, when a version is seen that was not seen before.
@@ -161,9 +162,11 @@ final class Views: Sendable {
     let (view, isNew, namesStay) = try making.withLock { _ throws(FileTreeError) -> (VersionView, Bool, Bool) in
       let previous = newest.withLock { $0 }
       if let previous, previous.snapshot === snapshot { return (previous, false, true) }
-      let (view, namesStay) = try make(snapshot, previous)
+      let (view, changed) = try make(snapshot, previous)
       // Times of a view that was read from reused space would be carried on.
       guard realm.isCurrent(snapshot) else { throw .busy }
+      let namesStay = changed?.namesStay ?? false
+      lineSizes.note(view, changed)
       newest.withLock { $0 = view }
       return (view, previous != nil, namesStay)
     }
@@ -171,11 +174,11 @@ final class Views: Sendable {
     return view
   }
 
-  /// The view of a version, and whether it has the same classes and objects as the one before.
+  /// The view of a version, and what differs from the one before; nil if that is not known.
   private func make(
     _ snapshot: Snapshot,
     _ previous: VersionView?
-  ) throws(FileTreeError) -> (VersionView, namesStay: Bool) {
+  ) throws(FileTreeError) -> (VersionView, ChangedObjects?) {
     let status: FileStatus
     do { status = try realm.fileStatus() } catch { throw .unavailable(error) }
     let own = previous.flatMap { ownChanges.changes(after: $0.snapshot.version, upTo: snapshot.version) }
@@ -201,9 +204,8 @@ final class Views: Sendable {
       throw .damaged("the realm", error)
     }
     let inodes = changed.map { view.noteChanges($0, isOwn: own != nil, number) } ?? []
-    let namesStay = changed?.namesStay ?? false
-    news.withLock { $0.add(inodes, namesStay: namesStay) }
-    return (view, namesStay)
+    news.withLock { $0.add(inodes, namesStay: changed?.namesStay ?? false) }
+    return (view, changed)
   }
 
   /// What views have shown since the last call. One caller at a time.
