@@ -20,6 +20,8 @@ public struct EngineError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Not a Realm file.
     case notARealm
+    /// The header leads to no version, but the file holds nodes. See `Configuration.opensUnreachedAsEmpty`.
+    case unreached
     /// Encrypted (or not a realm at all), and no key was given.
     case keyNeeded
     /// Encrypted with another key.

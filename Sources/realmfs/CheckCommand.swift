@@ -15,7 +15,7 @@ enum CheckCommand {
       return CheckReport(
         path: source.path,
         version: snapshot.version,
-        unreached: snapshot.unreachedVersion,
+        unreached: snapshot.unreached,
         summary: summary,
         problems: problems
       )
@@ -39,7 +39,7 @@ enum CheckCommand {
 private struct CheckReport {
   let path: String
   let version: UInt64
-  let unreached: UnreachedVersion?
+  let unreached: UnreachedContent?
   let summary: Verifier.Summary
   let problems: [Verifier.Problem]
 
@@ -47,7 +47,7 @@ private struct CheckReport {
     let damage = problems.filter { !$0.isLeftover }, leftovers = problems.filter(\.isLeftover)
     var lines = damage.map { "\($0)" } + more(summary.problems - damage.count)
     lines += leftovers.map { "leftover: \($0)" } + more(summary.leftovers - leftovers.count)
-    if let unreached { lines.append("warning: \(unreached.warning)") }
+    if let unreached { lines.append("warning: \(unreached.description)") }
     var verdict = summary.isSound ? "sound" : summary.problems == 1 ? "1 problem" : "\(summary.problems) problems"
     if summary.leftovers > 0 {
       verdict += summary.leftovers == 1 ? ", 1 harmless leftover" : ", \(summary.leftovers) harmless leftovers"
@@ -63,7 +63,7 @@ private struct CheckReport {
       ("file", .string(path)),
       ("version", .number(Int(clamping: version))),
       ("sound", .bool(summary.isSound)),
-      ("unreachedVersion", unreached.map { .number(Int(clamping: $0.number)) } ?? .null),
+      ("unreachedVersion", (unreached?.version).map { .number(Int(clamping: $0)) } ?? .null),
       ("tables", .number(summary.tables)),
       ("objects", .number(summary.objects)),
       ("nodes", .number(summary.nodes)),

@@ -32,7 +32,8 @@ struct CommandFailure: Error {
 
   /// What the engine could not do, with the realm at `path` if the error does not name its file.
   init(_ error: EngineError, path: String? = nil) {
-    let located = path.map { error.at($0).description + Self.rights(error.code, $0) } ?? error.description
+    var located = path.map { error.at($0).description + Self.rights(error.code, $0) } ?? error.description
+    if error.reason == .unreached { located += "; \(Self.remedyForUnreached)" }
     self.init(ExitCode(error.reason), located)
     isOfDirectory = error.code == EISDIR
   }
@@ -50,6 +51,10 @@ struct CommandFailure: Error {
     default: self.init(.unreadable, "\(path): \(error)")
     }
   }
+
+  /// What to do with a file that only looks empty.
+  private static let remedyForUnreached =
+    "'realmfs recover' saves what is left to a new file; --as-empty opens an empty realm, and writes over the rest"
 
   /// What the user may not do with a realm that can be read, if that is why a change failed.
   private static func rights(_ code: Int32?, _ path: String) -> String {
@@ -113,7 +118,7 @@ extension ExitCode {
       switch reason {
       case .file(let code): ExitCode(errno: code)
       case .moved: .unreadable
-      case .damaged, .notARealm: .damaged
+      case .damaged, .notARealm, .unreached: .damaged
       case .keyNeeded: .keyNeeded
       case .wrongKey, .notEncrypted: .wrongKey
       case .unsupportedFormat: .upgradeNeeded

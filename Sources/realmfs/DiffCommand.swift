@@ -116,8 +116,8 @@ enum DiffCommand {
     isCurrent: () -> Bool
   ) throws(CommandFailure) -> ExitCode {
     let comparison = RealmComparison(old, new, classes: arguments.chosenClasses(), areVersions: areVersions)
-    var complaints: [String] = []
-    comparison.onComplaint = { complaints.append($0) }
+    var complaints = Complaints()
+    comparison.onComplaint = { complaints.add($0) }
     let path = arguments.operands.joined(separator: ", ")
     do throws(TransferError) {
       try comparison.run { (difference) throws(TransferError) in
@@ -129,7 +129,7 @@ enum DiffCommand {
       }
       if isCurrent() { try printer.flush() }
     } catch { throw CommandFailure(error, path: path) }
-    for complaint in complaints { Log.error(complaint) }
+    for line in complaints.lines { Log.error(line) }
     return complaints.isEmpty ? (printer.count == 0 ? .done : .failure) : .damaged
   }
 }

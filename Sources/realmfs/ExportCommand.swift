@@ -115,8 +115,12 @@ enum ExportCommand {
     }
     var progress = Progress("export")
     exporter.onProgress = { (done, total) in progress.show(done, of: total) }
-    exporter.onComplaint = { complaint in Log.error("\(source.path): \(complaint)") }
-    defer { progress.clear() }
+    var complaints = Complaints()
+    exporter.onComplaint = { complaints.add($0) }
+    defer {
+      progress.clear()
+      for line in complaints.lines { Log.error("\(source.path): \(line)") }
+    }
     do throws(TransferError) { return try exporter.run() } catch { throw CommandFailure(error, path: source.path) }
   }
 }

@@ -29,8 +29,17 @@ struct FileDiagnosis {
     // A file in which nothing can be found has no versions to tell of.
     let found = isWorthLooking ? try? RemainingVersion.all(in: configuration) : nil
     versions = found ?? []
-    let isText = isRealm && failure.code != .inUse && LineEndings.areConverted(path)
-    advice = isText ? Self.textAdvice : Self.advice(failure.code, versions, family, isRealm: isRealm)
+    let isReadable = family != nil && family != .empty && failure.code == .damaged
+    let transfer = isReadable ? Transfer.of(path) : nil
+    let realms = isReadable && transfer == nil ? Transfer.realms(in: path).map(\.lowerBound) : []
+    if let transfer {
+      advice = "\(transfer.description): 'realmfs recover' undoes that"
+    } else if realms.count > 1 {
+      let places = realms.map { "\($0)" }.joined(separator: ", ")
+      advice = "realms begin at bytes \(places): 'realmfs recover --offset N' saves one"
+    } else {
+      advice = Self.advice(failure.code, versions, family, isRealm: isRealm)
+    }
   }
 
   /// Lines for people.
@@ -115,10 +124,6 @@ struct FileDiagnosis {
     let kind = FileKind(head, size: size)
     return (kind.words, kind.family)
   }
-
-  private static let textAdvice =
-    "a carriage return stands before every line feed, as git (core.autocrlf) and FTP put them into texts: "
-    + "'realmfs recover' takes them out, and nothing is lost"
 
   private static func advice(
     _ code: ExitCode,

@@ -35,6 +35,7 @@ enum ImportCommand {
       do throws(EngineError) {
         var configuration = Configuration(path: path, encryptionKey: key)
         configuration.trustsOwner = arguments.trustsOwner
+        configuration.opensUnreachedAsEmpty = arguments.has(.asEmpty)
         writer = try RealmWriter.ofCommand(configuration)
       } catch { throw .engine(error) }
       var importer = Importer(writer, from: source, defaultClass: classes.first)

@@ -110,7 +110,7 @@ private struct RealmFacts {
       ("schema version", schemaVersion.map { "\($0)" } ?? "not stored"),
       ("in use by", LockHolders.inWords(holders)),
     ]
-    if let version = snapshot.unreachedVersion { lines.append(("warning", version.warning)) }
+    if let unreached = snapshot.unreached { lines.append(("warning", unreached.description)) }
     if let mirror { lines += mirror.lines }
     lines.append(("classes", classes.isEmpty ? "none" : "\(classes.count)"))
     for (index, table) in classes.enumerated() {
@@ -133,7 +133,7 @@ private struct RealmFacts {
       ("form", .string(snapshot.isStreamingForm ? "streaming" : "ordinary")),
       ("encrypted", .bool(isEncrypted)),
       ("version", .number(Int(clamping: snapshot.version))),
-      ("unreachedVersion", snapshot.unreachedVersion.map { .number(Int(clamping: $0.number)) } ?? .null),
+      ("unreachedVersion", (snapshot.unreached?.version).map { .number(Int(clamping: $0)) } ?? .null),
       ("fileSize", .number(fileSize)),
       ("logicalSize", .number(snapshot.logicalSize)),
       ("freeBytes", .number(freeBytes)),

@@ -150,12 +150,21 @@ private struct Mount {
   }
 
   private func readOnlyTree(_ configuration: Configuration) throws(CommandFailure) -> FileTree {
-    let realm = try RealmSource(configuration) { code in
-      Log.notice(
-        "\(path).lock cannot be used (\(System.message(code))), so the realm is mounted as with --immutable: other "
-          + "programs do not know of it"
-      )
-    }.realm
+    let realm = try RealmSource(
+      configuration,
+      onUnreached: { version in
+        Log.notice(
+          "\(path): the header leads to no version; version \(version), which a search found, is shown; whether it is the "
+            + "newest is not known, and parts of it may be damaged"
+        )
+      },
+      onRefusal: { code in
+        Log.notice(
+          "\(path).lock cannot be used (\(System.message(code))), so the realm is mounted as with --immutable: other "
+            + "programs do not know of it"
+        )
+      }
+    ).realm
     do throws(FileTreeError) { return try FileTree(realm, options: options) } catch {
       throw CommandFailure(error, path: path)
     }
@@ -186,10 +195,6 @@ private struct Mount {
     probe.mode = .immutable
     let newest = try RealmSource(probe).latest()
     if let reason = RealmWriter.reasonAgainst(writing: newest) { return reason }
-    if let reason = newest.unreachedVersion?.reasonAgainstOverwriting {
-      if !arguments.makesRealm { return reason }
-      Log.notice("\(path): \(reason)")
-    }
     if unsafe access(path, W_OK) != 0 { return "it is write-protected" }
     // The first save to a copy makes files beside it, which other realms have made when they are opened.
     let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."

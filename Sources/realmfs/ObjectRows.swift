@@ -38,7 +38,8 @@ struct ObjectRows {
   /// Prints everything.
   func run() throws(CommandFailure) -> ExitCode {
     var printer: RowPrinter?
-    var last = ObjKey.none, problems = 0
+    var last = ObjKey.none, problems = Complaints()
+    defer { for line in problems.lines { Log.error("\(source.path): \(line)") } }
     for _ in 0..<RealmSource.attempts {
       let snapshot = try source.latest()
       let begun = Result { () throws(CommandFailure) in try ClassView(self, snapshot, after: last) }
@@ -59,13 +60,12 @@ struct ObjectRows {
           if view.isList, rows.hasKept { throw source.tooBusy }
           break
         }
-        problems += complaints.count
-        for complaint in complaints { Log.error("\(source.path): \(complaint)") }
+        for complaint in complaints { problems.add(complaint) }
         try rows.keep()
         last = view.last
         if isEnd {
           try rows.finish()
-          return problems == 0 ? .done : .damaged
+          return problems.isEmpty ? .done : .damaged
         }
       }
     }
@@ -143,7 +143,9 @@ struct ObjectRows {
     }
     guard source.realm.isCurrent(snapshot) else { return nil }
     let (columns, rows) = try outcome.get()
-    for complaint in complaints { Log.error("\(source.path): \(complaint)") }
+    var problems = Complaints()
+    for complaint in complaints { problems.add(complaint) }
+    for line in problems.lines { Log.error("\(source.path): \(line)") }
     let code: ExitCode = complaints.isEmpty ? .done : .damaged
     // One value alone is printed bare.
     if columns.count == 1, rows.count == 1, !arguments.has(.format) {

@@ -59,10 +59,21 @@ struct RealmSource {
   }
 
   /// Opens a realm for reading. Where the files beside it that a shared realm needs cannot be made or opened, for lack
-  /// of rights or of space, which `onRefusal` is told, the realm file alone is read.
-  init(_ configuration: Configuration, onRefusal: (_ code: Int32) -> Void) throws(CommandFailure) {
+  /// of rights or of space, which `onRefusal` is told, the realm file alone is read. A file whose header leads to no
+  /// version shows the newest one in it, if `onUnreached` is there to be told.
+  init(
+    _ configuration: Configuration,
+    onUnreached: ((_ version: UInt64) -> Void)? = nil,
+    onRefusal: (_ code: Int32) -> Void
+  ) throws(CommandFailure) {
     path = configuration.path
     do throws(EngineError) { realm = try Realm(configuration) } catch {
+      // Where no version is left, the first error says more.
+      if error.reason == .unreached, let onUnreached, let (found, version) = try? Realm.unreached(configuration) {
+        realm = found
+        onUnreached(version)
+        return
+      }
       guard configuration.mode == .shared, case .file(let code) = error.reason, Self.keepsFilesOut(code) else {
         throw CommandFailure(error)
       }
@@ -89,6 +100,7 @@ struct RealmSource {
     }
     var configuration = Configuration(path: path, encryptionKey: key, mode: mode)
     configuration.trustsOwner = arguments.trustsOwner
+    configuration.opensUnreachedAsEmpty = arguments.has(.asEmpty)
     return configuration
   }
 

@@ -11,49 +11,86 @@ enum RecoverCommand {
     }
     if key != nil, FileDiagnosis.isPlain(path) { throw CommandFailure(.wrongKey, "\(path) is not encrypted") }
     let configuration = Configuration(path: path, encryptionKey: key)
-    let (report, isRestored) = try LineEndings.restoring(configuration, for: target) {
-      (source, isRestored) throws(CommandFailure) in
+    let offset = try arguments.offset()
+    if offset == nil { try requireOneRealm(path) }
+    let (report, transfer) = try Transfer.undoing(configuration, offset: offset, for: target) {
+      (source, transfer) throws(CommandFailure) in
       let report = try ProgressLine.during("saving", path) { (observer) throws(EngineError) in
-        try RealmRecovery.run(source, to: target, verifies: !arguments.has(.noVerify), observer: observer)
+        try RealmRecovery.run(
+          source,
+          named: path,
+          to: target,
+          verifies: !arguments.has(.noVerify),
+          observer: observer
+        )
       }
-      return (report, isRestored)
+      return (report, transfer)
     }
     let output = StandardOutput()
     if arguments.has(.json) {
-      output.print(report.json(path, target, isRestored: isRestored).text)
+      output.print(report.json(path, target, transfer).text)
     } else {
-      if isRestored {
-        output.line(
-          "\(path): a carriage return stood before every line feed, as if it were a text; they were taken out"
-        )
-      }
+      if let transfer { output.line("\(path): \(transfer.description); this was undone first") }
       for line in report.lines(path, target) { output.line(line) }
     }
     try output.flush()
     return report.isWhole ? .done : .damaged
+  }
+
+  /// Throws for a file with several realms in it, of which the user must name one.
+  private static func requireOneRealm(_ path: String) throws(CommandFailure) {
+    let starts = Transfer.realms(in: path).map { "\($0.lowerBound)" }
+    if starts.count < 2 { return }
+    throw CommandFailure(
+      .damaged,
+      "\(path): \(starts.count) realms begin in this file, at bytes \(starts.joined(separator: ", ")): choose one, for "
+        + "example with --offset \(starts[0])"
+    )
+  }
+}
+
+extension Arguments {
+  /// The place in the file where the realm begins; nil if it is not given.
+  fileprivate func offset() throws(CommandFailure) -> Int? {
+    guard let text = value(.offset) else { return nil }
+    guard let offset = Int(text), offset >= 0 else {
+      throw usage("option --offset: '\(text)' is not a number of bytes")
+    }
+    return offset
   }
 }
 
 extension RealmRecovery.Report {
   fileprivate func lines(_ path: String, _ target: String) -> [String] {
     var lines = ["\(path): version \(version), format \(format), found through \(origin)"]
-    if isUnreached { lines.append("the header leads to no version; whether this is the newest is not known") }
+    if let headerNote { lines.append(headerNote) }
+    if isUnreached { lines.append("the header does not lead to it; whether it is the newest is not known") }
     if isOutdated { lines.append("lost: the newest version; this is an older one") }
+    if let firstProblem { lines.append("a check of this version finds damage: \(firstProblem)") }
+    if unreachedNodes > 0 {
+      let nodes = unreachedNodes == 1 ? "1 node" : "\(unreachedNodes) nodes"
+      lines.append("found \(nodes) that no version reaches; what they hold is not saved, and may be of older versions")
+    }
     lines += problems.map { "lost: \($0)" } + parts.map { "\($0.name): \($0.inWords)" }
     return lines + ["\(target): \(sizes.after) bytes; \(verdict)"]
   }
 
   private var verdict: String {
-    if !isWhole { return "the rest is lost" }
-    return isUnreached ? "this version is whole" : "nothing is lost"
+    if isWhole { return "everything in this version is saved, and no damage was found" }
+    let isSaved = problems.isEmpty && parts.allSatisfy(\.isWhole)
+    return isSaved ? "everything that this version reaches is saved" : "the rest is lost"
   }
 
-  fileprivate func json(_ path: String, _ target: String, isRestored: Bool) -> JSONValue {
+  fileprivate func json(_ path: String, _ target: String, _ transfer: Transfer?) -> JSONValue {
     .object([
       ("file", .string(path)), ("output", .string(target)), ("origin", .string(origin)),
       ("version", .number(Int(clamping: version))), ("format", .number(format)), ("whole", .bool(isWhole)),
       ("outdated", .bool(isOutdated)), ("unreached", .bool(isUnreached)),
-      ("lineEndingsRestored", .bool(isRestored)),
+      ("lineEndingsRestored", .bool(transfer == .lineEndings)),
+      ("undone", transfer.map { .string($0.description) } ?? .null),
+      ("unreachedNodes", .number(unreachedNodes)),
+      ("firstProblem", firstProblem.map { .string($0) } ?? .null),
+      ("headerNote", headerNote.map { .string($0) } ?? .null),
       ("problems", .array(problems.map { .string($0) })), ("classes", .array(parts.map(\.json))),
       ("sizeBefore", .number(sizes.before)), ("sizeAfter", .number(sizes.after)),
     ])

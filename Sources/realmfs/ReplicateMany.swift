@@ -77,6 +77,7 @@ struct ReplicateMany {
     } catch { throw .unsuitable(error.message) }
     var configuration = Configuration(path: path, encryptionKey: key, mode: .immutable)
     configuration.trustsOwner = arguments.trustsOwner
+    configuration.opensUnreachedAsEmpty = arguments.has(.asEmpty)
     do throws(EngineError) {
       if RealmSource.hasLockFile(path) {
         var shared = configuration

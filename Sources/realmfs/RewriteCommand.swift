@@ -55,14 +55,16 @@ enum RewriteCommand {
     _ title: String
   ) throws(CommandFailure) -> ExitCode {
     let path = arguments.operands[0]
+    var configuration = Configuration(path: path, encryptionKey: old)
+    configuration.opensUnreachedAsEmpty = arguments.has(.asEmpty)
     if arguments.operands.count > 1 {
       let target = arguments.operands[1]
-      let source = try RealmSource(Configuration(path: path, encryptionKey: old, mode: .immutable))
+      configuration.mode = .immutable
+      let source = try RealmSource(configuration)
       let sizes = try source.copy(to: target, key: new, verifies: !arguments.has(.noVerify), title: title)
       try CopyReport(path: target, sizes: sizes).print(arguments)
       return .done
     }
-    let configuration = Configuration(path: path, encryptionKey: old)
     let sizes = try ProgressLine.during(title, configuration.path) { (observer) throws(EngineError) in
       try RealmCopy.rewrite(configuration, key: new, verifies: !arguments.has(.noVerify), observer: observer)
     }

@@ -48,7 +48,7 @@ struct RecoveryTests {
   }
 
   @Test(
-    "a file whose header leads to no version is empty to readers, is not replaced, and is recovered",
+    "a file whose header leads to no version does not open, unless as an empty one, and is recovered",
     arguments: Fixture.all.filter { !$0.isEncrypted }
   )
   func blankHeader(fixture: Fixture) throws {
@@ -56,7 +56,8 @@ struct RecoveryTests {
     var bytes = try fixture.bytes()
     bytes.replaceSubrange(0..<16, with: repeatElement(0, count: 16))
     try recover(bytes) { report, saved in
-      #expect(report.isUnreached == (original.top.ref != 0) && report.isWhole, "\(report.origin)")
+      #expect(report.isUnreached == (original.top.ref != 0) && !report.isOutdated && report.parts.allSatisfy(\.isWhole))
+      #expect(report.version == original.version && report.firstProblem == nil, "\(report.origin)")
       for key in try original.tableKeys() {
         guard let table = try original.table(key), table.name != "pk" || original.fileFormat >= 10 else { continue }
         #expect(try saved.table(named: table.name)?.objectCount == table.objectCount, "\(table.name)")
@@ -64,14 +65,23 @@ struct RecoveryTests {
     }
     try withTemporaryPath { path in
       try Data(bytes).write(to: URL(fileURLWithPath: path))
-      let snapshot = try Realm(Configuration(path: path)).latest()
-      let version = snapshot.unreachedVersion?.number
-      #expect(try snapshot.tableKeys().isEmpty)
-      #expect(original.top.ref == 0 ? version == nil : version ?? 0 >= original.version)
-      if version ?? 0 < 3 { return }
-      #expect(snapshot.unreachedVersion?.reasonAgainstOverwriting != nil)
-      #expect(throws: EngineError.self) { try RealmCopy.rewrite(Configuration(path: path), key: nil) }
-      #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(bytes))
+      var configuration = Configuration(path: path)
+      if original.top.ref != 0 {
+        for mode in [Configuration.Mode.shared, .immutable, .exclusive] {
+          configuration.mode = mode
+          #expect(throws: EngineError.self) { try Realm(configuration).latest() }
+          if mode != .immutable { #expect(throws: EngineError.self) { try RealmWriter(configuration, create: true) } }
+        }
+        #expect(throws: EngineError.self) { try RealmCopy.rewrite(configuration, key: nil) }
+        let (realm, version) = try Realm.unreached(configuration)
+        let shown = try realm.latest()
+        #expect(version == original.version && realm.isCurrent(shown))
+        #expect(try shown.tableKeys() == original.tableKeys())
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(bytes))
+      }
+      configuration.mode = .shared
+      configuration.opensUnreachedAsEmpty = true
+      #expect(try Realm(configuration).latest().tableKeys().isEmpty)
     }
   }
 

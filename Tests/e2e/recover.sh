@@ -4,7 +4,7 @@ source "$(dirname "$0")/lib.sh"
 
 file=$(copy_fixture people)
 expected=$("$realmfs" cat "$file" Person | sha256sum)
-check_status "a sound file" 0 'nothing is lost' "$realmfs" recover "$file" "$scratch/a.realm"
+check_status "a sound file" 0 'everything in this version is saved' "$realmfs" recover "$file" "$scratch/a.realm"
 equal "holds the same afterwards" "$expected" "$("$realmfs" cat "$scratch/a.realm" Person | sha256sum)"
 check_status "no file is replaced" 1 'exists' "$realmfs" recover "$file" "$scratch/a.realm"
 check "with a key" "$realmfs" recover --key-file "$key_file" "$fixtures/people-encrypted.realm" "$scratch/e.realm"
@@ -14,36 +14,72 @@ check_status "a wrong key" 6 'wrong' "$realmfs" recover --key-file <(head -c 64 
 
 dd if=/dev/zero of="$file" bs=24 count=1 conv=notrunc status=none
 check_status "without its header the file does not open" 4 '' "$realmfs" info "$file"
-check_status "but is recovered" 0 'search through the file' "$realmfs" recover "$file" "$scratch/b.realm"
+check_status "but is recovered" 4 'search through the file' "$realmfs" recover "$file" "$scratch/b.realm"
 equal "with all objects" "$expected" "$("$realmfs" cat "$scratch/b.realm" Person | sha256sum)"
 
 file=$(copy_fixture people)
 dd if=/dev/zero of="$file" bs=16 count=1 conv=notrunc status=none
 sum=$(sha256sum <"$file")
-check_status "a header that leads nowhere: info tells that there is a version" 0 'recover' "$realmfs" info "$file"
-check_status "so does check" 0 'warning: .*recover' "$realmfs" check "$file"
-check_status "compact does not write over it" 1 'recover' "$realmfs" compact "$file"
-check_status "insert finds no class" 3 'no class' "$realmfs" insert "$file" Person '{}'
 mnt=$(new_directory blank)
-serve "$file" "$mnt"
-equal "the mount is empty, as for apps" "" "$(ls "$mnt")"
-check_status "and read-only" 1 'Read-only' mkdir "$mnt/New"
-stop_server "$mnt"
+echo '{"name":"x"}' >"$scratch/Dog.jsonl"
+for command in "info $file" "check $file" "schema $file" "cat $file" "cat $file Dog" "query $file Dog TRUEPREDICATE" \
+  "export $file $scratch/x" "export --verify $file $scratch/x" "diff $file $file" "backup $file $scratch/x" "compact $file" \
+  "encrypt --key-file $key_file $file" "encrypt --key-file $key_file $file $scratch/x" "upgrade $file" "seal $file" \
+  "convert --local $file $scratch/x" "import $file $scratch/Dog.jsonl" "insert $file Dog {}" "watch $file" "mount $file $mnt"; do
+  # shellcheck disable=SC2086
+  check_status "${command//$scratch\//}: not an empty realm" 4 'leads to no version.*realmfs recover' timeout 60 "$realmfs" $command
+done
+equal "nothing was made" "" "$(compgen -G "$scratch/x*")"
+equal "info lists what is there" "version 5" "$("$realmfs" info "$file" 2>/dev/null | grep -o '^version 5')"
+for access in --read-only --immutable; do
+  serve "$file" "$mnt" $access
+  equal "a mount with $access shows what is there" "5 19" "$(ls "$mnt/Dog" | wc -l) $(ls "$mnt/Person" | wc -l)"
+  stop_server "$mnt"
+done
+check_status "--as-empty" 0 '' "$realmfs" backup --as-empty "$file" "$scratch/as-empty.realm"
+equal "which is what it says" "" "$("$realmfs" cat "$scratch/as-empty.realm")"
 equal "the file is as it was" "$sum" "$(sha256sum <"$file")"
-check_status "it is recovered" 0 'version is whole' "$realmfs" recover "$file" "$scratch/h.realm"
+check_status "it is recovered" 4 'everything that this version reaches is saved' "$realmfs" recover "$file" "$scratch/h.realm"
 equal "with all objects of that version" "$expected" "$("$realmfs" cat "$scratch/h.realm" Person | sha256sum)"
+serve "$file" "$mnt" --as-empty
+check "a mount with --as-empty takes changes" mkdir "$mnt/New"
+stop_server "$mnt"
+equal "which replace the rest" "New" "$("$realmfs" cat "$file")"
 check "an empty realm is recovered too" sh -c "'$realmfs' create '$scratch/n.realm' && '$realmfs' recover '$scratch/n.realm' '$scratch/n2.realm'"
+
+# Files as they are found.
+rescue=$fixtures/rescue
+for name in bom latin1-as-utf8 offset-512 offset-777 tls-alert; do
+  check_status "$name" 0 'everything in this version is saved' "$realmfs" recover "$rescue/$name.realm" "$scratch/$name.realm"
+  check "$name: nothing differs" "$realmfs" diff "$fixtures/people.realm" "$scratch/$name.realm"
+done
+check_status "powershell-utf16" 4 'UTF-16' "$realmfs" recover "$rescue/powershell-utf16.realm" "$scratch/powershell.realm"
+equal "has its objects" "5 19" "$("$realmfs" cat "$scratch/powershell.realm" Dog | wc -l) $("$realmfs" cat "$scratch/powershell.realm" Person | wc -l)"
+for name in cut-copy-24 cut-copy-1640 cut-copy-half no-roots no-roots-nested; do
+  check_status "$name" 4 'found [0-9]+ nodes that no version reaches' "$realmfs" recover "$rescue/$name.realm" "$scratch/$name.realm"
+done
+check_status "an image with two realms" 4 'at bytes 1000, 12192' "$realmfs" recover "$rescue/image-two-realms.bin" "$scratch/i.realm"
+for offset in 1000 12192; do
+  check_status "the one at $offset" 0 'everything in this version' "$realmfs" recover --offset $offset "$rescue/image-two-realms.bin" "$scratch/i$offset.realm"
+done
+for name in git-lfs-pointer:'git lfs pull' adb-cat:'No such file or directory' adb-run-as:'not debuggable' \
+  link-as-text:'shared/default.realm' powershell-utf16:PowerShell bom:'byte order mark'; do
+  for command in info check cat "mount --immutable"; do
+    # shellcheck disable=SC2086
+    check_status "$command of ${name%%:*}" 4 "${name#*:}" "$realmfs" $command "$rescue/${name%%:*}.realm" $([ "$command" = "mount --immutable" ] && echo "$mnt")
+  done
+done
 
 # As git with core.autocrlf and FTP in ASCII mode leave a file; there are line feeds behind carriage returns in some.
 for name in people strings primary-keys; do
   text=$scratch/text-$name.realm
   perl -pe 's/\n/\r\n/g' "$fixtures/$name.realm" >"$text"
-  check_status "$name converted as a text does not open, and info says what to do" 4 'recover. takes them out' "$realmfs" info "$text"
-  check_status "recover undoes that" 0 'nothing is lost' "$realmfs" recover "$text" "$scratch/untext-$name.realm"
+  check_status "$name converted as a text does not open, and info says what to do" 4 'recover. undoes that' "$realmfs" info "$text"
+  check_status "recover undoes that" 0 'everything in this version is saved' "$realmfs" recover "$text" "$scratch/untext-$name.realm"
   check "nothing differs" "$realmfs" diff "$fixtures/$name.realm" "$scratch/untext-$name.realm"
 done
 perl -pe 's/\n/\r\n/g' "$fixtures/people-encrypted.realm" >"$scratch/text-e.realm"
-check_status "an encrypted one too" 0 'nothing is lost' "$realmfs" recover --key-file "$key_file" "$scratch/text-e.realm" "$scratch/untext-e.realm"
+check_status "an encrypted one too" 0 'everything in this version is saved' "$realmfs" recover --key-file "$key_file" "$scratch/text-e.realm" "$scratch/untext-e.realm"
 check "nothing differs" "$realmfs" diff --key-file "$key_file" "$fixtures/people-encrypted.realm" "$scratch/untext-e.realm"
 
 big=$(copy_fixture items-10k)

@@ -150,7 +150,7 @@ extension FileTreeError {
   init(_ error: EngineError) {
     let refusal: Refusal
     switch error.reason {
-    case .damaged, .notARealm:
+    case .damaged, .notARealm, .unreached:
       self = .damaged(place: "the realm", problem: error.description)
       return
     case .file(ENOSPC), .file(EDQUOT): refusal = .noSpace

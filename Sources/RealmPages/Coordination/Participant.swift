@@ -441,6 +441,7 @@ final class Participant: VersionReader {
     let file = try FileHandle(path: configuration.path)
     entry.file = file
     if !Self.takesPart(snapshot, header) {
+      try configuration.checkReached(snapshot, isBystander: false)
       entry.bystander = probe
       return
     }
@@ -450,13 +451,16 @@ final class Participant: VersionReader {
       }
     } catch {
       guard let place = error.apart else { throw error }
+      try configuration.checkReached(snapshot, isBystander: true)
       (entry.bystander, entry.apart) = (probe, place)
     }
   }
 
-  /// The version that a session begins with.
+  /// The version that a session begins with. No other program has the realm open then, so no first commit is under way:
+  /// a header that leads to no version, before nodes, has lost it.
   private static func firstVersion(_ configuration: Configuration) throws(EngineError) -> FirstVersion {
     let (snapshot, header, _) = try HeaderReader(configuration).latestWithHeader()
+    try configuration.checkReached(snapshot, isBystander: false)
     guard takesPart(snapshot, header) else {
       throw EngineError(.inUse, "\(configuration.path): the file changed while it was being opened: try again")
     }
@@ -484,6 +488,7 @@ final class Participant: VersionReader {
         return
       }
       takesPart = Self.takesPart(snapshot, header)
+      if !takesPart { try configuration.checkReached(snapshot, isBystander: false) }
     }
     do throws(EngineError) {
       if !takesPart {

@@ -151,7 +151,7 @@ public enum RealmCopy {
 
   /// Puts an empty realm in the place of one, under the same key. No other program may have it open.
   static func empty(_ configuration: Configuration) throws(EngineError) {
-    try alone(configuration, forAnEmptyOne: true) { (_) throws(EngineError) in
+    try alone(configuration) { (_) throws(EngineError) in
       let path = RealmLinks.file(configuration.path)
       let source = try FileHandle(path: path), file = try NewFile(path: path)
       try RealmFileMaker.makeEmpty(RealmFileMaker.storage(of: FileStorage(file.handle), configuration))
@@ -161,12 +161,10 @@ public enum RealmCopy {
     }
   }
 
-  /// Calls `body` with the newest version while no other program can have the realm open. Versions that the header does
-  /// not lead to are only given up for an empty realm.
+  /// Calls `body` with the newest version while no other program can have the realm open.
   static func alone<R>(
     _ configuration: Configuration,
     holding turn: ReplacementTurn? = nil,
-    forAnEmptyOne: Bool = false,
     _ body: (Snapshot) throws(EngineError) -> R
   ) throws(EngineError) -> R {
     // Nothing is made beside a file that is no realm.
@@ -175,11 +173,7 @@ public enum RealmCopy {
       try ExclusiveLock(realmPath: configuration.path, holding: turn)
     }
     defer { withExtendedLifetime((lock, snapshot)) {} }
-    let newest = try newest(configuration)
-    if !forAnEmptyOne, let reason = newest.unreachedVersion?.reasonAgainstOverwriting {
-      throw EngineError(.readOnly, "\(configuration.path): \(reason)")
-    }
-    return try body(newest)
+    return try body(try newest(configuration))
   }
 
   private static func newest(_ configuration: Configuration) throws(EngineError) -> Snapshot {

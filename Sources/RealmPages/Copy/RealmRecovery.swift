@@ -43,32 +43,47 @@ public enum RealmRecovery {
     public let parts: [Part]
     /// Tables that are lost altogether, in words.
     public let problems: [String]
-    /// Whether the header leads to no version, so that nobody knows whether this was the newest.
+    /// Whether the header does not lead to this version, or to a newer one: it is not known whether this is the newest.
     public let isUnreached: Bool
-    /// Whether the file had a newer version, of which too little is left: its changes are lost.
+    /// Whether the file has, or had, a newer version of which too little is left: its changes are lost.
     public let isOutdated: Bool
+    /// Nodes that no version leads to, in a file in which something is damaged. What they hold is not saved; they may
+    /// be of older versions.
+    public let unreachedNodes: Int
+    /// The first thing that a check finds wrong in the version that was read; nil if it is sound.
+    public let firstProblem: String?
+    /// What was written over the header, in words; nil if that is not known.
+    public let headerNote: String?
     /// Sizes in bytes.
     public let sizes: RealmCopy.Sizes
 
-    /// Whether nothing is lost.
-    public var isWhole: Bool { !isOutdated && problems.isEmpty && parts.allSatisfy(\.isWhole) }
+    /// Whether everything that the file holds was saved, and no damage found. A value that was changed to another one
+    /// is no damage that can be seen.
+    public var isWhole: Bool {
+      !isOutdated && unreachedNodes == 0 && firstProblem == nil && problems.isEmpty && parts.allSatisfy(\.isWhole)
+    }
   }
 
   /// Saves to a new file of format 24 all that can be reached in a damaged one, without its history. The damaged file
   /// is only read. Everything in the new file is made anew: links whose target is lost are gone, embedded objects whose
-  /// owner is lost too. Unless `verifies` is false, the new file is checked before it gets its name.
+  /// owner is lost too. Unless `verifies` is false, the new file is checked before it gets its name. `name` is what
+  /// messages call the damaged file, if it is a copy that was put right.
   public static func run(
     _ configuration: Configuration,
+    named name: String? = nil,
     to target: String,
     verifies: Bool = true,
     observer: CopyObserver? = nil
   ) throws(EngineError) -> Report {
-    let path = configuration.path
+    let path = name ?? configuration.path
     let realm = try RescuedRealm(configuration)
-    let isBlank = realm.newestRef == 0
-    guard let root = best(of: realm) ?? (isBlank ? .empty : nil) else {
+    let best = best(of: realm), nodes = best == nil ? realm.unreachedNodes() : 0
+    // A realm to which nothing was committed.
+    let isEmpty = best == nil && realm.direction == .nowhere && nodes == 0
+    guard let root = best ?? (isEmpty ? .empty : nil) else {
       let looks = realm.kind.map { $0.family == .other ? ": it is \($0.words)" : "" } ?? ""
-      throw EngineError(.damaged, "\(path): no version of a realm is left in it\(looks): nothing can be saved")
+      let found = nodes == 0 ? "" : "; found \(nodes) nodes that no version reaches"
+      throw EngineError(.damaged, "\(path): no version of a realm is left in it\(looks)\(found): nothing can be saved")
     }
     let (tables, problems) = root.ref == 0 ? ([], []) : realm.tables(of: root)
     let work = try WorkRealm(beside: target, key: configuration.encryptionKey)
@@ -79,14 +94,14 @@ public enum RealmRecovery {
       path: path,
       into: work,
       toleratesLoss: true,
-      isSound: { isSound(configuration, root) },
+      isSound: { realm.firstProblem(of: root) == nil },
       expected: expected,
       observer: observer
     )
     try rebuilder.run(without: root.format < 10 ? ["pk"] : [])
     let sizes = try RealmCopy.write(
       VersionWriter(work.snapshot, keepsHistory: false),
-      of: path,
+      of: configuration.path,
       to: target,
       key: configuration.encryptionKey,
       replacing: false,
@@ -94,48 +109,89 @@ public enum RealmRecovery {
       check: verifies ? CopyCheck(original: nil) : nil,
       observer: observer
     )
+    let isNewest = root.ref == 0 || realm.direction == .version(ref: root.ref)
+    let isOutdated = realm.isOutdated(root)
+    let problem = root.ref == 0 ? nil : realm.firstProblem(of: root)
+    let losses = zip(tables, rebuilder.tallies).contains { !Part($0, $1).isWhole }
+    let isDoubtful = !isNewest || isOutdated || problem != nil || !problems.isEmpty || losses
     return Report(
-      origin: root.origin,
+      origin: root.origin.rawValue,
       version: root.version,
       format: root.format,
       parts: zip(tables, rebuilder.tallies).compactMap { root.format < 10 && $0.name == "pk" ? nil : Part($0, $1) },
       problems: problems,
-      isUnreached: isBlank && root.ref != 0,
-      isOutdated: !isBlank && realm.newestRef.map { $0 != root.ref } ?? false,
+      isUnreached: !isNewest && !isOutdated,
+      isOutdated: isOutdated,
+      unreachedNodes: isDoubtful ? realm.unreachedNodes() : 0,
+      firstProblem: problem,
+      headerNote: realm.headerNote,
       sizes: sizes ?? RealmCopy.Sizes(before: 0, after: 0)
     )
   }
 
-  /// Whether `realmfs check` finds nothing wrong in the version that is read.
-  private static func isSound(_ configuration: Configuration, _ root: RescuedRealm.Root) -> Bool {
-    let file = Configuration(path: configuration.path, encryptionKey: configuration.encryptionKey, mode: .immutable)
-    // What does not open is not sound.
-    guard let snapshot = try? Realm(file).latest(), snapshot.top.ref == root.ref else { return false }
-    return Verifier(snapshot).run { _ in }.isSound
-  }
-
-  /// The first version of which no table and no object is lost; else the one with the most objects, of equals the one
-  /// that was found in the better place.
-  private static func best(of realm: RescuedRealm) -> RescuedRealm.Root? {
-    var best: (root: RescuedRealm.Root, objects: Int)?
-    for root in realm.roots {
-      let (tables, problems) = realm.tables(of: root), effort = Effort(realm.arena(root.format))
-      var objects = 0, isWhole = problems.isEmpty && !tables.isEmpty
-      for table in tables {
-        var reached = 0
-        // Nothing is thrown by what is called here.
-        try? table.forEachObject(effort) { _ in
-          reached += 1
-        } onDamage: { _ in
-          isWhole = false
-        }
-        if reached < table.claimedCount ?? 0 { isWhole = false }
-        objects += reached
-      }
-      if isWhole && best == nil { return root }
+  /// The version to save: the one that the header selects, if everything in it can be read; else the newest of which
+  /// that is true and which is sound; else the one with the most objects.
+  static func best(of realm: RescuedRealm) -> RescuedRealm.Root? {
+    let selected = realm.roots.first { realm.direction == .version(ref: $0.ref) }
+    var first: (root: RescuedRealm.Root, objects: Int)?
+    if let selected {
+      let (objects, isWhole) = count(selected, of: realm)
+      if isWhole { return realm.roots.first { isPrepared($0, after: selected, of: realm) } ?? selected }
+      first = (selected, objects)
+    }
+    var best = first
+    let others = realm.roots.enumerated().sorted {
+      ($0.element.version, $1.offset) > ($1.element.version, $0.offset)
+    }
+    for (_, root) in others where root.ref != selected?.ref {
+      let (objects, isWhole) = count(root, of: realm)
+      if isWhole, realm.firstProblem(of: root) == nil { return root }
       if best.map({ $0.objects < objects }) ?? true { best = (root, objects) }
     }
     return best?.root
+  }
+
+  /// Whether `root` is a sound version in the slot that is not selected, newer than the one in the other: one bit, or
+  /// the end of its commit, is missing.
+  private static func isPrepared(
+    _ root: RescuedRealm.Root,
+    after selected: RescuedRealm.Root,
+    of realm: RescuedRealm
+  ) -> Bool {
+    root.isInHeader && root.version > selected.version && count(root, of: realm).isWhole
+      && realm.firstProblem(of: root) == nil
+  }
+
+  /// The number of objects of a version that can be reached, and whether these are all, and all tables.
+  private static func count(_ root: RescuedRealm.Root, of realm: RescuedRealm) -> (objects: Int, isWhole: Bool) {
+    let (tables, problems) = realm.tables(of: root), effort = Effort(realm.arena(root.format))
+    var objects = 0, isWhole = problems.isEmpty && !tables.isEmpty
+    for table in tables {
+      var reached = 0
+      // Nothing is thrown by what is called here.
+      try? table.forEachObject(effort) { _ in
+        reached += 1
+      } onDamage: { _ in
+        isWhole = false
+      }
+      if reached < table.claimedCount ?? 0 { isWhole = false }
+      objects += reached
+    }
+    return (objects, isWhole)
+  }
+}
+
+extension RescuedRealm {
+  /// Whether there is, or was, a version newer than `root`, as far as the file shows.
+  fileprivate func isOutdated(_ root: Root) -> Bool {
+    if root.ref == 0 { return false }
+    if case .version(let ref) = direction, ref != root.ref {
+      guard let selected = roots.first(where: { $0.ref == ref }) else { return true }
+      return selected.version > root.version
+    }
+    // A newer version that only a search finds was never committed, if the header leads elsewhere.
+    let isSelected = direction == .version(ref: root.ref)
+    return roots.contains { $0.version > root.version && (!isSelected || $0.isInHeader) }
   }
 }
 

@@ -27,7 +27,7 @@ public struct RemainingVersion: Sendable {
     return file.roots.map { root in
       let (tables, problems) = file.tables(of: root)
       return RemainingVersion(
-        origin: root.origin,
+        origin: root.origin.rawValue,
         version: root.version,
         format: root.format,
         ref: root.ref,

@@ -7,16 +7,26 @@ import Glibc
 final class RescuedRealm {
   /// A top array, or what may be one.
   struct Root {
-    /// How it was found, in words.
-    let origin: String
+    /// How it was found.
+    let origin: Origin
     let ref: Int
     let format: Int
     let version: UInt64
     /// Where the file would end.
     let logicalSize: Int
+    /// Whether a slot of the header leads to it.
+    var isInHeader: Bool { origin == .header || origin == .otherSlot }
 
     /// The version of a file to which nothing was ever committed.
-    static let empty = Root(origin: "the header", ref: 0, format: 24, version: 1, logicalSize: Header.size)
+    static let empty = Root(origin: .header, ref: 0, format: 24, version: 1, logicalSize: Header.size)
+  }
+
+  /// How a top array was found, in words.
+  enum Origin: String {
+    case header = "the header"
+    case otherSlot = "the header's other slot"
+    case footer = "the footer of a copy"
+    case search = "a search through the file"
   }
 
   /// The newest format, and the newest of those with another form of tables.
@@ -30,8 +40,20 @@ final class RescuedRealm {
   /// The versions, best first.
   private(set) var roots: [Root] = []
   private let headerFormat: Int?
-  /// Where the header says that the newest version is; nil if it cannot be believed.
-  private(set) var newestRef: Int?
+  /// Where the header leads.
+  private(set) var direction = Direction.unknown
+  /// What was written over the header, in words; nil if that is not known.
+  private(set) var headerNote: String?
+
+  /// Where a header leads.
+  enum Direction: Equatable {
+    /// To the newest version, whose top array is at `ref`, whether or not something is left there.
+    case version(ref: Int)
+    /// To no version, as in a realm to which nothing was committed.
+    case nowhere
+    /// The header is damaged.
+    case unknown
+  }
 
   /// Opens the file, whatever its header says.
   init(_ configuration: Configuration) throws(EngineError) {
@@ -86,7 +108,7 @@ final class RescuedRealm {
 
   private func findRoots() {
     var known: Set<Int> = []
-    func add(_ ref: Int, _ format: Int?, _ origin: String) {
+    func add(_ ref: Int, _ format: Int?, _ origin: Origin) {
       guard known.insert(ref).inserted else { return }
       // Where nothing tells the format, the one is taken as which most tables can be read.
       let formats = (format ?? headerFormat).map { [$0] } ?? Self.likelyFormats
@@ -97,27 +119,26 @@ final class RescuedRealm {
     }
     if (try? space.require(0, Header.size)) != nil {  // as above
       let slot = Header.selectedSlot(of: space)
-      for (candidate, origin) in [(slot, "the header"), (1 - slot, "the header's other slot")] {
-        let (ref, byte) = Header.slot(candidate, of: space)
-        if candidate == slot, Header.signature(of: space) == Header.signature {
-          newestRef = Int(truncatingIfNeeded: ref)
-        }
+      for (candidate, origin) in [(slot, Origin.header), (1 - slot, .otherSlot)] {
+        let (ref, byte) = slotContent(candidate)
         if ref < UInt64(space.size) { add(Int(ref), Realm.readableFormats.contains(byte) ? byte : nil, origin) }
+        // Beside a damaged signature, a ref counts that leads to a top array.
+        let isLikely = Header.signature(of: space) == Header.signature || roots.contains { UInt64($0.ref) == ref }
+        if candidate == slot, isLikely { direction = self.direction(ref) }
       }
     }
     let footer = space.size - Header.footerSize
     if footer >= Header.size, (try? space.require(footer, Header.footerSize)) != nil {  // likewise
-      let ref = space.word(at: footer)
-      let isCopy = newestRef == -1
-      if isCopy && ref < UInt64(space.size) { newestRef = Int(ref) }
-      if ref < UInt64(space.size) { add(Int(ref), nil, "the footer of a copy") }
+      let ref = space.word(at: footer), isWhole = space.word(at: footer + 8) == Header.cookie
+      if direction == .version(ref: -1), isWhole { direction = ref == 0 ? .nowhere : self.direction(ref) }
+      if ref < UInt64(space.size) { add(Int(ref), nil, .footer) }
     }
     let first = roots.count
     // No top array begins in a hole.
     for range in dataRanges {
       var ref = max(Header.size, range.lowerBound + (-range.lowerBound & (Node.alignment - 1)))
       while ref <= min(range.upperBound, space.size - Node.headerSize) {
-        if looksLikeTop(ref) { add(ref, nil, "a search through the file") }
+        if looksLikeTop(ref) { add(ref, nil, .search) }
         ref += Node.alignment
         if ref & 0xFF_FFFF == 0 { space.dropPages() }
       }
@@ -125,6 +146,36 @@ final class RescuedRealm {
     // The newest of those that only the search found.
     roots[first...].sort { $0.version > $1.version }
     if roots.count > first + 8 { roots.removeLast(roots.count - first - 8) }
+  }
+
+  /// Where a ref in the selected slot leads; -1 is the footer of a copy.
+  private func direction(_ ref: UInt64) -> Direction {
+    if ref == .max { return .version(ref: -1) }
+    if ref == 0 { return .nowhere }
+    // No file is that long, and no top array is elsewhere.
+    return ref % UInt64(Node.alignment) == 0 && ref >> 48 == 0 ? .version(ref: Int(ref)) : .unknown
+  }
+
+  /// What a slot of the header holds, without a record that was written over it as far as that can be undone.
+  private func slotContent(_ slot: Int) -> (topRef: UInt64, format: Int) {
+    let (ref, format) = Header.slot(slot, of: space)
+    guard let record = alertRecord else { return (ref, format) }
+    headerNote =
+      "bytes \(record.lowerBound) to \(record.upperBound - 1) of the header are a TLS alert: a program wrote it to a "
+      + "connection that was closed, and whose descriptor was the file by then"
+    let place = Layout.Header.topRef(slot)
+    if !record.overlaps(place..<place + 8) { return (ref, format) }
+    // The bytes after the first five are zeros in any file below a terabyte.
+    return record.lowerBound >= place + 5
+      ? (ref & (1 << (8 * UInt64(record.lowerBound - place)) - 1), format) : (.max - 1, format)
+  }
+
+  /// A TLS record of type alert in the header: type, version 3.x, a length of 2, and two bytes.
+  private var alertRecord: Range<Int>? {
+    (0...Layout.Header.signature - 7).first { at in
+      let bytes = (0..<5).map { space.byte(at: at + $0) }
+      return bytes[0] == 0x15 && bytes[1] == 3 && bytes[2] <= 4 && bytes[3] == 0 && bytes[4] == 2
+    }.map { $0..<$0 + 7 }
   }
 
   /// A quick look, for every eighth byte of the file.
@@ -137,7 +188,7 @@ final class RescuedRealm {
   }
 
   /// The top array at `ref`, if it can be one.
-  private func root(_ ref: Int, _ format: Int, _ origin: String) -> Root? {
+  private func root(_ ref: Int, _ format: Int, _ origin: Origin) -> Root? {
     ifReadable { () throws(EngineError) -> Root? in
       let arena = arena(format), node = try arena.refs(ref, slots: Layout.Top.minimum)
       let size = try node.tagged(Layout.Top.logicalSize)
@@ -157,6 +208,45 @@ final class RescuedRealm {
       let bits = max(1, UInt64(bitPattern: version))
       return Root(origin: origin, ref: ref, format: format, version: bits, logicalSize: Int(size))
     } ?? nil
+  }
+
+  // MARK: verdicts
+
+  /// The first problem that a check of a version finds, apart from the header; nil of a sound version.
+  func firstProblem(of root: Root) -> String? {
+    do throws(EngineError) {
+      let snapshot = try Snapshot(space, Header(topRef: root.ref, format: root.format), path: path)
+      var problem: String?
+      _ = Verifier(snapshot, isStrict: false, memory: .bounded).run(limit: 100) {
+        if problem == nil, !$0.isLeftover, $0.place != "header" { problem = $0.description }
+      }
+      return problem
+    } catch { return error.description }
+  }
+
+  /// The number of nodes that no version leads to which a search found.
+  func unreachedNodes() -> Int {
+    var reached = BitSet(count: space.size / Node.alignment + 1)
+    for root in roots { mark(root, &reached) }
+    var count = 0
+    NodeSearch(space).forEachNode { range in
+      if !reached.contains(range.lowerBound / Node.alignment) { count += 1 }
+    }
+    return count
+  }
+
+  /// Marks all nodes of a version that can be reached.
+  private func mark(_ root: Root, _ reached: inout BitSet) {
+    let arena = arena(root.format)
+    var pending = [root.ref]
+    while let ref = pending.popLast() {
+      // A node that cannot be read leads nowhere.
+      guard let node = try? arena.node(ref), reached.insert(ref / Node.alignment), node.hasRefs, node.scheme == .bits
+      else { continue }
+      for index in 0..<(node.width == 0 ? 0 : node.count) {
+        if let element = try? node.int(index), element > 0, element & 7 == 0 { pending.append(Int(element)) }
+      }
+    }
   }
 
   // MARK: tables

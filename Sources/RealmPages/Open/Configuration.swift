@@ -85,6 +85,10 @@ public struct Configuration: Sendable {
   /// unless it is opened `exclusive`. Means nothing to other users.
   public var trustsOwner = false
 
+  /// Whether a file whose header leads to no version is opened as an empty realm although it holds nodes, which the next
+  /// commits overwrite. Otherwise opening throws `unreached`.
+  public var opensUnreachedAsEmpty = false
+
   // MARK: what is done first
 
   /// Whether the file is compacted before it is opened, by its size and the part of it in use, in bytes. Nothing is

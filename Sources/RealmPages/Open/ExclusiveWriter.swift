@@ -32,6 +32,7 @@ final class ExclusiveWriter: CommitTarget {
     (file, storage) = (maker.file, maker.storage)
     // What is written is built on the file that it is written to, whatever is at the path later.
     reader = try HeaderReader(configuration, maker.file)
+    try configuration.checkReached(reader.latest(), isBystander: false)
   }
 
   /// Opens a realm in memory, which holds nothing if the memory is new.

@@ -51,8 +51,12 @@ package struct FileKind {
     }
     if head.count >= 24, head[1] == 40, head[2] == 48, head[0] <= 1 { return (.other, "the lock file of a realm") }
     if head.allSatisfy({ $0 == 0 }) { return (.other, "a file that begins with zeros") }
+    if head.starts(with: [0xFF, 0xFE]) || head.starts(with: [0xFE, 0xFF]) { return (.other, utf16Words(head)) }
     let isText = head.allSatisfy { $0 >= 0x20 && $0 != 0x7F || (9...13).contains($0) }
-    if isText && isUTF8(head) { return (.other, "a text file") }
+    if isText && isUTF8(head) { return (.other, textWords(head, size)) }
+    if head.starts(with: byteOrderMark), head.dropFirst(3 + 16).starts(with: "T-DB".utf8) {
+      return (.other, "a Realm file with a byte order mark in front: 'realmfs recover' takes it out")
+    }
     if hasNodes(head) { return (.headless, "a Realm file with a damaged header") }
     return (.unknown, "no realm: nothing in it tells one")
   }
@@ -77,6 +81,45 @@ package struct FileKind {
     (0, Array("age-encryption.org".utf8), "encrypted by age, not by Realm"),
     (0, Array("LUKS".utf8), "an encrypted disk (LUKS)"),
   ]
+
+  // MARK: texts in the place of a realm
+
+  private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+  /// How messages of the tools begin that copy files from devices.
+  private static let toolNames = [
+    "adb:", "run-as:", "cat:", "cp:", "dd:", "sh:", "su:", "/system/bin/sh:", "error:", "- exec", "Permission denied",
+  ]
+
+  private static func utf16Words(_ head: [UInt8]) -> String {
+    let isRealm = head.starts(with: [0xFF, 0xFE]) && head.dropFirst(2 + 32).prefix(40).contains(UInt8(ascii: "T"))
+    let remedy =
+      isRealm
+      ? "'realmfs recover' undoes most of it; fetch the file again without '>' of PowerShell, for example with 'adb pull'"
+      : "name the realm itself"
+    return "UTF-16 text, as '>' in PowerShell writes it: \(remedy)"
+  }
+
+  /// What a text is, with its first line where that says something.
+  private static func textWords(_ head: [UInt8], _ size: Int) -> String {
+    let text = String(decoding: head.starts(with: byteOrderMark) ? head.dropFirst(3) : head[...], as: UTF8.self)
+    if text.hasPrefix("version https://git-lfs.github.com/spec/") {
+      return "a Git LFS pointer: fetch the realm itself with 'git lfs pull'"
+    }
+    let lines = text.split(maxSplits: 1, whereSeparator: \.isNewline)
+    guard size < headSize, let first = lines.first, first.unicodeScalars.allSatisfy({ $0.isASCII && $0.value >= 32 })
+    else {
+      return "a text file"
+    }
+    if toolNames.contains(where: { first.hasPrefix($0) }) {
+      return "the error message of a command, '\(first.prefix(200))': run that command again so that it succeeds"
+    }
+    let isPath = lines.count == 1 && !first.contains(" ") && (first.contains("/") || first.hasSuffix(".realm"))
+    if isPath {
+      return "the text of a symbolic link, as git writes it with core.symlinks=false: name the file that it leads to, "
+        + "'\(first.prefix(200))'"
+    }
+    return "a text file"
+  }
 
   /// Whether the first page can be that of an encrypted realm: 64 slots, each with a counter and a MAC twice. The
   /// former counter is not above the present one, a slot in use has a MAC of random bytes, and the first slot is in

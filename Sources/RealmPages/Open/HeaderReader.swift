@@ -33,19 +33,50 @@ final class HeaderReader: VersionReader {
   private let memory: MemoryStorage?
   /// Whether a file that takes the place of ours is opened, as it is for all but those that write to ours.
   private let followsPath: Bool
+  /// Whether a file that only looks empty is refused.
+  private let isGated: Bool
   private let state: Mutex<State>
 
-  /// Opens a file for reading. Reads the header and the top array, nothing else.
+  /// Opens a file for reading. Reads the header and the top array, nothing else. A file that only looks empty is
+  /// shown as the header shows it: for a caller that knows of a version list, or asks for the reason.
   init(_ configuration: Configuration) throws(EngineError) {
     self.configuration = configuration
-    (memory, followsPath) = (nil, true)
+    (memory, followsPath, isGated) = (nil, true, false)
     state = Mutex(try Self.firstLoad(configuration))
+  }
+
+  /// Opens a file for a reader to whom the header says all. Throws `unreached`, now or from `latest`, for a file that
+  /// only looks empty.
+  init(gated configuration: Configuration) throws(EngineError) {
+    self.configuration = configuration
+    (memory, followsPath, isGated) = (nil, true, true)
+    let first = try Self.firstLoad(configuration)
+    state = Mutex(first)
+    try checkReached(first)
+  }
+
+  /// Opens a file whose header leads to no version, and shows the version whose top array is at `topRef` until the
+  /// header changes.
+  init(_ configuration: Configuration, unreached topRef: Int, format: Int) throws(EngineError) {
+    self.configuration = configuration
+    (memory, followsPath, isGated) = (nil, true, true)
+    var first = try Self.firstLoad(configuration)
+    first.snapshot = try Self.snapshot(
+      first.space,
+      Header(topRef: topRef, format: format),
+      path: configuration.path
+    )
+    state = Mutex(first)
+  }
+
+  private func checkReached(_ state: State) throws(EngineError) {
+    if isGated { try configuration.checkReached(state.snapshot, isBystander: configuration.mode != .exclusive) }
   }
 
   /// Shows an open file, wherever its path leads later.
   init(_ configuration: Configuration, _ file: FileHandle) throws(EngineError) {
     self.configuration = configuration
-    (memory, followsPath) = (nil, false)
+    (memory, followsPath, isGated) = (nil, false, false)
     state = Mutex(try Self.load(configuration, nil, file))
   }
 
@@ -65,7 +96,7 @@ final class HeaderReader: VersionReader {
   /// Opens a realm in memory.
   init(memory: MemoryStorage) throws(EngineError) {
     configuration = Configuration(path: memory.name)
-    (self.memory, followsPath) = (memory, false)
+    (self.memory, followsPath, isGated) = (memory, false, false)
     state = Mutex(try Self.load(configuration, memory))
   }
 
@@ -81,7 +112,9 @@ final class HeaderReader: VersionReader {
       if !state.space.isSpent && !wasReplaced && Self.shows(state) { return state.snapshot }
       if wasReplaced {
         var standing = state.standing
-        state = try Self.load(configuration, memory, mayBePlain: true)
+        let loaded = try Self.load(configuration, memory, mayBePlain: true)
+        try checkReached(loaded)
+        state = loaded
         standing.file += 1
         standing.isEncrypted = state.slot != nil
         state.standing = standing
@@ -90,14 +123,18 @@ final class HeaderReader: VersionReader {
       // A commit may be under way: look again until two looks agree.
       var attempt = 0
       while true {
+        let loaded: State
         do throws(EngineError) {
-          state = try Self.load(configuration, memory, reusing: state, mayBePlain: true)
-          return state.snapshot
+          loaded = try Self.load(configuration, memory, reusing: state, mayBePlain: true)
         } catch {
           attempt += 1
           if attempt == 20 { throw error }
           usleep(useconds_t(200 * attempt))
+          continue
         }
+        try checkReached(loaded)
+        state = loaded
+        return state.snapshot
       }
     }
   }

@@ -22,15 +22,31 @@ public final class Realm: Sendable {
     try configuration.check()
     switch configuration.mode {
     case .shared: self.init(configuration, try Participant(configuration, .reader))
-    case .immutable: self.init(configuration, try HeaderReader(configuration))
+    case .immutable: self.init(configuration, try HeaderReader(gated: configuration))
     case .exclusive:
       let lock: ExclusiveLock
       do throws(EngineError) { lock = try ExclusiveLock(realmPath: configuration.path) } catch {
         if case .file(let code) = error.reason { throw EngineError(.file(code), error.description) }
         throw EngineError(.inUse, error.description)
       }
-      self.init(configuration, try HeaderReader(configuration), lock)
+      self.init(configuration, try HeaderReader(gated: configuration), lock)
     }
+  }
+
+  /// The newest version that can be read in a file whose header leads to none, for reading alone, and its number. As
+  /// soon as the header changes, `latest` goes by the header again.
+  ///
+  /// Cost: a search through the file.
+  public static func unreached(
+    _ configuration: Configuration
+  ) throws(EngineError) -> (realm: Realm, version: UInt64) {
+    var configuration = configuration
+    configuration.mode = .immutable
+    guard let root = RealmRecovery.best(of: try RescuedRealm(configuration)) else {
+      throw EngineError(.damaged, "\(configuration.path): no version of a realm is left in it")
+    }
+    let reader = try HeaderReader(configuration, unreached: root.ref, format: root.format)
+    return (Realm(configuration, reader), root.version)
   }
 
   /// Leaves the sessions of all realms that this process has open, but for those in which it writes. For a process that

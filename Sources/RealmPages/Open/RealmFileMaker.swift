@@ -73,6 +73,16 @@ struct RealmFileMaker {
       try trim(storage, to: snapshot.logicalSize)
     }
     try completePages(storage)
+    if header.topRef == 0 { try markFirstCommit(storage) }
+  }
+
+  /// Notes in the header of a file without a version that a first commit begins, before any node is written.
+  static func markFirstCommit(_ storage: any Storage) throws(EngineError) {
+    let header = try storage.read(Header.size, at: 0)
+    guard header.count == Header.size else { throw .failed("read", storage.name, EIO) }
+    let slot = Int(1 - header[Layout.Header.flags] & 1)
+    try Committer.write(storage, Header.firstCommitMark.littleEndian, at: Layout.Header.topRef(slot))
+    try storage.sync()
   }
 
   /// Brings to disk what a commit before may have left in memory: its program died before its last sync ended, or the

@@ -259,6 +259,7 @@ final class SharedWriter: CommitTarget {
       try RealmFileMaker.trim(storage, to: max(base.logicalSize, reachable.largestSize))
     }
     try RealmFileMaker.completePages(storage)
+    if base.top.ref == 0 { try RealmFileMaker.markFirstCommit(storage) }
     state.withLock { $0.readied = session }
   }
 

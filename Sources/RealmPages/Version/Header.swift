@@ -17,7 +17,11 @@ struct Header: Hashable {
   static let footerSize = 16
   /// "T-DB" at offset 16.
   static let signature: UInt32 = 0x4244_2d54
-  private static let cookie: UInt64 = 0x3034_1252_37E5_26C8
+  /// What the slot that is not selected holds from just before our first commit to a file until that commit is
+  /// published: it tells what a crash leaves from a header that lost its refs. No top array is at this place.
+  static let firstCommitMark: UInt64 = 0x00FF_FFFF_FFFF_FFF8
+  /// The last word of a copy.
+  static let cookie: UInt64 = 0x3034_1252_37E5_26C8
 
   /// Reads the header of `space`. `isEncrypted` only shapes the message.
   init(_ space: PageSpace, path: String, isEncrypted: Bool) throws(EngineError) {

@@ -110,7 +110,7 @@ extension Realm.Error {
     let code: Code =
       switch error.reason {
       case .file(let errno): Self.code(of: errno)
-      case .damaged, .notARealm, .keyNeeded, .wrongKey, .notEncrypted: .invalidDatabase
+      case .damaged, .notARealm, .unreached, .keyNeeded, .wrongKey, .notEncrypted: .invalidDatabase
       case .unsupportedFormat, .readOnly: .unsupportedFileFormatVersion
       case .inUse: .incompatibleLockFile
       case .moved, .untrusted: .fileAccess

@@ -162,8 +162,8 @@ extension Options {
       description: [
         """
         Reads the newest version, or if that is damaged an older one that is still there, and saves every object that \
-        can be reached, with every value that can be read, to OUT. FILE is only read. What was saved and what was lost \
-        is said for each class; the exit code is 4 if something was.
+        can be reached, with every value that can be read, to OUT. FILE is only read. A line for each class says what was \
+        saved and what was lost; the exit code is 4 if something was.
         """,
         """
         A value that is lost is the default of its property in OUT; a link to a lost object is gone. Objects whose key \
@@ -171,8 +171,13 @@ extension Options {
         unless --no-verify is given.
         """,
         """
-        A file that was converted as if it were a text, with a carriage return before every line feed, as git with \
-        core.autocrlf and FTP in ASCII mode do it, is put right first; nothing is lost by that.
+        A file that was transferred as text is put right first: a carriage return before every line feed (git with \
+        core.autocrlf, FTP in ASCII mode), a byte order mark, Latin-1 written as UTF-8, the UTF-16 of PowerShell. So is a \
+        realm that begins elsewhere in the file; if there are several, --offset names one.
+        """,
+        """
+        The exit code is 0 if everything in the version is saved, and the file shows no damage and no newer version. A \
+        realm has no checksums: a value that was changed to another one is saved as it is.
         """,
       ],
       examples: ["realmfs recover damaged.realm saved.realm"]

@@ -424,6 +424,21 @@ extension Options {
       on: [.mount, .import, .replicate, .verifyReplica] + editors,
       "for root: take part in a realm of another user together with his programs, which can then harm this one"
     ),
+    OptionSpec(
+      .asEmpty,
+      on: [
+        .mount, .schema, .cat, .export, .import, .query, .watch, .replicate, .verifyReplica, .backup, .compact,
+        .encrypt,
+        .decrypt, .rekey, .upgrade, .convert,
+      ] + editors,
+      "open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them"
+    ),
+    OptionSpec(
+      .offset,
+      value: "N",
+      on: [.recover],
+      "the realm begins at byte N of FILE, which is an image or has something else in front"
+    ),
     OptionSpec(.dryRun, on: editors, "show what would change, as 'realmfs diff' does, and change nothing"),
     OptionSpec(
       .sourceOf,

@@ -36,6 +36,8 @@ enum OptionName: String, CaseIterable, Sendable {
   case inMemory = "in-memory"
   case seed, seal
   case trustOwner = "trust-owner"
+  case asEmpty = "as-empty"
+  case offset
   case previous
   case dryRun = "dry-run"
   case long

@@ -1,0 +1,73 @@
+// The gate before files that look empty. A header that leads to no version, before nodes, is what copies have that were
+// made while an app had the realm open, and files of which the first bytes were overwritten. Realm's engine takes such a
+// file for an empty realm and overwrites what is in it; here it opens only where the caller means that.
+// Source: docs/format/1-storage.md S2.
+
+import Glibc
+
+/// Nodes in a file whose header leads to no version.
+public struct UnreachedContent: Sendable, Hashable {
+  /// The number of the newest version that a search finds; nil if only nodes are left.
+  public let version: UInt64?
+  /// The number of nodes found.
+  public let nodes: Int
+
+  /// The fact in words, without the path and a remedy.
+  public var description: String {
+    let found = version.map { "version \($0) (\(counted) in all)" } ?? "\(counted) that no version reaches"
+    return "the header leads to no version, but the file holds \(found), so it is not an empty realm"
+  }
+
+  private var counted: String { nodes == 1 ? "1 node" : "\(nodes) nodes" }
+}
+
+extension Snapshot {
+  /// The nodes in a file whose header leads to none of them; nil for all other files, also for one whose first commit
+  /// was cut off by a crash, because that commit never was.
+  ///
+  /// Cost: O(1) where the header leads to a version; otherwise the file is searched.
+  public var unreached: UnreachedContent? {
+    if top.ref != 0 { return nil }
+    let space = arena.space
+    guard let spare = Self.spareSlot(of: space), spare != Header.firstCommitMark else { return nil }
+    var nodes = 0
+    NodeSearch(space).forEachNode { _ in nodes += 1 }
+    if nodes == 0 { return nil }
+    let version = RescuedRealm(space, path: path).roots.map(\.version).max()
+    // Realm's engine fills the other slot before it selects it. Only the first commit does so before there is a version.
+    if spare != 0, version ?? 0 <= 2 { return nil }
+    // Meanwhile another program may have made the first commit.
+    return Self.spareSlot(of: space) == spare ? UnreachedContent(version: version, nodes: nodes) : nil
+  }
+
+  /// The slot that is not selected in a header that leads nowhere; nil for another header.
+  private static func spareSlot(of space: PageSpace) -> UInt64? {
+    // A header that cannot be read says nothing.
+    guard (try? space.require(0, Header.size)) != nil, Header.signature(of: space) == Header.signature else {
+      return nil
+    }
+    let slot = Header.selectedSlot(of: space), selected = Header.slot(slot, of: space).topRef
+    if selected == .max, slot == 0 { return 0 }
+    return selected == 0 ? Header.slot(1 - slot, of: space).topRef : nil
+  }
+}
+
+extension Configuration {
+  /// Throws `unreached` if a realm is empty only because its header leads to none of the nodes in the file. The first
+  /// commit of another program writes its nodes before the header leads to them, so a reader that takes no part in the
+  /// session (`isBystander`) leaves a file alone that is in use.
+  func checkReached(_ snapshot: Snapshot, isBystander: Bool) throws(EngineError) {
+    if snapshot.top.ref != 0 || opensUnreachedAsEmpty || inMemoryIdentifier != nil { return }
+    guard let content = snapshot.unreached else { return }
+    if isBystander {
+      if LockHolders.ofRealm(at: path).contains(where: { $0.isOther }) { return }
+      // The program that held the lock may have committed and closed the realm.
+      if snapshot.unreached == nil { return }
+    }
+    throw EngineError(.unreached, "\(path): \(content.description)")
+  }
+}
+
+extension LockHolder {
+  fileprivate var isOther: Bool { processID != getpid() }
+}

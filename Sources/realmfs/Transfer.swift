@@ -1,0 +1,289 @@
+// What a transfer made of a realm: programs that took it for a text changed its bytes, or put others in front of them.
+// Every offset is wrong then, and most or all of it can be undone.
+import Glibc
+import RealmPages
+
+/// A change to the bytes of a realm that can be undone.
+enum Transfer: Equatable {
+  /// Git with core.autocrlf, FTP in ASCII mode and the like put a carriage return before every line feed.
+  case lineEndings
+  /// The realm begins at an offset: a disk image, a container, a byte order mark. It ends at `end`.
+  case offset(Int, end: Int)
+  /// Each byte was taken for a character of Latin-1 and written as UTF-8.
+  case latin1
+  /// PowerShell took the output of a command for lines of text in code page 437 and wrote them as UTF-16.
+  case utf16
+
+  /// The change and its cause, in words.
+  var description: String {
+    switch self {
+    case .lineEndings:
+      "a carriage return is before every line feed, as git (core.autocrlf) and FTP put them into texts"
+    case .offset(3, _): "a byte order mark is before the realm, as editors put it into texts"
+    case .offset(let offset, _): "the realm begins at byte \(offset) of the file"
+    case .latin1: "each byte was taken for a character of Latin-1 and written as UTF-8"
+    case .utf16: "the realm was written as UTF-16 text, as '>' in PowerShell does"
+    }
+  }
+
+  /// Whether the file itself may be a realm, so that the change counts only if undoing it makes the realm sound.
+  private var isDoubtful: Bool {
+    switch self {
+    case .lineEndings, .latin1: true
+    case .offset, .utf16: false
+    }
+  }
+
+  // MARK: finding
+
+  /// The change that a file shows; nil for others. Reads until it knows.
+  static func of(_ path: String) -> Transfer? {
+    // A file that cannot be read shows nothing.
+    let head = Array(((try? System.bytes(ofFile: path, limit: FileKind.headSize)) ?? []).prefix(FileKind.headSize))
+    if head.starts(with: [0xFF, 0xFE]),
+      utf16Signature.contains(where: { head.dropFirst($0).starts(with: wideSignature) })
+    {
+      return .utf16
+    }
+    if isLatin1(path) { return .latin1 }
+    if areLineEndingsConverted(path) { return .lineEndings }
+    let family = FileKind(head, size: head.count).family
+    if family == .realm || family == .encrypted { return nil }
+    let realms = realms(in: path)
+    return realms.count == 1 ? realms.first.map { .offset($0.lowerBound, end: $0.upperBound) } : nil
+  }
+
+  private static let wideSignature: [UInt8] = [0x54, 0, 0x2D, 0, 0x44, 0, 0x42, 0]
+  /// Where the signature can be, with carriage returns before it.
+  private static let utf16Signature = stride(from: 34, through: 66, by: 2)
+
+  /// Line feeds that must be there before their form tells anything: by chance one in 256 has a carriage return before
+  /// it.
+  private static let significantCount = 8
+
+  private static func areLineEndingsConverted(_ path: String) -> Bool {
+    var count = 0, last: UInt8 = 0, isConverted = true
+    // What cannot be read tells nothing.
+    try? System.eachBlock(ofFile: path) { bytes in
+      for byte in bytes {
+        if byte == UInt8(ascii: "\n") {
+          count += 1
+          isConverted = last == UInt8(ascii: "\r")
+          if !isConverted { return false }
+        }
+        last = byte
+      }
+      return true
+    }
+    return isConverted && count >= significantCount
+  }
+
+  /// Whether the file is UTF-8 of characters below 256, some of them above 127.
+  private static func isLatin1(_ path: String) -> Bool {
+    var decoder = Latin1Decoder(), count = 0
+    // Likewise.
+    try? System.eachBlock(ofFile: path) { bytes in
+      for byte in bytes {
+        if decoder.next(byte) == nil, !decoder.isInside { return false }
+        if decoder.isInside { count += 1 }
+      }
+      return true
+    }
+    return !decoder.isBroken && !decoder.isInside && count >= significantCount
+  }
+
+  /// Where realms begin and end in a file, found by their signature; none for a file that begins with one.
+  static func realms(in path: String) -> [Range<Int>] {
+    var starts: [Int] = [], size = 0
+    var window: [UInt8] = []
+    // As above.
+    try? System.eachBlock(ofFile: path) { bytes in
+      let base = size - window.count
+      window += bytes
+      size += bytes.count
+      var at = 0
+      while let found = window[at...].firstIndex(of: UInt8(ascii: "T")) {
+        if found + 8 > window.count { break }
+        at = found + 1
+        guard found >= 16, isHeader(window[found - 16..<found + 8]), !starts.contains(base + found - 16) else {
+          continue
+        }
+        starts.append(base + found - 16)
+      }
+      window = Array(window.suffix(23))
+      return starts.first != 0 && starts.count < 1000
+    }
+    if starts.first == 0 { return [] }
+    return starts.indices.map { starts[$0]..<($0 + 1 < starts.count ? starts[$0 + 1] : size) }
+  }
+
+  /// Whether 24 bytes can be the header of a realm.
+  private static func isHeader(_ bytes: ArraySlice<UInt8>) -> Bool {
+    let header = Array(bytes)
+    guard header[16..<20].elementsEqual("T-DB".utf8), header[22] == 0, header[23] <= 1 else { return false }
+    let slot = Int(header[23])
+    let ref = header[8 * slot..<8 * slot + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    guard Realm.readableFormats.contains(Int(header[20 + slot])) else { return false }
+    return ref == .max && slot == 0 || ref > 0 && ref % 8 == 0 && ref >> 48 == 0
+  }
+
+  // MARK: undoing
+
+  /// Calls `body` with the realm, or with a copy beside `target` in which the change is undone, which goes away
+  /// afterwards. `offset` is where the realm begins, if the user says so.
+  static func undoing<R>(
+    _ configuration: Configuration,
+    offset: Int? = nil,
+    for target: String,
+    _ body: (_ source: Configuration, _ transfer: Transfer?) throws(CommandFailure) -> R
+  ) throws(CommandFailure) -> R {
+    let path = configuration.path
+    let found = try offset.map { (offset) throws(CommandFailure) in try Transfer(path, offset: offset) } ?? of(path)
+    guard let transfer = found, !transfer.isDoubtful || !isSound(configuration) else {
+      return try body(configuration, nil)
+    }
+    let staging = try Staging(for: target)
+    defer { _ = staging.folder }
+    var restored = configuration
+    restored.path = staging.path
+    try transfer.undo(path, to: restored.path, for: target)
+    if transfer.isDoubtful, !isSound(restored) { return try body(configuration, nil) }
+    return try body(restored, transfer)
+  }
+
+  private init(_ path: String, offset: Int) throws(CommandFailure) {
+    guard case .success(let status) = System.status(path), offset < status.st_size else {
+      throw CommandFailure(.failure, "\(path): the file ends before byte \(offset)")
+    }
+    let next = Self.realms(in: path).map(\.lowerBound).first { $0 > offset }
+    self = .offset(offset, end: next ?? Int(status.st_size))
+  }
+
+  private static func isSound(_ configuration: Configuration) -> Bool {
+    var file = configuration
+    file.mode = .immutable
+    // What does not open is not sound.
+    guard let snapshot = try? Realm(file).latest() else { return false }
+    return Verifier(snapshot).run { _ in }.isSound
+  }
+
+  private func undo(_ path: String, to copy: String, for target: String) throws(CommandFailure) {
+    let output = unsafe open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    if output < 0 { throw CommandFailure(.failure, "\(target): cannot be made: \(System.message(errno))") }
+    defer { close(output) }
+    var code: Int32 = 0, decoder = Decoder(self)
+    do throws(Errno) {
+      try System.eachBlock(ofFile: path) { bytes in
+        code = StandardOutput.write(decoder.decode(bytes), to: output)
+        return code == 0
+      }
+    } catch { throw CommandFailure(.unreadable, "\(path): \(System.message(error.code))") }
+    if code == 0 { code = StandardOutput.write(decoder.rest(), to: output) }
+    if code != 0 { throw CommandFailure(.failure, "\(target): cannot be made: \(System.message(code))") }
+  }
+}
+
+/// Takes a change back, block by block.
+private struct Decoder {
+  private let transfer: Transfer
+  private var position = 0
+  private var latin1 = Latin1Decoder()
+  private var lineEnds = LineEndDecoder()
+  private var low: UInt8?
+  private var marks = 0
+
+  init(_ transfer: Transfer) { self.transfer = transfer }
+
+  mutating func decode(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    defer { position += bytes.count }
+    switch transfer {
+    case .offset(let start, let end):
+      let first = max(0, start - position), last = min(bytes.count, end - position)
+      return first < last ? Array(bytes[bytes.startIndex + first..<bytes.startIndex + last]) : []
+    case .latin1: return bytes.compactMap { latin1.next($0) }
+    case .lineEndings: return lineEnds.decode(bytes)
+    case .utf16:
+      var plain: [UInt8] = []
+      plain.reserveCapacity(bytes.count / 2)
+      for byte in bytes {
+        guard let first = low else {
+          low = byte
+          continue
+        }
+        low = nil
+        let unit = UInt16(byte) << 8 | UInt16(first)
+        if unit != 0xFEFF { plain.append(CodePage437.byte(of: unit)) }
+      }
+      return lineEnds.decode(plain[...]).map { restoringCarriageReturn($0) }
+    }
+  }
+
+  /// A line feed after the mark of a node was a carriage return that had no line feed: there are no nodes of that kind.
+  private mutating func restoringCarriageReturn(_ byte: UInt8) -> UInt8 {
+    defer { marks = byte == UInt8(ascii: "A") ? marks + 1 : 0 }
+    return marks >= 4 && byte == UInt8(ascii: "\n") ? UInt8(ascii: "\r") : byte
+  }
+
+  mutating func rest() -> [UInt8] { lineEnds.rest() }
+}
+
+/// Takes out the carriage return before each line feed.
+private struct LineEndDecoder {
+  private var last: UInt8 = 0
+
+  mutating func decode(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    // The carriage return that ends a block may belong to the line feed that begins the next one.
+    var kept: [UInt8] = []
+    kept.reserveCapacity(bytes.count + 1)
+    for byte in bytes {
+      if last == UInt8(ascii: "\r"), byte != UInt8(ascii: "\n") { kept.append(last) }
+      if byte != UInt8(ascii: "\r") { kept.append(byte) }
+      last = byte
+    }
+    return kept
+  }
+
+  func rest() -> [UInt8] { last == UInt8(ascii: "\r") ? [last] : [] }
+}
+
+/// Reads UTF-8 of characters below 256.
+private struct Latin1Decoder {
+  private var lead: UInt8?
+  /// Whether something else came.
+  private(set) var isBroken = false
+
+  /// Whether the next byte belongs to the character that has begun.
+  var isInside: Bool { lead != nil }
+
+  /// The character that a byte ends; nil if it begins one, or is none.
+  mutating func next(_ byte: UInt8) -> UInt8? {
+    if let first = lead {
+      lead = nil
+      if byte & 0xC0 == 0x80 { return first << 6 | byte & 0x3F }
+    } else if byte < 0x80 {
+      return byte
+    } else if byte == 0xC2 || byte == 0xC3 {
+      lead = byte
+      return nil
+    }
+    isBroken = true
+    return nil
+  }
+}
+
+/// The code page that consoles use, from 128 on.
+private enum CodePage437 {
+  private static let upper: [UInt16] = Array(
+    ("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■"
+      + "\u{A0}").utf16
+  )
+  private static let bytes = Dictionary(
+    upper.enumerated().map { ($0.element, UInt8($0.offset + 128)) },
+    uniquingKeysWith: { first, _ in first }
+  )
+
+  /// The byte of a UTF-16 unit; `?` for one that the code page does not have.
+  static func byte(of unit: UInt16) -> UInt8 {
+    unit < 128 ? UInt8(unit) : bytes[unit] ?? UInt8(ascii: "?")
+  }
+}

@@ -1,0 +1,212 @@
+// The verdict of a recovery: whole only where everything that the original had is there.
+//
+// DAMAGES=n sets the number of damaged files in all; SEED=n the first seed; FIXTURES=name,... keeps to some of them.
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmPages
+
+@Suite("Verdicts of recoveries", .serialized)
+struct VerdictTests {
+  private static let rescue = Fixture.package.appendingPathComponent("Tests/Fixtures/rescue")
+  private static let names = [
+    "people", "nested", "embedded", "many-versions", "no-history", "streaming-form", "name-limits", "empty",
+    "empty-classes", "no-objects-all-types", "people-encrypted",
+  ]
+
+  /// Recovers a file in memory; nil with the error if nothing can be saved.
+  private func recover<R>(
+    _ bytes: [UInt8],
+    key: EncryptionKey? = nil,
+    _ body: (Result<(RealmRecovery.Report, Snapshot), EngineError>) throws -> R
+  ) throws -> R {
+    try withTemporaryFolder { folder in
+      let damaged = folder.appendingPathComponent("damaged.realm"), saved = folder.appendingPathComponent("saved.realm")
+      try Data(bytes).write(to: damaged)
+      let outcome = Result { () throws(EngineError) in
+        let report = try RealmRecovery.run(
+          Configuration(path: damaged.path, encryptionKey: key),
+          to: saved.path,
+          verifies: false
+        )
+        return (report, try Realm(Configuration(path: saved.path, encryptionKey: key, mode: .immutable)).latest())
+      }
+      return try body(outcome)
+    }
+  }
+
+  private func rescued(_ name: String) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: Self.rescue.appendingPathComponent(name + ".realm")))
+  }
+
+  // MARK: files of the wild
+
+  @Test(
+    "of nodes that no version reaches nothing is said to be saved",
+    arguments: ["cut-copy-24", "cut-copy-1640", "cut-copy-half", "no-roots", "no-roots-nested", "offset-777"]
+  )
+  func nothingReached(name: String) throws {
+    try recover(rescued(name)) { outcome in
+      guard case .failure(let error) = outcome else {
+        Issue.record("\(outcome)")
+        return
+      }
+      #expect(error.reason == .damaged)
+      if name != "offset-777" { #expect(error.description.contains("nodes that no version reaches")) }
+    }
+  }
+
+  @Test("zeros in front of a realm do not make it an empty one")
+  func offset() throws {
+    try recover(rescued("offset-512")) { outcome in
+      if let (report, _) = try? outcome.get() { #expect(!report.isWhole && report.unreachedNodes > 0) }
+    }
+  }
+
+  @Test("a header without refs costs nothing, and nodes that no version reaches are counted")
+  func emptyHeader() throws {
+    try recover(rescued("empty-header")) { outcome in
+      let (report, saved) = try outcome.get()
+      #expect(report.isUnreached && !report.isOutdated && report.firstProblem == nil && report.unreachedNodes == 1)
+      #expect(!report.isWhole)
+      #expect(try Content(saved) == Content(Fixture.named("people").snapshot()))
+    }
+  }
+
+  @Test("a TLS alert over the header is named, and costs nothing")
+  func alert() throws {
+    try recover(rescued("tls-alert")) { outcome in
+      let (report, saved) = try outcome.get()
+      #expect(report.isWhole && report.headerNote?.contains("TLS alert") == true)
+      #expect(try Content(saved) == Content(Fixture.named("people").snapshot()))
+    }
+  }
+
+  @Test("the bit that selects the older version does not cost the newer one", arguments: ["people", "many-versions"])
+  func otherSlot(name: String) throws {
+    var bytes = try Fixture.named(name).bytes()
+    bytes[23] ^= 1
+    try recover(bytes) { outcome in
+      let (report, saved) = try outcome.get()
+      let newest = try Fixture.named(name).snapshot()
+      #expect(report.version == newest.version)
+      #expect(try Content(saved) == Content(newest))
+    }
+  }
+
+  // MARK: damages at random
+
+  /// What a recovery must not lose without saying so.
+  private struct Content: Equatable {
+    var names: [String] = []
+    var properties: [String] = []
+    var objects = 0
+    var values: [String] = []
+
+    init(_ snapshot: Snapshot) throws {
+      for key in try snapshot.tableKeys() {
+        guard let table = try snapshot.table(key), table.name != "pk" || snapshot.fileFormat >= 10 else { continue }
+        names.append(table.name)
+        properties += table.columns.map { "\(table.name).\($0.name)" }
+        let cursor = ObjectCursor(table)
+        while try cursor.next() {
+          objects += 1
+          // Links name tables by numbers, which are others in the new file.
+          let texts = try table.columns.indices.filter {
+            table.columns[$0].type != .link && table.columns[$0].type != .mixed
+          }
+          .map { "\(try Value(copying: cursor.value($0)))" }
+          values.append("\(table.name)/\(cursor.key): \(texts)")
+        }
+      }
+      names.sort()
+      properties.sort()
+      values.sort()
+    }
+
+    /// Whether as much is here as in `original`.
+    func isComplete(_ original: Content) -> Bool {
+      names.count >= original.names.count && properties.count >= original.properties.count
+        && objects >= original.objects
+    }
+  }
+
+  private enum Kind: CaseIterable { case cut, zeros, flips, shift, hole }
+
+  private func damage(_ bytes: [UInt8], _ kind: Kind, _ random: inout SplitMix64) -> [UInt8] {
+    var bytes = bytes
+    switch kind {
+    case .cut: bytes.removeLast(1 + random.below(bytes.count - 1))
+    case .zeros, .hole:
+      // Half of them over the header, or near it.
+      let start = random.below(2) == 0 ? random.below(64) : random.below(bytes.count)
+      let count = kind == .hole ? 512 << random.below(4) : 1 + random.below(64)
+      for place in start..<min(bytes.count, start + count) { bytes[place] = 0 }
+    case .flips:
+      for _ in 0...random.below(3) {
+        let place = random.below(4) == 0 ? random.below(24) : random.below(bytes.count)
+        bytes[place] ^= 1 << UInt8(random.below(8))
+      }
+    case .shift:
+      let count = 1 + random.below(1024), fill: UInt8? = random.below(2) == 0 ? 0 : nil
+      bytes.insert(
+        contentsOf: (0..<count).map { _ in fill ?? UInt8(random.below(256)) },
+        at: random.below(2) * random.below(64)
+      )
+    }
+    return bytes
+  }
+
+  @Test("no damage makes a recovery claim to be whole that lost something")
+  func randomDamages() throws {
+    let environment = ProcessInfo.processInfo.environment
+    let number = environment["DAMAGES"].flatMap { Int($0) } ?? 220
+    let first = environment["SEED"].flatMap { UInt64($0) } ?? 1
+    let fixtures = MutantRun.chosen(Self.names.map { Fixture.named($0) })
+    let originals = try fixtures.map { (bytes: try $0.bytes(), content: try Content(try $0.snapshot())) }
+    var counts: [String: Int] = [:]
+    for index in 0..<number {
+      let seed = first + UInt64(index), which = index % fixtures.count, fixture = fixtures[which]
+      let (bytes, original) = originals[which]
+      var random = SplitMix64(seed: seed)
+      let kind = Kind.allCases[random.below(Kind.allCases.count)]
+      let damaged = damage(bytes, kind, &random)
+      let verdict = try recover(damaged, key: fixture.isEncrypted ? Fixture.key() : nil) { outcome in
+        try self.verdict(outcome, original, damaged, bytes, isEncrypted: fixture.isEncrypted)
+      }
+      counts["\(kind) \(verdict)", default: 0] += 1
+      if verdict == .falseClaim { Issue.record("\(fixture), \(kind), SEED=\(seed)") }
+    }
+    for (text, count) in counts.sorted(by: { $0.key < $1.key }) { print("\(text): \(count)") }
+  }
+
+  private enum Verdict {
+    /// Said to be whole, and the same as the original.
+    case whole
+    /// Said to be whole: as many objects, with values that are those of the damaged file.
+    case wholeButChanged
+    /// Said to be whole, and something is missing.
+    case falseClaim
+    /// Losses are reported, and nothing is missing.
+    case cautious
+    case lossReported, nothingSaved
+  }
+
+  private func verdict(
+    _ outcome: Result<(RealmRecovery.Report, Snapshot), EngineError>,
+    _ original: Content,
+    _ damaged: [UInt8],
+    _ bytes: [UInt8],
+    isEncrypted: Bool
+  ) throws -> Verdict {
+    guard case .success(let (report, saved)) = outcome else { return .nothingSaved }
+    let content = try Content(saved)
+    if !report.isWhole { return content == original ? .cautious : .lossReported }
+    if content == original { return .whole }
+    // No byte is changed by chance in an encrypted file, nor by a cut.
+    let isChanged = !isEncrypted && damaged.count == bytes.count
+    return isChanged && content.isComplete(original) ? .wholeButChanged : .falseClaim
+  }
+}
