@@ -154,8 +154,8 @@ private struct Mount {
       configuration,
       onUnreached: { version in
         Log.notice(
-          "\(path): the header leads to no version; version \(version), which a search found, is shown; whether it is the "
-            + "newest is not known, and parts of it may be damaged"
+          "\(path): the header leads to no version; version \(version), which a search found, is shown; whether it is "
+            + "the newest is not known, and parts of it may be damaged"
         )
       },
       onRefusal: { code in

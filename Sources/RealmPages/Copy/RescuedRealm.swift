@@ -244,6 +244,7 @@ final class RescuedRealm {
       guard let node = try? arena.node(ref), reached.insert(ref / Node.alignment), node.hasRefs, node.scheme == .bits
       else { continue }
       for index in 0..<(node.width == 0 ? 0 : node.count) {
+        // Likewise.
         if let element = try? node.int(index), element > 0, element & 7 == 0 { pending.append(Int(element)) }
       }
     }

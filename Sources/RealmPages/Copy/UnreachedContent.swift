@@ -1,6 +1,6 @@
 // The gate before files that look empty. A header that leads to no version, before nodes, is what copies have that were
-// made while an app had the realm open, and files of which the first bytes were overwritten. Realm's engine takes such a
-// file for an empty realm and overwrites what is in it; here it opens only where the caller means that.
+// made while an app had the realm open, and files of which the first bytes were overwritten. Realm's engine takes such
+// a file for an empty realm and overwrites what is in it; here it opens only where the caller means that.
 // Source: docs/format/1-storage.md S2.
 
 import Glibc
@@ -34,7 +34,7 @@ extension Snapshot {
     NodeSearch(space).forEachNode { _ in nodes += 1 }
     if nodes == 0 { return nil }
     let version = RescuedRealm(space, path: path).roots.map(\.version).max()
-    // Realm's engine fills the other slot before it selects it. Only the first commit does so before there is a version.
+    // Realm's engine fills the other slot before it selects it. Only a first commit does so without a version before it.
     if spare != 0, version ?? 0 <= 2 { return nil }
     // Meanwhile another program may have made the first commit.
     return Self.spareSlot(of: space) == spare ? UnreachedContent(version: version, nodes: nodes) : nil

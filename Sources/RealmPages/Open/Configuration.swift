@@ -85,8 +85,8 @@ public struct Configuration: Sendable {
   /// unless it is opened `exclusive`. Means nothing to other users.
   public var trustsOwner = false
 
-  /// Whether a file whose header leads to no version is opened as an empty realm although it holds nodes, which the next
-  /// commits overwrite. Otherwise opening throws `unreached`.
+  /// Whether a file whose header leads to no version is opened as an empty realm although it holds nodes, which
+  /// the next commits overwrite. Otherwise opening throws `unreached`.
   public var opensUnreachedAsEmpty = false
 
   // MARK: what is done first

@@ -94,7 +94,7 @@ package struct FileKind {
     let isRealm = head.starts(with: [0xFF, 0xFE]) && head.dropFirst(2 + 32).prefix(40).contains(UInt8(ascii: "T"))
     let remedy =
       isRealm
-      ? "'realmfs recover' undoes most of it; fetch the file again without '>' of PowerShell, for example with 'adb pull'"
+      ? "'realmfs recover' undoes most of it; fetch the file again without PowerShell's '>', such as with 'adb pull'"
       : "name the realm itself"
     return "UTF-16 text, as '>' in PowerShell writes it: \(remedy)"
   }
