@@ -86,6 +86,7 @@ complete -c realmfs -n '__realmfs_is mount' -s f -l foreground -d 'serve in the 
 complete -c realmfs -n '__realmfs_is mount' -s d -l debug -d 'print every request and answer; stays in the foreground'
 complete -c realmfs -n '__realmfs_is mount' -s s -l single-thread -d 'serve one request at a time'
 complete -c realmfs -n '__realmfs_is mount' -l trust-owner -d 'for root: take part in a realm of another user together with his programs, which can then harm this one'
+complete -c realmfs -n '__realmfs_is mount' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is mount' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is mount' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is umount' -xa '(__fish_complete_directories)'
@@ -113,6 +114,7 @@ complete -c realmfs -n '__realmfs_is schema' -l key-file -rF -d 'read the encryp
 complete -c realmfs -n '__realmfs_is schema' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__realmfs_is schema' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is schema' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
+complete -c realmfs -n '__realmfs_is schema' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is schema' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is schema' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is cat' -n __realmfs_files -F
@@ -125,6 +127,7 @@ complete -c realmfs -n '__realmfs_is cat' -l key-file -rF -d 'read the encryptio
 complete -c realmfs -n '__realmfs_is cat' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__realmfs_is cat' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is cat' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
+complete -c realmfs -n '__realmfs_is cat' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is cat' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is cat' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is export' -n __realmfs_files -F
@@ -141,6 +144,7 @@ complete -c realmfs -n '__realmfs_is export' -l key-fd -x -d 'read the encryptio
 complete -c realmfs -n '__realmfs_is export' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is export' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is export' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is export' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is export' -s q -l quiet -d 'do not say what was done'
 complete -c realmfs -n '__realmfs_is export' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is export' -s h -l help -d 'explain the command'
@@ -159,6 +163,7 @@ complete -c realmfs -n '__realmfs_is import' -l key-command -x -d 'run CMD with 
 complete -c realmfs -n '__realmfs_is import' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is import' -l json -d 'print JSON for programs to read'
 complete -c realmfs -n '__realmfs_is import' -l trust-owner -d 'for root: take part in a realm of another user together with his programs, which can then harm this one'
+complete -c realmfs -n '__realmfs_is import' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is import' -s q -l quiet -d 'do not say what was done'
 complete -c realmfs -n '__realmfs_is import' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is import' -s h -l help -d 'explain the command'
@@ -178,6 +183,7 @@ complete -c realmfs -n '__realmfs_is query' -l key-file -rF -d 'read the encrypt
 complete -c realmfs -n '__realmfs_is query' -l key-fd -x -d 'read the encryption key from file descriptor N'
 complete -c realmfs -n '__realmfs_is query' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is query' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
+complete -c realmfs -n '__realmfs_is query' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is query' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is query' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is set' -n __realmfs_files -F
@@ -188,6 +194,7 @@ complete -c realmfs -n '__realmfs_is set' -l key-command -x -d 'run CMD with /bi
 complete -c realmfs -n '__realmfs_is set' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is set' -l json -d 'print JSON for programs to read'
 complete -c realmfs -n '__realmfs_is set' -l trust-owner -d 'for root: take part in a realm of another user together with his programs, which can then harm this one'
+complete -c realmfs -n '__realmfs_is set' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is set' -l dry-run -d 'show what would change, as '\''realmfs diff'\'' does, and change nothing'
 complete -c realmfs -n '__realmfs_is set' -s q -l quiet -d 'do not say what was done'
 complete -c realmfs -n '__realmfs_is set' -s v -l verbose -d 'say more about what happens, such as the form of the key'
@@ -200,6 +207,7 @@ complete -c realmfs -n '__realmfs_is insert' -l key-command -x -d 'run CMD with 
 complete -c realmfs -n '__realmfs_is insert' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is insert' -l json -d 'print JSON for programs to read'
 complete -c realmfs -n '__realmfs_is insert' -l trust-owner -d 'for root: take part in a realm of another user together with his programs, which can then harm this one'
+complete -c realmfs -n '__realmfs_is insert' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is insert' -l dry-run -d 'show what would change, as '\''realmfs diff'\'' does, and change nothing'
 complete -c realmfs -n '__realmfs_is insert' -s q -l quiet -d 'do not say what was done'
 complete -c realmfs -n '__realmfs_is insert' -s v -l verbose -d 'say more about what happens, such as the form of the key'
@@ -213,6 +221,7 @@ complete -c realmfs -n '__realmfs_is delete' -l key-command -x -d 'run CMD with 
 complete -c realmfs -n '__realmfs_is delete' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is delete' -l json -d 'print JSON for programs to read'
 complete -c realmfs -n '__realmfs_is delete' -l trust-owner -d 'for root: take part in a realm of another user together with his programs, which can then harm this one'
+complete -c realmfs -n '__realmfs_is delete' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is delete' -l dry-run -d 'show what would change, as '\''realmfs diff'\'' does, and change nothing'
 complete -c realmfs -n '__realmfs_is delete' -s y -l yes -d 'do not ask, on a terminal either'
 complete -c realmfs -n '__realmfs_is delete' -s q -l quiet -d 'do not say what was done'
@@ -226,6 +235,7 @@ complete -c realmfs -n '__realmfs_is undo' -l key-command -x -d 'run CMD with /b
 complete -c realmfs -n '__realmfs_is undo' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is undo' -l json -d 'print JSON for programs to read'
 complete -c realmfs -n '__realmfs_is undo' -l trust-owner -d 'for root: take part in a realm of another user together with his programs, which can then harm this one'
+complete -c realmfs -n '__realmfs_is undo' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is undo' -l dry-run -d 'show what would change, as '\''realmfs diff'\'' does, and change nothing'
 complete -c realmfs -n '__realmfs_is undo' -s q -l quiet -d 'do not say what was done'
 complete -c realmfs -n '__realmfs_is undo' -s v -l verbose -d 'say more about what happens, such as the form of the key'
@@ -252,6 +262,7 @@ complete -c realmfs -n '__realmfs_is watch' -l key-fd -x -d 'read the encryption
 complete -c realmfs -n '__realmfs_is watch' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is watch' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is watch' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is watch' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is watch' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is watch' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is create' -n __realmfs_files -F
@@ -290,6 +301,7 @@ complete -c realmfs -n '__realmfs_is backup' -l key-fd -x -d 'read the encryptio
 complete -c realmfs -n '__realmfs_is backup' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is backup' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is backup' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is backup' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is backup' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is backup' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is compact' -n __realmfs_files -F
@@ -301,6 +313,7 @@ complete -c realmfs -n '__realmfs_is compact' -l key-env -x -d 'read the encrypt
 complete -c realmfs -n '__realmfs_is compact' -l if -x -d 'compact only if it is worth it: '\''total > 100MB and used < 50%'\'''
 complete -c realmfs -n '__realmfs_is compact' -l no-verify -d 'do not check the new file before it takes its place: saves time, and goes on with a damaged realm'
 complete -c realmfs -n '__realmfs_is compact' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is compact' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is compact' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is compact' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is encrypt' -n __realmfs_files -F
@@ -311,6 +324,7 @@ complete -c realmfs -n '__realmfs_is encrypt' -l key-command -x -d 'run CMD with
 complete -c realmfs -n '__realmfs_is encrypt' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is encrypt' -l no-verify -d 'do not check the new file before it takes its place: saves time, and goes on with a damaged realm'
 complete -c realmfs -n '__realmfs_is encrypt' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is encrypt' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is encrypt' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is encrypt' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is decrypt' -n __realmfs_files -F
@@ -321,6 +335,7 @@ complete -c realmfs -n '__realmfs_is decrypt' -l key-command -x -d 'run CMD with
 complete -c realmfs -n '__realmfs_is decrypt' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is decrypt' -l no-verify -d 'do not check the new file before it takes its place: saves time, and goes on with a damaged realm'
 complete -c realmfs -n '__realmfs_is decrypt' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is decrypt' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is decrypt' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is decrypt' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is rekey' -n __realmfs_files -F
@@ -335,6 +350,7 @@ complete -c realmfs -n '__realmfs_is rekey' -l new-key-command -x -d 'run CMD wi
 complete -c realmfs -n '__realmfs_is rekey' -l new-key-env -x -d 'read the key to come from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is rekey' -l no-verify -d 'do not check the new file before it takes its place: saves time, and goes on with a damaged realm'
 complete -c realmfs -n '__realmfs_is rekey' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is rekey' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is rekey' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is rekey' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is upgrade' -n __realmfs_files -F
@@ -346,6 +362,7 @@ complete -c realmfs -n '__realmfs_is upgrade' -l key-env -x -d 'read the encrypt
 complete -c realmfs -n '__realmfs_is upgrade' -l backup-dir -xa '(__fish_complete_directories)' -d 'put the copy of the old file there instead of beside it'
 complete -c realmfs -n '__realmfs_is upgrade' -l no-verify -d 'do not check the new file before it takes its place: saves time, and goes on with a damaged realm'
 complete -c realmfs -n '__realmfs_is upgrade' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is upgrade' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is upgrade' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is upgrade' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is convert' -n __realmfs_files -F
@@ -357,6 +374,7 @@ complete -c realmfs -n '__realmfs_is convert' -l key-env -x -d 'read the encrypt
 complete -c realmfs -n '__realmfs_is convert' -l local -d 'make a local realm; must be given'
 complete -c realmfs -n '__realmfs_is convert' -l no-verify -d 'do not check the new file before it takes its place: saves time, and goes on with a damaged realm'
 complete -c realmfs -n '__realmfs_is convert' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is convert' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is convert' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is convert' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is recover' -n __realmfs_files -F
@@ -367,6 +385,7 @@ complete -c realmfs -n '__realmfs_is recover' -l key-command -x -d 'run CMD with
 complete -c realmfs -n '__realmfs_is recover' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is recover' -l no-verify -d 'do not check the new file before it takes its place: saves time, and goes on with a damaged realm'
 complete -c realmfs -n '__realmfs_is recover' -l json -d 'print JSON for programs to read'
+complete -c realmfs -n '__realmfs_is recover' -l offset -x -d 'the realm begins at byte N of FILE, which is an image or has something else in front'
 complete -c realmfs -n '__realmfs_is recover' -s v -l verbose -d 'say more about what happens, such as the form of the key'
 complete -c realmfs -n '__realmfs_is recover' -s h -l help -d 'explain the command'
 complete -c realmfs -n '__realmfs_is pull' -n __realmfs_files -F
@@ -391,6 +410,7 @@ complete -c realmfs -n '__realmfs_is replicate' -l key-fd -x -d 'read the encryp
 complete -c realmfs -n '__realmfs_is replicate' -l key-command -x -d 'run CMD with /bin/sh and read the encryption key from its output'
 complete -c realmfs -n '__realmfs_is replicate' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is replicate' -l trust-owner -d 'for root: take part in a realm of another user together with his programs, which can then harm this one'
+complete -c realmfs -n '__realmfs_is replicate' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is replicate' -l source-of -x -d 'many realms: what a realm is called in the column realm, as the part {id} of its file'\''s path: '\''users/{id}.realm'\'''
 complete -c realmfs -n '__realmfs_is replicate' -l schema -x -d 'the schema in the database that has the tables (default realm)'
 complete -c realmfs -n '__realmfs_is replicate' -l once -d 'bring the replica to the newest version, and end'
@@ -410,6 +430,7 @@ complete -c realmfs -n '__realmfs_is verify-replica' -l key-command -x -d 'run C
 complete -c realmfs -n '__realmfs_is verify-replica' -l key-env -x -d 'read the encryption key from environment variable VAR, which is then wiped'
 complete -c realmfs -n '__realmfs_is verify-replica' -l json -d 'print JSON for programs to read'
 complete -c realmfs -n '__realmfs_is verify-replica' -l trust-owner -d 'for root: take part in a realm of another user together with his programs, which can then harm this one'
+complete -c realmfs -n '__realmfs_is verify-replica' -l as-empty -d 'open a file as an empty realm that holds nodes, but whose header leads to none; what is written replaces them'
 complete -c realmfs -n '__realmfs_is verify-replica' -l source-of -x -d 'many realms: what a realm is called in the column realm, as the part {id} of its file'\''s path: '\''users/{id}.realm'\'''
 complete -c realmfs -n '__realmfs_is verify-replica' -l schema -x -d 'the schema in the database that has the tables (default realm)'
 complete -c realmfs -n '__realmfs_is verify-replica' -s v -l verbose -d 'say more about what happens, such as the form of the key'

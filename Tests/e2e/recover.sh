@@ -23,7 +23,7 @@ sum=$(sha256sum <"$file")
 mnt=$(new_directory blank)
 echo '{"name":"x"}' >"$scratch/Dog.jsonl"
 for command in "info $file" "check $file" "schema $file" "cat $file" "cat $file Dog" "query $file Dog TRUEPREDICATE" \
-  "export $file $scratch/x" "export --verify $file $scratch/x" "diff $file $file" "backup $file $scratch/x" "compact $file" \
+  "export $file $scratch/x" "export --verify $file $scratch/x.sqlite" "diff $file $file" "backup $file $scratch/x" "compact $file" \
   "encrypt --key-file $key_file $file" "encrypt --key-file $key_file $file $scratch/x" "upgrade $file" "seal $file" \
   "convert --local $file $scratch/x" "import $file $scratch/Dog.jsonl" "insert $file Dog {}" "watch $file" "mount $file $mnt"; do
   # shellcheck disable=SC2086

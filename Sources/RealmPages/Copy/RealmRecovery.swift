@@ -129,8 +129,8 @@ public enum RealmRecovery {
     )
   }
 
-  /// The version to save: the one that the header selects, if everything in it can be read; else the newest of which
-  /// that is true and which is sound; else the one with the most objects.
+  /// The version to save: the one that the header selects, or where it selects none the newest, if everything in it can
+  /// be read; else the one with the most objects, of equals the newest.
   static func best(of realm: RescuedRealm) -> RescuedRealm.Root? {
     let selected = realm.roots.first { realm.direction == .version(ref: $0.ref) }
     var first: (root: RescuedRealm.Root, objects: Int)?
@@ -145,7 +145,8 @@ public enum RealmRecovery {
     }
     for (_, root) in others where root.ref != selected?.ref {
       let (objects, isWhole) = count(root, of: realm)
-      if isWhole, realm.firstProblem(of: root) == nil { return root }
+      // An older version that is whole may have none of the objects that a damaged newer one still has.
+      if best == nil, isWhole, realm.firstProblem(of: root) == nil { return root }
       if best.map({ $0.objects < objects }) ?? true { best = (root, objects) }
     }
     return best?.root

@@ -34,7 +34,7 @@ extension Snapshot {
     NodeSearch(space).forEachNode { _ in nodes += 1 }
     if nodes == 0 { return nil }
     let version = RescuedRealm(space, path: path).roots.map(\.version).max()
-    // Realm's engine fills the other slot before it selects it. Only a first commit does so without a version before it.
+    // Realm's engine fills the other slot before it selects it. Only a first commit does so without an older version.
     if spare != 0, version ?? 0 <= 2 { return nil }
     // Meanwhile another program may have made the first commit.
     return Self.spareSlot(of: space) == spare ? UnreachedContent(version: version, nodes: nodes) : nil

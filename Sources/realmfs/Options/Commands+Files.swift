@@ -172,8 +172,8 @@ extension Options {
         """,
         """
         A file that was transferred as text is put right first: a carriage return before every line feed (git with \
-        core.autocrlf, FTP in ASCII mode), a byte order mark, Latin-1 written as UTF-8, the UTF-16 of PowerShell. So is \
-        a realm that begins elsewhere in the file; if there are several, --offset names one.
+        core.autocrlf, FTP in ASCII mode), a byte order mark, Latin-1 written as UTF-8, the UTF-16 of PowerShell. So \
+        is a realm that begins elsewhere in the file; if there are several, --offset names one.
         """,
         """
         The exit code is 0 if everything in the version is saved, and the file shows no damage and no newer version. A \
