@@ -14,7 +14,7 @@ struct RestoreTests {
   private static let environment = ProcessInfo.processInfo.environment
 
   /// The schema, and the texts of all objects by class and key.
-  private static func content(_ snapshot: Snapshot) throws -> [String: String] {
+  static func content(_ snapshot: Snapshot) throws -> [String: String] {
     let out = OutputBuffer(), renderer = ObjectRenderer(snapshot)
     var all: [String: String] = ["schemaVersion": "\(try snapshot.schemaVersion().map(String.init) ?? "none")"]
     for key in try snapshot.tableKeys() {
@@ -33,7 +33,7 @@ struct RestoreTests {
     return all
   }
 
-  private static func firstDifference(_ found: [String: String], _ wanted: [String: String]) -> String? {
+  static func firstDifference(_ found: [String: String], _ wanted: [String: String]) -> String? {
     for name in Set(found.keys).union(wanted.keys).sorted() where found[name] != wanted[name] {
       let (text, other) = (Array((found[name] ?? "none").utf8), Array((wanted[name] ?? "none").utf8))
       let start = max(0, (zip(text, other).prefix { $0 == $1 }.count) - 40)
@@ -43,7 +43,7 @@ struct RestoreTests {
     return nil
   }
 
-  private static func check(_ path: String, _ wanted: [String: String]) throws -> String? {
+  static func check(_ path: String, _ wanted: [String: String]) throws -> String? {
     let snapshot = try Realm(Configuration(path: path, mode: .immutable)).latest()
     if let difference = firstDifference(try content(snapshot), wanted) { return difference }
     return Verifier(snapshot, isStrict: true).problems(limit: 3).first.map { "the verifier says: \($0)" }

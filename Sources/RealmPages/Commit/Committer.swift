@@ -44,8 +44,17 @@ struct Committer {
     var ranges = backdating.backdated(try Self.ranges(arena, base))
     var evacuation = try Evacuation(group, freeListRef: base.freeRefs[0])
     let replaced = slab.freed.values.reduce(0, +)
-    try evacuation.moveNodes(budget: replaced / 2 + ranges.count * 16 + 4096)
-    let free = FreeSpace(ranges, oldest: oldest, limit: evacuation.limit == 0 ? .max : evacuation.limit)
+    if !group.keepsFormerVersions { try evacuation.moveNodes(budget: replaced / 2 + ranges.count * 16 + 4096) }
+    let free =
+      group.keepsFormerVersions
+      ? FreeSpace(ranges, oldest: 0)
+      : FreeSpace(
+        ranges,
+        oldest: oldest,
+        base: base.version,
+        size: base.logicalSize,
+        limit: evacuation.limit == 0 ? .max : evacuation.limit
+      )
     storage.begin { Self.reusable(free.remaining, end: base.logicalSize) }
     // The lists are written anew; their present nodes become free.
     try evacuation.clearState()
@@ -71,7 +80,8 @@ struct Committer {
     )
     // One chunk takes the three lists, the state of an evacuation and the top array; their widths are chosen so that
     // its place cannot change them.
-    let entries = writer.free.count + freed.count + writer.free.locked.count + writer.free.withheld.count
+    let kept = writer.free.locked.count + writer.free.spared.count + writer.free.withheld.count
+    let entries = writer.free.count + freed.count + kept
     let reserve = Self.reserve(entries: entries, evacuation)
     let place = writer.allocate(reserve, gathered: true)
     if let error = writer.error { throw error }
@@ -80,7 +90,7 @@ struct Committer {
     let chunk = FreeRange(position: place, size: reserve, version: 0)
     let unused = writer.free.remaining
     let (withheld, logicalSize) = try evacuation.finish(writer.free.withheld, logicalSize: writer.logicalSize, unused)
-    ranges = unused + writer.free.locked + withheld + freed + [chunk]
+    ranges = unused + writer.free.locked + writer.free.spared + withheld + freed + [chunk]
     ranges.sort { $0.position < $1.position }
     for (range, next) in zip(ranges, ranges.dropFirst()) where range.end > next.position {
       throw .damaged("the \(range.size) bytes from here on overlap others that are free", ref: range.position)

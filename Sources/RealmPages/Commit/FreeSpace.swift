@@ -29,6 +29,8 @@ struct FreeSpace {
   let locked: [FreeRange]
   /// Reusable ranges beyond the limit of an evacuation: nothing is written there.
   private(set) var withheld: [FreeRange] = []
+  /// Reusable ranges of which the last versions consist: nothing is written there while other space is left.
+  private(set) var spared: [FreeRange] = []
   /// Small chunks: a linked list for each size, in units of 8 bytes.
   private var small: [Link] = []
   /// The first link of each list in `small`, -1 for none.
@@ -50,11 +52,27 @@ struct FreeSpace {
   static let sectionSize = 1 << 26
   private static let smallLimit = 4096
 
+  /// So many versions stay whole if there is other space, for the user who wants one of them back.
+  private static let sparedVersions: UInt64 = 8
+  /// Longer free lists would cost commits more than the versions are worth.
+  private static let mostSpared = 256
+  /// The bytes that are spared in a small file; in others an eighth of the file.
+  private static let leastSparedSize = 1 << 16
+
   /// Splits the free list at `oldest`, the oldest version in use, and at `limit`, above which nothing is allocated.
-  init(_ ranges: [FreeRange], oldest: UInt64, limit: Int = .max) {
+  /// `base` is the version that the commit builds on and `size` its logical size; without them nothing is spared.
+  init(_ ranges: [FreeRange], oldest: UInt64, base: UInt64 = .max, size: Int = 0, limit: Int = .max) {
     locked = ranges.filter { $0.version > oldest }
     var reusable: [FreeRange] = []
-    for range in ranges where range.version <= oldest {
+    if limit == .max, base != .max {
+      let first = base > Self.sparedVersions ? base - Self.sparedVersions : 1
+      spared = ranges.filter { $0.version <= oldest && $0.version >= first }
+      // What was released at one stroke is given back to the disk rather than kept.
+      let bytes = spared.reduce(0) { $0 + $1.size }
+      if spared.count > Self.mostSpared || bytes > max(Self.leastSparedSize, size / 8) { spared = [] }
+    }
+    let firstSpared = spared.map(\.version).min() ?? .max
+    for range in ranges where range.version <= oldest && range.version < firstSpared {
       let below = max(0, min(range.size, limit - range.position))
       if below > 0 { reusable.append(FreeRange(position: range.position, size: below, version: 0)) }
       if below < range.size {
@@ -104,12 +122,19 @@ struct FreeSpace {
   /// Whether what was withheld was needed after all.
   private(set) var gaveUp = false
 
-  /// Gives up an evacuation: what was withheld can be used.
-  mutating func release() {
-    if withheld.isEmpty { return }
+  /// Has what was spared be used, and then gives up an evacuation, so that what was withheld is. False if there was
+  /// neither.
+  mutating func release() -> Bool {
+    if !spared.isEmpty {
+      for range in FreeRange.joined(spared) { insert(range.position, range.size) }
+      spared = []
+      return true
+    }
+    if withheld.isEmpty { return false }
     gaveUp = true
     for range in withheld { insert(range.position, range.size) }
     withheld = []
+    return true
   }
 
   /// Takes `size` bytes (a multiple of 8); nil if no chunk has them. A chunk of exactly that size is preferred, then

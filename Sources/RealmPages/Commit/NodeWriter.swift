@@ -85,11 +85,16 @@ struct NodeWriter {
   mutating func gather(_ refs: [Int], levels: [Int], _ more: Int) {
     var size = more
     for (ref, levels) in zip(refs, levels) { size += self.size(ref, levels: levels) }
-    guard size <= Self.maximumGathered, let place = free.take(size) else { return }
+    if size > Self.maximumGathered { return }
+    var place = free.take(size)
+    if place == nil, !free.spared.isEmpty, logicalSize >= Self.smallFile, free.release() { place = free.take(size) }
+    guard let place else { return }
     gathered = place..<place + size
   }
 
   private static let maximumGathered = 1 << 16
+  /// A smaller file grows rather than overwrite its last versions.
+  private static let smallFile = 1 << 16
 
   /// The bytes of the dirty nodes in the first levels of a tree, or a little more.
   private mutating func size(_ ref: Int, levels: Int) -> Int {
@@ -119,9 +124,8 @@ struct NodeWriter {
     }
     while error == nil {
       if let place = free.take(size) { return place }
-      // What an evacuation wants to keep free is taken before the file grows.
-      free.release()
-      if let place = free.take(size) { return place }
+      // What is spared, and what an evacuation wants to keep free, is taken before the file grows.
+      if logicalSize >= Self.smallFile, free.release() { continue }
       let grown = FreeSpace.grownSize(logicalSize, by: size)
       do throws(EngineError) { try storage.grow(to: grown) } catch {
         self.error = error

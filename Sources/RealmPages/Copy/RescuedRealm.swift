@@ -40,6 +40,11 @@ final class RescuedRealm {
   /// The versions, best first.
   private(set) var roots: [Root] = []
   private let headerFormat: Int?
+  private let mostFound: Int
+
+  /// The search of a damaged file finds as many versions.
+  private static let mostFound = 8
+
   /// Where the header leads.
   private(set) var direction = Direction.unknown
   /// What was written over the header, in words; nil if that is not known.
@@ -57,7 +62,7 @@ final class RescuedRealm {
 
   /// Opens the file, whatever its header says.
   init(_ configuration: Configuration) throws(EngineError) {
-    path = configuration.path
+    (path, mostFound) = (configuration.path, Self.mostFound)
     let file = try FileHandle(path: configuration.path)
     let size = try file.status().size
     let kind = FileKind(file, size: size)
@@ -91,9 +96,9 @@ final class RescuedRealm {
     findRoots()
   }
 
-  /// Looks at the bytes of a realm that opened.
-  init(_ space: PageSpace, path: String) {
-    (self.path, self.space) = (path, space)
+  /// Looks at the bytes of a realm that opened. `mostFound` bounds the versions to which no header leads.
+  init(_ space: PageSpace, path: String, mostFound: Int = RescuedRealm.mostFound) {
+    (self.path, self.space, self.mostFound) = (path, space, mostFound)
     (kind, dataRanges, headerFormat) = (nil, space.dataRanges, nil)
     findRoots()
   }
@@ -145,7 +150,7 @@ final class RescuedRealm {
     }
     // The newest of those that only the search found.
     roots[first...].sort { $0.version > $1.version }
-    if roots.count > first + 8 { roots.removeLast(roots.count - first - 8) }
+    if roots.count > first + mostFound { roots.removeLast(roots.count - first - mostFound) }
   }
 
   /// Where a ref in the selected slot leads; -1 is the footer of a copy.

@@ -5,13 +5,15 @@
 final class GroupEditor {
   let editor: NodeEditor
   /// What the transaction began with; nil if its tables are not as they are written.
-  private let base: Snapshot?
+  let base: Snapshot?
   /// The dirty top array.
   let top: Int
   /// Hears of each change.
   var replication: any Replication
   /// Whether an older version is brought back: objects of asymmetric classes, too.
   var isRestoring = false
+  /// Whether the commit leaves alone what former versions consist of, for as long as they last.
+  var keepsFormerVersions = false
   /// Whether changes are made as a sync server has them: links may lead to unresolved objects.
   var isReplaying = false
   /// The keys of what is nested in the collection that was nested in last, and some that were there.

@@ -12,7 +12,16 @@ struct ChangesetEncoder: Replication {
   /// A changeset in the memory of a transaction.
   init(_ slab: Slab) { blob = GrowingBlob(slab) }
 
-  var size: Int { blob.count }
+  /// The bytes that say of an undo that it is one.
+  private var markSize = 0
+
+  var size: Int { blob.count - markSize }
+
+  mutating func markUndo(steps: Int, _ table: TableKey) {
+    blob.bytes.removeAll()
+    UndoMark.append(steps: steps, table, to: &blob.bytes)
+    (markSize, selectedTable, selectedCollection) = (blob.count, table, nil)
+  }
 
   func writeHistory(of group: GroupEditor, base: UInt64, oldest: UInt64) throws(EngineError) {
     try HistoryEditor(group: group).append(blob, base: base, oldest: oldest)

@@ -30,9 +30,17 @@ protocol Replication {
   mutating func collectionMove(_ collection: CollectionPath, from: Int, to: Int)
   mutating func collectionClear(_ collection: CollectionPath, oldCount: Int)
 
+  /// Says that the transaction is an undo that goes back `steps` versions; before any change. `table` is one of the
+  /// version that it builds on.
+  mutating func markUndo(steps: Int, _ table: TableKey)
+
   /// Makes the history of `group` that of the next version. `base` is the version that the transaction builds on;
   /// entries that lead to versions up to `oldest` are needed no more.
   func writeHistory(of group: GroupEditor, base: UInt64, oldest: UInt64) throws(EngineError)
+}
+
+extension Replication {
+  mutating func markUndo(steps: Int, _ table: TableKey) {}
 }
 
 /// Which collection a change is about: a property of an object, and the keys of the collections nested in it.

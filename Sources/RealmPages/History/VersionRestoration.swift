@@ -23,6 +23,16 @@ extension WriteTransaction {
     return try restoration.run(self)
   }
 
+  /// Restores `wanted` for an undo: the history says which version is brought back, and the commit overwrites nothing
+  /// of former versions, so that the next undo can go on from there.
+  package func undo(to wanted: Snapshot) throws(EngineError) {
+    if let table = try tableKeys().first {
+      group.replication.markUndo(steps: Int(clamping: base.version - wanted.version), table)
+    }
+    group.keepsFormerVersions = true
+    _ = try restore(wanted)
+  }
+
   /// Adds a property before property `index`.
   fileprivate func addColumn(_ table: TableKey, _ spec: ColumnSpec, at index: Int) throws(EngineError) -> ColKey {
     try group.change { () throws(EngineError) in try group.addColumn(group.table(table), spec, at: index) }

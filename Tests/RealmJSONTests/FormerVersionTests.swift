@@ -1,0 +1,99 @@
+// The versions that a file still holds without a reader: each that is found is what it was, and undo goes back through
+// them. SEED=n makes one history, FORMER_HISTORIES=n as many (6).
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RealmJSON
+@testable import RealmPages
+
+@Suite("Former versions")
+struct FormerVersionTests {
+  private static let environment = ProcessInfo.processInfo.environment
+  private static let key = EncryptionKey([UInt8](repeating: 9, count: 64))
+
+  /// One history; the number of versions that were found, those to which the header leads not counted.
+  private static func live(seed: UInt64) throws -> Int {
+    var settings = RandomHistory.Settings()
+    (settings.triesForbidden, settings.changesSchema) = (false, seed % 3 != 0)
+    (settings.commits, settings.operations) = seed % 2 == 0 ? (40, 3) : (20, 40)
+    let key = seed % 5 == 0 ? Self.key : nil
+    settings.encryptionKey = key
+    var found = 0
+    try withTemporaryPath { path in
+      var history = RandomHistory(seed: seed, path: path, settings), contents: [UInt64: [String: String]] = [:]
+      try history.run { snapshot, _, _ in contents[snapshot.version] = try RestoreTests.content(snapshot) }
+      let writer = try RealmWriter(Configuration(path: path, encryptionKey: key))
+      var random = SplitMix64(seed: seed)
+      for _ in 0..<12 {
+        let transaction = try writer.begin()
+        let base = transaction.former, former = FormerVersions(before: base)
+        var versions: [Snapshot] = []
+        while let version = try former.next() {
+          versions.append(version)
+          guard let wanted = contents[version.version] else { continue }
+          if let difference = RestoreTests.firstDifference(try RestoreTests.content(version), wanted) {
+            throw RandomHistory.Disagreement(description: "version \(version.version): \(difference)")
+          }
+        }
+        found += max(0, versions.count - 1)
+        guard let wanted = versions.isEmpty ? nil : versions[random.below(versions.count)] else {
+          transaction.rollback()
+          break
+        }
+        let content = try RestoreTests.content(wanted), steps = wanted.version
+        do throws(EngineError) { try transaction.undo(to: wanted) } catch {
+          transaction.rollback()
+          if error.reason == .badSchema || error.reason == .forbidden { continue }
+          throw error
+        }
+        _ = try transaction.commit()
+        let newest = try writer.realm.latest()
+        let saysSo = try newest.restoredVersion == steps || base.tableKeys().isEmpty
+        #expect(saysSo)
+        contents[newest.version] = content
+        if let difference = RestoreTests.firstDifference(try RestoreTests.content(newest), content) {
+          throw RandomHistory.Disagreement(description: "undo to \(steps): \(difference)")
+        }
+        if let problem = Verifier(newest, isStrict: true).problems(limit: 1).first {
+          throw RandomHistory.Disagreement(description: "\(problem)")
+        }
+      }
+    }
+    return found
+  }
+
+  @Test("each version that is found without a header is what it was, before and after undos")
+  func histories() throws {
+    let seed = Self.environment["SEED"].flatMap(UInt64.init)
+    let count = Self.environment["FORMER_HISTORIES"].flatMap(Int.init) ?? 6
+    let first = seed ?? UInt64(Date().timeIntervalSince1970)
+    var found = 0
+    for seed in first..<first + UInt64(seed == nil ? count : 1) {
+      do { found += try Self.live(seed: seed) } catch {
+        Issue.record("\(error)\nSEED=\(seed) repeats it")
+        return
+      }
+    }
+    print("seeds from \(first) on: \(found) former versions found")
+    #expect(seed != nil || found > count)
+  }
+
+  @Test("a changeset says that it is an undo, and no other changeset does")
+  func marks() {
+    for steps in [1, 2, 63, 64, 300] {
+      for table in [TableKey(0), TableKey(20), TableKey(0x1_0003)] {
+        var bytes: [UInt8] = []
+        UndoMark.append(steps: steps, table, to: &bytes)
+        #expect(UndoMark.steps(in: bytes) == steps)
+        // What follows begins with another instruction.
+        #expect(UndoMark.steps(in: bytes + [0x0b, 0x05]) == steps)
+      }
+    }
+    #expect(UndoMark.steps(in: []) == nil && UndoMark.steps(in: [0x0a, 0]) == nil)
+    #expect(UndoMark.steps(in: [0x0a, 0, 0x14, 0x0b, 0x05]) == nil)
+    #expect(UndoMark.steps(in: [0x0a, 0, 0x14, 0x0a, 0, 0x15]) == nil)
+    #expect(UndoMark.steps(in: [0x0a, 0, 0x80, 0x80]) == nil)
+  }
+}
