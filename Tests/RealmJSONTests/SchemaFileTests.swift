@@ -220,6 +220,7 @@ struct SchemaFileTests {
         return
       }
       #expect(error.reason == .duplicateKey)
+      #expect(error.description.contains(#"Person._id cannot be the primary key: 2 objects have the value "" (_id "#))
       #expect(try text(of: realm.writer.realm.latest()) == before)
       return
     }

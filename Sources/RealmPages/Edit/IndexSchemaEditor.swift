@@ -82,17 +82,7 @@ extension GroupEditor {
           "\(table.className).\(column.name): a primary key cannot have a full-text index"
         )
       }
-      var seen: Set<PrimaryKey> = []
-      let cursor = try reader(table)
-      let index = table.columns.firstIndex { $0.key == key } ?? 0
-      while try cursor.next() {
-        guard let value = PrimaryKey(try cursor.value(index)) else {
-          continue
-        }
-        if !seen.insert(value).inserted {
-          throw EngineError(.duplicateKey, "\(table.className).\(column.name): two objects have the same value")
-        }
-      }
+      try checkDistinct(table, column)
     }
     if let old, old.index == nil {
       let refs = try table.indexRefs()
@@ -106,6 +96,38 @@ extension GroupEditor {
     try table.reloadSchema()
     if let key, try table.index(table.columns[table.primaryKeyIndex ?? 0]) == nil { try makeIndex(table, key) }
     table.bump()
+  }
+
+  /// Refuses a primary key of which objects have the same value.
+  private func checkDistinct(_ table: TableEditor, _ column: Column) throws(EngineError) {
+    var duplicates = DuplicateKeys()
+    let cursor = try reader(table), index = table.columns.firstIndex { $0.key == column.key } ?? 0
+    while try cursor.next() {
+      if let value = PrimaryKey(try cursor.value(index)) { duplicates.add(value, cursor.key) }
+    }
+    guard let first = duplicates.first else { return }
+    // Users know objects by the primary key that the class had.
+    let former = try base?.table(table.key).flatMap { $0.primaryKey == nil ? nil : ObjectCursor($0) }
+    var names: [String] = []
+    for object in first.objects.prefix(DuplicateKeys.mostNamed) {
+      var name = "\(object)"
+      if let former, try former.seek(object), let index = former.table.primaryKeyIndex,
+        let key = PrimaryKey(try former.value(index))
+      {
+        name = key.shown
+      }
+      names.append(name)
+    }
+    if first.objects.count > names.count { names.append("..") }
+    let kind = former?.table.primaryKey?.name ?? "object key"
+    let others =
+      duplicates.values > 1
+      ? "; in all, \(duplicates.values) values are not unique, in \(duplicates.objects) objects" : ""
+    throw EngineError(
+      .duplicateKey,
+      "\(table.className).\(column.name) cannot be the primary key: \(first.objects.count) objects have the value "
+        + "\(first.value.shown) (\(kind) \(names.joined(separator: ", ")))\(others)"
+    )
   }
 
   /// Makes the search index of a property and fills it.

@@ -1,0 +1,42 @@
+// Values that more than one object has where each may have one alone.
+
+/// Collects the values of a property and finds those that are not unique.
+struct DuplicateKeys {
+  private var owners: [PrimaryKey: ObjKey] = [:]
+  private var repeated: [PrimaryKey: [ObjKey]] = [:]
+  private var firstRepeated: PrimaryKey?
+  /// The number of objects whose value is not unique.
+  private(set) var objects = 0
+
+  /// Messages name no more objects than this.
+  static let mostNamed = 10
+
+  /// The number of values that are not unique.
+  var values: Int { repeated.count }
+
+  /// Adds the value of an object.
+  mutating func add(_ value: PrimaryKey, _ object: ObjKey) {
+    guard let owner = owners[value] else { return owners[value] = object }
+    if firstRepeated == nil { firstRepeated = value }
+    objects += repeated[value] == nil ? 2 : 1
+    repeated[value, default: [owner]].append(object)
+  }
+
+  /// The value that was found first to be there twice, and all objects that have it.
+  var first: (value: PrimaryKey, objects: [ObjKey])? {
+    firstRepeated.flatMap { value in repeated[value].map { (value, $0) } }
+  }
+}
+
+extension PrimaryKey {
+  /// The value in words of a message.
+  var shown: String {
+    switch self {
+    case .null: "null"
+    case .int(let value): "\(value)"
+    case .string(let bytes): "\"\(String(decoding: bytes, as: UTF8.self))\""
+    case .objectID(let id): "\(id)"
+    case .uuid(let id): "\(id)"
+    }
+  }
+}
