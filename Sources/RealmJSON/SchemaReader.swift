@@ -94,6 +94,22 @@ extension ClassDescription {
   }
 }
 
+extension PropertyDescription {
+  /// A property of a type in its short form: `int?`, `string[]`, `double{}`, `uuid<>`, or the name of a class.
+  ///
+  /// A name that is not one of a type is that of a class, which need not exist.
+  public init(name: String, type: String) throws(JSONInputError) {
+    let text = try JSONText(Array(JSONValue.string(type).line.utf8))
+    guard let property = try PropertyReader(text: text, name: name, node: JSONText.root).read() else {
+      throw text.error(.wrongType, at: JSONText.root, "\(type) is not stored in a realm")
+    }
+    self = property
+  }
+
+  /// The names of the types of values.
+  package static let typeNames = PropertyReader.scalars.map(SchemaRenderer.name)
+}
+
 extension JSONText {
   /// Refuses unknown members of an object.
   fileprivate func checkNames(_ node: Int, _ what: String, _ known: [String]) throws(JSONInputError) {
@@ -172,7 +188,7 @@ private struct PropertyReader {
 
   private static let collections: [String: CollectionKind] = ["list": .list, "set": .set, "dictionary": .dictionary]
   private static let suffixes: [(String, CollectionKind)] = [("[]", .list), ("<>", .set), ("{}", .dictionary)]
-  private static let scalars: [ValueType] = [
+  static let scalars: [ValueType] = [
     .int, .bool, .float, .double, .string, .data, .date, .decimal128, .objectID, .uuid, .mixed,
   ]
 

@@ -19,7 +19,7 @@ public struct RealmEdit {
   /// Changes through `writer`.
   public init(_ writer: RealmWriter) { self.writer = writer }
 
-  private func begin() throws(TransferError) -> WriteTransaction {
+  func begin() throws(TransferError) -> WriteTransaction {
     do throws(EngineError) { return try writer.beginOnThisThread() } catch { throw .engine(error) }
   }
 
@@ -120,41 +120,64 @@ public struct RealmEdit {
 
   /// What `undo` takes back: the changes that lead from `previous` to `newest`.
   public struct Undone: Sendable {
-    /// The number of the version that is there again.
+    /// The version whose content is there again.
     public let previous: UInt64
-    /// The number of the version that was the newest.
+    /// The version that had the changes: the newest one, or the one that an earlier undo brought back.
+    public let undone: UInt64
+    /// The version that was the newest.
     public let newest: UInt64
   }
 
-  /// Brings back the version before the last commit, in a commit of its own; nil if the file does not have it any more.
-  /// With `show`, shows the newest version and the one before it, and changes nothing.
+  /// Which way `undo` goes.
+  public enum Direction: Sendable {
+    /// To the version before the last change. After an undo, to the one before the version that it brought back.
+    case back
+    /// To the version that the last commit, an undo, took back.
+    case forth
+  }
+
+  /// Brings back an older version in a commit of its own; nil if the file does not hold it whole any more, or for
+  /// `forth` if the last commit is not an undo. Versions that differ in nothing are passed over.
   ///
-  /// Cost: proportional to what the last commit changed.
+  /// `look` gets the older version, the newest one and what is taken back; nothing is committed if it returns false.
+  ///
+  /// Cost: proportional to what the last commit changed; after an undo, the file is read whole.
   public func undo(
-    showing show: ((Snapshot, Snapshot) throws(TransferError) -> Void)?
+    _ direction: Direction = .back,
+    _ look: (_ wanted: Snapshot, _ newest: Snapshot, _ undone: Undone) throws(TransferError) -> Bool
   ) throws(TransferError) -> Undone? {
     let transaction = try begin()
     let newest = transaction.former
-    // No other program can commit meanwhile, so both versions stay as they are until the commit.
-    let previous: Snapshot?
-    do throws(EngineError) { previous = try newest.previous() } catch { throw .damaged(error.description) }
-    guard let previous else {
+    // No other program can commit meanwhile, so all versions stay as they are until the commit.
+    let former = FormerVersions(before: newest), restored = newest.restoredVersion
+    if direction == .forth, restored == nil {
       transaction.rollback()
       return nil
     }
-    do throws(EngineError) { _ = try transaction.restore(previous) } catch {
-      guard [.badSchema, .forbidden].contains(error.reason) else { throw .engine(error) }
-      let hint = "'realmfs diff --previous' shows what the commit changed, to be changed by hand"
-      throw .engine(EngineError(error.reason, "\(error); \(hint)"))
+    let present = direction == .forth ? newest.version : restored ?? newest.version
+    while true {
+      let next: Snapshot?
+      do throws(EngineError) { next = try former.next() } catch { throw .damaged(error.description) }
+      guard let wanted = next else {
+        transaction.rollback()
+        return nil
+      }
+      if wanted.version >= present { continue }
+      do throws(EngineError) {
+        if direction == .back { try transaction.undo(to: wanted) } else { _ = try transaction.restore(wanted) }
+      } catch {
+        guard [.badSchema, .forbidden].contains(error.reason) else { throw .engine(error) }
+        let hint = "'realmfs diff --previous' shows what the commit changed, to be changed by hand"
+        throw .engine(EngineError(error.reason, "\(error); \(hint)"))
+      }
+      if !transaction.hasChanges { continue }
+      let undone = Undone(previous: wanted.version, undone: present, newest: newest.version)
+      if try look(wanted, newest, undone) {
+        do throws(EngineError) { _ = try transaction.commit() } catch { throw .engine(error) }
+      } else {
+        transaction.rollback()
+      }
+      return undone
     }
-    if let show {
-      try show(newest, previous)
-      transaction.rollback()
-    } else if transaction.hasChanges {
-      do throws(EngineError) { _ = try transaction.commit() } catch { throw .engine(error) }
-    } else {
-      transaction.rollback()
-    }
-    return Undone(previous: previous.version, newest: newest.version)
   }
 }

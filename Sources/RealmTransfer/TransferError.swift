@@ -10,7 +10,7 @@ public enum TransferError: Error, Sendable, CustomStringConvertible {
   case damaged(String)
   /// There is no such class; the message names those that there are.
   case missingClass(String)
-  /// There is no such object; what was looked for and where.
+  /// There is no such object or property; what was looked for and where.
   case missingObject(String)
   /// A system call on a file of the export or import failed: its path and the errno.
   case file(String, Int32)

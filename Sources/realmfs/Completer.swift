@@ -104,6 +104,12 @@ struct Completer {
     return nil
   }
 
+  /// The operands from FILE on.
+  private var operandsFromFile: ArraySlice<String> {
+    let index = spec.arguments.firstIndex { if case .file = $0.completion { true } else { false } } ?? 0
+    return operands.dropFirst(index)
+  }
+
   private func answer(keepingOption: Bool) -> (kind: String, names: [String]) {
     var place = option?.completion
     if option == nil {
@@ -117,6 +123,7 @@ struct Completer {
       let all = names(kind), same = all.filter { $0.hasPrefix(typed) }
       let found = same.isEmpty ? all.filter { $0.lowercased().hasPrefix(typed.lowercased()) } : same
       return ("names", keepingOption ? found.map { optionPrefix + $0 } : found)
+    case .words(let words) where option == nil: return ("names", words.filter { $0.hasPrefix(typed) })
     case .nothing, .command, .words, nil: return ("nothing", [])
     }
   }
@@ -139,7 +146,7 @@ struct Completer {
   /// How to open the realm. Its key is read from a file or a variable; to run a command or to read from a descriptor
   /// would take away what the command that is being typed needs.
   private func configuration() -> Configuration? {
-    guard let file = operands.first.flatMap(Self.regularFile) else { return nil }
+    guard let file = operandsFromFile.first.flatMap(Self.regularFile) else { return nil }
     let source: KeySource
     if let path = values[.keyFile]?.last {
       guard let keyFile = Self.regularFile(path) else { return nil }
@@ -165,7 +172,8 @@ struct Completer {
   }
 
   private func names(_ kind: RealmNameKind, _ snapshot: Snapshot) throws(EngineError) -> [String] {
-    let classes = try snapshot.classes().filter { $0.kind != .embedded }
+    let changesSchema = [.class, .property].contains(spec.name)
+    let classes = try snapshot.classes().filter { changesSchema || $0.kind != .embedded }
     switch kind {
     case .classes:
       return try listed { _ in classes.compactMap(\.className).map { $0.replacing(",", with: "\\,") } }
@@ -185,12 +193,15 @@ struct Completer {
         return try paths(from: table, typed: part, isAlone: true, snapshot).map { $0.replacing(",", with: "\\,") }
       }
     case .query: return try query(asked(classes), snapshot)
+    case .property: return asked(classes)?.columns.map(\.name) ?? []
     }
   }
 
   /// The class that the command is about: the second operand, or what --class says.
   private func asked(_ classes: [Table]) -> Table? {
-    guard let word = spec.name == .export ? values[.classes]?.last : operands.dropFirst().first else { return nil }
+    guard let word = spec.name == .export ? values[.classes]?.last : operandsFromFile.dropFirst().first else {
+      return nil
+    }
     let name = String(word.prefix { $0 != "/" })
     let decoded = NameEscaping.className(ofDirectory: Array(name.utf8))
     return classes.first { $0.className == name } ?? classes.first { $0.className == decoded }

@@ -131,7 +131,10 @@ extension Arguments {
 }
 
 /// `1 object`, `2 objects`.
-func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+func counted(_ count: Int, _ noun: String) -> String { counted(count, noun, noun + "s") }
+
+/// `1 property`, `2 properties`.
+func counted(_ count: Int, _ noun: String, _ plural: String) -> String { "\(count) \(count == 1 ? noun : plural)" }
 
 extension [DefaultedProperty] {
   /// The member of a report in JSON; none if there are no such properties.

@@ -90,6 +90,8 @@ enum Program {
     case .status: try StatusCommand.run(arguments)
     case .info: try InfoCommand.run(arguments)
     case .schema: try SchemaCommand.run(arguments)
+    case .class: try SchemaEditCommand.changeClass(arguments)
+    case .property: try SchemaEditCommand.changeProperty(arguments)
     case .cat: try CatCommand.run(arguments)
     case .export: try ExportCommand.run(arguments)
     case .import: try ImportCommand.run(arguments)

@@ -1,4 +1,5 @@
-// `realmfs undo`: takes back the last commit, in a commit of its own.
+// `realmfs undo`: takes back the last commit, in a commit of its own, and step by step those before it.
+import Glibc
 import RealmJSON
 import RealmPages
 import RealmTransfer
@@ -7,26 +8,111 @@ import RealmTransfer
 enum UndoCommand {
   static func run(_ arguments: Arguments) throws(CommandFailure) -> ExitCode {
     let realm = try EditedRealm(arguments), edit = RealmEdit(realm.writer)
+    let direction: RealmEdit.Direction = arguments.has(.redo) ? .forth : .back
+    var agreed: RealmEdit.Undone?, words = ""
+    if asks(arguments) {
+      agreed = try realm.change { () throws(TransferError) in
+        try edit.undo(direction) { (wanted, newest, undone) throws(TransferError) in
+          words = try Self.words(undone, wanted, newest)
+          return false
+        }
+      }
+      if agreed != nil, !ask("Undo \(words) of \(realm.path)? [y/N] ") { return .failure }
+    }
     let undone = try realm.change { () throws(TransferError) in
-      if !arguments.has(.dryRun) { return try edit.undo(showing: nil) }
-      return try edit.undo { (newest, previous) throws(TransferError) in try realm.show(newest, previous) }
+      try edit.undo(direction) { (wanted, newest, undone) throws(TransferError) in
+        if let agreed, agreed.newest != undone.newest {
+          throw .unsuitable("another program committed meanwhile; nothing was undone, try again")
+        }
+        words = try Self.words(undone, wanted, newest)
+        if !arguments.has(.dryRun) { return true }
+        try realm.show(newest, wanted)
+        return false
+      }
     }
-    guard let undone else {
-      throw CommandFailure(
-        .unreadable,
-        "\(realm.path): holds version \(try realm.newest().version) alone, so there is no commit to take back: it was "
-          + "just made, compacted or copied"
-      )
-    }
-    // Grouped commits reach the disk together.
-    let count = undone.newest - undone.previous
+    guard let undone else { throw try nothing(realm, direction) }
     try realm.report(
-      count == 1
-        ? "version \(undone.newest) is taken back; the content is that of version \(undone.previous)"
-        : "versions \(undone.previous + 1) to \(undone.newest) are taken back; the content is that of version "
-          + "\(undone.previous)",
-      [("undone", .number(Int(clamping: undone.newest))), ("restored", .number(Int(clamping: undone.previous)))]
+      "undid \(words); now at the content of version \(undone.previous)",
+      [
+        ("undone", .number(Int(clamping: undone.undone))), ("restored", .number(Int(clamping: undone.previous))),
+        ("version", .number(Int(clamping: undone.newest + 1))),
+      ]
     )
     return .done
+  }
+
+  private static func asks(_ arguments: Arguments) -> Bool {
+    !arguments.has(.yes) && !arguments.has(.dryRun) && isatty(STDIN_FILENO) != 0
+  }
+
+  private static func ask(_ question: String) -> Bool {
+    _ = StandardOutput.write(Array(question.utf8), to: STDERR_FILENO)
+    if ["y", "yes"].contains(readLine(strippingNewline: true)?.lowercased() ?? "") { return true }
+    Log.notice("nothing was undone")
+    return false
+  }
+
+  private static func nothing(
+    _ realm: EditedRealm,
+    _ direction: RealmEdit.Direction
+  ) throws(CommandFailure) -> CommandFailure {
+    let newest = try realm.newest()
+    if direction == .forth {
+      return CommandFailure(.failure, "\(realm.path): the last commit is not an undo, so there is nothing to redo")
+    }
+    let version = newest.restoredVersion ?? newest.version
+    return CommandFailure(
+      .unreadable,
+      "\(realm.path): nothing to undo: no version before \(version) is whole in the file any more; space of older "
+        + "versions is reused by later commits, and a file that was just made, compacted or copied has one version"
+    )
+  }
+
+  /// `version 7 (Person: 1 changed, 2 deleted)`.
+  private static func words(
+    _ undone: RealmEdit.Undone,
+    _ wanted: Snapshot,
+    _ newest: Snapshot
+  ) throws(TransferError) -> String {
+    // Grouped commits reach the disk together, and versions that change nothing count with the one after them.
+    let isOne = undone.undone == undone.previous + 1
+    let versions = isOne ? "version \(undone.undone)" : "versions \(undone.previous + 1) to \(undone.undone)"
+    var tally = ChangeTally()
+    let comparison = RealmComparison(wanted, newest, classes: nil, areVersions: true)
+    comparison.onComplaint = { Log.error($0) }
+    try comparison.run { difference in tally.add(difference) }
+    return tally.words.isEmpty ? versions : "\(versions) (\(tally.words))"
+  }
+}
+
+/// How many objects of each class differ.
+private struct ChangeTally {
+  private var changesSchema = false
+  private var classes: [(name: String, counts: [Int])] = []
+
+  private static let verbs = ["created", "changed", "deleted"]
+
+  mutating func add(_ difference: Difference) {
+    switch difference {
+    case .schema: changesSchema = true
+    case .added(let name, _, _): count(name, 0)
+    case .changed(let name, _, _): count(name, 1)
+    case .removed(let name, _, _): count(name, 2)
+    }
+  }
+
+  private mutating func count(_ name: String, _ kind: Int) {
+    // Differences come class by class.
+    if classes.last?.name != name { classes.append((name, [0, 0, 0])) }
+    classes[classes.count - 1].counts[kind] += 1
+  }
+
+  /// `schema; Person: 1 changed, 2 deleted`.
+  var words: String {
+    let parts = classes.map { name, counts in
+      let counted = zip(counts, Self.verbs).filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+      return "\(name): \(counted.joined(separator: ", "))"
+    }
+    return ((changesSchema ? ["schema"] : []) + parts).joined(separator: "; ")
   }
 }

@@ -35,6 +35,13 @@ struct Arguments: Sendable {
     }
   }
 
+  /// The same arguments without the first operand, as commands with a word of their own before FILE need them.
+  var withoutFirstOperand: Arguments {
+    var rest = self
+    rest.operands.removeFirst()
+    return rest
+  }
+
   /// A usage error of this command.
   func usage(_ message: String) -> CommandFailure { .usage(message, command: command) }
 }

@@ -35,6 +35,68 @@ extension Options {
       ]
     ),
     CommandSpec(
+      name: .class,
+      arguments: [
+        ArgumentSpec("ACTION", "add, rm or rename", completion: .words(["add", "rm", "rename"])),
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("CLASS", "the class", completion: .names(.oneClass)),
+        ArgumentSpec(
+          "PROPERTY=TYPE...|NEWNAME",
+          "add: properties of the new class; rename: the new name",
+          isOptional: true,
+          mayRepeat: true
+        ),
+      ],
+      summary: "add, remove or rename a class",
+      description: [
+        types,
+        """
+        rename keeps the objects, their keys and the links to them. rm refuses a class that has objects, unless \
+        --force is given, and a class that properties of other classes link to.
+        """,
+        schemaChanges,
+      ],
+      examples: [
+        "realmfs class add people.realm Cat name=string 'lives=int?' owner=Person --primary-key name",
+        "realmfs class rename people.realm Cat Kitten",
+        "realmfs class rm people.realm Kitten",
+      ]
+    ),
+    CommandSpec(
+      name: .property,
+      arguments: [
+        ArgumentSpec(
+          "ACTION",
+          "add, rm, rename or index",
+          completion: .words(["add", "rm", "rename", "index"])
+        ),
+        ArgumentSpec("FILE", "the Realm file", completion: .file),
+        ArgumentSpec("CLASS", "the class", completion: .names(.oneClass)),
+        ArgumentSpec("PROPERTY", "the property", completion: .names(.property)),
+        ArgumentSpec(
+          "TYPE|NEWNAME|KIND",
+          "add: the type; rename: the new name; index: general (default), full-text or none",
+          isOptional: true
+        ),
+      ],
+      summary: "add, remove, rename or index a property of a class",
+      description: [
+        types,
+        """
+        add gives objects that exist null, an empty collection, or the default of a type that cannot be null: 0, \
+        false, an empty text, 1970-01-01. rename keeps the values. rm refuses a property that has a value other than \
+        null or an empty collection in any object, unless --force is given.
+        """,
+        schemaChanges,
+      ],
+      examples: [
+        "realmfs property add people.realm Person nicknames 'string[]'",
+        "realmfs property rename people.realm Person email mail",
+        "realmfs property index people.realm Person name full-text",
+        "realmfs property rm --force people.realm Person mail",
+      ]
+    ),
+    CommandSpec(
       name: .cat,
       arguments: [
         ArgumentSpec("FILE", "the Realm file", completion: .file),
@@ -276,16 +338,18 @@ extension Options {
     CommandSpec(
       name: .undo,
       arguments: [ArgumentSpec("FILE", "the Realm file", completion: .file)],
-      summary: "take back the last commit",
+      summary: "take back the last commit, and step by step those before it",
       description: [
         """
         Brings objects, their keys and links, and the schema back to the version before the last commit, which \
         'realmfs diff --previous' compares with the newest one, whoever made that commit. It is a commit like any \
-        other: apps and mounts that have the realm open see it, and a second undo takes the first one back.
+        other: apps and mounts that have the realm open see it. The next undo goes one version further back, and so \
+        on; --redo takes back the last undo. On a terminal it says what it would undo and asks first.
         """,
         """
-        A file that was just made, compacted or copied holds one version alone, and the exit code is 3. What cannot \
-        be brought back in full is refused, and nothing is changed.
+        The version before the last commit is always there; those before it as long as no commit reuses their space. \
+        Where none is left, as in a file that was just made, compacted or copied, the exit code is 3. What cannot be \
+        brought back in full is refused, and nothing is changed.
         """,
       ],
       examples: ["realmfs undo --dry-run people.realm", "realmfs undo people.realm"]

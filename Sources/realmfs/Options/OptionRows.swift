@@ -3,7 +3,7 @@ import RealmPages
 import RealmTransfer
 
 extension Options {
-  static let editors: [CommandName] = [.set, .insert, .delete, .undo]
+  static let editors: [CommandName] = [.set, .insert, .delete, .undo, .class, .property]
   static let copiers: [CommandName] = [
     .backup, .compact, .encrypt, .decrypt, .rekey, .upgrade, .convert, .recover,
   ]
@@ -413,7 +413,8 @@ extension Options {
     OptionSpec(
       .json,
       on: [
-        .status, .info, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check, .seal, .version,
+        .status, .info, .class, .property, .export, .import, .set, .insert, .delete, .undo, .diff, .watch, .check,
+        .seal, .version,
         .pull, .verifyReplica,
       ]
         + copiers,
@@ -476,7 +477,17 @@ extension Options {
       on: [.replicate],
       "many realms: write through up to N connections at a time (default 4)"
     ),
-    OptionSpec(.yes, short: "y", on: [.delete], "do not ask, on a terminal either"),
+    OptionSpec(
+      .primaryKey,
+      value: "PROPERTY",
+      on: [.class],
+      "add: the property that is the primary key"
+    ),
+    OptionSpec(.embedded, on: [.class], excludes: [.asymmetric], "add: objects of the class are parts of others"),
+    OptionSpec(.asymmetric, on: [.class], "add: objects of the class are only uploaded to a server"),
+    OptionSpec(.force, on: [.class, .property], "rm: also remove objects, or values"),
+    OptionSpec(.redo, on: [.undo], "take back the last undo"),
+    OptionSpec(.yes, short: "y", on: [.delete, .undo], "do not ask, on a terminal either"),
     OptionSpec(
       .quiet,
       short: "q",

@@ -3,7 +3,8 @@
 
 /// The commands, by the word that the user types.
 enum CommandName: String, CaseIterable, Sendable {
-  case mount, umount, tx, status, info, schema, cat, export, `import`, query, set, insert, delete, undo, diff, watch,
+  case mount, umount, tx, status, info, schema, `class`, property, cat, export, `import`, query, set, insert, delete,
+    undo, diff, watch,
     create
   case check, seal, backup, compact, encrypt, decrypt, rekey, upgrade, convert, recover, pull
   case replicate
@@ -48,7 +49,8 @@ enum OptionName: String, CaseIterable, Sendable {
   case average = "avg"
   case least = "min"
   case greatest = "max"
-  case yes, quiet, trash, verify
+  case yes, quiet, trash, verify, force, embedded, asymmetric, redo
+  case primaryKey = "primary-key"
   case migrate
   case deleteIfMigrationNeeded = "delete-if-migration-needed"
   case maxVersions = "max-versions"
@@ -104,6 +106,8 @@ enum RealmNameKind: Sendable {
   /// A list of properties and of paths to them.
   case paths
   case query
+  /// A property of the class that is named before.
+  case property
 }
 
 /// Options of which at most one may be given.

@@ -28,4 +28,13 @@ extension Options {
     The new file is read back first and checked as 'realmfs check' does, unless --no-verify is given. If it is not \
     sound, FILE stays as it was and the exit code is 4: a damaged realm is for 'realmfs recover'.
     """
+  static let types = """
+    TYPE is bool, int, float, double, string, data, date, decimal128, objectId, uuid, mixed or the name of a class, to \
+    which the property links. After it, ? allows null; [], <> or {} make a list, a set or a dictionary of such values: \
+    'int?', 'string[]', 'Dog', 'double{}'.
+    """
+  static let schemaChanges = """
+    Each command is one commit. The schema version stays: apps find the new schema, and those whose models differ from \
+    it migrate as the SDK does when their schema version grows. --dry-run shows what would change.
+    """
 }

@@ -1,0 +1,211 @@
+// Changes of a schema that name what they change, one transaction each. Renaming keeps keys, values and links, which a
+// comparison of two schemas by names cannot do.
+
+public import RealmJSON
+public import RealmPages
+
+/// One change of a schema. Classes and properties go by their names.
+public enum SchemaEdit: Sendable {
+  case addClass(ClassDescription)
+  /// Removes a class with its objects.
+  case removeClass(String)
+  case renameClass(String, to: String)
+  case addProperty(PropertyDescription, ofClass: String)
+  /// Removes a property with its values.
+  case removeProperty(String, ofClass: String)
+  case renameProperty(String, ofClass: String, to: String)
+  /// Gives a property a search index of this kind; nil removes the index.
+  case setIndex(IndexKind?, ofProperty: String, ofClass: String)
+}
+
+extension RealmEdit {
+  /// What a change of the schema found.
+  public struct SchemaOutcome: Sendable {
+    /// The class, as it is stored.
+    public let className: String
+    /// The objects of the class; for a property that is removed, those with a value other than null or an empty
+    /// collection.
+    public let objects: Int
+    /// False if the realm is that way already.
+    public let hasChanged: Bool
+  }
+
+  /// Makes one change of the schema.
+  ///
+  /// Before anything is removed, `allow` gets the class as it is stored and the number of objects that lose data, if
+  /// there are any; it throws to refuse. With `show`, shows the version before and the one that would be, and changes
+  /// nothing.
+  ///
+  /// Cost: O(n) in the objects of the class, O(1) for a new name.
+  public func change(
+    _ edit: SchemaEdit,
+    allow: (_ className: String, _ objects: Int) throws(TransferError) -> Void,
+    showing show: ((Snapshot, Snapshot) throws(TransferError) -> Void)?
+  ) throws(TransferError) -> SchemaOutcome {
+    let transaction = try begin()
+    let outcome: SchemaOutcome
+    do { outcome = try Self.apply(edit, to: transaction, allow) } catch let error as TransferError {
+      throw error
+    } catch let error as EngineError {
+      throw .engine(error)
+    } catch { throw .unsuitable("\(error)") }
+    if let show, outcome.hasChanged {
+      let after: Snapshot
+      do throws(EngineError) { after = try transaction.changed() } catch { throw .engine(error) }
+      try show(transaction.former, after)
+      transaction.rollback()
+    } else if outcome.hasChanged {
+      do throws(EngineError) { _ = try transaction.commit() } catch { throw .engine(error) }
+    } else {
+      transaction.rollback()
+    }
+    return outcome
+  }
+
+  private static func apply(
+    _ edit: SchemaEdit,
+    to transaction: borrowing WriteTransaction,
+    _ allow: (String, Int) throws(TransferError) -> Void
+  ) throws -> SchemaOutcome {
+    switch edit {
+    case .addClass(let description):
+      try checkIsNew(description.name, in: transaction.former)
+      try add(description, to: transaction)
+      return SchemaOutcome(className: description.name, objects: 0, hasChanged: true)
+    case .removeClass(let name):
+      let (table, outcome) = try find(name, in: transaction.former)
+      try checkLinks(to: table, in: transaction.former)
+      if outcome.objects > 0 { try allow(outcome.className, outcome.objects) }
+      try transaction.removeTable(table.key)
+      return outcome
+    case .renameClass(let name, let newName):
+      let (table, outcome) = try find(name, in: transaction.former)
+      if outcome.className.isExactly(newName) { return outcome.unchanged }
+      try checkIsNew(newName, in: transaction.former)
+      try transaction.renameTable(table.key, to: Table.classPrefix + newName)
+      return outcome
+    case .addProperty(let property, let name):
+      let (table, outcome) = try find(name, in: transaction.former)
+      try checkIsNew(property.name, in: table)
+      let schema = try SchemaDescription(transaction)
+      var description = schema[outcome.className] ?? ClassDescription(name: outcome.className)
+      description.properties.append(property)
+      try add(description, to: transaction)
+      return outcome
+    case .removeProperty(let property, let name):
+      let (table, outcome) = try find(name, in: transaction.former)
+      let index = try find(property, in: table)
+      let count = try countValues(of: index, in: table)
+      if count > 0 { try allow(outcome.className, count) }
+      try transaction.removeColumn(table.key, table.columns[index].key)
+      return SchemaOutcome(className: outcome.className, objects: count, hasChanged: true)
+    case .renameProperty(let property, let name, let newName):
+      let (table, outcome) = try find(name, in: transaction.former)
+      let column = table.columns[try find(property, in: table)]
+      if column.name.isExactly(newName) { return outcome.unchanged }
+      try checkIsNew(newName, in: table)
+      try transaction.renameColumn(table.key, column.key, to: newName)
+      return outcome
+    case .setIndex(let kind, let property, let name):
+      let (table, outcome) = try find(name, in: transaction.former)
+      let column = table.columns[try find(property, in: table)]
+      let place = "\(outcome.className).\(column.name)"
+      if column.key == table.primaryKey?.key, kind == nil {
+        throw TransferError.unsuitable("\(place) is the primary key, which always has an index")
+      }
+      // The index of a primary key is there, whatever the schema says.
+      let present = column.key == table.primaryKey?.key ? .general : column.index
+      if present == kind { return outcome.unchanged }
+      if let kind {
+        try transaction.addIndex(table.key, column.key, kind)
+      } else {
+        try transaction.removeIndex(table.key, column.key)
+      }
+      return outcome
+    }
+  }
+
+  /// Gives the transaction a class, or one more property of it.
+  private static func add(_ description: ClassDescription, to transaction: borrowing WriteTransaction) throws {
+    for property in description.properties {
+      guard let target = property.target, !target.isExactly(description.name) else { continue }
+      let classes = try SchemaDescription(transaction).classes.map(\.name)
+      if classes.contains(where: { $0.isExactly(target) }) { continue }
+      let known = PropertyDescription.typeNames + classes
+      let hint = KnownNames(known).nearest(to: target).map { "did you mean \($0)? " } ?? ""
+      throw TransferError.unsuitable(
+        "\(description.name).\(property.name): there is no type or class \(target); \(hint)the types are "
+          + PropertyDescription.typeNames.joined(separator: ", ")
+      )
+    }
+    try SchemaChange(toClass: description, in: transaction).apply(transaction)
+  }
+
+  private static func find(_ name: String, in snapshot: Snapshot) throws -> (Table, SchemaOutcome) {
+    guard let table = try ObjectName.table(name, in: snapshot) else {
+      let names = try SchemaDescription(snapshot).classes.map(\.name)
+      throw TransferError.missingClass("no class \(name); \(KnownNames(names).hint(for: name))")
+    }
+    if let damage = table.damage { throw damage }
+    let outcome = SchemaOutcome(
+      className: table.className ?? table.name,
+      objects: table.objectCount,
+      hasChanged: true
+    )
+    return (table, outcome)
+  }
+
+  private static func find(_ property: String, in table: Table) throws(TransferError) -> Int {
+    if let index = table.columns.firstIndex(where: { $0.name.isExactly(property) }) { return index }
+    let hint = KnownNames(table.columns.map(\.name)).hint(for: property)
+    throw .missingObject("\(table.className ?? table.name) has no property \(property); \(hint)")
+  }
+
+  private static func checkIsNew(_ name: String, in snapshot: Snapshot) throws {
+    if try snapshot.table(named: Table.classPrefix + name) != nil {
+      throw TransferError.unsuitable("there is a class \(name) already")
+    }
+  }
+
+  private static func checkIsNew(_ property: String, in table: Table) throws(TransferError) {
+    if table.columns.contains(where: { $0.name.isExactly(property) }) {
+      throw .unsuitable("\(table.className ?? table.name) has a property \(property) already")
+    }
+  }
+
+  /// Refuses to remove a class that properties of other classes lead to.
+  private static func checkLinks(to table: Table, in snapshot: Snapshot) throws {
+    var links: [String] = []
+    for key in try snapshot.tableKeys() where key != table.key {
+      guard let origin = try snapshot.table(key) else { continue }
+      for column in origin.columns where column.targetTable == table.key {
+        links.append("\(origin.className ?? origin.name).\(column.name)")
+      }
+    }
+    if links.isEmpty { return }
+    throw TransferError.unsuitable(
+      "\(table.className ?? table.name) cannot be removed while properties link to it; remove these first: "
+        + links.joined(separator: ", ")
+    )
+  }
+
+  /// The number of objects with a value other than null or an empty collection.
+  private static func countValues(of index: Int, in table: Table) throws(EngineError) -> Int {
+    let cursor = ObjectCursor(table)
+    var count = 0
+    while try cursor.next() {
+      switch try cursor.value(index) {
+      case .null: break
+      case .list(let list), .set(let list): if list.count > 0 { count += 1 }
+      case .dictionary(let dictionary): if dictionary.count > 0 { count += 1 }
+      default: count += 1
+      }
+    }
+    return count
+  }
+}
+
+extension RealmEdit.SchemaOutcome {
+  /// The outcome of a change that is not needed.
+  fileprivate var unchanged: Self { Self(className: className, objects: objects, hasChanged: false) }
+}
