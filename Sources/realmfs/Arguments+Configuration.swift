@@ -11,7 +11,11 @@ extension Arguments {
   /// Whether the user wants no changes.
   var wantsNoChanges: Bool {
     has(.readOnly) || has(.immutable) || mountOption(.readOnly) != nil || mountOption(.frozen) != nil
+      || showsDotNetGuids
   }
+
+  /// Whether UUIDs show as .NET before 10.10 wrote them.
+  var showsDotNetGuids: Bool { has(.dotNetGuids) || mountOption(.dotNetGuids) != nil }
 
   /// Whether root takes part in a realm of another user.
   var trustsOwner: Bool { has(.trustOwner) || mountOption(.trustOwner) != nil }
@@ -63,7 +67,7 @@ extension Arguments {
     configuration.schema = schema
     configuration.deletesIfMigrationNeeded = has(.deleteIfMigrationNeeded)
     configuration.objectTypes = shownClasses()
-    if has(.readOnly) || mountOption(.readOnly) != nil || mountOption(.frozen) != nil {
+    if has(.readOnly) || mountOption(.readOnly) != nil || mountOption(.frozen) != nil || showsDotNetGuids {
       configuration.isReadOnly = true
     }
     return configuration

@@ -111,6 +111,15 @@ private struct RealmFacts {
       ("in use by", LockHolders.inWords(holders)),
     ]
     if let unreached = snapshot.unreached { lines.append(("warning", unreached.description)) }
+    if snapshot.looksLikeDotNetGuids {
+      lines.append(
+        (
+          "UUIDs",
+          "in the order of bytes of .NET SDKs before 10.10, by their looks; --dotnet-guids of cat, query, export and "
+            + "mount shows them as the app does"
+        )
+      )
+    }
     if let mirror { lines += mirror.lines }
     lines.append(("classes", classes.isEmpty ? "none" : "\(classes.count)"))
     for (index, table) in classes.enumerated() {
@@ -140,6 +149,7 @@ private struct RealmFacts {
       ("historyType", .number(snapshot.historyType)),
       ("history", .string(historyInWords)),
       ("schemaVersion", schemaVersion.map { .number(Int(clamping: $0)) } ?? .null),
+      ("dotNetGuids", .bool(snapshot.looksLikeDotNetGuids)),
       ("sync", mirror.map { .object($0.members) } ?? .null),
       (
         "classes",

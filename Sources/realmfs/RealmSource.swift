@@ -101,6 +101,7 @@ struct RealmSource {
     var configuration = Configuration(path: path, encryptionKey: key, mode: mode)
     configuration.trustsOwner = arguments.trustsOwner
     configuration.opensUnreachedAsEmpty = arguments.has(.asEmpty)
+    configuration.showsDotNetGuids = arguments.showsDotNetGuids
     return configuration
   }
 

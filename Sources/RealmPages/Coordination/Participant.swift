@@ -259,7 +259,13 @@ final class Participant: VersionReader {
     let header = Header(topRef: listed.topRef, format: listed.topRef == 0 ? 0 : session.fileFormat)
     let snapshot: Snapshot
     do throws(EngineError) {
-      snapshot = try HeaderReader.snapshot(space, header, path: configuration.path, pin: pin)
+      snapshot = try HeaderReader.snapshot(
+        space,
+        header,
+        path: configuration.path,
+        pin: pin,
+        swapsGuids: configuration.showsDotNetGuids
+      )
     } catch {
       // Damage, or a file that was overwritten: if it is another one, its header tells, or there is none.
       let found = try? HeaderReader(state.configuration).latest()

@@ -9,6 +9,8 @@
   let limit: Int
   /// The file format, which decides how some leaves are read.
   let format: Int
+  /// Whether UUIDs are read as .NET wrote them before 10.10. Only of versions that are not written on.
+  let swapsGuids: Bool
   /// The nodes that a write transaction has made or changed; nil outside of one.
   let slab: Slab?
   /// The nodes that a branch has beyond those of the file; nil outside of one.
@@ -22,8 +24,9 @@
   @unsafe private struct UnsafeRawPointerBox: @unchecked Sendable { let pointer: UnsafeRawPointer }
 
   /// A view of the first `limit` bytes of `space`; a larger limit is cut.
-  init(_ space: PageSpace, limit: Int, format: Int, slab: Slab? = nil) {
+  init(_ space: PageSpace, limit: Int, format: Int, slab: Slab? = nil, swapsGuids: Bool = false) {
     self.space = space
+    self.swapsGuids = swapsGuids
     self.slab = slab
     annex = space.annex
     self.limit = min(limit, space.size)

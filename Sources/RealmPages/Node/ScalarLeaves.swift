@@ -139,12 +139,14 @@ extension Decimal128 {
 struct FixedBytesLeaf {
   private let node: Node
   private let width: Int
+  private let swapsGuids: Bool
   let count: Int
 
   /// `width` is 12 or 16 bytes.
   init(_ arena: borrowing Arena, _ ref: Int, width: Int) throws(EngineError) {
     node = try arena.node(ref)
     self.width = width
+    swapsGuids = arena.swapsGuids
     let block = 8 * width + 1
     let rest = node.count % block
     if node.scheme != .multiply || node.width != 1 && node.count != 0 || rest != 0 && (rest - 1) % width != 0 {
@@ -168,7 +170,10 @@ struct FixedBytesLeaf {
   func objectID(_ index: Int) throws(EngineError) -> ObjectID? { try unsafe value(index).map { unsafe ObjectID($0) } }
 
   /// A UUID; the leaf has a width of 16.
-  func uuid(_ index: Int) throws(EngineError) -> UniqueID? { try unsafe value(index).map { unsafe UniqueID($0) } }
+  func uuid(_ index: Int) throws(EngineError) -> UniqueID? {
+    let id = try unsafe value(index).map { unsafe UniqueID($0) }
+    return swapsGuids ? id?.swapped : id
+  }
 }
 
 extension ObjectID {

@@ -89,6 +89,10 @@ public struct Configuration: Sendable {
   /// the next commits overwrite. Otherwise opening throws `unreached`.
   public var opensUnreachedAsEmpty = false
 
+  /// Whether UUIDs show as .NET before 10.10 wrote them, if the realm is not marked as converted. Such a realm is only
+  /// read.
+  public var showsDotNetGuids = false
+
   // MARK: what is done first
 
   /// Whether the file is compacted before it is opened, by its size and the part of it in use, in bytes. Nothing is

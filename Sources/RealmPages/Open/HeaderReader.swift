@@ -211,26 +211,27 @@ final class HeaderReader: VersionReader {
     let path = configuration.path
     if let memory {
       let space = try memory.pages()
-      return try finish(nil, space, path, slot: nil, after: old)
+      return try finish(nil, space, configuration, slot: nil, after: old)
     }
     let file: FileHandle, size: Int
     if let known = open ?? old?.file { file = known } else { file = try FileHandle(path: path) }
     size = try file.status().size
     if size == 0 { throw EngineError(FileKind([], size: 0), path: path) }
     if let key = configuration.encryptionKey, !mayBePlain || FileKind(file, size: size).family != .realm {
-      return try loadEncrypted(file, size, key, after: old)
+      return try loadEncrypted(file, size, key, configuration, after: old)
     }
     if let old, old.space is MappedFile, old.space.size == size, !old.space.isSpent {
-      return try finish(file, old.space, path, slot: nil, after: old)
+      return try finish(file, old.space, configuration, slot: nil, after: old)
     }
     let mapped = try MappedFile(file, size: size)
-    return try finish(file, mapped, path, slot: nil, after: old)
+    return try finish(file, mapped, configuration, slot: nil, after: old)
   }
 
   private static func loadEncrypted(
     _ file: FileHandle,
     _ size: Int,
     _ key: EncryptionKey,
+    _ configuration: Configuration,
     after old: State?
   ) throws(EngineError) -> State {
     let path = file.path, pages: DecryptedPages, slot: PageSlot
@@ -248,7 +249,7 @@ final class HeaderReader: VersionReader {
     pages = try DecryptedPages(file, key: key, physicalSize: size, after: old?.space)
     switch pages.fill(0) {
     case .good, .previousContent:
-      do throws(EngineError) { return try finish(file, pages, path, slot: slot, after: old) } catch {
+      do throws(EngineError) { return try finish(file, pages, configuration, slot: slot, after: old) } catch {
         guard error.reason == .damaged else { throw error }
         throw EngineError(.damaged, "\(error); the key is right")
       }
@@ -262,12 +263,13 @@ final class HeaderReader: VersionReader {
   private static func finish(
     _ file: FileHandle?,
     _ space: PageSpace,
-    _ path: String,
+    _ configuration: Configuration,
     slot: PageSlot?,
     after old: State?
   ) throws(EngineError) -> State {
+    let path = configuration.path, swapsGuids = configuration.showsDotNetGuids
     let header = try header(of: space, path: path, isEncrypted: slot != nil)
-    let published = try snapshot(space, header, path: path)
+    let published = try snapshot(space, header, path: path, swapsGuids: swapsGuids)
     var state = State(
       file: file,
       space: space,
@@ -280,7 +282,7 @@ final class HeaderReader: VersionReader {
     state.standing.isEncrypted = slot != nil
     if let topRef = old?.unpublishedTopRef, old?.header == header {
       state.unpublishedTopRef = topRef
-      state.snapshot = try snapshot(space, header.showing(topRef), path: path)
+      state.snapshot = try snapshot(space, header.showing(topRef), path: path, swapsGuids: swapsGuids)
     }
     return state
   }
@@ -301,9 +303,12 @@ final class HeaderReader: VersionReader {
     _ space: PageSpace,
     _ header: Header,
     path: String,
-    pin: VersionPin? = nil
+    pin: VersionPin? = nil,
+    swapsGuids: Bool = false
   ) throws(EngineError) -> Snapshot {
-    do throws(EngineError) { return try Snapshot(space, header, path: path, pin: pin) } catch {
+    do throws(EngineError) {
+      return try Snapshot(space, header, path: path, pin: pin, swapsGuids: swapsGuids)
+    } catch {
       throw EngineError(.damaged, "\(path): \(error): the file is damaged or cut short")
     }
   }

@@ -60,7 +60,7 @@ public final class RealmWriter: Sendable {
     if let heap { spill?.heap = heap }
     self.spill = spill
     try configuration.check()
-    if configuration.isReadOnly {
+    if configuration.isReadOnly || configuration.showsDotNetGuids {
       throw EngineError(.readOnly, "\(configuration.path): the realm was to be opened for reading only")
     }
     let create = create || configuration.inMemoryIdentifier != nil

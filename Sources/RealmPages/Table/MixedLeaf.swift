@@ -32,7 +32,9 @@ struct MixedLeaf {
     case Code.string: return .string(try bytes(position, arena))
     case Code.data: return .data(try bytes(position, arena))
     case Code.objectID: return unsafe .objectID(ObjectID(try bytes(position, arena, count: 12)))
-    case Code.uuid: return unsafe .uuid(UniqueID(try bytes(position, arena, count: 16)))
+    case Code.uuid:
+      let id = unsafe UniqueID(try bytes(position, arena, count: 16))
+      return .uuid(arena.swapsGuids ? id.swapped : id)
     case Code.date:
       let (seconds, nanoseconds) = try pair(position, arena)
       return .date(try Timestamp(checked: seconds, nanoseconds, ref: root.ref))

@@ -16,7 +16,7 @@ struct SearchIndex {
     _ value: ValueView,
     where isMatch: (ObjKey) throws(EngineError) -> Bool
   ) throws(EngineError) -> ObjKey? {
-    let data = IndexData(value)
+    let data = IndexData(value.stored(arena))
     var ref = rootRef
     for offset in stride(from: 0, through: Self.maximumOffset + 4, by: 4) {
       guard let entry = try entry(ref, data.key(offset)) else { return nil }

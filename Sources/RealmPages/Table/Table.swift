@@ -221,7 +221,7 @@ public final class Table: Sendable {
       return try SearchIndex(arena: arena, rootRef: column.indexRef).representatives(limit: 64 + objectCount / 8) {
         (key, path) throws(EngineError) in
         guard key.value >= 0, try cursor.seek(key) else { return false }
-        return IndexData(try cursor.value(index)).hasKeys(path)
+        return IndexData(try cursor.value(index).stored(arena)).hasKeys(path)
       }
     } catch {
       // A damaged index is only a lost shortcut.

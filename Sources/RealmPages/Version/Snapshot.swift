@@ -26,15 +26,23 @@ public final class Snapshot: Sendable {
   /// What pays for the schemas of all tables.
   private let schemaEffort: Mutex<Effort>
 
-  /// Reads the top array that `header` selects.
-  init(_ space: PageSpace, _ header: Header, path: String = "", pin: VersionPin? = nil) throws(EngineError) {
+  /// Reads the top array that `header` selects. With `swapsGuids`, UUIDs show with the order of bytes that .NET has, if
+  /// they are stored as it did before 10.10.
+  init(
+    _ space: PageSpace,
+    _ header: Header,
+    path: String = "",
+    pin: VersionPin? = nil,
+    swapsGuids: Bool = false
+  ) throws(EngineError) {
     self.path = path
     self.pin = pin
     fileFormat = header.format
     isStreamingForm = header.isStreaming
     let whole = Arena(space, limit: space.size, format: header.format)
     top = header.topRef == 0 ? .empty : try TopArray(whole, header.topRef)
-    arena = Arena(space, limit: top.logicalSize, format: header.format)
+    let isConverted = swapsGuids ? try Self.hasGuidMark(whole, top) : true
+    arena = Arena(space, limit: top.logicalSize, format: header.format, swapsGuids: !isConverted)
     schemaEffort = Mutex(Effort(arena))
     if pin == nil { VersionRegistry.shared.add(path, top.version) }
   }
@@ -155,7 +163,7 @@ public final class Snapshot: Sendable {
     var newest: Snapshot?
     for header in try Header.bothSlots(of: arena.space)
     where header.topRef != top.ref && Realm.readableFormats.contains(header.format) {
-      let former = try Snapshot(arena.space, header, path: path, pin: pin)
+      let former = try Snapshot(arena.space, header, path: path, pin: pin, swapsGuids: arena.swapsGuids)
       // After a grouped commit both slots may show older versions, of which only the newer one is left alone.
       if former.version < version, former.version > newest?.version ?? 0 { newest = former }
     }

@@ -17,6 +17,11 @@ extension Options {
     MountOptionSpec(.umask, value: "MODE", "permission bits taken away from files and directories, in octal"),
     MountOptionSpec(.fmask, value: "MODE", "the same for files only"),
     MountOptionSpec(.dmask, value: "MODE", "the same for directories only"),
+    MountOptionSpec(
+      .dotNetGuids,
+      on: [.mount, .cat],
+      "UUIDs as a .NET SDK before 10.10 showed them, read-only; the same as --dotnet-guids"
+    ),
     MountOptionSpec(.nonEmpty, "mount over a directory that is not empty, and hide what is in it"),
     MountOptionSpec(.readOnly, "no changes through this mount; the same as --read-only"),
     MountOptionSpec(

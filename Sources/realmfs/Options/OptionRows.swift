@@ -486,6 +486,13 @@ extension Options {
     OptionSpec(.embedded, on: [.class], excludes: [.asymmetric], "add: objects of the class are parts of others"),
     OptionSpec(.asymmetric, on: [.class], "add: objects of the class are only uploaded to a server"),
     OptionSpec(.force, on: [.class, .property], "rm: also remove objects, or values"),
+    OptionSpec(
+      .dotNetGuids,
+      on: [.mount, .cat, .export, .query],
+      excludes: [.sync, .inMemory],
+      "show UUIDs as an app with a .NET SDK before 10.10 showed the Guids that it wrote, whose bytes are in another "
+        + "order; a mount is read-only then. Without effect on a realm that a later SDK has converted"
+    ),
     OptionSpec(.redo, on: [.undo], "take back the last undo"),
     OptionSpec(.yes, short: "y", on: [.delete, .undo], "do not ask, on a terminal either"),
     OptionSpec(

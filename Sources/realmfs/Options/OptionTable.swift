@@ -50,6 +50,7 @@ enum OptionName: String, CaseIterable, Sendable {
   case least = "min"
   case greatest = "max"
   case yes, quiet, trash, verify, force, embedded, asymmetric, redo
+  case dotNetGuids = "dotnet-guids"
   case primaryKey = "primary-key"
   case migrate
   case deleteIfMigrationNeeded = "delete-if-migration-needed"
@@ -85,6 +86,7 @@ enum MountOptionName: String, CaseIterable, Sendable {
   case busyPoll = "busy_poll"
   case frozen
   case trustOwner = "trust_owner"
+  case dotNetGuids = "dotnet_guids"
 }
 
 /// What a shell offers in place of a value.
