@@ -190,7 +190,8 @@ struct ReplicatorTests {
       lock.start()
       let isLocked = """
         SELECT count(*) FROM pg_locks l JOIN pg_class c ON c.oid = relation \
-        JOIN pg_namespace n ON n.oid = relnamespace WHERE mode = 'AccessExclusiveLock' AND granted AND nspname = \(setup.schema.quotedForSQLText)
+        JOIN pg_namespace n ON n.oid = relnamespace WHERE mode = 'AccessExclusiveLock' AND granted \
+        AND nspname = \(setup.schema.quotedForSQLText)
         """
       while try server.query(isLocked) == ["0"] { usleep(10_000) }
       try setup.setAge(of: 1, 1)

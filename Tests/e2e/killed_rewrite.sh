@@ -57,20 +57,29 @@ int fchmod(int fd, mode_t mode) { count("fchmod", NULL, fd); return NEXT("fchmod
 ON_PATH(int, unlink, (const char *path), path, (path))
 ON_PATH(int, rename, (const char *from, const char *to), to, (from, to))
 ON_PATH(int, renameat2, (int a, const char *from, int b, const char *to, unsigned flags), to, (a, from, b, to, flags))
+ON_PATH(int, renameat, (int a, const char *from, int b, const char *to), to, (a, from, b, to))
+ON_PATH(int, unlinkat, (int folder, const char *name, int flags), name, (folder, name, flags))
+ON_PATH(int, mkdirat, (int folder, const char *name, mode_t mode), name, (folder, name, mode))
 ON_PATH(int, linkat, (int a, const char *from, int b, const char *to, int flags), to, (a, from, b, to, flags))
+static int refuses(const char *path, int flags) {
+  if (!(flags & (O_CREAT | O_WRONLY | O_RDWR)) || !strncmp(path, "/proc", 5) || !strncmp(path, "/dev", 4)) return 0;
+  count("open", path, -1);
+  return (flags & O_TMPFILE) == O_TMPFILE && getenv("NAMED") != NULL;
+}
+#define MODE_AFTER(flags)             \
+  va_list list;                       \
+  va_start(list, flags);              \
+  mode_t mode = va_arg(list, mode_t); \
+  va_end(list)
 int open(const char *path, int flags, ...) {
-  va_list list;
-  va_start(list, flags);
-  mode_t mode = va_arg(list, mode_t);
-  va_end(list);
-  if (flags & (O_CREAT | O_WRONLY | O_RDWR) && strncmp(path, "/proc", 5) && strncmp(path, "/dev", 4)) {
-    count("open", path, -1);
-    if ((flags & O_TMPFILE) == O_TMPFILE && getenv("NAMED")) {
-      errno = EOPNOTSUPP;
-      return -1;
-    }
-  }
+  MODE_AFTER(flags);
+  if (refuses(path, flags)) return errno = EOPNOTSUPP, -1;
   return NEXT("open", int (*)(const char *, int, ...))(path, flags, mode);
+}
+int openat(int folder, const char *path, int flags, ...) {
+  MODE_AFTER(flags);
+  if (refuses(path, flags)) return errno = EOPNOTSUPP, -1;
+  return NEXT("openat", int (*)(int, const char *, int, ...))(folder, path, flags, mode);
 }
 C
 "$compiler" -shared -fPIC -O1 -w "$scratch/calls.c" -o "$scratch/calls.so" -ldl || { skip "the C compiler fails" && exit; }
@@ -227,6 +236,6 @@ equal "a migration, killed 8 times: the realm is as it was ($olds) or all new ($
 fixture=$fixtures/items-10k.realm
 run 0 compact
 order=$(awk '$1 == "pwrite" || $1 == "pwrite64" {last = NR} $1 == "fsync" && !synced {synced = NR}
-  $1 == "rename" && $2 ~ /a.realm$/ {renamed = NR} $1 == "fsync" && $2 ~ /place$/ {directory = NR}
+  $1 ~ /^rename/ && $2 ~ /a.realm$/ {renamed = NR} $1 == "fsync" && $2 ~ /place$/ {directory = NR}
   END {print (last && last < synced && synced < renamed && renamed < directory) ? "right" : "wrong"}' "$scratch/log")
 equal "content, then name, then directory come to disk" right "$order"

@@ -69,9 +69,9 @@ if [ -f "$peer" ]; then
   commit "$link" "$key" 55 && equal "both see each other" 55 "$(jq .age "$point/Person/4.json")"
   first=$holder
   hold "$real"
-  echo '{"age": 99}' >"$point/Person/4.json" 2>/dev/null
-  check "when a program opens the file itself, saves are refused" \
-    grep -q 'open by two names' "$point/.realm/errors"
+  check_status "when a program opens the file itself, saves are refused, and the shell sees it" 1 'write error' \
+    bash -c 'echo "{\"age\": 99}" >"$1/Person/4.json"' - "$point"
+  check "with the reason" grep -q 'open by two names' "$point/.realm/errors"
   equal "and their text is kept" '{"age": 99}' "$(cat "$point/.realm/rejected/Person/4.json")"
   check "umount" "$realmfs" umount "$point"
   check_status "a mount is refused while programs use both names" 8 'open by two names' "$realmfs" mount "$link" "$point"

@@ -91,7 +91,11 @@ public final class FileTree: Sendable {
   /// all objects is left to `attributes`.
   ///
   /// - Throws: `notFound`, `notADirectory`, `stale`, `nameTooLong`, and what `open` throws for the directory itself.
-  public func lookup(_ parent: InodeNumber, _ name: [UInt8], user: UInt32? = nil) throws(FileTreeError) -> FileAttributes {
+  public func lookup(
+    _ parent: InodeNumber,
+    _ name: [UInt8],
+    user: UInt32? = nil
+  ) throws(FileTreeError) -> FileAttributes {
     let place = try place(parent)
     let found = try inDirectory(place) { directory throws(FileTreeError) in try place.tree.lookUp(name, in: directory) }
     let shown = place.tree.withOwnSize(place.tree.withOpenSizes(found), for: user)
