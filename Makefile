@@ -17,13 +17,13 @@ RELEASE_FLAGS = -c release --static-swift-stdlib $(SWIFTFLAGS)
 PROGRAM = .build/release/realmfs
 export REALMFS = $(CURDIR)/$(PROGRAM)
 
-.PHONY: all help setup demo check build release examples test e2e asan tsan fuzz crash bench soak lint tidy format docs man completions \
+.PHONY: all help setup demo check check-all build release examples test e2e asan tsan fuzz crash bench soak lint tidy format docs man completions \
 	install uninstall deb dist package-check clean
 
 all: release
 
 help:
-	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: ## install what is missing of the Debian packages; needs root or sudo only then
 	@Scripts/setup.sh
@@ -33,8 +33,11 @@ demo: setup ## mount a sample realm, look at it, unmount
 	@$(MAKE) --no-print-directory release
 	@Scripts/demo.sh
 
-check: setup ## everything that a change must pass: style, layers, tests, a sanitizer, a minute of fuzzing
+check: setup ## everything that a change must pass: style, layers, tests, power cuts, a minute of fuzzing
 	@Scripts/check.sh
+
+check-all: setup ## the same, and the mutants under the address sanitizer: before a release
+	@Scripts/check.sh --all
 
 build: ## debug build of everything
 	$(SWIFT) build $(SWIFTFLAGS)

@@ -36,17 +36,18 @@ struct HeaderReaderTests {
   @Test("a later version is noticed whose top array is where that of the one before was")
   func samePlace() throws {
     try withReader { writer, realm in
-      var repeated = 0
-      for round in 0..<60 {
+      for _ in 0..<3 {
         let before = try realm.latest()
-        try change(writer, Int64(2 * round))
-        try change(writer, Int64(2 * round + 1))
+        // The space of a version is used again after some commits; how many depends on what is free.
+        var commits: UInt64 = 0
+        repeat {
+          commits += 1
+          try change(writer, Int64(commits))
+        } while try writer.realm.latest().top.ref != before.top.ref && commits < 5000
         let after = try realm.latest()
-        if after.top.ref == before.top.ref { repeated += 1 }
-        #expect(after.version == before.version + 2)
-        #expect(try after.version == writer.realm.latest().version)
+        #expect(after.top.ref == before.top.ref)
+        #expect(after.version == before.version + commits)
       }
-      #expect(repeated > 0)
     }
   }
 }

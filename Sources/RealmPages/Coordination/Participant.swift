@@ -490,6 +490,7 @@ final class Participant: VersionReader {
       let (snapshot, header, _) = try reader.latestWithHeader()
       probe = reader
       if RealmWriter.refusal(snapshot) != nil {
+        try configuration.checkReached(snapshot, isBystander: true)
         entry.bystander = reader
         return
       }

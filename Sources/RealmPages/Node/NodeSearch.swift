@@ -1,14 +1,25 @@
-// Finds nodes without a ref to them, by the bytes "AAAA" that every node begins with.
+// Finds nodes without a ref to them, by the four bytes that every node of a writer begins with.
 // Source: docs/format/1-storage.md S4.
 
 /// A search for nodes at every place of a file where one can begin.
 struct NodeSearch {
   private let space: PageSpace
+  private let marks: Set<UInt32>
+  /// "AAAA", which writers store since format 3.
   private static let mark: UInt32 = 0x4141_4141
+  /// What the first writers stored: a capacity, which is 128 in files, or 1 four times.
+  private static let earlyMarks: Set<UInt32> = [0x0080_0000, 0x0101_0101]
+  private static let lastEarlyFormat = 3
   /// A multiple of the page size: so many bytes are read before memory is given back.
   private static let stretch = 1 << 24
 
-  init(_ space: PageSpace) { self.space = space }
+  init(_ space: PageSpace) {
+    self.space = space
+    let hasHeader = (try? space.require(0, Header.size)) != nil  // a file without a header is searched for "AAAA"
+    let early = 1...Self.lastEarlyFormat
+    let isEarly = hasHeader && (0...1).contains { early.contains(Header.slot($0, of: space).format) }
+    marks = isEarly ? Self.earlyMarks.union([Self.mark]) : [Self.mark]
+  }
 
   /// Calls `body` with the place of each node that ends within the file. Nodes within nodes are not looked for.
   func forEachNode(_ body: (Range<Int>) -> Void) {
@@ -36,7 +47,7 @@ struct NodeSearch {
     // A page that cannot be read holds no node.
     if space.fillsOnDemand, (try? space.require(ref, Node.headerSize)) == nil { return nil }
     let word = space.word(at: ref)
-    if UInt32(truncatingIfNeeded: word) != Self.mark || space.size - ref < Node.headerSize { return nil }
+    if !marks.contains(UInt32(truncatingIfNeeded: word)) || space.size - ref < Node.headerSize { return nil }
     guard let node = unsafe Node(header: space.base + ref, ref: ref), node.byteSize <= space.size - ref else {
       return nil
     }

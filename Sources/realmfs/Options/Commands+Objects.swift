@@ -57,7 +57,7 @@ extension Options {
         schemaChanges,
       ],
       examples: [
-        "realmfs class add people.realm Cat name=string 'lives=int?' owner=Person --primary-key name",
+        "realmfs class add people.realm Cat name=string owner=Person --primary-key name",
         "realmfs class rename people.realm Cat Kitten",
         "realmfs class rm people.realm Kitten",
       ]
@@ -74,7 +74,7 @@ extension Options {
         ArgumentSpec("CLASS", "the class", completion: .names(.oneClass)),
         ArgumentSpec("PROPERTY", "the property", completion: .names(.property)),
         ArgumentSpec(
-          "TYPE|NEWNAME|KIND",
+          "TYPE|NAME|KIND",
           "add: the type; rename: the new name; index: general (default), full-text or none",
           isOptional: true
         ),
