@@ -7,7 +7,7 @@ source "$(dirname "$0")/replica_lib.sh"
 
 begin
 head -c 16 /dev/zero | dd of="$file" conv=notrunc status=none
-stops "an empty header" 1 'but the replica at version'
+stops "an empty header" 4 'the header leads to no version'
 begin
 : >"$file"
 stops "an empty file" 4 'app.realm'

@@ -780,7 +780,13 @@ final class Participant: VersionReader {
     state.withLock { state in
       switch state.standing.place {
       case .otherName, .untrusted: true
-      case .here, .gone, .shared: state.session.map { $0.lockFile.isGone || $0.lockFile.isCut } ?? false
+      case .here, .gone, .shared:
+        if let session = state.session {
+          session.lockFile.isGone || session.lockFile.isCut
+            || RealmLinks.isOpenByOtherName(configuration.path, than: state.lockedName)
+        } else {
+          false
+        }
       }
     }
   }

@@ -55,12 +55,19 @@ package enum RealmLinks {
 
   /// Throws if programs have the realm at `path` open by a name other than `name`, whose lock file is ours.
   static func checkNoOther(of path: String, than name: String) throws(EngineError) {
+    if let other = otherName(path, than: name) { throw inTwoSessions(path, name, other) }
+  }
+
+  /// True if `checkNoOther` throws.
+  static func isOpenByOtherName(_ path: String, than name: String) -> Bool { otherName(path, than: name) != nil }
+
+  private static func otherName(_ path: String, than name: String) -> String? {
     let names = names(of: path)
-    if names.count == 1 { return }
+    if names.count == 1 { return nil }
     let own = identity(name + ".lock")
-    for other in names {
-      guard let lock = identity(other + ".lock"), lock != own else { continue }
-      if !LockHolders.ofLock(other + ".lock").isEmpty { throw inTwoSessions(path, name, other) }
+    return names.first { other in
+      guard let lock = identity(other + ".lock"), lock != own else { return false }
+      return !LockHolders.ofLock(other + ".lock").isEmpty
     }
   }
 

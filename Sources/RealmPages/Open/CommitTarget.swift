@@ -23,7 +23,7 @@ protocol CommitTarget: AnyObject, Sendable {
   /// Lets other writers in.
   func end()
   /// True if something that only a user can end seems to keep commits out: the lock file is gone, or programs use the
-  /// realm by another name. Outside of transactions; cost: two system calls.
+  /// realm by another name. Outside of transactions; cost: a few system calls.
   var isObstructed: Bool { get }
   /// Whether there are grouped commits that the header does not show.
   var hasUnpublished: Bool { get }
