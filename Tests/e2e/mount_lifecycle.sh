@@ -108,18 +108,6 @@ stop_server "$point"
 equal "all is there" 45 "$("$realmfs" cat "$kept" Person/4.json | jq .age)"
 check "and sound" "$realmfs" check "$kept"
 
-# Where other programs use it, none of them can go on; a shell must see that.
-serve "$kept" "$point" || exit
-other=$(new_directory other)
-check "a second mount" "$realmfs" mount "$kept" "$other"
-mkdir "$other/.realm/snapshots/held"
-rm "$kept.lock"
-check_status "a save after the lock file of two mounts was removed" 1 'write error: Resource temporarily unavailable' save 48
-check "has its reason" grep -q 'the lock file was removed or cut' "$point/.realm/errors"
-check "umount" "$realmfs" umount "$other"
-check "when the other has left, saving goes on" wait_until 10 save 45
-stop_server "$point"
-
 serve "$kept" "$point" -o group_commit=60000 || exit
 check "saves that are not on disk yet" save 46
 rm "$kept.lock"

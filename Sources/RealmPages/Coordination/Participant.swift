@@ -178,7 +178,7 @@ final class Participant: VersionReader {
           return snapshot
         }
       } catch {
-        if state.isWriting || !isLost(session, state) { throw error }
+        if state.isWriting || !becomesLost(session, state) { throw error }
         leave(&state)
         return nil
       }
@@ -620,6 +620,19 @@ final class Participant: VersionReader {
     return !LockHolders.areOthers(holding: lockFile.identity, near: configuration.path)
   }
 
+  /// The same, for one who cannot go on otherwise: reads of this process that are under way end first, unless they take
+  /// longer than a moment.
+  private func becomesLost(_ session: Session, _ state: State) -> Bool {
+    for _ in 0..<Self.looksWhileReading {
+      if isLost(session, state) { return true }
+      if !session.lockFile.isCut && !session.lockFile.isGone || !isAnythingHeld(state) { return false }
+      usleep(1000)
+    }
+    return false
+  }
+
+  private static let looksWhileReading = 100
+
   /// Leaves a session that nobody can find any more, and calls `publish` while no other program has the realm open:
   /// what was committed there, and is not on disk, could not be brought there otherwise. Does nothing in any other one.
   func leaveLost(_ publish: (any Storage) throws(EngineError) -> Void) throws(EngineError) {
@@ -714,7 +727,7 @@ final class Participant: VersionReader {
       if state.standing.place == .otherName || state.standing.place == .untrusted {
         try enter(&state, patience: .milliseconds(deadline.milliseconds))
       }
-      if let session = state.session, !state.isWriting, isLost(session, state) { leave(&state) }
+      if let session = state.session, !state.isWriting, becomesLost(session, state) { leave(&state) }
       let snapshot = try newest(&state)
       if case .commit(let file?) = stage, file != state.standing.file { throw Self.moved(configuration.path) }
       if state.bystander != nil, state.standing.place == .here, RealmWriter.refusal(snapshot) == nil {
