@@ -42,6 +42,19 @@ struct UnreachedTests {
     }
   }
 
+  @Test("a first commit that is not on disk yet is shown", arguments: [Configuration.Mode.exclusive, .shared])
+  func groupedFirstCommit(mode: Configuration.Mode) throws {
+    try withTemporaryPath { path in
+      let writer = try RealmWriter(Configuration(path: path, mode: mode), create: true)
+      for version in UInt64(2)...4 {
+        #expect(try writer.begin().commit(.grouped) == version)
+        #expect(try writer.realm.latest().version == version)
+      }
+      try writer.sync()
+      #expect(try Realm(Configuration(path: path, mode: .immutable)).latest().version == 4)
+    }
+  }
+
   @Test("a copy of an empty realm is an empty realm")
   func emptyCopy() throws {
     let copy = Header.ofCopy(format: 24) + Header.footer(topRef: 0)

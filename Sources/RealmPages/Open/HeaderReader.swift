@@ -280,7 +280,9 @@ final class HeaderReader: VersionReader {
     )
     state.standing = old?.standing ?? state.standing
     state.standing.isEncrypted = slot != nil
-    if let topRef = old?.unpublishedTopRef, old?.header == header {
+    if let old, let topRef = old.unpublishedTopRef, old.publishedVersion == published.version,
+      old.header.selectsSame(as: header)
+    {
       state.unpublishedTopRef = topRef
       state.snapshot = try snapshot(space, header.showing(topRef), path: path, swapsGuids: swapsGuids)
     }

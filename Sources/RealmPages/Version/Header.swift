@@ -116,6 +116,11 @@ struct Header: Hashable {
     [UInt64(topRef), cookie].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
   }
 
+  /// Whether another header shows the same version, whatever its other slot holds.
+  func selectsSame(as other: Header) -> Bool {
+    slot == other.slot && format == other.format && topRef == other.topRef && isStreaming == other.isStreaming
+  }
+
   static func == (a: Header, b: Header) -> Bool {
     a.topRefs == b.topRefs && a.slot == b.slot && a.format == b.format && a.topRef == b.topRef
   }
