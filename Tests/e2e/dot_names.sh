@@ -116,8 +116,11 @@ check_status "a command in a group is told of a line that is refused" 1 'cat: wr
 check "a program that leaves the file to another one" python3 -c '
 import subprocess, sys
 file = open("Person/.all.jsonl", "w")
-other = subprocess.Popen(["head", "-n", "3000", sys.argv[1]], stdout=file)
+# It writes when the opener has closed its handle.
+command = ["sh", "-c", "cat >/dev/null; exec head -n 3000 \"$1\"", "-", sys.argv[1]]
+other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file)
 file.close()
+other.stdin.close()
 sys.exit(other.wait())' "$scratch/many.jsonl"
 equal "has its lines when that has ended" 3000 "$(jq -r 'select(._id >= 10000 and ._id < 13000) | ._id' Person/.all.jsonl | wc -l)"
 jq -rc 'select(._id >= 10000) | "Person/\(._id).json"' Person/.all.jsonl | xargs rm
