@@ -29,13 +29,13 @@ extension Snapshot {
   public var unreached: UnreachedContent? {
     if top.ref != 0 { return nil }
     let space = arena.space
-    guard let spare = Self.spareSlot(of: space), spare != Header.firstCommitMark else { return nil }
+    // Who makes the first commit fills the slot that is not selected before selecting it, as we do when grouped commits
+    // come to disk.
+    guard let spare = Self.spareSlot(of: space), spare == 0 else { return nil }
     var nodes = 0
     NodeSearch(space).forEachNode { _ in nodes += 1 }
     if nodes == 0 { return nil }
     let version = RescuedRealm(space, path: path).roots.map(\.version).max()
-    // Realm's engine fills the other slot before it selects it. Only a first commit does so without an older version.
-    if spare != 0, version ?? 0 <= 2 { return nil }
     // Meanwhile another program may have made the first commit.
     return Self.spareSlot(of: space) == spare ? UnreachedContent(version: version, nodes: nodes) : nil
   }
