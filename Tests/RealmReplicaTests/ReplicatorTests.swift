@@ -159,7 +159,7 @@ struct ReplicatorTests {
     }
     /// The size after commits that each write much anew; `wait` comes after each, with its version.
     func grow(_ setup: ReplicaSetup, _ wait: (UInt64) throws -> Void = { _ in }) throws -> Int {
-      for round in 0..<60 {
+      for round in 0..<250 {
         let transaction = try setup.writer.begin()
         for number in Int64(0)..<1000 {
           guard let object = try transaction.objectKey(setup.person, primaryKey: .int(number)) else { continue }
