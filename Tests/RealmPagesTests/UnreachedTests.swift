@@ -55,6 +55,17 @@ struct UnreachedTests {
     }
   }
 
+  @Test("a header that lost the ref of its newest version does not open, though the other slot leads to an older one")
+  func lostSelectedRef() throws {
+    var bytes = try Fixture.named("many-versions").bytes()
+    let slot = Int(bytes[23] & 1)
+    #expect(bytes[(1 - slot) * 8..<(2 - slot) * 8].contains { $0 != 0 })
+    for at in slot * 8..<slot * 8 + 8 { bytes[at] = 0 }
+    try withFile(bytes) { path in
+      for mode in [Configuration.Mode.immutable, .exclusive, .shared] { #expect(reason(path, mode) == .unreached) }
+    }
+  }
+
   @Test("a copy of an empty realm is an empty realm")
   func emptyCopy() throws {
     let copy = Header.ofCopy(format: 24) + Header.footer(topRef: 0)

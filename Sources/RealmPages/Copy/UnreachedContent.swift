@@ -1,6 +1,6 @@
-// The gate before files that look empty. A header that leads to no version, before nodes, is what copies have that were
-// made while an app had the realm open, and files of which the first bytes were overwritten. Realm's engine takes such
-// a file for an empty realm and overwrites what is in it; here it opens only where the caller means that.
+// Refuses files that only look empty. If a file was copied while an app had the realm open, or its first bytes were
+// overwritten, the header leads to no version although the file holds nodes. Realm's engine takes it for an empty realm
+// and overwrites it; here it opens only if the caller asks for that.
 // Source: docs/format/1-storage.md S2.
 
 import Glibc
@@ -22,20 +22,26 @@ public struct UnreachedContent: Sendable, Hashable {
 }
 
 extension Snapshot {
-  /// The nodes in a file whose header leads to none of them; nil for all other files, also for one whose first commit
-  /// was cut off by a crash, because that commit never was.
+  /// The nodes in a file whose header leads to none of them; nil for all other files, also for a file whose first
+  /// commit a crash cut off: that commit was never published.
   ///
   /// Cost: O(1) where the header leads to a version; otherwise the file is searched.
   public var unreached: UnreachedContent? {
     if top.ref != 0 { return nil }
     let space = arena.space
-    // Who makes the first commit fills the slot that is not selected before selecting it, as we do when grouped commits
-    // come to disk.
-    guard let spare = Self.spareSlot(of: space), spare == 0 else { return nil }
+    guard let spare = Self.spareSlot(of: space), spare != Header.firstCommitMark else { return nil }
     var nodes = 0
     NodeSearch(space).forEachNode { _ in nodes += 1 }
     if nodes == 0 { return nil }
-    let version = RescuedRealm(space, path: path).roots.map(\.version).max()
+    let roots = RescuedRealm(space, path: path).roots
+    let version = roots.map(\.version).max()
+    // The first publication fills the other slot before it selects it. That slot leads to the newest version then,
+    // while a header that lost the selected ref has a newer one.
+    if spare != 0 {
+      guard let version, let spared = roots.first(where: { $0.ref == spare }), spared.version < version else {
+        return nil
+      }
+    }
     // Meanwhile another program may have made the first commit.
     return Self.spareSlot(of: space) == spare ? UnreachedContent(version: version, nodes: nodes) : nil
   }
