@@ -1,5 +1,4 @@
 // `realmfs delete`: objects that a query finds, or that are named, in one transaction.
-import Glibc
 import RealmJSON
 import RealmPages
 import RealmQuery
@@ -44,17 +43,14 @@ enum DeleteCommand {
     _ target: DeletionTarget,
     _ arguments: Arguments
   ) throws(CommandFailure) -> [ObjectReference]? {
-    if arguments.has(.yes) || arguments.has(.dryRun) || isatty(STDIN_FILENO) == 0 { return nil }
+    if !arguments.asksFirst { return nil }
     let source = try RealmSource.pinned(arguments)
     let objects = try source.onNewest { (snapshot) throws(CommandFailure) in
       try target.objects(in: snapshot, source.path)
     }
     // Without an object there is nothing to agree to.
     if objects.isEmpty { return nil }
-    let question = "Delete \(target.words(objects.count)) from \(source.path)? [y/N] "
-    _ = StandardOutput.write(Array(question.utf8), to: STDERR_FILENO)
-    let answer = readLine(strippingNewline: true)?.lowercased() ?? ""
-    if ["y", "yes"].contains(answer) { return objects }
+    if isConfirmed("Delete \(target.words(objects.count)) from \(source.path)?") { return objects }
     Log.notice("nothing was deleted")
     return []
   }

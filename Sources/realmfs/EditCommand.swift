@@ -1,5 +1,5 @@
-// What `set`, `insert` and `delete` share: opening a realm to change it, showing what would change, saying what was
-// done.
+// Shared by the commands that change a realm without a mount: opening it, showing what would change, asking, and
+// reporting what was done.
 import Glibc
 import RealmJSON
 import RealmPages
@@ -103,6 +103,9 @@ struct EditedRealm {
 }
 
 extension Arguments {
+  /// True if a command asks before it changes anything: on a terminal, without --yes and --dry-run.
+  var asksFirst: Bool { !has(.yes) && !has(.dryRun) && isatty(STDIN_FILENO) != 0 }
+
   /// The operands from `first` on as assignments.
   func assignments(from first: Int) throws(CommandFailure) -> [Assignment] {
     var assignments: [Assignment] = []
@@ -130,6 +133,12 @@ extension Arguments {
   }
 }
 
+/// Asks on standard error; true for yes.
+func isConfirmed(_ question: String) -> Bool {
+  _ = StandardOutput.write(Array("\(question) [y/N] ".utf8), to: STDERR_FILENO)
+  return ["y", "yes"].contains(readLine(strippingNewline: true)?.lowercased() ?? "")
+}
+
 /// `1 object`, `2 objects`.
 func counted(_ count: Int, _ noun: String) -> String { counted(count, noun, noun + "s") }
 
@@ -145,7 +154,7 @@ extension [DefaultedProperty] {
   /// Reports each property on standard error.
   func report(_ path: String) {
     for property in self {
-      let objects = property.objects == 1 ? "1 object has" : "\(property.objects) objects have"
+      let objects = counted(property.objects, "object has", "objects have")
       Log.notice("\(path): \(property.name) is required and was not given: \(objects) \(property.value)")
     }
   }

@@ -119,7 +119,7 @@ enum ExportCommand {
     exporter.onComplaint = { complaints.add($0) }
     defer {
       progress.clear()
-      for line in complaints.lines { Log.error("\(source.path): \(line)") }
+      complaints.report(source.path)
     }
     do throws(TransferError) { return try exporter.run() } catch { throw CommandFailure(error, path: source.path) }
   }

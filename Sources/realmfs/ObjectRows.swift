@@ -39,7 +39,7 @@ struct ObjectRows {
   func run() throws(CommandFailure) -> ExitCode {
     var printer: RowPrinter?
     var last = ObjKey.none, problems = Complaints()
-    defer { for line in problems.lines { Log.error("\(source.path): \(line)") } }
+    defer { problems.report(source.path) }
     for _ in 0..<RealmSource.attempts {
       let snapshot = try source.latest()
       let begun = Result { () throws(CommandFailure) in try ClassView(self, snapshot, after: last) }
@@ -145,7 +145,7 @@ struct ObjectRows {
     let (columns, rows) = try outcome.get()
     var problems = Complaints()
     for complaint in complaints { problems.add(complaint) }
-    for line in problems.lines { Log.error("\(source.path): \(line)") }
+    problems.report(source.path)
     let code: ExitCode = complaints.isEmpty ? .done : .damaged
     // One value alone is printed bare.
     if columns.count == 1, rows.count == 1, !arguments.has(.format) {

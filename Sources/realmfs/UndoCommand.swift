@@ -1,5 +1,4 @@
 // `realmfs undo`: takes back the last commit, in a commit of its own, and step by step those before it.
-import Glibc
 import RealmJSON
 import RealmPages
 import RealmTransfer
@@ -10,21 +9,25 @@ enum UndoCommand {
     let realm = try EditedRealm(arguments), edit = RealmEdit(realm.writer)
     let direction: RealmEdit.Direction = arguments.has(.redo) ? .forth : .back
     var agreed: RealmEdit.Undone?, words = ""
-    if asks(arguments) {
+    if arguments.asksFirst {
       agreed = try realm.change { () throws(TransferError) in
         try edit.undo(direction) { (wanted, newest, undone) throws(TransferError) in
           words = try Self.words(undone, wanted, newest)
           return false
         }
       }
-      if agreed != nil, !ask("Undo \(words) of \(realm.path)? [y/N] ") { return .failure }
+      if agreed == nil { throw try nothing(realm, direction) }
+      if !isConfirmed("Undo \(words) of \(realm.path)?") {
+        Log.notice("nothing was undone")
+        return .failure
+      }
     }
     let undone = try realm.change { () throws(TransferError) in
       try edit.undo(direction) { (wanted, newest, undone) throws(TransferError) in
         if let agreed, agreed.newest != undone.newest {
           throw .unsuitable("another program committed meanwhile; nothing was undone, try again")
         }
-        words = try Self.words(undone, wanted, newest)
+        if agreed == nil { words = try Self.words(undone, wanted, newest) }
         if !arguments.has(.dryRun) { return true }
         try realm.show(newest, wanted)
         return false
@@ -39,17 +42,6 @@ enum UndoCommand {
       ]
     )
     return .done
-  }
-
-  private static func asks(_ arguments: Arguments) -> Bool {
-    !arguments.has(.yes) && !arguments.has(.dryRun) && isatty(STDIN_FILENO) != 0
-  }
-
-  private static func ask(_ question: String) -> Bool {
-    _ = StandardOutput.write(Array(question.utf8), to: STDERR_FILENO)
-    if ["y", "yes"].contains(readLine(strippingNewline: true)?.lowercased() ?? "") { return true }
-    Log.notice("nothing was undone")
-    return false
   }
 
   private static func nothing(
